@@ -1,0 +1,76 @@
+#include "hwspecs/base/file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "hwspecs/base/error.h"
+
+namespace tbdsim {
+namespace fs = std::filesystem;
+
+namespace {
+std::string reason() { return errno == 0 ? "unknown reason" : std::strerror(errno); }
+}  // namespace
+
+std::ifstream open_input(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) throw UsageError(path.string() + ": is a directory; expected a file");
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw UsageError(path.string() + ": cannot be read: " + reason());
+  return in;
+}
+
+std::string read_file(const fs::path& path, std::uintmax_t most_bytes) {
+  std::ifstream in = open_input(path);
+  // Read one byte more than allowed instead of asking for the size: pipes and /proc have none.
+  std::string content;
+  constexpr std::size_t kChunk = std::size_t{1} << 16U;
+  while (in && content.size() <= most_bytes) {
+    const std::size_t have = content.size();
+    content.resize(have + kChunk);
+    in.read(content.data() + have, static_cast<std::streamsize>(kChunk));
+    content.resize(have + static_cast<std::size_t>(in.gcount()));
+  }
+  if (content.size() > most_bytes) {
+    throw UsageError(path.string() + ": is larger than " + std::to_string(most_bytes) +
+                     " bytes; expected a file written by hand");
+  }
+  return content;
+}
+
+AtomicFile::AtomicFile(fs::path target) : target_(std::move(target)), written_(target_) {
+  std::error_code ignored;
+  if (!fs::exists(target_, ignored) || fs::is_regular_file(target_, ignored)) {
+    written_ += ".tmp-" + std::to_string(::getpid());
+  }
+  errno = 0;
+  out_.open(written_, std::ios::binary | std::ios::trunc);
+  if (!out_) {
+    const std::string why = reason();
+    written_ = target_;  // nothing to remove
+    throw UsageError(target_.string() + ": cannot be written: " + why);
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (written_ == target_) return;
+  out_.close();
+  std::error_code ignored;
+  fs::remove(written_, ignored);
+}
+
+void AtomicFile::commit() {
+  errno = 0;
+  out_.close();
+  if (!out_) throw UsageError(target_.string() + ": cannot be written: " + reason());
+  if (written_ == target_) return;
+  std::error_code failure;
+  fs::rename(written_, target_, failure);
+  if (failure) throw UsageError(target_.string() + ": cannot be written: " + failure.message());
+  written_ = target_;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,38 @@
+// Whole files in and out: bounded reads, and writes that appear complete or not at all.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace tbdsim {
+
+// The file's bytes. Throws UsageError when it cannot be read, is no regular file, or holds more than `most`
+// bytes (said before anything is read).
+[[nodiscard]] std::string read_file(const std::filesystem::path& path, std::uintmax_t most_bytes);
+
+// Opens for reading; UsageError "PATH: cannot be read: REASON" when that fails.
+[[nodiscard]] std::ifstream open_input(const std::filesystem::path& path);
+
+// Collects output in "PATH.tmp-PID" beside the target and renames it over the target on commit(). Without a
+// commit (an exception, an interrupt) the target stays untouched and the temporary file is removed. A target
+// that exists and is no regular file (/dev/null, a pipe) is written to directly. Throws UsageError when the
+// file cannot be created or not everything could be written (disk full).
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path target);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  [[nodiscard]] std::ostream& stream() { return out_; }
+  void commit();
+
+ private:
+  std::filesystem::path target_;
+  std::filesystem::path written_;  // the temporary file, or the target itself where that is no regular file
+  std::ofstream out_;
+};
+
+}  // namespace tbdsim
