@@ -22,7 +22,7 @@ CsvReader::CsvReader(std::istream& in, std::string file_name)
   for (auto name = columns_.begin(); name != columns_.end(); ++name) {
     if (name->empty()) throw SpecError(row_mark(), "a column has no name; expected one in every column");
     if (std::find(columns_.begin(), name, *name) != name) {
-      throw SpecError(row_mark(), "column " + quoted(*name) + " appears twice; expected unique names");
+      throw SpecError(row_mark(), "column " + in_quotes(*name) + " appears twice; expected unique names");
     }
   }
 }
@@ -35,7 +35,7 @@ std::optional<std::size_t> CsvReader::find_column(std::string_view name) const {
 
 std::size_t CsvReader::column(std::string_view name) const {
   if (const auto found = find_column(name)) return *found;
-  throw SpecError({file_, 1, 1}, "column " + quoted(name) + " is missing" + did_you_mean(name, columns_));
+  throw SpecError({file_, 1, 1}, "column " + in_quotes(name) + " is missing" + did_you_mean(name, columns_));
 }
 
 bool CsvReader::next(std::vector<std::string>& fields) {

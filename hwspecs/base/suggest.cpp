@@ -43,7 +43,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> kno
   return best == nullptr ? "" : "; did you mean '" + *best + "'?";
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kLongest = 40;
   std::string shown;
   for (const char c : text.substr(0, kLongest)) {

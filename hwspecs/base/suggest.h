@@ -15,7 +15,7 @@ namespace tbdsim {
 [[nodiscard]] std::string did_you_mean(std::string_view name, std::span<const std::string> known);
 
 // The text in single quotes, for messages: at most 40 characters, control characters as '?'.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 // "a, b, c" for messages.
 [[nodiscard]] std::string joined(std::span<const std::string> names);

@@ -1,0 +1,70 @@
+// One GPU kernel of a training iteration: what it computes and moves, not how long that takes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "graphs/size.h"
+#include "hwspecs/base/math_type.h"
+
+namespace tbdsim {
+
+// forward, gradient by the input, gradient by the weights, backward through a backward pass, optimizer.
+enum class Phase { forward, backward_data, backward_weights, double_backward, update };
+inline constexpr std::array<std::string_view, 5> kPhaseNames = {"forward", "backward_data", "backward_weights",
+                                                                "double_backward", "update"};
+
+// The closed set the cost model knows; a layer type is made of these.
+enum class KernelKind { convolution, gemm, batch_norm, elementwise, pooling, softmax, reduction, transpose, update };
+inline constexpr std::size_t kKernelKindCount = 9;
+inline constexpr std::array<std::string_view, kKernelKindCount> kKernelKindNames = {
+    "convolution", "gemm", "batch_norm", "elementwise", "pooling", "softmax", "reduction", "transpose", "update"};
+
+[[nodiscard]] constexpr std::size_t index_of(KernelKind kind) { return static_cast<std::size_t>(kind); }
+[[nodiscard]] constexpr std::string_view name_of(KernelKind kind) { return kKernelKindNames[index_of(kind)]; }
+[[nodiscard]] constexpr std::string_view name_of(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
+
+// A convolution in the terms of its forward pass, whatever the phase.
+struct ConvShape {
+  Size images;
+  std::int64_t channels = 0, height = 0, width = 0;         // input
+  std::int64_t filters = 0, out_height = 0, out_width = 0;  // output
+  std::int64_t kernel_height = 0, kernel_width = 0;
+  std::int64_t stride_height = 1, stride_width = 1;
+  std::int64_t pad_height = 0, pad_width = 0;  // before the first row and column
+
+  friend bool operator==(const ConvShape&, const ConvShape&) = default;
+};
+
+// C[m x n] += A[m x k] B[k x n], column-major as cuBLAS has it, `batch` times.
+struct GemmShape {
+  Size m, n, k;
+  Size batch{1, 0};
+  bool transpose_a = false;
+  bool transpose_b = false;
+
+  friend bool operator==(const GemmShape&, const GemmShape&) = default;
+};
+
+struct Kernel {
+  KernelKind kind = KernelKind::elementwise;
+  Phase phase = Phase::forward;
+  std::string_view op;  // "conv", "relu", "sgd_momentum": a literal
+  int layer = -1;       // index into TrainingStep::layers
+  MathType math = MathType::fp32;
+  Size flops;           // a multiply-add is 2
+  Size macs;            // of convolutions and matrix products only, as networks are usually counted
+  Size read_bytes;      // from memory, each operand once per pass over it
+  Size written_bytes;
+  Size workspace_bytes;  // scratch memory while it runs
+  std::variant<std::monostate, ConvShape, GemmShape> shape;
+  std::int64_t repeat = 1;  // how often it runs in one iteration
+};
+
+// "64x3x224x224 64x7x7/2" and "m512 n32 k1000 NT" at a batch; "" for kernels without one.
+[[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
+
+}  // namespace tbdsim

@@ -1,0 +1,32 @@
+#include "graphs/layer.h"
+
+namespace tbdsim {
+
+void require_inputs(std::span<const Shape> inputs, std::size_t count) {
+  if (inputs.size() == count) return;
+  throw ShapeMismatch("has " + std::to_string(inputs.size()) + " inputs; expected " + std::to_string(count));
+}
+
+const Shape& image_input(std::span<const Shape> inputs) {
+  require_inputs(inputs, 1);
+  if (inputs[0].dims.size() != 3) {
+    throw ShapeMismatch("input has shape " + to_text(inputs[0]) + "; expected channels x height x width");
+  }
+  return inputs[0];
+}
+
+Size stored_bytes(const Shape& shape, const Precision& precision) { return elements(shape) * precision.storage_bytes; }
+
+Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Shape& shape,
+                     std::int64_t flops_per_element, Size read_bytes, Size written_bytes) {
+  Kernel kernel;
+  kernel.kind = kind;
+  kernel.phase = phase;
+  kernel.op = op;
+  kernel.flops = elements(shape) * flops_per_element;
+  kernel.read_bytes = read_bytes;
+  kernel.written_bytes = written_bytes;
+  return kernel;
+}
+
+}  // namespace tbdsim

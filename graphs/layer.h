@@ -1,0 +1,85 @@
+// A layer: one file a type in graphs/layers/. Says what shape it makes of its inputs, which parameters it has,
+// which kernels it needs in each phase and which tensors its backward pass reads again.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graphs/kernel.h"
+#include "graphs/lowering.h"
+#include "graphs/precision.h"
+#include "graphs/shape.h"
+
+namespace tbdsim {
+
+// Thrown by Layer::output_shape: "what; what was expected". LayerGraph adds layer, file and line.
+class ShapeMismatch : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct ParameterTensor {
+  std::string_view name;  // "weight", "bias", "gamma", "beta", "moving_statistics": a literal
+  std::int64_t elements = 0;
+  bool trained = true;  // false: kept up to date by the forward pass (moving statistics)
+  bool cast = false;    // has a low-precision copy under mixed precision (weights of matrix products)
+};
+
+// A layer where it stands in a graph.
+struct LayerSite {
+  std::span<const Shape> inputs;
+  const Shape& output;
+  bool input_gradient = false;   // something upstream is trained, so the input's gradient is needed
+  bool weight_gradient = false;  // this layer's own parameters are trained
+};
+
+struct Expansion {
+  const Lowering& lowering;
+  const Precision& precision;
+};
+
+// What the backward pass reads of the forward pass's tensors, beside parameters.
+struct BackwardNeeds {
+  bool inputs = false;
+  bool output = false;
+  Size extra_bytes;  // masks, indices
+};
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  [[nodiscard]] virtual Shape output_shape(std::span<const Shape> inputs) const = 0;
+  [[nodiscard]] virtual std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const {
+    (void)inputs;
+    return {};
+  }
+  // Appends its kernels in the order they run. backward() is called only where a gradient is needed.
+  virtual void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const = 0;
+  virtual void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const = 0;
+  [[nodiscard]] virtual BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const = 0;
+
+  // The gradient of every input is the gradient of the output itself: no kernel, no tensor of its own.
+  [[nodiscard]] virtual bool passes_gradient_through() const { return false; }
+  // The output may be written over the only input.
+  [[nodiscard]] virtual bool runs_in_place(const Lowering& lowering) const {
+    (void)lowering;
+    return false;
+  }
+};
+
+// Throws ShapeMismatch unless there are `count` inputs.
+void require_inputs(std::span<const Shape> inputs, std::size_t count);
+// The input {channels, height, width}; throws ShapeMismatch for other ranks.
+[[nodiscard]] const Shape& image_input(std::span<const Shape> inputs);
+
+[[nodiscard]] Size stored_bytes(const Shape& shape, const Precision& precision);
+
+// A kernel limited by the memory it moves: `flops_per_element` operations on each element of `shape`.
+[[nodiscard]] Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Shape& shape,
+                                   std::int64_t flops_per_element, Size read_bytes, Size written_bytes);
+
+}  // namespace tbdsim

@@ -1,0 +1,34 @@
+// How a framework turns layers into kernels: data in a framework file, asked by layers, which never ask which
+// framework it is.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace tbdsim {
+
+enum class Layout { nchw, nhwc };                      // nhwc: transposes around every cuDNN convolution
+enum class Conv1x1 { convolution, gemm };              // a 1x1 convolution of stride 1 as a matrix product
+enum class ReluKeeps { output, input_and_output };     // what ReLU's backward pass reads
+enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
+enum class UpdateKernels { per_tensor, fused };        // one update kernel per parameter tensor, or one in all
+
+inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
+inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
+inline constexpr std::array<std::string_view, 2> kReluKeepsNames = {"output", "input_and_output"};
+inline constexpr std::array<std::string_view, 2> kGradientStorageNames = {"transient", "persistent"};
+inline constexpr std::array<std::string_view, 2> kUpdateKernelsNames = {"per_tensor", "fused"};
+
+struct Lowering {
+  Layout layout = Layout::nchw;
+  Conv1x1 conv_1x1 = Conv1x1::convolution;
+  ReluKeeps relu_keeps = ReluKeeps::output;
+  bool relu_in_place = false;  // ReLU writes over its input where nothing else needs that
+  GradientStorage weight_gradients = GradientStorage::persistent;
+  UpdateKernels update = UpdateKernels::per_tensor;
+  int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
+
+  friend bool operator==(const Lowering&, const Lowering&) = default;
+};
+
+}  // namespace tbdsim

@@ -1,0 +1,47 @@
+#include "hwspecs/base/catalog.h"
+
+#include <algorithm>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace fs = std::filesystem;
+
+Catalog Catalog::from(const fs::path& data_dir) {
+  for (const KindInfo& info : kKinds) {
+    std::error_code ignored;
+    if (!fs::is_directory(data_dir / info.folder, ignored)) {
+      throw UsageError(data_dir.string() + ": no data directory of tbd-sim; expected a folder " +
+                       std::string(info.folder) + " in it");
+    }
+  }
+  return Catalog(data_dir);
+}
+
+std::vector<std::string> Catalog::names(Kind kind) const {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& file : fs::directory_iterator(data_dir_ / info_of(kind).folder)) {
+    if (file.path().extension() == ".yaml") names.push_back(file.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool Catalog::contains(Kind kind, std::string_view name) const {
+  if (name.empty() || name.find('/') != std::string_view::npos) return false;
+  std::error_code ignored;
+  return fs::is_regular_file(data_dir_ / info_of(kind).folder / (std::string(name) + ".yaml"), ignored);
+}
+
+fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
+  if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml")) return name_or_path;
+  const KindInfo& info = info_of(kind);
+  if (contains(kind, name_or_path)) return data_dir_ / info.folder / (std::string(name_or_path) + ".yaml");
+  const std::string hint = did_you_mean(name_or_path, names(kind));
+  throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) +
+                   (hint.empty() ? "" : hint) + " ('tbd-sim list " + std::string(info.plural) +
+                   "' names them; a path to a YAML file works too)");
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,49 @@
+// The directory is the catalogue: a GPU, a model, a framework is one YAML file, its stem is its name.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tbdsim {
+
+enum class Kind { gpu, cpu, model, framework, profile };
+
+struct KindInfo {
+  Kind kind;
+  std::string_view singular;
+  std::string_view plural;  // as in `tbd-sim list gpus`
+  std::string_view folder;  // below the data directory
+};
+
+inline constexpr std::array<KindInfo, 5> kKinds = {{
+    {Kind::gpu, "GPU", "gpus", "hwspecs/gpus"},
+    {Kind::cpu, "CPU", "cpus", "hwspecs/cpus"},
+    {Kind::model, "model", "models", "graphs/models"},
+    {Kind::framework, "framework", "frameworks", "simulate/frameworks"},
+    {Kind::profile, "profile", "profiles", "calibrate/profiles"},
+}};
+
+[[nodiscard]] constexpr const KindInfo& info_of(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+
+class Catalog {
+ public:
+  // The root of the data directories (the source tree, or <prefix>/share/tbd-sim). Throws UsageError when a
+  // folder is missing there.
+  [[nodiscard]] static Catalog from(const std::filesystem::path& data_dir);
+
+  // The file of a name, or the path itself where the argument has a '/' or ends in .yaml (the user's own file).
+  // Throws UsageError with "did you mean" for an unknown name.
+  [[nodiscard]] std::filesystem::path find(Kind kind, std::string_view name_or_path) const;
+  [[nodiscard]] std::vector<std::string> names(Kind kind) const;  // sorted
+  [[nodiscard]] bool contains(Kind kind, std::string_view name) const;
+
+ private:
+  explicit Catalog(std::filesystem::path data_dir) : data_dir_(std::move(data_dir)) {}
+
+  std::filesystem::path data_dir_;
+};
+
+}  // namespace tbdsim

@@ -1,0 +1,29 @@
+// Quantities as text: "547.6 GB/s" <-> Quantity. The only unit tables of the project.
+// 1 GB = 1e9 B, 1 GiB = 2^30 B; bits are bytes / 8; rates are per second ("h" only for money).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "hwspecs/base/quantity.h"
+
+namespace tbdsim {
+
+// The value in SI base units. Throws std::invalid_argument with "what; what was expected" when the text is not
+// "<number> <unit of that dimension>", or when the number is negative.
+[[nodiscard]] double parse_si(std::string_view text, const Dimension& dimension);
+
+// With the prefix that leaves 1 to 999 before the point, four significant digits: "214.3 ms", "11.2 GiB".
+[[nodiscard]] std::string format_si(double si, const Dimension& dimension);
+
+template <class Q>
+[[nodiscard]] Q parse_quantity(std::string_view text) {
+  return Q(parse_si(text, Q::dimension));
+}
+
+template <Dimension D>
+[[nodiscard]] std::string to_text(const Quantity<D>& quantity) {
+  return format_si(quantity.si(), D);
+}
+
+}  // namespace tbdsim

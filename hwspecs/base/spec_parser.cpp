@@ -1,0 +1,169 @@
+// YAML text -> SpecTree through yaml-cpp's event interface, which keeps what its node interface loses: the
+// position of every key, duplicate keys, and whether a scalar was quoted.
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <boost/locale/utf.hpp>
+#include <set>
+#include <sstream>
+
+#include "hwspecs/base/file.h"
+#include "hwspecs/base/spec_reader.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::uintmax_t kLargestFile = std::uintmax_t{1} << 20U;  // bytes
+constexpr std::size_t kDeepest = 64;
+
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(std::shared_ptr<const std::string> file) : file_(std::move(file)) {}
+
+  [[nodiscard]] bool empty() const { return !have_root_; }
+  [[nodiscard]] SpecTree take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (have_root_) throw SpecError(place(mark), "a second document; expected one per file");
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add_scalar(mark, "", anchor, ""); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    throw SpecError(place(mark), "an alias ('*name'); expected the value itself");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    add_scalar(mark, tag, anchor, value);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, tag, anchor, SpecTree::Kind::list);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, tag, anchor, SpecTree::Kind::map);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  // A list or map being filled; for a map `key` is set between a key and its value.
+  struct Open {
+    SpecTree tree;
+    std::set<std::string> keys;
+    bool have_key = false;
+    std::string key;
+    Mark key_mark;
+  };
+
+  [[nodiscard]] Mark place(const YAML::Mark& mark) const { return {file_, mark.line + 1, mark.column + 1}; }
+
+  void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) const {
+    if (anchor != 0) throw SpecError(place(mark), "an anchor ('&name'); expected plain YAML without anchors");
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      throw SpecError(place(mark), "the tag " + in_quotes(tag) + "; expected plain YAML without tags");
+    }
+  }
+
+  void add_scalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) {
+    check(mark, tag, anchor);
+    SpecTree scalar;
+    scalar.text = value;
+    scalar.quoted = tag == "!";
+    scalar.mark = place(mark);
+    add(std::move(scalar));
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, SpecTree::Kind kind) {
+    check(mark, tag, anchor);
+    if (open_.size() >= kDeepest) throw SpecError(place(mark), "nested more than 64 levels deep");
+    Open opened;
+    opened.tree.kind = kind;
+    opened.tree.mark = place(mark);
+    open_.push_back(std::move(opened));
+  }
+
+  void close() {
+    SpecTree done = std::move(open_.back().tree);
+    open_.pop_back();
+    add(std::move(done));
+  }
+
+  void add(SpecTree value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      have_root_ = true;
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.tree.kind == SpecTree::Kind::list) {
+      parent.tree.items.push_back(std::move(value));
+    } else if (parent.have_key) {
+      parent.tree.entries.push_back({std::move(parent.key), parent.key_mark, std::move(value)});
+      parent.have_key = false;
+    } else {
+      set_key(parent, value);
+    }
+  }
+
+  void set_key(Open& parent, const SpecTree& value) const {
+    if (value.kind != SpecTree::Kind::scalar || value.text.empty()) {
+      throw SpecError(value.mark, "a key that is no text; expected 'key: value'");
+    }
+    if (!parent.keys.insert(value.text).second) {
+      throw SpecError(value.mark, "key " + in_quotes(value.text) + " appears twice in one map; expected it once");
+    }
+    parent.key = value.text;
+    parent.key_mark = value.mark;
+    parent.have_key = true;
+  }
+
+  std::shared_ptr<const std::string> file_;
+  std::vector<Open> open_;
+  SpecTree root_;
+  bool have_root_ = false;
+};
+
+// Checks what yaml-cpp does not: that the text is UTF-8 and holds no control characters.
+void require_text(const std::string& yaml, const std::shared_ptr<const std::string>& file) {
+  using Utf8 = boost::locale::utf::utf_traits<char>;
+  Mark mark{file, 1, 1};
+  for (auto at = yaml.begin(); at != yaml.end();) {
+    const boost::locale::utf::code_point point = Utf8::decode(at, yaml.end());
+    if (!boost::locale::utf::is_valid_codepoint(point)) {
+      throw SpecError(mark, "bytes that are not UTF-8; expected text in UTF-8");
+    }
+    const bool control = (point < 0x20 && point != '\n' && point != '\r' && point != '\t') || point == 0x7f;
+    if (control) throw SpecError(mark, "a control character; expected text");
+    mark.column = point == '\n' ? 1 : mark.column + 1;
+    mark.line += point == '\n' ? 1 : 0;
+  }
+}
+
+}  // namespace
+
+SpecTree parse_spec(const std::string& yaml, const std::string& file) {
+  const auto name = std::make_shared<const std::string>(file);
+  require_text(yaml, name);
+  std::istringstream in(yaml);
+  TreeBuilder builder(name);
+  try {
+    YAML::Parser parser(in);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& failure) {
+    Mark mark{name, failure.mark.line + 1, failure.mark.column + 1};
+    if (failure.mark.is_null()) mark = {name, 0, 0};
+    throw SpecError(mark, "not valid YAML: " + failure.msg);
+  }
+  if (builder.empty()) throw SpecError({name, 0, 0}, "the file holds no YAML; expected a map of keys");
+  return builder.take();
+}
+
+SpecTree read_spec_file(const std::filesystem::path& path) {
+  return parse_spec(read_file(path, kLargestFile), path.string());
+}
+
+}  // namespace tbdsim

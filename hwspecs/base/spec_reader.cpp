@@ -1,0 +1,152 @@
+#include "hwspecs/base/spec_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hwspecs/base/number.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+// "1 to 64", "at least 1", or "0 or more" for messages.
+std::string range_text(std::int64_t least, std::int64_t most) {
+  if (most == std::numeric_limits<std::int64_t>::max()) return fmt::format("{} or more", least);
+  return fmt::format("{} to {}", least, most);
+}
+
+}  // namespace
+
+void SpecNode::fail(const std::string& what) const {
+  throw SpecError(tree_->mark, path_.empty() ? what : path_ + ": " + what);
+}
+
+const std::string& SpecNode::scalar(std::string_view expected) const {
+  if (tree_->kind == SpecTree::Kind::list) fail(fmt::format("a list; expected {}", expected));
+  if (tree_->kind == SpecTree::Kind::map) fail(fmt::format("a map of keys; expected {}", expected));
+  if (tree_->text.empty()) fail(fmt::format("has no value; expected {}", expected));
+  return tree_->text;
+}
+
+void SpecNode::map(const std::function<void(SpecMap&)>& read) const {
+  SpecMap map(*this);
+  read(map);
+  map.reject_unknown_keys();
+}
+
+std::vector<SpecNode> SpecNode::list() const {
+  if (tree_->kind != SpecTree::Kind::list) fail("is no list; expected [a, b, ...]");
+  std::vector<SpecNode> nodes;
+  nodes.reserve(tree_->items.size());
+  for (const SpecTree& item : tree_->items) {
+    nodes.emplace_back(item, fmt::format("{}[{}]", path_, nodes.size()));
+  }
+  return nodes;
+}
+
+std::string SpecNode::text() const { return scalar("text"); }
+
+bool SpecNode::flag() const {
+  const std::string& word = scalar("true or false");
+  if (!tree_->quoted && word == "true") return true;
+  if (!tree_->quoted && word == "false") return false;
+  fail(in_quotes(word) + " is neither true nor false");
+}
+
+std::int64_t SpecNode::count(std::int64_t least, std::int64_t most) const {
+  const std::string expected = "expected a whole number, " + range_text(least, most);
+  const std::string& word = scalar("a whole number, " + range_text(least, most));
+  if (tree_->quoted) fail(in_quotes(word) + " is text in quotes; " + expected);
+  if (word.size() > 1 && word[0] == '0' && word.find_first_not_of("01234567") == std::string::npos) {
+    fail(in_quotes(word) + " has a leading zero, which YAML reads as octal; " + expected);
+  }
+  const auto value = parse_whole_number(word);
+  if (!value) fail(in_quotes(word) + " is not a whole number; " + expected);
+  if (*value < 0 && least >= 0) fail(in_quotes(word) + " is negative; " + expected);
+  if (*value < least || *value > most) fail(in_quotes(word) + " is out of range; " + expected);
+  return *value;
+}
+
+double SpecNode::number(double least, double most) const {
+  const std::string expected = fmt::format("expected a number, {} to {}", least, most);
+  const std::string& word = scalar(fmt::format("a number, {} to {}", least, most));
+  const auto value = tree_->quoted ? std::nullopt : parse_number(word);
+  if (!value) fail(in_quotes(word) + " is not a number; " + expected);
+  if (*value < least || *value > most) fail(in_quotes(word) + " is out of range; " + expected);
+  return *value;
+}
+
+double SpecNode::positive_si(const Dimension& dimension) const {
+  const std::string& word = scalar("a number with a unit");
+  double si = 0;
+  try {
+    si = parse_si(word, dimension);
+  } catch (const std::invalid_argument& why) {
+    fail(why.what());
+  }
+  if (si <= 0) fail(in_quotes(word) + " is zero; expected more than zero");
+  return si;
+}
+
+std::size_t SpecNode::one_of(std::span<const std::string_view> names) const {
+  const std::vector<std::string> known(names.begin(), names.end());
+  const std::string& word = scalar("one of " + joined(known));
+  const auto found = std::find(known.begin(), known.end(), word);
+  if (found == known.end()) {
+    fail(in_quotes(word) + " is unknown; expected one of " + joined(known) + did_you_mean(word, known));
+  }
+  return static_cast<std::size_t>(found - known.begin());
+}
+
+SpecMap::SpecMap(const SpecNode& node) : node_(node) {
+  if (node.tree().kind != SpecTree::Kind::map) node.fail("is no map; expected 'key: value' lines");
+}
+
+std::string SpecMap::path_of(std::string_view key) const {
+  return node_.path().empty() ? std::string(key) : node_.path() + "." + std::string(key);
+}
+
+std::optional<SpecNode> SpecMap::find(std::string_view key) {
+  asked_.emplace_back(key);
+  for (const SpecEntry& entry : node_.tree().entries) {
+    if (entry.key == key) return SpecNode(entry.value, path_of(key));
+  }
+  return std::nullopt;
+}
+
+SpecNode SpecMap::at(std::string_view key) {
+  if (auto found = find(key)) return *found;
+  std::vector<std::string> present;
+  for (const SpecEntry& entry : node_.tree().entries) present.push_back(entry.key);
+  // A misspelt key is the usual reason for a missing one, so it is the one to point at.
+  for (const SpecEntry& entry : node_.tree().entries) {
+    const bool asked = std::find(asked_.begin(), asked_.end(), entry.key) != asked_.end();
+    const std::string wanted(key);
+    if (!asked && edit_distance(entry.key.substr(0, 64), wanted) <= 2) {
+      throw SpecError(entry.mark, fmt::format("key {} is missing; is {} meant to be it?", in_quotes(path_of(key)),
+                                              in_quotes(entry.key)));
+    }
+  }
+  throw SpecError(node_.mark(), fmt::format("key {} is missing", in_quotes(path_of(key))));
+}
+
+std::vector<SpecMap::NamedNode> SpecMap::all() {
+  std::vector<NamedNode> nodes;
+  for (const SpecEntry& entry : node_.tree().entries) {
+    asked_.push_back(entry.key);
+    nodes.push_back({entry.key, entry.mark, SpecNode(entry.value, path_of(entry.key))});
+  }
+  return nodes;
+}
+
+void SpecMap::reject_unknown_keys() const {
+  for (const SpecEntry& entry : node_.tree().entries) {
+    if (std::find(asked_.begin(), asked_.end(), entry.key) != asked_.end()) continue;
+    std::string hint = did_you_mean(entry.key, asked_);
+    if (hint.empty()) hint = asked_.empty() ? "" : "; expected one of " + joined(asked_);
+    throw SpecError(entry.mark, "unknown key " + in_quotes(path_of(entry.key)) + hint);
+  }
+}
+
+}  // namespace tbdsim

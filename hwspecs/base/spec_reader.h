@@ -1,0 +1,108 @@
+// The one strict reader of YAML. What a file may hold is said where a value is used:
+//
+//   const SpecTree tree = read_spec_file(path);
+//   SpecNode(tree).map([&](SpecMap& m) {
+//     gpu.sm_count = m.at("sm_count").count(1, 1000);
+//     gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
+//   });
+//
+// On leaving the map every key nobody asked for is an error with file:line:column and "did you mean". Duplicate
+// keys, missing units, octal-looking, nan, infinite and negative numbers, anchors, aliases, tags, several
+// documents, text that is not UTF-8, nesting beyond 64 levels and files beyond 1 MiB are errors as well.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/spec_tree.h"
+
+namespace tbdsim {
+
+// Parses one YAML document. `file` is only used in messages. Throws SpecError.
+[[nodiscard]] SpecTree parse_spec(const std::string& yaml, const std::string& file);
+
+// The file parsed; throws UsageError when it cannot be read or is larger than 1 MiB, else SpecError.
+[[nodiscard]] SpecTree read_spec_file(const std::filesystem::path& path);
+
+class SpecMap;
+
+// A value and the path of keys that leads to it ("math.fp32.quoted_peak"). Refers to a tree that outlives it.
+// Every accessor throws SpecError `file:line:column: path: what; what was expected`.
+class SpecNode {
+ public:
+  explicit SpecNode(const SpecTree& tree, std::string path = "") : tree_(&tree), path_(std::move(path)) {}
+
+  [[nodiscard]] const SpecTree& tree() const { return *tree_; }
+  [[nodiscard]] const Mark& mark() const { return tree_->mark; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  [[nodiscard]] bool is_scalar() const { return tree_->kind == SpecTree::Kind::scalar; }
+  [[nodiscard]] bool is_list() const { return tree_->kind == SpecTree::Kind::list; }
+
+  // Runs `read` on the map, then rejects keys it did not ask for.
+  void map(const std::function<void(SpecMap&)>& read) const;
+  [[nodiscard]] std::vector<SpecNode> list() const;
+
+  [[nodiscard]] std::string text() const;  // not empty
+  [[nodiscard]] bool flag() const;         // true or false
+  [[nodiscard]] std::int64_t count(std::int64_t least = 0,
+                                   std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
+  [[nodiscard]] double number(double least, double most) const;
+  // A positive quantity with its unit.
+  template <class Q>
+  [[nodiscard]] Q quantity() const {
+    return Q(positive_si(Q::dimension));
+  }
+  // The index of the text among `names`.
+  [[nodiscard]] std::size_t one_of(std::span<const std::string_view> names) const;
+  [[nodiscard]] std::size_t one_of(std::initializer_list<std::string_view> names) const {
+    return one_of(std::span(names.begin(), names.size()));
+  }
+
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  [[nodiscard]] const std::string& scalar(std::string_view expected) const;
+  [[nodiscard]] double positive_si(const Dimension& dimension) const;
+
+  const SpecTree* tree_;
+  std::string path_;
+};
+
+// The keys of one map while it is being read.
+class SpecMap {
+ public:
+  explicit SpecMap(const SpecNode& node);
+
+  [[nodiscard]] SpecNode at(std::string_view key);  // SpecError when missing
+  [[nodiscard]] std::optional<SpecNode> find(std::string_view key);
+
+  // A map whose keys are free (names of parameters, blocks, sources): all of them count as asked for.
+  struct NamedNode {
+    std::string name;
+    Mark mark;
+    SpecNode node;
+  };
+  [[nodiscard]] std::vector<NamedNode> all();
+
+  void reject_unknown_keys() const;
+  [[nodiscard]] const SpecNode& node() const { return node_; }
+
+ private:
+  [[nodiscard]] std::string path_of(std::string_view key) const;
+
+  SpecNode node_;
+  std::vector<std::string> asked_;
+};
+
+}  // namespace tbdsim

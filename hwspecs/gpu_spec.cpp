@@ -1,0 +1,114 @@
+#include "hwspecs/gpu_spec.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "hwspecs/base/spec_reader.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kPeakTolerance = 0.01;  // vendors print three or four digits
+
+constexpr std::string_view kSourcedKeys[] = {"sm_count",    "fp32_lanes_per_sm", "boost_clock", "math", "memory_size",
+                                             "memory_bandwidth", "l2_size",      "tdp",         "price"};
+
+constexpr std::string_view kArchitectures[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
+                                               "ampere", "ada",     "hopper", "blackwell"};
+
+MathRate read_rate(const SpecNode& node, const GpuSpec& gpu) {
+  MathRate rate;
+  node.map([&](SpecMap& m) {
+    rate.flops_per_clock_per_sm = static_cast<double>(m.at("flops_per_clock_per_sm").count(1, 1'000'000));
+    const auto clock = m.find("clock");
+    rate.clock = clock ? clock->quantity<Hertz>() : gpu.boost_clock;
+    rate.peak = Flops(gpu.sm_count * rate.flops_per_clock_per_sm) * rate.clock;
+    const SpecNode quoted = m.at("quoted_peak");
+    rate.quoted_peak = quoted.quantity<FlopsPerSecond>();
+    const double off = rate.peak / rate.quoted_peak - 1;
+    if (std::abs(off) > kPeakTolerance) {
+      quoted.fail(fmt::format("{} is quoted, but {} SMs x {} flop/clock/SM x {} = {}, {:+.1f} % off; expected "
+                              "agreement within 1 %",
+                              to_text(rate.quoted_peak), gpu.sm_count, rate.flops_per_clock_per_sm,
+                              to_text(rate.clock), to_text(rate.peak), 100 * off));
+    }
+  });
+  return rate;
+}
+
+void read_math(const SpecNode& node, GpuSpec& gpu) {
+  node.map([&](SpecMap& m) {
+    for (std::size_t i = 0; i < kMathTypeCount; ++i) {
+      const auto entry = m.find(kMathTypeNames[i]);
+      if (!entry) continue;
+      bool stored_only = false;
+      if (entry->tree().kind == SpecTree::Kind::map) {
+        for (const SpecEntry& key : entry->tree().entries) stored_only |= key.key == "computes_in";
+      }
+      if (!stored_only) {
+        gpu.math[i] = read_rate(*entry, gpu);
+        continue;
+      }
+      entry->map([&](SpecMap& e) {
+        gpu.computes_in[i] = static_cast<MathType>(e.at("computes_in").one_of(kMathTypeNames));
+      });
+    }
+    const auto& fp32 = gpu.math[index_of(MathType::fp32)];
+    if (!fp32) node.fail("no rate for fp32; expected 'fp32: {flops_per_clock_per_sm: ..., quoted_peak: ...}'");
+    if (fp32->flops_per_clock_per_sm != 2.0 * gpu.fp32_lanes_per_sm) {
+      node.fail(fmt::format("fp32: {} flop/clock/SM with {} lanes; expected {}, 2 for each lane",
+                            fp32->flops_per_clock_per_sm, gpu.fp32_lanes_per_sm, 2 * gpu.fp32_lanes_per_sm));
+    }
+    for (std::size_t i = 0; i < kMathTypeCount; ++i) {
+      if (gpu.computes_in[i] && !gpu.math[index_of(*gpu.computes_in[i])]) {
+        node.fail(fmt::format("{}: computes_in names {}, for which this card gives no rate", kMathTypeNames[i],
+                              name_of(*gpu.computes_in[i])));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+GpuSpec read_gpu(const std::filesystem::path& file) {
+  const SpecTree tree = read_spec_file(file);
+  GpuSpec gpu;
+  gpu.name = file.stem().string();
+  SpecNode(tree).map([&](SpecMap& m) {
+    gpu.title = m.at("title").text();
+    gpu.architecture = kArchitectures[m.at("architecture").one_of(kArchitectures)];
+    gpu.compute_capability = m.at("compute_capability").text();
+    gpu.sm_count = static_cast<int>(m.at("sm_count").count(1, 10'000));
+    gpu.fp32_lanes_per_sm = static_cast<int>(m.at("fp32_lanes_per_sm").count(1, 10'000));
+    gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
+    read_math(m.at("math"), gpu);
+    gpu.memory_size = m.at("memory_size").quantity<Bytes>();
+    gpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
+    gpu.memory_type = m.at("memory_type").text();
+    gpu.l2_size = m.at("l2_size").quantity<Bytes>();
+    gpu.tdp = m.at("tdp").quantity<Watts>();
+    gpu.bus = m.at("bus").text();
+    if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
+    gpu.sources = read_sources(m, kSourcedKeys);
+  });
+  return gpu;
+}
+
+const MathRate* rate_of(const GpuSpec& gpu, MathType type) {
+  const auto& stored = gpu.computes_in[index_of(type)];
+  const auto& rate = gpu.math[index_of(stored.value_or(type))];
+  return rate ? &*rate : nullptr;
+}
+
+std::string math_text(const GpuSpec& gpu) {
+  std::string text;
+  for (std::size_t i = 0; i < kMathTypeCount; ++i) {
+    if (!gpu.math[i] && !gpu.computes_in[i]) continue;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", kMathTypeNames[i]);
+    if (gpu.computes_in[i]) text += fmt::format(" (computed in {})", name_of(*gpu.computes_in[i]));
+  }
+  return text;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,54 @@
+// What a cost model needs to know about a GPU. One YAML file a card in hwspecs/gpus/.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "hwspecs/base/math_type.h"
+#include "hwspecs/base/quantity.h"
+#include "hwspecs/base/sources.h"
+
+namespace tbdsim {
+
+// The rate of one kind of arithmetic: peak = sm_count x flops_per_clock_per_sm x clock.
+struct MathRate {
+  double flops_per_clock_per_sm = 0;  // dense, a multiply-add is 2; tensor cores with fp32 accumulation
+  Hertz clock;                        // the GPU's boost clock unless the vendor quotes this peak at another
+  FlopsPerSecond peak;
+  FlopsPerSecond quoted_peak;  // as the vendor prints it; within 1 % of peak, checked on reading
+};
+
+struct GpuSpec {
+  std::string name;   // the file's stem
+  std::string title;  // "NVIDIA TITAN Xp"
+  std::string architecture;
+  std::string compute_capability;
+  int sm_count = 0;
+  int fp32_lanes_per_sm = 0;
+  Hertz boost_clock;
+  // By MathType; empty where the card has no such arithmetic.
+  std::array<std::optional<MathRate>, kMathTypeCount> math;
+  // By MathType: a type the card stores but libraries compute in another one (fp16 in fp32 on TITAN Xp).
+  std::array<std::optional<MathType>, kMathTypeCount> computes_in;
+  Bytes memory_size;
+  BytesPerSecond memory_bandwidth;
+  std::string memory_type;
+  Bytes l2_size;
+  Watts tdp;
+  std::string bus;  // the link to the host, e.g. pcie3
+  std::optional<Dollars> price;
+  Sources sources;
+};
+
+// Reads and checks a file. Throws UsageError or SpecError (a missing source, a quoted peak more than 1 % off).
+[[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file);
+
+// The rate at which kernels of a math type run, through `computes_in`; nullptr when the card has neither.
+[[nodiscard]] const MathRate* rate_of(const GpuSpec& gpu, MathType type);
+
+// "fp32, fp16 (computed in fp32)" for messages.
+[[nodiscard]] std::string math_text(const GpuSpec& gpu);
+
+}  // namespace tbdsim
