@@ -45,7 +45,7 @@ struct Expansion {
 struct BackwardNeeds {
   bool inputs = false;
   bool output = false;
-  Size extra_bytes;  // masks, indices
+  Size extra_bytes{};  // masks, indices
 };
 
 class Layer {

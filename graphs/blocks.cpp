@@ -1,0 +1,224 @@
+#include "graphs/blocks.h"
+
+#include <algorithm>
+
+#include "graphs/layers/layer_types.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::size_t kMostLayers = 100'000;
+constexpr std::size_t kLongestText = 1'000;  // characters of an expanded name
+constexpr int kDeepestBlocks = 16;
+constexpr std::int64_t kMostRepeats = 100'000;
+
+bool is_word(char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+const SpecTree& look_up(const std::string& name, const Mark& mark, const Parameters& parameters) {
+  const auto found = parameters.find(name);
+  if (found != parameters.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [key, unused] : parameters) known.push_back(key);
+  throw SpecError(mark, "unknown parameter " + in_quotes("$" + name) + did_you_mean(name, known));
+}
+
+// The parameter's name at text[at] == '$', and where the text goes on.
+std::string parameter_name(const std::string& text, std::size_t at, std::size_t& end, const Mark& mark) {
+  const bool braces = at + 1 < text.size() && text[at + 1] == '{';
+  const std::size_t begin = at + (braces ? 2 : 1);
+  end = begin;
+  while (end < text.size() && is_word(text[end])) ++end;
+  const std::string name = text.substr(begin, end - begin);
+  const bool closed = !braces || (end < text.size() && text[end] == '}');
+  if (name.empty() || !closed) {
+    throw SpecError(mark, in_quotes(text) + " has a '$' without a parameter; expected $name or ${name}");
+  }
+  if (braces) ++end;
+  return name;
+}
+
+SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters) {
+  std::string text;
+  for (std::size_t at = 0; at < scalar.text.size();) {
+    if (scalar.text[at] != '$') {
+      text += scalar.text[at++];
+      continue;
+    }
+    std::size_t end = at;
+    const SpecTree& value = look_up(parameter_name(scalar.text, at, end, scalar.mark), scalar.mark, parameters);
+    if (at == 0 && end == scalar.text.size()) return value;  // the whole value, be it a list
+    if (value.kind != SpecTree::Kind::scalar) {
+      throw SpecError(scalar.mark, in_quotes(scalar.text) + " puts a list or map into text; expected a single value");
+    }
+    text += value.text;
+    at = end;
+    if (text.size() > kLongestText) throw SpecError(scalar.mark, "text longer than 1000 characters after expansion");
+  }
+  SpecTree result = scalar;
+  result.text = std::move(text);
+  return result;
+}
+
+struct Block {
+  std::vector<std::string> parameters;
+  const SpecTree* layers = nullptr;
+  std::string path;
+};
+
+class Expander {
+ public:
+  Expander(const SpecTree& blocks, const Parameters& globals) : globals_(globals) {
+    if (blocks.kind == SpecTree::Kind::scalar && blocks.text.empty()) return;  // the model has no blocks
+    SpecNode(blocks, "blocks").map([&](SpecMap& m) {
+      for (const auto& [name, mark, node] : m.all()) read_block(name, node);
+    });
+  }
+
+  // Expands one list; returns the name of its last layer.
+  std::string expand(const SpecNode& list, const Parameters& scope, std::string previous, int depth) {
+    const std::vector<SpecNode> entries = list.list();
+    if (entries.empty()) list.fail("has no layers; expected at least one");
+    for (const SpecNode& entry : entries) {
+      if (find_entry(entry, "block") != nullptr) {
+        previous = expand_uses(entry, scope, previous, depth);
+      } else {
+        const SpecTree layer = substitute(entry.tree(), scope);
+        previous = add_layer(SpecNode(layer, entry.path()), previous);
+      }
+    }
+    return previous;
+  }
+
+  [[nodiscard]] std::vector<LayerSpec> take() { return std::move(layers_); }
+
+ private:
+  static const SpecTree* find_entry(const SpecNode& node, std::string_view key) {
+    for (const SpecEntry& entry : node.tree().entries) {
+      if (entry.key == key) return &entry.value;
+    }
+    return nullptr;
+  }
+
+  void read_block(const std::string& name, const SpecNode& node) {
+    Block block;
+    block.path = node.path() + ".layers";
+    node.map([&](SpecMap& m) {
+      if (const auto parameters = m.find("parameters")) {
+        for (const SpecNode& parameter : parameters->list()) {
+          block.parameters.push_back(parameter.text());
+          if (globals_.contains(block.parameters.back()) || block.parameters.back() == "in" ||
+              block.parameters.back() == "name") {
+            parameter.fail("hides the model's parameter of that name; expected another name");
+          }
+        }
+      }
+      block.layers = &m.at("layers").tree();
+    });
+    blocks_.emplace(name, std::move(block));
+  }
+
+  // One use of a block, or as many as its `repeat` says.
+  std::string expand_uses(const SpecNode& entry, const Parameters& scope, std::string previous, int depth) {
+    const SpecTree* repeat = find_entry(entry, "repeat");
+    if (repeat == nullptr) return expand_use(substitute(entry.tree(), scope), entry.path(), previous, depth);
+    std::string index;
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    const SpecTree bounds = substitute(*repeat, scope);
+    SpecNode(bounds, entry.path() + ".repeat").map([&](SpecMap& m) {
+      index = m.at("index").text();
+      first = m.at("from").count(0, kMostRepeats);
+      last = m.at("to").count(0, kMostRepeats);
+    });
+    Parameters inner = scope;
+    for (std::int64_t i = first; i <= last; ++i) {
+      inner[index] = SpecTree{.text = std::to_string(i), .items = {}, .entries = {}, .mark = repeat->mark};
+      previous = expand_use(substitute(entry.tree(), inner), entry.path(), previous, depth);
+    }
+    return previous;
+  }
+
+  std::string expand_use(const SpecTree& use, const std::string& path, const std::string& previous, int depth) {
+    const SpecNode node(use, path);
+    if (depth >= kDeepestBlocks) node.fail("blocks nested more than 16 deep; does a block contain itself?");
+    const Block* block = nullptr;
+    Parameters scope = globals_;
+    std::string input = previous;
+    node.map([&](SpecMap& m) {
+      block = &find_block(m.at("block"));
+      (void)m.find("repeat");
+      scope["name"] = m.at("name").tree();
+      if (const auto from = m.find("from")) input = from->text();
+      bind(*block, m.find("with"), node, scope);
+    });
+    scope["in"] = SpecTree{.text = input, .items = {}, .entries = {}, .mark = use.mark};
+    return expand(SpecNode(*block->layers, block->path), scope, input, depth + 1);
+  }
+
+  const Block& find_block(const SpecNode& name) const {
+    const auto found = blocks_.find(name.text());
+    if (found != blocks_.end()) return found->second;
+    std::vector<std::string> known;
+    for (const auto& [key, unused] : blocks_) known.push_back(key);
+    name.fail("unknown block " + in_quotes(name.text()) + did_you_mean(name.text(), known));
+  }
+
+  // Puts the arguments of a use into its scope: every parameter of the block, and nothing else.
+  static void bind(const Block& block, const std::optional<SpecNode>& with, const SpecNode& use, Parameters& scope) {
+    if (!with) {
+      if (!block.parameters.empty()) use.fail("key 'with' is missing; expected " + joined(block.parameters));
+      return;
+    }
+    with->map([&](SpecMap& m) {
+      for (const std::string& parameter : block.parameters) scope[parameter] = m.at(parameter).tree();
+    });
+  }
+
+  std::string add_layer(const SpecNode& node, const std::string& previous) {
+    if (layers_.size() >= kMostLayers) node.fail("more than 100000 layers");
+    LayerSpec layer;
+    layer.mark = node.mark();
+    node.map([&](SpecMap& m) {
+      layer.name = m.at("name").text();
+      const SpecNode type_name = m.at("type");
+      const LayerType& type = layer_type(type_name);
+      layer.type = type.name;
+      if (const auto frozen = m.find("frozen")) layer.frozen = frozen->flag();
+      const auto from = m.find("from");
+      if (!from) {
+        layer.from = {previous};
+      } else if (from->is_list()) {
+        for (const SpecNode& name : from->list()) layer.from.push_back(name.text());
+      } else {
+        layer.from = {from->text()};
+      }
+      layer.layer = type.make(m);
+    });
+    layers_.push_back(std::move(layer));
+    return layers_.back().name;
+  }
+
+  const Parameters& globals_;
+  std::map<std::string, Block> blocks_;
+  std::vector<LayerSpec> layers_;
+};
+
+}  // namespace
+
+SpecTree substitute(const SpecTree& tree, const Parameters& parameters) {
+  if (tree.kind == SpecTree::Kind::scalar) return substitute_scalar(tree, parameters);
+  SpecTree result = tree;
+  for (SpecTree& item : result.items) item = substitute(item, parameters);
+  for (SpecEntry& entry : result.entries) entry.value = substitute(entry.value, parameters);
+  return result;
+}
+
+std::vector<LayerSpec> expand_layers(const SpecNode& layers, const SpecTree& blocks, const Parameters& parameters,
+                                     const std::string& input) {
+  Expander expander(blocks, parameters);
+  (void)expander.expand(layers, parameters, input, 0);
+  return expander.take();
+}
+
+}  // namespace tbdsim

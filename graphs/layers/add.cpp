@@ -1,0 +1,36 @@
+// add: element-wise sum; the gradient of each input is the gradient of the output.
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+class Add : public Layer {
+ public:
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    if (inputs.size() < 2) throw ShapeMismatch("has 1 input; expected two or more, 'from: [a, b]'");
+    for (const Shape& shape : inputs) {
+      if (shape != inputs[0]) {
+        throw ShapeMismatch("inputs have shapes " + to_text(inputs[0]) + " and " + to_text(shape) +
+                            "; expected one shape");
+      }
+    }
+    return inputs[0];
+  }
+
+  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    const auto terms = static_cast<std::int64_t>(site.inputs.size());
+    const Size x = stored_bytes(site.output, how.precision);
+    kernels.push_back(
+        memory_kernel(KernelKind::elementwise, Phase::forward, "add", site.output, terms - 1, x * terms, x));
+  }
+
+  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] bool passes_gradient_through() const override { return true; }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_add(SpecMap&) { return std::make_unique<Add>(); }
+
+}  // namespace tbdsim

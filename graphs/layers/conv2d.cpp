@@ -1,0 +1,158 @@
+// conv2d: out[n,k,p,q] = bias[k] + sum_{c,r,s} in[n,c,p*stride+r-pad,q*stride+s-pad] * weight[k,c,r,s].
+#include "graphs/layers/layer_types.h"
+#include "graphs/layers/window.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostFilters = 10'000'000;
+
+class Conv2d : public Layer {
+ public:
+  explicit Conv2d(SpecMap& keys) : filters_(keys.at("filters").count(1, kMostFilters)), window_(read_window(keys)) {
+    if (const auto bias = keys.find("bias")) bias_ = bias->flag();
+  }
+
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    const Shape& in = image_input(inputs);
+    return {in.rows,
+            {filters_, window_.height.positions(in.dims[1], "height"), window_.width.positions(in.dims[2], "width")}};
+  }
+
+  [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
+    std::vector<ParameterTensor> tensors{{"weight", weights(image_input(inputs)), true, true}};
+    if (bias_) tensors.push_back({"bias", filters_, true, true});
+    return tensors;
+  }
+
+  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    const Shape& in = site.inputs[0];
+    transpose(how, Phase::forward, in, kernels);
+    kernels.push_back(product(site, how, Phase::forward));
+    transpose(how, Phase::forward, site.output, kernels);
+    if (bias_) {
+      const Size y = stored_bytes(site.output, how.precision);
+      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
+    }
+  }
+
+  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (site.weight_gradient) {
+      if (bias_) {
+        const Size dy = stored_bytes(site.output, how.precision);
+        kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", site.output,
+                                        1, dy, fixed_size(filters_ * how.precision.storage_bytes)));
+      }
+      transpose(how, Phase::backward_weights, site.inputs[0], kernels);
+      transpose(how, Phase::backward_weights, site.output, kernels);
+      kernels.push_back(product(site, how, Phase::backward_weights));
+    }
+    if (site.input_gradient) {
+      transpose(how, Phase::backward_data, site.output, kernels);
+      kernels.push_back(product(site, how, Phase::backward_data));
+      transpose(how, Phase::backward_data, site.inputs[0], kernels);
+    }
+  }
+
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+    return {.inputs = site.weight_gradient};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t weights(const Shape& in) const {
+    return checked_multiply(checked_multiply(in.dims[0], window_.height.kernel * window_.width.kernel), filters_);
+  }
+
+  [[nodiscard]] bool as_gemm(const Lowering& lowering) const {
+    return lowering.conv_1x1 == Conv1x1::gemm && window_.height.kernel * window_.width.kernel == 1 &&
+           window_.height.stride * window_.width.stride == 1 && window_.height.pad + window_.width.pad == 0;
+  }
+
+  // cuDNN convolves NCHW; NHWC tensors are copied to that layout and back.
+  void transpose(const Expansion& how, Phase phase, const Shape& shape, std::vector<Kernel>& kernels) const {
+    if (how.lowering.layout != Layout::nhwc || as_gemm(how.lowering)) return;
+    const Size bytes = stored_bytes(shape, how.precision);
+    kernels.push_back(memory_kernel(KernelKind::transpose, phase, "nhwc_nchw", shape, 0, bytes, bytes));
+  }
+
+  // The multiply-adds of any phase: each output pixel meets each weight of its filter once.
+  [[nodiscard]] Kernel product(const LayerSite& site, const Expansion& how, Phase phase) const {
+    const Shape& in = site.inputs[0];
+    Kernel kernel;
+    kernel.phase = phase;
+    kernel.math = how.precision.math;
+    kernel.macs = elements(site.output) * (weights(in) / filters_);
+    kernel.flops = kernel.macs * 2;
+    const Size x = stored_bytes(in, how.precision);
+    const Size y = stored_bytes(site.output, how.precision);
+    const Size w = fixed_size(checked_multiply(weights(in), how.precision.storage_bytes));
+    kernel.read_bytes = phase == Phase::forward ? x + w : phase == Phase::backward_data ? y + w : x + y;
+    kernel.written_bytes = phase == Phase::forward ? y : phase == Phase::backward_data ? x : w;
+    if (as_gemm(how.lowering)) {
+      kernel.kind = KernelKind::gemm;
+      kernel.op = "conv_1x1";
+      kernel.shape = gemm_shape(site, phase);
+    } else {
+      kernel.kind = KernelKind::convolution;
+      kernel.op = "conv";
+      kernel.shape = conv_shape(site);
+      kernel.workspace_bytes = winograd_workspace(site, how.precision);
+      if (how.lowering.layout == Layout::nhwc) kernel.workspace_bytes += x + y;  // the transposed copies
+    }
+    return kernel;
+  }
+
+  [[nodiscard]] ConvShape conv_shape(const LayerSite& site) const {
+    const Shape& in = site.inputs[0];
+    return {.images = in.rows,
+            .channels = in.dims[0],
+            .height = in.dims[1],
+            .width = in.dims[2],
+            .filters = filters_,
+            .out_height = site.output.dims[1],
+            .out_width = site.output.dims[2],
+            .kernel_height = window_.height.kernel,
+            .kernel_width = window_.width.kernel,
+            .stride_height = window_.height.stride,
+            .stride_width = window_.width.stride,
+            .pad_height = window_.height.pad_before(in.dims[1]),
+            .pad_width = window_.width.pad_before(in.dims[2])};
+  }
+
+  // Pixels are the columns of column-major matrices: Y = W X, dX = W' dY, dW = dY X'.
+  [[nodiscard]] GemmShape gemm_shape(const LayerSite& site, Phase phase) const {
+    const Size pixels = site.output.rows * checked_multiply(site.output.dims[1], site.output.dims[2]);
+    const Size in = fixed_size(site.inputs[0].dims[0]);
+    const Size out = fixed_size(filters_);
+    if (phase == Phase::forward) return {.m = out, .n = pixels, .k = in};
+    if (phase == Phase::backward_data) return {.m = in, .n = pixels, .k = out, .transpose_a = true};
+    return {.m = out, .n = in, .k = pixels, .transpose_b = true};
+  }
+
+  // Scratch memory of the non-fused Winograd F(4x4, 3x3) algorithm, the one whose workspace matters for 3x3
+  // convolutions of stride 1: 36 transformed matrices of inputs, outputs and weights. Other filters run without
+  // (implicit GEMM). A framework's workspace limit decides in the memory plan whether it is used.
+  [[nodiscard]] Size winograd_workspace(const LayerSite& site, const Precision& precision) const {
+    const bool winograd = window_.height.kernel == 3 && window_.width.kernel == 3 && window_.height.stride == 1 &&
+                          window_.width.stride == 1;
+    if (!winograd) return {};
+    constexpr std::int64_t kTile = 4;
+    constexpr std::int64_t kMatrices = (kTile + 2) * (kTile + 2);
+    const std::int64_t tiles_high = (site.output.dims[1] + kTile - 1) / kTile;
+    const std::int64_t tiles_wide = (site.output.dims[2] + kTile - 1) / kTile;
+    const std::int64_t channels = site.inputs[0].dims[0];
+    const Size tiles = site.output.rows * checked_multiply(tiles_high, tiles_wide);
+    return (tiles * checked_add(channels, filters_) + fixed_size(checked_multiply(channels, filters_))) *
+           (kMatrices * precision.storage_bytes);
+  }
+
+  std::int64_t filters_;
+  Window window_;
+  bool bias_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_conv2d(SpecMap& keys) { return std::make_unique<Conv2d>(keys); }
+
+}  // namespace tbdsim

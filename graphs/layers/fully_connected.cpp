@@ -1,0 +1,94 @@
+// fully_connected: y = W x + b for each row, x flattened.
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostOutputs = 1'000'000'000;
+
+class FullyConnected : public Layer {
+ public:
+  explicit FullyConnected(SpecMap& keys) : outputs_(keys.at("outputs").count(1, kMostOutputs)) {
+    if (const auto bias = keys.find("bias")) bias_ = bias->flag();
+  }
+
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    require_inputs(inputs, 1);
+    return {inputs[0].rows, {outputs_}};
+  }
+
+  [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
+    std::vector<ParameterTensor> tensors{{"weight", weights(inputs[0]), true, true}};
+    if (bias_) tensors.push_back({"bias", outputs_, true, true});
+    return tensors;
+  }
+
+  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    kernels.push_back(product(site, how, Phase::forward));
+    if (bias_) {
+      const Size y = stored_bytes(site.output, how.precision);
+      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
+    }
+  }
+
+  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (site.weight_gradient) {
+      if (bias_) {
+        kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", site.output,
+                                        1, stored_bytes(site.output, how.precision),
+                                        fixed_size(outputs_ * how.precision.storage_bytes)));
+      }
+      kernels.push_back(product(site, how, Phase::backward_weights));
+    }
+    if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));
+  }
+
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+    return {.inputs = site.weight_gradient};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t weights(const Shape& in) const {
+    return checked_multiply(elements_per_row(in), outputs_);
+  }
+
+  // Rows are the columns of column-major matrices: Y = W' X, dX = W dY, dW = X dY'.
+  [[nodiscard]] Kernel product(const LayerSite& site, const Expansion& how, Phase phase) const {
+    const Size in = fixed_size(elements_per_row(site.inputs[0]));
+    const Size out = fixed_size(outputs_);
+    const Size rows = site.output.rows;
+    Kernel kernel;
+    kernel.kind = KernelKind::gemm;
+    kernel.phase = phase;
+    kernel.op = "fully_connected";
+    kernel.math = how.precision.math;
+    kernel.macs = rows * weights(site.inputs[0]);
+    kernel.flops = kernel.macs * 2;
+    const Size x = stored_bytes(site.inputs[0], how.precision);
+    const Size y = stored_bytes(site.output, how.precision);
+    const Size w = fixed_size(checked_multiply(weights(site.inputs[0]), how.precision.storage_bytes));
+    if (phase == Phase::forward) {
+      kernel.read_bytes = x + w;
+      kernel.written_bytes = y;
+      kernel.shape = GemmShape{.m = out, .n = rows, .k = in, .transpose_a = true};
+    } else if (phase == Phase::backward_data) {
+      kernel.read_bytes = y + w;
+      kernel.written_bytes = x;
+      kernel.shape = GemmShape{.m = in, .n = rows, .k = out};
+    } else {
+      kernel.read_bytes = x + y;
+      kernel.written_bytes = w;
+      kernel.shape = GemmShape{.m = in, .n = out, .k = rows, .transpose_b = true};
+    }
+    return kernel;
+  }
+
+  std::int64_t outputs_;
+  bool bias_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_fully_connected(SpecMap& keys) { return std::make_unique<FullyConnected>(keys); }
+
+}  // namespace tbdsim

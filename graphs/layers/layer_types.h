@@ -1,0 +1,37 @@
+// The visible table of layer types: name in YAML -> maker. A new type is one file here and one row in the .cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "graphs/layer.h"
+#include "hwspecs/base/spec_reader.h"
+
+namespace tbdsim {
+
+struct LayerType {
+  std::string_view name;
+  std::string_view description;  // with its keys
+  std::unique_ptr<Layer> (*make)(SpecMap& keys);
+};
+
+[[nodiscard]] std::span<const LayerType> layer_types();
+
+// Throws SpecError with "did you mean" for a name the table does not have.
+[[nodiscard]] const LayerType& layer_type(const SpecNode& name);
+
+// The makers, one a file. Each reads its own keys; the caller rejects the rest.
+std::unique_ptr<Layer> make_conv2d(SpecMap& keys);
+std::unique_ptr<Layer> make_batch_norm(SpecMap& keys);
+std::unique_ptr<Layer> make_relu(SpecMap& keys);
+std::unique_ptr<Layer> make_max_pool(SpecMap& keys);
+std::unique_ptr<Layer> make_avg_pool(SpecMap& keys);
+std::unique_ptr<Layer> make_global_avg_pool(SpecMap& keys);
+std::unique_ptr<Layer> make_add(SpecMap& keys);
+std::unique_ptr<Layer> make_concat(SpecMap& keys);
+std::unique_ptr<Layer> make_dropout(SpecMap& keys);
+std::unique_ptr<Layer> make_fully_connected(SpecMap& keys);
+std::unique_ptr<Layer> make_softmax_loss(SpecMap& keys);
+
+}  // namespace tbdsim

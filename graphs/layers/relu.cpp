@@ -1,0 +1,40 @@
+// relu: y = max(x, 0); dx = dy where y > 0.
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+class Relu : public Layer {
+ public:
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    require_inputs(inputs, 1);
+    return inputs[0];
+  }
+
+  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    const Size x = stored_bytes(site.output, how.precision);
+    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "relu", site.output, 1, x, x));
+  }
+
+  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (!site.input_gradient) return;
+    const Size x = stored_bytes(site.output, how.precision);
+    const std::int64_t reads = how.lowering.relu_keeps == ReluKeeps::input_and_output ? 3 : 2;
+    kernels.push_back(
+        memory_kernel(KernelKind::elementwise, Phase::backward_data, "relu", site.output, 1, x * reads, x));
+  }
+
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+    // In place there is only one tensor to keep.
+    const bool both = how.lowering.relu_keeps == ReluKeeps::input_and_output && !how.lowering.relu_in_place;
+    return {.inputs = both && site.input_gradient, .output = site.input_gradient};
+  }
+
+  [[nodiscard]] bool runs_in_place(const Lowering& lowering) const override { return lowering.relu_in_place; }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_relu(SpecMap&) { return std::make_unique<Relu>(); }
+
+}  // namespace tbdsim

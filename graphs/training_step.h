@@ -1,0 +1,54 @@
+// One training iteration as kernels in the order they run and tensors with their lifetimes. Sizes stay affine in
+// the batch, so that a step is expanded once and evaluated for every batch and GPU.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graphs/kernel.h"
+#include "graphs/lowering.h"
+#include "graphs/model.h"
+#include "graphs/precision.h"
+
+namespace tbdsim {
+
+// What a tensor counts as. The TBD paper's memory profiler counts gradient maps with feature maps.
+enum class TensorRole { weights, weight_gradients, feature_map, gradient_map, dynamic };
+
+struct Tensor {
+  TensorRole role = TensorRole::feature_map;
+  int layer = -1;  // index into TrainingStep::layers; -1 for graph inputs
+  Size bytes;
+  int first_use = 0;  // index of the first and the last kernel that need it, inclusive
+  int last_use = 0;
+};
+
+// A layer as tables show it.
+struct LayerSummary {
+  std::string name;
+  std::string type;
+  Shape output;
+  std::int64_t trained_parameters = 0;
+  std::int64_t frozen_parameters = 0;
+  std::int64_t statistics = 0;  // moving statistics of norms
+  Size forward_macs;
+  Size training_macs;  // forward, backward_data, backward_weights
+};
+
+struct TrainingStep {
+  std::string sample;  // what a batch counts
+  std::vector<LayerSummary> layers;
+  std::vector<Kernel> kernels;
+  std::vector<Tensor> tensors;
+};
+
+// Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse order
+// with sums where a tensor's gradient arrives from several layers, then the updates; under a precision with
+// master weights, casts before them. Throws ModelError for sizes beyond 64 bits.
+[[nodiscard]] TrainingStep expand_training_step(const Model& model, const Lowering& lowering,
+                                                const Precision& precision);
+
+}  // namespace tbdsim
