@@ -95,10 +95,13 @@ GpuSpec read_gpu(const std::filesystem::path& file) {
   return gpu;
 }
 
-const MathRate* rate_of(const GpuSpec& gpu, MathType type) {
-  const auto& stored = gpu.computes_in[index_of(type)];
-  const auto& rate = gpu.math[index_of(stored.value_or(type))];
-  return rate ? &*rate : nullptr;
+const MathRate& rate_of(const GpuSpec& gpu, MathType type) {
+  const auto& rate = gpu.math[index_of(gpu.computes_in[index_of(type)].value_or(type))];
+  if (!rate) {
+    throw UsageError(fmt::format("{} has no {} arithmetic; expected one of its own: {}", gpu.title, name_of(type),
+                                 math_text(gpu)));
+  }
+  return *rate;
 }
 
 std::string math_text(const GpuSpec& gpu) {

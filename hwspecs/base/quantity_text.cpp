@@ -86,6 +86,14 @@ double parse_si(std::string_view text, const Dimension& dimension) {
                               expected(family));
 }
 
+double in_unit(double si, const Dimension& dimension, std::string_view unit_name) {
+  for (const Unit& unit : family_of(dimension).units) {
+    if (unit.name == unit_name) return si / unit.si;
+  }
+  assert(false && "a unit of another dimension");
+  return si;
+}
+
 std::string format_si(double si, const Dimension& dimension) {
   const Family& family = family_of(dimension);
   const Unit* chosen = nullptr;

@@ -16,6 +16,14 @@ namespace tbdsim {
 // With the prefix that leaves 1 to 999 before the point, four significant digits: "214.3 ms", "11.2 GiB".
 [[nodiscard]] std::string format_si(double si, const Dimension& dimension);
 
+// The value in one of its dimension's units, for columns that share one: in_unit(bytes, "GiB").
+[[nodiscard]] double in_unit(double si, const Dimension& dimension, std::string_view unit);
+
+template <Dimension D>
+[[nodiscard]] double in_unit(const Quantity<D>& quantity, std::string_view unit) {
+  return in_unit(quantity.si(), D, unit);
+}
+
 template <class Q>
 [[nodiscard]] Q parse_quantity(std::string_view text) {
   return Q(parse_si(text, Q::dimension));

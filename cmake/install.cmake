@@ -1,0 +1,18 @@
+# cmake --install build/release: the program, the libraries with their headers, the data, and a package that
+# find_package(tbd-sim) finds.
+include(CMakePackageConfigHelpers)
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tbd-sim)
+
+install(TARGETS tbdsim_base tbdsim_hwspecs tbdsim_graphs tbdsim_costmodel tbdsim_simulate
+        EXPORT tbd-sim-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim)
+install(TARGETS tbd-sim)
+foreach(folder IN ITEMS hwspecs/gpus hwspecs/cpus graphs/models simulate/frameworks calibrate/profiles)
+  install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/${folder} FILES_MATCHING PATTERN "*.yaml")
+endforeach()
+install(EXPORT tbd-sim-targets NAMESPACE tbdsim:: DESTINATION ${config_dir})
+configure_package_config_file(cmake/tbd-sim-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tbd-sim-config.cmake
+                              INSTALL_DESTINATION ${config_dir} PATH_VARS CMAKE_INSTALL_DATADIR)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tbd-sim-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tbd-sim-config.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/tbd-sim-config-version.cmake DESTINATION ${config_dir})

@@ -1,0 +1,130 @@
+#include "simulate/catalog_report.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "graphs/layers/layer_types.h"
+#include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/suggest.h"
+#include "hwspecs/cpu_spec.h"
+#include "simulate/metrics.h"
+
+namespace tbdsim {
+namespace {
+
+template <Dimension D>
+Cell quantity_cell(const Quantity<D>& quantity) {
+  return number_cell(quantity.si(), to_text(quantity));
+}
+
+Sheet list_gpus(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"},           {"title", "GPU"},
+                   {"architecture", "architecture"}, {"sm_count", "SMs", true},
+                   {"fp32_peak", "fp32 peak", true}, {"memory_size", "memory", true},
+                   {"memory_bandwidth", "bandwidth", true}, {"math", "arithmetic"}};
+  for (const std::string& name : library.catalog().names(Kind::gpu)) {
+    const GpuSpec& gpu = library.gpu(name);
+    sheet.rows.push_back({text_cell(name), text_cell(gpu.title), text_cell(gpu.architecture),
+                          count_cell(gpu.sm_count), quantity_cell(rate_of(gpu, MathType::fp32).peak),
+                          quantity_cell(gpu.memory_size), quantity_cell(gpu.memory_bandwidth),
+                          text_cell(math_text(gpu))});
+  }
+  return sheet;
+}
+
+Sheet list_cpus(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"}, {"title", "CPU"}, {"core_count", "cores", true}, {"max_clock", "clock", true},
+                   {"memory_size", "memory", true}, {"memory_bandwidth", "bandwidth", true}};
+  for (const std::string& name : library.catalog().names(Kind::cpu)) {
+    const CpuSpec cpu = read_cpu(library.catalog().find(Kind::cpu, name));
+    sheet.rows.push_back({text_cell(name), text_cell(cpu.title), count_cell(cpu.core_count),
+                          quantity_cell(cpu.max_clock), quantity_cell(cpu.memory_size),
+                          quantity_cell(cpu.memory_bandwidth)});
+  }
+  return sheet;
+}
+
+Sheet list_models(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"}, {"title", "model"}, {"sample", "batch of"}, {"variant", "variant"},
+                   {"frameworks", "trained by"}, {"description", "what it is"}};
+  for (const std::string& name : library.catalog().names(Kind::model)) {
+    const ModelFile& model = library.model(name);
+    for (const Variant& variant : model.variants) {
+      sheet.rows.push_back({text_cell(name), text_cell(model.title), text_cell(model.sample + "s"),
+                            text_cell(variant.name), text_cell(joined(variant.frameworks)),
+                            text_cell(variant.description)});
+    }
+  }
+  return sheet;
+}
+
+Sheet list_frameworks(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"}, {"title", "framework"}, {"layout", "layout"},
+                   {"workspace_limit", "workspace limit", true}};
+  for (const std::string& name : library.catalog().names(Kind::framework)) {
+    const Framework& framework = library.framework(name);
+    sheet.rows.push_back({text_cell(name), text_cell(framework.title),
+                          text_cell(kLayoutNames[static_cast<std::size_t>(framework.lowering.layout)]),
+                          quantity_cell(framework.workspace_limit)});
+  }
+  return sheet;
+}
+
+Sheet list_profiles(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"}, {"title", "kernel times"}, {"calibrated", "calibrated"}};
+  for (const std::string& name : library.catalog().names(Kind::profile)) {
+    const Profile& profile = library.profile(name);
+    sheet.rows.push_back({text_cell(name), text_cell(profile.title), flag_cell(profile.calibrated)});
+  }
+  return sheet;
+}
+
+Sheet list_metrics(Library&) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"}, {"unit", "unit"}, {"description", "what it is"}};
+  for (const Metric& metric : metrics()) {
+    sheet.rows.push_back({text_cell(metric.name), text_cell(metric.unit), text_cell(metric.description)});
+  }
+  return sheet;
+}
+
+Sheet list_precisions(Library&) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"}, {"description", "what it is"}};
+  for (const Precision& precision : kPrecisions) {
+    sheet.rows.push_back({text_cell(precision.name), text_cell(precision.description)});
+  }
+  return sheet;
+}
+
+Sheet list_layers(Library&) {
+  Sheet sheet;
+  sheet.columns = {{"name", "type"}, {"description", "what it is, with its keys (and their defaults)"}};
+  for (const LayerType& type : layer_types()) {
+    sheet.rows.push_back({text_cell(type.name), text_cell(type.description)});
+  }
+  return sheet;
+}
+
+constexpr std::array<Listing, 8> kListings = {{
+    {"gpus", "GPUs with their peaks", list_gpus},
+    {"cpus", "host processors", list_cpus},
+    {"models", "models and their variants", list_models},
+    {"frameworks", "frameworks", list_frameworks},
+    {"profiles", "sources of kernel times", list_profiles},
+    {"metrics", "what is predicted", list_metrics},
+    {"precisions", "number formats", list_precisions},
+    {"layers", "layer types of model files", list_layers},
+}};
+
+}  // namespace
+
+std::span<const Listing> listings() { return kListings; }
+
+}  // namespace tbdsim

@@ -1,0 +1,204 @@
+#include "simulate/cli.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <ostream>
+#include <vector>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/catalog_report.h"
+#include "simulate/commands.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr const char* kDescription =
+    "Predicts the training of neural networks on GPUs: throughput, utilization and memory, before anyone buys or\n"
+    "rents the hardware. Names come from the catalogue ('tbd-sim list ...'); a path to your own YAML file works\n"
+    "wherever a name does.";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  tbd-sim --gpu titanxp --batch 64                      every model, a line each\n"
+    "  tbd-sim --gpu p4000 --batch 32 --model resnet50 --framework mxnet --format json\n"
+    "  tbd-sim list gpus                                     what there is\n"
+    "  tbd-sim show resnet50 --variant v1.5                  layers, parameters, multiply-adds\n"
+    "  tbd-sim kernels resnet50 --framework tensorflow --gpu titanxp --batch 64\n"
+    "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
+    "  tbd-sim validate --runs runs.csv --by gpu\n";
+
+class Interrupted : public std::exception {};
+
+void add_output_options(CLI::App& app, Options& options, bool with_format) {
+  if (with_format) app.add_option("--format", options.format, "table, json or csv (default table)");
+  app.add_option("-o,--output", options.output, "write to this file instead of standard output");
+}
+
+void add_model_options(CLI::App& app, Options& options) {
+  app.add_option("--framework", options.framework, "a framework (default: those that train the model)");
+  app.add_option("--variant", options.variant, "a variant of the model (default: the framework's)");
+  app.add_option("--precision", options.precision, "fp32, tf32, fp16, bf16 or amp (default fp32)");
+}
+
+void add_scenario_options(CLI::App& app, Options& options) {
+  add_model_options(app, options);
+  app.add_option("--gpu", options.gpu, "a GPU of 'tbd-sim list gpus', or a YAML file");
+  app.add_option("--batch", options.batch, "samples in one iteration on one GPU");
+  app.add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
+  add_output_options(app, options, true);
+}
+
+// The root command and its subcommands, filled into one Options.
+struct CommandLine {
+  CLI::App app{kDescription, "tbd-sim"};
+  Options options;
+  std::string data_dir;
+  CLI::App* list = nullptr;
+  CLI::App* show = nullptr;
+  CLI::App* kernels = nullptr;
+  CLI::App* scenarios = nullptr;
+  CLI::App* validate = nullptr;
+
+  CommandLine() {
+    app.footer(kExamples);
+    app.set_version_flag("--version", "tbd-sim " TBDSIM_VERSION);
+    app.add_option("--data-dir", data_dir, "where the catalogue lies (default: TBDSIM_DATA_DIR, else as installed)");
+    app.fallthrough();
+    app.require_subcommand(0, 1);
+    app.add_option("--model", options.model, "a model of 'tbd-sim list models', or a YAML file (default: all)");
+    add_scenario_options(app, options);
+
+    std::vector<std::string> kinds;
+    for (const Listing& listing : listings()) kinds.emplace_back(listing.name);
+    list = app.add_subcommand("list", "what the catalogue holds: " + joined(kinds));
+    list->add_option("what", options.list_of, joined(kinds))->required();
+    add_output_options(*list, options, true);
+
+    show = app.add_subcommand("show", "a model's layers: shapes, parameters, multiply-adds, bytes");
+    show->add_option("model", options.model, "a model, or a YAML file")->required();
+    add_model_options(*show, options);
+    add_output_options(*show, options, true);
+
+    kernels = app.add_subcommand("kernels", "every kernel of an iteration: cost, bound, where the number comes from");
+    kernels->add_option("model", options.model, "a model, a YAML file, or all (default)");
+    add_scenario_options(*kernels, options);
+
+    scenarios = app.add_subcommand("predict", "predict every row of a table of training runs");
+    scenarios->add_option("--scenarios", options.scenarios, "CSV in the schema of the README")->required();
+    scenarios->add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
+    add_output_options(*scenarios, options, false);
+
+    validate = app.add_subcommand("validate", "predictions against measured runs: errors by group");
+    validate->add_option("--runs", options.runs, "CSV of measured runs in the schema of the README")->required();
+    validate->add_option("--by", options.by, "group, set, gpu, model or framework (default group)");
+    validate->add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
+    add_output_options(*validate, options, true);
+  }
+
+  // Names a stray argument may have been meant to be.
+  [[nodiscard]] std::vector<std::string> known_words() const {
+    std::vector<std::string> words;
+    const auto add_options = [&](const CLI::App& from) {
+      for (const CLI::Option* option : from.get_options()) {
+        for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+      }
+    };
+    add_options(app);
+    for (const CLI::App* sub : app.get_subcommands()) add_options(*sub);
+    for (const CLI::App* sub : {list, show, kernels, scenarios, validate}) words.push_back(sub->get_name());
+    return words;
+  }
+};
+
+// Rows done, at most four times a second, on a terminal; stops at an interrupt.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const CliContext& context) : context_(context) {}
+  ~ProgressLine() {
+    if (shown_) context_.err << '\n';
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void operator()(std::size_t rows) {
+    if (context_.interrupted != nullptr && context_.interrupted->load()) throw Interrupted();
+    if (!context_.show_progress) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::milliseconds(250)) return;
+    last_ = now;
+    shown_ = true;
+    context_.err << '\r' << rows << " rows" << std::flush;
+  }
+
+ private:
+  const CliContext& context_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  bool shown_ = false;
+};
+
+void dispatch(const CommandLine& line, const CliContext& context) {
+  Library library(Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
+  ProgressLine progress(context);
+  const Progress report = [&](std::size_t rows) { progress(rows); };
+  const Options& options = line.options;
+  if (line.list->parsed()) {
+    list_command(options, library, context.out);
+  } else if (line.show->parsed()) {
+    show_command(options, library, context.out);
+  } else if (line.kernels->parsed()) {
+    kernels_command(options, library, context.out);
+  } else if (line.scenarios->parsed()) {
+    scenarios_command(options, library, context.out, report);
+  } else if (line.validate->parsed()) {
+    validate_command(options, library, context.out, report);
+  } else {
+    predict_command(options, library, context.out);
+  }
+}
+
+// Parses; returns false when help or the version was asked for and printed.
+bool parse(CommandLine& line, std::span<const std::string> arguments, const CliContext& context) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+  try {
+    line.app.parse(reversed);
+    return true;
+  } catch (const CLI::Success& asked) {
+    line.app.exit(asked, context.out, context.err);
+    return false;
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> extra = line.app.remaining(true);
+    const std::string& first = extra.empty() ? arguments.back() : extra.front();
+    throw UsageError("unknown argument " + in_quotes(first) + did_you_mean(first, line.known_words()) +
+                     " (see 'tbd-sim --help')");
+  } catch (const CLI::ParseError& wrong) {
+    throw UsageError(std::string(wrong.what()) + " (see 'tbd-sim --help')");
+  }
+}
+
+}  // namespace
+
+int run_cli(std::span<const std::string> arguments, const CliContext& context) {
+  try {
+    CommandLine line;
+    if (arguments.empty()) {
+      context.out << line.app.help();
+      return kExitOk;
+    }
+    if (parse(line, arguments, context)) dispatch(line, context);
+    context.out.flush();
+    if (!context.out) throw UsageError("standard output cannot be written");
+    return kExitOk;
+  } catch (const Interrupted&) {
+    context.err << "tbd-sim: interrupted\n";
+    return kExitInterrupted;
+  } catch (const Error& wrong) {
+    context.err << "tbd-sim: " << wrong.what() << '\n';
+    return kExitUsage;
+  }
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,176 @@
+#include "simulate/commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <ostream>
+
+#include "hwspecs/base/csv.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/file.h"
+#include "hwspecs/base/number.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/catalog_report.h"
+#include "simulate/model_report.h"
+#include "simulate/prediction_report.h"
+#include "simulate/runs_table.h"
+#include "simulate/validation.h"
+
+namespace tbdsim {
+namespace {
+
+// The index of an option's value among the allowed ones; UsageError with "did you mean".
+std::size_t choice(std::string_view option, const std::string& value, const std::vector<std::string>& allowed) {
+  const auto found = std::find(allowed.begin(), allowed.end(), value);
+  if (found != allowed.end()) return static_cast<std::size_t>(found - allowed.begin());
+  throw UsageError(fmt::format("{}: {} is unknown; expected one of {}{}", option, in_quotes(value), joined(allowed),
+                               did_you_mean(value, allowed)));
+}
+
+Format format_of(const Options& options) {
+  return static_cast<Format>(choice("--format", options.format, {"table", "json", "csv"}));
+}
+
+std::int64_t batch_of(const Options& options) {
+  const std::string expected = fmt::format("expected a whole number, 1 to {}", kMostSamples);
+  if (options.batch.empty()) throw UsageError("--batch is missing; " + expected);
+  const auto batch = parse_whole_number(options.batch);
+  if (!batch) throw UsageError(fmt::format("--batch: {} is not a whole number; {}", in_quotes(options.batch), expected));
+  if (*batch < 1 || *batch > kMostSamples) {
+    throw UsageError(fmt::format("--batch: {} is out of range; {}", in_quotes(options.batch), expected));
+  }
+  return *batch;
+}
+
+void require_gpu(const Options& options) {
+  if (options.gpu.empty()) throw UsageError("--gpu is missing; expected a name ('tbd-sim list gpus') or a YAML file");
+}
+
+// Runs `write` on the output file, which then appears whole, or on `out`.
+template <class Write>
+void write_output(const Options& options, std::ostream& out, Write write) {
+  if (options.output.empty()) {
+    write(out);
+    return;
+  }
+  AtomicFile file(options.output);
+  write(file.stream());
+  file.commit();
+}
+
+// The frameworks to predict a model for: the one asked for; else those that train the variant asked for or, of
+// no variant in particular, any variant; else all there are.
+std::vector<std::string> frameworks_for(const Options& options, const ModelFile& model, const Library& library) {
+  if (!options.framework.empty()) return {options.framework};
+  std::vector<std::string> frameworks;
+  for (const Variant& variant : model.variants) {
+    if (!options.variant.empty() && &variant != &find_variant(model, options.variant, "")) continue;
+    frameworks.insert(frameworks.end(), variant.frameworks.begin(), variant.frameworks.end());
+  }
+  return frameworks.empty() ? library.catalog().names(Kind::framework) : frameworks;
+}
+
+std::vector<Scenario> scenarios_for(const Options& options, Library& library) {
+  require_gpu(options);
+  const bool all = options.model.empty() || options.model == "all";
+  const std::vector<std::string> models =
+      all ? library.catalog().names(Kind::model) : std::vector<std::string>{options.model};
+  std::vector<Scenario> scenarios;
+  for (const std::string& model : models) {
+    for (const std::string& framework : frameworks_for(options, library.model(model), library)) {
+      scenarios.push_back({.model = model,
+                           .framework = framework,
+                           .gpu = options.gpu,
+                           .batch = batch_of(options),
+                           .variant = options.variant,
+                           .precision = options.precision,
+                           .profile = options.profile});
+    }
+  }
+  return scenarios;
+}
+
+std::string number_text(double value) { return fmt::format("{:.6g}", value); }
+
+}  // namespace
+
+void predict_command(const Options& options, Library& library, std::ostream& out) {
+  std::vector<Prediction> predictions;
+  const Format format = format_of(options);
+  for (const Scenario& scenario : scenarios_for(options, library)) predictions.push_back(predict(scenario, library));
+  write_output(options, out, [&](std::ostream& to) { write_predictions(to, predictions, format); });
+}
+
+void list_command(const Options& options, Library& library, std::ostream& out) {
+  std::vector<std::string> names;
+  for (const Listing& listing : listings()) names.emplace_back(listing.name);
+  Sheet sheet = listings()[choice("list", options.list_of, names)].sheet(library);
+  sheet.name = options.list_of;
+  const Format format = format_of(options);
+  write_output(options, out, [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
+}
+
+void show_command(const Options& options, Library& library, std::ostream& out) {
+  const ModelFile& file = library.model(options.model);
+  const Variant& variant = find_variant(file, options.variant, options.framework);
+  const Precision& precision = find_precision(options.precision);
+  // Layers do not depend on the framework; their kernels do.
+  const Model model = build_model(file, variant);
+  const Lowering lowering = options.framework.empty() ? Lowering{} : library.framework(options.framework).lowering;
+  const Sheet sheet = layer_sheet(model, expand_training_step(model, lowering, precision), precision);
+  const Format format = format_of(options);
+  write_output(options, out, [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
+}
+
+void kernels_command(const Options& options, Library& library, std::ostream& out) {
+  std::vector<Sheet> sheets;
+  const Format format = format_of(options);
+  for (const Scenario& scenario : scenarios_for(options, library)) {
+    sheets.push_back(kernel_sheet(predict(scenario, library)));
+  }
+  write_output(options, out, [&](std::ostream& to) { write_sheets(to, sheets, format); });
+}
+
+void scenarios_command(const Options& options, Library& library, std::ostream& out, const Progress& progress) {
+  std::ifstream in = open_input(options.scenarios);
+  CsvReader reader(in, options.scenarios);
+  const RunColumns columns(reader);
+  std::vector<std::string> fields = reader.columns();
+  for (const char* added : {"predicted", "predicted_low", "predicted_high", "status"}) {
+    if (reader.find_column(added)) {
+      throw SpecError({nullptr, 0, 0}, fmt::format("{}: column '{}' is there already; expected a table without it",
+                                                   options.scenarios, added));
+    }
+    fields.emplace_back(added);
+  }
+  (void)library.profile(options.profile);  // a wrong profile is no matter of a row
+  write_output(options, out, [&](std::ostream& to) {
+    write_csv_row(to, fields);
+    std::size_t rows = 0;
+    std::vector<std::string> row;
+    while (reader.next(row)) {
+      const RowPrediction p = predict_row(columns, row, library, options.profile);
+      row.push_back(p.ok() ? number_text(p.predicted) : "");
+      row.push_back(p.ok() ? number_text(p.interval.low) : "");
+      row.push_back(p.ok() ? number_text(p.interval.high) : "");
+      row.push_back(p.status);
+      write_csv_row(to, row);
+      progress(++rows);
+    }
+  });
+}
+
+void validate_command(const Options& options, Library& library, std::ostream& out, const Progress& progress) {
+  (void)choice("--by", options.by, {"group", "set", "gpu", "model", "framework"});
+  const Format format = format_of(options);
+  const Profile& profile = library.profile(options.profile);
+  std::ifstream in = open_input(options.runs);
+  const Sheet sheet =
+      validation_sheet(validate_runs(in, options.runs, options.by, library, options.profile, progress), options.by,
+                       profile);
+  write_output(options, out, [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,43 @@
+// What each command of tbd-sim does, given its options as text.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+#include "simulate/library.h"
+#include "simulate/sheet.h"
+
+namespace tbdsim {
+
+// As typed; empty where not given.
+struct Options {
+  std::string model;
+  std::string framework;
+  std::string variant;
+  std::string gpu;
+  std::string batch;
+  std::string precision = "fp32";
+  std::string profile = "uncalibrated";
+  std::string format = "table";
+  std::string output;     // a file instead of standard output
+  std::string list_of;    // list: gpus, models, ...
+  std::string scenarios;  // predict: the table to predict
+  std::string runs;       // validate: the table of measured runs
+  std::string by = "group";
+};
+
+// Called for every row of a long table with the number of rows done; may throw to stop.
+using Progress = std::function<void(std::size_t rows)>;
+
+// Throw UsageError, SpecError or ModelError.
+void predict_command(const Options& options, Library& library, std::ostream& out);
+void list_command(const Options& options, Library& library, std::ostream& out);
+void show_command(const Options& options, Library& library, std::ostream& out);
+void kernels_command(const Options& options, Library& library, std::ostream& out);
+// Copies the table with predicted, predicted_low, predicted_high and status appended; predictions are for the
+// row's own unit. Needs an output file or writes to `out`.
+void scenarios_command(const Options& options, Library& library, std::ostream& out, const Progress& progress);
+void validate_command(const Options& options, Library& library, std::ostream& out, const Progress& progress);
+
+}  // namespace tbdsim

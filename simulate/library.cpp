@@ -1,0 +1,56 @@
+#include "simulate/library.h"
+
+#include <vector>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+// The cached value of a key, made on first use.
+template <class T, class Make>
+const T& cached(std::map<std::string, std::unique_ptr<const T>>& cache, const std::string& key, Make make) {
+  const auto found = cache.find(key);
+  if (found != cache.end()) return *found->second;
+  return *cache.emplace(key, std::make_unique<const T>(make())).first->second;
+}
+
+}  // namespace
+
+const Precision& find_precision(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Precision& precision : kPrecisions) {
+    if (precision.name == name) return precision;
+    names.emplace_back(precision.name);
+  }
+  throw UsageError("unknown precision " + in_quotes(name) + did_you_mean(name, names) + "; expected one of " +
+                   joined(names));
+}
+
+const GpuSpec& Library::gpu(const std::string& name) {
+  return cached(gpus_, name, [&] { return read_gpu(catalog_.find(Kind::gpu, name)); });
+}
+
+const Framework& Library::framework(const std::string& name) {
+  return cached(frameworks_, name, [&] { return read_framework(catalog_.find(Kind::framework, name)); });
+}
+
+const Profile& Library::profile(const std::string& name) {
+  return cached(profiles_, name, [&] { return read_profile(catalog_.find(Kind::profile, name)); });
+}
+
+const ModelFile& Library::model(const std::string& name) {
+  return cached(models_, name, [&] { return read_model_file(catalog_.find(Kind::model, name)); });
+}
+
+const TrainingStep& Library::step(const std::string& model_name, const Variant& variant,
+                                  const std::string& framework_name, const Precision& precision) {
+  const std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' + std::string(precision.name);
+  return cached(steps_, key, [&] {
+    return expand_training_step(build_model(model(model_name), variant), framework(framework_name).lowering,
+                                precision);
+  });
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,47 @@
+// Reads every file once: GPUs, frameworks, profiles, models, and the training steps made of them. Not for use by
+// several threads at a time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "costmodel/profile.h"
+#include "graphs/training_step.h"
+#include "hwspecs/base/catalog.h"
+#include "hwspecs/gpu_spec.h"
+#include "simulate/framework.h"
+
+namespace tbdsim {
+
+// "fp32" -> Precision; UsageError with "did you mean".
+[[nodiscard]] const Precision& find_precision(const std::string& name);
+
+class Library {
+ public:
+  explicit Library(Catalog catalog) : catalog_(std::move(catalog)) {}
+
+  [[nodiscard]] const Catalog& catalog() const { return catalog_; }
+
+  // By name or path. Throw UsageError, SpecError or ModelError; references stay valid as long as the library.
+  [[nodiscard]] const GpuSpec& gpu(const std::string& name);
+  [[nodiscard]] const Framework& framework(const std::string& name);
+  [[nodiscard]] const Profile& profile(const std::string& name);
+  [[nodiscard]] const ModelFile& model(const std::string& name);
+  // `variant` must be one of the model's.
+  [[nodiscard]] const TrainingStep& step(const std::string& model, const Variant& variant,
+                                         const std::string& framework, const Precision& precision);
+
+ private:
+  template <class T>
+  using Cache = std::map<std::string, std::unique_ptr<const T>>;
+
+  Catalog catalog_;
+  Cache<GpuSpec> gpus_;
+  Cache<Framework> frameworks_;
+  Cache<Profile> profiles_;
+  Cache<ModelFile> models_;
+  Cache<TrainingStep> steps_;
+};
+
+}  // namespace tbdsim

@@ -1,0 +1,142 @@
+#include "simulate/prediction_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "hwspecs/base/quantity_text.h"
+#include "simulate/metrics.h"
+
+namespace tbdsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string rate_text(double rate) { return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2); }
+
+std::string calibration_note(const Profile& profile) {
+  return profile.calibrated ? "kernel times: " + profile.title
+                            : "kernel times: " + profile.title + " (fitted to no measurement: expect errors of a third)";
+}
+
+std::vector<Cell> table_row(const Prediction& p) {
+  const Interval interval = p.throughput_interval();
+  const MemoryPlan& m = p.memory;
+  const auto memory = [](Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB"))); };
+  return {text_cell(p.scenario.model),
+          text_cell(p.scenario.framework),
+          text_cell(rate_text(p.throughput()) + " " + throughput_unit(p.step->sample)),
+          text_cell(rate_text(interval.low) + "-" + rate_text(interval.high)),
+          text_cell(to_text(p.timeline.iteration)),
+          text_cell(fmt::format("{:.0f} %", 100 * (p.flops / (p.peak * p.timeline.iteration)))),
+          memory(m.weights),
+          memory(m.weight_gradients),
+          memory(m.feature_maps),
+          memory(m.workspace),
+          memory(m.dynamic),
+          memory(m.total()),
+          text_cell(p.fits ? "yes" : "NO"),
+          text_cell(fmt::format("{} {:.0f} %", name_of(p.bound()), 100 * p.share(p.bound())))};
+}
+
+// The largest batch that fits, for those that do not.
+std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    if (p.fits) continue;
+    const auto largest = largest_batch(*p.step, *p.framework, p.gpu->memory_size, kMostSamples);
+    notes.push_back(fmt::format("{} on {} needs {} of {}: {}; its throughput is hypothetical", p.scenario.model,
+                                p.scenario.framework, to_text(p.memory.total()), to_text(p.gpu->memory_size),
+                                largest == 0 ? "no batch fits" : fmt::format("the largest batch that fits is {}", largest)));
+  }
+  return notes;
+}
+
+Sheet table_sheet(std::span<const Prediction> predictions) {
+  const Prediction& first = predictions[0];
+  Sheet sheet;
+  sheet.preface = {fmt::format("{}, batch {}, {}", first.gpu->title, first.scenario.batch, first.scenario.precision),
+                   calibration_note(*first.profile), ""};
+  for (const char* header : {"model", "framework", "throughput", "80 %", "iteration", "flop", "weights", "grads",
+                             "maps", "works.", "dyn.", "total", "fits", "bound by"}) {
+    const std::string_view name = header;
+    const bool right = name != "model" && name != "framework" && name != "fits" && name != "bound by";
+    sheet.columns.push_back({header, header, right});
+  }
+  for (const Prediction& p : predictions) sheet.rows.push_back(table_row(p));
+  sheet.notes = {"80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory at",
+                 "its peak, in GiB (gradients of the weights, feature maps, workspace, dynamic; total with the CUDA "
+                 "context);",
+                 "bound by: what limits most of the time, and its share."};
+  const auto notes = fit_notes(predictions);
+  sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
+  return sheet;
+}
+
+Sheet csv_sheet(std::span<const Prediction> predictions) {
+  Sheet sheet;
+  for (const char* key : {"model", "variant", "framework", "gpu", "precision", "batch", "profile", "calibrated",
+                          "fits", "bound", "throughput_unit", "throughput_low", "throughput_high"}) {
+    sheet.columns.push_back({key, key});
+  }
+  for (const Metric& metric : metrics()) sheet.columns.push_back({std::string(metric.name), std::string(metric.name)});
+  for (const Prediction& p : predictions) {
+    const Interval interval = p.throughput_interval();
+    std::vector<Cell> row{text_cell(p.scenario.model),     text_cell(p.scenario.variant),
+                          text_cell(p.scenario.framework), text_cell(p.scenario.gpu),
+                          text_cell(p.scenario.precision), number_cell(static_cast<double>(p.scenario.batch), ""),
+                          text_cell(p.profile->name),      flag_cell(p.profile->calibrated),
+                          flag_cell(p.fits),               text_cell(name_of(p.bound())),
+                          text_cell(throughput_unit(p.step->sample)),
+                          number_cell(interval.low, ""),   number_cell(interval.high, "")};
+    for (const Metric& metric : metrics()) row.push_back(number_cell(metric.value(p), ""));
+    sheet.rows.push_back(std::move(row));
+  }
+  return sheet;
+}
+
+Json json_of(const Prediction& p) {
+  Json object{{"model", p.scenario.model},
+              {"variant", p.scenario.variant},
+              {"framework", p.scenario.framework},
+              {"gpu", p.scenario.gpu},
+              {"precision", p.scenario.precision},
+              {"batch", p.scenario.batch},
+              {"sample", p.step->sample},
+              {"profile", p.profile->name},
+              {"calibrated", p.profile->calibrated},
+              {"fits", p.fits},
+              {"bound", name_of(p.bound())},
+              {"metrics", Json::object()},
+              {"memory", Json::object()}};
+  constexpr std::string_view kMemoryPrefix = "memory_";
+  for (const Metric& metric : metrics()) {
+    const Json value{{"value", metric.value(p)}, {"unit", unit_of(metric, p)}};
+    if (metric.name.starts_with(kMemoryPrefix)) {
+      object["memory"][std::string(metric.name.substr(kMemoryPrefix.size()))] = value;
+    } else {
+      object["metrics"][std::string(metric.name)] = value;
+    }
+  }
+  const Interval interval = p.throughput_interval();
+  object["metrics"]["throughput"]["low"] = interval.low;
+  object["metrics"]["throughput"]["high"] = interval.high;
+  return object;
+}
+
+}  // namespace
+
+void write_predictions(std::ostream& out, std::span<const Prediction> predictions, Format format) {
+  if (format == Format::json) {
+    Json document{{"schema_version", kSchemaVersion}, {"predictions", Json::array()}};
+    for (const Prediction& p : predictions) document["predictions"].push_back(json_of(p));
+    out << document.dump(2) << '\n';
+    return;
+  }
+  const Sheet sheet = format == Format::table ? table_sheet(predictions) : csv_sheet(predictions);
+  write_sheets(out, std::span(&sheet, 1), format);
+}
+
+}  // namespace tbdsim

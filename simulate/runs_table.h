@@ -1,0 +1,35 @@
+// Tables of training runs (the schema in the README): which scenario a row describes, and its prediction in the
+// row's own unit.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hwspecs/base/csv.h"
+#include "simulate/prediction.h"
+
+namespace tbdsim {
+
+// Indices of the columns that say what a row describes. Every one must be there.
+struct RunColumns {
+  explicit RunColumns(const CsvReader& reader);  // throws SpecError naming a missing column
+
+  std::size_t gpu, framework, precision, model, variant, batch_per_gpu, gpus, machines, metric, unit;
+};
+
+struct RowPrediction {
+  std::string status;  // "ok", or why the row is not covered
+  double predicted = 0;
+  Interval interval;   // 80 %
+
+  [[nodiscard]] bool ok() const { return status == "ok"; }
+};
+
+// Never throws for what a row says: that becomes its status.
+[[nodiscard]] RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row, Library& library,
+                                        const std::string& profile);
+
+}  // namespace tbdsim

@@ -1,0 +1,122 @@
+#include "simulate/sheet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "hwspecs/base/csv.h"
+
+namespace tbdsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Cell& cell) {
+  return std::visit(
+      [](const auto& value) -> Json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
+          return nullptr;
+        } else {
+          return value;
+        }
+      },
+      cell.value);
+}
+
+std::string csv_of(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell.value)) return *text;
+  if (const auto* number = std::get_if<double>(&cell.value)) return fmt::format("{}", *number);
+  if (const auto* flag = std::get_if<bool>(&cell.value)) return *flag ? "true" : "false";
+  return "";
+}
+
+void write_table(std::ostream& out, const Sheet& sheet) {
+  for (const std::string& line : sheet.preface) out << line << '\n';
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < sheet.columns.size(); ++c) {
+    std::size_t width = sheet.columns[c].header.size();
+    for (const auto& row : sheet.rows) width = std::max(width, row[c].text.size());
+    widths.push_back(sheet.columns[c].header.empty() ? 0 : width);
+  }
+  const auto write_line = [&](auto text_of) {
+    std::string line;
+    for (std::size_t c = 0; c < sheet.columns.size(); ++c) {
+      if (widths[c] == 0) continue;
+      if (!line.empty()) line += "  ";
+      line += sheet.columns[c].right ? fmt::format("{:>{}}", text_of(c), widths[c])
+                                     : fmt::format("{:<{}}", text_of(c), widths[c]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+  };
+  write_line([&](std::size_t c) { return sheet.columns[c].header; });
+  for (const auto& row : sheet.rows) {
+    write_line([&](std::size_t c) { return row[c].text; });
+  }
+  std::size_t name_width = 0;
+  for (const auto& [name, cell] : sheet.totals) name_width = std::max(name_width, name.size());
+  if (!sheet.totals.empty()) out << '\n';
+  for (const auto& [name, cell] : sheet.totals) out << fmt::format("{:<{}}  {}\n", name, name_width, cell.text);
+  if (!sheet.notes.empty()) out << '\n';
+  for (const std::string& note : sheet.notes) out << note << '\n';
+}
+
+void write_csv(std::ostream& out, std::span<const Sheet> sheets) {
+  std::vector<std::string> fields;
+  for (const Column& column : sheets[0].columns) fields.push_back(column.key);
+  write_csv_row(out, fields);
+  for (const Sheet& sheet : sheets) {
+    for (const auto& row : sheet.rows) {
+      fields.clear();
+      for (const Cell& cell : row) fields.push_back(csv_of(cell));
+      write_csv_row(out, fields);
+    }
+  }
+}
+
+void write_json(std::ostream& out, std::span<const Sheet> sheets) {
+  Json document{{"schema_version", kSchemaVersion}, {sheets[0].name, Json::array()}};
+  for (const Sheet& sheet : sheets) {
+    for (const auto& row : sheet.rows) {
+      Json object;
+      for (std::size_t c = 0; c < row.size(); ++c) object[sheet.columns[c].key] = json_of(row[c]);
+      document[sheet.name].push_back(std::move(object));
+    }
+    Json totals;
+    for (const auto& [name, cell] : sheet.totals) totals[name] = json_of(cell);
+    if (!totals.empty()) document["totals"].push_back(std::move(totals));
+  }
+  out << document.dump(2) << '\n';
+}
+
+}  // namespace
+
+Cell text_cell(std::string_view text) { return {std::string(text), std::string(text)}; }
+Cell number_cell(double value, std::string text) { return {std::move(text), value}; }
+Cell flag_cell(bool value) { return {value ? "yes" : "no", value}; }
+
+Cell count_cell(double value) {
+  std::string digits = fmt::format("{:.0f}", value);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), ",");
+  }
+  return {digits, value};
+}
+
+void write_sheets(std::ostream& out, std::span<const Sheet> sheets, Format format) {
+  if (sheets.empty()) return;
+  switch (format) {
+    case Format::table:
+      for (std::size_t i = 0; i < sheets.size(); ++i) {
+        if (i > 0) out << '\n';
+        write_table(out, sheets[i]);
+      }
+      return;
+    case Format::csv: write_csv(out, sheets); return;
+    case Format::json: write_json(out, sheets); return;
+  }
+}
+
+}  // namespace tbdsim

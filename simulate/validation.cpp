@@ -1,0 +1,135 @@
+#include "simulate/validation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "hwspecs/base/number.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::string_view kSections[] = {"score", "fit", "context"};
+
+// Columns that together say what was run; a table may lack some of them.
+constexpr std::string_view kIdentity[] = {"gpu",  "framework", "version",       "precision", "model",
+                                          "variant", "batch_per_gpu", "gpus", "machines",  "network",
+                                          "method",  "metric",        "unit"};
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Sum of squared deviations of ln(value) from its mean, and the degrees of freedom.
+void add_noise(const std::vector<double>& measured, double& squares, double& freedom) {
+  if (measured.size() < 2) return;
+  std::vector<double> logs;
+  for (const double value : measured) logs.push_back(std::log(value));
+  const double centre = mean(logs);
+  for (const double log : logs) squares += (log - centre) * (log - centre);
+  freedom += static_cast<double>(measured.size() - 1);
+}
+
+GroupErrors errors_of(const std::vector<const Configuration*>& configurations) {
+  GroupErrors e;
+  e.section = configurations.front()->section;
+  e.group = configurations.front()->group;
+  std::vector<double> sizes;
+  double squares = 0;
+  double freedom = 0;
+  for (const Configuration* c : configurations) {
+    e.rows += static_cast<int>(c->measured.size());
+    add_noise(c->measured, squares, freedom);
+    if (!c->prediction.ok()) continue;
+    e.covered_rows += static_cast<int>(c->measured.size());
+    ++e.configurations;
+    sizes.push_back(std::abs(c->error()));
+    e.bias += c->error();
+    e.coverage += c->inside_interval() ? 1 : 0;
+  }
+  e.noise = freedom > 0 ? std::sqrt(squares / freedom) : 0;
+  if (sizes.empty()) return e;
+  std::sort(sizes.begin(), sizes.end());
+  e.mean = mean(sizes);
+  e.median = quantile(sizes, 0.5);
+  e.p90 = quantile(sizes, 0.9);
+  e.max = sizes.back();
+  e.bias /= static_cast<double>(sizes.size());
+  e.coverage /= static_cast<double>(sizes.size());
+  return e;
+}
+
+// "score" and "fit" rows judge apart; context rows are real but no fair target.
+std::string section_of(const std::string& use, const std::string& split) {
+  if (use == "context") return "context";
+  return split == "fit" ? "fit" : "score";
+}
+
+}  // namespace
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+double Configuration::error() const {
+  double log_sum = 0;
+  for (const double value : measured) log_sum += std::log(value);
+  return prediction.predicted / std::exp(log_sum / static_cast<double>(measured.size())) - 1;
+}
+
+bool Configuration::inside_interval() const {
+  const double centre = prediction.predicted / (1 + error());
+  return prediction.interval.low <= centre && centre <= prediction.interval.high;
+}
+
+Validation validate_runs(std::istream& in, const std::string& file, const std::string& by, Library& library,
+                         const std::string& profile, const std::function<void(std::size_t)>& progress) {
+  CsvReader reader(in, file);
+  const RunColumns columns(reader);
+  const std::size_t value = reader.column("value");
+  const std::size_t use = reader.column("use");
+  const std::size_t split = reader.column("split");
+  const std::size_t group = reader.column(by);
+  std::vector<std::size_t> identity;
+  for (const std::string_view name : kIdentity) {
+    if (const auto column = reader.find_column(name)) identity.push_back(*column);
+  }
+
+  Validation result;
+  std::map<std::vector<std::string>, Configuration> configurations;
+  std::vector<std::string> row;
+  for (std::size_t rows = 1; reader.next(row); ++rows) {
+    progress(rows);
+    std::vector<std::string> key{section_of(row[use], row[split]), row[group]};
+    for (const std::size_t column : identity) key.push_back(row[column]);
+    const auto measured = parse_number(row[value]);
+    if (!measured || *measured <= 0) {
+      ++result.not_covered["value is not a positive number"];
+      continue;
+    }
+    Configuration& configuration = configurations[key];
+    if (configuration.measured.empty()) {
+      configuration.section = key[0];
+      configuration.group = key[1];
+      configuration.prediction = predict_row(columns, row, library, profile);
+    }
+    configuration.measured.push_back(*measured);
+    if (!configuration.prediction.ok()) ++result.not_covered[configuration.prediction.status];
+  }
+
+  std::map<std::pair<std::string, std::string>, std::vector<const Configuration*>> groups;
+  for (const auto& [key, configuration] : configurations) {
+    groups[{configuration.section, configuration.group}].push_back(&configuration);
+  }
+  for (const std::string_view section : kSections) {
+    for (const auto& [key, members] : groups) {
+      if (key.first == section) result.groups.push_back(errors_of(members));
+    }
+  }
+  return result;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,62 @@
+// Predictions against measured runs: errors by group, beside the noise of the measurements themselves.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulate/runs_table.h"
+#include "simulate/sheet.h"
+
+namespace tbdsim {
+
+// One configuration: what was run, however often it was measured.
+struct Configuration {
+  std::string section;           // "score", "fit" or "context"
+  std::string group;             // by what errors are grouped
+  std::vector<double> measured;  // every value, in the row's unit
+  RowPrediction prediction;
+
+  // Relative error of the prediction against the geometric mean of what was measured; positive: predicts too much.
+  [[nodiscard]] double error() const;
+  [[nodiscard]] bool inside_interval() const;
+};
+
+// Errors are relative, |predicted / measured - 1|; each configuration counts once.
+struct GroupErrors {
+  std::string section;
+  std::string group;
+  int rows = 0;            // measured rows of the group
+  int covered_rows = 0;    // those with a prediction
+  int configurations = 0;  // distinct ones among the covered rows
+  double mean = 0;
+  double median = 0;
+  double p90 = 0;
+  double max = 0;
+  double bias = 0;      // mean signed error
+  double coverage = 0;  // share of configurations within their 80 % interval
+  // One standard deviation of ln(value) within configurations measured more than once; 0 when none was.
+  double noise = 0;
+};
+
+struct Validation {
+  std::vector<GroupErrors> groups;               // by section (score, fit, context), then name
+  std::map<std::string, int> not_covered;        // reason -> rows
+};
+
+// Reads a table of runs and predicts every row. `by` names the column to group by: group, set, gpu, model,
+// framework. `progress` is called after every row. Throws SpecError for a malformed table or missing columns.
+[[nodiscard]] Validation validate_runs(std::istream& in, const std::string& file, const std::string& by,
+                                       Library& library, const std::string& profile,
+                                       const std::function<void(std::size_t rows)>& progress);
+
+// For people: a line a group, then for each section the mean over its groups, then why rows are not covered.
+[[nodiscard]] Sheet validation_sheet(const Validation& validation, const std::string& by, const Profile& profile);
+
+// The value below which a share q of the sorted values lies, interpolated between neighbours.
+[[nodiscard]] double quantile(const std::vector<double>& sorted, double q);
+
+}  // namespace tbdsim
