@@ -1,0 +1,21 @@
+#include "tests/support/cli.h"
+
+#include <sstream>
+
+#include "simulate/cli.h"
+
+namespace tbdsim::test {
+
+CliResult run(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  CliResult result;
+  result.exit_code = run_cli(arguments, {.out = out, .err = err, .data_dir = TBDSIM_SOURCE_DIR});
+  result.out = out.str();
+  result.err = err.str();
+  return result;
+}
+
+Library source_library() { return Library(Catalog::from(TBDSIM_SOURCE_DIR)); }
+
+}  // namespace tbdsim::test
