@@ -64,7 +64,8 @@ struct Kernel {
   std::int64_t repeat = 1;  // how often it runs in one iteration
 };
 
-// "64x3x224x224 64x7x7/2" and "m512 n32 k1000 NT" at a batch; "" for kernels without one.
+// At a batch: "64x3x224x224 64x7x7/2" (input, filters, stride unless 1) or "m512 n32 k1000 NT" (transposes of A and
+// B); "" for kernels without a shape.
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

@@ -18,10 +18,20 @@ Cell quantity_cell(const Quantity<D>& quantity) {
   return number_cell(quantity.si(), to_text(quantity));
 }
 
+// "fp32 fp16*": a star marks what is only stored.
+std::string arithmetic(const GpuSpec& gpu) {
+  std::string text;
+  for (std::size_t i = 0; i < kMathTypeCount; ++i) {
+    if (!gpu.math[i] && !gpu.computes_in[i]) continue;
+    text += fmt::format("{}{}{}", text.empty() ? "" : " ", kMathTypeNames[i], gpu.computes_in[i] ? "*" : "");
+  }
+  return text;
+}
+
 Sheet list_gpus(Library& library) {
   Sheet sheet;
   sheet.columns = {{"name", "name"},           {"title", "GPU"},
-                   {"architecture", "architecture"}, {"sm_count", "SMs", true},
+                   {"architecture", ""},       {"sm_count", "SMs", true},
                    {"fp32_peak", "fp32 peak", true}, {"memory_size", "memory", true},
                    {"memory_bandwidth", "bandwidth", true}, {"math", "arithmetic"}};
   for (const std::string& name : library.catalog().names(Kind::gpu)) {
@@ -29,8 +39,9 @@ Sheet list_gpus(Library& library) {
     sheet.rows.push_back({text_cell(name), text_cell(gpu.title), text_cell(gpu.architecture),
                           count_cell(gpu.sm_count), quantity_cell(rate_of(gpu, MathType::fp32).peak),
                           quantity_cell(gpu.memory_size), quantity_cell(gpu.memory_bandwidth),
-                          text_cell(math_text(gpu))});
+                          text_cell(arithmetic(gpu))});
   }
+  sheet.notes = {"fp16*: stored as fp16, computed in fp32. Peaks count a multiply-add as 2 flop."};
   return sheet;
 }
 

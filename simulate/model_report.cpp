@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/metrics.h"
 
@@ -16,6 +19,18 @@ Cell sparse_count(double count) {
   Cell cell = count_cell(count);
   if (count == 0) cell.text.clear();
   return cell;
+}
+
+bool one_provenance(std::span<const KernelCost> costs) {
+  return std::all_of(costs.begin(), costs.end(),
+                     [&](const KernelCost& cost) { return cost.provenance == costs.front().provenance; });
+}
+
+// As tables show it; cuDNN users know the phases as fprop, dgrad and wgrad.
+Cell phase_cell(Phase phase) {
+  constexpr std::array<std::string_view, kPhaseNames.size()> kShort = {"forward", "bwd data", "bwd weights",
+                                                                       "double bwd", "update"};
+  return {std::string(kShort[static_cast<std::size_t>(phase)]), std::string(name_of(phase))};
 }
 
 Cell time_cell(Seconds time) { return number_cell(time.si(), fmt::format("{:.1f}", in_unit(time, "us"))); }
@@ -71,16 +86,19 @@ Sheet kernel_sheet(const Prediction& p) {
   sheet.name = "kernels";
   sheet.preface = {fmt::format("{} ({}) on {}, {}, batch {}, {}; kernel times: {}", p.scenario.model,
                                p.scenario.variant, p.framework->title, p.gpu->title, p.scenario.batch,
-                               p.scenario.precision, p.profile->title),
-                   ""};
+                               p.scenario.precision, p.profile->title)};
+  if (one_provenance(p.costs)) {
+    sheet.preface.push_back(fmt::format("where every time comes from: {}", name_of(p.costs.front().provenance)));
+  }
+  sheet.preface.emplace_back();
   sheet.columns = {{"model", ""},          {"framework", ""},
                    {"layer", "layer"},     {"phase", "phase"},
                    {"kernel", "kernel"},   {"kind", ""},
                    {"shape", "shape"},     {"repeat", ""},
                    {"flops", "Gflop", true}, {"bytes", "MB", true},
                    {"compute_time", ""},   {"memory_time", ""},
-                   {"time", "us", true},   {"share", "share", true},
-                   {"bound", "bound"},     {"provenance", "from"}};
+                   {"time", "us", true},   {"share", "%", true},
+                   {"bound", "bound"},     {"provenance", one_provenance(p.costs) ? "" : "from"}};
   for (std::size_t k = 0; k < p.step->kernels.size(); ++k) {
     const Kernel& kernel = p.step->kernels[k];
     const KernelCost& cost = p.costs[k];
@@ -90,12 +108,12 @@ Sheet kernel_sheet(const Prediction& p) {
     const double share = cost.total * repeat / p.timeline.iteration;
     const std::string layer = kernel.layer < 0 ? "(all)" : p.step->layers[static_cast<std::size_t>(kernel.layer)].name;
     sheet.rows.push_back({text_cell(p.scenario.model), text_cell(p.scenario.framework), text_cell(layer),
-                          text_cell(name_of(kernel.phase)), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
+                          phase_cell(kernel.phase), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
                           text_cell(shape_text(kernel, batch)), count_cell(repeat),
-                          number_cell(flops.si(), fmt::format("{:.3f}", in_unit(flops, "Gflop"))),
-                          number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "MB"))),
+                          number_cell(flops.si(), fmt::format("{:.2f}", in_unit(flops, "Gflop"))),
+                          number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "MB"))),
                           time_cell(cost.compute), time_cell(cost.memory), time_cell(cost.total),
-                          number_cell(share, fmt::format("{:.2f} %", 100 * share)), text_cell(name_of(cost.bound)),
+                          number_cell(share, fmt::format("{:.2f}", 100 * share)), text_cell(name_of(cost.bound)),
                           text_cell(name_of(cost.provenance))});
   }
   sheet.totals = {{"iteration_time", number_cell(p.timeline.iteration.si(), to_text(p.timeline.iteration))},

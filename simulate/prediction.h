@@ -16,11 +16,11 @@ inline constexpr std::int64_t kMostSamples = 1'000'000'000;  // the largest --ba
 
 // Names of the catalogue or paths to YAML files.
 struct Scenario {
-  std::string model;
-  std::string framework;
-  std::string gpu;
+  std::string model{};
+  std::string framework{};
+  std::string gpu{};
   std::int64_t batch = 1;
-  std::string variant;  // empty: the one the framework trains
+  std::string variant{};  // empty: the one the framework trains
   std::string precision = "fp32";
   std::string profile = "uncalibrated";
 };

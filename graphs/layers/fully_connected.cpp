@@ -60,7 +60,7 @@ class FullyConnected : public Layer {
     Kernel kernel;
     kernel.kind = KernelKind::gemm;
     kernel.phase = phase;
-    kernel.op = "fully_connected";
+    kernel.op = "matmul";
     kernel.math = how.precision.math;
     kernel.macs = rows * weights(site.inputs[0]);
     kernel.flops = kernel.macs * 2;

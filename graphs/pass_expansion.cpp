@@ -1,0 +1,161 @@
+#include "graphs/pass_expansion.h"
+
+#include <algorithm>
+
+namespace tbdsim {
+
+PassExpansion::PassExpansion(const LayerGraph& graph, const TrainingPass& pass, const Expansion& how, int first_layer,
+                             TrainingStep& step)
+    : graph_(graph),
+      pass_(pass),
+      how_(how),
+      first_layer_(first_layer),
+      step_(step),
+      consumers_(graph.layers.size()),
+      forward_(graph.layers.size()),
+      backward_(graph.layers.size()),
+      gradient_sum_(graph.layers.size(), -1) {
+  for (int i = 0; i < count(); ++i) {
+    for (const int input : layer(i).inputs) {
+      if (input >= 0) consumers_[static_cast<std::size_t>(input)].push_back(i);
+    }
+  }
+}
+
+template <class Emit>
+PassExpansion::Span PassExpansion::emit(int i, Emit append) {
+  const std::size_t before = step_.kernels.size();
+  append(step_.kernels);
+  for (std::size_t k = before; k < step_.kernels.size(); ++k) {
+    step_.kernels[k].layer = first_layer_ + i;
+    step_.kernels[k].repeat = pass_.repeat;
+  }
+  const int first = static_cast<int>(before);
+  return {first, std::max(first, static_cast<int>(step_.kernels.size()) - 1)};
+}
+
+void PassExpansion::forward() {
+  for (int i = 0; i < count(); ++i) {
+    forward_[static_cast<std::size_t>(i)] =
+        emit(i, [&](std::vector<Kernel>& out) { layer(i).spec.layer->forward(layer(i).site(), how_, out); });
+  }
+}
+
+void PassExpansion::backward() {
+  for (int i = count() - 1; i >= 0; --i) {
+    const bool several_gradients = needs_gradient(i) && consumers(i).size() > 1;
+    const Span span = emit(i, [&](std::vector<Kernel>& out) {
+      if (several_gradients) out.push_back(sum_of_gradients(i));
+      if (needs_gradient(i)) layer(i).spec.layer->backward(layer(i).site(), how_, out);
+    });
+    backward_[static_cast<std::size_t>(i)] = span;
+    if (several_gradients) gradient_sum_[static_cast<std::size_t>(i)] = span.first;
+  }
+}
+
+Kernel PassExpansion::sum_of_gradients(int i) const {
+  const Shape& shape = layer(i).output;
+  const auto terms = static_cast<std::int64_t>(consumers(i).size());
+  const Size bytes = stored_bytes(shape, how_.precision);
+  return memory_kernel(KernelKind::elementwise, Phase::backward_data, "gradient_sum", shape, terms - 1, bytes * terms,
+                       bytes);
+}
+
+BackwardNeeds PassExpansion::needs(int i) const { return layer(i).spec.layer->backward_needs(layer(i).site(), how_); }
+
+// Layer i overwrites its input's buffer: it may, and nobody else reads that buffer later.
+bool PassExpansion::written_in_place(int i) const {
+  if (!layer(i).spec.layer->runs_in_place(how_.lowering) || layer(i).inputs.size() != 1) return false;
+  const int source = layer(i).inputs[0];
+  return source >= 0 && consumers(source).size() == 1 && !(pass_.backward && needs(source).output);
+}
+
+// For every layer the last kernel that needs its output, also under the name of a reader that overwrites it.
+std::vector<int> PassExpansion::output_last_uses() const {
+  std::vector<int> last_use(graph_.layers.size());
+  for (int i = count() - 1; i >= 0; --i) {  // readers stand behind what they read
+    int last = forward_of(i).last;
+    if (reads_again(i) && needs(i).output) last = std::max(last, backward_of(i).last);
+    for (const int reader : consumers(i)) {
+      last = std::max(last, forward_of(reader).last);
+      if (reads_again(reader) && needs(reader).inputs) last = std::max(last, backward_of(reader).last);
+      if (written_in_place(reader)) last = std::max(last, last_use[static_cast<std::size_t>(reader)]);
+    }
+    last_use[static_cast<std::size_t>(i)] = last;
+  }
+  return last_use;
+}
+
+// For every layer the last kernel that needs its output's gradient. A layer that passes its gradient through hands
+// the same tensor on to the layers it reads.
+std::vector<int> PassExpansion::gradient_last_uses() const {
+  std::vector<int> last_use(graph_.layers.size());
+  for (int i = 0; i < count(); ++i) {
+    int last = backward_of(i).last;
+    for (const int input : layer(i).inputs) {
+      if (!layer(i).spec.layer->passes_gradient_through() || input < 0 || !needs_gradient(input)) continue;
+      const int sum = gradient_sum(input);
+      last = std::max(last, sum >= 0 ? sum : last_use[static_cast<std::size_t>(input)]);
+    }
+    last_use[static_cast<std::size_t>(i)] = last;
+  }
+  return last_use;
+}
+
+void PassExpansion::feature_maps() {
+  const std::vector<int> last_use = output_last_uses();
+  for (int i = 0; i < count(); ++i) {
+    if (written_in_place(i)) continue;
+    add_tensor(TensorRole::feature_map, i, stored_bytes(layer(i).output, how_.precision), forward_of(i).first,
+               last_use[static_cast<std::size_t>(i)]);
+    const Size extra = needs(i).extra_bytes;
+    if (reads_again(i) && extra != Size{}) {
+      add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, backward_of(i).last);
+    }
+  }
+  for (std::size_t k = 0; k < graph_.inputs.size(); ++k) graph_input(static_cast<int>(k));
+}
+
+// Each reader of a tensor contributes a gradient, which lives from that reader's backward kernels until the sum;
+// the sum is made in one of them and lives until the backward kernels of the layer that made the tensor.
+void PassExpansion::gradient_maps() {
+  const std::vector<int> last_use = gradient_last_uses();
+  for (int i = 0; i < count(); ++i) {
+    if (!needs_gradient(i) || consumers(i).empty()) continue;
+    const Size bytes = stored_bytes(layer(i).output, how_.precision);
+    const int end = last_use[static_cast<std::size_t>(i)];
+    const int sum = gradient_sum(i);
+    bool sum_has_place = false;
+    for (const int reader : consumers(i)) {
+      // A reader that passes its gradient through serves with its own.
+      if (layer(reader).spec.layer->passes_gradient_through()) continue;
+      add_tensor(TensorRole::gradient_map, i, bytes, backward_of(reader).first, sum_has_place ? sum : end);
+      sum_has_place = true;
+    }
+    if (!sum_has_place && sum >= 0) add_tensor(TensorRole::gradient_map, i, bytes, sum, end);
+  }
+}
+
+void PassExpansion::graph_input(int k) {
+  bool used = false;
+  int first = 0;
+  int last = 0;
+  for (int i = 0; i < count(); ++i) {
+    for (const int input : layer(i).inputs) {
+      if (input != -1 - k) continue;
+      first = used ? std::min(first, forward_of(i).first) : forward_of(i).first;
+      last = std::max(last, forward_of(i).last);
+      if (reads_again(i) && needs(i).inputs) last = std::max(last, backward_of(i).last);
+      used = true;
+    }
+  }
+  if (!used) return;
+  const Shape& shape = graph_.inputs[static_cast<std::size_t>(k)].shape;
+  step_.tensors.push_back({TensorRole::feature_map, -1, stored_bytes(shape, how_.precision), first, last});
+}
+
+void PassExpansion::add_tensor(TensorRole role, int i, Size bytes, int first, int last) {
+  step_.tensors.push_back({role, first_layer_ + i, bytes, first, last});
+}
+
+}  // namespace tbdsim

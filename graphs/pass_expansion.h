@@ -1,0 +1,63 @@
+// One pass of the training program over one graph: its kernels in order, and how long its tensors live. Indices
+// into TrainingStep::kernels are the clock of lifetimes.
+#pragma once
+
+#include <vector>
+
+#include "graphs/training_step.h"
+
+namespace tbdsim {
+
+// Appends to `step`, whose layers from `first_layer` on are the graph's. Call forward(), then backward() where the
+// pass has one, then what appends tensors.
+class PassExpansion {
+ public:
+  PassExpansion(const LayerGraph& graph, const TrainingPass& pass, const Expansion& how, int first_layer,
+                TrainingStep& step);
+
+  void forward();
+  void backward();
+  void feature_maps();
+  void gradient_maps();
+
+  // The first kernel that writes weight gradients of layer i of the graph.
+  [[nodiscard]] int weight_gradient_birth(int i) const { return backward_of(i).first; }
+
+ private:
+  struct Span {  // of kernels; where a layer has none, the next one
+    int first = 0;
+    int last = 0;
+  };
+
+  [[nodiscard]] int count() const { return static_cast<int>(graph_.layers.size()); }
+  [[nodiscard]] const GraphLayer& layer(int i) const { return graph_.layers[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const std::vector<int>& consumers(int i) const { return consumers_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Span& forward_of(int i) const { return forward_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Span& backward_of(int i) const { return backward_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] int gradient_sum(int i) const { return gradient_sum_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] bool needs_gradient(int i) const { return layer(i).input_gradient || layer(i).weight_gradient; }
+  // Its backward pass runs and may read what the forward pass left.
+  [[nodiscard]] bool reads_again(int i) const { return pass_.backward && needs_gradient(i); }
+  [[nodiscard]] BackwardNeeds needs(int i) const;
+  [[nodiscard]] bool written_in_place(int i) const;
+
+  template <class Emit>
+  Span emit(int i, Emit append);
+  [[nodiscard]] Kernel sum_of_gradients(int i) const;
+  [[nodiscard]] std::vector<int> output_last_uses() const;
+  [[nodiscard]] std::vector<int> gradient_last_uses() const;
+  void graph_input(int k);
+  void add_tensor(TensorRole role, int i, Size bytes, int first, int last);
+
+  const LayerGraph& graph_;
+  const TrainingPass& pass_;
+  const Expansion& how_;
+  int first_layer_;
+  TrainingStep& step_;
+  std::vector<std::vector<int>> consumers_;  // of each layer, in order
+  std::vector<Span> forward_;
+  std::vector<Span> backward_;
+  std::vector<int> gradient_sum_;  // the kernel that sums the gradients of a layer's output, or -1
+};
+
+}  // namespace tbdsim

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# From a fresh Debian 12 to an answer:
+#
+#   ./quickstart.sh --gpu titanxp --batch 64    install what is missing, build, run tbd-sim with these arguments
+#   ./quickstart.sh test                        the same set-up, then the whole test suite
+#
+# Packages are listed in packages.txt. Progress goes to stderr; stdout is the program's alone.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build="$root/build/release"
+
+packages() {  # packages SECTION: its names in packages.txt
+  awk -v section="[$1]" '/^\[/ {on = $0 == section; next} on && !/^#/ && NF {print $1}' "$root/packages.txt"
+}
+
+install_missing() {  # install_missing PACKAGE...
+  local missing=()
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  local as_root=()
+  ((EUID == 0)) || as_root=(sudo)
+  echo "quickstart: installing ${missing[*]}" >&2
+  "${as_root[@]}" apt-get update -q >&2
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
+}
+
+configure() { (cd "$root" && cmake --preset release) >&2; }
+
+if [[ ${1:-} == test ]]; then
+  mapfile -t needed < <(packages build; packages test)
+  install_missing "${needed[@]}"
+  configure
+  cmake --build "$build" --target all all_verify_interface_header_sets >&2
+  cd "$root" && exec ctest --preset release "${@:2}"
+fi
+
+# Once built, ninja alone decides what is out of date.
+if [[ ! -f $build/build.ninja ]]; then
+  mapfile -t needed < <(packages build)
+  install_missing "${needed[@]}"
+  configure
+fi
+cmake --build "$build" --target tbd-sim >&2
+exec "$build/simulate/tbd-sim" "$@"

@@ -1,0 +1,159 @@
+// The house rules that a program can check: which folder may include which, which library stays behind which
+// files, and a few things that may stand in a few places only. The rules themselves are the tables below.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+namespace fs = std::filesystem;
+
+// Folder -> folders it may include. Arrows point one way: base <- {hwspecs, graphs} <- costmodel <-
+// {calibrate, simulate}; the framework fit alone may use the simulator.
+const std::map<std::string, std::vector<std::string>> kArrows = {
+    {"hwspecs/base", {"hwspecs/base"}},
+    {"hwspecs", {"hwspecs/base", "hwspecs"}},
+    {"graphs", {"hwspecs/base", "graphs"}},
+    {"costmodel", {"hwspecs/base", "hwspecs", "graphs", "costmodel"}},
+    {"calibrate/measure", {"hwspecs/base", "calibrate", "calibrate/measure"}},
+    {"calibrate", {"hwspecs/base", "hwspecs", "graphs", "costmodel", "calibrate"}},
+    {"simulate", {"hwspecs/base", "hwspecs", "graphs", "costmodel", "simulate"}},
+};
+
+// A library and the only files that may include it (as regular expressions over the path).
+struct Fence {
+  const char* include;
+  const char* allowed_in;
+};
+constexpr Fence kFences[] = {
+    {"yaml-cpp/", "hwspecs/base/spec_(parser|writer)\\.cpp"},
+    {"boost/graph/", "graphs/.*\\.cpp"},
+    {"boost/", "(graphs/.*|hwspecs/base/spec_parser)\\.cpp"},
+    {"nlohmann/", "simulate/.*\\.cpp"},
+    {"CLI/", "(simulate|calibrate)/(cli|main)\\.cpp"},
+    {"fmt/", ".*\\.cpp"},
+    {"ceres/", "calibrate/.*\\.cpp"},
+    {"Eigen/", "(calibrate|costmodel)/.*\\.cpp"},
+    {"cu(da|dnn|blas|pti|rand)", "calibrate/measure/.*"},
+    {"nccl", "calibrate/measure/.*"},
+};
+
+// Text that may stand in a few files only.
+constexpr Fence kWords[] = {
+    {"\\b(1e9|1e12|1024)\\b", "(hwspecs/base/quantity.*|calibrate/measure/.*)"},
+    {"\\b(std::)?(quick_|_)?[eE]xit\\(", "(.*/main\\.cpp|simulate/cli\\.cpp|calibrate/measure/.*)"},
+    {"std::(cerr|cout)", "(.*/main\\.cpp|calibrate/measure/.*)"},
+    {"getenv|std::chrono", "(.*/main\\.cpp|simulate/cli\\.cpp|calibrate/measure/.*)"},
+    {"mt19937|random_device", "calibrate/.*"},
+    {"unordered_(map|set)", "calibrate/measure/.*"},
+};
+
+struct Source {
+  std::string path;  // from the root, with '/'
+  std::vector<std::string> lines;
+};
+
+std::vector<Source> sources() {
+  std::vector<Source> all;
+  for (const char* top : {"hwspecs", "graphs", "costmodel", "calibrate", "simulate"}) {
+    for (const auto& file : fs::recursive_directory_iterator(fs::path(TBDSIM_SOURCE_DIR) / top)) {
+      const std::string extension = file.path().extension().string();
+      if (extension != ".h" && extension != ".cpp" && extension != ".cu" && extension != ".cuh") continue;
+      Source source{fs::relative(file.path(), TBDSIM_SOURCE_DIR).generic_string(), {}};
+      std::ifstream in(file.path());
+      for (std::string line; std::getline(in, line);) source.lines.push_back(line);
+      all.push_back(std::move(source));
+    }
+  }
+  return all;
+}
+
+// The longest folder of kArrows that a path lies in; "" for others.
+std::string folder_of(const std::string& path) {
+  std::string best;
+  for (const auto& [folder, unused] : kArrows) {
+    if (path.starts_with(folder + "/") && folder.size() > best.size()) best = folder;
+  }
+  return best;
+}
+
+std::vector<std::string> matches(const Source& source, const std::string& pattern) {
+  const std::regex expression(pattern);
+  std::vector<std::string> found;
+  std::smatch match;
+  for (const std::string& line : source.lines) {
+    if (std::regex_search(line, match, expression)) found.push_back(match.size() > 1 ? match[1].str() : line);
+  }
+  return found;
+}
+
+std::string without_comment(const std::string& line) { return line.substr(0, line.find("//")); }
+
+TEST(Architecture, EveryFolderIsCovered) {
+  ASSERT_GT(sources().size(), 60u);
+  for (const Source& source : sources()) EXPECT_NE(folder_of(source.path), "") << source.path;
+}
+
+TEST(Architecture, IncludesFollowTheArrows) {
+  for (const Source& source : sources()) {
+    const auto& allowed = kArrows.at(folder_of(source.path));
+    for (const std::string& include : matches(source, "^#include \"([^\"]+)\"")) {
+      const std::string folder = folder_of(include);
+      EXPECT_TRUE(std::find(allowed.begin(), allowed.end(), folder) != allowed.end() ||
+                  (source.path.starts_with("calibrate/framework_fit") && folder == "simulate"))
+          << source.path << " includes " << include;
+    }
+  }
+}
+
+TEST(Architecture, LibrariesStayBehindTheirFences) {
+  for (const Source& source : sources()) {
+    for (const Fence& fence : kFences) {
+      if (std::regex_match(source.path, std::regex(fence.allowed_in))) continue;
+      EXPECT_TRUE(matches(source, std::string("^#include [<\"](") + fence.include + ")").empty())
+          << source.path << " includes " << fence.include << ", which only " << fence.allowed_in << " may";
+    }
+  }
+}
+
+TEST(Architecture, WordsStayInTheirPlaces) {
+  for (const Source& source : sources()) {
+    for (const Fence& fence : kWords) {
+      if (std::regex_match(source.path, std::regex(fence.allowed_in))) continue;
+      for (const std::string& line : source.lines) {
+        EXPECT_FALSE(std::regex_search(without_comment(line), std::regex(fence.include)))
+            << source.path << ": " << line << "\nonly " << fence.allowed_in << " may have " << fence.include;
+      }
+    }
+  }
+}
+
+TEST(Architecture, FilesStaySmall) {
+  constexpr std::size_t kHardLimit = 500;    // lines
+  constexpr std::size_t kMedianLimit = 120;
+  std::vector<std::size_t> sizes;
+  for (const Source& source : sources()) {
+    EXPECT_LE(source.lines.size(), kHardLimit) << source.path;
+    sizes.push_back(source.lines.size());
+  }
+  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2), sizes.end());
+  EXPECT_LE(sizes[sizes.size() / 2], kMedianLimit);
+}
+
+// Tests that the checks above see what they look for.
+TEST(Architecture, TheChecksCanFail) {
+  const Source wrong{"graphs/x.cpp", {"#include \"simulate/cli.h\"", "#include <yaml-cpp/yaml.h>", "double x = 1e9;"}};
+  EXPECT_EQ(matches(wrong, "^#include \"([^\"]+)\""), std::vector<std::string>{"simulate/cli.h"});
+  EXPECT_EQ(folder_of("simulate/cli.h"), "simulate");
+  EXPECT_EQ(folder_of("hwspecs/base/csv.h"), "hwspecs/base");
+  EXPECT_FALSE(matches(wrong, std::string("^#include [<\"](") + kFences[0].include + ")").empty());
+  EXPECT_TRUE(std::regex_search(wrong.lines[2], std::regex(kWords[0].include)));
+}
+
+}  // namespace

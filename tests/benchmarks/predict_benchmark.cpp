@@ -1,0 +1,51 @@
+// How fast predictions are. Run build/release/tests/benchmarks/predict_benchmark; items are predictions.
+#include <benchmark/benchmark.h>
+
+#include <array>
+
+#include "simulate/prediction.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+// Everything in memory; batch and GPU change at every prediction.
+void predict_resnet50(benchmark::State& state) {
+  Library library = test::source_library();
+  constexpr std::array<const char*, 2> kGpus = {"titanxp", "p4000"};
+  Scenario scenario{.model = "resnet50", .framework = "mxnet"};
+  for (auto step : state) {
+    scenario.batch = scenario.batch % 64 + 1;
+    scenario.gpu = kGpus[static_cast<std::size_t>(scenario.batch) % kGpus.size()];
+    benchmark::DoNotOptimize(predict(scenario, library).timeline.iteration);
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(predict_resnet50);
+
+// From the YAML file to kernels and tensors.
+void expand_resnet50(benchmark::State& state) {
+  Library library = test::source_library();
+  for (auto step : state) {
+    const ModelFile file = read_model_file(library.catalog().find(Kind::model, "resnet50"));
+    const Model model = build_model(file, find_variant(file, "", "mxnet"));
+    benchmark::DoNotOptimize(expand_training_step(model, {}, kPrecisions[0]).kernels.size());
+  }
+}
+BENCHMARK(expand_resnet50);
+
+void plan_memory_resnet50(benchmark::State& state) {
+  Library library = test::source_library();
+  const Variant& variant = find_variant(library.model("resnet50"), "", "mxnet");
+  const TrainingStep& training_step = library.step("resnet50", variant, "mxnet", kPrecisions[0]);
+  const Framework& framework = library.framework("mxnet");
+  double batch = 1;
+  for (auto step : state) {
+    batch = batch < 64 ? batch + 1 : 1;
+    benchmark::DoNotOptimize(plan_memory(training_step, batch, framework).peak_kernel);
+  }
+}
+BENCHMARK(plan_memory_resnet50);
+
+}  // namespace
+}  // namespace tbdsim
