@@ -18,9 +18,9 @@ Bytes& category(MemoryPlan& plan, TensorRole role) {
 }
 
 // Scratch memory of a kernel: algorithms above the framework's limit are not chosen.
-double workspace(const Kernel& kernel, double batch, const Framework& framework) {
-  const double wanted = kernel.workspace_bytes.at(batch);
-  return wanted <= framework.workspace_limit.si() ? wanted : 0;
+Bytes workspace(const Kernel& kernel, double batch, const Framework& framework) {
+  const Bytes wanted(kernel.workspace_bytes.at(batch));
+  return wanted <= framework.workspace_limit ? wanted : Bytes();
 }
 
 }  // namespace
@@ -39,19 +39,16 @@ MemoryPlan plan_memory(const TrainingStep& step, double batch, const Framework& 
   double peak = -1;
   for (std::size_t k = 0; k < step.kernels.size(); ++k) {
     alive += change[k];
-    const double used = alive + workspace(step.kernels[k], batch, framework);
-    if (used > peak) {
-      peak = used;
+    if (alive > peak) {
+      peak = alive;
       plan.peak_kernel = static_cast<int>(k);
     }
+    plan.workspace = std::max(plan.workspace, workspace(step.kernels[k], batch, framework));
   }
   for (const Tensor& tensor : step.tensors) {
     if (tensor.first_use <= plan.peak_kernel && plan.peak_kernel <= tensor.last_use) {
       category(plan, tensor.role) += Bytes(tensor.bytes.at(batch));
     }
-  }
-  if (!step.kernels.empty()) {
-    plan.workspace = Bytes(workspace(step.kernels[static_cast<std::size_t>(plan.peak_kernel)], batch, framework));
   }
   plan.context = framework.context_memory;
   return plan;

@@ -42,7 +42,7 @@ constexpr std::array<Metric, 17> kMetrics = {{
      [](const P& p) { return p.memory.weight_gradients.si(); }},
     {"memory_feature_maps", MetricGroup::memory, "B", "tensors kept for the backward pass, and gradient maps",
      [](const P& p) { return p.memory.feature_maps.si(); }},
-    {"memory_workspace", MetricGroup::memory, "B", "scratch memory of the kernel at the peak",
+    {"memory_workspace", MetricGroup::memory, "B", "the largest scratch memory of a kernel",
      [](const P& p) { return p.memory.workspace.si(); }},
     {"memory_dynamic", MetricGroup::memory, "B", "optimizer state and further copies of the parameters",
      [](const P& p) { return p.memory.dynamic.si(); }},

@@ -114,7 +114,7 @@ Json json_of(const Prediction& p) {
   constexpr std::string_view kMemoryPrefix = "memory_";
   for (const Metric& metric : metrics()) {
     const Json value{{"value", metric.value(p)}, {"unit", unit_of(metric, p)}};
-    if (metric.name.starts_with(kMemoryPrefix)) {
+    if (metric.group == MetricGroup::memory && metric.name.starts_with(kMemoryPrefix)) {
       object["memory"][std::string(metric.name.substr(kMemoryPrefix.size()))] = value;
     } else {
       object["metrics"][std::string(metric.name)] = value;
