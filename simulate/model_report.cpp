@@ -84,7 +84,7 @@ Sheet kernel_sheet(const Prediction& p) {
   const auto batch = static_cast<double>(p.scenario.batch);
   Sheet sheet;
   sheet.name = "kernels";
-  sheet.preface = {fmt::format("{} ({}) on {}, {}, batch {}, {}; kernel times: {}", p.scenario.model,
+  sheet.preface = {fmt::format("{} ({}) on {}, {}, batch {}, {}; kernel times: {}", p.model->name,
                                p.scenario.variant, p.framework->title, p.gpu->title, p.scenario.batch,
                                p.scenario.precision, p.profile->title)};
   if (one_provenance(p.costs)) {
@@ -107,7 +107,7 @@ Sheet kernel_sheet(const Prediction& p) {
     const Bytes bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch));
     const double share = cost.total * repeat / p.timeline.iteration;
     const std::string layer = kernel.layer < 0 ? "(all)" : p.step->layers[static_cast<std::size_t>(kernel.layer)].name;
-    sheet.rows.push_back({text_cell(p.scenario.model), text_cell(p.scenario.framework), text_cell(layer),
+    sheet.rows.push_back({text_cell(p.model->name), text_cell(p.framework->name), text_cell(layer),
                           phase_cell(kernel.phase), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
                           text_cell(shape_text(kernel, batch)), count_cell(repeat),
                           number_cell(flops.si(), fmt::format("{:.2f}", in_unit(flops, "Gflop"))),

@@ -45,7 +45,8 @@ Prediction predict(const Scenario& scenario, Library& library) {
   p.framework = &library.framework(scenario.framework);
   p.profile = &library.profile(scenario.profile);
   const Precision& precision = find_precision(scenario.precision);
-  const Variant& variant = find_variant(library.model(scenario.model), scenario.variant, scenario.framework);
+  p.model = &library.model(scenario.model);
+  const Variant& variant = find_variant(*p.model, scenario.variant, p.framework->name);
   p.scenario.variant = variant.name;
   p.step = &library.step(scenario.model, variant, scenario.framework, precision);
 

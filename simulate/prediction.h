@@ -32,6 +32,7 @@ struct Interval {
 
 struct Prediction {
   Scenario scenario;  // with the variant's name filled in
+  const ModelFile* model = nullptr;
   const GpuSpec* gpu = nullptr;
   const Framework* framework = nullptr;
   const Profile* profile = nullptr;

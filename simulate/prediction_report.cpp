@@ -25,8 +25,8 @@ std::vector<Cell> table_row(const Prediction& p) {
   const Interval interval = p.throughput_interval();
   const MemoryPlan& m = p.memory;
   const auto memory = [](Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB"))); };
-  return {text_cell(p.scenario.model),
-          text_cell(p.scenario.framework),
+  return {text_cell(p.model->name),
+          text_cell(p.framework->name),
           text_cell(rate_text(p.throughput()) + " " + throughput_unit(p.step->sample)),
           text_cell(rate_text(interval.low) + "-" + rate_text(interval.high)),
           text_cell(to_text(p.timeline.iteration)),
@@ -47,8 +47,8 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
   for (const Prediction& p : predictions) {
     if (p.fits) continue;
     const auto largest = largest_batch(*p.step, *p.framework, p.gpu->memory_size, kMostSamples);
-    notes.push_back(fmt::format("{} on {} needs {} of {}: {}; its throughput is hypothetical", p.scenario.model,
-                                p.scenario.framework, to_text(p.memory.total()), to_text(p.gpu->memory_size),
+    notes.push_back(fmt::format("{} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name,
+                                p.framework->name, to_text(p.memory.total()), to_text(p.gpu->memory_size),
                                 largest == 0 ? "no batch fits" : fmt::format("the largest batch that fits is {}", largest)));
   }
   return notes;
@@ -84,8 +84,8 @@ Sheet csv_sheet(std::span<const Prediction> predictions) {
   for (const Metric& metric : metrics()) sheet.columns.push_back({std::string(metric.name), std::string(metric.name)});
   for (const Prediction& p : predictions) {
     const Interval interval = p.throughput_interval();
-    std::vector<Cell> row{text_cell(p.scenario.model),     text_cell(p.scenario.variant),
-                          text_cell(p.scenario.framework), text_cell(p.scenario.gpu),
+    std::vector<Cell> row{text_cell(p.model->name),     text_cell(p.scenario.variant),
+                          text_cell(p.framework->name), text_cell(p.gpu->name),
                           text_cell(p.scenario.precision), number_cell(static_cast<double>(p.scenario.batch), ""),
                           text_cell(p.profile->name),      flag_cell(p.profile->calibrated),
                           flag_cell(p.fits),               text_cell(name_of(p.bound())),
@@ -98,10 +98,10 @@ Sheet csv_sheet(std::span<const Prediction> predictions) {
 }
 
 Json json_of(const Prediction& p) {
-  Json object{{"model", p.scenario.model},
+  Json object{{"model", p.model->name},
               {"variant", p.scenario.variant},
-              {"framework", p.scenario.framework},
-              {"gpu", p.scenario.gpu},
+              {"framework", p.framework->name},
+              {"gpu", p.gpu->name},
               {"precision", p.scenario.precision},
               {"batch", p.scenario.batch},
               {"sample", p.step->sample},

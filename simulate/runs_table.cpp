@@ -61,7 +61,7 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
   const auto batch = static_cast<double>(p.scenario.batch);
   if (metric == "throughput") {
     const std::string own = throughput_unit(p.step->sample);
-    if (unit != own && unit != "samples/s") throw NotCovered(fmt::format("unit {}: {} trains {}", in_quotes(unit), p.scenario.model, own));
+    if (unit != own && unit != "samples/s") throw NotCovered(fmt::format("unit {}: {} trains {}", in_quotes(unit), p.model->name, own));
     return {"ok", p.throughput(), rate};
   }
   if (metric == "iteration_time") {
