@@ -33,8 +33,8 @@ constexpr const char* kExamples =
 
 class Interrupted : public std::exception {};
 
-void add_output_options(CLI::App& app, Options& options, bool with_format) {
-  if (with_format) app.add_option("--format", options.format, "table, json or csv (default table)");
+void add_output_options(CLI::App& app, Options& options, const std::string& format = "table") {
+  app.add_option("--format", options.format, "table, json or csv (default " + format + ")");
   app.add_option("-o,--output", options.output, "write to this file instead of standard output");
 }
 
@@ -49,7 +49,7 @@ void add_scenario_options(CLI::App& app, Options& options) {
   app.add_option("--gpu", options.gpu, "a GPU of 'tbd-sim list gpus', or a YAML file");
   app.add_option("--batch", options.batch, "samples in one iteration on one GPU");
   app.add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
-  add_output_options(app, options, true);
+  add_output_options(app, options);
 }
 
 // The root command and its subcommands, filled into one Options.
@@ -76,12 +76,12 @@ struct CommandLine {
     for (const Listing& listing : listings()) kinds.emplace_back(listing.name);
     list = app.add_subcommand("list", "what the catalogue holds: " + joined(kinds));
     list->add_option("what", options.list_of, joined(kinds))->required();
-    add_output_options(*list, options, true);
+    add_output_options(*list, options);
 
     show = app.add_subcommand("show", "a model's layers: shapes, parameters, multiply-adds, bytes");
     show->add_option("model", options.model, "a model, or a YAML file")->required();
     add_model_options(*show, options);
-    add_output_options(*show, options, true);
+    add_output_options(*show, options);
 
     kernels = app.add_subcommand("kernels", "every kernel of an iteration: cost, bound, where the number comes from");
     kernels->add_option("model", options.model, "a model, a YAML file, or all (default)");
@@ -90,13 +90,13 @@ struct CommandLine {
     scenarios = app.add_subcommand("predict", "predict every row of a table of training runs");
     scenarios->add_option("--scenarios", options.scenarios, "CSV in the schema of the README")->required();
     scenarios->add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
-    add_output_options(*scenarios, options, false);
+    add_output_options(*scenarios, options, "csv");
 
     validate = app.add_subcommand("validate", "predictions against measured runs: errors by group");
     validate->add_option("--runs", options.runs, "CSV of measured runs in the schema of the README")->required();
     validate->add_option("--by", options.by, "group, set, gpu, model or framework (default group)");
     validate->add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
-    add_output_options(*validate, options, true);
+    add_output_options(*validate, options);
   }
 
   // Names a stray argument may have been meant to be.

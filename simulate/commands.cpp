@@ -29,7 +29,8 @@ std::size_t choice(std::string_view option, const std::string& value, const std:
                                did_you_mean(value, allowed)));
 }
 
-Format format_of(const Options& options) {
+Format format_of(const Options& options, Format unless_said = Format::table) {
+  if (options.format.empty()) return unless_said;
   return static_cast<Format>(choice("--format", options.format, {"table", "json", "csv"}));
 }
 
@@ -134,31 +135,40 @@ void kernels_command(const Options& options, Library& library, std::ostream& out
 }
 
 void scenarios_command(const Options& options, Library& library, std::ostream& out, const Progress& progress) {
+  const Format format = format_of(options, Format::csv);
   std::ifstream in = open_input(options.scenarios);
   CsvReader reader(in, options.scenarios);
   const RunColumns columns(reader);
-  std::vector<std::string> fields = reader.columns();
+  std::vector<std::string> names = reader.columns();
   for (const char* added : {"predicted", "predicted_low", "predicted_high", "status"}) {
     if (reader.find_column(added)) {
-      throw SpecError({nullptr, 0, 0}, fmt::format("{}: column '{}' is there already; expected a table without it",
-                                                   options.scenarios, added));
+      throw SpecError(reader.row_mark(), fmt::format("column '{}' is there already; expected a table without it", added));
     }
-    fields.emplace_back(added);
+    names.emplace_back(added);
   }
   (void)library.profile(options.profile);  // a wrong profile is no matter of a row
+  Sheet sheet;
+  sheet.name = "rows";
+  for (const std::string& name : names) sheet.columns.push_back({name, name});
   write_output(options, out, [&](std::ostream& to) {
-    write_csv_row(to, fields);
+    if (format == Format::csv) write_csv_row(to, names);
     std::size_t rows = 0;
     std::vector<std::string> row;
     while (reader.next(row)) {
       const RowPrediction p = predict_row(columns, row, library, options.profile);
-      row.push_back(p.ok() ? number_text(p.predicted) : "");
-      row.push_back(p.ok() ? number_text(p.interval.low) : "");
-      row.push_back(p.ok() ? number_text(p.interval.high) : "");
+      for (const double number : {p.predicted, p.interval.low, p.interval.high}) {
+        row.push_back(p.ok() ? number_text(number) : "");
+      }
       row.push_back(p.status);
-      write_csv_row(to, row);
       progress(++rows);
+      if (format == Format::csv) {  // row by row, however long the table is
+        write_csv_row(to, row);
+      } else {
+        std::vector<Cell>& cells = sheet.rows.emplace_back();
+        for (const std::string& field : row) cells.push_back(text_cell(field));
+      }
     }
+    if (format != Format::csv) write_sheets(to, std::span(&sheet, 1), format);
   });
 }
 

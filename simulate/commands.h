@@ -19,7 +19,7 @@ struct Options {
   std::string batch;
   std::string precision = "fp32";
   std::string profile = "uncalibrated";
-  std::string format = "table";
+  std::string format;     // table unless said; predict: csv
   std::string output;     // a file instead of standard output
   std::string list_of;    // list: gpus, models, ...
   std::string scenarios;  // predict: the table to predict
@@ -35,8 +35,8 @@ void predict_command(const Options& options, Library& library, std::ostream& out
 void list_command(const Options& options, Library& library, std::ostream& out);
 void show_command(const Options& options, Library& library, std::ostream& out);
 void kernels_command(const Options& options, Library& library, std::ostream& out);
-// Copies the table with predicted, predicted_low, predicted_high and status appended; predictions are for the
-// row's own unit. Needs an output file or writes to `out`.
+// Copies the table with predicted, predicted_low, predicted_high and status appended; predictions are in the row's
+// own unit.
 void scenarios_command(const Options& options, Library& library, std::ostream& out, const Progress& progress);
 void validate_command(const Options& options, Library& library, std::ostream& out, const Progress& progress);
 

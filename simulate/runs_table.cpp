@@ -38,8 +38,9 @@ void require_single_gpu(const std::string& gpus, const std::string& machines) {
 void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
   const std::string_view what = info_of(kind).singular;
   if (name.empty()) throw NotCovered(fmt::format("no {} named", what));
-  // Rows name what the catalogue has; a path in a table is not followed.
-  if (!catalog.contains(kind, name)) throw NotCovered(fmt::format("{} {} is not in the catalogue", what, in_quotes(name)));
+  if (!is_path(name) && !catalog.contains(kind, name)) {
+    throw NotCovered(fmt::format("{} {} is not in the catalogue", what, in_quotes(name)));
+  }
 }
 
 Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Library& library) {
@@ -99,7 +100,7 @@ RowPrediction predict_row(const RunColumns& columns, std::span<const std::string
     return value_of(predict(scenario, library), row[columns.metric], row[columns.unit]);
   } catch (const NotCovered& reason) {
     return {reason.what(), 0, {}};
-  } catch (const UsageError& reason) {  // unknown variant or precision, arithmetic the GPU lacks
+  } catch (const Error& reason) {  // unknown variant or precision, arithmetic the GPU lacks, a wrong file
     return {reason.what(), 0, {}};
   }
 }

@@ -20,14 +20,14 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Sum of squared deviations of ln(value) from its mean, and the degrees of freedom.
-void add_noise(const std::vector<double>& measured, double& squares, double& freedom) {
-  if (measured.size() < 2) return;
+// Standard deviation of ln(value).
+double spread(const std::vector<double>& measured) {
   std::vector<double> logs;
   for (const double value : measured) logs.push_back(std::log(value));
   const double centre = mean(logs);
+  double squares = 0;
   for (const double log : logs) squares += (log - centre) * (log - centre);
-  freedom += static_cast<double>(measured.size() - 1);
+  return std::sqrt(squares / static_cast<double>(measured.size() - 1));
 }
 
 GroupErrors errors_of(const std::vector<const Configuration*>& configurations) {
@@ -35,11 +35,8 @@ GroupErrors errors_of(const std::vector<const Configuration*>& configurations) {
   e.section = configurations.front()->section;
   e.group = configurations.front()->group;
   std::vector<double> sizes;
-  double squares = 0;
-  double freedom = 0;
   for (const Configuration* c : configurations) {
     e.rows += static_cast<int>(c->measured.size());
-    add_noise(c->measured, squares, freedom);
     if (!c->prediction.ok()) continue;
     e.covered_rows += static_cast<int>(c->measured.size());
     ++e.configurations;
@@ -47,7 +44,6 @@ GroupErrors errors_of(const std::vector<const Configuration*>& configurations) {
     e.bias += c->error();
     e.coverage += c->inside_interval() ? 1 : 0;
   }
-  e.noise = freedom > 0 ? std::sqrt(squares / freedom) : 0;
   if (sizes.empty()) return e;
   std::sort(sizes.begin(), sizes.end());
   e.mean = mean(sizes);
@@ -57,6 +53,19 @@ GroupErrors errors_of(const std::vector<const Configuration*>& configurations) {
   e.bias /= static_cast<double>(sizes.size());
   e.coverage /= static_cast<double>(sizes.size());
   return e;
+}
+
+std::map<std::string, double> noise_by_group(const std::map<std::vector<std::string>, std::vector<double>>& repeats) {
+  std::map<std::string, std::vector<double>> spreads;
+  for (const auto& [key, measured] : repeats) {
+    if (measured.size() > 1) spreads[key.front()].push_back(spread(measured));
+  }
+  std::map<std::string, double> noise;
+  for (auto& [group, values] : spreads) {
+    std::sort(values.begin(), values.end());
+    noise[group] = quantile(values, 0.5);
+  }
+  return noise;
 }
 
 // "score" and "fit" rows judge apart; context rows are real but no fair target.
@@ -100,6 +109,7 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
 
   Validation result;
   std::map<std::vector<std::string>, Configuration> configurations;
+  std::map<std::vector<std::string>, std::vector<double>> repeats;  // by group and identity, in whatever section
   std::vector<std::string> row;
   for (std::size_t rows = 1; reader.next(row); ++rows) {
     progress(rows);
@@ -117,6 +127,7 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
       configuration.prediction = predict_row(columns, row, library, profile);
     }
     configuration.measured.push_back(*measured);
+    repeats[{key.begin() + 1, key.end()}].push_back(*measured);
     if (!configuration.prediction.ok()) ++result.not_covered[configuration.prediction.status];
   }
 
@@ -124,9 +135,12 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
   for (const auto& [key, configuration] : configurations) {
     groups[{configuration.section, configuration.group}].push_back(&configuration);
   }
+  const std::map<std::string, double> noise = noise_by_group(repeats);
   for (const std::string_view section : kSections) {
     for (const auto& [key, members] : groups) {
-      if (key.first == section) result.groups.push_back(errors_of(members));
+      if (key.first != section) continue;
+      result.groups.push_back(errors_of(members));
+      if (const auto found = noise.find(key.second); found != noise.end()) result.groups.back().noise = found->second;
     }
   }
   return result;

@@ -38,7 +38,8 @@ struct GroupErrors {
   double max = 0;
   double bias = 0;      // mean signed error
   double coverage = 0;  // share of configurations within their 80 % interval
-  // One standard deviation of ln(value) within configurations measured more than once; 0 when none was.
+  // Spread of repeats: the median over the group's configurations measured more than once, in whatever section,
+  // of the standard deviation of ln(value); 0 when none was.
   double noise = 0;
 };
 

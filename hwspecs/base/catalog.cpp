@@ -8,6 +8,10 @@
 namespace tbdsim {
 namespace fs = std::filesystem;
 
+bool is_path(std::string_view name_or_path) {
+  return name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml");
+}
+
 Catalog Catalog::from(const fs::path& data_dir) {
   for (const KindInfo& info : kKinds) {
     std::error_code ignored;
@@ -29,18 +33,17 @@ std::vector<std::string> Catalog::names(Kind kind) const {
 }
 
 bool Catalog::contains(Kind kind, std::string_view name) const {
-  if (name.empty() || name.find('/') != std::string_view::npos) return false;
+  if (name.empty() || is_path(name)) return false;
   std::error_code ignored;
   return fs::is_regular_file(data_dir_ / info_of(kind).folder / (std::string(name) + ".yaml"), ignored);
 }
 
 fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
-  if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml")) return name_or_path;
+  if (is_path(name_or_path)) return name_or_path;
   const KindInfo& info = info_of(kind);
   if (contains(kind, name_or_path)) return data_dir_ / info.folder / (std::string(name_or_path) + ".yaml");
   const std::string hint = did_you_mean(name_or_path, names(kind));
-  throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) +
-                   (hint.empty() ? "" : hint) + " ('tbd-sim list " + std::string(info.plural) +
+  throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint + " ('tbd-sim list " + std::string(info.plural) +
                    "' names them; a path to a YAML file works too)");
 }
 

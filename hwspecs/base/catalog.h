@@ -28,14 +28,16 @@ inline constexpr std::array<KindInfo, 5> kKinds = {{
 
 [[nodiscard]] constexpr const KindInfo& info_of(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 
+// The argument is the user's own file, not a name of the catalogue: it has a '/' or ends in .yaml.
+[[nodiscard]] bool is_path(std::string_view name_or_path);
+
 class Catalog {
  public:
   // The root of the data directories (the source tree, or <prefix>/share/tbd-sim). Throws UsageError when a
   // folder is missing there.
   [[nodiscard]] static Catalog from(const std::filesystem::path& data_dir);
 
-  // The file of a name, or the path itself where the argument has a '/' or ends in .yaml (the user's own file).
-  // Throws UsageError with "did you mean" for an unknown name.
+  // The file of a name, or the path itself where the argument is one. Throws UsageError with "did you mean" for an unknown name.
   [[nodiscard]] std::filesystem::path find(Kind kind, std::string_view name_or_path) const;
   [[nodiscard]] std::vector<std::string> names(Kind kind) const;  // sorted
   [[nodiscard]] bool contains(Kind kind, std::string_view name) const;
