@@ -9,6 +9,7 @@ namespace tbdsim {
 namespace {
 
 constexpr std::size_t kMostLayers = 100'000;
+constexpr std::size_t kMostUses = 100'000;  // of blocks, also of such as repeat nothing
 constexpr std::size_t kLongestText = 1'000;  // characters of an expanded name
 constexpr int kDeepestBlocks = 16;
 constexpr std::int64_t kMostRepeats = 100'000;
@@ -141,6 +142,7 @@ class Expander {
 
   std::string expand_use(const SpecTree& use, const std::string& path, const std::string& previous, int depth) {
     const SpecNode node(use, path);
+    if (++uses_ > kMostUses) node.fail("more than 100000 uses of blocks");
     if (depth >= kDeepestBlocks) node.fail("blocks nested more than 16 deep; does a block contain itself?");
     const Block* block = nullptr;
     Parameters scope = globals_;
@@ -202,6 +204,7 @@ class Expander {
   const Parameters& globals_;
   std::map<std::string, Block> blocks_;
   std::vector<LayerSpec> layers_;
+  std::size_t uses_ = 0;
 };
 
 }  // namespace
