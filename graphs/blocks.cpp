@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kMostLayers = 100'000;
 constexpr std::size_t kMostUses = 100'000;  // of blocks, also of such as repeat nothing
+constexpr std::size_t kMostText = 64'000'000;  // characters of all layers and uses after expansion
 constexpr std::size_t kLongestText = 1'000;  // characters of an expanded name
 constexpr int kDeepestBlocks = 16;
 constexpr std::int64_t kMostRepeats = 100'000;
@@ -61,6 +62,14 @@ SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters)
   return result;
 }
 
+// Characters of all scalars in a tree, and one for each node.
+std::size_t text_size(const SpecTree& tree) {
+  std::size_t size = 1 + tree.text.size();
+  for (const SpecTree& item : tree.items) size += text_size(item);
+  for (const SpecEntry& entry : tree.entries) size += text_size(entry.value);
+  return size;
+}
+
 struct Block {
   std::vector<std::string> parameters;
   const SpecTree* layers = nullptr;
@@ -84,7 +93,7 @@ class Expander {
       if (find_entry(entry, "block") != nullptr) {
         previous = expand_uses(entry, scope, previous, depth);
       } else {
-        const SpecTree layer = substitute(entry.tree(), scope);
+        const SpecTree layer = bound(entry, scope);
         previous = add_layer(SpecNode(layer, entry.path()), previous);
       }
     }
@@ -99,6 +108,13 @@ class Expander {
       if (entry.key == key) return &entry.value;
     }
     return nullptr;
+  }
+
+  // The entry with its parameters replaced.
+  SpecTree bound(const SpecNode& entry, const Parameters& scope) {
+    text_ += text_size(entry.tree());
+    if (text_ > kMostText) entry.fail("the expanded model is longer than 64 MB of text");
+    return substitute(entry.tree(), scope);
   }
 
   void read_block(const std::string& name, const SpecNode& node) {
@@ -122,7 +138,7 @@ class Expander {
   // One use of a block, or as many as its `repeat` says.
   std::string expand_uses(const SpecNode& entry, const Parameters& scope, std::string previous, int depth) {
     const SpecTree* repeat = find_entry(entry, "repeat");
-    if (repeat == nullptr) return expand_use(substitute(entry.tree(), scope), entry.path(), previous, depth);
+    if (repeat == nullptr) return expand_use(bound(entry, scope), entry.path(), previous, depth);
     std::string index;
     std::int64_t first = 0;
     std::int64_t last = 0;
@@ -135,7 +151,7 @@ class Expander {
     Parameters inner = scope;
     for (std::int64_t i = first; i <= last; ++i) {
       inner[index] = SpecTree{.text = std::to_string(i), .items = {}, .entries = {}, .mark = repeat->mark};
-      previous = expand_use(substitute(entry.tree(), inner), entry.path(), previous, depth);
+      previous = expand_use(bound(entry, inner), entry.path(), previous, depth);
     }
     return previous;
   }
@@ -205,6 +221,7 @@ class Expander {
   std::map<std::string, Block> blocks_;
   std::vector<LayerSpec> layers_;
   std::size_t uses_ = 0;
+  std::size_t text_ = 0;
 };
 
 }  // namespace
