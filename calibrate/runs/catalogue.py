@@ -9,10 +9,6 @@ PRECISIONS = ("fp32", "tf32", "bf16")
 MODES = ("eager", "cuda_graph", "compile", "counters")
 
 
-class CannotRun(Exception):
-    """This one configuration cannot run here, and running it again would not change that."""
-
-
 @dataclass(frozen=True)
 class Model:
     name: str
@@ -33,6 +29,8 @@ class Model:
     """Forward and backward, per element of the batch; only the plan's time estimate uses it."""
     host_seconds: float
     """Guess of the time to launch one iteration; only the plan's time estimate uses it."""
+    setup_seconds: float
+    """Guess of the time to build the network and to try convolution algorithms; likewise."""
     tiny: Mapping[str, int]
     """Arguments of `build` for the smoke run."""
     modes: tuple[str, ...] = field(default=("eager",))
@@ -51,6 +49,7 @@ MODELS: tuple[Model, ...] = (
         parameters=25_557_032,
         gmac=12.15,
         host_seconds=0.012,
+        setup_seconds=6,
         tiny={"batch": 2, "image": 32},
         modes=("eager", "cuda_graph", "compile", "counters"),
     ),
@@ -66,6 +65,7 @@ MODELS: tuple[Model, ...] = (
         parameters=27_161_264,
         gmac=17.14,
         host_seconds=0.022,
+        setup_seconds=8,
         tiny={"batch": 2, "image": 299},
     ),
     Model(
@@ -80,6 +80,7 @@ MODELS: tuple[Model, ...] = (
         parameters=27_198_464,
         gmac=1.082,
         host_seconds=0.035,
+        setup_seconds=2,
         tiny={"batch": 2, "width": 8, "source_words": 20, "target_words": 20, "length": 3},
         modes=("eager", "counters"),
     ),
@@ -95,6 +96,7 @@ MODELS: tuple[Model, ...] = (
         parameters=61_415_424,
         gmac=5.94,
         host_seconds=0.022,
+        setup_seconds=2,
         tiny={"batch": 2, "width": 16, "filters": 32, "heads": 2, "words": 30, "length": 4},
         modes=("eager", "cuda_graph", "compile", "counters"),
     ),
@@ -110,6 +112,7 @@ MODELS: tuple[Model, ...] = (
         parameters=47_462_111,
         gmac=523.4,
         host_seconds=0.045,
+        setup_seconds=8,
         tiny={"batch": 1, "height": 64, "width": 96, "regions": 8},
     ),
     Model(
@@ -124,6 +127,7 @@ MODELS: tuple[Model, ...] = (
         parameters=180_973_213,
         gmac=410.5,
         host_seconds=0.25,
+        setup_seconds=3,
         tiny={"batch": 2, "frames": 60, "units": 8, "label_length": 2},
     ),
     Model(
@@ -138,6 +142,7 @@ MODELS: tuple[Model, ...] = (
         parameters=16_032_324,
         gmac=119.4,
         host_seconds=0.12,
+        setup_seconds=5,
         tiny={"batch": 2, "width": 2},
     ),
     Model(
@@ -152,6 +157,7 @@ MODELS: tuple[Model, ...] = (
         parameters=677_943,
         gmac=0.0439,
         host_seconds=0.008,
+        setup_seconds=2,
         tiny={"batch": 2},
     ),
 )

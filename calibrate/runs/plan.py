@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from catalogue import BY_NAME, MODELS, MODES, PRECISIONS, Model
+from catalogue import BY_NAME, MODELS, PRECISIONS, Model
 
 GMACS_PER_SECOND = {"fp32": 20e3, "tf32": 100e3, "bf16": 150e3}
 """Rough sustained rates of a Hopper card, for the estimate alone; half a TFLOP rate, since a MAC is two flops."""
-BUILD_SECONDS = 2.0
-EXTRA_SECONDS = {"eager": 1.0, "cuda_graph": 2.0, "compile": 60.0, "counters": 60.0}
+EXTRA_SECONDS = {"eager": 1.5, "cuda_graph": 2.5, "compile": 60.0, "counters": 60.0}
 MIN_ITERATIONS = 10
 TARGET_ITERATIONS = 50
 TIMED_SECONDS = 4.0
@@ -48,7 +47,7 @@ def estimated_seconds(configuration: Configuration) -> float:
     iteration = max(work, model.host_seconds)
     warm_up, memory, phases, profiled, after = 5, 2, 10, 3, 5
     iterations = warm_up + memory + iterations_for(iteration) + phases + profiled + after
-    return BUILD_SECONDS + EXTRA_SECONDS[configuration.mode] + iteration * iterations
+    return model.setup_seconds + EXTRA_SECONDS[configuration.mode] + iteration * iterations
 
 
 def _value(model: Model, configuration: Configuration) -> int:
@@ -89,21 +88,12 @@ def select(
     precision: str | None = None,
     mode: str | None = None,
 ) -> list[Configuration]:
-    """The part of the plan that was asked for; a batch outside the plan is measured all the same."""
+    """The part of the plan that was asked for. A named model runs with any batch, precision and mode it has."""
     chosen = [
-        c
-        for c in plan
-        if model in (None, c.model) and precision in (None, c.precision) and mode in (None, c.mode)
+        c for c in plan if model in (None, c.model) and precision in (None, c.precision) and mode in (None, c.mode)
     ]
+    if model is not None and not chosen:
+        chosen = [Configuration(model, BY_NAME[model].batches[0], precision or "fp32", mode or "eager")]
     if batch is not None:
         chosen = [replace(c, batch=batch) for c in chosen]
     return list(dict.fromkeys(chosen))
-
-
-def check_mode(model: str, mode: str) -> str | None:
-    """What is wrong with the pair, if anything."""
-    modes = BY_NAME[model].modes
-    return None if mode in modes else f"{model} has no mode {mode}; it has {', '.join(modes)}"
-
-
-assert set(EXTRA_SECONDS) == set(MODES) and set(GMACS_PER_SECOND) == set(PRECISIONS)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from catalogue import CannotRun
+from errors import CannotRun
 
 Phase = Callable[[str], AbstractContextManager[None]]
 """Opened around each part of a step: "forward", "backward", "double_backward" or "optimizer"."""

@@ -59,9 +59,7 @@ class A3c(Workload):
             self.network = ActorCritic()
         self.environments = SyntheticEnvironments(batch)
         self.options = options
-        self.optimizer = torch.optim.Adam(
-            self.network.parameters(), lr=1e-4, eps=1e-3, capturable=options.capturable
-        )
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=1e-4, eps=1e-3, capturable=options.capturable)
         self.modules = [self.network]
         self.optimizers = [self.optimizer]
         self.inputs = []

@@ -11,8 +11,9 @@ MAX_LOG_SCALE = math.log(1000 / 16)
 """Keeps the exponential of an untrained regression finite."""
 
 
-def anchors(rows: int, columns: int, stride: int) -> Tensor:
-    """Nine boxes a cell (scales 8, 16, 32; ratios 0.5, 1, 2), cells row by row: (rows * columns * 9, 4)"""
+def anchors(height: int, width: int, stride: int) -> Tensor:
+    """Nine boxes a cell (scales 8, 16, 32; ratios 0.5, 1, 2), cells row by row: (cells * 9, 4)"""
+    rows, columns = -(-height // stride), -(-width // stride)
     scales = torch.tensor([8.0, 16.0, 32.0]) * stride
     ratios = torch.tensor([0.5, 1.0, 2.0]).sqrt()
     half_width = (scales[None] / ratios[:, None]).flatten() / 2

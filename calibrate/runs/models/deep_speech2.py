@@ -52,7 +52,12 @@ def _loss(network: nn.Module, spectrogram: Tensor, labels: Tensor) -> Tensor:
 
 
 def build(
-    options: Options, batch: int, frames: int = 1500, units: int = 1760, layers: int = 5, label_length: int = 200
+    options: Options,
+    batch: int,
+    frames: int = 1500,
+    units: int = 1760,
+    layers: int = 5,
+    label_length: int = 200,
 ) -> Supervised:
     with options.device:
         network = DeepSpeech2(units, layers)

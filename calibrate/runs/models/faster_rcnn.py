@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from catalogue import CannotRun
+from errors import CannotRun
 from models import boxes
 from models.resnet import stage, stem
 from workload import Options, Supervised
@@ -45,9 +45,16 @@ class RegionProposals(nn.Module):
 
 
 class FasterRcnn(nn.Module):
-    def __init__(self, regions: int) -> None:
+    anchors: Tensor
+    inside: Tensor
+
+    def __init__(self, height: int, width: int, regions: int) -> None:
         super().__init__()
-        self.regions = regions
+        self.height, self.width, self.regions = height, width, regions
+        anchors = boxes.anchors(height, width, STRIDE)
+        inside = (boxes.clip(anchors, height, width) == anchors).all(1)
+        self.register_buffer("anchors", anchors, persistent=False)
+        self.register_buffer("inside", inside, persistent=False)
         self.frozen = nn.Sequential(stem(), stage(64, 64, 3, 1))
         self.backbone = nn.Sequential(stage(256, 128, 4, 2), stage(512, 256, 23, 2))
         self.proposals = RegionProposals()
@@ -65,11 +72,9 @@ class FasterRcnn(nn.Module):
         """image (1, 3, H, W), objects (n, 4) with their classes -> loss"""
         features = self.backbone(self.frozen(image))
         scores, offsets = self.proposals(features)
-        anchors = boxes.anchors(features.shape[2], features.shape[3], STRIDE).to(image.device)
-        height, width = image.shape[2:]
         with torch.no_grad():
-            proposed = propose(anchors, scores, offsets, height, width)
-        loss = proposal_loss(anchors, scores, offsets, objects, height, width)
+            proposed = propose(self.anchors, scores, offsets, self.height, self.width)
+        loss = proposal_loss(self.anchors, self.inside, scores, offsets, objects)
         return loss + self.region_loss(features, proposed, objects, labels)
 
     def region_loss(self, features: Tensor, proposed: Tensor, objects: Tensor, labels: Tensor) -> Tensor:
@@ -94,12 +99,9 @@ def propose(anchors: Tensor, scores: Tensor, offsets: Tensor, height: int, width
     return candidates[nms(candidates, best, 0.7)[:PROPOSALS_AFTER]]
 
 
-def proposal_loss(
-    anchors: Tensor, scores: Tensor, offsets: Tensor, objects: Tensor, height: int, width: int
-) -> Tensor:
+def proposal_loss(anchors: Tensor, inside: Tensor, scores: Tensor, offsets: Tensor, objects: Tensor) -> Tensor:
     overlap = boxes.overlaps(anchors, objects)
     best, match = overlap.max(1)
-    inside = ((anchors[:, :2] >= 0) & (anchors[:, 2:] <= anchors.new_tensor([width, height]))).all(1)
     positive = best >= 0.7
     positive[overlap.argmax(0)] = True
     chosen = boxes.sample(positive, inside & ~positive & (best < 0.3), RPN_SAMPLES, 0.5)
@@ -111,9 +113,7 @@ def proposal_loss(
 
 
 @torch.no_grad()
-def choose_regions(
-    proposed: Tensor, objects: Tensor, labels: Tensor, count: int
-) -> tuple[Tensor, Tensor, Tensor]:
+def choose_regions(proposed: Tensor, objects: Tensor, labels: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
     """The sampled regions with their classes (0 is background) and box offsets."""
     candidates = torch.cat([proposed, objects])
     best, match = boxes.overlaps(candidates, objects).max(1)
@@ -141,7 +141,7 @@ def build(options: Options, batch: int, height: int = 600, width: int = 800, reg
     except (ImportError, RuntimeError) as error:
         raise CannotRun(f"needs torchvision for suppression and RoI pooling ({error})") from error
     with options.device:
-        network = FasterRcnn(regions)
+        network = FasterRcnn(height, width, regions)
         inputs = (
             torch.randn(1, 3, height, width),
             _objects(height, width),

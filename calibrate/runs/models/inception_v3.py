@@ -45,7 +45,9 @@ def block_35(channels: int, pool: int) -> Branches:
         ConvNormRelu(channels, 64, 1),
         nn.Sequential(ConvNormRelu(channels, 48, 1), ConvNormRelu(48, 64, 5, padding=2)),
         nn.Sequential(
-            ConvNormRelu(channels, 64, 1), ConvNormRelu(64, 96, 3, padding=1), ConvNormRelu(96, 96, 3, padding=1)
+            ConvNormRelu(channels, 64, 1),
+            ConvNormRelu(64, 96, 3, padding=1),
+            ConvNormRelu(96, 96, 3, padding=1),
         ),
         pooled(channels, pool),
     )
@@ -95,9 +97,7 @@ def reduce_17_to_8() -> Branches:
 
 def block_8(channels: int) -> Branches:
     def split() -> Branches:
-        return Branches(
-            ConvNormRelu(384, 384, (1, 3), padding=(0, 1)), ConvNormRelu(384, 384, (3, 1), padding=(1, 0))
-        )
+        return Branches(ConvNormRelu(384, 384, (1, 3), padding=(0, 1)), ConvNormRelu(384, 384, (3, 1), padding=(1, 0)))
 
     return Branches(
         ConvNormRelu(channels, 320, 1),

@@ -95,6 +95,9 @@ def positions(length: int, width: int) -> Tensor:
 
 
 class Transformer(nn.Module):
+    positions: Tensor
+    mask: Tensor
+
     def __init__(self, words: int, length: int, width: int, filters: int, heads: int, layers: int) -> None:
         super().__init__()
         self.width = width
