@@ -83,8 +83,11 @@ class CommandLine(unittest.TestCase):
             hidden.write_text("import sys\nsys.modules['torch'] = None\n")
             bare = {"PYTHONPATH": directory}
             measuring = run_program("-o", f"{directory}/out", env=bare)
+            rehearsing = run_program("--smoke", env=bare)
         self.assertEqual(measuring.returncode, NO_GPU)
         self.assertIn("nothing measured: PyTorch is not installed", measuring.stderr)
+        self.assertEqual(rehearsing.returncode, NO_GPU)
+        self.assertIn("skipped: PyTorch is not installed", rehearsing.stdout)
 
 
 class Supervision(unittest.TestCase):
