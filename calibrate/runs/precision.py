@@ -21,8 +21,8 @@ def apply(precision: str, device: torch.device) -> None:
 
 
 def observed_types(modules: Sequence[nn.Module], run: Callable[[], object]) -> dict[str, list[str]]:
-    """Runs once and tells for every layer type the number types of its outputs: autocast has its own mind (it runs
-    cuDNN's RNNs in float16 even where bfloat16 was asked for)."""
+    """Runs once and tells for every layer type the number types of its outputs: autocast has its own mind (it may
+    run cuDNN's RNNs in float16 where bfloat16 was asked for)."""
     seen: dict[str, set[str]] = {}
 
     def note(module: nn.Module, _inputs: object, output: object) -> None:
