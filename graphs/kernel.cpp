@@ -3,20 +3,45 @@
 #include <fmt/format.h>
 
 namespace tbdsim {
+namespace {
 
-std::string shape_text(const Kernel& kernel, double batch) {
-  if (const auto* conv = std::get_if<ConvShape>(&kernel.shape)) {
-    std::string stride;
-    if (conv->stride_height != 1 || conv->stride_width != 1) stride = fmt::format("/{}", conv->stride_height);
-    if (conv->stride_width != conv->stride_height) stride += fmt::format("x{}", conv->stride_width);
-    return fmt::format("{:.0f}x{}x{}x{} {}x{}x{}{}", conv->images.at(batch), conv->channels, conv->height,
-                       conv->width, conv->filters, conv->kernel_height, conv->kernel_width, stride);
-  }
-  if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) {
-    return fmt::format("m{:.0f} n{:.0f} k{:.0f} {}{}", gemm->m.at(batch), gemm->n.at(batch), gemm->k.at(batch),
-                       gemm->transpose_a ? 'T' : 'N', gemm->transpose_b ? 'T' : 'N');
-  }
-  return "";
+std::string stride_text(std::int64_t height, std::int64_t width) {
+  if (height == 1 && width == 1) return "";
+  return height == width ? fmt::format("/{}", height) : fmt::format("/{}x{}", height, width);
 }
+
+// Padding is told where it is not what centres the window.
+std::string pad_text(std::int64_t pad_height, std::int64_t pad_width, std::int64_t height, std::int64_t width) {
+  if (pad_height == (height - 1) / 2 && pad_width == (width - 1) / 2) return "";
+  return pad_height == pad_width ? fmt::format(" p{}", pad_height) : fmt::format(" p{}x{}", pad_height, pad_width);
+}
+
+struct ShapeText {
+  double batch;
+
+  std::string operator()(const VectorShape& v) const { return fmt::format("{:.0f}", v.elements.at(batch)); }
+  std::string operator()(const MatrixShape& m) const { return fmt::format("{:.0f}x{}", m.rows.at(batch), m.columns); }
+  std::string operator()(const ImageShape& i) const {
+    return fmt::format("{:.0f}x{}x{}x{}", i.images.at(batch), i.channels, i.height, i.width);
+  }
+  std::string operator()(const PoolShape& p) const {
+    return fmt::format("{} {}x{}{}{}", (*this)(p.input), p.kernel_height, p.kernel_width,
+                       stride_text(p.stride_height, p.stride_width),
+                       pad_text(p.pad_height, p.pad_width, p.kernel_height, p.kernel_width));
+  }
+  std::string operator()(const ConvShape& c) const {
+    return fmt::format("{:.0f}x{}x{}x{} {}x{}x{}{}{}", c.images.at(batch), c.channels, c.height, c.width, c.filters,
+                       c.kernel_height, c.kernel_width, stride_text(c.stride_height, c.stride_width),
+                       pad_text(c.pad_height, c.pad_width, c.kernel_height, c.kernel_width));
+  }
+  std::string operator()(const GemmShape& g) const {
+    return fmt::format("m{:.0f} n{:.0f} k{:.0f} {}{}", g.m.at(batch), g.n.at(batch), g.k.at(batch),
+                       g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
+  }
+};
+
+}  // namespace
+
+std::string shape_text(const Kernel& kernel, double batch) { return std::visit(ShapeText{batch}, kernel.shape); }
 
 }  // namespace tbdsim

@@ -49,6 +49,41 @@ struct GemmShape {
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 
+// Batch normalisation.
+struct ImageShape {
+  Size images;
+  std::int64_t channels = 0, height = 0, width = 0;
+
+  friend bool operator==(const ImageShape&, const ImageShape&) = default;
+};
+
+// Pooling: the input and its window.
+struct PoolShape {
+  ImageShape input;
+  std::int64_t kernel_height = 0, kernel_width = 0;
+  std::int64_t stride_height = 1, stride_width = 1;
+  std::int64_t pad_height = 0, pad_width = 0;
+
+  friend bool operator==(const PoolShape&, const PoolShape&) = default;
+};
+
+// Softmax over the columns; a bias for each column.
+struct MatrixShape {
+  Size rows;
+  std::int64_t columns = 0;
+
+  friend bool operator==(const MatrixShape&, const MatrixShape&) = default;
+};
+
+// Everything element-wise.
+struct VectorShape {
+  Size elements;
+
+  friend bool operator==(const VectorShape&, const VectorShape&) = default;
+};
+
+using KernelShape = std::variant<VectorShape, MatrixShape, ImageShape, PoolShape, ConvShape, GemmShape>;
+
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
   Phase phase = Phase::forward;
@@ -60,12 +95,13 @@ struct Kernel {
   Size read_bytes;      // from memory, each operand once per pass over it
   Size written_bytes;
   Size workspace_bytes;  // scratch memory while it runs
-  std::variant<std::monostate, ConvShape, GemmShape> shape;
+  KernelShape shape;
   std::int64_t repeat = 1;  // how often it runs in one iteration
 };
 
-// At a batch: "64x3x224x224 64x7x7/2" (input, filters, stride unless 1) or "m512 n32 k1000 NT" (transposes of A and
-// B); "" for kernels without a shape.
+// At a batch: "64x3x224x224 64x7x7/2 p2" (input, filters, stride unless 1, padding unless it centres the window),
+// "m512 n32 k1000 NT" (transposes of A and B), "64x64x112x112 3x3/2" (input, window), "64x1000" (rows, columns),
+// "802816" (elements).
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

@@ -15,6 +15,13 @@ const Shape& image_input(std::span<const Shape> inputs) {
   return inputs[0];
 }
 
+ImageShape image_shape(const Shape& shape) { return {shape.rows, shape.dims[0], shape.dims[1], shape.dims[2]}; }
+
+MatrixShape channel_matrix(const Shape& shape) {
+  const std::int64_t channels = shape.dims[0];
+  return {shape.rows * (elements_per_row(shape) / channels), channels};
+}
+
 Size stored_bytes(const Shape& shape, const Precision& precision) { return elements(shape) * precision.storage_bytes; }
 
 Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Shape& shape,
@@ -26,6 +33,7 @@ Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Sh
   kernel.flops = elements(shape) * flops_per_element;
   kernel.read_bytes = read_bytes;
   kernel.written_bytes = written_bytes;
+  kernel.shape = VectorShape{elements(shape)};
   return kernel;
 }
 

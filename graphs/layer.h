@@ -76,9 +76,14 @@ void require_inputs(std::span<const Shape> inputs, std::size_t count);
 // The input {channels, height, width}; throws ShapeMismatch for other ranks.
 [[nodiscard]] const Shape& image_input(std::span<const Shape> inputs);
 
+[[nodiscard]] ImageShape image_shape(const Shape& shape);  // of channels x height x width
+// Pixels (or plain rows) by channels: what a bias is added to.
+[[nodiscard]] MatrixShape channel_matrix(const Shape& shape);
+
 [[nodiscard]] Size stored_bytes(const Shape& shape, const Precision& precision);
 
-// A kernel limited by the memory it moves: `flops_per_element` operations on each element of `shape`.
+// A kernel limited by the memory it moves: `flops_per_element` operations on each element of `shape`. Its kernel
+// shape is that of a vector until set otherwise.
 [[nodiscard]] Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Shape& shape,
                                    std::int64_t flops_per_element, Size read_bytes, Size written_bytes);
 

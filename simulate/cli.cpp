@@ -28,6 +28,7 @@ constexpr const char* kExamples =
     "  tbd-sim list gpus                                     what there is\n"
     "  tbd-sim show resnet50 --variant v1.5                  layers, parameters, multiply-adds\n"
     "  tbd-sim kernels resnet50 --framework tensorflow --gpu titanxp --batch 64\n"
+    "  tbd-sim kernels all --batch 4,16,64 --unique --plan -o plan.csv\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
     "  tbd-sim validate --runs runs.csv --by gpu\n";
 
@@ -86,6 +87,10 @@ struct CommandLine {
     kernels = app.add_subcommand("kernels", "every kernel of an iteration: cost, bound, where the number comes from");
     kernels->add_option("model", options.model, "a model, a YAML file, or all (default)");
     add_scenario_options(*kernels, options);
+    kernels->get_option("--batch")->description("samples in one iteration on one GPU; several as 4,16,64");
+    kernels->get_option("--precision")->description("as above; several as fp32,tf32");
+    kernels->add_flag("--unique", options.unique, "each distinct kernel once, the most time first");
+    kernels->add_flag("--plan", options.plan, "the distinct kernels as CSV for 'tbd-measure --plan'; --gpu may be left out");
 
     scenarios = app.add_subcommand("predict", "predict every row of a table of training runs");
     scenarios->add_option("--scenarios", options.scenarios, "CSV in the schema of the README")->required();

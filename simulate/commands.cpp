@@ -13,6 +13,7 @@
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/catalog_report.h"
+#include "simulate/distinct_kernels.h"
 #include "simulate/model_report.h"
 #include "simulate/prediction_report.h"
 #include "simulate/runs_table.h"
@@ -20,6 +21,9 @@
 
 namespace tbdsim {
 namespace {
+
+// A measuring plan is ordered by predicted time; without --gpu on this one, whose order serves others as well.
+constexpr const char* kPlanOrderGpu = "a100_sxm_80gb";
 
 // The index of an option's value among the allowed ones; UsageError with "did you mean".
 std::size_t choice(std::string_view option, const std::string& value, const std::vector<std::string>& allowed) {
@@ -34,13 +38,24 @@ Format format_of(const Options& options, Format unless_said = Format::table) {
   return static_cast<Format>(choice("--format", options.format, {"table", "json", "csv"}));
 }
 
-std::int64_t batch_of(const Options& options) {
+// "4,16,64" -> its parts.
+std::vector<std::string> list_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
+std::int64_t batch_of(const std::string& text) {
   const std::string expected = fmt::format("expected a whole number, 1 to {}", kMostSamples);
-  if (options.batch.empty()) throw UsageError("--batch is missing; " + expected);
-  const auto batch = parse_whole_number(options.batch);
-  if (!batch) throw UsageError(fmt::format("--batch: {} is not a whole number; {}", in_quotes(options.batch), expected));
+  if (text.empty()) throw UsageError("--batch is missing; " + expected);
+  const auto batch = parse_whole_number(text);
+  if (!batch) throw UsageError(fmt::format("--batch: {} is not a whole number; {}", in_quotes(text), expected));
   if (*batch < 1 || *batch > kMostSamples) {
-    throw UsageError(fmt::format("--batch: {} is out of range; {}", in_quotes(options.batch), expected));
+    throw UsageError(fmt::format("--batch: {} is out of range; {}", in_quotes(text), expected));
   }
   return *batch;
 }
@@ -84,7 +99,7 @@ std::vector<Scenario> scenarios_for(const Options& options, Library& library) {
       scenarios.push_back({.model = model,
                            .framework = framework,
                            .gpu = options.gpu,
-                           .batch = batch_of(options),
+                           .batch = batch_of(options.batch),
                            .variant = options.variant,
                            .precision = options.precision,
                            .profile = options.profile});
@@ -126,12 +141,30 @@ void show_command(const Options& options, Library& library, std::ostream& out) {
 }
 
 void kernels_command(const Options& options, Library& library, std::ostream& out) {
-  std::vector<Sheet> sheets;
   const Format format = format_of(options);
-  for (const Scenario& scenario : scenarios_for(options, library)) {
-    sheets.push_back(kernel_sheet(predict(scenario, library)));
+  if (options.plan && !options.format.empty()) throw UsageError("--plan writes CSV; expected no --format beside it");
+  std::vector<Prediction> predictions;
+  for (const std::string& precision : list_of(options.precision)) {
+    for (const std::string& batch : list_of(options.batch)) {
+      Options one = options;
+      one.precision = precision;
+      one.batch = batch;
+      if (options.plan && options.gpu.empty()) one.gpu = kPlanOrderGpu;
+      for (const Scenario& scenario : scenarios_for(one, library)) predictions.push_back(predict(scenario, library));
+    }
   }
-  write_output(options, out, [&](std::ostream& to) { write_sheets(to, sheets, format); });
+  write_output(options, out, [&](std::ostream& to) {
+    if (options.plan) {
+      write_measuring_plan(to, distinct_kernels(predictions));
+    } else if (options.unique) {
+      const Sheet sheet = distinct_kernel_sheet(distinct_kernels(predictions));
+      write_sheets(to, std::span(&sheet, 1), format);
+    } else {
+      std::vector<Sheet> sheets;
+      for (const Prediction& prediction : predictions) sheets.push_back(kernel_sheet(prediction));
+      write_sheets(to, sheets, format);
+    }
+  });
 }
 
 void scenarios_command(const Options& options, Library& library, std::ostream& out, const Progress& progress) {

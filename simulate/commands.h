@@ -17,7 +17,7 @@ struct Options {
   std::string variant;
   std::string gpu;
   std::string batch;
-  std::string precision = "fp32";
+  std::string precision = "fp32";  // kernels: a list, as --batch
   std::string profile = "uncalibrated";
   std::string format;     // table unless said; predict: csv
   std::string output;     // a file instead of standard output
@@ -25,6 +25,8 @@ struct Options {
   std::string scenarios;  // predict: the table to predict
   std::string runs;       // validate: the table of measured runs
   std::string by = "group";
+  bool unique = false;    // kernels: each distinct one once
+  bool plan = false;      // kernels: as a measuring plan
 };
 
 // Called for every row of a long table with the number of rows done; may throw to stop.
@@ -34,6 +36,7 @@ using Progress = std::function<void(std::size_t rows)>;
 void predict_command(const Options& options, Library& library, std::ostream& out);
 void list_command(const Options& options, Library& library, std::ostream& out);
 void show_command(const Options& options, Library& library, std::ostream& out);
+// Also for several batches and precisions: "4,16,64".
 void kernels_command(const Options& options, Library& library, std::ostream& out);
 // Copies the table with predicted, predicted_low, predicted_high and status appended; predictions are in the row's
 // own unit.

@@ -30,19 +30,16 @@ class BatchNorm : public Layer {
   // Statistics need all of x before the first y: x is read twice.
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(
-        memory_kernel(KernelKind::batch_norm, Phase::forward, "batch_norm", site.output, kForwardFlops, x * 2, x));
+    add(site, Phase::forward, kForwardFlops, x * 2, x, kernels);
   }
 
   // One kernel for all gradients: x and dy are read for the two sums and again for dx.
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     if (site.input_gradient) {
-      kernels.push_back(memory_kernel(KernelKind::batch_norm, Phase::backward_data, "batch_norm", site.output,
-                                      kBackwardFlops, x * 4, x));
+      add(site, Phase::backward_data, kBackwardFlops, x * 4, x, kernels);
     } else {
-      kernels.push_back(memory_kernel(KernelKind::batch_norm, Phase::backward_weights, "batch_norm", site.output,
-                                      kBackwardFlops, x * 2, {}));
+      add(site, Phase::backward_weights, kBackwardFlops, x * 2, {}, kernels);
     }
   }
 
@@ -51,6 +48,12 @@ class BatchNorm : public Layer {
   }
 
  private:
+  static void add(const LayerSite& site, Phase phase, std::int64_t flops, Size read, Size written,
+                  std::vector<Kernel>& kernels) {
+    kernels.push_back(memory_kernel(KernelKind::batch_norm, phase, "batch_norm", site.output, flops, read, written));
+    kernels.back().shape = image_shape(site.output);
+  }
+
   bool scale_ = true;
   bool shift_ = true;
 };

@@ -33,6 +33,7 @@ class Conv2d : public Layer {
     if (bias_) {
       const Size y = stored_bytes(site.output, how.precision);
       kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
+      kernels.back().shape = channel_matrix(site.output);
     }
   }
 
@@ -42,6 +43,7 @@ class Conv2d : public Layer {
         const Size dy = stored_bytes(site.output, how.precision);
         kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", site.output,
                                         1, dy, fixed_size(filters_ * how.precision.storage_bytes)));
+        kernels.back().shape = channel_matrix(site.output);
       }
       transpose(how, Phase::backward_weights, site.inputs[0], kernels);
       transpose(how, Phase::backward_weights, site.output, kernels);

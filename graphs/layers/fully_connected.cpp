@@ -28,6 +28,7 @@ class FullyConnected : public Layer {
     if (bias_) {
       const Size y = stored_bytes(site.output, how.precision);
       kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
+      kernels.back().shape = channel_matrix(site.output);
     }
   }
 
@@ -37,6 +38,7 @@ class FullyConnected : public Layer {
         kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", site.output,
                                         1, stored_bytes(site.output, how.precision),
                                         fixed_size(outputs_ * how.precision.storage_bytes)));
+        kernels.back().shape = channel_matrix(site.output);
       }
       kernels.push_back(product(site, how, Phase::backward_weights));
     }

@@ -24,6 +24,7 @@ class Pool : public Layer {
     kernels.push_back(memory_kernel(KernelKind::pooling, Phase::forward, op_, site.output, window_area(site),
                                     stored_bytes(site.inputs[0], how.precision),
                                     stored_bytes(site.output, how.precision)));
+    kernels.back().shape = pool_shape(site);
   }
 
   // A maximum looks for its place again in x and y; a mean only spreads dy.
@@ -33,6 +34,7 @@ class Pool : public Layer {
     const Size y = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::pooling, Phase::backward_data, op_, site.output, window_area(site),
                                     keeps_tensors_ ? x + y * 2 : y, x));
+    kernels.back().shape = pool_shape(site);
   }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
@@ -41,9 +43,21 @@ class Pool : public Layer {
   }
 
  private:
+  [[nodiscard]] PoolShape pool_shape(const LayerSite& site) const {
+    const ImageShape in = image_shape(site.inputs[0]);
+    if (!window_) return {.input = in, .kernel_height = in.height, .kernel_width = in.width};
+    return {.input = in,
+            .kernel_height = window_->height.kernel,
+            .kernel_width = window_->width.kernel,
+            .stride_height = window_->height.stride,
+            .stride_width = window_->width.stride,
+            .pad_height = window_->height.pad_before(in.height),
+            .pad_width = window_->width.pad_before(in.width)};
+  }
+
   [[nodiscard]] std::int64_t window_area(const LayerSite& site) const {
-    if (window_) return window_->height.kernel * window_->width.kernel;
-    return checked_multiply(site.inputs[0].dims[1], site.inputs[0].dims[2]);
+    const PoolShape pool = pool_shape(site);
+    return checked_multiply(pool.kernel_height, pool.kernel_width);
   }
 
   std::string_view op_;

@@ -1,0 +1,67 @@
+#include "simulate/distinct_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "hwspecs/base/quantity_text.h"
+
+namespace tbdsim {
+namespace {
+
+// Matrix products go by their arithmetic, the others by how their operands are stored.
+std::string_view operand_precision(const Kernel& kernel, const Precision& precision) {
+  const bool product = kernel.kind == KernelKind::convolution || kernel.kind == KernelKind::gemm;
+  if (product) return name_of(kernel.math);
+  const bool wide = kernel.kind == KernelKind::update || precision.storage_bytes == kFp32Bytes;
+  return name_of(wide ? MathType::fp32 : precision.math);
+}
+
+}  // namespace
+
+std::vector<DistinctKernel> distinct_kernels(std::span<const Prediction> predictions) {
+  using Key = std::tuple<std::string_view, Phase, std::string_view, std::string>;
+  std::map<Key, DistinctKernel> distinct;
+  for (const Prediction& p : predictions) {
+    const auto batch = static_cast<double>(p.scenario.batch);
+    const Precision& precision = find_precision(p.scenario.precision);
+    for (std::size_t k = 0; k < p.step->kernels.size(); ++k) {
+      const Kernel& kernel = p.step->kernels[k];
+      const std::string shape = shape_text(kernel, batch);
+      const std::string_view operands = operand_precision(kernel, precision);
+      DistinctKernel& entry = distinct[{kernel.op, kernel.phase, operands, shape}];
+      if (entry.count == 0) entry = {kernel, batch, shape, operands, 0, p.costs[k].total, p.costs[k].bound};
+      entry.count += static_cast<double>(kernel.repeat);
+    }
+  }
+  std::vector<DistinctKernel> kernels;
+  for (auto& [key, entry] : distinct) kernels.push_back(std::move(entry));
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const DistinctKernel& a, const DistinctKernel& b) { return a.total() > b.total(); });
+  return kernels;
+}
+
+Sheet distinct_kernel_sheet(std::span<const DistinctKernel> kernels) {
+  Sheet sheet;
+  sheet.name = "kernels";
+  sheet.columns = {{"kernel", "kernel"},     {"phase", "phase"},        {"precision", "precision"},
+                   {"shape", "shape"},       {"count", "count", true},  {"time", "us each", true},
+                   {"total", "ms all", true}, {"share", "%", true},     {"bound", "bound"}};
+  Seconds all;
+  for (const DistinctKernel& k : kernels) all += k.total();
+  for (const DistinctKernel& k : kernels) {
+    const double share = k.total() / all;
+    sheet.rows.push_back({text_cell(k.kernel.op), text_cell(name_of(k.kernel.phase)), text_cell(k.precision),
+                          text_cell(k.shape), count_cell(k.count),
+                          number_cell(k.each.si(), fmt::format("{:.1f}", in_unit(k.each, "us"))),
+                          number_cell(k.total().si(), fmt::format("{:.2f}", in_unit(k.total(), "ms"))),
+                          number_cell(share, fmt::format("{:.2f}", 100 * share)), text_cell(name_of(k.bound))});
+  }
+  sheet.totals = {{"distinct", count_cell(static_cast<double>(kernels.size()))},
+                  {"time", number_cell(all.si(), to_text(all))}};
+  return sheet;
+}
+
+}  // namespace tbdsim
