@@ -1,0 +1,110 @@
+// What holds for every kernel of every model and framework, on every GPU, at several batches.
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
+#include <gmock/gmock.h>
+
+#include "costmodel/estimate.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kBatches[] = {1, 32, 1000};
+
+// Calls `check` for every training step of the catalogue in fp32.
+void for_every_step(Library& library, const std::function<void(const TrainingStep&)>& check) {
+  for (const std::string& model : library.catalog().names(Kind::model)) {
+    for (const Variant& variant : library.model(model).variants) {
+      for (const std::string& framework : library.catalog().names(Kind::framework)) {
+        check(library.step(model, variant, framework, find_precision("fp32")));
+      }
+    }
+  }
+}
+
+// Calls `check` for every step x GPU x batch.
+using Check = std::function<void(const TrainingStep&, const GpuSpec&, double batch)>;
+void for_every_case(Library& library, const Check& check) {
+  for_every_step(library, [&](const TrainingStep& step) {
+    for (const std::string& gpu : library.catalog().names(Kind::gpu)) {
+      for (const double batch : kBatches) check(step, library.gpu(gpu), batch);
+    }
+  });
+}
+
+double total(const TrainingStep& step, double batch, const GpuSpec& gpu, const Profile& profile) {
+  double sum = 0;
+  for (const KernelCost& cost : estimate(step, batch, gpu, profile)) sum += cost.total.si();
+  return sum;
+}
+
+// No kernel beats the share of the peak or of the bandwidth its profile allows; the uncalibrated profile
+// allows no more than the data sheet. The total is the start-up and the longer of the two.
+TEST(EstimateProperty, NoKernelIsFasterThanEitherRoof) {
+  Library library = test::source_library();
+  const Profile& profile = library.profile("uncalibrated");
+  for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
+    const auto costs = estimate(step, batch, gpu, profile);
+    ASSERT_EQ(costs.size(), step.kernels.size());
+    for (std::size_t k = 0; k < costs.size(); ++k) {
+      const Kernel& kernel = step.kernels[k];
+      const KernelCost& cost = costs[k];
+      const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
+      ASSERT_GE(cost.total.si() * rate_of(gpu, kernel.math).peak.si(), kernel.flops.at(batch)) << kernel.op;
+      ASSERT_GE(cost.total.si() * gpu.memory_bandwidth.si(), bytes) << kernel.op;
+      ASSERT_EQ(cost.total, cost.overhead + std::max(cost.compute, cost.memory)) << kernel.op;
+      ASSERT_GT(cost.overhead.si(), 0);
+    }
+  });
+}
+
+// The bound names the largest of the three parts.
+TEST(EstimateProperty, BoundIsTheLargestPart) {
+  Library library = test::source_library();
+  const Profile& profile = library.profile("uncalibrated");
+  for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
+    for (const KernelCost& cost : estimate(step, batch, gpu, profile)) {
+      const Seconds parts[] = {cost.compute, cost.memory, cost.overhead};  // in the order of Bound
+      ASSERT_EQ(parts[static_cast<std::size_t>(cost.bound)],
+                *std::max_element(std::begin(parts), std::end(parts)));
+    }
+  });
+}
+
+TEST(EstimateProperty, FasterMemoryAndArithmeticNeverSlowDown) {
+  Library library = test::source_library();
+  const Profile& profile = library.profile("uncalibrated");
+  for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
+    const double before = total(step, batch, gpu, profile);
+    GpuSpec wider = gpu;
+    wider.memory_bandwidth = gpu.memory_bandwidth * 2.0;
+    const double with_bandwidth = total(step, batch, wider, profile);
+    ASSERT_LT(with_bandwidth, before);      // every step has kernels that only move data
+    ASSERT_GT(with_bandwidth, before / 2);  // arithmetic and start-up stay
+    GpuSpec faster = gpu;
+    for (auto& rate : faster.math) {
+      if (rate) rate->peak = rate->peak * 2.0;
+    }
+    ASSERT_LE(total(step, batch, faster, profile), before);
+  });
+}
+
+// More samples never take less time for any kernel; twice as many never more than twice the time.
+TEST(EstimateProperty, TimeGrowsWithTheBatchAtMostInProportion) {
+  Library library = test::source_library();
+  const Profile& profile = library.profile("uncalibrated");
+  for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
+    const auto once = estimate(step, batch, gpu, profile);
+    const auto twice = estimate(step, 2 * batch, gpu, profile);
+    constexpr double kRounding = 1 + 1e-12;
+    for (std::size_t k = 0; k < once.size(); ++k) {
+      ASSERT_GE(twice[k].total, once[k].total) << step.kernels[k].op;
+      ASSERT_LE(twice[k].total.si(), 2 * once[k].total.si() * kRounding) << step.kernels[k].op;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tbdsim

@@ -1,0 +1,199 @@
+// conv2d: one output pixel meets every weight of its filter once, in each of the three phases.
+#include <gmock/gmock.h>
+
+#include "tests/graphs/layer_fixture.h"
+
+namespace tbdsim {
+namespace {
+
+using test::image;
+using test::LayerBench;
+using test::per_sample;
+using test::Work;
+using test::works_of;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// 3 channels of 8x10, 4 filters of 3x3, padding 1: 4x8x10 out. Weights 3*3*3*4 = 108, biases 4.
+// Multiply-adds of one image: 4*8*10 outputs x 27 weights = 8640, flops twice that. In fp32 the input is
+// 3*80*4 = 960 B, the output 4*80*4 = 1280 B, the weights 108*4 = 432 B.
+// Winograd F(4x4,3x3): ceil(8/4)*ceil(10/4) = 6 tiles an image, 36 matrices of 4 B: 36*4*6*(3+4) = 6048 B an
+// image, and 36*4*3*4 = 1728 B for the weights.
+constexpr std::int64_t kFlops = 17280;
+constexpr std::int64_t kMacs = 8640;
+constexpr Size kX{0, 960}, kY{0, 1280}, kW{432, 0}, kWinograd{1728, 6048};
+
+LayerBench padded() {
+  return {"{type: conv2d, filters: 4, kernel: 3, padding: 1, bias: true}", {image(3, 8, 10)}};
+}
+
+Work conv(Phase phase, Size read, Size written, Size workspace) {
+  return {"conv",   KernelKind::convolution, phase, per_sample(kFlops), per_sample(kMacs), read, written,
+          workspace};
+}
+
+// Only moves data, read once and written once.
+Work transpose(Phase phase, Size bytes) {
+  return {"nhwc_nchw", KernelKind::transpose, phase, {}, {}, bytes, bytes, {}};
+}
+
+// One addition for each of the 320 outputs of an image.
+const Work kBiasAdd{"bias_add", KernelKind::elementwise, Phase::forward, per_sample(320), {}, kY, kY, {}};
+// Reads dy, writes 4 sums of 4 B.
+const Work kBiasGradient{
+    "bias_gradient", KernelKind::reduction, Phase::backward_weights, per_sample(320), {}, kY, {16, 0}, {}};
+
+TEST(Conv2d, ShapeAndParameters) {
+  const LayerBench bench = padded();
+  EXPECT_EQ(bench.output, image(4, 8, 10));
+  const auto parameters = bench.layer->parameters(bench.inputs);
+  ASSERT_EQ(parameters.size(), 2u);
+  EXPECT_EQ(parameters[0].name, "weight");
+  EXPECT_EQ(parameters[0].elements, 108);
+  EXPECT_TRUE(parameters[0].trained && parameters[0].cast);
+  EXPECT_EQ(parameters[1].name, "bias");
+  EXPECT_EQ(parameters[1].elements, 4);
+}
+
+TEST(Conv2d, HasNoBiasUnlessAskedFor) {
+  const LayerBench bench{"{type: conv2d, filters: 4, kernel: 3, padding: 1}", {image(3, 8, 10)}};
+  EXPECT_EQ(bench.layer->parameters(bench.inputs).size(), 1u);
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(conv(Phase::forward, Size{432, 960}, kY, kWinograd)));
+}
+
+TEST(Conv2d, KernelsOfEachPhase) {
+  const LayerBench bench = padded();
+  EXPECT_THAT(works_of(bench.forward()),
+              ElementsAre(conv(Phase::forward, Size{432, 960}, kY, kWinograd), kBiasAdd));  // reads x and w
+  EXPECT_THAT(
+      works_of(bench.backward()),
+      ElementsAre(kBiasGradient,
+                  conv(Phase::backward_weights, per_sample(960 + 1280), kW, kWinograd),  // reads x and dy
+                  conv(Phase::backward_data, Size{432, 1280}, kX, kWinograd)));          // reads dy and w
+}
+
+TEST(Conv2d, FrozenLayerHasNoWeightGradients) {
+  LayerBench bench = padded();
+  bench.weight_gradient = false;
+  EXPECT_THAT(works_of(bench.backward()),
+              ElementsAre(conv(Phase::backward_data, Size{432, 1280}, kX, kWinograd)));
+  EXPECT_FALSE(bench.needs().inputs);  // x is only read for the weights' gradient
+}
+
+TEST(Conv2d, FirstLayerHasNoInputGradient) {
+  LayerBench bench = padded();
+  bench.input_gradient = false;
+  EXPECT_THAT(works_of(bench.backward()),
+              ElementsAre(kBiasGradient, conv(Phase::backward_weights, per_sample(2240), kW, kWinograd)));
+  EXPECT_TRUE(bench.needs().inputs);
+  EXPECT_FALSE(bench.needs().output);
+  bench.weight_gradient = false;
+  EXPECT_THAT(bench.backward(), IsEmpty());
+}
+
+// cuDNN convolves NCHW: x and y are copied around every convolution, and the copies are scratch memory (2240
+// B an image beside Winograd's).
+TEST(Conv2d, NhwcTransposesAroundEachConvolution) {
+  LayerBench bench = padded();
+  bench.lowering.layout = Layout::nhwc;
+  constexpr Size kScratch{1728, 6048 + 960 + 1280};
+  EXPECT_THAT(works_of(bench.forward()),
+              ElementsAre(transpose(Phase::forward, kX), conv(Phase::forward, Size{432, 960}, kY, kScratch),
+                          transpose(Phase::forward, kY), kBiasAdd));
+  EXPECT_THAT(
+      works_of(bench.backward()),
+      ElementsAre(
+          kBiasGradient, transpose(Phase::backward_weights, kX), transpose(Phase::backward_weights, kY),
+          conv(Phase::backward_weights, per_sample(2240), kW, kScratch), transpose(Phase::backward_data, kY),
+          conv(Phase::backward_data, Size{432, 1280}, kX, kScratch), transpose(Phase::backward_data, kX)));
+}
+
+// Half the bytes, the same work, tensor-core arithmetic where the precision says so.
+TEST(Conv2d, Fp16HalvesBytesAndKeepsWork) {
+  LayerBench bench = padded();
+  bench.precision = test::kFp16;
+  const auto kernels = bench.forward();
+  EXPECT_EQ(kernels[0].math, MathType::fp16);
+  EXPECT_EQ(kernels[0].macs, per_sample(kMacs));
+  EXPECT_EQ(kernels[0].read_bytes, (Size{216, 480}));
+  EXPECT_EQ(kernels[0].written_bytes, per_sample(640));
+  EXPECT_EQ(kernels[0].workspace_bytes, (Size{864, 3024}));
+  EXPECT_EQ(kernels[1].math, MathType::fp32);  // the bias is added in fp32
+}
+
+// 1x7 over 5x17, stride 1x2, padding 0x3: rows (5-1)/1+1 = 5, columns floor((17+6-7)/2)+1 = 9.
+// Multiply-adds: 2 filters * 5*9 pixels * 4*7 weights = 2520. No Winograd: it is for 3x3.
+TEST(Conv2d, AsymmetricWindow) {
+  const LayerBench bench{"{type: conv2d, filters: 2, kernel: [1, 7], stride: [1, 2], padding: [0, 3]}",
+                         {image(4, 5, 17)}};
+  EXPECT_EQ(bench.output, image(2, 5, 9));
+  EXPECT_EQ(bench.layer->parameters(bench.inputs)[0].elements, 4 * 7 * 2);
+  const Kernel kernel = bench.forward().front();
+  EXPECT_EQ(kernel.macs, per_sample(2520));
+  EXPECT_EQ(kernel.workspace_bytes, Size{});
+  const auto& shape = std::get<ConvShape>(kernel.shape);
+  EXPECT_EQ(shape, (ConvShape{.images = per_sample(1),
+                              .channels = 4,
+                              .height = 5,
+                              .width = 17,
+                              .filters = 2,
+                              .out_height = 5,
+                              .out_width = 9,
+                              .kernel_height = 1,
+                              .kernel_width = 7,
+                              .stride_height = 1,
+                              .stride_width = 2,
+                              .pad_height = 0,
+                              .pad_width = 3}));
+}
+
+// 3x3 with stride 2 is no Winograd convolution either.
+TEST(Conv2d, StridedConvolutionNeedsNoWorkspace) {
+  const LayerBench bench{"{type: conv2d, filters: 4, kernel: 3, stride: 2, padding: 1}", {image(3, 8, 10)}};
+  EXPECT_EQ(bench.output, image(4, 4, 5));
+  EXPECT_EQ(bench.forward()[0].workspace_bytes, Size{});
+}
+
+// 8 channels of 5x6 to 16: Y = W X with the 30 pixels of an image as columns; 16*8*30 = 3840 multiply-adds,
+// x = 8*30*4 = 960 B, y = 1920 B, w = 8*16*4 = 512 B. No transposes, no scratch memory, even in NHWC.
+TEST(Conv2d, OneByOneAsMatrixProduct) {
+  LayerBench bench{"{type: conv2d, filters: 16, kernel: 1, padding: same}", {image(8, 5, 6)}};
+  bench.lowering = {.layout = Layout::nhwc, .conv_1x1 = Conv1x1::gemm};
+  const auto product = [](Phase phase, Size read, Size written) {
+    return Work{"conv_1x1", KernelKind::gemm, phase, per_sample(7680), per_sample(3840), read, written, {}};
+  };
+  const auto forward = bench.forward();
+  const auto backward = bench.backward();
+  EXPECT_THAT(works_of(forward), ElementsAre(product(Phase::forward, Size{512, 960}, per_sample(1920))));
+  EXPECT_THAT(works_of(backward),
+              ElementsAre(product(Phase::backward_weights, per_sample(2880), Size{512, 0}),
+                          product(Phase::backward_data, Size{512, 1920}, per_sample(960))));
+  const Size in{8, 0}, out{16, 0}, pixels{0, 30};
+  EXPECT_EQ(std::get<GemmShape>(forward[0].shape), (GemmShape{.m = out, .n = pixels, .k = in}));
+  EXPECT_EQ(std::get<GemmShape>(backward[0].shape),
+            (GemmShape{.m = out, .n = in, .k = pixels, .transpose_b = true}));
+  EXPECT_EQ(std::get<GemmShape>(backward[1].shape),
+            (GemmShape{.m = in, .n = pixels, .k = out, .transpose_a = true}));
+}
+
+// Only 1x1 filters of stride 1 without padding are plain matrix products.
+TEST(Conv2d, OtherOneByOnesStayConvolutions) {
+  for (const char* yaml : {"{type: conv2d, filters: 16, kernel: 1, stride: 2, padding: 0}",
+                           "{type: conv2d, filters: 16, kernel: 1, padding: 1}",
+                           "{type: conv2d, filters: 16, kernel: [1, 3], padding: same}"}) {
+    LayerBench bench{yaml, {image(8, 5, 6)}};
+    bench.lowering.conv_1x1 = Conv1x1::gemm;
+    EXPECT_EQ(bench.forward()[0].kind, KernelKind::convolution) << yaml;
+  }
+}
+
+TEST(Conv2d, WantsOneImage) {
+  const auto layer = test::make_layer("{type: conv2d, filters: 1, kernel: 1, padding: 0}");
+  const std::vector<Shape> flat{test::vector(10)};
+  const std::vector<Shape> two{image(1, 2, 2), image(1, 2, 2)};
+  EXPECT_THROW((void)layer->output_shape(flat), ShapeMismatch);
+  EXPECT_THROW((void)layer->output_shape(two), ShapeMismatch);
+}
+
+}  // namespace
+}  // namespace tbdsim

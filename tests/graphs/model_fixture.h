@@ -1,0 +1,42 @@
+// Models written down in a test.
+#pragma once
+
+#include <string>
+
+#include "graphs/training_step.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim::test {
+
+// The model of a YAML text, in its first variant or the one named.
+[[nodiscard]] inline Model model_from(const std::string& yaml, const std::string& variant = "") {
+  const TempDir directory;
+  const ModelFile file = read_model_file(directory.write("model.yaml", yaml));
+  return build_model(file, find_variant(file, variant, ""));
+}
+
+// One graph with the input `data` and these layers, trained forward, backward and updated in every iteration.
+[[nodiscard]] inline std::string model_text(const std::string& data, const std::string& layers,
+                                            const std::string& optimizer = "sgd",
+                                            const std::string& training = "[{graph: main}]") {
+  return "title: A model\nsample: image\nvariants:\n"
+         "  v1: {description: for a test, source: a test, optimizer: " +
+         optimizer +
+         "}\n"
+         "graphs:\n  main:\n    inputs: {data: " +
+         data + "}\n    layers:\n" + layers + "training: " + training + "\n";
+}
+
+[[nodiscard]] inline Model small_model(const std::string& data, const std::string& layers,
+                                       const std::string& optimizer = "sgd") {
+  return model_from(model_text(data, layers, optimizer));
+}
+
+inline constexpr const Precision& kFp32 = kPrecisions[0];
+
+[[nodiscard]] inline TrainingStep step_of(const Model& model, const Lowering& lowering = {},
+                                          const Precision& precision = kFp32) {
+  return expand_training_step(model, lowering, precision);
+}
+
+}  // namespace tbdsim::test

@@ -1,0 +1,253 @@
+// What holds for the training step of every model variant under every framework's lowering and every
+// precision.
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "tests/graphs/model_fixture.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+struct Case {
+  std::string name;
+  const Model* model;
+  Lowering lowering;
+  TrainingStep step;
+  const LayerGraph* graph;  // the only one, so that layers of the step are layers of the graph
+};
+
+// All combinations, made once.
+const std::vector<Case>& cases() {
+  static std::vector<Model> models;
+  static const std::vector<Case> all = [] {
+    Library library = test::source_library();
+    const Catalog& catalog = library.catalog();
+    for (const std::string& name : catalog.names(Kind::model)) {
+      const ModelFile& file = library.model(name);
+      for (const Variant& variant : file.variants) models.push_back(build_model(file, variant));
+    }
+    std::vector<Case> made;
+    for (const Model& model : models) {
+      if (model.graphs.size() != 1 || model.training.size() != 1) continue;
+      for (const std::string& framework : catalog.names(Kind::framework)) {
+        for (const Precision& precision : kPrecisions) {
+          const Lowering& lowering = library.framework(framework).lowering;
+          made.push_back(
+              {model.name + " " + model.variant.name + " " + framework + " " + std::string(precision.name),
+               &model, lowering, expand_training_step(model, lowering, precision),
+               &model.graphs.begin()->second});
+        }
+      }
+    }
+    return made;
+  }();
+  return all;
+}
+
+std::vector<std::vector<int>> readers_of(const LayerGraph& graph) {
+  std::vector<std::vector<int>> readers(graph.layers.size());
+  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
+    for (const int input : graph.layers[i].inputs) {
+      if (input >= 0) readers[static_cast<std::size_t>(input)].push_back(static_cast<int>(i));
+    }
+  }
+  return readers;
+}
+
+bool needs_gradient(const GraphLayer& layer) { return layer.input_gradient || layer.weight_gradient; }
+
+bool is_backward(const Kernel& kernel) {
+  return kernel.phase == Phase::backward_data || kernel.phase == Phase::backward_weights;
+}
+
+// Some tensor of that role and layer is there while kernel k runs.
+bool alive(const TrainingStep& step, TensorRole role, int layer, int k) {
+  return std::any_of(step.tensors.begin(), step.tensors.end(), [&](const Tensor& tensor) {
+    return tensor.role == role && tensor.layer == layer && tensor.first_use <= k && k <= tensor.last_use;
+  });
+}
+
+TEST(StepProperty, ThereAreCases) { EXPECT_GE(cases().size(), 4u * 4u * 5u); }
+
+TEST(StepProperty, LifetimesAreIntervalsOfTheStep) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const int kernels = static_cast<int>(c.step.kernels.size());
+    for (const Tensor& tensor : c.step.tensors) {
+      ASSERT_GE(tensor.first_use, 0);
+      ASSERT_LE(tensor.first_use, tensor.last_use);
+      ASSERT_LT(tensor.last_use, kernels);
+      ASSERT_GE(tensor.bytes.fixed + tensor.bytes.per_sample, 1);
+    }
+  }
+}
+
+// Forward, then backward, then updates; kernels of a layer carry its index.
+TEST(StepProperty, PhasesFollowEachOther) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    int stage = 0;
+    for (const Kernel& kernel : c.step.kernels) {
+      const int now = kernel.phase == Phase::forward ? 0 : kernel.phase == Phase::update ? 2 : 1;
+      ASSERT_GE(now, stage);
+      stage = now;
+      ASSERT_LT(kernel.layer, static_cast<int>(c.step.layers.size()));
+      ASSERT_GE(kernel.repeat, 1);
+      ASSERT_GT(kernel.read_bytes.at(1), 0);
+    }
+    EXPECT_EQ(stage, 2);
+  }
+}
+
+// Feature maps are born in the forward pass, with the first kernel of their layer.
+TEST(StepProperty, FeatureMapsAreBornWithTheirLayer) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    for (const Tensor& tensor : c.step.tensors) {
+      if (tensor.role != TensorRole::feature_map) continue;
+      const Kernel& first = c.step.kernels[static_cast<std::size_t>(tensor.first_use)];
+      ASSERT_EQ(first.phase, Phase::forward);
+      if (tensor.layer >= 0) {
+        ASSERT_EQ(first.layer, tensor.layer);
+      }
+    }
+  }
+}
+
+// What a layer's forward kernels read and what its backward kernels need again is there when they run. A
+// tensor written in place lives under the name of the layer that made the buffer.
+TEST(StepProperty, InputsAreAliveWhenReadAgain) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto owner = [&](int layer) {
+      while (layer >= 0 &&
+             std::none_of(c.step.tensors.begin(), c.step.tensors.end(), [&](const Tensor& tensor) {
+               return tensor.role == TensorRole::feature_map && tensor.layer == layer;
+             })) {
+        layer = c.graph->layers[static_cast<std::size_t>(layer)].inputs[0];
+      }
+      return layer;
+    };
+    std::vector<int> owners;
+    for (std::size_t i = 0; i < c.graph->layers.size(); ++i) owners.push_back(owner(static_cast<int>(i)));
+    for (std::size_t k = 0; k < c.step.kernels.size(); ++k) {
+      const Kernel& kernel = c.step.kernels[k];
+      if (kernel.layer < 0 || kernel.phase == Phase::update || kernel.op == "gradient_sum" ||
+          kernel.op == "cast")
+        continue;
+      const GraphLayer& layer = c.graph->layers[static_cast<std::size_t>(kernel.layer)];
+      const BackwardNeeds needs = layer.spec.layer->backward_needs(layer.site(), {c.lowering, test::kFp32});
+      if (kernel.phase == Phase::forward || needs.inputs) {
+        for (const int input : layer.inputs) {
+          const int made_by = input < 0 ? -1 : owners[static_cast<std::size_t>(input)];
+          ASSERT_TRUE(alive(c.step, TensorRole::feature_map, made_by, static_cast<int>(k)))
+              << layer.spec.name;
+        }
+      }
+      if (is_backward(kernel) && needs.output) {
+        const int made_by = owners[static_cast<std::size_t>(kernel.layer)];
+        ASSERT_TRUE(alive(c.step, TensorRole::feature_map, made_by, static_cast<int>(k))) << layer.spec.name;
+      }
+    }
+  }
+}
+
+// A gradient map is never used before it is written: its first kernel is a backward kernel of a layer that
+// reads the map's tensor, or the sum of several gradients; and it ends in the backward pass.
+TEST(StepProperty, GradientMapsAreWrittenBeforeTheyAreUsed) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto readers = readers_of(*c.graph);
+    for (const Tensor& tensor : c.step.tensors) {
+      if (tensor.role != TensorRole::gradient_map) continue;
+      const Kernel& first = c.step.kernels[static_cast<std::size_t>(tensor.first_use)];
+      ASSERT_TRUE(is_backward(first));
+      ASSERT_TRUE(is_backward(c.step.kernels[static_cast<std::size_t>(tensor.last_use)]));
+      if (first.layer == tensor.layer) {
+        ASSERT_EQ(first.op, "gradient_sum");
+      } else {
+        ASSERT_THAT(readers[static_cast<std::size_t>(tensor.layer)], testing::Contains(first.layer));
+      }
+    }
+  }
+}
+
+// While a layer's backward kernels run, the gradient of its output is there: its own map, or, where the only
+// reader is an addition, that addition's.
+TEST(StepProperty, OutputGradientsAreAliveInBackwardKernels) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto readers = readers_of(*c.graph);
+    const auto owner = [&](int layer) {
+      while (true) {
+        const auto& all = readers[static_cast<std::size_t>(layer)];
+        const bool shared =
+            all.size() == 1 &&
+            c.graph->layers[static_cast<std::size_t>(all[0])].spec.layer->passes_gradient_through();
+        if (!shared) return layer;
+        layer = all[0];
+      }
+    };
+    for (std::size_t k = 0; k < c.step.kernels.size(); ++k) {
+      const Kernel& kernel = c.step.kernels[k];
+      if (!is_backward(kernel)) continue;
+      const int made_by = owner(kernel.layer);
+      if (readers[static_cast<std::size_t>(made_by)].empty()) continue;  // the loss itself
+      ASSERT_TRUE(alive(c.step, TensorRole::gradient_map, made_by, static_cast<int>(k)))
+          << c.step.layers[static_cast<std::size_t>(kernel.layer)].name;
+    }
+  }
+}
+
+// One sum wherever the output of a layer that needs a gradient has several readers.
+TEST(StepProperty, OneGradientSumForEachJoin) {
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const auto readers = readers_of(*c.graph);
+    int joins = 0;
+    for (std::size_t i = 0; i < readers.size(); ++i) {
+      if (readers[i].size() > 1 && needs_gradient(c.graph->layers[i])) ++joins;
+    }
+    int sums = 0;
+    for (const Kernel& kernel : c.step.kernels) sums += kernel.op == "gradient_sum" ? 1 : 0;
+    EXPECT_EQ(sums, joins);
+  }
+}
+
+// No lowering and no precision changes what is learnt or how much arithmetic that is.
+TEST(StepProperty, CountsDoNotDependOnFrameworkOrPrecision) {
+  std::map<const Model*, const TrainingStep*> first;
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    const TrainingStep& reference = *first.emplace(c.model, &c.step).first->second;
+    ASSERT_EQ(c.step.layers.size(), reference.layers.size());
+    for (std::size_t i = 0; i < reference.layers.size(); ++i) {
+      ASSERT_EQ(c.step.layers[i].trained_parameters, reference.layers[i].trained_parameters);
+      ASSERT_EQ(c.step.layers[i].training_macs, reference.layers[i].training_macs);
+    }
+  }
+}
+
+// Half the bytes an element: no feature map may grow from fp32 to fp16, and the sum halves exactly (no masks
+// here).
+TEST(StepProperty, HalfPrecisionHalvesFeatureMaps) {
+  std::map<std::string, Size> fp32;
+  for (const Case& c : cases()) {
+    Size sum;
+    for (const Tensor& tensor : c.step.tensors) {
+      if (tensor.role == TensorRole::feature_map) sum += tensor.bytes;
+    }
+    const std::size_t space = c.name.rfind(' ');
+    const std::string base = c.name.substr(0, space);
+    const std::string precision = c.name.substr(space + 1);
+    if (precision == "fp32") fp32[base] = sum;
+    if (precision == "fp16") {
+      EXPECT_EQ(sum * 2, fp32.at(base)) << base;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tbdsim

@@ -1,0 +1,70 @@
+// The end of an iteration: what each optimizer's update computes and moves.
+#include <gmock/gmock.h>
+
+#include "tests/graphs/model_fixture.h"
+
+namespace tbdsim {
+namespace {
+
+using test::small_model;
+using test::step_of;
+
+std::vector<Kernel> updates_of(const TrainingStep& step) {
+  std::vector<Kernel> found;
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.phase == Phase::update) found.push_back(kernel);
+  }
+  return found;
+}
+
+// 12 weights.
+constexpr const char* kClassifier = "      - {name: fc, type: fully_connected, outputs: 3, bias: false}\n";
+
+struct UpdateCase {
+  const char* optimizer;
+  std::int64_t flops, read, written;  // for each parameter
+};
+void PrintTo(const UpdateCase& update, std::ostream* out) { *out << update.optimizer; }
+
+// Read: weight (4 B), state (4 B a word) and gradient (4 B); written: weight and state. Operations:
+// optimizer.h.
+class Updates : public testing::TestWithParam<UpdateCase> {};
+
+TEST_P(Updates, WorkForEachParameter) {
+  const TrainingStep step = step_of(small_model("[4]", kClassifier, GetParam().optimizer));
+  const auto updates = updates_of(step);
+  ASSERT_EQ(updates.size(), 1u);
+  EXPECT_EQ(updates[0].op, GetParam().optimizer);
+  EXPECT_EQ(updates[0].kind, KernelKind::update);
+  EXPECT_EQ(updates[0].flops, fixed_size(12 * GetParam().flops));
+  EXPECT_EQ(updates[0].read_bytes, fixed_size(12 * GetParam().read));
+  EXPECT_EQ(updates[0].written_bytes, fixed_size(12 * GetParam().written));
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
+                         testing::Values(UpdateCase{"sgd", 2, 8, 4}, UpdateCase{"momentum", 4, 12, 8},
+                                         UpdateCase{"nesterov", 6, 12, 8}, UpdateCase{"adam", 11, 16, 12}));
+
+TEST(UpdateKernel, NoOptimizerNoUpdate) {
+  const TrainingStep step = step_of(small_model("[4]", kClassifier, "none"));
+  EXPECT_TRUE(updates_of(step).empty());
+  for (const Tensor& tensor : step.tensors) EXPECT_NE(tensor.role, TensorRole::dynamic);
+}
+
+// Parameters of the layers: conv 6 + 2, norm 2 + 2 (its moving statistics are not updated by the optimizer).
+TEST(UpdateKernel, PerTensorOrFused) {
+  const Model model =
+      small_model("[3, 4, 4]",
+                  "      - {name: conv, type: conv2d, filters: 2, kernel: 1, padding: 0, bias: true}\n"
+                  "      - {name: bn, type: batch_norm}\n");
+  EXPECT_EQ(updates_of(step_of(model)).size(), 4u);
+  const auto fused = updates_of(step_of(model, {.update = UpdateKernels::fused}));
+  ASSERT_EQ(fused.size(), 1u);
+  EXPECT_EQ(fused[0].layer, -1);
+  EXPECT_EQ(fused[0].flops, fixed_size(12 * 2));
+  EXPECT_EQ(fused[0].read_bytes, fixed_size(12 * 8));
+  EXPECT_EQ(fused[0].written_bytes, fixed_size(12 * 4));
+}
+
+}  // namespace
+}  // namespace tbdsim

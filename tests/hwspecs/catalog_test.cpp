@@ -1,0 +1,85 @@
+#include "hwspecs/base/catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hwspecs/base/error.h"
+#include "tests/hwspecs/message_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::ElementsAre;
+
+// A data directory with the GPUs b and a, and files that are no specs.
+class CatalogOfTwo : public testing::Test {
+ protected:
+  CatalogOfTwo() {
+    for (const KindInfo& info : kKinds) fs::create_directories(directory_.path() / info.folder);
+    for (const char* file : {"b.yaml", "a.yaml", "notes.txt", "c.yml"}) {
+      directory_.write(std::string("hwspecs/gpus/") + file, "");
+    }
+  }
+  [[nodiscard]] Catalog catalog() const { return Catalog::from(directory_.path()); }
+  [[nodiscard]] const fs::path& root() const { return directory_.path(); }
+
+ private:
+  test::TempDir directory_;
+};
+
+TEST_F(CatalogOfTwo, NamesAreSortedStems) {
+  EXPECT_THAT(catalog().names(Kind::gpu), ElementsAre("a", "b"));
+  EXPECT_THAT(catalog().names(Kind::model), ElementsAre());
+}
+
+TEST_F(CatalogOfTwo, ContainsNamesNotPaths) {
+  EXPECT_TRUE(catalog().contains(Kind::gpu, "a"));
+  EXPECT_FALSE(catalog().contains(Kind::gpu, "c"));
+  EXPECT_FALSE(catalog().contains(Kind::cpu, "a"));
+  EXPECT_FALSE(catalog().contains(Kind::gpu, ""));
+  EXPECT_FALSE(catalog().contains(Kind::gpu, "../gpus/a"));
+}
+
+TEST_F(CatalogOfTwo, FindsNames) {
+  EXPECT_EQ(catalog().find(Kind::gpu, "a"), root() / "hwspecs/gpus/a.yaml");
+}
+
+TEST_F(CatalogOfTwo, LeavesPathsAlone) {
+  EXPECT_EQ(catalog().find(Kind::gpu, "mine.yaml"), "mine.yaml");
+  EXPECT_EQ(catalog().find(Kind::gpu, "./a"), "./a");
+  EXPECT_EQ(catalog().find(Kind::gpu, "/tmp/x/y"), "/tmp/x/y");
+}
+
+TEST_F(CatalogOfTwo, RefusesUnknownNames) {
+  EXPECT_EQ(
+      test::message_of<UsageError>([&] { (void)catalog().find(Kind::gpu, "c"); }),
+      "unknown GPU 'c'; did you mean 'a'? ('tbd-sim list gpus' names them; a path to a YAML file works too)");
+  EXPECT_EQ(test::message_of<UsageError>([&] { (void)catalog().find(Kind::model, "resnet50"); }),
+            "unknown model 'resnet50' ('tbd-sim list models' names them; a path to a YAML file works too)");
+}
+
+TEST_F(CatalogOfTwo, NeedsEveryFolder) {
+  fs::remove(root() / "simulate/frameworks");
+  EXPECT_EQ(test::message_of<UsageError>([&] { (void)catalog(); }),
+            root().string() + ": no data directory of tbd-sim; expected a folder simulate/frameworks in it");
+}
+
+TEST(Catalog, HoldsTheProjectsOwnFiles) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  EXPECT_THAT(catalog.names(Kind::gpu), testing::IsSupersetOf({"titanxp", "p4000"}));
+  EXPECT_THAT(catalog.names(Kind::cpu), Contains("xeon_e5_2680"));
+  EXPECT_THAT(catalog.names(Kind::model), Contains("resnet50"));
+  EXPECT_THAT(catalog.names(Kind::framework), testing::IsSupersetOf({"cntk", "mxnet", "tensorflow"}));
+  EXPECT_THAT(catalog.names(Kind::profile), Contains("uncalibrated"));
+}
+
+TEST(Kinds, StandInTheOrderOfTheEnumeration) {
+  for (const Kind kind : {Kind::gpu, Kind::cpu, Kind::model, Kind::framework, Kind::profile}) {
+    EXPECT_EQ(info_of(kind).kind, kind);
+  }
+}
+
+}  // namespace
+}  // namespace tbdsim

@@ -1,0 +1,229 @@
+// Bad input is refused with one exact message, exit code 2 and nothing on standard output: every file of
+// tests/bad_specs (its message, less the directory, stands in messages.txt there), files made here because
+// they are huge, empty or no files at all, and command lines.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+namespace fs = std::filesystem;
+using Arguments = std::vector<std::string>;
+
+const fs::path kBadSpecs = fs::path(TBDSIM_SOURCE_DIR) / "tests/bad_specs";
+const std::string kValidRuns = kBadSpecs / "valid_runs.csv";
+
+// The command that reads a file, by the kind in its name.
+Arguments command_reading(const fs::path& file) {
+  const std::string name = file.filename();
+  const auto is = [&](const char* kind) { return name.find(kind) != std::string::npos; };
+  if (is("gpu_") || is("_gpu")) return {"--gpu", file, "--batch", "64"};
+  if (is("model_") || is("_model")) return {"show", file};
+  if (is("framework")) return {"--gpu", "titanxp", "--batch", "64", "--framework", file};
+  if (is("profile")) return {"--gpu", "titanxp", "--batch", "64", "--profile", file};
+  return {"predict", "--scenarios", file};
+}
+
+void expect_refused(const Arguments& arguments, const std::string& message) {
+  const test::CliResult result = test::run(arguments);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err, "tbd-sim: " + message + "\n");
+  if (arguments.front() != "predict") {  // which writes a table's rows up to the wrong one
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+// File name -> its line "gpu_octal.yaml:4:11: sm_count: ...".
+std::map<std::string, std::string> messages() {
+  std::ifstream in(kBadSpecs / "messages.txt");
+  std::map<std::string, std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.emplace(line.substr(0, line.find(':')), line);
+  return lines;
+}
+
+std::vector<std::string> bad_files() {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(kBadSpecs)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("valid_") && name != "messages.txt") names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string stem_of(const testing::TestParamInfo<std::string>& file) { return fs::path(file.param).stem(); }
+
+class BadFile : public testing::TestWithParam<std::string> {};
+
+TEST_P(BadFile, IsRefused) {
+  const fs::path file = kBadSpecs / GetParam();
+  ASSERT_TRUE(messages().contains(GetParam())) << "expected its message in messages.txt";
+  expect_refused(command_reading(file), (kBadSpecs / messages().at(GetParam())).string());
+}
+
+INSTANTIATE_TEST_SUITE_P(, BadFile, testing::ValuesIn(bad_files()), stem_of);
+
+TEST(BadFiles, NoMessageWithoutItsFile) {
+  for (const auto& [name, message] : messages()) EXPECT_TRUE(fs::exists(kBadSpecs / name)) << message;
+  EXPECT_EQ(messages().size(), bad_files().size());
+}
+
+// The bad files are these with one thing wrong, so these must pass.
+TEST(BadFiles, TheValidOnesPass) {
+  for (const char* name : {"valid_gpu.yaml", "valid_model.yaml", "valid_framework.yaml", "valid_profile.yaml",
+                           "valid_runs.csv"}) {
+    const test::CliResult result = test::run(command_reading(kBadSpecs / name));
+    EXPECT_EQ(result.exit_code, 0) << name;
+    EXPECT_EQ(result.err, "") << name;
+    EXPECT_NE(result.out, "") << name;
+  }
+}
+
+// One file of each kind that has a reader.
+class BadPath : public testing::TestWithParam<std::string> {
+ protected:
+  [[nodiscard]] bool is_table() const { return GetParam().ends_with(".csv"); }
+  void expect(const fs::path& file, const std::string& yaml_message, const std::string& table_message) const {
+    expect_refused(command_reading(file), file.string() + ": " + (is_table() ? table_message : yaml_message));
+  }
+  [[nodiscard]] fs::path file() const { return directory_.path() / GetParam(); }
+  void write(std::string_view content) const { directory_.write(GetParam(), content); }
+
+ private:
+  test::TempDir directory_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, BadPath,
+                         testing::Values("gpu_x.yaml", "model_x.yaml", "framework_x.yaml", "profile_x.yaml",
+                                         "runs_x.csv"),
+                         stem_of);
+
+TEST_P(BadPath, Missing) {
+  expect(file(), "cannot be read: No such file or directory", "cannot be read: No such file or directory");
+}
+
+TEST_P(BadPath, Directory) {
+  fs::create_directory(file());
+  expect(file(), "is a directory; expected a file", "is a directory; expected a file");
+}
+
+// A link to itself cannot be opened even by root, for whom no permission is missing.
+TEST_P(BadPath, Unreadable) {
+  fs::create_symlink(file(), file());
+  expect(file(), "cannot be read: Too many levels of symbolic links",
+         "cannot be read: Too many levels of symbolic links");
+}
+
+TEST_P(BadPath, Empty) {
+  write("");
+  expect(file(), "the file holds no YAML; expected a map of keys",
+         "the file is empty; expected a header row with column names");
+}
+
+TEST_P(BadPath, HundredMegabytes) {
+  write("");
+  fs::resize_file(file(), 100'000'000);  // sparse, all NUL
+  if (is_table()) {
+    expect_refused(command_reading(file()), file().string() + ":1:1: a NUL byte; expected text");
+  } else {
+    expect(file(), "is larger than 1048576 bytes; expected a file written by hand", "");
+  }
+}
+
+// 64 lists may be open at once; the 65th bracket stands in column 7 + 64.
+TEST_P(BadPath, NestedAThousandDeep) {
+  if (is_table()) GTEST_SKIP() << "tables do not nest";
+  write("title: " + std::string(1000, '[') + std::string(1000, ']') + "\n");
+  expect_refused(command_reading(file()), file().string() + ":1:71: nested more than 64 levels deep");
+}
+
+struct BadCommand {
+  Arguments arguments;
+  std::string message;
+};
+
+const std::string kBatchRange = "expected a whole number, 1 to 1000000000";
+const std::string kSeeList = " names them; a path to a YAML file works too)";
+
+const std::vector<BadCommand> kBadCommands = {
+    {{"--gpu", "titanxp", "--batch", "0"}, "--batch: '0' is out of range; " + kBatchRange},
+    {{"--gpu", "titanxp", "--batch", "-1"}, "--batch: '-1' is out of range; " + kBatchRange},
+    {{"--gpu", "titanxp", "--batch", "1000000001"}, "--batch: '1000000001' is out of range; " + kBatchRange},
+    {{"--gpu", "titanxp", "--batch", "1.5"}, "--batch: '1.5' is not a whole number; " + kBatchRange},
+    {{"--gpu", "titanxp", "--batch", "010"}, "--batch: '010' is not a whole number; " + kBatchRange},
+    {{"--gpu", "titanxp", "--batch", "abc"}, "--batch: 'abc' is not a whole number; " + kBatchRange},
+    {{"--gpu", "titanxp", "--batch", "1e3"}, "--batch: '1e3' is not a whole number; " + kBatchRange},
+    {{"--gpu", "titanxp", "--batch", "nan"}, "--batch: 'nan' is not a whole number; " + kBatchRange},
+    {{"--gpu", "titanxp", "--batch", "+5"}, "--batch: '+5' is not a whole number; " + kBatchRange},
+    {{"--gpu", "titanxp"}, "--batch is missing; " + kBatchRange},
+    {{"--batch", "64"}, "--gpu is missing; expected a name ('tbd-sim list gpus') or a YAML file"},
+    {{"kernels", "resnet50"}, "--gpu is missing; expected a name ('tbd-sim list gpus') or a YAML file"},
+    {{"--gpuu", "titanxp", "--batch", "64"},
+     "unknown argument '--gpuu'; did you mean '--gpu'? (see 'tbd-sim --help')"},
+    {{"lst", "gpus"}, "unknown argument 'lst'; did you mean 'list'? (see 'tbd-sim --help')"},
+    {{"--gpu", "titanxp", "--batch", "64", "again"}, "unknown argument 'again' (see 'tbd-sim --help')"},
+    {{"--gpu", "titanxpp", "--batch", "64"},
+     "unknown GPU 'titanxpp'; did you mean 'titanxp'? ('tbd-sim list gpus'" + kSeeList},
+    {{"--gpu", "abacus", "--batch", "64"}, "unknown GPU 'abacus' ('tbd-sim list gpus'" + kSeeList},
+    {{"--gpu", "titan\nxp", "--batch", "64"},
+     "unknown GPU 'titan?xp'; did you mean 'titanxp'? ('tbd-sim list gpus'" + kSeeList},
+    {{"--gpu", "./titanxp", "--batch", "64"}, "./titanxp: cannot be read: No such file or directory"},
+    {{"show", "resnet5"},
+     "unknown model 'resnet5'; did you mean 'resnet50'? ('tbd-sim list models'" + kSeeList},
+    {{"--gpu", "titanxp", "--batch", "64", "--framework", "tensorflw"},
+     "unknown framework 'tensorflw'; did you mean 'tensorflow'? ('tbd-sim list frameworks'" + kSeeList},
+    {{"--gpu", "titanxp", "--batch", "64", "--profile", "uncalibratd"},
+     "unknown profile 'uncalibratd'; did you mean 'uncalibrated'? ('tbd-sim list profiles'" + kSeeList},
+    {{"show", "resnet50", "--variant", "slimv2"},
+     "unknown variant 'slimv2' of resnet50; did you mean 'slim_v2'?; expected one of slim_v2, mxnet_v2, "
+     "v1.5, v1"},
+    {{"--gpu", "titanxp", "--batch", "64", "--precision", "fp23"},
+     "unknown precision 'fp23'; did you mean 'fp32'?; expected one of fp32, tf32, fp16, bf16, amp"},
+    {{"--gpu", "titanxp", "--batch", "64", "--precision", "tf32"},
+     "NVIDIA TITAN Xp has no tf32 arithmetic; expected one of its own: fp32, fp16 (computed in fp32)"},
+    {{"--gpu", "titanxp", "--batch", "64", "--format", "jsn"},
+     "--format: 'jsn' is unknown; expected one of table, json, csv; did you mean 'json'?"},
+    {{"list", "gpuss"},
+     "list: 'gpuss' is unknown; expected one of gpus, cpus, models, frameworks, profiles, metrics, "
+     "precisions, "
+     "layers; did you mean 'gpus'?"},
+    {{"validate", "--runs", kValidRuns, "--by", "gpuu"},
+     "--by: 'gpuu' is unknown; expected one of group, set, gpu, model, framework; did you mean 'gpu'?"},
+    {{"validate", "--runs", kValidRuns, "--by", "set"}, kValidRuns + ":1:1: column 'set' is missing"},
+    {{"validate", "--runs", kBadSpecs / "runs_missing_column.csv"},
+     (kBadSpecs / "runs_missing_column.csv").string() + ":1:1: column 'batch_per_gpu' is missing"},
+    {{"predict"}, "--scenarios is required (see 'tbd-sim --help')"},
+    {{"predict", "--scenarios", kValidRuns, "-o", "/no/such/folder/out.csv"},
+     "/no/such/folder/out.csv: cannot be written: No such file or directory"},
+    {{"predict", "--scenarios", kValidRuns, "-o", "/dev/full"},
+     "/dev/full: cannot be written: No space left on device"},
+    {{"--data-dir", "/no/such/folder", "list", "gpus"},
+     "/no/such/folder: no data directory of tbd-sim; expected a folder hwspecs/gpus in it"},
+};
+
+TEST(BadCommandLine, IsRefused) {
+  for (const BadCommand& command : kBadCommands) {
+    SCOPED_TRACE(testing::PrintToString(command.arguments));
+    expect_refused(command.arguments, command.message);
+  }
+}
+
+// A table that breaks off leaves no output behind, not even the rows before the wrong one.
+TEST(BadTable, LeavesNoOutputFile) {
+  const test::TempDir directory;
+  const fs::path ragged = kBadSpecs / "runs_ragged_row.csv";
+  expect_refused({"predict", "--scenarios", ragged, "-o", directory.path() / "out.csv"},
+                 ragged.string() + ":3:1: the row has 13 fields; expected 14 as in the header");
+  EXPECT_TRUE(fs::is_empty(directory.path()));
+}
+
+}  // namespace
+}  // namespace tbdsim

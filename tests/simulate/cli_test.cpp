@@ -1,0 +1,186 @@
+// The command line: what each command answers and with which exit code. Exit code 1, a bug, comes from main()
+// alone.
+#include "simulate/cli.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "tests/simulate/runs_fixture.h"
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+
+using test::CliResult;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::vector<std::string> kCommands = {"list", "show", "kernels", "predict", "validate"};
+
+TEST(Cli, HelpNamesEveryCommand) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{}, {"--help"}, {"-h"}}) {
+    const CliResult result = test::run(arguments);
+    EXPECT_EQ(result.exit_code, kExitOk);
+    for (const std::string& command : kCommands)
+      EXPECT_THAT(result.out, HasSubstr("  " + command + " ")) << command;
+    EXPECT_THAT(result.out, AllOf(HasSubstr("--gpu"), HasSubstr("--batch"), HasSubstr("Examples:")));
+    EXPECT_EQ(result.err, "");
+  }
+}
+
+TEST(Cli, HelpOfEachCommand) {
+  for (const std::string& command : kCommands) {
+    const CliResult result = test::run({command, "--help"});
+    EXPECT_EQ(result.exit_code, kExitOk) << command;
+    EXPECT_THAT(result.out, HasSubstr("tbd-sim " + command)) << command;
+  }
+}
+
+TEST(Cli, Version) {
+  const CliResult result = test::run({"--version"});
+  EXPECT_EQ(result.exit_code, kExitOk);
+  EXPECT_THAT(result.out, testing::MatchesRegex("tbd-sim [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+void expect_usage_error(const std::vector<std::string>& arguments, const std::string& part) {
+  const CliResult result = test::run(arguments);
+  EXPECT_EQ(result.exit_code, kExitUsage) << part;
+  EXPECT_EQ(result.out, "") << part;
+  EXPECT_THAT(result.err, AllOf(StartsWith("tbd-sim: "), HasSubstr(part)));
+}
+
+TEST(Cli, UnknownArguments) {
+  expect_usage_error({"--gup", "titanxp"}, "unknown argument '--gup'; did you mean '--gpu'?");
+  expect_usage_error({"lst", "gpus"}, "'lst'; did you mean 'list'?");
+  expect_usage_error({"list", "gpsu"}, "did you mean 'gpus'?");
+  expect_usage_error({"list"}, "what");
+  expect_usage_error({"show"}, "model");
+  expect_usage_error({"predict"}, "--scenarios");
+  expect_usage_error({"validate"}, "--runs");
+  expect_usage_error({"--gpu"}, "--gpu");
+}
+
+TEST(Cli, MissingAndWrongOptions) {
+  expect_usage_error({"--batch", "64"}, "--gpu is missing");
+  expect_usage_error({"--gpu", "titanxp"}, "--batch is missing");
+  expect_usage_error({"--gpu", "titanxp", "--batch", "many"}, "'many' is not a whole number");
+  expect_usage_error({"--gpu", "titanxp", "--batch", "0"}, "'0' is out of range");
+  expect_usage_error({"--gpu", "titanxp", "--batch", "64", "--format", "jsno"}, "did you mean 'json'?");
+  expect_usage_error({"validate", "--runs", "x.csv", "--by", "gpus"}, "did you mean 'gpu'?");
+  expect_usage_error({"predict", "--scenarios", "/no/such.csv"}, "/no/such.csv");
+  expect_usage_error({"--data-dir", "/no/such", "list", "gpus"}, "/no/such: no data directory of tbd-sim");
+}
+
+TEST(Cli, OutputThatCannotBeWritten) {
+  expect_usage_error({"list", "gpus", "-o", "/no/such/directory/out.txt"}, "/no/such/directory/out.txt");
+}
+
+TEST(Cli, BatchThatDoesNotFitIsNoError) {
+  const CliResult result = test::run({"--gpu", "p4000", "--batch", "4096", "--framework", "mxnet"});
+  EXPECT_EQ(result.exit_code, kExitOk);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("NO"), HasSubstr("the largest batch that fits is"), HasSubstr("hypothetical")));
+}
+
+TEST(Cli, EveryFrameworkOfEveryModelByDefault) {
+  const CliResult all = test::run({"--gpu", "titanxp", "--batch", "64"});
+  for (const char* framework : {"tensorflow", "mxnet", "cntk"}) EXPECT_THAT(all.out, HasSubstr(framework));
+  const CliResult one =
+      test::run({"--gpu", "titanxp", "--batch", "64", "--model", "resnet50", "--framework", "cntk"});
+  EXPECT_THAT(one.out, AllOf(HasSubstr("cntk"), testing::Not(HasSubstr("mxnet"))));
+}
+
+// Nobody's own variant is predicted for every framework there is.
+TEST(Cli, VariantChoosesItsFrameworks) {
+  const auto frameworks = [](const std::string& variant) {
+    const CliResult result = test::run(
+        {"--gpu", "titanxp", "--batch", "8", "--model", "resnet50", "--variant", variant, "--format", "csv"});
+    std::vector<std::string> names;
+    for (const test::Row& row : test::rows_of(result.out)) names.push_back(row.at("framework"));
+    return names;
+  };
+  EXPECT_THAT(frameworks("mxnet_v2"), testing::ElementsAre("mxnet"));
+  EXPECT_THAT(frameworks("v1"), testing::ElementsAre("cntk", "mxnet", "pytorch", "tensorflow"));
+}
+
+TEST(Cli, OptionsMayStandOnEitherSideOfACommand) {
+  const CliResult before = test::run({"--data-dir", TBDSIM_SOURCE_DIR, "list", "models"});
+  const CliResult after = test::run({"list", "models", "--data-dir", TBDSIM_SOURCE_DIR});
+  EXPECT_EQ(before.exit_code, kExitOk);
+  EXPECT_EQ(before.out, after.out);
+}
+
+TEST(Cli, FileHoldsWhatTheScreenWouldShow) {
+  const test::TempDir directory;
+  const std::string file = (directory.path() / "out.txt").string();
+  const CliResult screen = test::run({"list", "metrics"});
+  EXPECT_EQ(test::run({"list", "metrics", "-o", file}).out, "");
+  std::ifstream in(file);
+  std::stringstream text;
+  text << in.rdbuf();
+  EXPECT_EQ(text.str(), screen.out);
+}
+
+// A signal sets the flag; the next row stops the command. The file that was begun is gone, an older one
+// untouched.
+TEST(Cli, InterruptLeavesNoFile) {
+  const test::TempDir directory;
+  const auto scenarios = directory.write("scenarios.csv", test::table({test::run_row(), test::run_row()}));
+  const auto older = directory.write("older.csv", "as it was");
+  const std::atomic<bool> interrupted = true;
+  for (const std::string& output : {(directory.path() / "new.csv").string(), older.string()}) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const std::vector<std::string> arguments{"predict", "--scenarios", scenarios.string(), "-o", output};
+    EXPECT_EQ(run_cli(arguments,
+                      {.out = out, .err = err, .data_dir = TBDSIM_SOURCE_DIR, .interrupted = &interrupted}),
+              kExitInterrupted);
+    EXPECT_EQ(err.str(), "tbd-sim: interrupted\n");
+  }
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    left.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(left, testing::UnorderedElementsAre("scenarios.csv", "older.csv"));
+  std::ifstream in(older);
+  std::string text;
+  std::getline(in, text);
+  EXPECT_EQ(text, "as it was");
+}
+
+TEST(Cli, InterruptStopsValidation) {
+  const test::TempDir directory;
+  const auto runs = directory.write("runs.csv", test::table({test::run_row()}));
+  const std::atomic<bool> interrupted = true;
+  std::ostringstream out;
+  std::ostringstream err;
+  const std::vector<std::string> arguments{"validate", "--runs", runs.string()};
+  EXPECT_EQ(run_cli(arguments,
+                    {.out = out, .err = err, .data_dir = TBDSIM_SOURCE_DIR, .interrupted = &interrupted}),
+            kExitInterrupted);
+  EXPECT_EQ(out.str(), "");
+}
+
+TEST(Cli, ProgressIsForTerminalsOnly) {
+  const test::TempDir directory;
+  const auto runs = directory.write("runs.csv", test::table({test::run_row()}));
+  EXPECT_EQ(test::run({"validate", "--runs", runs.string()}).err, "");
+}
+
+// Standard output that fails (a full disk) is an error, not silence.
+TEST(Cli, BrokenStandardOutput) {
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  std::ostringstream err;
+  const std::vector<std::string> arguments{"list", "gpus"};
+  EXPECT_EQ(run_cli(arguments, {.out = out, .err = err, .data_dir = TBDSIM_SOURCE_DIR}), kExitUsage);
+  EXPECT_THAT(err.str(), HasSubstr("standard output cannot be written"));
+}
+
+}  // namespace
+}  // namespace tbdsim

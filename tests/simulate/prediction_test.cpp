@@ -1,0 +1,165 @@
+// The whole chain for a world small enough to predict by hand (toy_world.h), and its errors.
+#include "simulate/prediction.h"
+
+#include <cmath>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "hwspecs/base/error.h"
+#include "simulate/metrics.h"
+#include "tests/simulate/toy_world.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+// At batch 10 the kernels take 0.73 + 0.49 + 0.55 + 0.49 + 0.61 + 0.73 + 0.49 = 4.09 us (toy_world.h).
+constexpr double kIteration = 4.09e-6;
+
+TEST(Predict, EveryKernelOfTheToyWorld) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const Prediction p = predict(world.scenario(10), library);
+  const double totals[] = {0.73e-6, 0.49e-6, 0.55e-6, 0.49e-6, 0.61e-6, 0.73e-6, 0.49e-6};
+  const Bound bounds[] = {Bound::compute, Bound::overhead, Bound::compute, Bound::overhead,
+                          Bound::memory,  Bound::compute,  Bound::overhead};
+  ASSERT_EQ(p.costs.size(), 7u);
+  for (std::size_t k = 0; k < 7; ++k) {
+    EXPECT_NEAR(p.costs[k].total.si(), totals[k], 1e-12) << k;
+    EXPECT_EQ(p.costs[k].bound, bounds[k]) << k;
+  }
+  EXPECT_NEAR(p.timeline.iteration.si(), kIteration, 1e-12);
+  EXPECT_EQ(p.scenario.variant, "v1");  // filled in
+  EXPECT_EQ(p.bound(), Bound::compute);
+}
+
+// What the toy world's metrics are at batch 10. Work: 240 + 30 + 150 + 30 + 30 + 240 + 48 = 768 flop.
+// Memory: weights, gradients and momentum 48 B each. Feature maps are most in kernel 3 (softmax backward):
+// data 16 B, relu's output 12 B, probabilities 12 B and relu's gradient 12 B for each sample, 520 B. No
+// convolution, so no workspace. 664 B and 1 KiB of context are 1688 B. 1 MiB holds 1024 + 144 + 52 b up to b
+// = 20142.
+std::map<std::string, double> expected_metrics() {
+  return {{"throughput", 10 / kIteration},
+          {"iteration_time", kIteration},
+          {"flop_utilization", 100 * 768 / (500e6 * kIteration)},
+          {"achieved_rate", 768 / kIteration},
+          {"compute_bound_share", 100 * (0.73 + 0.55 + 0.73) / 4.09},
+          {"memory_bound_share", 100 * 0.61 / 4.09},
+          {"overhead_bound_share", 100 * 3 * 0.49 / 4.09},
+          {"kernel_count", 7},
+          {"memory_weights", 48},
+          {"memory_weight_gradients", 48},
+          {"memory_feature_maps", 520},
+          {"memory_workspace", 0},
+          {"memory_dynamic", 48},
+          {"memory_model", 664},
+          {"memory_context", 1024},
+          {"memory_total", 1688},
+          {"largest_batch", 20142}};
+}
+
+TEST(Metrics, EveryOneByHand) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const Prediction p = predict(world.scenario(10), library);
+  const auto expected = expected_metrics();
+  EXPECT_EQ(metrics().size(), expected.size());
+  for (const Metric& metric : metrics()) {
+    const auto found = expected.find(std::string(metric.name));
+    ASSERT_NE(found, expected.end()) << metric.name << " has no value derived by hand; add one";
+    EXPECT_NEAR(metric.value(p), found->second, 1e-9 * found->second) << metric.name;
+  }
+}
+
+TEST(Metrics, NamesAreUniqueAndEverythingHasAUnit) {
+  std::set<std::string_view> names;
+  for (const Metric& metric : metrics()) {
+    EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
+    EXPECT_FALSE(metric.unit.empty() || metric.description.empty()) << metric.name;
+  }
+}
+
+TEST(Metrics, ThroughputIsInTheModelsOwnUnit) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const Prediction p = predict(world.scenario(10), library);
+  EXPECT_EQ(throughput_unit("sentence"), "sentences/s");
+  for (const Metric& metric : metrics()) {
+    EXPECT_EQ(unit_of(metric, p), metric.name == "throughput" ? "images/s" : metric.unit);
+  }
+}
+
+// ln-spread 0.5: 80 % of a normal distribution lie within 1.2816 standard deviations, e^0.6408 = 1.898 either
+// way.
+TEST(Predict, IntervalOfTheThroughput) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const Prediction p = predict(world.scenario(10), library);
+  EXPECT_NEAR(p.interval_factor, 1.898, 0.001);
+  EXPECT_DOUBLE_EQ(p.throughput_interval().low, p.throughput() / p.interval_factor);
+  EXPECT_DOUBLE_EQ(p.throughput_interval().high, p.throughput() * p.interval_factor);
+}
+
+TEST(Predict, BatchThatDoesNotFitIsPredictedAllTheSame) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  EXPECT_TRUE(predict(world.scenario(20142), library).fits);
+  const Prediction p = predict(world.scenario(20143), library);
+  EXPECT_FALSE(p.fits);
+  EXPECT_GT(p.throughput(), 0);
+}
+
+TEST(Predict, ThroughputTimesIterationIsTheBatch) {
+  Library library = test::source_library();
+  for (const std::int64_t batch : {1, 7, 64, 1'000'000'000}) {
+    const Prediction p =
+        predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = batch}, library);
+    EXPECT_NEAR(p.throughput() * p.timeline.iteration.si(), static_cast<double>(batch),
+                1e-9 * static_cast<double>(batch));
+    EXPECT_NEAR(p.share(Bound::compute) + p.share(Bound::memory) + p.share(Bound::overhead), 1, 1e-12);
+  }
+}
+
+TEST(Predict, VariantOfTheFrameworkUnlessNamed) {
+  Library library = test::source_library();
+  Scenario scenario{.model = "resnet50", .framework = "tensorflow", .gpu = "titanxp", .batch = 32};
+  EXPECT_EQ(predict(scenario, library).scenario.variant, "slim_v2");
+  scenario.variant = "v1.5";
+  EXPECT_EQ(predict(scenario, library).scenario.variant, "v1.5");
+}
+
+// fp16 on a TITAN Xp is stored as fp16 and computed at the fp32 rate (12.15 Tflop/s = 30 SMs x 256 x 1582
+// MHz).
+TEST(Predict, PeakOfTheArithmeticUsed) {
+  Library library = test::source_library();
+  const Prediction p = predict(
+      {.model = "resnet50", .framework = "pytorch", .gpu = "titanxp", .batch = 8, .precision = "fp16"},
+      library);
+  EXPECT_DOUBLE_EQ(p.peak.si(), 30 * 256 * 1582e6);
+}
+
+TEST(PredictErrors, NameWhatIsWrong) {
+  Library library = test::source_library();
+  const Scenario good{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 8};
+  const auto expect_error = [&](auto change, const std::string& part) {
+    Scenario scenario = good;
+    change(scenario);
+    EXPECT_THAT([&] { (void)predict(scenario, library); }, ThrowsMessage<UsageError>(HasSubstr(part)));
+  };
+  expect_error([](Scenario& s) { s.batch = 0; }, "batch 0 is out of range");
+  expect_error([](Scenario& s) { s.batch = kMostSamples + 1; }, "out of range");
+  expect_error([](Scenario& s) { s.gpu = "titanpx"; }, "did you mean 'titanxp'?");
+  expect_error([](Scenario& s) { s.model = "resnet5"; }, "did you mean 'resnet50'?");
+  expect_error([](Scenario& s) { s.framework = "mxnte"; }, "did you mean 'mxnet'?");
+  expect_error([](Scenario& s) { s.precision = "fp61"; }, "did you mean 'fp16'?");
+  expect_error([](Scenario& s) { s.precision = "bf16"; }, "has no bf16 arithmetic");
+  expect_error([](Scenario& s) { s.profile = "callibrated"; }, "unknown profile 'callibrated'");
+  expect_error([](Scenario& s) { s.variant = "v3"; }, "unknown variant 'v3' of resnet50");
+}
+
+}  // namespace
+}  // namespace tbdsim

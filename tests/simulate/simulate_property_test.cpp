@@ -1,0 +1,144 @@
+// What holds for every prediction: timelines without gaps, memory that adds up and grows, tight largest
+// batches, and the same bytes twice.
+#include <functional>
+
+#include <gmock/gmock.h>
+
+#include "simulate/catalog_report.h"
+#include "simulate/prediction.h"
+#include "tests/simulate/runs_fixture.h"
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr const char* kGpus[] = {"titanxp", "p4000", "v100_sxm2_16gb", "a100_sxm_80gb", "t4", "rtx4090"};
+
+// Calls `check` for every model variant x framework x precision of the catalogue.
+using Check = std::function<void(const TrainingStep&, const Framework&)>;
+void for_every_step(Library& library, const Check& check) {
+  for (const std::string& model : library.catalog().names(Kind::model)) {
+    for (const Variant& variant : library.model(model).variants) {
+      for (const std::string& framework : library.catalog().names(Kind::framework)) {
+        for (const char* precision : {"fp32", "amp"}) {
+          SCOPED_TRACE(model + " " + variant.name + " " + framework + " " + precision);
+          check(library.step(model, variant, framework, find_precision(precision)),
+                library.framework(framework));
+        }
+      }
+    }
+  }
+}
+
+// Kernels follow each other without gap or overlap, and the last one ends the iteration, which is the sum.
+TEST(SimulateProperty, TimelineHasNoGapsAndNoOverlap) {
+  Library library = test::source_library();
+  for_every_step(library, [&](const TrainingStep& step, const Framework&) {
+    const auto costs = estimate(step, 32, library.gpu("rtx3090"), library.profile("uncalibrated"));
+    const Timeline timeline = simulate_iteration(step, costs);
+    ASSERT_EQ(timeline.kernels.size(), step.kernels.size());
+    Seconds clock;
+    for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+      ASSERT_EQ(timeline.kernels[k].start, clock);
+      ASSERT_GT(timeline.kernels[k].end, timeline.kernels[k].start);
+      clock += costs[k].total * static_cast<double>(step.kernels[k].repeat);
+      ASSERT_EQ(timeline.kernels[k].end, clock);
+    }
+    ASSERT_EQ(timeline.iteration, clock);
+  });
+}
+
+// What is alive at the peak kernel, added up afresh: the plan's categories less the workspace; and no kernel
+// has more.
+TEST(SimulateProperty, CategoriesAddUpToThePeak) {
+  Library library = test::source_library();
+  for_every_step(library, [](const TrainingStep& step, const Framework& framework) {
+    constexpr double kBatch = 16;
+    const MemoryPlan plan = plan_memory(step, kBatch, framework);
+    const auto alive = [&](int k) {
+      double bytes = 0;
+      for (const Tensor& tensor : step.tensors) {
+        if (tensor.first_use <= k && k <= tensor.last_use) bytes += tensor.bytes.at(kBatch);
+      }
+      return bytes;
+    };
+    ASSERT_EQ((plan.model() - plan.workspace).si(), alive(plan.peak_kernel));
+    for (int k = 0; k < static_cast<int>(step.kernels.size()); k += 7) {
+      ASSERT_LE(alive(k), (plan.model() - plan.workspace).si());
+    }
+    ASSERT_LE(plan.workspace, framework.workspace_limit);
+    ASSERT_EQ(plan.total(), plan.weights + plan.weight_gradients + plan.feature_maps + plan.workspace +
+                                plan.dynamic + plan.context);
+  });
+}
+
+// More samples never need fewer bytes of tensors. (Workspaces may shrink: above the framework's limit other
+// algorithms run.)
+TEST(SimulateProperty, TensorsGrowWithTheBatch) {
+  Library library = test::source_library();
+  for_every_step(library, [](const TrainingStep& step, const Framework& framework) {
+    double before = 0;
+    for (const double batch : {1, 2, 3, 8, 32, 33, 64, 256, 1000}) {
+      const MemoryPlan plan = plan_memory(step, batch, framework);
+      const double tensors = (plan.model() - plan.workspace).si();
+      ASSERT_GE(tensors, before);
+      before = tensors;
+    }
+  });
+}
+
+TEST(SimulateProperty, LargestBatchIsTight) {
+  Library library = test::source_library();
+  for_every_step(library, [&](const TrainingStep& step, const Framework& framework) {
+    for (const char* name : kGpus) {
+      const Bytes capacity = library.gpu(name).memory_size;
+      const std::int64_t largest = largest_batch(step, framework, capacity, kMostSamples);
+      ASSERT_GE(largest, 1) << name;
+      ASSERT_LE(plan_memory(step, static_cast<double>(largest), framework).total(), capacity) << name;
+      ASSERT_GT(plan_memory(step, static_cast<double>(largest + 1), framework).total(), capacity) << name;
+    }
+  });
+}
+
+// Twice the memory never holds a smaller batch.
+TEST(SimulateProperty, LargestBatchGrowsWithTheMemory) {
+  Library library = test::source_library();
+  for_every_step(library, [](const TrainingStep& step, const Framework& framework) {
+    std::int64_t before = 0;
+    for (double gib = 1; gib <= 256; gib *= 2) {
+      const std::int64_t largest =
+          largest_batch(step, framework, Bytes(gib * 1024 * 1024 * 1024), kMostSamples);
+      ASSERT_GE(largest, before) << gib;
+      before = largest;
+    }
+  });
+}
+
+TEST(SimulateProperty, EveryCommandPrintsTheSameBytesTwice) {
+  const test::TempDir directory;
+  const std::string runs =
+      directory
+          .write("runs.csv", test::table({test::run_row(), test::run_row({{"gpu", "p4000"}}),
+                                          test::run_row({{"gpus", "2"}})}))
+          .string();
+  std::vector<std::vector<std::string>> commands{{"--gpu", "titanxp", "--batch", "64"},
+                                                 {"show", "resnet50", "--framework", "tensorflow"},
+                                                 {"kernels", "all", "--gpu", "p4000", "--batch", "16"},
+                                                 {"predict", "--scenarios", runs},
+                                                 {"validate", "--runs", runs}};
+  for (const Listing& listing : listings()) commands.push_back({"list", std::string(listing.name)});
+  for (const auto& command : commands) {
+    for (const char* format : {"table", "json", "csv"}) {
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.end(), {"--format", format});
+      const test::CliResult first = test::run(arguments);
+      ASSERT_EQ(first.exit_code, 0) << first.err;
+      ASSERT_FALSE(first.out.empty()) << command[0];
+      ASSERT_EQ(first.out, test::run(arguments).out) << command[0] << " " << format;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tbdsim
