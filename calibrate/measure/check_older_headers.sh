@@ -77,8 +77,10 @@ check() {
   compile "$generation"
 }
 
-check cu11 nvidia-cuda-runtime-cu11 nvidia-cuda-nvcc-cu11 nvidia-cublas-cu11 'nvidia-cudnn-cu11<9' nvidia-cuda-cupti-cu11 nvidia-nccl-cu11
-check cu12 nvidia-cuda-runtime-cu12 nvidia-cuda-nvcc-cu12 nvidia-cublas-cu12 'nvidia-cudnn-cu12<9' nvidia-cuda-cupti-cu12 nvidia-nccl-cu12 \
+check cu11 nvidia-cuda-runtime-cu11 nvidia-cuda-nvcc-cu11 \
+  nvidia-cublas-cu11 'nvidia-cudnn-cu11<9' nvidia-cuda-cupti-cu11 nvidia-nccl-cu11
+check cu12 nvidia-cuda-runtime-cu12 nvidia-cuda-nvcc-cu12 \
+  nvidia-cublas-cu12 'nvidia-cudnn-cu12<9' nvidia-cuda-cupti-cu12 nvidia-nccl-cu12 \
   nvidia-cuda-cccl-cu12
 
 [ $checked -gt 0 ] || exit 77
