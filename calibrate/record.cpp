@@ -4,8 +4,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <ostream>
-#include <unordered_map>
 #include <variant>
 
 #include "hwspecs/base/file.h"
@@ -177,7 +177,7 @@ RecordTable read_records(const std::string& path) {
 }
 
 std::size_t drop_duplicates(std::vector<Record>& records) {
-  std::unordered_map<std::string, std::size_t> first;  // never iterated: the order of `records` is kept
+  std::map<std::string, std::size_t> first;
   std::vector<Record> kept;
   for (Record& record : records) {
     const auto [at, is_new] = first.try_emplace(record_key(record), kept.size());
