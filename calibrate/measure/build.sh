@@ -38,14 +38,14 @@ set -- "$cudnn/lib" "$cudnn/lib64" "$toolkit/lib64" "$toolkit/lib" "$toolkit/tar
 libraries=$(options -L "$@")
 rpaths=$(options -Wl,-rpath, "$@")
 
-# The library to link: its name without a version, or the versioned file where a wheel has nothing else.
+# The library to link: by its name without a version, or by the versioned one where a wheel has nothing else.
 library() {
   name=$1
   shift
   for folder in "$@"; do
     [ -e "$folder/lib$name.so" ] && { echo "-l$name"; return; }
     for file in "$folder/lib$name.so."*; do
-      [ -e "$file" ] && { echo "$file"; return; }
+      [ -e "$file" ] && { echo "-l:$(basename "$file")"; return; }
     done
   done
   return 1
