@@ -5,8 +5,8 @@
 set(TBDSIM_CUDA_FOUND FALSE)
 set(tbdsim_cuda_missing "")
 
-# Besides the toolkit, the wheels of a Python installation: cuDNN and NCCL often come with PyTorch.
-set(tbdsim_cuda_hints "$ENV{CUDNN_ROOT}" "$ENV{CUDNN_PATH}" "$ENV{NCCL_ROOT}")
+# After the toolkit, the wheels of a Python installation: cuDNN and NCCL often come with PyTorch.
+set(tbdsim_cuda_wheels "")
 function(tbdsim_find_wheels)
   find_program(TBDSIM_PYTHON NAMES python3)
   if(TBDSIM_PYTHON)
@@ -16,22 +16,22 @@ function(tbdsim_find_wheels)
     if(NOT failed)
       foreach(root IN LISTS roots)
         file(GLOB folders LIST_DIRECTORIES TRUE ${root}/*)
-        list(APPEND tbdsim_cuda_hints ${folders})
+        list(APPEND tbdsim_cuda_wheels ${folders})
       endforeach()
     endif()
   endif()
-  set(tbdsim_cuda_hints ${tbdsim_cuda_hints} PARENT_SCOPE)
+  set(tbdsim_cuda_wheels ${tbdsim_cuda_wheels} PARENT_SCOPE)
 endfunction()
 
-# tbdsim_cuda_library(name header library sonames...): an imported target tbdsim::name from the hints and the toolkit.
+# tbdsim_cuda_library(name header library sonames...): an imported target tbdsim::name. The library is looked for beside
+# the header first, so that both are of one version.
 function(tbdsim_cuda_library name header)
   string(TOUPPER ${name} upper)
   find_path(TBDSIM_${upper}_INCLUDE_DIR ${header}
-    HINTS ${tbdsim_cuda_hints} ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI
-          ${CUDAToolkit_BIN_DIR}/../extras/CUPTI
+    HINTS "$ENV{${upper}_ROOT}" ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_BIN_DIR}/../extras/CUPTI ${tbdsim_cuda_wheels}
     PATH_SUFFIXES include)
-  find_library(TBDSIM_${upper}_LIBRARY NAMES ${ARGN}
-    HINTS ${tbdsim_cuda_hints} ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_BIN_DIR}/../extras/CUPTI
+  find_library(TBDSIM_${upper}_LIBRARY NAMES ${ARGN} NAMES_PER_DIR
+    HINTS ${TBDSIM_${upper}_INCLUDE_DIR}/.. ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_BIN_DIR}/..
     PATH_SUFFIXES lib lib64 lib/x64)
   mark_as_advanced(TBDSIM_${upper}_INCLUDE_DIR TBDSIM_${upper}_LIBRARY)
   if(TBDSIM_${upper}_INCLUDE_DIR AND TBDSIM_${upper}_LIBRARY AND NOT TARGET tbdsim::${name})

@@ -17,6 +17,10 @@ command -v "$nvcc" > /dev/null || { echo "build.sh: no nvcc; set NVCC=/path/to/n
 command -v "$cxx" > /dev/null || { echo "build.sh: no $cxx; set CXX to a C++20 compiler" >&2; exit 2; }
 toolkit=$("$nvcc" --dryrun -x cu -c /dev/null -o /dev/null 2>&1 | sed -n 's/^#\$ TOP=//p')
 cudnn=${CUDNN_ROOT-$toolkit}
+# cuDNN and NCCL often come with PyTorch, in the wheels below Python's package nvidia.
+wheels=$(python3 -c 'import glob, nvidia; print(*(f for p in nvidia.__path__ for f in sorted(glob.glob(p + "/*/"))))' \
+  2> /dev/null | sed 's:/ : :g; s:/$::') || wheels=''
+below() { for folder in $wheels; do printf '%s/%s ' "$folder" "$1"; done; }
 
 # Folders that exist, as options: first argument the option, the others candidates.
 options() {
@@ -28,20 +32,20 @@ options() {
   return 0
 }
 includes=$(options '-isystem' "$cudnn/include" "$toolkit/include" "$toolkit/targets/x86_64-linux/include" \
-  "$toolkit/extras/CUPTI/include" | sed 's/-isystem/-isystem /g')
+  "$toolkit/extras/CUPTI/include" $(below include) | sed 's/-isystem/-isystem /g')
 set -- "$cudnn/lib" "$cudnn/lib64" "$toolkit/lib64" "$toolkit/lib" "$toolkit/targets/x86_64-linux/lib" \
-  "$toolkit/extras/CUPTI/lib64"
+  "$toolkit/extras/CUPTI/lib64" $(below lib)
 libraries=$(options -L "$@")
 rpaths=$(options -Wl,-rpath, "$@")
 
-# The library to link: its name without a version, or the versioned file where a wheel has nothing else.
+# The library to link: by its name without a version, or by the versioned one where a wheel has nothing else.
 library() {
   name=$1
   shift
   for folder in "$@"; do
     [ -e "$folder/lib$name.so" ] && { echo "-l$name"; return; }
     for file in "$folder/lib$name.so."*; do
-      [ -e "$file" ] && { echo "$file"; return; }
+      [ -e "$file" ] && { echo "-l:$(basename "$file")"; return; }
     done
   done
   return 1
@@ -50,7 +54,7 @@ need() { library "$@" || { echo "build.sh: lib$1 was not found; set CUDNN_ROOT o
 link="$(need cublas "$@") $(need cublasLt "$@") $(need cudnn "$@") $(need cupti "$@")"
 version=$(sed -n 's/^project(tbd-sim VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
 defines="-DTBDSIM_VERSION='\"$version\"'"  # goes through a shell below
-if nccl=$(library nccl "$@") && [ -n "$(find $(options '' "$cudnn/include" "$toolkit/include") -maxdepth 1 -name nccl.h)" ]; then
+if nccl=$(library nccl "$@") && [ -n "$(find $(options '' "$cudnn/include" "$toolkit/include" $(below include)) -maxdepth 1 -name nccl.h)" ]; then
   defines="$defines -DTBDSIM_HAVE_NCCL"
   link="$link $nccl"
 fi
