@@ -8,9 +8,9 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::size_t kMostLayers = 100'000;
-constexpr std::size_t kMostUses = 100'000;  // of blocks, also of such as repeat nothing
-constexpr std::size_t kMostText = 64'000'000;  // characters of all layers and uses after expansion
+constexpr std::size_t kMostLayers = 20'000;
+constexpr std::size_t kMostUses = 20'000;  // of blocks, also of such as repeat nothing
+constexpr std::size_t kMostExpanded = 200'000'000;  // bytes of all trees made on the way, which bounds the time
 constexpr std::size_t kLongestText = 1'000;  // characters of an expanded name
 constexpr int kDeepestBlocks = 16;
 constexpr std::int64_t kMostRepeats = 100'000;
@@ -21,8 +21,8 @@ const SpecTree& look_up(const std::string& name, const Mark& mark, const Paramet
   const auto found = parameters.find(name);
   if (found != parameters.end()) return found->second;
   std::vector<std::string> known;
-  for (const auto& [key, unused] : parameters) known.push_back(key);
-  throw SpecError(mark, "unknown parameter " + in_quotes("$" + name) + did_you_mean(name, known));
+  for (const auto& [key, unused] : parameters) known.push_back("$" + key);
+  throw SpecError(mark, "unknown parameter " + in_quotes("$" + name) + did_you_mean("$" + name, known));
 }
 
 // The parameter's name at text[at] == '$', and where the text goes on.
@@ -40,7 +40,27 @@ std::string parameter_name(const std::string& text, std::size_t at, std::size_t&
   return name;
 }
 
-SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters) {
+// Memory of a tree, roughly.
+std::size_t size_of(const SpecTree& tree) {
+  std::size_t size = sizeof(SpecTree) + tree.text.size();
+  for (const SpecTree& item : tree.items) size += size_of(item);
+  for (const SpecEntry& entry : tree.entries) size += sizeof(SpecEntry) + size_of(entry.value);
+  return size;
+}
+
+// What may still be copied. Lists put into lists of lists grow exponentially, so this is paid before each copy.
+class Budget {
+ public:
+  void pay(std::size_t bytes, const Mark& mark) {
+    if (bytes > left_) throw SpecError(mark, "the expanded model is larger than 200 MB");
+    left_ -= bytes;
+  }
+
+ private:
+  std::size_t left_ = kMostExpanded;
+};
+
+SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters, Budget& budget) {
   std::string text;
   for (std::size_t at = 0; at < scalar.text.size();) {
     if (scalar.text[at] != '$') {
@@ -49,7 +69,10 @@ SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters)
     }
     std::size_t end = at;
     const SpecTree& value = look_up(parameter_name(scalar.text, at, end, scalar.mark), scalar.mark, parameters);
-    if (at == 0 && end == scalar.text.size()) return value;  // the whole value, be it a list
+    if (at == 0 && end == scalar.text.size()) {  // the whole value, be it a list
+      budget.pay(size_of(value), scalar.mark);
+      return value;
+    }
     if (value.kind != SpecTree::Kind::scalar) {
       throw SpecError(scalar.mark, in_quotes(scalar.text) + " puts a list or map into text; expected a single value");
     }
@@ -62,12 +85,15 @@ SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters)
   return result;
 }
 
-// Characters of all scalars in a tree, and one for each node.
-std::size_t text_size(const SpecTree& tree) {
-  std::size_t size = 1 + tree.text.size();
-  for (const SpecTree& item : tree.items) size += text_size(item);
-  for (const SpecEntry& entry : tree.entries) size += text_size(entry.value);
-  return size;
+SpecTree substitute_within(const SpecTree& tree, const Parameters& parameters, Budget& budget) {
+  budget.pay(sizeof(SpecTree) + tree.text.size(), tree.mark);
+  if (tree.kind == SpecTree::Kind::scalar) return substitute_scalar(tree, parameters, budget);
+  SpecTree result{.kind = tree.kind, .text = "", .items = {}, .entries = {}, .mark = tree.mark};
+  for (const SpecTree& item : tree.items) result.items.push_back(substitute_within(item, parameters, budget));
+  for (const SpecEntry& entry : tree.entries) {
+    result.entries.push_back({entry.key, entry.mark, substitute_within(entry.value, parameters, budget)});
+  }
+  return result;
 }
 
 struct Block {
@@ -79,6 +105,7 @@ struct Block {
 class Expander {
  public:
   Expander(const SpecTree& blocks, const Parameters& globals) : globals_(globals) {
+    for (const auto& [name, value] : globals) globals_size_ += name.size() + size_of(value);
     if (blocks.kind == SpecTree::Kind::scalar && blocks.text.empty()) return;  // the model has no blocks
     SpecNode(blocks, "blocks").map([&](SpecMap& m) {
       for (const auto& [name, mark, node] : m.all()) read_block(name, node);
@@ -112,9 +139,7 @@ class Expander {
 
   // The entry with its parameters replaced.
   SpecTree bound(const SpecNode& entry, const Parameters& scope) {
-    text_ += text_size(entry.tree());
-    if (text_ > kMostText) entry.fail("the expanded model is longer than 64 MB of text");
-    return substitute(entry.tree(), scope);
+    return substitute_within(entry.tree(), scope, budget_);
   }
 
   void read_block(const std::string& name, const SpecNode& node) {
@@ -142,7 +167,7 @@ class Expander {
     std::string index;
     std::int64_t first = 0;
     std::int64_t last = 0;
-    const SpecTree bounds = substitute(*repeat, scope);
+    const SpecTree bounds = substitute_within(*repeat, scope, budget_);
     SpecNode(bounds, entry.path() + ".repeat").map([&](SpecMap& m) {
       index = m.at("index").text();
       first = m.at("from").count(0, kMostRepeats);
@@ -158,7 +183,8 @@ class Expander {
 
   std::string expand_use(const SpecTree& use, const std::string& path, const std::string& previous, int depth) {
     const SpecNode node(use, path);
-    if (++uses_ > kMostUses) node.fail("more than 100000 uses of blocks");
+    if (++uses_ > kMostUses) node.fail("more than 20000 uses of blocks");
+    budget_.pay(globals_size_, use.mark);  // of the scope's copy below
     if (depth >= kDeepestBlocks) node.fail("blocks nested more than 16 deep; does a block contain itself?");
     const Block* block = nullptr;
     Parameters scope = globals_;
@@ -194,7 +220,7 @@ class Expander {
   }
 
   std::string add_layer(const SpecNode& node, const std::string& previous) {
-    if (layers_.size() >= kMostLayers) node.fail("more than 100000 layers");
+    if (layers_.size() >= kMostLayers) node.fail("more than 20000 layers");
     LayerSpec layer;
     layer.mark = node.mark();
     node.map([&](SpecMap& m) {
@@ -221,17 +247,15 @@ class Expander {
   std::map<std::string, Block> blocks_;
   std::vector<LayerSpec> layers_;
   std::size_t uses_ = 0;
-  std::size_t text_ = 0;
+  std::size_t globals_size_ = 0;
+  Budget budget_;
 };
 
 }  // namespace
 
 SpecTree substitute(const SpecTree& tree, const Parameters& parameters) {
-  if (tree.kind == SpecTree::Kind::scalar) return substitute_scalar(tree, parameters);
-  SpecTree result = tree;
-  for (SpecTree& item : result.items) item = substitute(item, parameters);
-  for (SpecEntry& entry : result.entries) entry.value = substitute(entry.value, parameters);
-  return result;
+  Budget budget;
+  return substitute_within(tree, parameters, budget);
 }
 
 std::vector<LayerSpec> expand_layers(const SpecNode& layers, const SpecTree& blocks, const Parameters& parameters,

@@ -7,6 +7,8 @@
 namespace tbdsim {
 namespace {
 
+constexpr std::size_t kMostKernels = 2'000'000;  // of an iteration; what memory holds
+
 // Storage of a parameter's gradient: cast parameters have gradients of the low precision.
 std::int64_t gradient_bytes(const ParameterTensor& tensor, const Precision& precision) {
   return tensor.cast ? precision.storage_bytes : kFp32Bytes;
@@ -127,6 +129,9 @@ TrainingStep expand(const Model& model, const Expansion& how) {
     if (pass.backward) {
       expansion.gradient_maps();
       append_weight_gradients(graph, first_layer, expansion, how, step);
+    }
+    if (step.kernels.size() > kMostKernels) {
+      throw ModelError("model " + model.name + ": more than 2000000 kernels; expected fewer layers or passes");
     }
   }
   for (const auto& [name, graph] : model.graphs) append_parameter_tensors(graph, first_layers[name], model, how, step);

@@ -54,6 +54,7 @@ void read_math(const SpecNode& node, GpuSpec& gpu) {
         gpu.computes_in[i] = static_cast<MathType>(e.at("computes_in").one_of(kMathTypeNames));
       });
     }
+    m.reject_unknown_keys();  // a misspelt type is to blame for a missing one
     const auto& fp32 = gpu.math[index_of(MathType::fp32)];
     if (!fp32) node.fail("no rate for fp32; expected 'fp32: {flops_per_clock_per_sm: ..., quoted_peak: ...}'");
     if (fp32->flops_per_clock_per_sm != 2.0 * gpu.fp32_lanes_per_sm) {

@@ -76,7 +76,7 @@ struct CommandLine {
     std::vector<std::string> kinds;
     for (const Listing& listing : listings()) kinds.emplace_back(listing.name);
     list = app.add_subcommand("list", "what the catalogue holds: " + joined(kinds));
-    list->add_option("what", options.list_of, joined(kinds))->required();
+    list->add_option("what", options.list_of, joined(kinds));
     add_output_options(*list, options);
 
     show = app.add_subcommand("show", "a model's layers: shapes, parameters, multiply-adds, bytes");
@@ -149,6 +149,8 @@ void dispatch(const CommandLine& line, const CliContext& context) {
   Library library(Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
   ProgressLine progress(context);
   const Progress report = [&](std::size_t rows) { progress(rows); };
+  const bool long_work = line.scenarios->parsed() || line.validate->parsed();
+  if (long_work && context.catch_signals != nullptr) context.catch_signals();
   const Options& options = line.options;
   if (line.list->parsed()) {
     list_command(options, library, context.out);
@@ -165,20 +167,55 @@ void dispatch(const CommandLine& line, const CliContext& context) {
   }
 }
 
+// Refuses what CLI11 lets pass and would be silently ignored: options without a value (an unset variable in a script,
+// "--gpu --batch 64") and options of the root command that the command given does not know.
+void require_meaning(const CommandLine& line) {
+  const std::vector<std::string> words = line.known_words();
+  std::vector<const CLI::App*> apps{&line.app};
+  for (const CLI::App* command : line.app.get_subcommands()) apps.push_back(command);
+  for (const CLI::App* app : apps) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& value : option->results()) {
+        const bool option_word = value.starts_with("--") && std::find(words.begin(), words.end(), value) != words.end();
+        if (value.empty() || option_word) throw UsageError(option->get_name() + ": has no value; expected one behind it");
+      }
+    }
+  }
+  if (apps.size() == 1) return;
+  for (const CLI::Option* option : line.app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || name == "--data-dir") continue;
+    const bool known = apps[1]->get_option_no_throw(name) != nullptr ||
+                       apps[1]->get_option_no_throw(name.substr(name.find_first_not_of('-'))) != nullptr;
+    if (!known) throw UsageError(name + " means nothing to '" + apps[1]->get_name() + "' (see 'tbd-sim --help')");
+  }
+}
+
 // Parses; returns false when help or the version was asked for and printed.
 bool parse(CommandLine& line, std::span<const std::string> arguments, const CliContext& context) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
   try {
     line.app.parse(reversed);
+    require_meaning(line);
     return true;
   } catch (const CLI::Success& asked) {
     line.app.exit(asked, context.out, context.err);
     return false;
   } catch (const CLI::ExtrasError&) {
+    require_meaning(line);
     const std::vector<std::string> extra = line.app.remaining(true);
     const std::string& first = extra.empty() ? arguments.back() : extra.front();
-    throw UsageError("unknown argument " + in_quotes(first) + did_you_mean(first, line.known_words()) +
+    const std::vector<std::string> words = line.known_words();
+    if (std::find(words.begin(), words.end(), first) != words.end()) {
+      throw UsageError("a second command " + in_quotes(first) + "; expected one (see 'tbd-sim --help')");
+    }
+    throw UsageError("unknown argument " + in_quotes(first) + did_you_mean(first, words) +
                      " (see 'tbd-sim --help')");
+  } catch (const CLI::ArgumentMismatch& wrong) {
+    const std::string text = wrong.what();
+    const std::string option = text.substr(0, text.find(':'));
+    const bool twice = text.find("At Most") != std::string::npos;
+    throw UsageError(option + (twice ? ": is given twice; expected it once" : ": has no value; expected one behind it"));
   } catch (const CLI::ParseError& wrong) {
     throw UsageError(std::string(wrong.what()) + " (see 'tbd-sim --help')");
   }

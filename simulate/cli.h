@@ -15,7 +15,10 @@ struct CliContext {
   std::ostream& err;
   std::filesystem::path data_dir;  // unless --data-dir says otherwise
   bool show_progress = false;      // err is a terminal
-  const std::atomic<bool>* interrupted = nullptr;  // set by a signal: stop, leave no half-written file
+  // Called before work that can be long begins: from then on a signal only sets `interrupted`, and the work stops
+  // without leaving a half-written file. Without these a signal ends the program.
+  void (*catch_signals)() = nullptr;
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 // Exit codes: 0 ok (also "does not fit"), 2 wrong usage or file, 130 interrupted. Other exceptions are bugs and

@@ -24,8 +24,8 @@ const Precision& find_precision(const std::string& name) {
     if (precision.name == name) return precision;
     names.emplace_back(precision.name);
   }
-  throw UsageError("unknown precision " + in_quotes(name) + did_you_mean(name, names) + "; expected one of " +
-                   joined(names));
+  throw UsageError("unknown precision " + in_quotes(name) + "; expected one of " + joined(names) +
+                   did_you_mean(name, names));
 }
 
 const GpuSpec& Library::gpu(const std::string& name) {

@@ -12,9 +12,15 @@
 namespace {
 
 std::atomic<bool> interrupted = false;
+
 void interrupt(int signal) {
   interrupted = true;
   std::signal(signal, SIG_DFL);  // a second one ends the program at once
+}
+
+void catch_signals() {
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, interrupt);
 }
 
 // The catalogue: TBDSIM_DATA_DIR, else beside an installed program, else the source tree it was built from.
@@ -31,14 +37,13 @@ std::filesystem::path data_dir() {
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGTERM, interrupt);
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     const tbdsim::CliContext context{.out = std::cout,
                                      .err = std::cerr,
                                      .data_dir = data_dir(),
                                      .show_progress = ::isatty(STDERR_FILENO) != 0,
+                                     .catch_signals = catch_signals,
                                      .interrupted = &interrupted};
     return tbdsim::run_cli(arguments, context);
   } catch (const std::exception& bug) {

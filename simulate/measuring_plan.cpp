@@ -36,6 +36,15 @@ std::optional<std::string> measured_op(std::string_view op) {
   return std::nullopt;
 }
 
+// A matrix product has no phase of its own, a sum is the same in every phase, and one call of batch normalisation
+// yields all gradients.
+std::string_view measured_phase(std::string_view op, Phase phase) {
+  if (op == "gemm") return "";
+  if (op == "add") return name_of(Phase::forward);
+  if (op == "batch_norm" && phase == Phase::backward_weights) return name_of(Phase::backward_data);
+  return name_of(phase);
+}
+
 // Puts the sizes of a shape into a row.
 struct ShapeColumns {
   Row& row;
@@ -92,11 +101,7 @@ void write_measuring_plan(std::ostream& out, std::span<const DistinctKernel> ker
     Row row{{"op", *op},
             {"precision", std::string(k.precision)},
             {"value", fmt::format("{:.6g}", k.total().si())}};
-    if (*op == "add") {
-      row["phase"] = name_of(Phase::forward);  // a sum is a sum in every phase
-    } else if (*op != "gemm") {                // a matrix product has none of its own
-      row["phase"] = name_of(k.kernel.phase);
-    }
+    row["phase"] = measured_phase(*op, k.kernel.phase);
     std::visit(ShapeColumns{row, k.batch}, k.kernel.shape);
     std::vector<std::string> fields;
     for (const std::string_view column : kColumns) fields.push_back(row[column]);

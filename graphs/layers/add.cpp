@@ -7,7 +7,9 @@ namespace {
 class Add : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    if (inputs.size() < 2) throw ShapeMismatch("has 1 input; expected two or more, 'from: [a, b]'");
+    if (inputs.size() < 2) {
+      throw ShapeMismatch("has " + std::to_string(inputs.size()) + " inputs; expected two or more, 'from: [a, b]'");
+    }
     for (const Shape& shape : inputs) {
       if (shape != inputs[0]) {
         throw ShapeMismatch("inputs have shapes " + to_text(inputs[0]) + " and " + to_text(shape) +

@@ -7,7 +7,9 @@ namespace {
 class Concat : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    if (inputs.size() < 2) throw ShapeMismatch("has 1 input; expected two or more, 'from: [a, b]'");
+    if (inputs.size() < 2) {
+      throw ShapeMismatch("has " + std::to_string(inputs.size()) + " inputs; expected two or more, 'from: [a, b]'");
+    }
     Shape joined = inputs[0];
     for (const Shape& shape : inputs.subspan(1)) {
       Shape same = shape;

@@ -10,15 +10,42 @@ namespace tbdsim {
 namespace {
 constexpr std::size_t kLongestField = std::size_t{1} << 20U;  // bytes; a guard against files that are no CSV
 constexpr std::size_t kMostColumns = 4096;
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// A mark stands before the first field, quoted or not. Puts back what is none.
+bool skip_byte_order_mark(std::streambuf& buffer) {
+  std::size_t matched = 0;
+  while (matched < kByteOrderMark.size() &&
+         buffer.sgetc() == std::char_traits<char>::to_int_type(kByteOrderMark[matched])) {
+    buffer.sbumpc();
+    ++matched;
+  }
+  if (matched == kByteOrderMark.size()) return true;
+  for (; matched > 0; --matched) buffer.sungetc();
+  return false;
+}
+
+// Runs `read`; a device that fails to deliver (libstdc++ throws) is the user's
+// problem, not a bug.
+template <class Read>
+auto guarded(const std::string& file, Read read) {
+  try {
+    return read();
+  } catch (const std::ios_base::failure& failure) {
+    throw UsageError(file + ": cannot be read: " + failure.code().message());
+  }
+}
 }  // namespace
 
 CsvReader::CsvReader(std::istream& in, std::string file_name)
     : in_(in), file_(std::make_shared<const std::string>(std::move(file_name))) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  guarded(*file_, [&] { return skip_byte_order_mark(*in_.rdbuf()); });
   if (!read_record(columns_)) {
     throw SpecError({file_, 0, 0}, "the file is empty; expected a header row with column names");
   }
-  if (columns_[0].starts_with(kByteOrderMark)) columns_[0].erase(0, kByteOrderMark.size());
+  if (columns_[0].starts_with(kByteOrderMark))
+    throw SpecError(row_mark(), "a byte order mark; expected one only where the file begins");
   for (auto name = columns_.begin(); name != columns_.end(); ++name) {
     if (name->empty()) throw SpecError(row_mark(), "a column has no name; expected one in every column");
     if (std::find(columns_.begin(), name, *name) != name) {
@@ -48,7 +75,8 @@ bool CsvReader::next(std::vector<std::string>& fields) {
 }
 
 bool CsvReader::read_record(std::vector<std::string>& fields) {
-  // An explicit state machine over characters, because quoted fields may contain line breaks.
+  // An explicit state machine over characters, because quoted fields may
+  // contain line breaks.
   enum class State { start, plain, quoted, quote_in_quoted };
   State state = State::start;
   fields.clear();
@@ -61,9 +89,11 @@ bool CsvReader::read_record(std::vector<std::string>& fields) {
     state = State::start;
     if (fields.size() > kMostColumns) throw SpecError(row_mark(), "more than 4096 fields in one row");
   };
-  for (int c = buffer.sbumpc();; c = buffer.sbumpc()) {
+  const auto next_character = [&] { return guarded(*file_, [&] { return buffer.sbumpc(); }); };
+  for (int c = next_character();; c = next_character()) {
     const bool end = c == std::char_traits<char>::eof();
-    if (end && state == State::quoted) throw SpecError(row_mark(), "a quoted field is not closed; expected '\"'");
+    if (end && state == State::quoted)
+      throw SpecError(row_mark(), "a quoted field is not closed; expected '\"'");
     if (c == '\0') throw SpecError({file_, line_, 1}, "a NUL byte; expected text");
     if (c == '\n') ++line_;
     if (state == State::quoted) {
@@ -88,7 +118,8 @@ bool CsvReader::read_record(std::vector<std::string>& fields) {
       if (state == State::quote_in_quoted) field += '"';  // a doubled quote
       state = State::quoted;
     } else if (state == State::quote_in_quoted) {
-      if (c != '\r') throw SpecError({file_, line_, 1}, "text after a closing quote; expected ',' or the line's end");
+      if (c != '\r' || buffer.sgetc() != '\n')
+        throw SpecError({file_, line_, 1}, "text after a closing quote; expected ',' or the line's end");
     } else {
       field += static_cast<char>(c);
       state = State::plain;
@@ -102,7 +133,8 @@ void write_csv_row(std::ostream& out, std::span<const std::string> fields) {
   for (const std::string& field : fields) {
     if (!first) out << ',';
     first = false;
-    if (field.find_first_of(",\"\r\n") == std::string::npos) {
+    const bool blank_line = field.empty() && fields.size() == 1;  // would be skipped on reading
+    if (!blank_line && field.find_first_of(",\"\r\n") == std::string::npos) {
       out << field;
       continue;
     }

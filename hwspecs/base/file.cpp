@@ -28,12 +28,14 @@ std::string read_file(const fs::path& path, std::uintmax_t most_bytes) {
   // Read one byte more than allowed instead of asking for the size: pipes and /proc have none.
   std::string content;
   constexpr std::size_t kChunk = std::size_t{1} << 16U;
+  errno = 0;
   while (in && content.size() <= most_bytes) {
     const std::size_t have = content.size();
     content.resize(have + kChunk);
     in.read(content.data() + have, static_cast<std::streamsize>(kChunk));
     content.resize(have + static_cast<std::size_t>(in.gcount()));
   }
+  if (in.bad()) throw UsageError(path.string() + ": cannot be read: " + reason());
   if (content.size() > most_bytes) {
     throw UsageError(path.string() + ": is larger than " + std::to_string(most_bytes) +
                      " bytes; expected a file written by hand");

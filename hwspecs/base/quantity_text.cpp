@@ -80,7 +80,10 @@ double parse_si(std::string_view text, const Dimension& dimension) {
   if (*number < 0) throw std::invalid_argument(in_quotes(text) + " is negative; " + expected(family));
   const std::string_view unit_name = text.substr(space + 1);
   for (const Unit& unit : family.units) {
-    if (unit.name == unit_name) return *number * unit.si;
+    if (unit.name != unit_name) continue;
+    const double si = *number * unit.si;
+    if (!std::isfinite(si)) throw std::invalid_argument(in_quotes(text) + " is too large; " + expected(family));
+    return si;
   }
   throw std::invalid_argument(in_quotes(unit_name) + " is no unit of " + std::string(family.what) + "; " +
                               expected(family));
@@ -107,7 +110,9 @@ std::string format_si(double si, const Dimension& dimension) {
       if (unit.si == 1) chosen = &unit;
     }
   }
-  return fmt::format("{:.4g} {}", si / chosen->si, chosen->name);
+  const double number = si / chosen->si;
+  const bool in_full = std::abs(number) >= 9999.5 && std::abs(number) < 1e9;  // beyond the units: no exponent
+  return in_full ? fmt::format("{:.0f} {}", number, chosen->name) : fmt::format("{:.4g} {}", number, chosen->name);
 }
 
 }  // namespace tbdsim

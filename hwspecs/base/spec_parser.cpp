@@ -29,7 +29,16 @@ class TreeBuilder : public YAML::EventHandler {
     if (have_root_) throw SpecError(place(mark), "a second document; expected one per file");
   }
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add_scalar(mark, "", anchor, ""); }
+  // Of "key:" without a value yaml-cpp gives the place of what comes next.
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    check(mark, "", anchor);
+    SpecTree nothing;
+    nothing.mark = place(mark);
+    if (!open_.empty() && open_.back().have_key && open_.back().key_mark.line < nothing.mark.line) {
+      nothing.mark = open_.back().key_mark;
+    }
+    add(std::move(nothing));
+  }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
     throw SpecError(place(mark), "an alias ('*name'); expected the value itself");
   }
@@ -126,17 +135,22 @@ class TreeBuilder : public YAML::EventHandler {
   bool have_root_ = false;
 };
 
-// Checks what yaml-cpp does not: that the text is UTF-8 and holds no control characters.
+// Checks what yaml-cpp does not: that the text is UTF-8 and holds no control characters; tabs as indentation,
+// which it calls an "illegal map value", are named.
 void require_text(const std::string& yaml, const std::shared_ptr<const std::string>& file) {
   using Utf8 = boost::locale::utf::utf_traits<char>;
   Mark mark{file, 1, 1};
+  bool indentation = true;
   for (auto at = yaml.begin(); at != yaml.end();) {
     const boost::locale::utf::code_point point = Utf8::decode(at, yaml.end());
     if (!boost::locale::utf::is_valid_codepoint(point)) {
       throw SpecError(mark, "bytes that are not UTF-8; expected text in UTF-8");
     }
-    const bool control = (point < 0x20 && point != '\n' && point != '\r' && point != '\t') || point == 0x7f;
+    const bool line_end = point == '\n' || (point == '\r' && at != yaml.end() && *at == '\n');
+    const bool control = (point < 0x20 && point != '\t' && !line_end) || point == 0x7f;
     if (control) throw SpecError(mark, "a control character; expected text");
+    if (point == '\t' && indentation) throw SpecError(mark, "a tab in the indentation; expected spaces");
+    indentation = point == '\n' || (indentation && point == ' ');
     mark.column = point == '\n' ? 1 : mark.column + 1;
     mark.line += point == '\n' ? 1 : 0;
   }

@@ -62,6 +62,8 @@ std::int64_t SpecNode::count(std::int64_t least, std::int64_t most) const {
     fail(in_quotes(word) + " has a leading zero, which YAML reads as octal; " + expected);
   }
   const auto value = parse_whole_number(word);
+  const bool digits = word.find_first_not_of("0123456789", word[0] == '-' ? 1 : 0) == std::string::npos;
+  if (!value && digits && word.size() > 18) fail(in_quotes(word) + " is out of range; " + expected);
   if (!value) fail(in_quotes(word) + " is not a whole number; " + expected);
   if (*value < 0 && least >= 0) fail(in_quotes(word) + " is negative; " + expected);
   if (*value < least || *value > most) fail(in_quotes(word) + " is out of range; " + expected);
@@ -132,15 +134,16 @@ SpecNode SpecMap::at(std::string_view key) {
 }
 
 std::vector<SpecMap::NamedNode> SpecMap::all() {
+  asked_all_ = true;
   std::vector<NamedNode> nodes;
   for (const SpecEntry& entry : node_.tree().entries) {
-    asked_.push_back(entry.key);
     nodes.push_back({entry.key, entry.mark, SpecNode(entry.value, path_of(entry.key))});
   }
   return nodes;
 }
 
 void SpecMap::reject_unknown_keys() const {
+  if (asked_all_) return;
   for (const SpecEntry& entry : node_.tree().entries) {
     if (std::find(asked_.begin(), asked_.end(), entry.key) != asked_.end()) continue;
     std::string hint = did_you_mean(entry.key, asked_);

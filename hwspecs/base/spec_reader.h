@@ -103,6 +103,7 @@ class SpecMap {
 
   SpecNode node_;
   std::vector<std::string> asked_;
+  bool asked_all_ = false;
 };
 
 }  // namespace tbdsim

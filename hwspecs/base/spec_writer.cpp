@@ -5,10 +5,13 @@
 namespace tbdsim {
 namespace {
 
+// yaml-cpp leaves "--- a" plain, which at a line's start begins a document.
+bool needs_quotes(const std::string& text) { return text.starts_with("---") || text.starts_with("..."); }
+
 void emit(YAML::Emitter& out, const SpecTree& tree) {
   switch (tree.kind) {
     case SpecTree::Kind::scalar:
-      if (tree.quoted) out << YAML::DoubleQuoted;
+      if (tree.quoted || needs_quotes(tree.text)) out << YAML::DoubleQuoted;
       out << tree.text;
       return;
     case SpecTree::Kind::list:
@@ -19,7 +22,9 @@ void emit(YAML::Emitter& out, const SpecTree& tree) {
     case SpecTree::Kind::map:
       out << YAML::BeginMap;
       for (const SpecEntry& entry : tree.entries) {
-        out << YAML::Key << entry.key << YAML::Value;
+        out << YAML::Key;
+        if (needs_quotes(entry.key)) out << YAML::DoubleQuoted;
+        out << entry.key << YAML::Value;
         emit(out, entry.value);
       }
       out << YAML::EndMap;

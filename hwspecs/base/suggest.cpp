@@ -27,6 +27,15 @@ int edit_distance(std::string_view a, std::string_view b) {
   return previous[b.size()];
 }
 
+namespace {
+// 'TitanXP' is near 'titanxp'.
+std::string lower(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
+  return small;
+}
+}  // namespace
+
 std::string did_you_mean(std::string_view name, std::span<const std::string> known) {
   constexpr std::size_t kLongestName = 64;  // longer ones are no typing slip, and cost quadratic time
   if (name.size() > kLongestName) return "";
@@ -34,7 +43,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> kno
   int best_distance = std::max(1, static_cast<int>(name.size()) / 3) + 1;
   for (const std::string& candidate : known) {
     if (candidate.size() > kLongestName) continue;
-    const int distance = edit_distance(name, candidate);
+    const int distance = edit_distance(lower(name), lower(candidate));
     if (distance < best_distance) {
       best = &candidate;
       best_distance = distance;

@@ -188,8 +188,8 @@ TEST(BlockErrors, TooManyLayers) {
            "layers:\n  - {block: many, name: \"m$i\", repeat: {index: i, from: 1, to: 1000}}\n";
   };
   expect_error(million("{name: \"${name}a\", type: relu}, {name: \"${name}b\", type: relu}"),
-               "more than 100000 layers");
-  expect_error(million("{name: $name, type: relu}"), "more than 100000 uses of blocks");
+               "more than 20000 layers");
+  expect_error(million("{name: $name, type: relu}"), "more than 20000 uses of blocks");
 }
 
 TEST(BlockErrors, Layers) {

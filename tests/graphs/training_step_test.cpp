@@ -142,18 +142,34 @@ TEST(TrainingStep, ResidualJoinSumsTwoGradients) {
   EXPECT_EQ(sum.written_bytes, (Size{0, 128}));
 }
 
+std::vector<Life> gradient_maps(const TrainingStep& step) {
+  std::vector<Life> gradients;
+  for (const Life& life : lives(step)) {
+    if (life.role == TensorRole::gradient_map) gradients.push_back(life);
+  }
+  return gradients;
+}
+
 // The addition is the last layer: its gradient is the loss's own and serves both branches, so the only
 // gradient map is what conv hands to stem, summed in place.
 TEST(TrainingStep, ResidualJoinKeepsOneGradientMap) {
-  using enum TensorRole;
-  std::vector<Life> gradients;
-  for (const Life& life : lives(step_of(small_model("[3, 4, 4]", kResidual)))) {
-    if (life.role == gradient_map) gradients.push_back(life);
-  }
-  EXPECT_THAT(gradients, ElementsAre(Life{gradient_map, 0, {0, 128}, 3, 6}));
+  EXPECT_THAT(gradient_maps(step_of(small_model("[3, 4, 4]", kResidual))),
+              ElementsAre(Life{TensorRole::gradient_map, 0, {0, 128}, 3, 6}));
 }
 
-// Three readers: three gradients, two additions an element.
+// With a relu behind the addition (kernel 3 forward, 4 backward) its gradient is a map: written in 4, read by
+// conv in 5 and 6, and the shortcut's share of the sum in 7. conv's share, summed in place, lives from 5 to
+// stem's dW in 8.
+TEST(TrainingStep, GradientOfAnAdditionServesBothBranches) {
+  const TrainingStep step =
+      step_of(small_model("[3, 4, 4]", std::string(kResidual) + "      - {name: end, type: relu}\n"));
+  EXPECT_EQ(step.kernels[7].op, "gradient_sum");
+  EXPECT_THAT(gradient_maps(step), UnorderedElementsAre(Life{TensorRole::gradient_map, 2, {0, 128}, 4, 7},
+                                                        Life{TensorRole::gradient_map, 0, {0, 128}, 5, 8}));
+}
+
+// Three readers: three gradients, two additions an element. b's gradient lives from b's backward kernel, 4,
+// to the sum, 6; a's, in which the sum is made, from 5 to stem's dW, 7; the addition's is the loss's own.
 TEST(TrainingStep, ThreeReadersOfOneTensor) {
   const TrainingStep step =
       step_of(small_model("[3, 4, 4]",
@@ -165,6 +181,8 @@ TEST(TrainingStep, ThreeReadersOfOneTensor) {
   ASSERT_EQ(sums.size(), 1u);
   EXPECT_EQ(sums[0].flops, (Size{0, 64}));
   EXPECT_EQ(sums[0].read_bytes, (Size{0, 3 * 128}));
+  EXPECT_THAT(gradient_maps(step), UnorderedElementsAre(Life{TensorRole::gradient_map, 0, {0, 128}, 4, 6},
+                                                        Life{TensorRole::gradient_map, 0, {0, 128}, 5, 7}));
 }
 
 TEST(TrainingStep, NoGradientWorkBelowTheFirstTrainedLayer) {

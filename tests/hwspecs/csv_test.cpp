@@ -1,10 +1,9 @@
-#include "hwspecs/base/csv.h"
-
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hwspecs/base/csv.h"
 #include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {
@@ -59,6 +58,12 @@ TEST(CsvReader, SkipsAByteOrderMark) {
               ElementsAre("a", "b"));
 }
 
+// As spreadsheets write it: the mark before a quoted name.
+TEST(CsvReader, SkipsAByteOrderMarkBeforeQuotes) {
+  EXPECT_THAT(read("\xEF\xBB\xBF\"a\",b\n").columns, ElementsAre("a", "b"));
+  EXPECT_THAT(read("\xEF\xBBz\n").columns, ElementsAre("\xEF\xBBz"));  // no mark
+}
+
 TEST(CsvReader, SkipsEmptyLines) {
   const Table table = read("\n\na,b\n\r\n1,2\n\n\n3,4\n\n");
   EXPECT_THAT(table.rows, ElementsAre(ElementsAre("1", "2"), ElementsAre("3", "4")));
@@ -83,11 +88,16 @@ TEST(CsvReader, RefusesBadTables) {
   EXPECT_EQ(refusal(""), "t.csv: the file is empty; expected a header row with column names");
   EXPECT_EQ(refusal("\n\n"), "t.csv: the file is empty; expected a header row with column names");
   EXPECT_EQ(refusal("a,a\n"), "t.csv:1:1: column 'a' appears twice; expected unique names");
+  EXPECT_EQ(refusal("\n\xEF\xBB\xBF"
+                    "a\n"),
+            "t.csv:2:1: a byte order mark; expected one only where the file begins");
   EXPECT_EQ(refusal("a,,b\n"), "t.csv:1:1: a column has no name; expected one in every column");
   EXPECT_EQ(refusal("a,b\n1,2\n3\n"), "t.csv:3:1: the row has 1 fields; expected 2 as in the header");
   EXPECT_EQ(refusal("a,b\n1,2,3\n"), "t.csv:2:1: the row has 3 fields; expected 2 as in the header");
   EXPECT_EQ(refusal("a,b\n1,\"2\n3,4\n"), "t.csv:2:1: a quoted field is not closed; expected '\"'");
   EXPECT_EQ(refusal("a,b\n\"1\"2,3\n"),
+            "t.csv:2:1: text after a closing quote; expected ',' or the line's end");
+  EXPECT_EQ(refusal("a,b\n\"1\"\r\"2\",3\n"),
             "t.csv:2:1: text after a closing quote; expected ',' or the line's end");
   EXPECT_EQ(refusal(std::string("a,b\n1,\0\n", 8)), "t.csv:2:1: a NUL byte; expected text");
 }
@@ -116,6 +126,14 @@ TEST(WriteCsvRow, QuotesOnlyWhatNeedsIt) {
   std::ostringstream out;
   write_csv_row(out, Row{"plain", "", "a,b", "say \"hi\"", "two\nlines", "cr\r", " space "});
   EXPECT_EQ(out.str(), "plain,,\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\",\"cr\r\", space \n");
+}
+
+// An empty line would be skipped on reading.
+TEST(WriteCsvRow, KeepsTheOnlyFieldThoughEmpty) {
+  std::stringstream text;
+  write_csv_row(text, Row{"a"});
+  write_csv_row(text, Row{""});
+  EXPECT_THAT(read(text.str()).rows, ElementsAre(ElementsAre("")));
 }
 
 TEST(WriteCsvRow, IsReadBackUnchanged) {

@@ -1,5 +1,3 @@
-#include "hwspecs/gpu_spec.h"
-
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -9,6 +7,7 @@
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/error.h"
+#include "hwspecs/gpu_spec.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,5 +1,3 @@
-#include "hwspecs/base/quantity_text.h"
-
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -7,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hwspecs/base/quantity_text.h"
 #include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {
@@ -105,6 +104,7 @@ TEST(ParseSi, SaysWhatWasExpected) {
   EXPECT_EQ(message("1 mhz"), "'mhz' is no unit of a frequency" + expected);
   EXPECT_EQ(message("1  MHz"), "' MHz' is no unit of a frequency" + expected);
   EXPECT_EQ(message("1 MHz "), "'MHz ' is no unit of a frequency" + expected);
+  EXPECT_EQ(message("1e300 GHz"), "'1e300 GHz' is too large" + expected);  // 1e309 Hz is no finite double
   EXPECT_EQ(message("010 MHz"), "'010 MHz' is not a number with a unit" + expected);
 }
 
@@ -135,6 +135,8 @@ TEST(FormatSi, RoundsIntoTheNextUnit) {
 TEST(FormatSi, BeyondTheUnitsAtBothEnds) {
   EXPECT_EQ(to_text(Seconds(5e-12)), "0.005 ns");
   EXPECT_EQ(to_text(Flops(1500e18)), "1500 Eflop");
+  EXPECT_EQ(to_text(Dollars(30999)), "30999 USD");  // no exponent
+  EXPECT_EQ(to_text(Seconds(86400)), "86400 s");
 }
 
 TEST(InUnit, DividesByTheUnit) {

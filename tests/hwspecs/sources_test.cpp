@@ -1,8 +1,7 @@
-#include "hwspecs/base/sources.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hwspecs/base/sources.h"
 #include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {

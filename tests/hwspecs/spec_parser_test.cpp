@@ -78,6 +78,11 @@ TEST(ParseSpec, RefusesWhatIsNoText) {
             "f.yaml:1:4: bytes that are not UTF-8; expected text in UTF-8");  // surrogate
   EXPECT_EQ(refusal("ä: \x07\n"), "f.yaml:1:4: a control character; expected text");
   EXPECT_EQ(refusal(std::string("a: \0", 4)), "f.yaml:1:4: a control character; expected text");
+  EXPECT_EQ(refusal("a: 1\rb: 2\r"),
+            "f.yaml:1:5: a control character; expected text");  // no line end of YAML's
+  EXPECT_EQ(refusal("a:\n\tb: 1\n"), "f.yaml:2:1: a tab in the indentation; expected spaces");
+  EXPECT_EQ(refusal("a:\n  \tb: 1\n"), "f.yaml:2:3: a tab in the indentation; expected spaces");
+  EXPECT_NO_THROW((void)parse_spec("a:\t1\t# b\n", "f"));
   EXPECT_EQ(refusal("a: \x7f"), "f.yaml:1:4: a control character; expected text");
 }
 

@@ -1,11 +1,10 @@
 // The accessors of SpecNode and SpecMap, each with what it takes and what it refuses.
-#include "hwspecs/base/spec_reader.h"
-
 #include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "hwspecs/base/spec_reader.h"
 #include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {
@@ -49,6 +48,8 @@ TEST(SpecNodeText, ReadsScalars) {
 TEST(SpecNodeText, RefusesEverythingElse) {
   EXPECT_EQ(refusal("''", text), "f.yaml:1:4: v: has no value; expected text");
   EXPECT_EQ(refusal("~", text), "f.yaml:1:4: v: has no value; expected text");
+  // Of a value that is not there, the key's place, not that of the next line.
+  EXPECT_EQ(refusal("\nw: 1", text), "f.yaml:1:1: v: has no value; expected text");
   EXPECT_EQ(refusal("[a]", text), "f.yaml:1:4: v: a list; expected text");
   EXPECT_EQ(refusal("{a: 1}", text), "f.yaml:1:4: v: a map of keys; expected text");
 }
@@ -79,6 +80,8 @@ TEST(SpecNodeCount, RefusesEverythingElse) {
   EXPECT_EQ(refusal("0", one_to_ten), "f.yaml:1:4: v: '0' is out of range" + range);
   EXPECT_EQ(refusal("11", one_to_ten), "f.yaml:1:4: v: '11' is out of range" + range);
   EXPECT_EQ(refusal("-1", one_to_ten), "f.yaml:1:4: v: '-1' is negative" + range);
+  EXPECT_EQ(refusal("99999999999999999999", one_to_ten),
+            "f.yaml:1:4: v: '99999999999999999999' is out of range" + range);
   EXPECT_EQ(refusal("1.0", one_to_ten), "f.yaml:1:4: v: '1.0' is not a whole number" + range);
   EXPECT_EQ(refusal("1e0", one_to_ten), "f.yaml:1:4: v: '1e0' is not a whole number" + range);
   EXPECT_EQ(refusal("0x1", one_to_ten), "f.yaml:1:4: v: '0x1' is not a whole number" + range);

@@ -1,5 +1,3 @@
-#include "hwspecs/base/spec_writer.h"
-
 #include <filesystem>
 #include <string>
 
@@ -7,6 +5,7 @@
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/spec_reader.h"
+#include "hwspecs/base/spec_writer.h"
 
 namespace tbdsim {
 namespace {
@@ -85,6 +84,8 @@ TEST(WriteSpec, RoundTripsAwkwardText) {
                            "$x",
                            "${x}",
                            "---",
+                           "--- a",
+                           "... a",
                            "...",
                            "<<",
                            "ä€😀",
@@ -112,7 +113,7 @@ TEST(WriteSpec, RoundTripsAwkwardText) {
 // Numbers and words stand without quotes, or they would read as text.
 TEST(WriteSpec, LeavesPlainScalarsPlain) {
   for (const char* text : {"1", "-5", "0.5", "1e-3", "true", "false", "547.6 GB/s", "v1.5", "$width",
-                           "${name}_bn1", "b1 m + (1-b1) g; v = b2 v"}) {
+                           "${name}_bn1", "b1 m + (1-b1) g; v = b2 v", "a --- b"}) {
     SCOPED_TRACE(text);
     SpecTree map;
     add_entry(map, "value", spec_scalar(text));

@@ -1,9 +1,9 @@
-#include "hwspecs/base/suggest.h"
-
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
 namespace {
@@ -32,6 +32,10 @@ TEST(DidYouMean, NamesTheNearest) {
   const std::vector<std::string> known = {"p4000", "titanv", "titanxp"};
   EXPECT_EQ(did_you_mean("titanxpp", known), "; did you mean 'titanxp'?");
   EXPECT_EQ(did_you_mean("p400", known), "; did you mean 'p4000'?");
+}
+
+TEST(DidYouMean, TakesCapitalsForSmallLetters) {
+  EXPECT_EQ(did_you_mean("TitanXP", std::vector<std::string>{"titanxp"}), "; did you mean 'titanxp'?");
 }
 
 // A third of the name may be wrong: 2 of 6 characters, not 3; always at least one.

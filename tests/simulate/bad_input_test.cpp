@@ -139,10 +139,13 @@ TEST_P(BadPath, HundredMegabytes) {
 }
 
 // 64 lists may be open at once; the 65th bracket stands in column 7 + 64.
-TEST_P(BadPath, NestedAThousandDeep) {
-  if (is_table()) GTEST_SKIP() << "tables do not nest";
-  write("title: " + std::string(1000, '[') + std::string(1000, ']') + "\n");
-  expect_refused(command_reading(file()), file().string() + ":1:71: nested more than 64 levels deep");
+TEST(BadFiles, NestedAThousandDeep) {
+  const test::TempDir directory;
+  for (const char* name : {"gpu_x.yaml", "model_x.yaml", "framework_x.yaml", "profile_x.yaml"}) {
+    const fs::path file =
+        directory.write(name, "title: " + std::string(1000, '[') + std::string(1000, ']') + "\n");
+    expect_refused(command_reading(file), file.string() + ":1:71: nested more than 64 levels deep");
+  }
 }
 
 struct BadCommand {
@@ -183,10 +186,10 @@ const std::vector<BadCommand> kBadCommands = {
     {{"--gpu", "titanxp", "--batch", "64", "--profile", "uncalibratd"},
      "unknown profile 'uncalibratd'; did you mean 'uncalibrated'? ('tbd-sim list profiles'" + kSeeList},
     {{"show", "resnet50", "--variant", "slimv2"},
-     "unknown variant 'slimv2' of resnet50; did you mean 'slim_v2'?; expected one of slim_v2, mxnet_v2, "
-     "v1.5, v1"},
+     "unknown variant 'slimv2' of resnet50; expected one of slim_v2, mxnet_v2, v1.5, v1; did you mean "
+     "'slim_v2'?"},
     {{"--gpu", "titanxp", "--batch", "64", "--precision", "fp23"},
-     "unknown precision 'fp23'; did you mean 'fp32'?; expected one of fp32, tf32, fp16, bf16, amp"},
+     "unknown precision 'fp23'; expected one of fp32, tf32, fp16, bf16, amp; did you mean 'fp32'?"},
     {{"--gpu", "titanxp", "--batch", "64", "--precision", "tf32"},
      "NVIDIA TITAN Xp has no tf32 arithmetic; expected one of its own: fp32, fp16 (computed in fp32)"},
     {{"--gpu", "titanxp", "--batch", "64", "--format", "jsn"},
@@ -201,6 +204,22 @@ const std::vector<BadCommand> kBadCommands = {
     {{"validate", "--runs", kBadSpecs / "runs_missing_column.csv"},
      (kBadSpecs / "runs_missing_column.csv").string() + ":1:1: column 'batch_per_gpu' is missing"},
     {{"predict"}, "--scenarios is required (see 'tbd-sim --help')"},
+    {{"predict", "--scenarios"}, "--scenarios: has no value; expected one behind it"},
+    // A file that opens but gives no bytes.
+    {{"predict", "--scenarios", "/proc/self/mem"}, "/proc/self/mem: cannot be read: Input/output error"},
+    {{"--gpu", "/proc/self/mem", "--batch", "64"}, "/proc/self/mem: cannot be read: Input/output error"},
+    {{"--gpu", "--batch", "64"}, "--gpu: has no value; expected one behind it"},
+    {{"--gpu", "titanxp", "--batch", "64", "--framework", ""},
+     "--framework: has no value; expected one behind it"},
+    {{"--gpu", "titanxp", "--batch", "64", "--gpu", "p4000"}, "--gpu: is given twice; expected it once"},
+    {{"--gpu", "TITANXP", "--batch", "64"},
+     "unknown GPU 'TITANXP'; did you mean 'titanxp'? ('tbd-sim list gpus'" + kSeeList},
+    {{"show", "resnet50", "--batch", "64"}, "--batch means nothing to 'show' (see 'tbd-sim --help')"},
+    {{"--gpu", "titanxp", "list", "gpus"}, "--gpu means nothing to 'list' (see 'tbd-sim --help')"},
+    {{"list", "gpus", "show", "resnet50"}, "a second command 'show'; expected one (see 'tbd-sim --help')"},
+    {{"list"},
+     "list: '' is unknown; expected one of gpus, cpus, models, frameworks, profiles, metrics, precisions, "
+     "layers"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/no/such/folder/out.csv"},
      "/no/such/folder/out.csv: cannot be written: No such file or directory"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/dev/full"},

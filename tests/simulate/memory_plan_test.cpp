@@ -86,6 +86,11 @@ TEST(MemoryPlan, CategoriesAtThePeakOfALargeBatch) {
   EXPECT_EQ(plan.workspace.si(), 100);
 }
 
+// At b = 10 kernels 2 and 3 need 400 B each: the first counts.
+TEST(MemoryPlan, FirstOfEqualPeaks) {
+  EXPECT_EQ(plan_memory(four_kernels(), 10, framework(1000, 7)).peak_kernel, 2);
+}
+
 // The kernel wants 5 b: 100 B at b = 20. Up to the limit it gets them, above it runs without.
 TEST(MemoryPlan, WorkspaceUpToTheLimit) {
   EXPECT_EQ(plan_memory(four_kernels(), 20, framework(100, 0)).workspace.si(), 100);

@@ -88,7 +88,9 @@ TEST(Json, EveryMetricIsThereOnce) {
 
 // The five categories of the paper are the model's memory, and with the context the total.
 TEST(Json, CategoriesSumToTheTotal) {
-  for (const json& p : json_of(kPrediction)["predictions"]) {
+  const json document = json_of(kPrediction);
+  ASSERT_FALSE(document["predictions"].empty());
+  for (const json& p : document["predictions"]) {
     const auto bytes = [&](const char* key) { return p["memory"][key]["value"].get<double>(); };
     EXPECT_EQ(bytes("weights") + bytes("weight_gradients") + bytes("feature_maps") + bytes("workspace") +
                   bytes("dynamic"),
