@@ -169,7 +169,11 @@ class Expander {
     std::int64_t last = 0;
     const SpecTree bounds = substitute_within(*repeat, scope, budget_);
     SpecNode(bounds, entry.path() + ".repeat").map([&](SpecMap& m) {
-      index = m.at("index").text();
+      const SpecNode name = m.at("index");
+      index = name.text();
+      if (scope.contains(index) || index == "in" || index == "name") {
+        name.fail("hides the parameter of that name; expected another name");
+      }
       first = m.at("from").count(0, kMostRepeats);
       last = m.at("to").count(0, kMostRepeats);
     });

@@ -136,6 +136,12 @@ void PassExpansion::gradient_maps() {
   }
 }
 
+std::vector<int> PassExpansion::weight_gradient_births() const {
+  std::vector<int> births;
+  for (int i = 0; i < count(); ++i) births.push_back(backward_of(i).first);
+  return births;
+}
+
 void PassExpansion::graph_input(int k) {
   bool used = false;
   int first = 0;

@@ -20,8 +20,8 @@ class PassExpansion {
   void feature_maps();
   void gradient_maps();
 
-  // The first kernel that writes weight gradients of layer i of the graph.
-  [[nodiscard]] int weight_gradient_birth(int i) const { return backward_of(i).first; }
+  // For every layer of the graph the first kernel of its backward pass.
+  [[nodiscard]] std::vector<int> weight_gradient_births() const;
 
  private:
   struct Span {  // of kernels; where a layer has none, the next one

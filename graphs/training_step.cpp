@@ -73,17 +73,24 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
   }
 }
 
-void append_weight_gradients(const LayerGraph& graph, int first_layer, const PassExpansion& pass,
-                             const Expansion& how, TrainingStep& step) {
-  const int last = std::max(0, static_cast<int>(step.kernels.size()) - 1);
+// From when to when the gradients of one graph's weights are in use: several passes may add to them before one
+// updates.
+struct GradientUse {
+  std::vector<int> first;  // kernel that writes a layer's gradients first
+  int last = 0;            // kernel that needs them last
+};
+
+void append_weight_gradients(const LayerGraph& graph, int first_layer, const GradientUse& use, const Expansion& how,
+                             TrainingStep& step) {
   const bool persistent = how.lowering.weight_gradients == GradientStorage::persistent;
+  const int end = static_cast<int>(step.kernels.size()) - 1;
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     if (!graph.layers[i].weight_gradient) continue;
     for (const ParameterTensor& tensor : graph.layers[i].parameters) {
       if (!tensor.trained) continue;
       step.tensors.push_back({TensorRole::weight_gradients, first_layer + static_cast<int>(i),
                               fixed_size(tensor.elements) * gradient_bytes(tensor, how.precision),
-                              persistent ? 0 : pass.weight_gradient_birth(static_cast<int>(i)), last});
+                              persistent ? 0 : use.first[i], persistent ? end : use.last});
     }
   }
 }
@@ -118,6 +125,7 @@ TrainingStep expand(const Model& model, const Expansion& how) {
     for (const GraphLayer& layer : graph.layers) step.layers.push_back(summarise(layer));
     append_casts(graph, first_layers[name], how.precision, step);
   }
+  std::map<std::string, GradientUse> gradients;
   for (const TrainingPass& pass : model.training) {
     const LayerGraph& graph = model.graphs.at(pass.graph);
     const int first_layer = first_layers[pass.graph];
@@ -128,13 +136,18 @@ TrainingStep expand(const Model& model, const Expansion& how) {
     expansion.feature_maps();
     if (pass.backward) {
       expansion.gradient_maps();
-      append_weight_gradients(graph, first_layer, expansion, how, step);
+      GradientUse& use = gradients[pass.graph];
+      if (use.first.empty()) use.first = expansion.weight_gradient_births();
+      use.last = static_cast<int>(step.kernels.size()) - 1;
     }
     if (step.kernels.size() > kMostKernels) {
       throw ModelError("model " + model.name + ": more than 2000000 kernels; expected fewer layers or passes");
     }
   }
   for (const auto& [name, graph] : model.graphs) append_parameter_tensors(graph, first_layers[name], model, how, step);
+  for (const auto& [name, use] : gradients) {
+    append_weight_gradients(model.graphs.at(name), first_layers[name], use, how, step);
+  }
   count_macs(step);
   return step;
 }

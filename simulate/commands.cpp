@@ -29,6 +29,7 @@ constexpr const char* kPlanOrderGpu = "a100_sxm_80gb";
 std::size_t choice(std::string_view option, const std::string& value, const std::vector<std::string>& allowed) {
   const auto found = std::find(allowed.begin(), allowed.end(), value);
   if (found != allowed.end()) return static_cast<std::size_t>(found - allowed.begin());
+  if (value.empty()) throw UsageError(fmt::format("{}: says not of what; expected one of {}", option, joined(allowed)));
   throw UsageError(fmt::format("{}: {} is unknown; expected one of {}{}", option, in_quotes(value), joined(allowed),
                                did_you_mean(value, allowed)));
 }

@@ -22,7 +22,7 @@ std::string_view operand_precision(const Kernel& kernel, const Precision& precis
 }  // namespace
 
 std::vector<DistinctKernel> distinct_kernels(std::span<const Prediction> predictions) {
-  using Key = std::tuple<std::string_view, Phase, std::string_view, std::string>;
+  using Key = std::tuple<std::string_view, Phase, std::string_view, std::string, double>;
   std::map<Key, DistinctKernel> distinct;
   for (const Prediction& p : predictions) {
     const auto batch = static_cast<double>(p.scenario.batch);
@@ -31,7 +31,8 @@ std::vector<DistinctKernel> distinct_kernels(std::span<const Prediction> predict
       const Kernel& kernel = p.step->kernels[k];
       const std::string shape = shape_text(kernel, batch);
       const std::string_view operands = operand_precision(kernel, precision);
-      DistinctKernel& entry = distinct[{kernel.op, kernel.phase, operands, shape}];
+      const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
+      DistinctKernel& entry = distinct[{kernel.op, kernel.phase, operands, shape, bytes}];
       if (entry.count == 0) entry = {kernel, batch, shape, operands, 0, p.costs[k].total, p.costs[k].bound};
       entry.count += static_cast<double>(kernel.repeat);
     }

@@ -23,7 +23,7 @@ struct DistinctKernel {
   [[nodiscard]] Seconds total() const { return each * count; }
 };
 
-// Kernels of one operation, phase, precision and shape are one; the most time first.
+// Kernels of one operation, phase, precision, shape and traffic are one; the most time first.
 [[nodiscard]] std::vector<DistinctKernel> distinct_kernels(std::span<const Prediction> predictions);
 
 [[nodiscard]] Sheet distinct_kernel_sheet(std::span<const DistinctKernel> kernels);

@@ -1,6 +1,8 @@
 #include "simulate/memory_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 #include <vector>
 
 namespace tbdsim {
@@ -21,6 +23,19 @@ Bytes& category(MemoryPlan& plan, TensorRole role) {
 Bytes workspace(const Kernel& kernel, double batch, const Framework& framework) {
   const Bytes wanted(kernel.workspace_bytes.at(batch));
   return wanted <= framework.workspace_limit ? wanted : Bytes();
+}
+
+// The largest batches at which some kernel's workspace is still within the limit, ascending; then `most`.
+std::vector<std::int64_t> workspace_drops(const TrainingStep& step, const Framework& framework, std::int64_t most) {
+  std::set<std::int64_t> batches;
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.workspace_bytes.per_sample == 0) continue;
+    const double spare = framework.workspace_limit.si() - static_cast<double>(kernel.workspace_bytes.fixed);
+    const double batch = std::floor(spare / static_cast<double>(kernel.workspace_bytes.per_sample));
+    if (batch >= 1 && batch < static_cast<double>(most)) batches.insert(static_cast<std::int64_t>(batch));
+  }
+  batches.insert(most);
+  return {batches.begin(), batches.end()};
 }
 
 }  // namespace
@@ -58,15 +73,21 @@ std::int64_t largest_batch(const TrainingStep& step, const Framework& framework,
   const auto fits = [&](std::int64_t batch) {
     return plan_memory(step, static_cast<double>(batch), framework).total() <= capacity;
   };
-  if (!fits(1)) return 0;
-  std::int64_t good = 1;
-  while (good < most && fits(std::min(2 * good, most))) good = std::min(2 * good, most);
-  std::int64_t bad = std::min(2 * good, most + 1);
-  while (bad - good > 1) {
-    const std::int64_t middle = good + (bad - good) / 2;
-    (fits(middle) ? good : bad) = middle;
+  // Memory grows with the batch except where a workspace passes the framework's limit and is dropped: between such
+  // batches bisection finds the last one that fits. The highest stretch that has one wins.
+  const std::vector<std::int64_t> ends = workspace_drops(step, framework, most);
+  for (std::size_t i = ends.size(); i-- > 0;) {
+    const std::int64_t first = i == 0 ? 1 : ends[i - 1] + 1;
+    if (first > ends[i] || !fits(first)) continue;
+    std::int64_t good = first;
+    std::int64_t bad = ends[i] + 1;
+    while (bad - good > 1) {
+      const std::int64_t middle = good + (bad - good) / 2;
+      (fits(middle) ? good : bad) = middle;
+    }
+    return good;
   }
-  return good;
+  return 0;
 }
 
 }  // namespace tbdsim

@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 
 std::string rate_text(double rate) { return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2); }
 
+std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
+
 std::string calibration_note(const Profile& profile) {
   return profile.calibrated ? "kernel times: " + profile.title
                             : "kernel times: " + profile.title + " (fitted to no measurement: expect errors of a third)";
@@ -24,7 +26,7 @@ std::string calibration_note(const Profile& profile) {
 std::vector<Cell> table_row(const Prediction& p) {
   const Interval interval = p.throughput_interval();
   const MemoryPlan& m = p.memory;
-  const auto memory = [](Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB"))); };
+  const auto memory = [](Bytes bytes) { return number_cell(bytes.si(), gib_text(in_unit(bytes, "GiB"))); };
   return {text_cell(p.model->name),
           text_cell(p.framework->name),
           text_cell(rate_text(p.throughput()) + " " + throughput_unit(p.step->sample)),
@@ -38,7 +40,7 @@ std::vector<Cell> table_row(const Prediction& p) {
           memory(m.dynamic),
           memory(m.total()),
           text_cell(p.fits ? "yes" : "NO"),
-          text_cell(fmt::format("{} {:.0f} %", name_of(p.bound()), 100 * p.share(p.bound())))};
+          text_cell(fmt::format("{} {:.0f}%", name_of(p.bound()), 100 * p.share(p.bound())))};
 }
 
 // The largest batch that fits, for those that do not.
@@ -60,7 +62,7 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   sheet.preface = {fmt::format("{}, batch {}, {}", first.gpu->title, first.scenario.batch, first.scenario.precision),
                    calibration_note(*first.profile), ""};
   for (const char* header : {"model", "framework", "throughput", "80 %", "iteration", "flop", "weights", "grads",
-                             "maps", "works.", "dyn.", "total", "fits", "bound by"}) {
+                             "maps", "work", "dyn.", "total", "fits", "bound by"}) {
     const std::string_view name = header;
     const bool right = name != "model" && name != "framework" && name != "fits" && name != "bound by";
     sheet.columns.push_back({header, header, right});
@@ -132,7 +134,7 @@ void write_predictions(std::ostream& out, std::span<const Prediction> prediction
   if (format == Format::json) {
     Json document{{"schema_version", kSchemaVersion}, {"predictions", Json::array()}};
     for (const Prediction& p : predictions) document["predictions"].push_back(json_of(p));
-    out << document.dump(2) << '\n';
+    out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
     return;
   }
   const Sheet sheet = format == Format::table ? table_sheet(predictions) : csv_sheet(predictions);

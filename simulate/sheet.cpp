@@ -88,7 +88,7 @@ void write_json(std::ostream& out, std::span<const Sheet> sheets) {
     for (const auto& [name, cell] : sheet.totals) totals[name] = json_of(cell);
     if (!totals.empty()) document["totals"].push_back(std::move(totals));
   }
-  out << document.dump(2) << '\n';
+  out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
 }  // namespace

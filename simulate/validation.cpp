@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hwspecs/base/number.h"
+#include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
 namespace {
@@ -68,10 +69,16 @@ std::map<std::string, double> noise_by_group(const std::map<std::vector<std::str
   return noise;
 }
 
-// "score" and "fit" rows judge apart; context rows are real but no fair target.
-std::string section_of(const std::string& use, const std::string& split) {
+// "score" and "fit" rows judge apart; context rows are real but no fair target. What is misspelt must not be scored.
+std::string section_of(const std::string& use, const std::string& split, const Mark& mark) {
+  if (use != "time" && use != "memory" && use != "context") {
+    throw SpecError(mark, "use " + in_quotes(use) + " is unknown; expected time, memory or context");
+  }
   if (use == "context") return "context";
-  return split == "fit" ? "fit" : "score";
+  if (split != "fit" && split != "score") {
+    throw SpecError(mark, "split " + in_quotes(split) + " is unknown; expected fit or score");
+  }
+  return split;
 }
 
 }  // namespace
@@ -113,7 +120,7 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
   std::vector<std::string> row;
   for (std::size_t rows = 1; reader.next(row); ++rows) {
     progress(rows);
-    std::vector<std::string> key{section_of(row[use], row[split]), row[group]};
+    std::vector<std::string> key{section_of(row[use], row[split], reader.row_mark()), row[group]};
     for (const std::size_t column : identity) key.push_back(row[column]);
     const auto measured = parse_number(row[value]);
     if (!measured || *measured <= 0) {

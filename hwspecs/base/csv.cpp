@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "hwspecs/base/suggest.h"
+#include "hwspecs/base/utf8.h"
 
 namespace tbdsim {
 namespace {
@@ -26,8 +27,7 @@ bool skip_byte_order_mark(std::streambuf& buffer) {
   return false;
 }
 
-// Runs `read`; a device that fails to deliver (libstdc++ throws) is the user's
-// problem, not a bug.
+// Runs `read`; a device that fails to deliver (libstdc++ throws) is the user's problem, not a bug.
 template <class Read>
 auto guarded(const std::string& file, Read read) {
   try {
@@ -44,8 +44,9 @@ CsvReader::CsvReader(std::istream& in, std::string file_name)
   if (!read_record(columns_)) {
     throw SpecError({file_, 0, 0}, "the file is empty; expected a header row with column names");
   }
-  if (columns_[0].starts_with(kByteOrderMark))
+  if (columns_[0].starts_with(kByteOrderMark)) {
     throw SpecError(row_mark(), "a byte order mark; expected one only where the file begins");
+  }
   for (auto name = columns_.begin(); name != columns_.end(); ++name) {
     if (name->empty()) throw SpecError(row_mark(), "a column has no name; expected one in every column");
     if (std::find(columns_.begin(), name, *name) != name) {
@@ -75,8 +76,7 @@ bool CsvReader::next(std::vector<std::string>& fields) {
 }
 
 bool CsvReader::read_record(std::vector<std::string>& fields) {
-  // An explicit state machine over characters, because quoted fields may
-  // contain line breaks.
+  // An explicit state machine over characters, because quoted fields may contain line breaks.
   enum class State { start, plain, quoted, quote_in_quoted };
   State state = State::start;
   fields.clear();
@@ -84,6 +84,7 @@ bool CsvReader::read_record(std::vector<std::string>& fields) {
   std::streambuf& buffer = *in_.rdbuf();
   row_line_ = line_;
   const auto finish_field = [&] {
+    if (!is_utf8(field)) throw SpecError(row_mark(), "bytes that are not UTF-8; expected text in UTF-8");
     fields.push_back(std::move(field));
     field.clear();
     state = State::start;

@@ -4,13 +4,13 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
-#include <boost/locale/utf.hpp>
 #include <set>
 #include <sstream>
 
 #include "hwspecs/base/file.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
+#include "hwspecs/base/utf8.h"
 
 namespace tbdsim {
 namespace {
@@ -137,22 +137,21 @@ class TreeBuilder : public YAML::EventHandler {
 
 // Checks what yaml-cpp does not: that the text is UTF-8 and holds no control characters; tabs as indentation,
 // which it calls an "illegal map value", are named.
-void require_text(const std::string& yaml, const std::shared_ptr<const std::string>& file) {
-  using Utf8 = boost::locale::utf::utf_traits<char>;
+void require_text(std::string_view yaml, const std::shared_ptr<const std::string>& file) {
   Mark mark{file, 1, 1};
   bool indentation = true;
-  for (auto at = yaml.begin(); at != yaml.end();) {
-    const boost::locale::utf::code_point point = Utf8::decode(at, yaml.end());
-    if (!boost::locale::utf::is_valid_codepoint(point)) {
-      throw SpecError(mark, "bytes that are not UTF-8; expected text in UTF-8");
-    }
-    const bool line_end = point == '\n' || (point == '\r' && at != yaml.end() && *at == '\n');
-    const bool control = (point < 0x20 && point != '\t' && !line_end) || point == 0x7f;
+  while (!yaml.empty()) {
+    const std::size_t length = utf8_length(yaml);
+    if (length == 0) throw SpecError(mark, "bytes that are not UTF-8; expected text in UTF-8");
+    const char c = yaml.front();
+    const bool line_end = c == '\n' || yaml.starts_with("\r\n");
+    const bool control = length == 1 && ((c < 0x20 && c != '\t' && !line_end) || c == 0x7f);
     if (control) throw SpecError(mark, "a control character; expected text");
-    if (point == '\t' && indentation) throw SpecError(mark, "a tab in the indentation; expected spaces");
-    indentation = point == '\n' || (indentation && point == ' ');
-    mark.column = point == '\n' ? 1 : mark.column + 1;
-    mark.line += point == '\n' ? 1 : 0;
+    if (c == '\t' && indentation) throw SpecError(mark, "a tab in the indentation; expected spaces");
+    indentation = c == '\n' || (indentation && c == ' ');
+    mark.column = c == '\n' ? 1 : mark.column + 1;
+    mark.line += c == '\n' ? 1 : 0;
+    yaml.remove_prefix(length);
   }
 }
 

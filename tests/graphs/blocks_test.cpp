@@ -143,7 +143,7 @@ TEST(Blocks, MarksPointIntoTheFile) {
 
 TEST(BlockErrors, Parameters) {
   expect_error("parameters: {width: 4}\nlayers:\n  - {name: $widht, type: relu}\n",
-               "model.yaml:3:12: unknown parameter '$widht'; did you mean 'width'?");
+               "model.yaml:3:12: unknown parameter '$widht'; did you mean '$width'?");
   expect_error("layers:\n  - {name: 'a$', type: relu}\n", "'a$' has a '$' without a parameter");
   expect_error("layers:\n  - {name: 'a${b', type: relu}\n", "expected $name or ${name}");
   expect_error("parameters: {p: [1, 2]}\nlayers:\n  - {name: 'a$p', type: relu}\n",

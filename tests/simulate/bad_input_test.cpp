@@ -218,7 +218,7 @@ const std::vector<BadCommand> kBadCommands = {
     {{"--gpu", "titanxp", "list", "gpus"}, "--gpu means nothing to 'list' (see 'tbd-sim --help')"},
     {{"list", "gpus", "show", "resnet50"}, "a second command 'show'; expected one (see 'tbd-sim --help')"},
     {{"list"},
-     "list: '' is unknown; expected one of gpus, cpus, models, frameworks, profiles, metrics, precisions, "
+     "list: says not of what; expected one of gpus, cpus, models, frameworks, profiles, metrics, precisions, "
      "layers"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/no/such/folder/out.csv"},
      "/no/such/folder/out.csv: cannot be written: No such file or directory"},

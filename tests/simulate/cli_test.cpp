@@ -58,7 +58,7 @@ TEST(Cli, UnknownArguments) {
   expect_usage_error({"--gup", "titanxp"}, "unknown argument '--gup'; did you mean '--gpu'?");
   expect_usage_error({"lst", "gpus"}, "'lst'; did you mean 'list'?");
   expect_usage_error({"list", "gpsu"}, "did you mean 'gpus'?");
-  expect_usage_error({"list"}, "what");
+  expect_usage_error({"list"}, "list: says not of what; expected one of gpus");
   expect_usage_error({"show"}, "model");
   expect_usage_error({"predict"}, "--scenarios");
   expect_usage_error({"validate"}, "--runs");

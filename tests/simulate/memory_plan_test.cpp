@@ -120,11 +120,11 @@ TEST(LargestBatch, NoneAndTheMost) {
 
 // Above a workspace limit of 60 B (b = 12) the kernel runs without scratch memory, so b = 13 and 14 need less
 // than b = 12: 157 + 45 * 12 = 697 B, 157 + 40 * 13 = 677 B, 157 + 40 * 14 = 717 B. In 690 B fit b = 1 to 11
-// (652 B) and b = 13. The search says 11: it takes the first batch that does not fit for the end.
-TEST(LargestBatch, WorkspaceDroppedAboveTheLimit_KnownWrong) {
+// (652 B) and b = 13.
+TEST(LargestBatch, WorkspaceDroppedAboveTheLimit) {
   const Framework f = framework(60, 7);
   EXPECT_LE(plan_memory(four_kernels(), 13, f).total().si(), 690);
-  EXPECT_EQ(largest_batch(four_kernels(), f, Bytes(690), 1000), 11);  // right: 13
+  EXPECT_EQ(largest_batch(four_kernels(), f, Bytes(690), 1000), 13);
 }
 
 }  // namespace

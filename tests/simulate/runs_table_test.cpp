@@ -64,11 +64,10 @@ TEST(PredictRow, MemoryOnTheDevice) {
   EXPECT_GT(row.interval.high, row.predicted);
 }
 
-// What an allocator counts is without the context; today the context is in the prediction of such rows as
-// well.
-TEST(PredictRow, MemoryOfTheAllocator_KnownWrong) {
+// What an allocator counts is without the context.
+TEST(PredictRow, MemoryOfTheAllocator) {
   const RowPrediction row = predicted({{"metric", "memory_used"}, {"unit", "bytes (allocator high water)"}});
-  EXPECT_DOUBLE_EQ(row.predicted, resnet50().memory.total().si());  // right: memory.model()
+  EXPECT_DOUBLE_EQ(row.predicted, resnet50().memory.model().si());
 }
 
 TEST(PredictRow, VariantByItsNameInTables) {

@@ -186,10 +186,12 @@ TEST(ValidationSheet, SectionsMeanIsOverGroups) {
   EXPECT_THAT(sheet.notes, testing::Contains(HasSubstr("several GPUs")));
 }
 
-// A row of another split than fit or score is a slip of the pen; today it is judged silently.
-TEST(Validate, MisspeltSplitIsScored_KnownWrong) {
-  EXPECT_THAT(sections(validate({off_by(0.1, 64, {{"split", "fti"}})})),
-              ElementsAre("score/cnn"));  // right: an error
+// A row of another use or split is a slip of the pen and must not be judged silently.
+TEST(Validate, MisspeltUseAndSplitAreErrors) {
+  EXPECT_THAT([] { (void)validate({off_by(0.1, 64, {{"split", "fti"}})}); },
+              testing::ThrowsMessage<SpecError>(HasSubstr("split 'fti' is unknown; expected fit or score")));
+  EXPECT_THAT([] { (void)validate({off_by(0.1, 64, {{"use", ""}})}); },
+              testing::ThrowsMessage<SpecError>(HasSubstr("use '' is unknown; expected time, memory or context")));
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+#include "simulate/distinct_kernels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "calibrate/measure/plan.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+std::vector<Prediction> predictions(Library& library) {
+  std::vector<Prediction> all;
+  for (const std::int64_t batch : {4, 16}) {
+    for (const char* framework : {"tensorflow", "mxnet"}) {
+      for (const char* precision : {"fp32", "amp"}) {
+        all.push_back(predict({.model = "resnet50", .framework = framework, .gpu = "a100_sxm_80gb", .batch = batch,
+                               .precision = precision},
+                              library));
+      }
+    }
+  }
+  return all;
+}
+
+// Nothing is lost: executions and time of the distinct kernels are those of all kernels.
+TEST(DistinctKernels, KeepCountsAndTime) {
+  Library library = test::source_library();
+  const std::vector<Prediction> all = predictions(library);
+  double count = 0;
+  Seconds time;
+  for (const DistinctKernel& kernel : distinct_kernels(all)) {
+    count += kernel.count;
+    time += kernel.total();
+  }
+  double expected_count = 0;
+  Seconds expected_time;
+  for (const Prediction& p : all) {
+    for (const Kernel& kernel : p.step->kernels) expected_count += static_cast<double>(kernel.repeat);
+    expected_time += p.timeline.iteration;
+  }
+  EXPECT_EQ(count, expected_count);
+  EXPECT_NEAR(time / expected_time, 1, 1e-9);
+}
+
+// ResNet-50 v1.5 has 53 convolutions of 23 distinct shapes: of the sixteen units those of one stage repeat.
+TEST(DistinctKernels, ResNet50HasTwentyThreeConvolutions) {
+  Library library = test::source_library();
+  const Prediction p =
+      predict({.model = "resnet50", .framework = "cntk", .gpu = "titanxp", .batch = 32}, library);
+  int distinct = 0;
+  double count = 0;
+  for (const DistinctKernel& k : distinct_kernels(std::span(&p, 1))) {
+    if (k.kernel.kind != KernelKind::convolution || k.kernel.phase != Phase::forward) continue;
+    ++distinct;
+    count += k.count;
+  }
+  EXPECT_EQ(distinct, 23);
+  EXPECT_EQ(count, 53);
+}
+
+// The plan is what tbd-measure reads: every row is accepted, most time first.
+TEST(MeasuringPlan, IsAcceptedByTheMeasuringProgram) {
+  Library library = test::source_library();
+  std::stringstream csv;
+  write_measuring_plan(csv, distinct_kernels(predictions(library)));
+  const measure::Plan plan = measure::read_plan(csv, "plan.csv");
+  EXPECT_THAT(plan.skipped, testing::IsEmpty());
+  EXPECT_GT(plan.points.size(), 300u);
+}
+
+TEST(MeasuringPlan, ComesOutOfOneCommandWithoutAGpu) {
+  const test::CliResult result = test::run({"kernels", "all", "--batch", "4,16,64", "--unique", "--plan"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, testing::StartsWith("op,precision,phase,layout,value,m,n,k,batch,channels"));
+  EXPECT_THAT(result.out, testing::HasSubstr("\nconv,fp32,forward,NCHW,"));
+  EXPECT_THAT(test::run({"kernels", "all", "--batch", "4,x", "--plan"}).err,
+              testing::HasSubstr("--batch: 'x' is not a whole number"));
+  EXPECT_THAT(test::run({"kernels", "all", "--batch", "4", "--plan", "--format", "json"}).err,
+              testing::HasSubstr("--plan writes CSV"));
+}
+
+}  // namespace
+}  // namespace tbdsim
