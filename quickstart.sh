@@ -43,4 +43,8 @@ if [[ ! -f $build/build.ninja ]]; then
   configure
 fi
 cmake --build "$build" --target tbd-sim >&2
+# Where CUDA was found tbd-measure is built as well; the answer does not wait for it to succeed.
+if grep -q '^build tbd-measure:' "$build/build.ninja"; then
+  cmake --build "$build" --target tbd-measure >&2 || echo "quickstart: tbd-measure could not be built" >&2
+fi
 exec "$build/simulate/tbd-sim" "$@"

@@ -7,8 +7,8 @@ namespace tbdsim {
 KernelCost estimate(const Kernel& kernel, double batch, const GpuSpec& gpu, const Profile& profile) {
   const Efficiency<double>& efficiency = profile.kinds[index_of(kernel.kind)];
   const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
-  const RooflineTime<double> time = roofline(kernel.flops.at(batch), rate_of(gpu, kernel.math).peak.si(), bytes,
-                                             gpu.memory_bandwidth.si(), efficiency);
+  const RooflineTime<double> time = roofline(kernel.flops.at(batch), rate_of(gpu, kernel.math).peak.si(),
+                                             bytes, gpu.memory_bandwidth.si(), efficiency);
   KernelCost cost{.compute = Seconds(time.compute_s),
                   .memory = Seconds(time.memory_s),
                   .overhead = Seconds(efficiency.overhead_s),
@@ -18,7 +18,8 @@ KernelCost estimate(const Kernel& kernel, double batch, const GpuSpec& gpu, cons
   return cost;
 }
 
-std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const GpuSpec& gpu, const Profile& profile) {
+std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const GpuSpec& gpu,
+                                 const Profile& profile) {
   std::vector<KernelCost> costs;
   costs.reserve(step.kernels.size());
   for (const Kernel& kernel : step.kernels) costs.push_back(estimate(kernel, batch, gpu, profile));

@@ -17,10 +17,12 @@ inline constexpr std::array<std::string_view, 3> kBoundNames = {"compute", "memo
 
 // Where a number comes from, from surest to least sure.
 enum class Provenance { measured, interpolated, transferred, modelled, roofline };
-inline constexpr std::array<std::string_view, 5> kProvenanceNames = {"measured", "interpolated", "transferred",
-                                                                     "modelled", "roofline"};
+inline constexpr std::array<std::string_view, 5> kProvenanceNames = {"measured", "interpolated",
+                                                                     "transferred", "modelled", "roofline"};
 
-[[nodiscard]] constexpr std::string_view name_of(Bound bound) { return kBoundNames[static_cast<std::size_t>(bound)]; }
+[[nodiscard]] constexpr std::string_view name_of(Bound bound) {
+  return kBoundNames[static_cast<std::size_t>(bound)];
+}
 [[nodiscard]] constexpr std::string_view name_of(Provenance provenance) {
   return kProvenanceNames[static_cast<std::size_t>(provenance)];
 }
@@ -36,7 +38,8 @@ struct KernelCost {
 };
 
 // Throws UsageError when the GPU has no rate for the kernel's arithmetic.
-[[nodiscard]] KernelCost estimate(const Kernel& kernel, double batch, const GpuSpec& gpu, const Profile& profile);
+[[nodiscard]] KernelCost estimate(const Kernel& kernel, double batch, const GpuSpec& gpu,
+                                  const Profile& profile);
 
 // One cost for each kernel of the step.
 [[nodiscard]] std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const GpuSpec& gpu,

@@ -1,4 +1,5 @@
-// What calibration found out about kernels: efficiencies per kernel kind. One YAML file in calibrate/profiles/.
+// What calibration found out about kernels: efficiencies per kernel kind. One YAML file in
+// calibrate/profiles/.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The roofline (Williams, Waterman and Patterson, CACM 52(4), 2009): a kernel computes or moves data, whichever
-// takes longer.
+// The roofline (Williams, Waterman and Patterson, CACM 52(4), 2009): a kernel computes or moves data,
+// whichever takes longer.
 //
 //   time = overhead + max( flops / (compute_efficiency x peak), bytes / (bandwidth_efficiency x bandwidth) )
 //
@@ -10,9 +10,9 @@ namespace tbdsim {
 
 template <class T>
 struct Efficiency {
-  T compute;      // fraction of the peak that the kernels of a kind reach at best
-  T bandwidth;    // fraction of the memory bandwidth
-  T overhead_s;   // seconds each kernel takes beside
+  T compute;     // fraction of the peak that the kernels of a kind reach at best
+  T bandwidth;   // fraction of the memory bandwidth
+  T overhead_s;  // seconds each kernel takes beside
 };
 
 template <class T>
@@ -23,8 +23,8 @@ struct RooflineTime {
 };
 
 template <class T>
-[[nodiscard]] RooflineTime<T> roofline(double flops, double peak_flops_per_s, double bytes, double bandwidth_bytes_per_s,
-                                       const Efficiency<T>& efficiency) {
+[[nodiscard]] RooflineTime<T> roofline(double flops, double peak_flops_per_s, double bytes,
+                                       double bandwidth_bytes_per_s, const Efficiency<T>& efficiency) {
   const T compute = flops / (peak_flops_per_s * efficiency.compute);
   const T memory = bytes / (bandwidth_bytes_per_s * efficiency.bandwidth);
   return {compute, memory, efficiency.overhead_s + (compute > memory ? compute : memory)};

@@ -10,12 +10,15 @@ namespace {
 
 constexpr std::size_t kMostLayers = 20'000;
 constexpr std::size_t kMostUses = 20'000;  // of blocks, also of such as repeat nothing
-constexpr std::size_t kMostExpanded = 200'000'000;  // bytes of all trees made on the way, which bounds the time
+constexpr std::size_t kMostExpanded =
+    200'000'000;                             // bytes of all trees made on the way, which bounds the time
 constexpr std::size_t kLongestText = 1'000;  // characters of an expanded name
 constexpr int kDeepestBlocks = 16;
 constexpr std::int64_t kMostRepeats = 100'000;
 
-bool is_word(char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_word(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 const SpecTree& look_up(const std::string& name, const Mark& mark, const Parameters& parameters) {
   const auto found = parameters.find(name);
@@ -48,7 +51,8 @@ std::size_t size_of(const SpecTree& tree) {
   return size;
 }
 
-// What may still be copied. Lists put into lists of lists grow exponentially, so this is paid before each copy.
+// What may still be copied. Lists put into lists of lists grow exponentially, so this is paid before each
+// copy.
 class Budget {
  public:
   void pay(std::size_t bytes, const Mark& mark) {
@@ -68,17 +72,20 @@ SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters,
       continue;
     }
     std::size_t end = at;
-    const SpecTree& value = look_up(parameter_name(scalar.text, at, end, scalar.mark), scalar.mark, parameters);
+    const SpecTree& value =
+        look_up(parameter_name(scalar.text, at, end, scalar.mark), scalar.mark, parameters);
     if (at == 0 && end == scalar.text.size()) {  // the whole value, be it a list
       budget.pay(size_of(value), scalar.mark);
       return value;
     }
     if (value.kind != SpecTree::Kind::scalar) {
-      throw SpecError(scalar.mark, in_quotes(scalar.text) + " puts a list or map into text; expected a single value");
+      throw SpecError(scalar.mark,
+                      in_quotes(scalar.text) + " puts a list or map into text; expected a single value");
     }
     text += value.text;
     at = end;
-    if (text.size() > kLongestText) throw SpecError(scalar.mark, "text longer than 1000 characters after expansion");
+    if (text.size() > kLongestText)
+      throw SpecError(scalar.mark, "text longer than 1000 characters after expansion");
   }
   SpecTree result = scalar;
   result.text = std::move(text);
@@ -185,7 +192,8 @@ class Expander {
     return previous;
   }
 
-  std::string expand_use(const SpecTree& use, const std::string& path, const std::string& previous, int depth) {
+  std::string expand_use(const SpecTree& use, const std::string& path, const std::string& previous,
+                         int depth) {
     const SpecNode node(use, path);
     if (++uses_ > kMostUses) node.fail("more than 20000 uses of blocks");
     budget_.pay(globals_size_, use.mark);  // of the scope's copy below
@@ -213,7 +221,8 @@ class Expander {
   }
 
   // Puts the arguments of a use into its scope: every parameter of the block, and nothing else.
-  static void bind(const Block& block, const std::optional<SpecNode>& with, const SpecNode& use, Parameters& scope) {
+  static void bind(const Block& block, const std::optional<SpecNode>& with, const SpecNode& use,
+                   Parameters& scope) {
     if (!with) {
       if (!block.parameters.empty()) use.fail("key 'with' is missing; expected " + joined(block.parameters));
       return;
@@ -262,8 +271,8 @@ SpecTree substitute(const SpecTree& tree, const Parameters& parameters) {
   return substitute_within(tree, parameters, budget);
 }
 
-std::vector<LayerSpec> expand_layers(const SpecNode& layers, const SpecTree& blocks, const Parameters& parameters,
-                                     const std::string& input) {
+std::vector<LayerSpec> expand_layers(const SpecNode& layers, const SpecTree& blocks,
+                                     const Parameters& parameters, const std::string& input) {
   Expander expander(blocks, parameters);
   (void)expander.expand(layers, parameters, input, 0);
   return expander.take();

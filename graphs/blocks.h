@@ -23,8 +23,9 @@ using Parameters = std::map<std::string, SpecTree>;
 // A copy of the tree with every $parameter in its scalars replaced. Throws SpecError for an unknown one.
 [[nodiscard]] SpecTree substitute(const SpecTree& tree, const Parameters& parameters);
 
-// Expands `layers`, a list of layers and block uses, whose first entry reads `input`. Throws SpecError also for
-// blocks that contain themselves, and for models of more than 20,000 layers or block uses or 200 MB after expansion.
+// Expands `layers`, a list of layers and block uses, whose first entry reads `input`. Throws SpecError also
+// for blocks that contain themselves, and for models of more than 20,000 layers or block uses or 200 MB after
+// expansion.
 [[nodiscard]] std::vector<LayerSpec> expand_layers(const SpecNode& layers, const SpecTree& blocks,
                                                    const Parameters& parameters, const std::string& input);
 

@@ -11,16 +11,20 @@ std::string stride_text(std::int64_t height, std::int64_t width) {
 }
 
 // Padding is told where it is not what centres the window.
-std::string pad_text(std::int64_t pad_height, std::int64_t pad_width, std::int64_t height, std::int64_t width) {
+std::string pad_text(std::int64_t pad_height, std::int64_t pad_width, std::int64_t height,
+                     std::int64_t width) {
   if (pad_height == (height - 1) / 2 && pad_width == (width - 1) / 2) return "";
-  return pad_height == pad_width ? fmt::format(" p{}", pad_height) : fmt::format(" p{}x{}", pad_height, pad_width);
+  return pad_height == pad_width ? fmt::format(" p{}", pad_height)
+                                 : fmt::format(" p{}x{}", pad_height, pad_width);
 }
 
 struct ShapeText {
   double batch;
 
   std::string operator()(const VectorShape& v) const { return fmt::format("{:.0f}", v.elements.at(batch)); }
-  std::string operator()(const MatrixShape& m) const { return fmt::format("{:.0f}x{}", m.rows.at(batch), m.columns); }
+  std::string operator()(const MatrixShape& m) const {
+    return fmt::format("{:.0f}x{}", m.rows.at(batch), m.columns);
+  }
   std::string operator()(const ImageShape& i) const {
     return fmt::format("{:.0f}x{}x{}x{}", i.images.at(batch), i.channels, i.height, i.width);
   }
@@ -30,8 +34,9 @@ struct ShapeText {
                        pad_text(p.pad_height, p.pad_width, p.kernel_height, p.kernel_width));
   }
   std::string operator()(const ConvShape& c) const {
-    return fmt::format("{:.0f}x{}x{}x{} {}x{}x{}{}{}", c.images.at(batch), c.channels, c.height, c.width, c.filters,
-                       c.kernel_height, c.kernel_width, stride_text(c.stride_height, c.stride_width),
+    return fmt::format("{:.0f}x{}x{}x{} {}x{}x{}{}{}", c.images.at(batch), c.channels, c.height, c.width,
+                       c.filters, c.kernel_height, c.kernel_width,
+                       stride_text(c.stride_height, c.stride_width),
                        pad_text(c.pad_height, c.pad_width, c.kernel_height, c.kernel_width));
   }
   std::string operator()(const GemmShape& g) const {
@@ -42,6 +47,8 @@ struct ShapeText {
 
 }  // namespace
 
-std::string shape_text(const Kernel& kernel, double batch) { return std::visit(ShapeText{batch}, kernel.shape); }
+std::string shape_text(const Kernel& kernel, double batch) {
+  return std::visit(ShapeText{batch}, kernel.shape);
+}
 
 }  // namespace tbdsim

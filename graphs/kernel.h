@@ -14,18 +14,31 @@ namespace tbdsim {
 
 // forward, gradient by the input, gradient by the weights, backward through a backward pass, optimizer.
 enum class Phase { forward, backward_data, backward_weights, double_backward, update };
-inline constexpr std::array<std::string_view, 5> kPhaseNames = {"forward", "backward_data", "backward_weights",
-                                                                "double_backward", "update"};
+inline constexpr std::array<std::string_view, 5> kPhaseNames = {
+    "forward", "backward_data", "backward_weights", "double_backward", "update"};
 
 // The closed set the cost model knows; a layer type is made of these.
-enum class KernelKind { convolution, gemm, batch_norm, elementwise, pooling, softmax, reduction, transpose, update };
+enum class KernelKind {
+  convolution,
+  gemm,
+  batch_norm,
+  elementwise,
+  pooling,
+  softmax,
+  reduction,
+  transpose,
+  update
+};
 inline constexpr std::size_t kKernelKindCount = 9;
 inline constexpr std::array<std::string_view, kKernelKindCount> kKernelKindNames = {
-    "convolution", "gemm", "batch_norm", "elementwise", "pooling", "softmax", "reduction", "transpose", "update"};
+    "convolution", "gemm",      "batch_norm", "elementwise", "pooling",
+    "softmax",     "reduction", "transpose",  "update"};
 
 [[nodiscard]] constexpr std::size_t index_of(KernelKind kind) { return static_cast<std::size_t>(kind); }
 [[nodiscard]] constexpr std::string_view name_of(KernelKind kind) { return kKernelKindNames[index_of(kind)]; }
-[[nodiscard]] constexpr std::string_view name_of(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
+[[nodiscard]] constexpr std::string_view name_of(Phase phase) {
+  return kPhaseNames[static_cast<std::size_t>(phase)];
+}
 
 // A convolution in the terms of its forward pass, whatever the phase.
 struct ConvShape {
@@ -90,18 +103,18 @@ struct Kernel {
   std::string_view op;  // "conv", "relu", "sgd_momentum": a literal
   int layer = -1;       // index into TrainingStep::layers
   MathType math = MathType::fp32;
-  Size flops;           // a multiply-add is 2
-  Size macs;            // of convolutions and matrix products only, as networks are usually counted
-  Size read_bytes;      // from memory, each operand once per pass over it
+  Size flops;       // a multiply-add is 2
+  Size macs;        // of convolutions and matrix products only, as networks are usually counted
+  Size read_bytes;  // from memory, each operand once per pass over it
   Size written_bytes;
   Size workspace_bytes;  // scratch memory while it runs
   KernelShape shape;
   std::int64_t repeat = 1;  // how often it runs in one iteration
 };
 
-// At a batch: "64x3x224x224 64x7x7/2 p2" (input, filters, stride unless 1, padding unless it centres the window),
-// "m512 n32 k1000 NT" (transposes of A and B), "64x64x112x112 3x3/2" (input, window), "64x1000" (rows, columns),
-// "802816" (elements).
+// At a batch: "64x3x224x224 64x7x7/2 p2" (input, filters, stride unless 1, padding unless it centres the
+// window), "m512 n32 k1000 NT" (transposes of A and B), "64x64x112x112 3x3/2" (input, window), "64x1000"
+// (rows, columns), "802816" (elements).
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

@@ -15,14 +15,18 @@ const Shape& image_input(std::span<const Shape> inputs) {
   return inputs[0];
 }
 
-ImageShape image_shape(const Shape& shape) { return {shape.rows, shape.dims[0], shape.dims[1], shape.dims[2]}; }
+ImageShape image_shape(const Shape& shape) {
+  return {shape.rows, shape.dims[0], shape.dims[1], shape.dims[2]};
+}
 
 MatrixShape channel_matrix(const Shape& shape) {
   const std::int64_t channels = shape.dims[0];
   return {shape.rows * (elements_per_row(shape) / channels), channels};
 }
 
-Size stored_bytes(const Shape& shape, const Precision& precision) { return elements(shape) * precision.storage_bytes; }
+Size stored_bytes(const Shape& shape, const Precision& precision) {
+  return elements(shape) * precision.storage_bytes;
+}
 
 Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Shape& shape,
                      std::int64_t flops_per_element, Size read_bytes, Size written_bytes) {

@@ -1,5 +1,5 @@
-// A layer: one file a type in graphs/layers/. Says what shape it makes of its inputs, which parameters it has,
-// which kernels it needs in each phase and which tensors its backward pass reads again.
+// A layer: one file a type in graphs/layers/. Says what shape it makes of its inputs, which parameters it
+// has, which kernels it needs in each phase and which tensors its backward pass reads again.
 #pragma once
 
 #include <span>
@@ -82,8 +82,8 @@ void require_inputs(std::span<const Shape> inputs, std::size_t count);
 
 [[nodiscard]] Size stored_bytes(const Shape& shape, const Precision& precision);
 
-// A kernel limited by the memory it moves: `flops_per_element` operations on each element of `shape`. Its kernel
-// shape is that of a vector until set otherwise.
+// A kernel limited by the memory it moves: `flops_per_element` operations on each element of `shape`. Its
+// kernel shape is that of a vector until set otherwise.
 [[nodiscard]] Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Shape& shape,
                                    std::int64_t flops_per_element, Size read_bytes, Size written_bytes);
 

@@ -1,9 +1,10 @@
 #include "graphs/layer_graph.h"
 
 #include <algorithm>
+#include <map>
+
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/depth_first_search.hpp>
-#include <map>
 
 #include "hwspecs/base/suggest.h"
 
@@ -19,7 +20,8 @@ using Edge = boost::graph_traits<Dependencies>::edge_descriptor;
 }
 
 // Names of graph inputs (as -1 - i) and layers (as their index).
-std::map<std::string, int> index_names(const std::vector<GraphInput>& inputs, const std::vector<LayerSpec>& layers) {
+std::map<std::string, int> index_names(const std::vector<GraphInput>& inputs,
+                                       const std::vector<LayerSpec>& layers) {
   std::map<std::string, int> index;
   for (const GraphInput& input : inputs) index[input.name] = -1 - static_cast<int>(index.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -39,7 +41,8 @@ Dependencies connect(const std::vector<LayerSpec>& layers, const std::map<std::s
       if (found == index.end()) {
         std::vector<std::string> known;
         for (const auto& [known_name, unused] : index) known.push_back(known_name);
-        fail(layers[i], "reads " + in_quotes(name) + ", which is no layer or input" + did_you_mean(name, known));
+        fail(layers[i],
+             "reads " + in_quotes(name) + ", which is no layer or input" + did_you_mean(name, known));
       }
       if (found->second >= 0) boost::add_edge(i, static_cast<Vertex>(found->second), graph);
     }
@@ -48,8 +51,8 @@ Dependencies connect(const std::vector<LayerSpec>& layers, const std::map<std::s
 }
 
 // A depth-first search along the dependencies finishes every layer after what it reads, and, started from the
-// layers in the file's order, keeps that order where it is possible. An edge back to an unfinished layer closes a
-// cycle.
+// layers in the file's order, keeps that order where it is possible. An edge back to an unfinished layer
+// closes a cycle.
 class RunOrder : public boost::dfs_visitor<> {
  public:
   RunOrder(const std::vector<LayerSpec>& layers, std::vector<Vertex>& order, std::vector<Vertex>& path)
@@ -70,7 +73,8 @@ class RunOrder : public boost::dfs_visitor<> {
       if (++named <= kMostNamed) cycle += " -> " + layers_[*at].name;
     }
     if (named > kMostNamed) cycle += " -> ... (" + std::to_string(named - kMostNamed) + " more)";
-    fail(layers_[start], "is part of a cycle: " + cycle + " -> " + layers_[start].name + "; expected a graph without");
+    fail(layers_[start],
+         "is part of a cycle: " + cycle + " -> " + layers_[start].name + "; expected a graph without");
   }
 
  private:
@@ -127,8 +131,9 @@ LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSp
     for (const std::string& name : layer.spec.from) {
       const int source = index.at(name);
       layer.inputs.push_back(source < 0 ? source : position[static_cast<std::size_t>(source)]);
-      layer.input_shapes.push_back(source < 0 ? graph.inputs[static_cast<std::size_t>(-1 - source)].shape
-                                              : graph.layers[static_cast<std::size_t>(layer.inputs.back())].output);
+      layer.input_shapes.push_back(source < 0
+                                       ? graph.inputs[static_cast<std::size_t>(-1 - source)].shape
+                                       : graph.layers[static_cast<std::size_t>(layer.inputs.back())].output);
     }
     infer_shape(layer);
     find_gradients(layer, upstream_trained);

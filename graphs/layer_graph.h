@@ -45,9 +45,9 @@ struct LayerGraph {
 };
 
 // Connects, orders and shapes the layers, and finds which gradients are needed: a layer's input gradient only
-// where something upstream is trained, weight gradients only for layers that are not frozen. Throws ModelError
-// `file:line:column: layer 'x': ...` for an unknown or duplicate name, a cycle (named in full), shapes that do
-// not match and sizes beyond 64 bits.
+// where something upstream is trained, weight gradients only for layers that are not frozen. Throws
+// ModelError `file:line:column: layer 'x': ...` for an unknown or duplicate name, a cycle (named in full),
+// shapes that do not match and sizes beyond 64 bits.
 [[nodiscard]] LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSpec> layers);
 
 }  // namespace tbdsim

@@ -11,7 +11,7 @@ enum class Layout { nchw, nhwc };                      // nhwc: transposes aroun
 enum class Conv1x1 { convolution, gemm };              // a 1x1 convolution of stride 1 as a matrix product
 enum class ReluKeeps { output, input_and_output };     // what ReLU's backward pass reads
 enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
-enum class UpdateKernels { per_tensor, fused };        // one update kernel per parameter tensor, or one in all
+enum class UpdateKernels { per_tensor, fused };  // one update kernel per parameter tensor, or one in all
 
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};

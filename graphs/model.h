@@ -1,6 +1,6 @@
 // A model: layer graphs plus the training program that runs them. A YAML file in graphs/models/ describes its
-// variants with parameters, blocks and repeats; read_model_file() reads what is said about them, build_model()
-// makes one variant.
+// variants with parameters, blocks and repeats; read_model_file() reads what is said about them,
+// build_model() makes one variant.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +65,8 @@ struct Model {
 // Throws UsageError or SpecError.
 [[nodiscard]] ModelFile read_model_file(const std::filesystem::path& file);
 
-// The variant of that name or that is also called so; where the name is empty the one the framework trains, else
-// the first. Throws UsageError with "did you mean".
+// The variant of that name or that is also called so; where the name is empty the one the framework trains,
+// else the first. Throws UsageError with "did you mean".
 [[nodiscard]] const Variant& find_variant(const ModelFile& file, const std::string& variant,
                                           const std::string& framework);
 

@@ -160,8 +160,8 @@ const Variant& find_variant(const ModelFile& file, const std::string& variant, c
     if (candidate.name == variant || holds(candidate.also_called, variant)) return candidate;
   }
   const std::vector<std::string> names = names_of(file);
-  throw UsageError("unknown variant " + in_quotes(variant) + " of " + file.name + "; expected one of " + joined(names) +
-                   did_you_mean(variant, names));
+  throw UsageError("unknown variant " + in_quotes(variant) + " of " + file.name + "; expected one of " +
+                   joined(names) + did_you_mean(variant, names));
 }
 
 Model build_model(const ModelFile& file, const Variant& variant) {

@@ -4,8 +4,8 @@
 
 namespace tbdsim {
 
-PassExpansion::PassExpansion(const LayerGraph& graph, const TrainingPass& pass, const Expansion& how, int first_layer,
-                             TrainingStep& step)
+PassExpansion::PassExpansion(const LayerGraph& graph, const TrainingPass& pass, const Expansion& how,
+                             int first_layer, TrainingStep& step)
     : graph_(graph),
       pass_(pass),
       how_(how),
@@ -57,11 +57,13 @@ Kernel PassExpansion::sum_of_gradients(int i) const {
   const Shape& shape = layer(i).output;
   const auto terms = static_cast<std::int64_t>(consumers(i).size());
   const Size bytes = stored_bytes(shape, how_.precision);
-  return memory_kernel(KernelKind::elementwise, Phase::backward_data, "gradient_sum", shape, terms - 1, bytes * terms,
-                       bytes);
+  return memory_kernel(KernelKind::elementwise, Phase::backward_data, "gradient_sum", shape, terms - 1,
+                       bytes * terms, bytes);
 }
 
-BackwardNeeds PassExpansion::needs(int i) const { return layer(i).spec.layer->backward_needs(layer(i).site(), how_); }
+BackwardNeeds PassExpansion::needs(int i) const {
+  return layer(i).spec.layer->backward_needs(layer(i).site(), how_);
+}
 
 // Layer i overwrites its input's buffer: it may, and nobody else reads that buffer later.
 bool PassExpansion::written_in_place(int i) const {
@@ -86,8 +88,8 @@ std::vector<int> PassExpansion::output_last_uses() const {
   return last_use;
 }
 
-// For every layer the last kernel that needs its output's gradient. A layer that passes its gradient through hands
-// the same tensor on to the layers it reads.
+// For every layer the last kernel that needs its output's gradient. A layer that passes its gradient through
+// hands the same tensor on to the layers it reads.
 std::vector<int> PassExpansion::gradient_last_uses() const {
   std::vector<int> last_use(graph_.layers.size());
   for (int i = 0; i < count(); ++i) {
@@ -116,8 +118,8 @@ void PassExpansion::feature_maps() {
   for (std::size_t k = 0; k < graph_.inputs.size(); ++k) graph_input(static_cast<int>(k));
 }
 
-// Each reader of a tensor contributes a gradient, which lives from that reader's backward kernels until the sum;
-// the sum is made in one of them and lives until the backward kernels of the layer that made the tensor.
+// Each reader of a tensor contributes a gradient, which lives from that reader's backward kernels until the
+// sum; the sum is made in one of them and lives until the backward kernels of the layer that made the tensor.
 void PassExpansion::gradient_maps() {
   const std::vector<int> last_use = gradient_last_uses();
   for (int i = 0; i < count(); ++i) {

@@ -1,5 +1,5 @@
-// One pass of the training program over one graph: its kernels in order, and how long its tensors live. Indices
-// into TrainingStep::kernels are the clock of lifetimes.
+// One pass of the training program over one graph: its kernels in order, and how long its tensors live.
+// Indices into TrainingStep::kernels are the clock of lifetimes.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace tbdsim {
 
-// Appends to `step`, whose layers from `first_layer` on are the graph's. Call forward(), then backward() where the
-// pass has one, then what appends tensors.
+// Appends to `step`, whose layers from `first_layer` on are the graph's. Call forward(), then backward()
+// where the pass has one, then what appends tensors.
 class PassExpansion {
  public:
   PassExpansion(const LayerGraph& graph, const TrainingPass& pass, const Expansion& how, int first_layer,
@@ -31,11 +31,15 @@ class PassExpansion {
 
   [[nodiscard]] int count() const { return static_cast<int>(graph_.layers.size()); }
   [[nodiscard]] const GraphLayer& layer(int i) const { return graph_.layers[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] const std::vector<int>& consumers(int i) const { return consumers_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const std::vector<int>& consumers(int i) const {
+    return consumers_[static_cast<std::size_t>(i)];
+  }
   [[nodiscard]] const Span& forward_of(int i) const { return forward_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const Span& backward_of(int i) const { return backward_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] int gradient_sum(int i) const { return gradient_sum_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] bool needs_gradient(int i) const { return layer(i).input_gradient || layer(i).weight_gradient; }
+  [[nodiscard]] bool needs_gradient(int i) const {
+    return layer(i).input_gradient || layer(i).weight_gradient;
+  }
   // Its backward pass runs and may read what the forward pass left.
   [[nodiscard]] bool reads_again(int i) const { return pass_.backward && needs_gradient(i); }
   [[nodiscard]] BackwardNeeds needs(int i) const;

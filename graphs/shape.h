@@ -1,5 +1,6 @@
 // The shape of a tensor: rows (the leading dimension, which depends on the batch) times fixed dimensions.
-// An image batch is {rows = batch, dims = {channels, height, width}}; regions of interest are rows = 128 x batch.
+// An image batch is {rows = batch, dims = {channels, height, width}}; regions of interest are rows = 128 x
+// batch.
 #pragma once
 
 #include <cstdint>

@@ -19,17 +19,17 @@ void append_casts(const LayerGraph& graph, int first_layer, const Precision& pre
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     for (const ParameterTensor& tensor : graph.layers[i].parameters) {
       if (!tensor.cast) continue;
-      Kernel cast = memory_kernel(KernelKind::elementwise, Phase::forward, "cast", {fixed_size(tensor.elements), {}},
-                                  1, fixed_size(tensor.elements) * kFp32Bytes,
-                                  fixed_size(tensor.elements) * precision.storage_bytes);
+      Kernel cast = memory_kernel(
+          KernelKind::elementwise, Phase::forward, "cast", {fixed_size(tensor.elements), {}}, 1,
+          fixed_size(tensor.elements) * kFp32Bytes, fixed_size(tensor.elements) * precision.storage_bytes);
       cast.layer = first_layer + static_cast<int>(i);
       step.kernels.push_back(cast);
     }
   }
 }
 
-void append_updates(const LayerGraph& graph, int first_layer, const Optimizer& optimizer, const Expansion& how,
-                    std::int64_t repeat, TrainingStep& step) {
+void append_updates(const LayerGraph& graph, int first_layer, const Optimizer& optimizer,
+                    const Expansion& how, std::int64_t repeat, TrainingStep& step) {
   if (optimizer.name == "none") return;
   const std::size_t before = step.kernels.size();
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
@@ -37,9 +37,11 @@ void append_updates(const LayerGraph& graph, int first_layer, const Optimizer& o
     for (const ParameterTensor& tensor : graph.layers[i].parameters) {
       if (!tensor.trained) continue;
       const Size words = fixed_size(tensor.elements);
-      const std::int64_t kept = (1 + optimizer.state_words) * kFp32Bytes;  // the weight and the optimizer's state
-      Kernel update = memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}}, optimizer.flops,
-                                    words * (kept + gradient_bytes(tensor, how.precision)), words * kept);
+      const std::int64_t kept =
+          (1 + optimizer.state_words) * kFp32Bytes;  // the weight and the optimizer's state
+      Kernel update =
+          memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}}, optimizer.flops,
+                        words * (kept + gradient_bytes(tensor, how.precision)), words * kept);
       update.layer = first_layer + static_cast<int>(i);
       update.repeat = repeat;
       const bool fuse = how.lowering.update == UpdateKernels::fused && step.kernels.size() > before;
@@ -57,10 +59,11 @@ void append_updates(const LayerGraph& graph, int first_layer, const Optimizer& o
 }
 
 // Weights, their gradients and what the optimizer keeps; they live as long as the model.
-void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Model& model, const Expansion& how,
-                              TrainingStep& step) {
+void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Model& model,
+                              const Expansion& how, TrainingStep& step) {
   const int last = std::max(0, static_cast<int>(step.kernels.size()) - 1);
-  const std::int64_t kept_bytes = (model.variant.optimizer.state_words + how.lowering.parameter_copies) * kFp32Bytes;
+  const std::int64_t kept_bytes =
+      (model.variant.optimizer.state_words + how.lowering.parameter_copies) * kFp32Bytes;
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     for (const ParameterTensor& tensor : graph.layers[i].parameters) {
       const Size words = fixed_size(tensor.elements);
@@ -68,20 +71,21 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
       const std::int64_t cast = tensor.cast && how.precision.master_weights ? how.precision.storage_bytes : 0;
       step.tensors.push_back({TensorRole::weights, at, words * (kFp32Bytes + cast), 0, last});
       const bool trained = tensor.trained && graph.layers[i].weight_gradient;
-      if (trained && kept_bytes > 0) step.tensors.push_back({TensorRole::dynamic, at, words * kept_bytes, 0, last});
+      if (trained && kept_bytes > 0)
+        step.tensors.push_back({TensorRole::dynamic, at, words * kept_bytes, 0, last});
     }
   }
 }
 
-// From when to when the gradients of one graph's weights are in use: several passes may add to them before one
-// updates.
+// From when to when the gradients of one graph's weights are in use: several passes may add to them before
+// one updates.
 struct GradientUse {
   std::vector<int> first;  // kernel that writes a layer's gradients first
   int last = 0;            // kernel that needs them last
 };
 
-void append_weight_gradients(const LayerGraph& graph, int first_layer, const GradientUse& use, const Expansion& how,
-                             TrainingStep& step) {
+void append_weight_gradients(const LayerGraph& graph, int first_layer, const GradientUse& use,
+                             const Expansion& how, TrainingStep& step) {
   const bool persistent = how.lowering.weight_gradients == GradientStorage::persistent;
   const int end = static_cast<int>(step.kernels.size()) - 1;
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
@@ -96,12 +100,15 @@ void append_weight_gradients(const LayerGraph& graph, int first_layer, const Gra
 }
 
 LayerSummary summarise(const GraphLayer& layer) {
-  LayerSummary summary{.name = layer.spec.name, .type = layer.spec.type, .output = layer.output, .forward_macs = {},
+  LayerSummary summary{.name = layer.spec.name,
+                       .type = layer.spec.type,
+                       .output = layer.output,
+                       .forward_macs = {},
                        .training_macs = {}};
   for (const ParameterTensor& tensor : layer.parameters) {
-    std::int64_t& sum = !tensor.trained        ? summary.statistics
+    std::int64_t& sum = !tensor.trained     ? summary.statistics
                         : layer.spec.frozen ? summary.frozen_parameters
-                                               : summary.trained_parameters;
+                                            : summary.trained_parameters;
     sum = checked_add(sum, tensor.elements);
   }
   return summary;
@@ -141,10 +148,12 @@ TrainingStep expand(const Model& model, const Expansion& how) {
       use.last = static_cast<int>(step.kernels.size()) - 1;
     }
     if (step.kernels.size() > kMostKernels) {
-      throw ModelError("model " + model.name + ": more than 2000000 kernels; expected fewer layers or passes");
+      throw ModelError("model " + model.name +
+                       ": more than 2000000 kernels; expected fewer layers or passes");
     }
   }
-  for (const auto& [name, graph] : model.graphs) append_parameter_tensors(graph, first_layers[name], model, how, step);
+  for (const auto& [name, graph] : model.graphs)
+    append_parameter_tensors(graph, first_layers[name], model, how, step);
   for (const auto& [name, use] : gradients) {
     append_weight_gradients(model.graphs.at(name), first_layers[name], use, how, step);
   }

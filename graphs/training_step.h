@@ -1,5 +1,5 @@
-// One training iteration as kernels in the order they run and tensors with their lifetimes. Sizes stay affine in
-// the batch, so that a step is expanded once and evaluated for every batch and GPU.
+// One training iteration as kernels in the order they run and tensors with their lifetimes. Sizes stay affine
+// in the batch, so that a step is expanded once and evaluated for every batch and GPU.
 #pragma once
 
 #include <array>
@@ -45,9 +45,9 @@ struct TrainingStep {
   std::vector<Tensor> tensors;
 };
 
-// Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse order
-// with sums where a tensor's gradient arrives from several layers, then the updates; under a precision with
-// master weights, casts before them. Throws ModelError for sizes beyond 64 bits.
+// Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse
+// order with sums where a tensor's gradient arrives from several layers, then the updates; under a precision
+// with master weights, casts before them. Throws ModelError for sizes beyond 64 bits.
 [[nodiscard]] TrainingStep expand_training_step(const Model& model, const Lowering& lowering,
                                                 const Precision& precision);
 

@@ -10,8 +10,8 @@
 namespace tbdsim {
 
 struct CpuSpec {
-  std::string name;   // the file's stem
-  std::string title;  // "2 x Intel Xeon E5-2680 v4"
+  std::string name;    // the file's stem
+  std::string title;   // "2 x Intel Xeon E5-2680 v4"
   int core_count = 0;  // over all sockets of the host
   Hertz max_clock;
   Bytes memory_size;

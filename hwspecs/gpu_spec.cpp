@@ -1,8 +1,8 @@
 #include "hwspecs/gpu_spec.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "hwspecs/base/spec_reader.h"
 
@@ -11,8 +11,9 @@ namespace {
 
 constexpr double kPeakTolerance = 0.01;  // vendors print three or four digits
 
-constexpr std::string_view kSourcedKeys[] = {"sm_count",    "fp32_lanes_per_sm", "boost_clock", "math", "memory_size",
-                                             "memory_bandwidth", "l2_size",      "tdp",         "price"};
+constexpr std::string_view kSourcedKeys[] = {"sm_count",    "fp32_lanes_per_sm", "boost_clock", "math",
+                                             "memory_size", "memory_bandwidth",  "l2_size",     "tdp",
+                                             "price"};
 
 constexpr std::string_view kArchitectures[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
                                                "ampere", "ada",     "hopper", "blackwell"};
@@ -28,10 +29,11 @@ MathRate read_rate(const SpecNode& node, const GpuSpec& gpu) {
     rate.quoted_peak = quoted.quantity<FlopsPerSecond>();
     const double off = rate.peak / rate.quoted_peak - 1;
     if (std::abs(off) > kPeakTolerance) {
-      quoted.fail(fmt::format("{} is quoted, but {} SMs x {} flop/clock/SM x {} = {}, {:+.1f} % off; expected "
-                              "agreement within 1 %",
-                              to_text(rate.quoted_peak), gpu.sm_count, rate.flops_per_clock_per_sm,
-                              to_text(rate.clock), to_text(rate.peak), 100 * off));
+      quoted.fail(
+          fmt::format("{} is quoted, but {} SMs x {} flop/clock/SM x {} = {}, {:+.1f} % off; expected "
+                      "agreement within 1 %",
+                      to_text(rate.quoted_peak), gpu.sm_count, rate.flops_per_clock_per_sm,
+                      to_text(rate.clock), to_text(rate.peak), 100 * off));
     }
   });
   return rate;
@@ -56,15 +58,16 @@ void read_math(const SpecNode& node, GpuSpec& gpu) {
     }
     m.reject_unknown_keys();  // a misspelt type is to blame for a missing one
     const auto& fp32 = gpu.math[index_of(MathType::fp32)];
-    if (!fp32) node.fail("no rate for fp32; expected 'fp32: {flops_per_clock_per_sm: ..., quoted_peak: ...}'");
+    if (!fp32)
+      node.fail("no rate for fp32; expected 'fp32: {flops_per_clock_per_sm: ..., quoted_peak: ...}'");
     if (fp32->flops_per_clock_per_sm != 2.0 * gpu.fp32_lanes_per_sm) {
       node.fail(fmt::format("fp32: {} flop/clock/SM with {} lanes; expected {}, 2 for each lane",
                             fp32->flops_per_clock_per_sm, gpu.fp32_lanes_per_sm, 2 * gpu.fp32_lanes_per_sm));
     }
     for (std::size_t i = 0; i < kMathTypeCount; ++i) {
       if (gpu.computes_in[i] && !gpu.math[index_of(*gpu.computes_in[i])]) {
-        node.fail(fmt::format("{}: computes_in names {}, for which this card gives no rate", kMathTypeNames[i],
-                              name_of(*gpu.computes_in[i])));
+        node.fail(fmt::format("{}: computes_in names {}, for which this card gives no rate",
+                              kMathTypeNames[i], name_of(*gpu.computes_in[i])));
       }
     }
   });
@@ -99,8 +102,8 @@ GpuSpec read_gpu(const std::filesystem::path& file) {
 const MathRate& rate_of(const GpuSpec& gpu, MathType type) {
   const auto& rate = gpu.math[index_of(gpu.computes_in[index_of(type)].value_or(type))];
   if (!rate) {
-    throw UsageError(fmt::format("{} has no {} arithmetic; expected one of its own: {}", gpu.title, name_of(type),
-                                 math_text(gpu)));
+    throw UsageError(fmt::format("{} has no {} arithmetic; expected one of its own: {}", gpu.title,
+                                 name_of(type), math_text(gpu)));
   }
   return *rate;
 }

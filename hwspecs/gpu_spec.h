@@ -42,10 +42,12 @@ struct GpuSpec {
   Sources sources;
 };
 
-// Reads and checks a file. Throws UsageError or SpecError (a missing source, a quoted peak more than 1 % off).
+// Reads and checks a file. Throws UsageError or SpecError (a missing source, a quoted peak more than 1 %
+// off).
 [[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file);
 
-// The rate at which kernels of a math type run, through `computes_in`. Throws UsageError when the card has neither.
+// The rate at which kernels of a math type run, through `computes_in`. Throws UsageError when the card has
+// neither.
 [[nodiscard]] const MathRate& rate_of(const GpuSpec& gpu, MathType type);
 
 // "fp32, fp16 (computed in fp32)" for messages.

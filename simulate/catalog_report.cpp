@@ -1,8 +1,8 @@
 #include "simulate/catalog_report.h"
 
-#include <fmt/format.h>
-
 #include <array>
+
+#include <fmt/format.h>
 
 #include "graphs/layers/layer_types.h"
 #include "hwspecs/base/quantity_text.h"
@@ -30,10 +30,14 @@ std::string arithmetic(const GpuSpec& gpu) {
 
 Sheet list_gpus(Library& library) {
   Sheet sheet;
-  sheet.columns = {{"name", "name"},           {"title", "GPU"},
-                   {"architecture", ""},       {"sm_count", "SMs", true},
-                   {"fp32_peak", "fp32 peak", true}, {"memory_size", "memory", true},
-                   {"memory_bandwidth", "bandwidth", true}, {"math", "arithmetic"}};
+  sheet.columns = {{"name", "name"},
+                   {"title", "GPU"},
+                   {"architecture", ""},
+                   {"sm_count", "SMs", true},
+                   {"fp32_peak", "fp32 peak", true},
+                   {"memory_size", "memory", true},
+                   {"memory_bandwidth", "bandwidth", true},
+                   {"math", "arithmetic"}};
   for (const std::string& name : library.catalog().names(Kind::gpu)) {
     const GpuSpec& gpu = library.gpu(name);
     sheet.rows.push_back({text_cell(name), text_cell(gpu.title), text_cell(gpu.architecture),
@@ -47,8 +51,12 @@ Sheet list_gpus(Library& library) {
 
 Sheet list_cpus(Library& library) {
   Sheet sheet;
-  sheet.columns = {{"name", "name"}, {"title", "CPU"}, {"core_count", "cores", true}, {"max_clock", "clock", true},
-                   {"memory_size", "memory", true}, {"memory_bandwidth", "bandwidth", true}};
+  sheet.columns = {{"name", "name"},
+                   {"title", "CPU"},
+                   {"core_count", "cores", true},
+                   {"max_clock", "clock", true},
+                   {"memory_size", "memory", true},
+                   {"memory_bandwidth", "bandwidth", true}};
   for (const std::string& name : library.catalog().names(Kind::cpu)) {
     const CpuSpec cpu = read_cpu(library.catalog().find(Kind::cpu, name));
     sheet.rows.push_back({text_cell(name), text_cell(cpu.title), count_cell(cpu.core_count),
@@ -60,8 +68,8 @@ Sheet list_cpus(Library& library) {
 
 Sheet list_models(Library& library) {
   Sheet sheet;
-  sheet.columns = {{"name", "name"}, {"title", "model"}, {"sample", "batch of"}, {"variant", "variant"},
-                   {"frameworks", "trained by"}, {"description", "what it is"}};
+  sheet.columns = {{"name", "name"},       {"title", "model"},           {"sample", "batch of"},
+                   {"variant", "variant"}, {"frameworks", "trained by"}, {"description", "what it is"}};
   for (const std::string& name : library.catalog().names(Kind::model)) {
     const ModelFile& model = library.model(name);
     for (const Variant& variant : model.variants) {
@@ -75,7 +83,9 @@ Sheet list_models(Library& library) {
 
 Sheet list_frameworks(Library& library) {
   Sheet sheet;
-  sheet.columns = {{"name", "name"}, {"title", "framework"}, {"layout", "layout"},
+  sheet.columns = {{"name", "name"},
+                   {"title", "framework"},
+                   {"layout", "layout"},
                    {"workspace_limit", "workspace limit", true}};
   for (const std::string& name : library.catalog().names(Kind::framework)) {
     const Framework& framework = library.framework(name);

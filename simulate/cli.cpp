@@ -1,12 +1,12 @@
 #include "simulate/cli.h"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <ostream>
 #include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
@@ -17,8 +17,10 @@ namespace tbdsim {
 namespace {
 
 constexpr const char* kDescription =
-    "Predicts the training of neural networks on GPUs: throughput, utilization and memory, before anyone buys or\n"
-    "rents the hardware. Names come from the catalogue ('tbd-sim list ...'); a path to your own YAML file works\n"
+    "Predicts the training of neural networks on GPUs: throughput, utilization and memory, before anyone "
+    "buys or\n"
+    "rents the hardware. Names come from the catalogue ('tbd-sim list ...'); a path to your own YAML file "
+    "works\n"
     "wherever a name does.";
 
 constexpr const char* kExamples =
@@ -67,10 +69,12 @@ struct CommandLine {
   CommandLine() {
     app.footer(kExamples);
     app.set_version_flag("--version", "tbd-sim " TBDSIM_VERSION);
-    app.add_option("--data-dir", data_dir, "where the catalogue lies (default: TBDSIM_DATA_DIR, else as installed)");
+    app.add_option("--data-dir", data_dir,
+                   "where the catalogue lies (default: TBDSIM_DATA_DIR, else as installed)");
     app.fallthrough();
     app.require_subcommand(0, 1);
-    app.add_option("--model", options.model, "a model of 'tbd-sim list models', or a YAML file (default: all)");
+    app.add_option("--model", options.model,
+                   "a model of 'tbd-sim list models', or a YAML file (default: all)");
     add_scenario_options(app, options);
 
     std::vector<std::string> kinds;
@@ -84,13 +88,15 @@ struct CommandLine {
     add_model_options(*show, options);
     add_output_options(*show, options);
 
-    kernels = app.add_subcommand("kernels", "every kernel of an iteration: cost, bound, where the number comes from");
+    kernels = app.add_subcommand("kernels",
+                                 "every kernel of an iteration: cost, bound, where the number comes from");
     kernels->add_option("model", options.model, "a model, a YAML file, or all (default)");
     add_scenario_options(*kernels, options);
     kernels->get_option("--batch")->description("samples in one iteration on one GPU; several as 4,16,64");
     kernels->get_option("--precision")->description("as above; several as fp32,tf32");
     kernels->add_flag("--unique", options.unique, "each distinct kernel once, the most time first");
-    kernels->add_flag("--plan", options.plan, "the distinct kernels as CSV for 'tbd-measure --plan'; --gpu may be left out");
+    kernels->add_flag("--plan", options.plan,
+                      "the distinct kernels as CSV for 'tbd-measure --plan'; --gpu may be left out");
 
     scenarios = app.add_subcommand("predict", "predict every row of a table of training runs");
     scenarios->add_option("--scenarios", options.scenarios, "CSV in the schema of the README")->required();
@@ -98,7 +104,8 @@ struct CommandLine {
     add_output_options(*scenarios, options, "csv");
 
     validate = app.add_subcommand("validate", "predictions against measured runs: errors by group");
-    validate->add_option("--runs", options.runs, "CSV of measured runs in the schema of the README")->required();
+    validate->add_option("--runs", options.runs, "CSV of measured runs in the schema of the README")
+        ->required();
     validate->add_option("--by", options.by, "group, set, gpu, model or framework (default group)");
     validate->add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
     add_output_options(*validate, options);
@@ -146,7 +153,8 @@ class ProgressLine {
 };
 
 void dispatch(const CommandLine& line, const CliContext& context) {
-  Library library(Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
+  Library library(
+      Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
   ProgressLine progress(context);
   const Progress report = [&](std::size_t rows) { progress(rows); };
   const bool long_work = line.scenarios->parsed() || line.validate->parsed();
@@ -167,7 +175,8 @@ void dispatch(const CommandLine& line, const CliContext& context) {
   }
 }
 
-// Refuses what CLI11 lets pass and would be silently ignored: options without a value (an unset variable in a script,
+// Refuses what CLI11 lets pass and would be silently ignored: options without a value (an unset variable in a
+// script,
 // "--gpu --batch 64") and options of the root command that the command given does not know.
 void require_meaning(const CommandLine& line) {
   const std::vector<std::string> words = line.known_words();
@@ -176,8 +185,10 @@ void require_meaning(const CommandLine& line) {
   for (const CLI::App* app : apps) {
     for (const CLI::Option* option : app->get_options()) {
       for (const std::string& value : option->results()) {
-        const bool option_word = value.starts_with("--") && std::find(words.begin(), words.end(), value) != words.end();
-        if (value.empty() || option_word) throw UsageError(option->get_name() + ": has no value; expected one behind it");
+        const bool option_word =
+            value.starts_with("--") && std::find(words.begin(), words.end(), value) != words.end();
+        if (value.empty() || option_word)
+          throw UsageError(option->get_name() + ": has no value; expected one behind it");
       }
     }
   }
@@ -187,7 +198,8 @@ void require_meaning(const CommandLine& line) {
     if (option->count() == 0 || name == "--data-dir") continue;
     const bool known = apps[1]->get_option_no_throw(name) != nullptr ||
                        apps[1]->get_option_no_throw(name.substr(name.find_first_not_of('-'))) != nullptr;
-    if (!known) throw UsageError(name + " means nothing to '" + apps[1]->get_name() + "' (see 'tbd-sim --help')");
+    if (!known)
+      throw UsageError(name + " means nothing to '" + apps[1]->get_name() + "' (see 'tbd-sim --help')");
   }
 }
 
@@ -215,7 +227,8 @@ bool parse(CommandLine& line, std::span<const std::string> arguments, const CliC
     const std::string text = wrong.what();
     const std::string option = text.substr(0, text.find(':'));
     const bool twice = text.find("At Most") != std::string::npos;
-    throw UsageError(option + (twice ? ": is given twice; expected it once" : ": has no value; expected one behind it"));
+    throw UsageError(
+        option + (twice ? ": is given twice; expected it once" : ": has no value; expected one behind it"));
   } catch (const CLI::ParseError& wrong) {
     throw UsageError(std::string(wrong.what()) + " (see 'tbd-sim --help')");
   }

@@ -1,11 +1,11 @@
 #include "simulate/commands.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <fstream>
 #include <ostream>
+
+#include <fmt/format.h>
 
 #include "hwspecs/base/csv.h"
 #include "hwspecs/base/error.h"
@@ -22,16 +22,19 @@
 namespace tbdsim {
 namespace {
 
-// A measuring plan is ordered by predicted time; without --gpu on this one, whose order serves others as well.
+// A measuring plan is ordered by predicted time; without --gpu on this one, whose order serves others as
+// well.
 constexpr const char* kPlanOrderGpu = "a100_sxm_80gb";
 
 // The index of an option's value among the allowed ones; UsageError with "did you mean".
-std::size_t choice(std::string_view option, const std::string& value, const std::vector<std::string>& allowed) {
+std::size_t choice(std::string_view option, const std::string& value,
+                   const std::vector<std::string>& allowed) {
   const auto found = std::find(allowed.begin(), allowed.end(), value);
   if (found != allowed.end()) return static_cast<std::size_t>(found - allowed.begin());
-  if (value.empty()) throw UsageError(fmt::format("{}: says not of what; expected one of {}", option, joined(allowed)));
-  throw UsageError(fmt::format("{}: {} is unknown; expected one of {}{}", option, in_quotes(value), joined(allowed),
-                               did_you_mean(value, allowed)));
+  if (value.empty())
+    throw UsageError(fmt::format("{}: says not of what; expected one of {}", option, joined(allowed)));
+  throw UsageError(fmt::format("{}: {} is unknown; expected one of {}{}", option, in_quotes(value),
+                               joined(allowed), did_you_mean(value, allowed)));
 }
 
 Format format_of(const Options& options, Format unless_said = Format::table) {
@@ -54,7 +57,8 @@ std::int64_t batch_of(const std::string& text) {
   const std::string expected = fmt::format("expected a whole number, 1 to {}", kMostSamples);
   if (text.empty()) throw UsageError("--batch is missing; " + expected);
   const auto batch = parse_whole_number(text);
-  if (!batch) throw UsageError(fmt::format("--batch: {} is not a whole number; {}", in_quotes(text), expected));
+  if (!batch)
+    throw UsageError(fmt::format("--batch: {} is not a whole number; {}", in_quotes(text), expected));
   if (*batch < 1 || *batch > kMostSamples) {
     throw UsageError(fmt::format("--batch: {} is out of range; {}", in_quotes(text), expected));
   }
@@ -62,7 +66,8 @@ std::int64_t batch_of(const std::string& text) {
 }
 
 void require_gpu(const Options& options) {
-  if (options.gpu.empty()) throw UsageError("--gpu is missing; expected a name ('tbd-sim list gpus') or a YAML file");
+  if (options.gpu.empty())
+    throw UsageError("--gpu is missing; expected a name ('tbd-sim list gpus') or a YAML file");
 }
 
 // Runs `write` on the output file, which then appears whole, or on `out`.
@@ -77,9 +82,10 @@ void write_output(const Options& options, std::ostream& out, Write write) {
   file.commit();
 }
 
-// The frameworks to predict a model for: the one asked for; else those that train the variant asked for or, of
-// no variant in particular, any variant; else all there are.
-std::vector<std::string> frameworks_for(const Options& options, const ModelFile& model, const Library& library) {
+// The frameworks to predict a model for: the one asked for; else those that train the variant asked for or,
+// of no variant in particular, any variant; else all there are.
+std::vector<std::string> frameworks_for(const Options& options, const ModelFile& model,
+                                        const Library& library) {
   if (!options.framework.empty()) return {options.framework};
   std::vector<std::string> frameworks;
   for (const Variant& variant : model.variants) {
@@ -116,7 +122,8 @@ std::string number_text(double value) { return fmt::format("{:.6g}", value); }
 void predict_command(const Options& options, Library& library, std::ostream& out) {
   std::vector<Prediction> predictions;
   const Format format = format_of(options);
-  for (const Scenario& scenario : scenarios_for(options, library)) predictions.push_back(predict(scenario, library));
+  for (const Scenario& scenario : scenarios_for(options, library))
+    predictions.push_back(predict(scenario, library));
   write_output(options, out, [&](std::ostream& to) { write_predictions(to, predictions, format); });
 }
 
@@ -135,7 +142,8 @@ void show_command(const Options& options, Library& library, std::ostream& out) {
   const Precision& precision = find_precision(options.precision);
   // Layers do not depend on the framework; their kernels do.
   const Model model = build_model(file, variant);
-  const Lowering lowering = options.framework.empty() ? Lowering{} : library.framework(options.framework).lowering;
+  const Lowering lowering =
+      options.framework.empty() ? Lowering{} : library.framework(options.framework).lowering;
   const Sheet sheet = layer_sheet(model, expand_training_step(model, lowering, precision), precision);
   const Format format = format_of(options);
   write_output(options, out, [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
@@ -143,7 +151,8 @@ void show_command(const Options& options, Library& library, std::ostream& out) {
 
 void kernels_command(const Options& options, Library& library, std::ostream& out) {
   const Format format = format_of(options);
-  if (options.plan && !options.format.empty()) throw UsageError("--plan writes CSV; expected no --format beside it");
+  if (options.plan && !options.format.empty())
+    throw UsageError("--plan writes CSV; expected no --format beside it");
   std::vector<Prediction> predictions;
   for (const std::string& precision : list_of(options.precision)) {
     for (const std::string& batch : list_of(options.batch)) {
@@ -151,7 +160,8 @@ void kernels_command(const Options& options, Library& library, std::ostream& out
       one.precision = precision;
       one.batch = batch;
       if (options.plan && options.gpu.empty()) one.gpu = kPlanOrderGpu;
-      for (const Scenario& scenario : scenarios_for(one, library)) predictions.push_back(predict(scenario, library));
+      for (const Scenario& scenario : scenarios_for(one, library))
+        predictions.push_back(predict(scenario, library));
     }
   }
   write_output(options, out, [&](std::ostream& to) {
@@ -168,7 +178,8 @@ void kernels_command(const Options& options, Library& library, std::ostream& out
   });
 }
 
-void scenarios_command(const Options& options, Library& library, std::ostream& out, const Progress& progress) {
+void scenarios_command(const Options& options, Library& library, std::ostream& out,
+                       const Progress& progress) {
   const Format format = format_of(options, Format::csv);
   std::ifstream in = open_input(options.scenarios);
   CsvReader reader(in, options.scenarios);
@@ -176,7 +187,8 @@ void scenarios_command(const Options& options, Library& library, std::ostream& o
   std::vector<std::string> names = reader.columns();
   for (const char* added : {"predicted", "predicted_low", "predicted_high", "status"}) {
     if (reader.find_column(added)) {
-      throw SpecError(reader.row_mark(), fmt::format("column '{}' is there already; expected a table without it", added));
+      throw SpecError(reader.row_mark(),
+                      fmt::format("column '{}' is there already; expected a table without it", added));
     }
     names.emplace_back(added);
   }
@@ -211,9 +223,8 @@ void validate_command(const Options& options, Library& library, std::ostream& ou
   const Format format = format_of(options);
   const Profile& profile = library.profile(options.profile);
   std::ifstream in = open_input(options.runs);
-  const Sheet sheet =
-      validation_sheet(validate_runs(in, options.runs, options.by, library, options.profile, progress), options.by,
-                       profile);
+  const Sheet sheet = validation_sheet(
+      validate_runs(in, options.runs, options.by, library, options.profile, progress), options.by, profile);
   write_output(options, out, [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
 }
 

@@ -25,8 +25,8 @@ struct Options {
   std::string scenarios;  // predict: the table to predict
   std::string runs;       // validate: the table of measured runs
   std::string by = "group";
-  bool unique = false;    // kernels: each distinct one once
-  bool plan = false;      // kernels: as a measuring plan
+  bool unique = false;  // kernels: each distinct one once
+  bool plan = false;    // kernels: as a measuring plan
 };
 
 // Called for every row of a long table with the number of rows done; may throw to stop.
@@ -38,8 +38,8 @@ void list_command(const Options& options, Library& library, std::ostream& out);
 void show_command(const Options& options, Library& library, std::ostream& out);
 // Also for several batches and precisions: "4,16,64".
 void kernels_command(const Options& options, Library& library, std::ostream& out);
-// Copies the table with predicted, predicted_low, predicted_high and status appended; predictions are in the row's
-// own unit.
+// Copies the table with predicted, predicted_low, predicted_high and status appended; predictions are in the
+// row's own unit.
 void scenarios_command(const Options& options, Library& library, std::ostream& out, const Progress& progress);
 void validate_command(const Options& options, Library& library, std::ostream& out, const Progress& progress);
 

@@ -1,10 +1,10 @@
 #include "simulate/distinct_kernels.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
 
@@ -47,8 +47,8 @@ std::vector<DistinctKernel> distinct_kernels(std::span<const Prediction> predict
 Sheet distinct_kernel_sheet(std::span<const DistinctKernel> kernels) {
   Sheet sheet;
   sheet.name = "kernels";
-  sheet.columns = {{"kernel", "kernel"},     {"phase", "phase"},        {"precision", "precision"},
-                   {"shape", "shape"},       {"count", "count", true},  {"time", "us each", true},
+  sheet.columns = {{"kernel", "kernel"},      {"phase", "phase"},       {"precision", "precision"},
+                   {"shape", "shape"},        {"count", "count", true}, {"time", "us each", true},
                    {"total", "ms all", true}, {"share", "%", true},     {"bound", "bound"}};
   Seconds all;
   for (const DistinctKernel& k : kernels) all += k.total();
@@ -58,7 +58,8 @@ Sheet distinct_kernel_sheet(std::span<const DistinctKernel> kernels) {
                           text_cell(k.shape), count_cell(k.count),
                           number_cell(k.each.si(), fmt::format("{:.1f}", in_unit(k.each, "us"))),
                           number_cell(k.total().si(), fmt::format("{:.2f}", in_unit(k.total(), "ms"))),
-                          number_cell(share, fmt::format("{:.2f}", 100 * share)), text_cell(name_of(k.bound))});
+                          number_cell(share, fmt::format("{:.2f}", 100 * share)),
+                          text_cell(name_of(k.bound))});
   }
   sheet.totals = {{"distinct", count_cell(static_cast<double>(kernels.size()))},
                   {"time", number_cell(all.si(), to_text(all))}};

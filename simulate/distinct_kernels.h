@@ -12,12 +12,12 @@
 namespace tbdsim {
 
 struct DistinctKernel {
-  Kernel kernel;        // one of them
-  double batch = 1;     // at which its sizes are meant
-  std::string shape;    // shape_text() at that batch
+  Kernel kernel;               // one of them
+  double batch = 1;            // at which its sizes are meant
+  std::string shape;           // shape_text() at that batch
   std::string_view precision;  // of its operands: fp32, tf32, fp16, bf16
-  double count = 0;     // executions over one iteration of every prediction
-  Seconds each;         // predicted time of one
+  double count = 0;            // executions over one iteration of every prediction
+  Seconds each;                // predicted time of one
   Bound bound = Bound::overhead;
 
   [[nodiscard]] Seconds total() const { return each * count; }
@@ -28,8 +28,8 @@ struct DistinctKernel {
 
 [[nodiscard]] Sheet distinct_kernel_sheet(std::span<const DistinctKernel> kernels);
 
-// The measuring plan that tbd-measure --plan reads (columns in calibrate/measure/plan.h): a row for each kernel it
-// has an operation for, its value the predicted time of all its executions.
+// The measuring plan that tbd-measure --plan reads (columns in calibrate/measure/plan.h): a row for each
+// kernel it has an operation for, its value the predicted time of all its executions.
 void write_measuring_plan(std::ostream& out, std::span<const DistinctKernel> kernels);
 
 }  // namespace tbdsim

@@ -1,5 +1,5 @@
-// Kernel costs -> when each kernel runs. Kernels run one after another on one GPU stream and the CPU is never the
-// limit; launch queues, synchronisation and data loading come with their own constants later.
+// Kernel costs -> when each kernel runs. Kernels run one after another on one GPU stream and the CPU is never
+// the limit; launch queues, synchronisation and data loading come with their own constants later.
 #pragma once
 
 #include <span>

@@ -46,7 +46,8 @@ const ModelFile& Library::model(const std::string& name) {
 
 const TrainingStep& Library::step(const std::string& model_name, const Variant& variant,
                                   const std::string& framework_name, const Precision& precision) {
-  const std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' + std::string(precision.name);
+  const std::string key =
+      model_name + '\n' + variant.name + '\n' + framework_name + '\n' + std::string(precision.name);
   return cached(steps_, key, [&] {
     return expand_training_step(build_model(model(model_name), variant), framework(framework_name).lowering,
                                 precision);

@@ -1,5 +1,5 @@
-// Reads every file once: GPUs, frameworks, profiles, models, and the training steps made of them. Not for use by
-// several threads at a time.
+// Reads every file once: GPUs, frameworks, profiles, models, and the training steps made of them. Not for use
+// by several threads at a time.
 #pragma once
 
 #include <map>

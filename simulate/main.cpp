@@ -1,11 +1,11 @@
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include "simulate/cli.h"
 

@@ -1,9 +1,9 @@
-#include <fmt/format.h>
-
 #include <array>
 #include <map>
 #include <optional>
 #include <ostream>
+
+#include <fmt/format.h>
 
 #include "hwspecs/base/csv.h"
 #include "simulate/distinct_kernels.h"
@@ -12,8 +12,9 @@ namespace tbdsim {
 namespace {
 
 constexpr std::array<std::string_view, 22> kColumns = {
-    "op",     "precision", "phase",   "layout",   "value",    "m",        "n",        "k",     "batch", "channels", "height",
-    "width",  "filters",   "filter_h", "filter_w", "stride_h", "stride_w", "pad_h",   "pad_w", "rows",  "cols",     "elements"};
+    "op",       "precision", "phase",  "layout", "value",   "m",        "n",        "k",
+    "batch",    "channels",  "height", "width",  "filters", "filter_h", "filter_w", "stride_h",
+    "stride_w", "pad_h",     "pad_w",  "rows",   "cols",    "elements"};
 
 using Row = std::map<std::string_view, std::string>;
 
@@ -22,12 +23,22 @@ struct Measured {
   std::string_view op;
   std::string_view measured_as;
 };
-constexpr Measured kMeasured[] = {{"conv", "conv"},           {"conv_1x1", "gemm"},      {"matmul", "gemm"},
-                                  {"batch_norm", "batch_norm"}, {"max_pool", "max_pool"}, {"avg_pool", "avg_pool"},
-                                  {"softmax_loss", "softmax"}, {"relu", "relu"},         {"add", "add"},
-                                  {"gradient_sum", "add"},    {"bias_add", "bias"},      {"bias_gradient", "bias"},
-                                  {"dropout", "dropout"},     {"momentum", "sgd_momentum"},
-                                  {"nesterov", "sgd_momentum"}, {"adam", "adam"}};
+constexpr Measured kMeasured[] = {{"conv", "conv"},
+                                  {"conv_1x1", "gemm"},
+                                  {"matmul", "gemm"},
+                                  {"batch_norm", "batch_norm"},
+                                  {"max_pool", "max_pool"},
+                                  {"avg_pool", "avg_pool"},
+                                  {"softmax_loss", "softmax"},
+                                  {"relu", "relu"},
+                                  {"add", "add"},
+                                  {"gradient_sum", "add"},
+                                  {"bias_add", "bias"},
+                                  {"bias_gradient", "bias"},
+                                  {"dropout", "dropout"},
+                                  {"momentum", "sgd_momentum"},
+                                  {"nesterov", "sgd_momentum"},
+                                  {"adam", "adam"}};
 
 std::optional<std::string> measured_op(std::string_view op) {
   for (const Measured& entry : kMeasured) {
@@ -36,8 +47,8 @@ std::optional<std::string> measured_op(std::string_view op) {
   return std::nullopt;
 }
 
-// A matrix product has no phase of its own, a sum is the same in every phase, and one call of batch normalisation
-// yields all gradients.
+// A matrix product has no phase of its own, a sum is the same in every phase, and one call of batch
+// normalisation yields all gradients.
 std::string_view measured_phase(std::string_view op, Phase phase) {
   if (op == "gemm") return "";
   if (op == "add") return name_of(Phase::forward);

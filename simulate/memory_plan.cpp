@@ -10,11 +10,15 @@ namespace {
 
 Bytes& category(MemoryPlan& plan, TensorRole role) {
   switch (role) {
-    case TensorRole::weights: return plan.weights;
-    case TensorRole::weight_gradients: return plan.weight_gradients;
+    case TensorRole::weights:
+      return plan.weights;
+    case TensorRole::weight_gradients:
+      return plan.weight_gradients;
     case TensorRole::feature_map:
-    case TensorRole::gradient_map: return plan.feature_maps;
-    case TensorRole::dynamic: return plan.dynamic;
+    case TensorRole::gradient_map:
+      return plan.feature_maps;
+    case TensorRole::dynamic:
+      return plan.dynamic;
   }
   return plan.dynamic;
 }
@@ -26,7 +30,8 @@ Bytes workspace(const Kernel& kernel, double batch, const Framework& framework) 
 }
 
 // The largest batches at which some kernel's workspace is still within the limit, ascending; then `most`.
-std::vector<std::int64_t> workspace_drops(const TrainingStep& step, const Framework& framework, std::int64_t most) {
+std::vector<std::int64_t> workspace_drops(const TrainingStep& step, const Framework& framework,
+                                          std::int64_t most) {
   std::set<std::int64_t> batches;
   for (const Kernel& kernel : step.kernels) {
     if (kernel.workspace_bytes.per_sample == 0) continue;
@@ -69,12 +74,13 @@ MemoryPlan plan_memory(const TrainingStep& step, double batch, const Framework& 
   return plan;
 }
 
-std::int64_t largest_batch(const TrainingStep& step, const Framework& framework, Bytes capacity, std::int64_t most) {
+std::int64_t largest_batch(const TrainingStep& step, const Framework& framework, Bytes capacity,
+                           std::int64_t most) {
   const auto fits = [&](std::int64_t batch) {
     return plan_memory(step, static_cast<double>(batch), framework).total() <= capacity;
   };
-  // Memory grows with the batch except where a workspace passes the framework's limit and is dropped: between such
-  // batches bisection finds the last one that fits. The highest stretch that has one wins.
+  // Memory grows with the batch except where a workspace passes the framework's limit and is dropped: between
+  // such batches bisection finds the last one that fits. The highest stretch that has one wins.
   const std::vector<std::int64_t> ends = workspace_drops(step, framework, most);
   for (std::size_t i = ends.size(); i-- > 0;) {
     const std::int64_t first = i == 0 ? 1 : ends[i - 1] + 1;

@@ -1,5 +1,6 @@
-// GPU memory of a training iteration by the five categories of the TBD paper (section III-D), at the moment when
-// the tensors alive need most. Frameworks keep scratch memory once asked for, so the largest workspace adds to that.
+// GPU memory of a training iteration by the five categories of the TBD paper (section III-D), at the moment
+// when the tensors alive need most. Frameworks keep scratch memory once asked for, so the largest workspace
+// adds to that.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +12,17 @@
 namespace tbdsim {
 
 struct MemoryPlan {
-  Bytes weights;           // parameters and moving statistics, with low-precision copies
+  Bytes weights;  // parameters and moving statistics, with low-precision copies
   Bytes weight_gradients;
-  Bytes feature_maps;      // tensors kept for the backward pass and gradient maps, as the paper counts them
-  Bytes workspace;         // the largest scratch memory of any kernel within the framework's limit
-  Bytes dynamic;           // optimizer state and the framework's further copies of the parameters
-  Bytes context;           // CUDA context and libraries
-  int peak_kernel = 0;     // index of the kernel at which the tensors alive need most
+  Bytes feature_maps;   // tensors kept for the backward pass and gradient maps, as the paper counts them
+  Bytes workspace;      // the largest scratch memory of any kernel within the framework's limit
+  Bytes dynamic;        // optimizer state and the framework's further copies of the parameters
+  Bytes context;        // CUDA context and libraries
+  int peak_kernel = 0;  // index of the kernel at which the tensors alive need most
 
-  [[nodiscard]] Bytes model() const { return weights + weight_gradients + feature_maps + workspace + dynamic; }
+  [[nodiscard]] Bytes model() const {
+    return weights + weight_gradients + feature_maps + workspace + dynamic;
+  }
   [[nodiscard]] Bytes total() const { return model() + context; }
 };
 

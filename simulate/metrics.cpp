@@ -31,9 +31,11 @@ constexpr std::array<Metric, 17> kMetrics = {{
      [](const P& p) { return (p.flops / p.timeline.iteration).si(); }},
     {"compute_bound_share", MetricGroup::time, "%", "share of the iteration in kernels limited by arithmetic",
      [](const P& p) { return kPercent * p.share(Bound::compute); }},
-    {"memory_bound_share", MetricGroup::time, "%", "share of the iteration in kernels limited by memory bandwidth",
+    {"memory_bound_share", MetricGroup::time, "%",
+     "share of the iteration in kernels limited by memory bandwidth",
      [](const P& p) { return kPercent * p.share(Bound::memory); }},
-    {"overhead_bound_share", MetricGroup::time, "%", "share of the iteration in kernels limited by their start-up",
+    {"overhead_bound_share", MetricGroup::time, "%",
+     "share of the iteration in kernels limited by their start-up",
      [](const P& p) { return kPercent * p.share(Bound::overhead); }},
     {"kernel_count", MetricGroup::time, "kernels", "GPU kernels in one iteration", kernel_count},
     {"memory_weights", MetricGroup::memory, "B", "parameters and moving statistics",
@@ -63,7 +65,8 @@ std::span<const Metric> metrics() { return kMetrics; }
 std::string throughput_unit(const std::string& sample) { return sample + "s/s"; }
 
 std::string unit_of(const Metric& metric, const Prediction& prediction) {
-  return metric.unit == kSamplesPerSecond ? throughput_unit(prediction.step->sample) : std::string(metric.unit);
+  return metric.unit == kSamplesPerSecond ? throughput_unit(prediction.step->sample)
+                                          : std::string(metric.unit);
 }
 
 }  // namespace tbdsim

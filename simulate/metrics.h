@@ -1,4 +1,5 @@
-// A metric is a row: name, unit, description, function. Every output loops over the table and knows none by name.
+// A metric is a row: name, unit, description, function. Every output loops over the table and knows none by
+// name.
 #pragma once
 
 #include <span>

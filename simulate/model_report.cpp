@@ -1,9 +1,9 @@
 #include "simulate/model_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+
+#include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/metrics.h"
@@ -40,8 +40,9 @@ Cell time_cell(Seconds time) { return number_cell(time.si(), fmt::format("{:.1f}
 Sheet layer_sheet(const Model& model, const TrainingStep& step, const Precision& precision) {
   Sheet sheet;
   sheet.name = "layers";
-  sheet.preface = {fmt::format("{}, variant {}: {}", model.title, model.variant.name, model.variant.description),
-                   fmt::format("source: {}", model.variant.source), ""};
+  sheet.preface = {
+      fmt::format("{}, variant {}: {}", model.title, model.variant.name, model.variant.description),
+      fmt::format("source: {}", model.variant.source), ""};
   sheet.columns = {{"layer", "layer"},
                    {"type", "type"},
                    {"output", "output"},
@@ -61,22 +62,26 @@ Sheet layer_sheet(const Model& model, const TrainingStep& step, const Precision&
     sheet.rows.push_back({text_cell(layer.name), text_cell(layer.type), text_cell(to_text(layer.output)),
                           sparse_count(static_cast<double>(layer.trained_parameters)),
                           sparse_count(static_cast<double>(layer.frozen_parameters)),
-                          sparse_count(static_cast<double>(layer.statistics)), sparse_count(one(layer.forward_macs)),
-                          sparse_count(one(layer.training_macs)), number_cell(bytes.si(), to_text(bytes))});
+                          sparse_count(static_cast<double>(layer.statistics)),
+                          sparse_count(one(layer.forward_macs)), sparse_count(one(layer.training_macs)),
+                          number_cell(bytes.si(), to_text(bytes))});
     parameters += static_cast<double>(layer.trained_parameters);
     frozen += static_cast<double>(layer.frozen_parameters);
     statistics += static_cast<double>(layer.statistics);
     forward += one(layer.forward_macs);
     training += one(layer.training_macs);
   }
-  const auto macs = [](double count) { return number_cell(count, fmt::format("{} MAC", count_cell(count).text)); };
+  const auto macs = [](double count) {
+    return number_cell(count, fmt::format("{} MAC", count_cell(count).text));
+  };
   sheet.totals = {{"parameters", count_cell(parameters)},
                   {"frozen_parameters", count_cell(frozen)},
                   {"statistics", count_cell(statistics)},
                   {"forward_macs", macs(forward)},
                   {"training_macs", macs(training)}};
-  sheet.notes = {fmt::format("For one {}. MAC: a multiply-add, 2 flop; only convolutions and matrix products are counted.",
-                             model.sample)};
+  sheet.notes = {fmt::format(
+      "For one {}. MAC: a multiply-add, 2 flop; only convolutions and matrix products are counted.",
+      model.sample)};
   return sheet;
 }
 
@@ -88,17 +93,26 @@ Sheet kernel_sheet(const Prediction& p) {
                                p.scenario.variant, p.framework->title, p.gpu->title, p.scenario.batch,
                                p.scenario.precision, p.profile->title)};
   if (one_provenance(p.costs)) {
-    sheet.preface.push_back(fmt::format("where every time comes from: {}", name_of(p.costs.front().provenance)));
+    sheet.preface.push_back(
+        fmt::format("where every time comes from: {}", name_of(p.costs.front().provenance)));
   }
   sheet.preface.emplace_back();
-  sheet.columns = {{"model", ""},          {"framework", ""},
-                   {"layer", "layer"},     {"phase", "phase"},
-                   {"kernel", "kernel"},   {"kind", ""},
-                   {"shape", "shape"},     {"repeat", ""},
-                   {"flops", "Gflop", true}, {"bytes", "MB", true},
-                   {"compute_time", ""},   {"memory_time", ""},
-                   {"time", "us", true},   {"share", "%", true},
-                   {"bound", "bound"},     {"provenance", one_provenance(p.costs) ? "" : "from"}};
+  sheet.columns = {{"model", ""},
+                   {"framework", ""},
+                   {"layer", "layer"},
+                   {"phase", "phase"},
+                   {"kernel", "kernel"},
+                   {"kind", ""},
+                   {"shape", "shape"},
+                   {"repeat", ""},
+                   {"flops", "Gflop", true},
+                   {"bytes", "MB", true},
+                   {"compute_time", ""},
+                   {"memory_time", ""},
+                   {"time", "us", true},
+                   {"share", "%", true},
+                   {"bound", "bound"},
+                   {"provenance", one_provenance(p.costs) ? "" : "from"}};
   for (std::size_t k = 0; k < p.step->kernels.size(); ++k) {
     const Kernel& kernel = p.step->kernels[k];
     const KernelCost& cost = p.costs[k];
@@ -106,15 +120,16 @@ Sheet kernel_sheet(const Prediction& p) {
     const Flops flops(kernel.flops.at(batch));
     const Bytes bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch));
     const double share = cost.total * repeat / p.timeline.iteration;
-    const std::string layer = kernel.layer < 0 ? "(all)" : p.step->layers[static_cast<std::size_t>(kernel.layer)].name;
+    const std::string layer =
+        kernel.layer < 0 ? "(all)" : p.step->layers[static_cast<std::size_t>(kernel.layer)].name;
     sheet.rows.push_back({text_cell(p.model->name), text_cell(p.framework->name), text_cell(layer),
                           phase_cell(kernel.phase), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
                           text_cell(shape_text(kernel, batch)), count_cell(repeat),
                           number_cell(flops.si(), fmt::format("{:.2f}", in_unit(flops, "Gflop"))),
                           number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "MB"))),
                           time_cell(cost.compute), time_cell(cost.memory), time_cell(cost.total),
-                          number_cell(share, fmt::format("{:.2f}", 100 * share)), text_cell(name_of(cost.bound)),
-                          text_cell(name_of(cost.provenance))});
+                          number_cell(share, fmt::format("{:.2f}", 100 * share)),
+                          text_cell(name_of(cost.bound)), text_cell(name_of(cost.provenance))});
   }
   sheet.totals = {{"iteration_time", number_cell(p.timeline.iteration.si(), to_text(p.timeline.iteration))},
                   {"throughput", number_cell(p.throughput(), fmt::format("{:.1f} {}", p.throughput(),

@@ -13,7 +13,9 @@ constexpr double kEightyPercent = 1.2816;
 
 }  // namespace
 
-double Prediction::throughput() const { return static_cast<double>(scenario.batch) / timeline.iteration.si(); }
+double Prediction::throughput() const {
+  return static_cast<double>(scenario.batch) / timeline.iteration.si();
+}
 
 Interval Prediction::throughput_interval() const {
   return {throughput() / interval_factor, throughput() * interval_factor};
@@ -37,7 +39,8 @@ Bound Prediction::bound() const {
 
 Prediction predict(const Scenario& scenario, Library& library) {
   if (scenario.batch < 1 || scenario.batch > kMostSamples) {
-    throw UsageError("batch " + std::to_string(scenario.batch) + " is out of range; expected 1 to 1000000000");
+    throw UsageError("batch " + std::to_string(scenario.batch) +
+                     " is out of range; expected 1 to 1000000000");
   }
   Prediction p;
   p.scenario = scenario;

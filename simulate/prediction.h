@@ -41,8 +41,8 @@ struct Prediction {
   Timeline timeline;
   MemoryPlan memory;
   bool fits = false;
-  Flops flops;           // of one iteration
-  FlopsPerSecond peak;   // of the arithmetic the precision uses
+  Flops flops;                 // of one iteration
+  FlopsPerSecond peak;         // of the arithmetic the precision uses
   double interval_factor = 1;  // 80 % of measured times are expected within time / factor to time x factor
 
   [[nodiscard]] double throughput() const;  // samples per second
@@ -52,7 +52,8 @@ struct Prediction {
   [[nodiscard]] Bound bound() const;  // the largest share
 };
 
-// Throws UsageError, SpecError or ModelError. A batch that does not fit still gets its hypothetical throughput.
+// Throws UsageError, SpecError or ModelError. A batch that does not fit still gets its hypothetical
+// throughput.
 [[nodiscard]] Prediction predict(const Scenario& scenario, Library& library);
 
 }  // namespace tbdsim

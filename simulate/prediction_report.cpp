@@ -1,10 +1,10 @@
 #include "simulate/prediction_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/metrics.h"
@@ -14,13 +14,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string rate_text(double rate) { return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2); }
+std::string rate_text(double rate) {
+  return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2);
+}
 
 std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
 
 std::string calibration_note(const Profile& profile) {
-  return profile.calibrated ? "kernel times: " + profile.title
-                            : "kernel times: " + profile.title + " (fitted to no measurement: expect errors of a third)";
+  return profile.calibrated
+             ? "kernel times: " + profile.title
+             : "kernel times: " + profile.title + " (fitted to no measurement: expect errors of a third)";
 }
 
 std::vector<Cell> table_row(const Prediction& p) {
@@ -49,9 +52,10 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
   for (const Prediction& p : predictions) {
     if (p.fits) continue;
     const auto largest = largest_batch(*p.step, *p.framework, p.gpu->memory_size, kMostSamples);
-    notes.push_back(fmt::format("{} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name,
-                                p.framework->name, to_text(p.memory.total()), to_text(p.gpu->memory_size),
-                                largest == 0 ? "no batch fits" : fmt::format("the largest batch that fits is {}", largest)));
+    notes.push_back(fmt::format(
+        "{} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name, p.framework->name,
+        to_text(p.memory.total()), to_text(p.gpu->memory_size),
+        largest == 0 ? "no batch fits" : fmt::format("the largest batch that fits is {}", largest)));
   }
   return notes;
 }
@@ -59,19 +63,21 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
 Sheet table_sheet(std::span<const Prediction> predictions) {
   const Prediction& first = predictions[0];
   Sheet sheet;
-  sheet.preface = {fmt::format("{}, batch {}, {}", first.gpu->title, first.scenario.batch, first.scenario.precision),
-                   calibration_note(*first.profile), ""};
-  for (const char* header : {"model", "framework", "throughput", "80 %", "iteration", "flop", "weights", "grads",
-                             "maps", "work", "dyn.", "total", "fits", "bound by"}) {
+  sheet.preface = {
+      fmt::format("{}, batch {}, {}", first.gpu->title, first.scenario.batch, first.scenario.precision),
+      calibration_note(*first.profile), ""};
+  for (const char* header : {"model", "framework", "throughput", "80 %", "iteration", "flop", "weights",
+                             "grads", "maps", "work", "dyn.", "total", "fits", "bound by"}) {
     const std::string_view name = header;
     const bool right = name != "model" && name != "framework" && name != "fits" && name != "bound by";
     sheet.columns.push_back({header, header, right});
   }
   for (const Prediction& p : predictions) sheet.rows.push_back(table_row(p));
-  sheet.notes = {"80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory at",
-                 "its peak, in GiB (gradients of the weights, feature maps, workspace, dynamic; total with the CUDA "
-                 "context);",
-                 "bound by: what limits most of the time, and its share."};
+  sheet.notes = {
+      "80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory at",
+      "its peak, in GiB (gradients of the weights, feature maps, workspace, dynamic; total with the CUDA "
+      "context);",
+      "bound by: what limits most of the time, and its share."};
   const auto notes = fit_notes(predictions);
   sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
   return sheet;
@@ -79,20 +85,28 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
 
 Sheet csv_sheet(std::span<const Prediction> predictions) {
   Sheet sheet;
-  for (const char* key : {"model", "variant", "framework", "gpu", "precision", "batch", "profile", "calibrated",
-                          "fits", "bound", "throughput_unit", "throughput_low", "throughput_high"}) {
+  for (const char* key :
+       {"model", "variant", "framework", "gpu", "precision", "batch", "profile", "calibrated", "fits",
+        "bound", "throughput_unit", "throughput_low", "throughput_high"}) {
     sheet.columns.push_back({key, key});
   }
-  for (const Metric& metric : metrics()) sheet.columns.push_back({std::string(metric.name), std::string(metric.name)});
+  for (const Metric& metric : metrics())
+    sheet.columns.push_back({std::string(metric.name), std::string(metric.name)});
   for (const Prediction& p : predictions) {
     const Interval interval = p.throughput_interval();
-    std::vector<Cell> row{text_cell(p.model->name),     text_cell(p.scenario.variant),
-                          text_cell(p.framework->name), text_cell(p.gpu->name),
-                          text_cell(p.scenario.precision), number_cell(static_cast<double>(p.scenario.batch), ""),
-                          text_cell(p.profile->name),      flag_cell(p.profile->calibrated),
-                          flag_cell(p.fits),               text_cell(name_of(p.bound())),
+    std::vector<Cell> row{text_cell(p.model->name),
+                          text_cell(p.scenario.variant),
+                          text_cell(p.framework->name),
+                          text_cell(p.gpu->name),
+                          text_cell(p.scenario.precision),
+                          number_cell(static_cast<double>(p.scenario.batch), ""),
+                          text_cell(p.profile->name),
+                          flag_cell(p.profile->calibrated),
+                          flag_cell(p.fits),
+                          text_cell(name_of(p.bound())),
                           text_cell(throughput_unit(p.step->sample)),
-                          number_cell(interval.low, ""),   number_cell(interval.high, "")};
+                          number_cell(interval.low, ""),
+                          number_cell(interval.high, "")};
     for (const Metric& metric : metrics()) row.push_back(number_cell(metric.value(p), ""));
     sheet.rows.push_back(std::move(row));
   }
@@ -100,19 +114,12 @@ Sheet csv_sheet(std::span<const Prediction> predictions) {
 }
 
 Json json_of(const Prediction& p) {
-  Json object{{"model", p.model->name},
-              {"variant", p.scenario.variant},
-              {"framework", p.framework->name},
-              {"gpu", p.gpu->name},
-              {"precision", p.scenario.precision},
-              {"batch", p.scenario.batch},
-              {"sample", p.step->sample},
-              {"profile", p.profile->name},
-              {"calibrated", p.profile->calibrated},
-              {"fits", p.fits},
-              {"bound", name_of(p.bound())},
-              {"metrics", Json::object()},
-              {"memory", Json::object()}};
+  Json object{
+      {"model", p.model->name},   {"variant", p.scenario.variant},     {"framework", p.framework->name},
+      {"gpu", p.gpu->name},       {"precision", p.scenario.precision}, {"batch", p.scenario.batch},
+      {"sample", p.step->sample}, {"profile", p.profile->name},        {"calibrated", p.profile->calibrated},
+      {"fits", p.fits},           {"bound", name_of(p.bound())},       {"metrics", Json::object()},
+      {"memory", Json::object()}};
   constexpr std::string_view kMemoryPrefix = "memory_";
   for (const Metric& metric : metrics()) {
     const Json value{{"value", metric.value(p)}, {"unit", unit_of(metric, p)}};

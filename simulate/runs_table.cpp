@@ -56,13 +56,15 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Libr
           .precision = row[c.precision]};
 }
 
-// What a framework's allocator has handed out does not hold the CUDA context; what the device has in use does.
+// What a framework's allocator has handed out does not hold the CUDA context; what the device has in use
+// does.
 Bytes used_memory(const MemoryPlan& memory, const std::string& unit) {
   if (unit == "bytes" || unit == "bytes (device memory in use)") return memory.total();
   if (unit == "bytes (allocator high water)") return memory.model();
-  throw NotCovered(fmt::format("unit {} of memory: bytes, bytes (device memory in use) and bytes (allocator high "
-                               "water) are known",
-                               in_quotes(unit)));
+  throw NotCovered(
+      fmt::format("unit {} of memory: bytes, bytes (device memory in use) and bytes (allocator high "
+                  "water) are known",
+                  in_quotes(unit)));
 }
 
 // A predicted quantity of the row's metric, with its interval, in SI or samples/s.
@@ -71,12 +73,16 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
   const auto batch = static_cast<double>(p.scenario.batch);
   if (metric == "throughput") {
     const std::string own = throughput_unit(p.step->sample);
-    if (unit != own && unit != "samples/s") throw NotCovered(fmt::format("unit {}: {} trains {}", in_quotes(unit), p.model->name, own));
+    if (unit != own && unit != "samples/s")
+      throw NotCovered(fmt::format("unit {}: {} trains {}", in_quotes(unit), p.model->name, own));
     return {"ok", p.throughput(), rate};
   }
   if (metric == "iteration_time") {
-    if (unit != "s" && unit != "ms") throw NotCovered(fmt::format("unit {} of a time: s and ms are known", in_quotes(unit)));
-    const auto time = [&](double samples_per_second) { return in_unit(Seconds(batch / samples_per_second), unit); };
+    if (unit != "s" && unit != "ms")
+      throw NotCovered(fmt::format("unit {} of a time: s and ms are known", in_quotes(unit)));
+    const auto time = [&](double samples_per_second) {
+      return in_unit(Seconds(batch / samples_per_second), unit);
+    };
     return {"ok", time(p.throughput()), {time(rate.high), time(rate.low)}};
   }
   if (metric == "memory_used") {

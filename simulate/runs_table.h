@@ -1,5 +1,5 @@
-// Tables of training runs (the schema in the README): which scenario a row describes, and its prediction in the
-// row's own unit.
+// Tables of training runs (the schema in the README): which scenario a row describes, and its prediction in
+// the row's own unit.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ struct RunColumns {
 struct RowPrediction {
   std::string status;  // "ok", or why the row is not covered
   double predicted = 0;
-  Interval interval;   // 80 %
+  Interval interval;  // 80 %
 
   [[nodiscard]] bool ok() const { return status == "ok"; }
 };
 
 // Never throws for what a row says: that becomes its status.
-[[nodiscard]] RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row, Library& library,
-                                        const std::string& profile);
+[[nodiscard]] RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row,
+                                        Library& library, const std::string& profile);
 
 }  // namespace tbdsim

@@ -1,10 +1,10 @@
 #include "simulate/sheet.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "hwspecs/base/csv.h"
 
@@ -58,7 +58,8 @@ void write_table(std::ostream& out, const Sheet& sheet) {
   std::size_t name_width = 0;
   for (const auto& [name, cell] : sheet.totals) name_width = std::max(name_width, name.size());
   if (!sheet.totals.empty()) out << '\n';
-  for (const auto& [name, cell] : sheet.totals) out << fmt::format("{:<{}}  {}\n", name, name_width, cell.text);
+  for (const auto& [name, cell] : sheet.totals)
+    out << fmt::format("{:<{}}  {}\n", name, name_width, cell.text);
   if (!sheet.notes.empty()) out << '\n';
   for (const std::string& note : sheet.notes) out << note << '\n';
 }
@@ -114,8 +115,12 @@ void write_sheets(std::ostream& out, std::span<const Sheet> sheets, Format forma
         write_table(out, sheets[i]);
       }
       return;
-    case Format::csv: write_csv(out, sheets); return;
-    case Format::json: write_json(out, sheets); return;
+    case Format::csv:
+      write_csv(out, sheets);
+      return;
+    case Format::json:
+      write_json(out, sheets);
+      return;
   }
 }
 

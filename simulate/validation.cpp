@@ -13,8 +13,8 @@ namespace {
 constexpr std::string_view kSections[] = {"score", "fit", "context"};
 
 // Columns that together say what was run; a table may lack some of them.
-constexpr std::string_view kIdentity[] = {"gpu",  "framework", "version",       "precision", "model",
-                                          "variant", "batch_per_gpu", "gpus", "machines",  "network",
+constexpr std::string_view kIdentity[] = {"gpu",     "framework",     "version", "precision", "model",
+                                          "variant", "batch_per_gpu", "gpus",    "machines",  "network",
                                           "method",  "metric",        "unit"};
 
 double mean(const std::vector<double>& values) {
@@ -56,7 +56,8 @@ GroupErrors errors_of(const std::vector<const Configuration*>& configurations) {
   return e;
 }
 
-std::map<std::string, double> noise_by_group(const std::map<std::vector<std::string>, std::vector<double>>& repeats) {
+std::map<std::string, double> noise_by_group(
+    const std::map<std::vector<std::string>, std::vector<double>>& repeats) {
   std::map<std::string, std::vector<double>> spreads;
   for (const auto& [key, measured] : repeats) {
     if (measured.size() > 1) spreads[key.front()].push_back(spread(measured));
@@ -69,7 +70,8 @@ std::map<std::string, double> noise_by_group(const std::map<std::vector<std::str
   return noise;
 }
 
-// "score" and "fit" rows judge apart; context rows are real but no fair target. What is misspelt must not be scored.
+// "score" and "fit" rows judge apart; context rows are real but no fair target. What is misspelt must not be
+// scored.
 std::string section_of(const std::string& use, const std::string& split, const Mark& mark) {
   if (use != "time" && use != "memory" && use != "context") {
     throw SpecError(mark, "use " + in_quotes(use) + " is unknown; expected time, memory or context");
@@ -116,7 +118,8 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
 
   Validation result;
   std::map<std::vector<std::string>, Configuration> configurations;
-  std::map<std::vector<std::string>, std::vector<double>> repeats;  // by group and identity, in whatever section
+  std::map<std::vector<std::string>, std::vector<double>>
+      repeats;  // by group and identity, in whatever section
   std::vector<std::string> row;
   for (std::size_t rows = 1; reader.next(row); ++rows) {
     progress(rows);
@@ -147,7 +150,8 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
     for (const auto& [key, members] : groups) {
       if (key.first != section) continue;
       result.groups.push_back(errors_of(members));
-      if (const auto found = noise.find(key.second); found != noise.end()) result.groups.back().noise = found->second;
+      if (const auto found = noise.find(key.second); found != noise.end())
+        result.groups.back().noise = found->second;
     }
   }
   return result;

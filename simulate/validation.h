@@ -20,7 +20,8 @@ struct Configuration {
   std::vector<double> measured;  // every value, in the row's unit
   RowPrediction prediction;
 
-  // Relative error of the prediction against the geometric mean of what was measured; positive: predicts too much.
+  // Relative error of the prediction against the geometric mean of what was measured; positive: predicts too
+  // much.
   [[nodiscard]] double error() const;
   [[nodiscard]] bool inside_interval() const;
 };
@@ -38,14 +39,14 @@ struct GroupErrors {
   double max = 0;
   double bias = 0;      // mean signed error
   double coverage = 0;  // share of configurations within their 80 % interval
-  // Spread of repeats: the median over the group's configurations measured more than once, in whatever section,
-  // of the standard deviation of ln(value); 0 when none was.
+  // Spread of repeats: the median over the group's configurations measured more than once, in whatever
+  // section, of the standard deviation of ln(value); 0 when none was.
   double noise = 0;
 };
 
 struct Validation {
-  std::vector<GroupErrors> groups;               // by section (score, fit, context), then name
-  std::map<std::string, int> not_covered;        // reason -> rows
+  std::vector<GroupErrors> groups;         // by section (score, fit, context), then name
+  std::map<std::string, int> not_covered;  // reason -> rows
 };
 
 // Reads a table of runs and predicts every row. `by` names the column to group by: group, set, gpu, model,
@@ -55,7 +56,8 @@ struct Validation {
                                        const std::function<void(std::size_t rows)>& progress);
 
 // For people: a line a group, then for each section the mean over its groups, then why rows are not covered.
-[[nodiscard]] Sheet validation_sheet(const Validation& validation, const std::string& by, const Profile& profile);
+[[nodiscard]] Sheet validation_sheet(const Validation& validation, const std::string& by,
+                                     const Profile& profile);
 
 // The value below which a share q of the sorted values lies, interpolated between neighbours.
 [[nodiscard]] double quantile(const std::vector<double>& sorted, double q);

@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "simulate/validation.h"
 
@@ -12,10 +12,11 @@ Cell signed_percent(double ratio) { return number_cell(ratio, fmt::format("{:+.1
 Cell nothing() { return {"-", std::monostate{}}; }
 
 std::vector<Cell> group_row(const GroupErrors& e) {
-  std::vector<Cell> row{text_cell(e.section), text_cell(e.group), count_cell(e.rows), count_cell(e.covered_rows),
-                        count_cell(e.configurations)};
+  std::vector<Cell> row{text_cell(e.section), text_cell(e.group), count_cell(e.rows),
+                        count_cell(e.covered_rows), count_cell(e.configurations)};
   const bool none = e.configurations == 0;
-  for (const double ratio : {e.mean, e.median, e.p90, e.max}) row.push_back(none ? nothing() : percent(ratio));
+  for (const double ratio : {e.mean, e.median, e.p90, e.max})
+    row.push_back(none ? nothing() : percent(ratio));
   row.push_back(none ? nothing() : signed_percent(e.bias));
   row.push_back(none ? nothing() : percent(e.coverage));
   row.push_back(e.noise == 0 ? nothing() : percent(e.noise));
@@ -36,24 +37,27 @@ void add_section_total(const Validation& validation, const std::string& section,
     ++groups;
   }
   if (groups == 0) return;
-  sheet.totals.emplace_back(section + "_mean_over_groups",
-                            number_cell(error / groups, fmt::format("{:.1f} % over {} groups, {} configurations; {:.0f} % "
-                                                                    "within their 80 % interval",
-                                                                    100 * error / groups, groups, configurations,
-                                                                    100 * coverage / groups)));
+  sheet.totals.emplace_back(
+      section + "_mean_over_groups",
+      number_cell(error / groups,
+                  fmt::format("{:.1f} % over {} groups, {} configurations; {:.0f} % "
+                              "within their 80 % interval",
+                              100 * error / groups, groups, configurations, 100 * coverage / groups)));
 }
 
 std::vector<std::string> reasons(const Validation& validation) {
   std::vector<std::pair<int, std::string>> sorted;
   for (const auto& [reason, rows] : validation.not_covered) sorted.emplace_back(rows, reason);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> lines;
   if (!sorted.empty()) lines.emplace_back("rows not covered, and why:");
   constexpr std::size_t kMostShown = 12;
   for (std::size_t i = 0; i < std::min(sorted.size(), kMostShown); ++i) {
     lines.push_back(fmt::format("{:>6}  {}", sorted[i].first, sorted[i].second));
   }
-  if (sorted.size() > kMostShown) lines.push_back(fmt::format("        and {} more reasons", sorted.size() - kMostShown));
+  if (sorted.size() > kMostShown)
+    lines.push_back(fmt::format("        and {} more reasons", sorted.size() - kMostShown));
   return lines;
 }
 
@@ -62,9 +66,10 @@ std::vector<std::string> reasons(const Validation& validation) {
 Sheet validation_sheet(const Validation& validation, const std::string& by, const Profile& profile) {
   Sheet sheet;
   sheet.name = "groups";
-  sheet.preface = {fmt::format("kernel times: {}{}", profile.title,
-                               profile.calibrated ? "" : " (fitted to no measurement)"),
-                   "error = |predicted / measured - 1|; a configuration counts once; noise: spread of its repeats", ""};
+  sheet.preface = {
+      fmt::format("kernel times: {}{}", profile.title,
+                  profile.calibrated ? "" : " (fitted to no measurement)"),
+      "error = |predicted / measured - 1|; a configuration counts once; noise: spread of its repeats", ""};
   sheet.columns = {{"section", "section"},
                    {by, by},
                    {"rows", "rows", true},

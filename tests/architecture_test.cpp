@@ -1,7 +1,5 @@
 // The house rules that a program can check: which folder may include which, which library stays behind which
 // files, and a few things that may stand in a few places only. The rules themselves are the tables below.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +8,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace {
 namespace fs = std::filesystem;
@@ -135,7 +135,7 @@ TEST(Architecture, WordsStayInTheirPlaces) {
 }
 
 TEST(Architecture, FilesStaySmall) {
-  constexpr std::size_t kHardLimit = 500;    // lines
+  constexpr std::size_t kHardLimit = 500;  // lines
   constexpr std::size_t kMedianLimit = 120;
   std::vector<std::size_t> sizes;
   for (const Source& source : sources()) {
@@ -148,7 +148,8 @@ TEST(Architecture, FilesStaySmall) {
 
 // Tests that the checks above see what they look for.
 TEST(Architecture, TheChecksCanFail) {
-  const Source wrong{"graphs/x.cpp", {"#include \"simulate/cli.h\"", "#include <yaml-cpp/yaml.h>", "double x = 1e9;"}};
+  const Source wrong{"graphs/x.cpp",
+                     {"#include \"simulate/cli.h\"", "#include <yaml-cpp/yaml.h>", "double x = 1e9;"}};
   EXPECT_EQ(matches(wrong, "^#include \"([^\"]+)\""), std::vector<std::string>{"simulate/cli.h"});
   EXPECT_EQ(folder_of("simulate/cli.h"), "simulate");
   EXPECT_EQ(folder_of("hwspecs/base/csv.h"), "hwspecs/base");

@@ -8,7 +8,8 @@ class Add : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) {
-      throw ShapeMismatch("has " + std::to_string(inputs.size()) + " inputs; expected two or more, 'from: [a, b]'");
+      throw ShapeMismatch("has " + std::to_string(inputs.size()) +
+                          " inputs; expected two or more, 'from: [a, b]'");
     }
     for (const Shape& shape : inputs) {
       if (shape != inputs[0]) {

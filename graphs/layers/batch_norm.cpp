@@ -1,11 +1,13 @@
-// batch_norm: y = gamma (x - mean) / sqrt(var + eps) + beta, mean and variance over rows and pixels per channel.
+// batch_norm: y = gamma (x - mean) / sqrt(var + eps) + beta, mean and variance over rows and pixels per
+// channel.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
 namespace {
 
-// Operations on each element. Forward: sum (1), squared deviation (2), normalise (1), scale and shift (1 each).
-// Backward: sum of dy (1), normalised x (2), sum of dy * x (2), dx = gamma / std (dy - mean - x * mean) (4).
+// Operations on each element. Forward: sum (1), squared deviation (2), normalise (1), scale and shift (1
+// each). Backward: sum of dy (1), normalised x (2), sum of dy * x (2), dx = gamma / std (dy - mean - x *
+// mean) (4).
 constexpr std::int64_t kForwardFlops = 6;
 constexpr std::int64_t kBackwardFlops = 9;
 
@@ -16,7 +18,9 @@ class BatchNorm : public Layer {
     if (const auto shift = keys.find("shift")) shift_ = shift->flag();
   }
 
-  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override { return image_input(inputs); }
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    return image_input(inputs);
+  }
 
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
     const std::int64_t channels = image_input(inputs).dims[0];
@@ -50,7 +54,8 @@ class BatchNorm : public Layer {
  private:
   static void add(const LayerSite& site, Phase phase, std::int64_t flops, Size read, Size written,
                   std::vector<Kernel>& kernels) {
-    kernels.push_back(memory_kernel(KernelKind::batch_norm, phase, "batch_norm", site.output, flops, read, written));
+    kernels.push_back(
+        memory_kernel(KernelKind::batch_norm, phase, "batch_norm", site.output, flops, read, written));
     kernels.back().shape = image_shape(site.output);
   }
 

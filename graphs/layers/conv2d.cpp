@@ -9,14 +9,16 @@ constexpr std::int64_t kMostFilters = 10'000'000;
 
 class Conv2d : public Layer {
  public:
-  explicit Conv2d(SpecMap& keys) : filters_(keys.at("filters").count(1, kMostFilters)), window_(read_window(keys)) {
+  explicit Conv2d(SpecMap& keys)
+      : filters_(keys.at("filters").count(1, kMostFilters)), window_(read_window(keys)) {
     if (const auto bias = keys.find("bias")) bias_ = bias->flag();
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& in = image_input(inputs);
     return {in.rows,
-            {filters_, window_.height.positions(in.dims[1], "height"), window_.width.positions(in.dims[2], "width")}};
+            {filters_, window_.height.positions(in.dims[1], "height"),
+             window_.width.positions(in.dims[2], "width")}};
   }
 
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
@@ -32,7 +34,8 @@ class Conv2d : public Layer {
     transpose(how, Phase::forward, site.output, kernels);
     if (bias_) {
       const Size y = stored_bytes(site.output, how.precision);
-      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
+      kernels.push_back(
+          memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
       kernels.back().shape = channel_matrix(site.output);
     }
   }
@@ -41,8 +44,9 @@ class Conv2d : public Layer {
     if (site.weight_gradient) {
       if (bias_) {
         const Size dy = stored_bytes(site.output, how.precision);
-        kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", site.output,
-                                        1, dy, fixed_size(filters_ * how.precision.storage_bytes)));
+        kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient",
+                                        site.output, 1, dy,
+                                        fixed_size(filters_ * how.precision.storage_bytes)));
         kernels.back().shape = channel_matrix(site.output);
       }
       transpose(how, Phase::backward_weights, site.inputs[0], kernels);
@@ -62,7 +66,8 @@ class Conv2d : public Layer {
 
  private:
   [[nodiscard]] std::int64_t weights(const Shape& in) const {
-    return checked_multiply(checked_multiply(in.dims[0], window_.height.kernel * window_.width.kernel), filters_);
+    return checked_multiply(checked_multiply(in.dims[0], window_.height.kernel * window_.width.kernel),
+                            filters_);
   }
 
   [[nodiscard]] bool as_gemm(const Lowering& lowering) const {
@@ -132,11 +137,11 @@ class Conv2d : public Layer {
   }
 
   // Scratch memory of the non-fused Winograd F(4x4, 3x3) algorithm, the one whose workspace matters for 3x3
-  // convolutions of stride 1: 36 transformed matrices of inputs, outputs and weights. Other filters run without
-  // (implicit GEMM). A framework's workspace limit decides in the memory plan whether it is used.
+  // convolutions of stride 1: 36 transformed matrices of inputs, outputs and weights. Other filters run
+  // without (implicit GEMM). A framework's workspace limit decides in the memory plan whether it is used.
   [[nodiscard]] Size winograd_workspace(const LayerSite& site, const Precision& precision) const {
-    const bool winograd = window_.height.kernel == 3 && window_.width.kernel == 3 && window_.height.stride == 1 &&
-                          window_.width.stride == 1;
+    const bool winograd = window_.height.kernel == 3 && window_.width.kernel == 3 &&
+                          window_.height.stride == 1 && window_.width.stride == 1;
     if (!winograd) return {};
     constexpr std::int64_t kTile = 4;
     constexpr std::int64_t kMatrices = (kTile + 2) * (kTile + 2);

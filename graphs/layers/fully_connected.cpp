@@ -27,7 +27,8 @@ class FullyConnected : public Layer {
     kernels.push_back(product(site, how, Phase::forward));
     if (bias_) {
       const Size y = stored_bytes(site.output, how.precision);
-      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
+      kernels.push_back(
+          memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
       kernels.back().shape = channel_matrix(site.output);
     }
   }
@@ -35,8 +36,8 @@ class FullyConnected : public Layer {
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (site.weight_gradient) {
       if (bias_) {
-        kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", site.output,
-                                        1, stored_bytes(site.output, how.precision),
+        kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient",
+                                        site.output, 1, stored_bytes(site.output, how.precision),
                                         fixed_size(outputs_ * how.precision.storage_bytes)));
         kernels.back().shape = channel_matrix(site.output);
       }

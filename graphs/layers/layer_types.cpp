@@ -7,7 +7,8 @@ namespace tbdsim {
 namespace {
 
 constexpr std::array<LayerType, 11> kLayerTypes = {{
-    {"conv2d", "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false)",
+    {"conv2d",
+     "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false)",
      make_conv2d},
     {"batch_norm", "batch normalisation over rows and pixels: scale (true), shift (true)", make_batch_norm},
     {"relu", "rectified linear unit", make_relu},
@@ -17,7 +18,8 @@ constexpr std::array<LayerType, 11> kLayerTypes = {{
     {"add", "element-wise sum of two or more inputs of one shape", make_add},
     {"concat", "inputs side by side along the channels", make_concat},
     {"dropout", "random zeroing: keep, the probability of keeping an element", make_dropout},
-    {"fully_connected", "matrix product with the flattened input: outputs, bias (true)", make_fully_connected},
+    {"fully_connected", "matrix product with the flattened input: outputs, bias (true)",
+     make_fully_connected},
     {"softmax_loss", "softmax and cross entropy against one label a row", make_softmax_loss},
 }};
 

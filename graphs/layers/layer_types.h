@@ -1,4 +1,5 @@
-// The visible table of layer types: name in YAML -> maker. A new type is one file here and one row in the .cpp.
+// The visible table of layer types: name in YAML -> maker. A new type is one file here and one row in the
+// .cpp.
 #pragma once
 
 #include <memory>

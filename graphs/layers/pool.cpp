@@ -16,7 +16,8 @@ class Pool : public Layer {
     const Shape& in = image_input(inputs);
     if (!window_) return {in.rows, {in.dims[0], 1, 1}};
     return {in.rows,
-            {in.dims[0], window_->height.positions(in.dims[1], "height"), window_->width.positions(in.dims[2], "width")}};
+            {in.dims[0], window_->height.positions(in.dims[1], "height"),
+             window_->width.positions(in.dims[2], "width")}};
   }
 
   // One operation for each pixel of each window.
@@ -32,8 +33,8 @@ class Pool : public Layer {
     if (!site.input_gradient) return;
     const Size x = stored_bytes(site.inputs[0], how.precision);
     const Size y = stored_bytes(site.output, how.precision);
-    kernels.push_back(memory_kernel(KernelKind::pooling, Phase::backward_data, op_, site.output, window_area(site),
-                                    keeps_tensors_ ? x + y * 2 : y, x));
+    kernels.push_back(memory_kernel(KernelKind::pooling, Phase::backward_data, op_, site.output,
+                                    window_area(site), keeps_tensors_ ? x + y * 2 : y, x));
     kernels.back().shape = pool_shape(site);
   }
 

@@ -27,7 +27,8 @@ class SoftmaxLoss : public Layer {
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(memory_kernel(KernelKind::softmax, Phase::backward_data, "softmax_loss", site.output, 1, x, x));
+    kernels.push_back(
+        memory_kernel(KernelKind::softmax, Phase::backward_data, "softmax_loss", site.output, 1, x, x));
     kernels.back().shape = channel_matrix(site.output);
   }
 

@@ -18,7 +18,8 @@ std::array<std::int64_t, 2> pair_of(const SpecNode& node, std::int64_t least) {
     return {both, both};
   }
   const auto numbers = node.list();
-  if (numbers.size() != 2) node.fail("has " + std::to_string(numbers.size()) + " numbers; expected [height, width]");
+  if (numbers.size() != 2)
+    node.fail("has " + std::to_string(numbers.size()) + " numbers; expected [height, width]");
   return {numbers[0].count(least, kLargest), numbers[1].count(least, kLargest)};
 }
 
@@ -28,9 +29,9 @@ std::int64_t WindowAxis::positions(std::int64_t input, std::string_view axis) co
   if (padding == Padding::same) return (input + stride - 1) / stride;
   const std::int64_t padded = input + (padding == Padding::number ? 2 * pad : 0);
   if (padded < kernel) {
-    throw ShapeMismatch("a window of " + std::to_string(kernel) + " does not fit an input " + std::string(axis) +
-                        " of " + std::to_string(input) + " with padding " + std::to_string((padded - input) / 2) +
-                        "; expected a larger input or more padding");
+    throw ShapeMismatch("a window of " + std::to_string(kernel) + " does not fit an input " +
+                        std::string(axis) + " of " + std::to_string(input) + " with padding " +
+                        std::to_string((padded - input) / 2) + "; expected a larger input or more padding");
   }
   return (padded - kernel) / stride + 1;
 }
@@ -50,7 +51,8 @@ Window read_window(SpecMap& keys) {
   const SpecNode padding = keys.at("padding");
   std::array<std::int64_t, 2> pad{};
   auto kind = WindowAxis::Padding::number;
-  const bool word = padding.is_scalar() && padding.tree().text.find_first_not_of("-0123456789") != std::string::npos;
+  const bool word =
+      padding.is_scalar() && padding.tree().text.find_first_not_of("-0123456789") != std::string::npos;
   if (word) {
     kind = padding.one_of({"same", "valid"}) == 0 ? WindowAxis::Padding::same : WindowAxis::Padding::valid;
   } else {

@@ -43,7 +43,8 @@ fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
   const KindInfo& info = info_of(kind);
   if (contains(kind, name_or_path)) return data_dir_ / info.folder / (std::string(name_or_path) + ".yaml");
   const std::string hint = did_you_mean(name_or_path, names(kind));
-  throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint + " ('tbd-sim list " + std::string(info.plural) +
+  throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint +
+                   " ('tbd-sim list " + std::string(info.plural) +
                    "' names them; a path to a YAML file works too)");
 }
 

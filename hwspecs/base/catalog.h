@@ -37,7 +37,8 @@ class Catalog {
   // folder is missing there.
   [[nodiscard]] static Catalog from(const std::filesystem::path& data_dir);
 
-  // The file of a name, or the path itself where the argument is one. Throws UsageError with "did you mean" for an unknown name.
+  // The file of a name, or the path itself where the argument is one. Throws UsageError with "did you mean"
+  // for an unknown name.
   [[nodiscard]] std::filesystem::path find(Kind kind, std::string_view name_or_path) const;
   [[nodiscard]] std::vector<std::string> names(Kind kind) const;  // sorted
   [[nodiscard]] bool contains(Kind kind, std::string_view name) const;

@@ -15,9 +15,9 @@
 namespace tbdsim {
 
 // Reads a table with a header row. Accepts LF and CRLF, a UTF-8 byte order mark, quoted fields with commas,
-// doubled quotes and line breaks. Empty lines are skipped. Throws SpecError naming file and line for: an empty
-// file, an empty or duplicate column name, an unterminated or misplaced quote, a NUL byte, bytes that are not UTF-8, a row with too few
-// or too many fields, a field longer than 1 MiB.
+// doubled quotes and line breaks. Empty lines are skipped. Throws SpecError naming file and line for: an
+// empty file, an empty or duplicate column name, an unterminated or misplaced quote, a NUL byte, bytes that
+// are not UTF-8, a row with too few or too many fields, a field longer than 1 MiB.
 class CsvReader {
  public:
   CsvReader(std::istream& in, std::string file_name);

@@ -1,9 +1,9 @@
 #include "hwspecs/base/file.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
+
+#include <unistd.h>
 
 #include "hwspecs/base/error.h"
 

@@ -7,8 +7,8 @@
 
 namespace tbdsim {
 
-// A decimal number: optional '-', digits without leading zeros, optional fraction and exponent. No '+', no hex,
-// no octal-looking "010", no nan, no inf, nothing that does not fit a finite double.
+// A decimal number: optional '-', digits without leading zeros, optional fraction and exponent. No '+', no
+// hex, no octal-looking "010", no nan, no inf, nothing that does not fit a finite double.
 [[nodiscard]] std::optional<double> parse_number(std::string_view text);
 
 // A whole number in the same notation, without fraction and exponent, that fits 64 bits.

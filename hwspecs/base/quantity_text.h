@@ -9,7 +9,8 @@
 
 namespace tbdsim {
 
-// The value in SI base units. Throws std::invalid_argument with "what; what was expected" when the text is not
+// The value in SI base units. Throws std::invalid_argument with "what; what was expected" when the text is
+// not
 // "<number> <unit of that dimension>", or when the number is negative.
 [[nodiscard]] double parse_si(std::string_view text, const Dimension& dimension);
 

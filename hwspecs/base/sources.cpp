@@ -24,7 +24,8 @@ Sources read_sources(SpecMap& map, std::span<const std::string_view> keys) {
     }
   });
   for (const std::string& key : present) {
-    if (!sources.contains(key)) node.fail("no source for " + in_quotes(key) + "; expected where its value comes from");
+    if (!sources.contains(key))
+      node.fail("no source for " + in_quotes(key) + "; expected where its value comes from");
   }
   return sources;
 }

@@ -1,11 +1,11 @@
 // YAML text -> SpecTree through yaml-cpp's event interface, which keeps what its node interface loses: the
 // position of every key, duplicate keys, and whether a scalar was quoted.
+#include <set>
+#include <sstream>
+
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
-
-#include <set>
-#include <sstream>
 
 #include "hwspecs/base/file.h"
 #include "hwspecs/base/spec_reader.h"
@@ -76,7 +76,8 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  void add_scalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) {
+  void add_scalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  const std::string& value) {
     check(mark, tag, anchor);
     SpecTree scalar;
     scalar.text = value;
@@ -122,7 +123,8 @@ class TreeBuilder : public YAML::EventHandler {
       throw SpecError(value.mark, "a key that is no text; expected 'key: value'");
     }
     if (!parent.keys.insert(value.text).second) {
-      throw SpecError(value.mark, "key " + in_quotes(value.text) + " appears twice in one map; expected it once");
+      throw SpecError(value.mark,
+                      "key " + in_quotes(value.text) + " appears twice in one map; expected it once");
     }
     parent.key = value.text;
     parent.key_mark = value.mark;

@@ -1,8 +1,8 @@
 #include "hwspecs/base/spec_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
@@ -126,8 +126,8 @@ SpecNode SpecMap::at(std::string_view key) {
     const bool asked = std::find(asked_.begin(), asked_.end(), entry.key) != asked_.end();
     const std::string wanted(key);
     if (!asked && edit_distance(entry.key.substr(0, 64), wanted) <= 2) {
-      throw SpecError(entry.mark, fmt::format("key {} is missing; is {} meant to be it?", in_quotes(path_of(key)),
-                                              in_quotes(entry.key)));
+      throw SpecError(entry.mark, fmt::format("key {} is missing; is {} meant to be it?",
+                                              in_quotes(path_of(key)), in_quotes(entry.key)));
     }
   }
   throw SpecError(node_.mark(), fmt::format("key {} is missing", in_quotes(path_of(key))));

@@ -6,9 +6,10 @@
 //     gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
 //   });
 //
-// On leaving the map every key nobody asked for is an error with file:line:column and "did you mean". Duplicate
-// keys, missing units, octal-looking, nan, infinite and negative numbers, anchors, aliases, tags, several
-// documents, text that is not UTF-8, nesting beyond 64 levels and files beyond 1 MiB are errors as well.
+// On leaving the map every key nobody asked for is an error with file:line:column and "did you mean".
+// Duplicate keys, missing units, octal-looking, nan, infinite and negative numbers, anchors, aliases, tags,
+// several documents, text that is not UTF-8, nesting beyond 64 levels and files beyond 1 MiB are errors as
+// well.
 #pragma once
 
 #include <cstdint>

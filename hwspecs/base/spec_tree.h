@@ -1,4 +1,5 @@
-// A YAML file as plain data with positions: what spec_reader parses, model_reader edits and spec_writer writes.
+// A YAML file as plain data with positions: what spec_reader parses, model_reader edits and spec_writer
+// writes.
 #pragma once
 
 #include <string>

@@ -7,8 +7,8 @@
 
 namespace tbdsim {
 
-// The tree as a YAML document. parse_spec() reads the same tree back, but for positions and for quotes around text
-// that needs none; a key without a value becomes an empty text.
+// The tree as a YAML document. parse_spec() reads the same tree back, but for positions and for quotes around
+// text that needs none; a key without a value becomes an empty text.
 [[nodiscard]] std::string write_spec(const SpecTree& tree);
 
 // For building trees in code.

@@ -1,7 +1,7 @@
 // How fast predictions are. Run build/release/tests/benchmarks/predict_benchmark; items are predictions.
-#include <benchmark/benchmark.h>
-
 #include <array>
+
+#include <benchmark/benchmark.h>
 
 #include "simulate/prediction.h"
 #include "tests/support/cli.h"

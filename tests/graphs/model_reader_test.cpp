@@ -106,7 +106,8 @@ TEST(FindVariant, ByNameAliasFrameworkOrFirst) {
   EXPECT_EQ(find_variant(file, "", "cntk").name, "wide");       // nobody's own: the first
   EXPECT_EQ(find_variant(file, "wide", "mxnet").name, "wide");  // asked for by name
   EXPECT_THAT([&] { (void)find_variant(file, "lrage", ""); },
-              ThrowsMessage<UsageError>(HasSubstr("unknown variant 'lrage' of m; expected one of wide, large; did you mean 'large'?")));
+              ThrowsMessage<UsageError>(HasSubstr(
+                  "unknown variant 'lrage' of m; expected one of wide, large; did you mean 'large'?")));
 }
 
 TEST(ReadModel, TrainingProgram) {

@@ -291,7 +291,8 @@ TEST(TrainingStep, GradientsAddedUpOverPassesAreOneTensor) {
   const TrainingStep step = step_of(model);
   EXPECT_EQ(step.kernels.size(), 6u + 7u);
   EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 0, 12}).Times(1));
-  EXPECT_THAT(lives(step), testing::Not(testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 0, 5})));
+  EXPECT_THAT(lives(step),
+              testing::Not(testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 0, 5})));
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
+#include "hwspecs/base/catalog.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hwspecs/base/catalog.h"
 #include "hwspecs/base/error.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_dir.h"

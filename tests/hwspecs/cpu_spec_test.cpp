@@ -1,10 +1,11 @@
+#include "hwspecs/cpu_spec.h"
+
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/error.h"
-#include "hwspecs/cpu_spec.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_dir.h"
 

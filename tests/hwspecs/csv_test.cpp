@@ -1,9 +1,10 @@
+#include "hwspecs/base/csv.h"
+
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hwspecs/base/csv.h"
 #include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {

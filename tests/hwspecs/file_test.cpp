@@ -1,9 +1,10 @@
+#include "hwspecs/base/file.h"
+
 #include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
-#include "hwspecs/base/file.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,3 +1,5 @@
+#include "hwspecs/gpu_spec.h"
+
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -7,7 +9,6 @@
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/error.h"
-#include "hwspecs/gpu_spec.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_dir.h"
 

@@ -1,8 +1,8 @@
+#include "hwspecs/base/number.h"
+
 #include <limits>
 
 #include <gtest/gtest.h>
-
-#include "hwspecs/base/number.h"
 
 namespace tbdsim {
 namespace {

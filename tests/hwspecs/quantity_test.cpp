@@ -1,9 +1,9 @@
+#include "hwspecs/base/quantity.h"
+
 #include <concepts>
 #include <type_traits>
 
 #include <gtest/gtest.h>
-
-#include "hwspecs/base/quantity.h"
 
 namespace tbdsim {
 namespace {

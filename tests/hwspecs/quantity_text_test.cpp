@@ -1,3 +1,5 @@
+#include "hwspecs/base/quantity_text.h"
+
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -5,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "hwspecs/base/quantity_text.h"
 #include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {

@@ -1,7 +1,8 @@
+#include "hwspecs/base/sources.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hwspecs/base/sources.h"
 #include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {

@@ -1,10 +1,11 @@
 // The accessors of SpecNode and SpecMap, each with what it takes and what it refuses.
+#include "hwspecs/base/spec_reader.h"
+
 #include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "hwspecs/base/spec_reader.h"
 #include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {

@@ -1,3 +1,5 @@
+#include "hwspecs/base/spec_writer.h"
+
 #include <filesystem>
 #include <string>
 
@@ -5,7 +7,6 @@
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/spec_reader.h"
-#include "hwspecs/base/spec_writer.h"
 
 namespace tbdsim {
 namespace {

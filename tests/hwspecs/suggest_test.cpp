@@ -1,9 +1,9 @@
+#include "hwspecs/base/suggest.h"
+
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
 namespace {

@@ -28,7 +28,7 @@ TEST(Utf8, RefusesWhatIsNone) {
   EXPECT_FALSE(is_utf8("\xED\xA0\x80"));      // a surrogate
   EXPECT_FALSE(is_utf8("\xF4\x90\x80\x80"));  // above U+10FFFF
   EXPECT_FALSE(is_utf8("\xF5\x80\x80\x80"));
-  EXPECT_FALSE(is_utf8("caf\xE9"));           // Latin-1
+  EXPECT_FALSE(is_utf8("caf\xE9"));  // Latin-1
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "simulate/distinct_kernels.h"
 
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <sstream>
 
 #include "calibrate/measure/plan.h"
 #include "tests/support/cli.h"
@@ -16,7 +16,10 @@ std::vector<Prediction> predictions(Library& library) {
   for (const std::int64_t batch : {4, 16}) {
     for (const char* framework : {"tensorflow", "mxnet"}) {
       for (const char* precision : {"fp32", "amp"}) {
-        all.push_back(predict({.model = "resnet50", .framework = framework, .gpu = "a100_sxm_80gb", .batch = batch,
+        all.push_back(predict({.model = "resnet50",
+                               .framework = framework,
+                               .gpu = "a100_sxm_80gb",
+                               .batch = batch,
                                .precision = precision},
                               library));
       }

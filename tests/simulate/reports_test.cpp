@@ -128,7 +128,8 @@ TEST(Json, TextThatIsNotUtf8) {
   const auto runs = directory.write("runs.csv", test::table({test::run_row({{"group", "caf\xe9"}})}));
   const test::CliResult result = test::run({"validate", "--runs", runs.string(), "--format", "json"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, testing::HasSubstr("runs.csv:2:1: bytes that are not UTF-8; expected text in UTF-8"));
+  EXPECT_THAT(result.err,
+              testing::HasSubstr("runs.csv:2:1: bytes that are not UTF-8; expected text in UTF-8"));
 }
 
 // CSV and JSON carry the same keys and as many rows.

@@ -188,10 +188,16 @@ TEST(ValidationSheet, SectionsMeanIsOverGroups) {
 
 // A row of another use or split is a slip of the pen and must not be judged silently.
 TEST(Validate, MisspeltUseAndSplitAreErrors) {
-  EXPECT_THAT([] { (void)validate({off_by(0.1, 64, {{"split", "fti"}})}); },
-              testing::ThrowsMessage<SpecError>(HasSubstr("split 'fti' is unknown; expected fit or score")));
-  EXPECT_THAT([] { (void)validate({off_by(0.1, 64, {{"use", ""}})}); },
-              testing::ThrowsMessage<SpecError>(HasSubstr("use '' is unknown; expected time, memory or context")));
+  EXPECT_THAT(
+      [] {
+        (void)validate({off_by(0.1, 64, {{"split", "fti"}})});
+      },
+      testing::ThrowsMessage<SpecError>(HasSubstr("split 'fti' is unknown; expected fit or score")));
+  EXPECT_THAT(
+      [] {
+        (void)validate({off_by(0.1, 64, {{"use", ""}})});
+      },
+      testing::ThrowsMessage<SpecError>(HasSubstr("use '' is unknown; expected time, memory or context")));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // What a user's program looks like: predict one scenario and print it.
-#include <simulate/tbdsim.h>
-
 #include <cstdio>
+
+#include <simulate/tbdsim.h>
 
 int main() {
   tbdsim::Library library(tbdsim::Catalog::from(DATA_DIR));
-  const tbdsim::Prediction p =
-      tbdsim::predict({.model = "resnet50", .framework = "tensorflow", .gpu = "titanxp", .batch = 64}, library);
+  const tbdsim::Prediction p = tbdsim::predict(
+      {.model = "resnet50", .framework = "tensorflow", .gpu = "titanxp", .batch = 64}, library);
   std::printf("%.1f images/s\n", p.throughput());
   return p.throughput() > 0 ? 0 : 1;
 }
