@@ -43,7 +43,7 @@ std::vector<Cell> table_row(const Prediction& p) {
           memory(m.dynamic),
           memory(m.total()),
           text_cell(p.fits ? "yes" : "NO"),
-          text_cell(fmt::format("{} {:.0f}%", name_of(p.bound()), 100 * p.share(p.bound())))};
+          text_cell(name_of(p.bound()))};
 }
 
 // The largest batch that fits, for those that do not.
@@ -75,9 +75,8 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   for (const Prediction& p : predictions) sheet.rows.push_back(table_row(p));
   sheet.notes = {
       "80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory at",
-      "its peak, in GiB (gradients of the weights, feature maps, workspace, dynamic; total with the CUDA "
-      "context);",
-      "bound by: what limits most of the time, and its share."};
+      "its peak, in GiB (gradients of the weights, feature maps, workspace, dynamic; total with the CUDA",
+      "context); bound by: what limits most of the time."};
   const auto notes = fit_notes(predictions);
   sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
   return sheet;
