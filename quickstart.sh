@@ -14,13 +14,16 @@ packages() {  # packages SECTION: its names in packages.txt
 }
 
 install_missing() {  # install_missing PACKAGE...
-  local missing=()
+  local installed missing=() as_root=()
+  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
   for package in "$@"; do
-    [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
+    grep -q "^$package installed$" <<<"$installed" || missing+=("$package")
   done
   ((${#missing[@]})) || return 0
-  local as_root=()
-  ((EUID == 0)) || as_root=(sudo)
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || { echo "quickstart: run as root, or install sudo; missing: ${missing[*]}" >&2; exit 2; }
+    as_root=(sudo)
+  fi
   echo "quickstart: installing ${missing[*]}" >&2
   "${as_root[@]}" apt-get update -q >&2
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
@@ -36,12 +39,9 @@ if [[ ${1:-} == test ]]; then
   cd "$root" && exec ctest --preset release "${@:2}"
 fi
 
-# Once built, ninja alone decides what is out of date.
-if [[ ! -f $build/build.ninja ]]; then
-  mapfile -t needed < <(packages build)
-  install_missing "${needed[@]}"
-  configure
-fi
+mapfile -t needed < <(packages build)
+install_missing "${needed[@]}"
+[[ -f $build/build.ninja ]] || configure  # once configured, ninja alone decides what is out of date
 cmake --build "$build" --target tbd-sim >&2
 # Where CUDA was found tbd-measure is built as well; the answer does not wait for it to succeed.
 if grep -q '^build tbd-measure:' "$build/build.ninja"; then

@@ -40,7 +40,9 @@ struct ShapeText {
                        pad_text(c.pad_height, c.pad_width, c.kernel_height, c.kernel_width));
   }
   std::string operator()(const GemmShape& g) const {
-    return fmt::format("m{:.0f} n{:.0f} k{:.0f} {}{}", g.m.at(batch), g.n.at(batch), g.k.at(batch),
+    const double times = g.batch.at(batch);
+    const std::string batched = times == 1 ? "" : fmt::format("{:.0f}x ", times);
+    return fmt::format("{}m{:.0f} n{:.0f} k{:.0f} {}{}", batched, g.m.at(batch), g.n.at(batch), g.k.at(batch),
                        g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
   }
 };

@@ -107,7 +107,8 @@ struct Kernel {
   Size macs;        // of convolutions and matrix products only, as networks are usually counted
   Size read_bytes;  // from memory, each operand once per pass over it
   Size written_bytes;
-  Size workspace_bytes;  // scratch memory while it runs
+  Size workspace_bytes;  // scratch memory of an algorithm that a framework's limit may rule out
+  Size scratch_bytes;    // temporary tensors it cannot do without
   KernelShape shape;
   std::int64_t repeat = 1;  // how often it runs in one iteration
 };

@@ -66,7 +66,7 @@ struct Model {
 [[nodiscard]] ModelFile read_model_file(const std::filesystem::path& file);
 
 // The variant of that name or that is also called so; where the name is empty the one the framework trains,
-// else the first. Throws UsageError with "did you mean".
+// or, for no framework or of a single variant, the first. Throws UsageError, with "did you mean" for a name.
 [[nodiscard]] const Variant& find_variant(const ModelFile& file, const std::string& variant,
                                           const std::string& framework);
 

@@ -150,16 +150,18 @@ const Variant& find_variant(const ModelFile& file, const std::string& variant, c
   const auto holds = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
+  const std::vector<std::string> names = names_of(file);
   if (variant.empty()) {
     for (const Variant& candidate : file.variants) {
       if (holds(candidate.frameworks, framework)) return candidate;
     }
-    return file.variants.front();
+    if (framework.empty() || file.variants.size() == 1) return file.variants.front();
+    throw UsageError("no variant of " + file.name + " is the one " + in_quotes(framework) +
+                     " trains; expected a --variant, one of " + joined(names));
   }
   for (const Variant& candidate : file.variants) {
     if (candidate.name == variant || holds(candidate.also_called, variant)) return candidate;
   }
-  const std::vector<std::string> names = names_of(file);
   throw UsageError("unknown variant " + in_quotes(variant) + " of " + file.name + "; expected one of " +
                    joined(names) + did_you_mean(variant, names));
 }

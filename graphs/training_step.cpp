@@ -51,6 +51,7 @@ void append_updates(const LayerGraph& graph, int first_layer, const Optimizer& o
       }
       Kernel& all = step.kernels.back();
       all.layer = -1;
+      std::get<VectorShape>(all.shape).elements += words;
       all.flops += update.flops;
       all.read_bytes += update.read_bytes;
       all.written_bytes += update.written_bytes;

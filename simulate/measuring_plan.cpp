@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -105,15 +106,22 @@ struct ShapeColumns {
 }  // namespace
 
 void write_measuring_plan(std::ostream& out, std::span<const DistinctKernel> kernels) {
-  write_csv_row(out, std::vector<std::string>(kColumns.begin(), kColumns.end()));
+  // Kernels that are told apart here may be one call there; the value of a call is the time of all.
+  std::map<Row, Seconds> rows;
   for (const DistinctKernel& k : kernels) {
     const auto op = measured_op(k.kernel.op);
     if (!op) continue;
-    Row row{{"op", *op},
-            {"precision", std::string(k.precision)},
-            {"value", fmt::format("{:.6g}", k.total().si())}};
+    Row row{{"op", *op}, {"precision", std::string(k.precision)}};
     row["phase"] = measured_phase(*op, k.kernel.phase);
     std::visit(ShapeColumns{row, k.batch}, k.kernel.shape);
+    rows[row] += k.total();
+  }
+  std::vector<std::pair<Row, Seconds>> ordered(rows.begin(), rows.end());
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  write_csv_row(out, std::vector<std::string>(kColumns.begin(), kColumns.end()));
+  for (auto& [row, value] : ordered) {
+    row["value"] = fmt::format("{:.6g}", value.si());
     std::vector<std::string> fields;
     for (const std::string_view column : kColumns) fields.push_back(row[column]);
     write_csv_row(out, fields);

@@ -26,7 +26,7 @@ Bytes& category(MemoryPlan& plan, TensorRole role) {
 // Scratch memory of a kernel: algorithms above the framework's limit are not chosen.
 Bytes workspace(const Kernel& kernel, double batch, const Framework& framework) {
   const Bytes wanted(kernel.workspace_bytes.at(batch));
-  return wanted <= framework.workspace_limit ? wanted : Bytes();
+  return Bytes(kernel.scratch_bytes.at(batch)) + (wanted <= framework.workspace_limit ? wanted : Bytes());
 }
 
 // The largest batches at which some kernel's workspace is still within the limit, ascending; then `most`.

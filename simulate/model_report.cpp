@@ -33,6 +33,14 @@ Cell phase_cell(Phase phase) {
   return {std::string(kShort[static_cast<std::size_t>(phase)]), std::string(name_of(phase))};
 }
 
+// Which prediction a kernel belongs to, for programs that read several.
+std::vector<Cell> scenario_cells(const Prediction& p) {
+  return {text_cell(p.model->name),        text_cell(p.scenario.variant),
+          text_cell(p.framework->name),    text_cell(p.gpu->name),
+          text_cell(p.scenario.precision), count_cell(static_cast<double>(p.scenario.batch)),
+          text_cell(p.profile->name),      flag_cell(p.profile->calibrated)};
+}
+
 Cell time_cell(Seconds time) { return number_cell(time.si(), fmt::format("{:.1f}", in_unit(time, "us"))); }
 
 }  // namespace
@@ -98,7 +106,13 @@ Sheet kernel_sheet(const Prediction& p) {
   }
   sheet.preface.emplace_back();
   sheet.columns = {{"model", ""},
+                   {"variant", ""},
                    {"framework", ""},
+                   {"gpu", ""},
+                   {"precision", ""},
+                   {"batch", ""},
+                   {"profile", ""},
+                   {"calibrated", ""},
                    {"layer", "layer"},
                    {"phase", "phase"},
                    {"kernel", "kernel"},
@@ -122,16 +136,23 @@ Sheet kernel_sheet(const Prediction& p) {
     const double share = cost.total * repeat / p.timeline.iteration;
     const std::string layer =
         kernel.layer < 0 ? "(all)" : p.step->layers[static_cast<std::size_t>(kernel.layer)].name;
-    sheet.rows.push_back({text_cell(p.model->name), text_cell(p.framework->name), text_cell(layer),
-                          phase_cell(kernel.phase), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
-                          text_cell(shape_text(kernel, batch)), count_cell(repeat),
-                          number_cell(flops.si(), fmt::format("{:.2f}", in_unit(flops, "Gflop"))),
-                          number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "MB"))),
-                          time_cell(cost.compute), time_cell(cost.memory), time_cell(cost.total),
-                          number_cell(share, fmt::format("{:.2f}", 100 * share)),
-                          text_cell(name_of(cost.bound)), text_cell(name_of(cost.provenance))});
+    std::vector<Cell>& row = sheet.rows.emplace_back(scenario_cells(p));
+    for (Cell& cell : std::vector<Cell>{
+             text_cell(layer), phase_cell(kernel.phase), text_cell(kernel.op),
+             text_cell(name_of(kernel.kind)), text_cell(shape_text(kernel, batch)), count_cell(repeat),
+             number_cell(flops.si(), fmt::format("{:.2f}", in_unit(flops, "Gflop"))),
+             number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "MB"))), time_cell(cost.compute),
+             time_cell(cost.memory), time_cell(cost.total),
+             number_cell(share, fmt::format("{:.2f}", 100 * share)), text_cell(name_of(cost.bound)),
+             text_cell(name_of(cost.provenance))}) {
+      row.push_back(std::move(cell));
+    }
   }
-  sheet.totals = {{"iteration_time", number_cell(p.timeline.iteration.si(), to_text(p.timeline.iteration))},
+  sheet.totals = {{"model", text_cell(p.model->name)},
+                  {"framework", text_cell(p.framework->name)},
+                  {"batch", count_cell(batch)},
+                  {"precision", text_cell(p.scenario.precision)},
+                  {"iteration_time", number_cell(p.timeline.iteration.si(), to_text(p.timeline.iteration))},
                   {"throughput", number_cell(p.throughput(), fmt::format("{:.1f} {}", p.throughput(),
                                                                          throughput_unit(p.step->sample)))},
                   {"flops", number_cell(p.flops.si(), to_text(p.flops))}};

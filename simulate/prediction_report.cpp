@@ -21,9 +21,8 @@ std::string rate_text(double rate) {
 std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
 
 std::string calibration_note(const Profile& profile) {
-  return profile.calibrated
-             ? "kernel times: " + profile.title
-             : "kernel times: " + profile.title + " (fitted to no measurement: expect errors of a third)";
+  return profile.calibrated ? "kernel times: " + profile.title
+                            : "kernel times: " + profile.title + " (fitted to no measurement)";
 }
 
 std::vector<Cell> table_row(const Prediction& p) {

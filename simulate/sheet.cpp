@@ -88,6 +88,7 @@ void write_json(std::ostream& out, std::span<const Sheet> sheets) {
     Json totals;
     for (const auto& [name, cell] : sheet.totals) totals[name] = json_of(cell);
     if (!totals.empty()) document["totals"].push_back(std::move(totals));
+    if (!sheet.counts_name.empty()) document[sheet.counts_name] = sheet.counts;
   }
   out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ struct Sheet {
   std::vector<std::vector<Cell>> rows;
   std::vector<std::pair<std::string, Cell>> totals;  // below the table; "totals" in JSON
   std::vector<std::string> notes;                    // lines at the end
+  std::map<std::string, int> counts;                 // under `counts_name` in JSON, for people in the notes
+  std::string counts_name;
 };
 
 // Writes sheets of the same columns: for people one below the other, as CSV with one header, as JSON

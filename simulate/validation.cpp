@@ -150,7 +150,8 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
     for (const auto& [key, members] : groups) {
       if (key.first != section) continue;
       result.groups.push_back(errors_of(members));
-      if (const auto found = noise.find(key.second); found != noise.end())
+      const bool judged = result.groups.back().configurations > 0;
+      if (const auto found = noise.find(key.second); judged && found != noise.end())
         result.groups.back().noise = found->second;
     }
   }

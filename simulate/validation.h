@@ -40,7 +40,7 @@ struct GroupErrors {
   double bias = 0;      // mean signed error
   double coverage = 0;  // share of configurations within their 80 % interval
   // Spread of repeats: the median over the group's configurations measured more than once, in whatever
-  // section, of the standard deviation of ln(value); 0 when none was.
+  // section, of the standard deviation of ln(value); 0 when none was or nothing is judged.
   double noise = 0;
 };
 

@@ -84,7 +84,11 @@ Sheet validation_sheet(const Validation& validation, const std::string& by, cons
                    {"noise", "noise", true}};
   for (const GroupErrors& e : validation.groups) sheet.rows.push_back(group_row(e));
   for (const char* section : {"score", "fit", "context"}) add_section_total(validation, section, sheet);
+  sheet.totals.emplace_back("profile", text_cell(profile.name));
+  sheet.totals.emplace_back("calibrated", flag_cell(profile.calibrated));
   sheet.notes = reasons(validation);
+  sheet.counts_name = "not_covered";
+  sheet.counts = validation.not_covered;
   return sheet;
 }
 

@@ -104,7 +104,7 @@ class Conv2d : public Layer {
       kernel.op = "conv";
       kernel.shape = conv_shape(site);
       kernel.workspace_bytes = winograd_workspace(site, how.precision);
-      if (how.lowering.layout == Layout::nhwc) kernel.workspace_bytes += x + y;  // the transposed copies
+      if (how.lowering.layout == Layout::nhwc) kernel.scratch_bytes = x + y;  // the transposed copies
     }
     return kernel;
   }

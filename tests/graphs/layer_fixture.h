@@ -64,7 +64,8 @@ inline void PrintTo(const Work& work, std::ostream* out) {
   std::vector<Work> works;
   for (const Kernel& k : kernels) {
     works.push_back(
-        {k.op, k.kind, k.phase, k.flops, k.macs, k.read_bytes, k.written_bytes, k.workspace_bytes});
+        {k.op, k.kind, k.phase, k.flops, k.macs, k.read_bytes, k.written_bytes,
+         k.workspace_bytes + k.scratch_bytes});
   }
   return works;
 }

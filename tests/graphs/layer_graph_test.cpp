@@ -94,9 +94,9 @@ TEST(LayerGraph, GradientsOfTrainedLayers) {
 TEST(LayerGraph, FrozenLayersStopAndPassGradients) {
   std::vector<LayerSpec> layers{spec(1, "conv1", kConv, {"data"}), spec(2, "conv2", kConv, {"conv1"}),
                                 spec(3, "conv3", kConv, {"conv2"}), spec(4, "conv4", kConv, {"conv3"})};
-  for (const std::size_t frozen : {0, 1, 3}) layers[frozen].frozen = true;
+  for (const std::size_t frozen : {0u, 1u, 3u}) layers[frozen].frozen = true;
   const LayerGraph graph = build(std::move(layers));
-  for (const std::size_t bottom : {0, 1}) {
+  for (const std::size_t bottom : {0u, 1u}) {
     EXPECT_FALSE(graph.layers[bottom].input_gradient || graph.layers[bottom].weight_gradient);
   }
   EXPECT_FALSE(graph.layers[2].input_gradient);

@@ -103,7 +103,10 @@ TEST(FindVariant, ByNameAliasFrameworkOrFirst) {
   EXPECT_EQ(find_variant(file, "large", "").name, "large");
   EXPECT_EQ(find_variant(file, "huge", "").name, "large");
   EXPECT_EQ(find_variant(file, "", "mxnet").name, "large");
-  EXPECT_EQ(find_variant(file, "", "cntk").name, "wide");       // nobody's own: the first
+  EXPECT_EQ(find_variant(file, "", "").name, "wide");           // of no framework: the first
+  EXPECT_THAT([&] { (void)find_variant(file, "", "cntk"); },    // nobody's own: not silently some other
+              ThrowsMessage<UsageError>(HasSubstr("no variant of m is the one 'cntk' trains; expected a --variant, "
+                                                  "one of wide, large")));
   EXPECT_EQ(find_variant(file, "wide", "mxnet").name, "wide");  // asked for by name
   EXPECT_THAT([&] { (void)find_variant(file, "lrage", ""); },
               ThrowsMessage<UsageError>(HasSubstr(

@@ -27,7 +27,7 @@ Arguments command_reading(const fs::path& file) {
   const auto is = [&](const char* kind) { return name.find(kind) != std::string::npos; };
   if (is("gpu_") || is("_gpu")) return {"--gpu", file, "--batch", "64"};
   if (is("model_") || is("_model")) return {"show", file};
-  if (is("framework")) return {"--gpu", "titanxp", "--batch", "64", "--framework", file};
+  if (is("framework")) return {"--gpu", "titanxp", "--batch", "64", "--variant", "v1.5", "--framework", file};
   if (is("profile")) return {"--gpu", "titanxp", "--batch", "64", "--profile", file};
   return {"predict", "--scenarios", file};
 }

@@ -64,6 +64,14 @@ TEST(DistinctKernels, ResNet50HasTwentyThreeConvolutions) {
   EXPECT_EQ(count, 53);
 }
 
+// PyTorch updates all 25,557,032 parameters in one kernel.
+TEST(DistinctKernels, FusedUpdateCoversEveryParameter) {
+  Library library = test::source_library();
+  const Prediction p =
+      predict({.model = "resnet50", .framework = "pytorch", .gpu = "titanxp", .batch = 32}, library);
+  EXPECT_EQ(shape_text(p.step->kernels.back(), 32), "25557032");
+}
+
 // The plan is what tbd-measure reads: every row is accepted, most time first.
 TEST(MeasuringPlan, IsAcceptedByTheMeasuringProgram) {
   Library library = test::source_library();

@@ -177,7 +177,7 @@ TEST(ValidationSheet, SectionsMeanIsOverGroups) {
                                  run_row({{"group", "uncovered"}, {"gpus", "2"}})});
   Library library = test::source_library();
   const Sheet sheet = validation_sheet(v, "group", library.profile("uncalibrated"));
-  ASSERT_EQ(sheet.totals.size(), 1u);
+  ASSERT_EQ(sheet.totals.size(), 3u);  // and the profile, calibrated or not
   EXPECT_EQ(sheet.totals[0].first, "score_mean_over_groups");
   EXPECT_NEAR(std::get<double>(sheet.totals[0].second.value), 0.25, 1e-9);
   EXPECT_THAT(sheet.totals[0].second.text, HasSubstr("over 2 groups, 4 configurations"));
