@@ -52,8 +52,9 @@ void set_field(PlanPoint& point, const std::string& column, const std::string& t
   }
 }
 
-// The point as the record it will become, without a result.
-Record as_record(const PlanPoint& point) {
+}  // namespace
+
+Record record_of(const PlanPoint& point) {
   Record record;
   record.op = point.op;
   record.phase = point.phase;
@@ -63,7 +64,6 @@ Record as_record(const PlanPoint& point) {
   record.shape = point.shape;
   return record;
 }
-}  // namespace
 
 std::string to_text(const PlanPoint& point) {
   std::string text = point.op;
@@ -74,7 +74,7 @@ std::string to_text(const PlanPoint& point) {
   return text;
 }
 
-std::string key(const PlanPoint& point) { return point_key(as_record(point)); }
+std::string key(const PlanPoint& point) { return point_key(record_of(point)); }
 
 Plan make_plan(std::vector<PlanPoint> points) {
   Plan plan;

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/record_shape.h"
+#include "calibrate/record.h"
 
 namespace tbdsim::measure {
 
@@ -36,6 +36,8 @@ struct PlanPoint {
 
 // "conv forward fp32 NCHW cold batch=16 channels=64 ...": the name of a point in messages.
 [[nodiscard]] std::string to_text(const PlanPoint& point);
+// The point as the record it will become, without a result.
+[[nodiscard]] Record record_of(const PlanPoint& point);
 // Equal to point_key() of the records the point yields.
 [[nodiscard]] std::string key(const PlanPoint& point);
 

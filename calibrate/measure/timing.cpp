@@ -112,15 +112,4 @@ void time_call(Session& session, Record& record, const std::function<void()>& ca
   fill(record, session, samples);
 }
 
-Record record_of(const PlanPoint& point) {
-  Record record;
-  record.op = point.op;
-  record.phase = point.phase;
-  record.precision = point.precision;
-  record.layout = point.layout;
-  record.cache = point.cache;
-  record.shape = point.shape;
-  return record;
-}
-
 }  // namespace tbdsim::measure

@@ -15,9 +15,4 @@ namespace tbdsim::measure {
 // may throw.
 void time_call(Session& session, Record& record, const std::function<void()>& call,
                const StoppingRule& rule = {});
-
-// A record of the point with op, phase, precision, shape, layout, cache and nothing measured.
-struct PlanPoint;
-[[nodiscard]] Record record_of(const PlanPoint& point);
-
 }  // namespace tbdsim::measure

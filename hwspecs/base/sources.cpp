@@ -8,9 +8,12 @@
 namespace tbdsim {
 
 Sources read_sources(SpecMap& map, std::span<const std::string_view> keys) {
-  std::vector<std::string> present;
+  std::vector<std::string> present;   // every key of the file may have a source
+  std::vector<std::string> required;  // these must
   for (const SpecEntry& entry : map.node().tree().entries) {
-    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) present.push_back(entry.key);
+    if (entry.key == "sources") continue;
+    present.push_back(entry.key);
+    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) required.push_back(entry.key);
   }
   Sources sources;
   const SpecNode node = map.at("sources");
@@ -23,7 +26,7 @@ Sources read_sources(SpecMap& map, std::span<const std::string_view> keys) {
       sources[key] = value.text();
     }
   });
-  for (const std::string& key : present) {
+  for (const std::string& key : required) {
     if (!sources.contains(key))
       node.fail("no source for " + in_quotes(key) + "; expected where its value comes from");
   }
