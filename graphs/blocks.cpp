@@ -232,6 +232,27 @@ class Expander {
     });
   }
 
+  // "a" or [a, b]
+  static std::vector<std::string> names_of(const SpecNode& node) {
+    if (!node.is_list()) return {node.text()};
+    std::vector<std::string> names;
+    for (const SpecNode& name : node.list()) names.push_back(name.text());
+    return names;
+  }
+
+  static void check_whole(const LayerSpec& layer, SpecMap& m) {
+    if (layer.whole.empty()) return;
+    const SpecNode whole = m.at("whole");
+    if (!layer.per_step)
+      whole.fail("is said of a layer that does not run step by step; expected 'per_step: true'");
+    for (const std::string& name : layer.whole) {
+      if (std::find(layer.from.begin(), layer.from.end(), name) == layer.from.end()) {
+        whole.fail("names " + in_quotes(name) + ", which the layer does not read" +
+                   did_you_mean(name, layer.from));
+      }
+    }
+  }
+
   std::string add_layer(const SpecNode& node, const std::string& previous) {
     if (layers_.size() >= kMostLayers) node.fail("more than 20000 layers");
     LayerSpec layer;
@@ -242,14 +263,12 @@ class Expander {
       const LayerType& type = layer_type(type_name);
       layer.type = type.name;
       if (const auto frozen = m.find("frozen")) layer.frozen = frozen->flag();
+      if (const auto per_step = m.find("per_step")) layer.per_step = per_step->flag();
+      if (const auto whole = m.find("whole")) layer.whole = names_of(*whole);
+      if (const auto tied = m.find("tied_to")) layer.tied_to = tied->text();
       const auto from = m.find("from");
-      if (!from) {
-        layer.from = {previous};
-      } else if (from->is_list()) {
-        for (const SpecNode& name : from->list()) layer.from.push_back(name.text());
-      } else {
-        layer.from = {from->text()};
-      }
+      layer.from = from ? names_of(*from) : std::vector<std::string>{previous};
+      check_whole(layer, m);
       layer.layer = type.make(m);
     });
     layers_.push_back(std::move(layer));

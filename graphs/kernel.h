@@ -12,27 +12,31 @@
 
 namespace tbdsim {
 
-// forward, gradient by the input, gradient by the weights, backward through a backward pass, optimizer.
-enum class Phase { forward, backward_data, backward_weights, double_backward, update };
-inline constexpr std::array<std::string_view, 5> kPhaseNames = {
-    "forward", "backward_data", "backward_weights", "double_backward", "update"};
+// forward, gradient by the input, gradient by the weights, optimizer: which of a layer's computations it is.
+enum class Phase { forward, backward_data, backward_weights, update };
+inline constexpr std::array<std::string_view, 4> kPhaseNames = {"forward", "backward_data",
+                                                                "backward_weights", "update"};
 
 // The closed set the cost model knows; a layer type is made of these.
 enum class KernelKind {
   convolution,
   gemm,
+  recurrent,  // a whole recurrent layer in one library call
   batch_norm,
+  layer_norm,
   elementwise,
   pooling,
   softmax,
   reduction,
   transpose,
+  gather,    // rows of a table, and sums into them
+  transfer,  // between host and device
   update
 };
-inline constexpr std::size_t kKernelKindCount = 9;
+inline constexpr std::size_t kKernelKindCount = 13;
 inline constexpr std::array<std::string_view, kKernelKindCount> kKernelKindNames = {
-    "convolution", "gemm",      "batch_norm", "elementwise", "pooling",
-    "softmax",     "reduction", "transpose",  "update"};
+    "convolution", "gemm",      "recurrent", "batch_norm", "layer_norm", "elementwise", "pooling",
+    "softmax",     "reduction", "transpose", "gather",     "transfer",   "update"};
 
 [[nodiscard]] constexpr std::size_t index_of(KernelKind kind) { return static_cast<std::size_t>(kind); }
 [[nodiscard]] constexpr std::string_view name_of(KernelKind kind) { return kKernelKindNames[index_of(kind)]; }
@@ -80,7 +84,7 @@ struct PoolShape {
   friend bool operator==(const PoolShape&, const PoolShape&) = default;
 };
 
-// Softmax over the columns; a bias for each column.
+// Softmax and layer normalisation over the columns; a bias for each column; rows of a table.
 struct MatrixShape {
   Size rows;
   std::int64_t columns = 0;
@@ -95,13 +99,24 @@ struct VectorShape {
   friend bool operator==(const VectorShape&, const VectorShape&) = default;
 };
 
-using KernelShape = std::variant<VectorShape, MatrixShape, ImageShape, PoolShape, ConvShape, GemmShape>;
+// One recurrent layer in one direction over all its steps.
+struct RecurrentShape {
+  Size batch;
+  std::int64_t steps = 0, inputs = 0, hidden = 0;
+  std::int64_t gates = 0;  // 4: LSTM, 3: GRU
+
+  friend bool operator==(const RecurrentShape&, const RecurrentShape&) = default;
+};
+
+using KernelShape =
+    std::variant<VectorShape, MatrixShape, ImageShape, PoolShape, ConvShape, GemmShape, RecurrentShape>;
 
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
   Phase phase = Phase::forward;
-  std::string_view op;  // "conv", "relu", "sgd_momentum": a literal
-  int layer = -1;       // index into TrainingStep::layers
+  bool second_order = false;  // part of a backward pass through a backward pass
+  std::string_view op;        // "conv", "relu", "sgd_momentum": a literal
+  int layer = -1;             // index into TrainingStep::layers
   MathType math = MathType::fp32;
   Size flops;       // a multiply-add is 2
   Size macs;        // of convolutions and matrix products only, as networks are usually counted
@@ -110,12 +125,19 @@ struct Kernel {
   Size workspace_bytes;  // scratch memory of an algorithm that a framework's limit may rule out
   Size scratch_bytes;    // temporary tensors it cannot do without
   KernelShape shape;
-  std::int64_t repeat = 1;  // how often it runs in one iteration
+  // How often it runs in one iteration. Neighbours of one layer with the same repeat run as a pattern, one
+  // after another, that often: the steps of an unrolled recurrence.
+  std::int64_t repeat = 1;
 };
+
+// "double_backward" for second-order work, else the phase.
+[[nodiscard]] constexpr std::string_view phase_name(const Kernel& kernel) {
+  return kernel.second_order ? "double_backward" : name_of(kernel.phase);
+}
 
 // At a batch: "64x3x224x224 64x7x7/2 p2" (input, filters, stride unless 1, padding unless it centres the
 // window), "m512 n32 k1000 NT" (transposes of A and B), "64x64x112x112 3x3/2" (input, window), "64x1000"
-// (rows, columns), "802816" (elements).
+// (rows, columns), "802816" (elements), "64x25x512 4x512" (samples, steps, inputs, gates x units).
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

@@ -24,6 +24,15 @@ MatrixShape channel_matrix(const Shape& shape) {
   return {shape.rows * (elements_per_row(shape) / channels), channels};
 }
 
+std::int64_t last_dimension(const Shape& shape) {
+  if (shape.dims.empty()) throw ShapeMismatch("input has no dimensions; expected at least one");
+  return shape.dims.back();
+}
+
+Size positions(const Shape& shape) { return shape.rows * (elements_per_row(shape) / last_dimension(shape)); }
+
+MatrixShape position_matrix(const Shape& shape) { return {positions(shape), last_dimension(shape)}; }
+
 Size stored_bytes(const Shape& shape, const Precision& precision) {
   return elements(shape) * precision.storage_bytes;
 }

@@ -2,6 +2,7 @@
 // has, which kernels it needs in each phase and which tensors its backward pass reads again.
 #pragma once
 
+#include <exception>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,11 +22,15 @@ class ShapeMismatch : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Thrown by Layer::double_backward.
+class NoSecondOrder : public std::exception {};
+
 struct ParameterTensor {
   std::string_view name;  // "weight", "bias", "gamma", "beta", "moving_statistics": a literal
   std::int64_t elements = 0;
-  bool trained = true;  // false: kept up to date by the forward pass (moving statistics)
-  bool cast = false;    // has a low-precision copy under mixed precision (weights of matrix products)
+  bool trained = true;   // false: kept up to date by the forward pass (moving statistics)
+  bool cast = false;     // has a low-precision copy under mixed precision (weights of matrix products)
+  Size gradient_rows{};  // elements of its gradient where only rows looked up have one; 0: all elements
 };
 
 // A layer where it stands in a graph.
@@ -62,6 +67,22 @@ class Layer {
   virtual void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const = 0;
   [[nodiscard]] virtual BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const = 0;
 
+  // Kernels of the backward pass through the layer's own backward_data: what carries the gradient of its
+  // input's gradient on to that of its output's gradient, and adds to the gradient of its weights. Throws
+  // NoSecondOrder where the layer type has none.
+  virtual void double_backward(const LayerSite& site, const Expansion& how,
+                               std::vector<Kernel>& kernels) const {
+    (void)site, (void)how, (void)kernels;
+    throw NoSecondOrder();
+  }
+  // Its gradient depends on its input's values in more than the sign, so that a backward pass through its
+  // backward pass also yields a gradient of its input.
+  [[nodiscard]] virtual bool curved() const { return false; }
+  // Gradients flow through it from its output to its inputs.
+  [[nodiscard]] virtual bool differentiable() const { return true; }
+  // Ends a graph: its output is a loss or a statistic that no layer reads.
+  [[nodiscard]] virtual bool is_loss() const { return false; }
+
   // The gradient of every input is the gradient of the output itself: no kernel, no tensor of its own.
   [[nodiscard]] virtual bool passes_gradient_through() const { return false; }
   // The output may be written over the only input.
@@ -79,6 +100,12 @@ void require_inputs(std::span<const Shape> inputs, std::size_t count);
 [[nodiscard]] ImageShape image_shape(const Shape& shape);  // of channels x height x width
 // Pixels (or plain rows) by channels: what a bias is added to.
 [[nodiscard]] MatrixShape channel_matrix(const Shape& shape);
+
+// The last dimension, on which matrix products, layer norms and embeddings work, and all before it with the
+// rows. Throws ShapeMismatch for a shape without dimensions.
+[[nodiscard]] std::int64_t last_dimension(const Shape& shape);
+[[nodiscard]] Size positions(const Shape& shape);
+[[nodiscard]] MatrixShape position_matrix(const Shape& shape);  // positions x last dimension
 
 [[nodiscard]] Size stored_bytes(const Shape& shape, const Precision& precision);
 

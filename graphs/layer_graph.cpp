@@ -90,10 +90,38 @@ std::vector<Vertex> run_order(const std::vector<LayerSpec>& layers, const Depend
   return order;
 }
 
+// Of a layer that runs step by step: takes the steps off its inputs' shapes.
+void take_steps(GraphLayer& layer) {
+  bool first = true;
+  for (std::size_t i = 0; i < layer.input_shapes.size(); ++i) {
+    const auto& whole = layer.spec.whole;
+    layer.whole.push_back(std::find(whole.begin(), whole.end(), layer.spec.from[i]) != whole.end());
+    if (layer.whole.back()) continue;
+    std::vector<std::int64_t>& dims = layer.input_shapes[i].dims;
+    if (dims.size() < 2 || (!first && dims[0] != layer.steps)) {
+      fail(layer.spec, "input " + in_quotes(layer.spec.from[i]) + " has shape " +
+                           to_text(layer.input_shapes[i]) +
+                           "; expected steps x ..., the same for all inputs");
+    }
+    layer.steps = dims[0];
+    dims.erase(dims.begin());
+    first = false;
+  }
+  if (first) fail(layer.spec, "reads every input whole; expected one to go through step by step");
+}
+
 void infer_shape(GraphLayer& layer) {
   try {
-    layer.output = layer.spec.layer->output_shape(layer.input_shapes);
+    if (layer.spec.per_step) take_steps(layer);
+    layer.step_output = layer.spec.layer->output_shape(layer.input_shapes);
     layer.parameters = layer.spec.layer->parameters(layer.input_shapes);
+    layer.output = layer.step_output;
+    if (layer.spec.per_step) {
+      layer.output.dims.insert(layer.output.dims.begin(), layer.steps);
+      for (ParameterTensor& tensor : layer.parameters) {  // statistics are kept for each step apart
+        if (!tensor.trained) tensor.elements = checked_multiply(tensor.elements, layer.steps);
+      }
+    }
     (void)elements(layer.output);
   } catch (const ShapeMismatch& mismatch) {
     fail(layer.spec, mismatch.what());
@@ -104,6 +132,10 @@ void infer_shape(GraphLayer& layer) {
 
 // `upstream_trained[i]`: layer i or something before it is trained.
 void find_gradients(GraphLayer& layer, std::vector<bool>& upstream_trained) {
+  if (!layer.spec.layer->differentiable()) {
+    upstream_trained.push_back(false);
+    return;
+  }
   const auto trained = [](const ParameterTensor& tensor) { return tensor.trained; };
   layer.weight_gradient =
       !layer.spec.frozen && std::any_of(layer.parameters.begin(), layer.parameters.end(), trained);
@@ -113,9 +145,49 @@ void find_gradients(GraphLayer& layer, std::vector<bool>& upstream_trained) {
   upstream_trained.push_back(layer.weight_gradient || layer.input_gradient);
 }
 
+// A layer tied to another one has that one's weight and no parameters of its own.
+void share_weight(GraphLayer& layer, const std::vector<GraphLayer>& before) {
+  const auto found = std::find_if(before.begin(), before.end(), [&](const GraphLayer& candidate) {
+    return candidate.spec.name == layer.spec.tied_to;
+  });
+  if (found == before.end()) {
+    fail(layer.spec,
+         "is tied to " + in_quotes(layer.spec.tied_to) + "; expected a layer that runs before it");
+  }
+  const std::int64_t own = layer.parameters.empty() ? 0 : layer.parameters[0].elements;
+  const std::int64_t shared = found->parameters.empty() ? 0 : found->parameters[0].elements;
+  if (layer.parameters.size() != 1 || own != shared) {
+    fail(layer.spec, "has a weight of " + std::to_string(own) + " elements and is tied to one of " +
+                         std::to_string(shared) + "; expected one weight of the same size, without bias");
+  }
+  layer.tied_to = static_cast<int>(found - before.begin());
+  layer.spec.frozen = layer.spec.frozen || found->spec.frozen;
+}
+
+// Work whose result nobody uses would be charged all the same.
+void require_readers(const LayerGraph& graph) {
+  std::vector<bool> read(graph.layers.size(), false);
+  for (const GraphLayer& layer : graph.layers) {
+    for (const int input : layer.inputs) {
+      if (input >= 0) read[static_cast<std::size_t>(input)] = true;
+    }
+  }
+  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
+    const LayerSpec& spec = graph.layers[i].spec;
+    const bool output =
+        std::find(graph.outputs.begin(), graph.outputs.end(), spec.name) != graph.outputs.end();
+    if (!read[i] && !output && !spec.layer->is_loss()) {
+      fail(spec,
+           "nobody reads its output; expected a layer that does, a loss, or its name among the graph's "
+           "outputs");
+    }
+  }
+}
+
 }  // namespace
 
-LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSpec> specs) {
+LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSpec> specs,
+                             std::vector<std::string> outputs) {
   const auto index = index_names(inputs, specs);
   const std::vector<Vertex> order = run_order(specs, connect(specs, index));
   std::vector<int> position(specs.size());
@@ -123,6 +195,7 @@ LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSp
 
   LayerGraph graph;
   graph.inputs = std::move(inputs);
+  graph.outputs = std::move(outputs);
   graph.layers.reserve(specs.size());
   std::vector<bool> upstream_trained;
   for (const Vertex vertex : order) {
@@ -136,9 +209,12 @@ LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSp
                                        : graph.layers[static_cast<std::size_t>(layer.inputs.back())].output);
     }
     infer_shape(layer);
+    if (!layer.spec.tied_to.empty()) share_weight(layer, graph.layers);
     find_gradients(layer, upstream_trained);
+    if (layer.tied_to >= 0) layer.parameters.clear();
     graph.layers.push_back(std::move(layer));
   }
+  require_readers(graph);
   return graph;
 }
 

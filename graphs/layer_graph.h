@@ -15,8 +15,11 @@ struct LayerSpec {
   std::string name;  // unique in its graph
   std::string type;
   std::shared_ptr<const Layer> layer;
-  std::vector<std::string> from;  // names of layers or graph inputs
-  bool frozen = false;            // its parameters are not trained
+  std::vector<std::string> from;     // names of layers or graph inputs
+  bool frozen = false;               // its parameters are not trained
+  bool per_step = false;             // runs step by step over the first dimension of its inputs
+  std::vector<std::string> whole{};  // of `from`: read whole at every step
+  std::string tied_to{};             // its weight is the first parameter of that layer
   Mark mark;
 };
 
@@ -30,24 +33,33 @@ struct GraphInput {
 struct GraphLayer {
   LayerSpec spec;
   std::vector<int> inputs;
-  std::vector<Shape> input_shapes;
-  Shape output;
+  std::vector<Shape> input_shapes;  // of one step where it runs step by step
+  Shape output;                     // of all steps
+  Shape step_output;                // of one step; else the output
+  std::int64_t steps = 1;
   std::vector<ParameterTensor> parameters;
+  std::vector<bool> whole;  // which inputs every step reads whole
+  int tied_to = -1;         // index of the layer whose weight it shares; it has no parameters then
   bool input_gradient = false;
   bool weight_gradient = false;
 
-  [[nodiscard]] LayerSite site() const { return {input_shapes, output, input_gradient, weight_gradient}; }
+  [[nodiscard]] LayerSite site() const {
+    return {input_shapes, step_output, input_gradient, weight_gradient};
+  }
 };
 
 struct LayerGraph {
   std::vector<GraphInput> inputs;
-  std::vector<GraphLayer> layers;  // every layer after its inputs; the file's order where that is possible
+  std::vector<GraphLayer> layers;    // every layer after its inputs; the file's order where that is possible
+  std::vector<std::string> outputs;  // layers whose output is the graph's, for other graphs to read
 };
 
 // Connects, orders and shapes the layers, and finds which gradients are needed: a layer's input gradient only
 // where something upstream is trained, weight gradients only for layers that are not frozen. Throws
 // ModelError `file:line:column: layer 'x': ...` for an unknown or duplicate name, a cycle (named in full),
-// shapes that do not match and sizes beyond 64 bits.
-[[nodiscard]] LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSpec> layers);
+// shapes that do not match, sizes beyond 64 bits, and an output that nobody reads of a layer that neither is
+// a loss nor among `outputs`.
+[[nodiscard]] LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSpec> layers,
+                                           std::vector<std::string> outputs = {});
 
 }  // namespace tbdsim

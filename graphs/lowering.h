@@ -13,11 +13,23 @@ enum class ReluKeeps { output, input_and_output };     // what ReLU's backward p
 enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
 enum class UpdateKernels { per_tensor, fused };  // one update kernel per parameter tensor, or one in all
 
+enum class Recurrence { cells, fused };        // a recurrent layer step by step, or as one cuDNN call
+enum class CellProducts { joined, separate };  // a cell multiplies [x, h] at once, or x and h apart
+// Gradients of what every step of an unrolled recurrence reads: added by the product itself, or by a kernel.
+enum class StepGradients { in_place, added };
+enum class Composition { fused, composite };  // an operation as one kernel, or one for each of its terms
+enum class TableGradient { dense, sparse };   // of an embedding: the whole table, or the rows looked up
+
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
 inline constexpr std::array<std::string_view, 2> kReluKeepsNames = {"output", "input_and_output"};
 inline constexpr std::array<std::string_view, 2> kGradientStorageNames = {"transient", "persistent"};
 inline constexpr std::array<std::string_view, 2> kUpdateKernelsNames = {"per_tensor", "fused"};
+inline constexpr std::array<std::string_view, 2> kRecurrenceNames = {"cells", "fused"};
+inline constexpr std::array<std::string_view, 2> kCellProductsNames = {"joined", "separate"};
+inline constexpr std::array<std::string_view, 2> kStepGradientsNames = {"in_place", "added"};
+inline constexpr std::array<std::string_view, 2> kCompositionNames = {"fused", "composite"};
+inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
 
 struct Lowering {
   Layout layout = Layout::nchw;
@@ -26,6 +38,12 @@ struct Lowering {
   bool relu_in_place = false;  // ReLU writes over its input where nothing else needs that
   GradientStorage weight_gradients = GradientStorage::persistent;
   UpdateKernels update = UpdateKernels::per_tensor;
+  Recurrence recurrence = Recurrence::cells;
+  CellProducts cell_products = CellProducts::separate;
+  StepGradients step_gradients = StepGradients::in_place;
+  Composition layer_norm = Composition::fused;
+  Composition dropout = Composition::fused;
+  TableGradient embedding_gradient = TableGradient::dense;
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 
   friend bool operator==(const Lowering&, const Lowering&) = default;

@@ -3,11 +3,13 @@
 // build_model() makes one variant.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graphs/layer_graph.h"
@@ -16,13 +18,31 @@
 
 namespace tbdsim {
 
-// One line of the training program: a graph run forward, perhaps backward, perhaps updated, `repeat` times.
-// Most models have one; WGAN-GP runs its critic five times for each generator step.
-struct TrainingPass {
+// How far back a run of a graph goes: not at all; to the graph's inputs, for the sake of what made them; to
+// the trained weights; or as a gradient penalty (Gulrajani et al., arXiv 1704.00028): to the inputs, then
+// through that backward pass once more to the weights.
+enum class Backward { none, inputs, weights, penalty };
+inline constexpr std::array<std::string_view, 4> kBackwardNames = {"none", "inputs", "weights", "penalty"};
+
+struct GraphRun {
   std::string graph;
-  bool backward = true;
+  Backward backward = Backward::weights;
+};
+
+// One step of the training program, done `repeat` times in an iteration: its runs forward in order, then
+// backward in reverse order, then one update of the graphs whose weights got gradients. Most models have one
+// pass of one run; WGAN-GP runs its critic's step five times for each generator step.
+struct TrainingPass {
+  std::vector<GraphRun> runs;
   bool update = true;
   std::int64_t repeat = 1;
+};
+
+// What throughput counts: `per_sample` or `per_length` x length units in each sample.
+struct ThroughputUnit {
+  std::string unit;  // "images", "tokens": of throughput in unit/s
+  double per_sample = 1;
+  double per_length = 0;
 };
 
 // Published counts of a variant, checked by a test: trained parameters, multiply-adds for one sample.
@@ -40,16 +60,28 @@ struct Variant {
   std::vector<std::string> frameworks;   // those that train this variant unless told otherwise
   std::vector<std::string> also_called;  // names of it in tables of measured runs
   Optimizer optimizer;
-  std::map<std::string, SpecTree> parameters;
+  std::string dataset;                // name of the data set it is trained on, or empty
+  std::vector<std::int64_t> buckets;  // sequence lengths to which samples are padded; empty: one length
+  std::map<std::string, SpecTree> parameters;  // and sizes
   std::optional<ExpectedCounts> expected;
 };
+
+// The size that counts the steps of a sequence: data sets have lengths, variants have buckets of it.
+inline constexpr std::string_view kLengthSize = "sequence_length";
+
+// Values of sizes and parameters that replace the model's own: sequence_length -> 25.
+using Sizes = std::map<std::string, std::int64_t>;
 
 struct ModelFile {
   std::string name;    // the file's stem
   std::string title;   // "ResNet-50"
   std::string sample;  // what a batch counts, singular: "image"
+  ThroughputUnit throughput;
+  std::string suite;               // of benchmarks it belongs to: "tbd", or empty
+  std::int64_t largest_batch = 0;  // where its code takes no more samples at once; 0: any batch
   std::vector<Variant> variants;
   std::map<std::string, SpecTree> parameters;  // with the values variants override
+  std::map<std::string, SpecTree> sizes;       // the same, seen by the inputs of graphs only
   SpecTree blocks, graphs, training;
 };
 
@@ -58,11 +90,14 @@ struct Model {
   std::string title;
   std::string sample;
   Variant variant;
+  std::map<std::string, SpecTree> sizes;   // as built
+  std::map<std::string, SpecTree> inputs;  // of each graph, before sizes are put in
   std::map<std::string, LayerGraph> graphs;
   std::vector<TrainingPass> training;
 };
 
-// Throws UsageError or SpecError.
+// Throws UsageError or SpecError. A file may be `based_on` another one of its folder, whose keys it then has
+// unless it gives its own.
 [[nodiscard]] ModelFile read_model_file(const std::filesystem::path& file);
 
 // The variant of that name or that is also called so; where the name is empty the one the framework trains,
@@ -70,7 +105,14 @@ struct Model {
 [[nodiscard]] const Variant& find_variant(const ModelFile& file, const std::string& variant,
                                           const std::string& framework);
 
-// Expands parameters, blocks and repeats and connects the graphs. Throws SpecError or ModelError.
-[[nodiscard]] Model build_model(const ModelFile& file, const Variant& variant);
+// Whether the model has a size or parameter of that name that holds a whole number.
+[[nodiscard]] bool has_size(const ModelFile& file, const std::string& name);
+
+// Expands parameters, blocks and repeats and connects the graphs. Throws UsageError for a size the model does
+// not have, SpecError or ModelError.
+[[nodiscard]] Model build_model(const ModelFile& file, const Variant& variant, const Sizes& sizes = {});
+
+// The same layers on inputs of other sizes (not parameters): quicker than building the model again.
+[[nodiscard]] Model resized(const Model& model, const Sizes& sizes);
 
 }  // namespace tbdsim

@@ -12,6 +12,9 @@ constexpr std::int64_t kMostCounted = 1'000'000'000'000'000;
 constexpr std::int64_t kLargestDimension = 1'000'000'000;
 constexpr std::int64_t kMostRepeats = 1'000'000;
 constexpr std::size_t kMostDimensions = 8;
+constexpr std::size_t kMostBuckets = 1'000;
+constexpr std::int64_t kMostSamplesAtOnce = 1'000'000'000;
+constexpr double kMostUnits = 1e9;
 
 std::vector<std::string> texts(const std::optional<SpecNode>& node) {
   std::vector<std::string> all;
@@ -46,7 +49,25 @@ Optimizer read_optimizer(const SpecNode& node) {
   return kOptimizers[node.one_of(names)];
 }
 
-Variant read_variant(const std::string& name, const SpecNode& node, const Parameters& known) {
+std::vector<std::int64_t> read_buckets(const SpecNode& node) {
+  std::vector<std::int64_t> buckets;
+  for (const SpecNode& item : node.list()) {
+    buckets.push_back(item.count(1, kLargestDimension));
+    if (buckets.size() > 1 && buckets[buckets.size() - 2] >= buckets.back())
+      item.fail("is not above the one before it; expected ascending lengths");
+  }
+  if (buckets.empty()) node.fail("names no length; expected at least one");
+  if (buckets.size() > kMostBuckets) node.fail("has more than 1000 lengths");
+  return buckets;
+}
+
+// What each variant may override.
+struct Overridable {
+  const Parameters& parameters;
+  const Parameters& sizes;
+};
+
+Variant read_variant(const std::string& name, const SpecNode& node, const Overridable& known) {
   Variant variant;
   variant.name = name;
   node.map([&](SpecMap& m) {
@@ -55,11 +76,19 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Parame
     variant.optimizer = read_optimizer(m.at("optimizer"));
     variant.frameworks = texts(m.find("frameworks"));
     variant.also_called = texts(m.find("also_called"));
+    if (const auto dataset = m.find("dataset")) variant.dataset = dataset->text();
+    if (const auto buckets = m.find("buckets")) {
+      variant.buckets = read_buckets(*buckets);
+      if (!known.sizes.contains(std::string(kLengthSize)))
+        buckets->fail("are lengths of a sequence; expected 'sequence_length' among the model's sizes");
+    }
     if (const auto expected = m.find("expected")) variant.expected = read_expected(*expected);
     if (const auto parameters = m.find("parameters")) {
       parameters->map([&](SpecMap& p) {
-        for (const auto& [key, unused] : known) {
-          if (const auto value = p.find(key)) variant.parameters[key] = value->tree();
+        for (const Parameters* of : {&known.parameters, &known.sizes}) {
+          for (const auto& [key, unused] : *of) {
+            if (const auto value = p.find(key)) variant.parameters[key] = value->tree();
+          }
         }
       });
     }
@@ -76,17 +105,44 @@ Shape read_shape(const SpecNode& node) {
   return shape;
 }
 
-LayerGraph read_graph(const SpecNode& node, const SpecTree& blocks, const Parameters& parameters) {
+std::vector<GraphInput> read_inputs(const SpecNode& node, const Parameters& visible) {
+  std::vector<GraphInput> inputs;
+  const SpecTree tree = substitute(node.tree(), visible);
+  SpecNode(tree, node.path()).map([&](SpecMap& i) {
+    for (const auto& [name, mark, shape] : i.all()) inputs.push_back({name, read_shape(shape), mark});
+  });
+  if (inputs.empty()) node.fail("names no input; expected 'data: [channels, height, width]'");
+  return inputs;
+}
+
+SpecTree scalar_tree(const std::string& text) {
+  return {.kind = SpecTree::Kind::scalar, .text = text, .items = {}, .entries = {}, .mark = {}};
+}
+
+// The inputs with their parameters put in, sizes still by name.
+SpecTree inputs_by_size(const SpecTree& tree, const Parameters& parameters, const Parameters& sizes) {
+  Parameters visible = parameters;
+  for (const auto& [name, unused] : sizes) visible[name] = scalar_tree("$" + name);
+  return substitute(tree, visible);
+}
+
+LayerGraph read_graph(const SpecNode& node, const SpecTree& blocks, const Parameters& parameters,
+                      const Parameters& sizes, SpecTree& input_tree) {
   std::vector<GraphInput> inputs;
   std::vector<LayerSpec> layers;
+  std::vector<std::string> outputs;
   node.map([&](SpecMap& m) {
     const SpecNode input_node = m.at("inputs");
-    const SpecTree input_tree = substitute(input_node.tree(), parameters);
-    SpecNode(input_tree, input_node.path()).map([&](SpecMap& i) {
-      for (const auto& [name, mark, shape] : i.all()) inputs.push_back({name, read_shape(shape), mark});
-    });
-    if (inputs.empty()) input_node.fail("names no input; expected 'data: [channels, height, width]'");
+    input_tree = inputs_by_size(input_node.tree(), parameters, sizes);
+    inputs = read_inputs(SpecNode(input_tree, input_node.path()), sizes);
+    outputs = texts(m.find("outputs"));
     layers = expand_layers(m.at("layers"), blocks, parameters, inputs[0].name);
+    for (const std::string& output : outputs) {
+      const auto is_it = [&](const LayerSpec& layer) { return layer.name == output; };
+      if (std::none_of(layers.begin(), layers.end(), is_it)) {
+        m.at("outputs").fail("names " + in_quotes(output) + ", which is no layer of the graph");
+      }
+    }
   });
   for (const LayerSpec& layer : layers) {
     for (const GraphInput& input : inputs) {
@@ -95,25 +151,136 @@ LayerGraph read_graph(const SpecNode& node, const SpecTree& blocks, const Parame
       }
     }
   }
-  return build_layer_graph(std::move(inputs), std::move(layers));
+  return build_layer_graph(std::move(inputs), std::move(layers), std::move(outputs));
 }
 
+GraphRun read_run(SpecMap& m, const std::map<std::string, LayerGraph>& graphs) {
+  GraphRun run;
+  const SpecNode graph = m.at("graph");
+  run.graph = graph.text();
+  if (!graphs.contains(run.graph)) {
+    std::vector<std::string> known;
+    for (const auto& [name, unused] : graphs) known.push_back(name);
+    graph.fail("unknown graph " + in_quotes(run.graph) + did_you_mean(run.graph, known));
+  }
+  if (const auto backward = m.find("backward")) {
+    run.backward = static_cast<Backward>(backward->one_of(kBackwardNames));
+  }
+  return run;
+}
+
+// {graph: main, ...} or {runs: [{graph: generator, ...}, ...], ...}
 TrainingPass read_pass(const SpecNode& node, const std::map<std::string, LayerGraph>& graphs) {
   TrainingPass pass;
   node.map([&](SpecMap& m) {
-    const SpecNode graph = m.at("graph");
-    pass.graph = graph.text();
-    if (!graphs.contains(pass.graph)) {
-      std::vector<std::string> known;
-      for (const auto& [name, unused] : graphs) known.push_back(name);
-      graph.fail("unknown graph " + in_quotes(pass.graph) + did_you_mean(pass.graph, known));
+    if (const auto runs = m.find("runs")) {
+      for (const SpecNode& run : runs->list())
+        run.map([&](SpecMap& r) { pass.runs.push_back(read_run(r, graphs)); });
+      if (pass.runs.empty()) runs->fail("has no run; expected at least one");
+    } else {
+      pass.runs.push_back(read_run(m, graphs));
     }
+    const bool trains = std::any_of(pass.runs.begin(), pass.runs.end(), [](const GraphRun& run) {
+      return run.backward == Backward::weights || run.backward == Backward::penalty;
+    });
     if (const auto repeat = m.find("repeat")) pass.repeat = repeat->count(1, kMostRepeats);
-    if (const auto backward = m.find("backward")) pass.backward = backward->flag();
+    pass.update = trains;
     if (const auto update = m.find("update")) pass.update = update->flag();
-    if (pass.update && !pass.backward) node.fail("updates without a backward pass; expected 'update: false'");
+    if (pass.update && !trains) node.fail("updates without gradients of weights; expected 'update: false'");
   });
   return pass;
+}
+
+void require_use(const std::string& graph, const Mark& mark, const std::vector<TrainingPass>& training) {
+  for (const TrainingPass& pass : training) {
+    for (const GraphRun& run : pass.runs) {
+      if (run.graph == graph) return;
+    }
+  }
+  throw ModelError(mark,
+                   "graph " + in_quotes(graph) + " is in no pass of the training; expected one to run it");
+}
+
+ThroughputUnit read_throughput(const SpecNode& node, bool has_length) {
+  ThroughputUnit throughput;
+  node.map([&](SpecMap& m) {
+    throughput.unit = m.at("unit").text();
+    const auto per_length = m.find("per_length");
+    if (per_length) {
+      if (!has_length)
+        per_length->fail("is of a sequence; expected 'sequence_length' among the model's sizes");
+      throughput.per_length = per_length->number(0.0, kMostUnits);
+      throughput.per_sample = 0;
+    }
+    if (const auto per_sample = m.find("per_sample"))
+      throughput.per_sample = per_sample->number(0.0, kMostUnits);
+  });
+  return throughput;
+}
+
+// Reads the file's own keys over those of the file it is based on.
+void read_model_keys(const SpecTree& tree, ModelFile& file) {
+  SpecNode(tree).map([&](SpecMap& m) {
+    const bool based = m.find("based_on").has_value();
+    const auto key = [&](std::string_view name) { return based ? m.find(name) : std::optional(m.at(name)); };
+    if (const auto title = key("title")) file.title = title->text();
+    if (const auto suite = m.find("suite")) file.suite = suite->text();
+    if (const auto sample = key("sample")) file.sample = sample->text();
+    if (const auto batch = m.find("largest_batch")) file.largest_batch = batch->count(1, kMostSamplesAtOnce);
+    for (auto& [name, value] : read_parameters(m.find("parameters"))) file.parameters[name] = value;
+    for (auto& [name, value] : read_parameters(m.find("sizes"))) file.sizes[name] = value;
+    for (const auto& [name, unused] : file.sizes) {
+      if (file.parameters.contains(name))
+        m.at("sizes").fail("names " + in_quotes(name) +
+                           ", which is a parameter already; expected another name");
+    }
+    if (const auto throughput = m.find("throughput")) {
+      file.throughput = read_throughput(*throughput, file.sizes.contains(std::string(kLengthSize)));
+    } else if (file.throughput.unit.empty()) {
+      file.throughput.unit = file.sample + "s";
+    }
+    if (const auto blocks = m.find("blocks")) file.blocks = blocks->tree();
+    if (const auto graphs = key("graphs")) file.graphs = graphs->tree();
+    if (const auto training = key("training")) file.training = training->tree();
+    const auto variants = key("variants");
+    if (!variants) return;
+    file.variants.clear();
+    variants->map([&](SpecMap& v) {
+      for (const auto& [name, mark, node] : v.all()) {
+        file.variants.push_back(read_variant(name, node, {file.parameters, file.sizes}));
+      }
+    });
+    if (file.variants.empty()) variants->fail("names no variant; expected at least one");
+  });
+}
+
+// The name in `based_on`, which is of a model in the same folder, or empty.
+std::string base_of(const SpecTree& tree) {
+  for (const SpecEntry& entry : tree.entries) {
+    if (entry.key != "based_on") continue;
+    const SpecNode node(entry.value, "based_on");
+    if (node.text().find('/') != std::string::npos)
+      node.fail(in_quotes(node.text()) + " is a path; expected the name of a model in the same folder");
+    return node.text();
+  }
+  return "";
+}
+
+ModelFile read_model_file(const std::filesystem::path& path, int depth) {
+  constexpr int kDeepest = 4;
+  const SpecTree tree = read_spec_file(path);
+  ModelFile file;
+  const std::string base = base_of(tree);
+  if (!base.empty()) {
+    if (depth == kDeepest)
+      throw SpecError(tree.mark,
+                      "is based on a model that is based on another, and so on; expected at most 4");
+    file = read_model_file(path.parent_path() / (base + ".yaml"), depth + 1);
+    file.suite.clear();
+  }
+  file.name = path.stem().string();
+  read_model_keys(tree, file);
+  return file;
 }
 
 std::vector<std::string> names_of(const ModelFile& file) {
@@ -124,26 +291,10 @@ std::vector<std::string> names_of(const ModelFile& file) {
 
 }  // namespace
 
-ModelFile read_model_file(const std::filesystem::path& path) {
-  const SpecTree tree = read_spec_file(path);
-  ModelFile file;
-  file.name = path.stem().string();
-  SpecNode(tree).map([&](SpecMap& m) {
-    file.title = m.at("title").text();
-    file.sample = m.at("sample").text();
-    file.parameters = read_parameters(m.find("parameters"));
-    if (const auto blocks = m.find("blocks")) file.blocks = blocks->tree();
-    file.graphs = m.at("graphs").tree();
-    file.training = m.at("training").tree();
-    const SpecNode variants = m.at("variants");
-    variants.map([&](SpecMap& v) {
-      for (const auto& [name, mark, node] : v.all()) {
-        file.variants.push_back(read_variant(name, node, file.parameters));
-      }
-    });
-    if (file.variants.empty()) variants.fail("names no variant; expected at least one");
-  });
-  return file;
+ModelFile read_model_file(const std::filesystem::path& path) { return read_model_file(path, 0); }
+
+bool has_size(const ModelFile& file, const std::string& name) {
+  return file.sizes.contains(name) || file.parameters.contains(name);
 }
 
 const Variant& find_variant(const ModelFile& file, const std::string& variant, const std::string& framework) {
@@ -166,25 +317,60 @@ const Variant& find_variant(const ModelFile& file, const std::string& variant, c
                    joined(names) + did_you_mean(variant, names));
 }
 
-Model build_model(const ModelFile& file, const Variant& variant) {
+Model build_model(const ModelFile& file, const Variant& variant, const Sizes& sizes) {
   Model model{.name = file.name,
               .title = file.title,
               .sample = file.sample,
               .variant = variant,
+              .sizes = file.sizes,
+              .inputs = {},
               .graphs = {},
               .training = {}};
   Parameters parameters = file.parameters;
-  for (const auto& [name, value] : variant.parameters) parameters[name] = value;
+  const auto set = [&](const std::string& name, const SpecTree& value) {
+    (model.sizes.contains(name) ? model.sizes : parameters)[name] = value;
+  };
+  for (const auto& [name, value] : variant.parameters) set(name, value);
+  for (const auto& [name, value] : sizes) {
+    if (!has_size(file, name)) throw UsageError(file.name + " has no " + name);
+    set(name, scalar_tree(std::to_string(value)));
+  }
+  std::map<std::string, Mark> marks;
   SpecNode(file.graphs, "graphs").map([&](SpecMap& m) {
     for (const auto& [name, mark, node] : m.all()) {
-      model.graphs.emplace(name, read_graph(node, file.blocks, parameters));
+      marks[name] = mark;
+      model.graphs.emplace(name, read_graph(node, file.blocks, parameters, model.sizes, model.inputs[name]));
     }
   });
   for (const SpecNode& pass : SpecNode(file.training, "training").list()) {
     model.training.push_back(read_pass(pass, model.graphs));
   }
   if (model.training.empty()) SpecNode(file.training, "training").fail("has no pass; expected at least one");
+  for (const auto& [name, mark] : marks) require_use(name, mark, model.training);
   return model;
+}
+
+Model resized(const Model& model, const Sizes& sizes) {
+  Model other{.name = model.name,
+              .title = model.title,
+              .sample = model.sample,
+              .variant = model.variant,
+              .sizes = model.sizes,
+              .inputs = model.inputs,
+              .graphs = {},
+              .training = model.training};
+  for (const auto& [name, value] : sizes) {
+    if (!other.sizes.contains(name)) throw UsageError(model.name + " has no size " + name);
+    other.sizes[name] = scalar_tree(std::to_string(value));
+  }
+  for (const auto& [name, graph] : model.graphs) {
+    std::vector<LayerSpec> layers;
+    for (const GraphLayer& layer : graph.layers) layers.push_back(layer.spec);
+    other.graphs.emplace(
+        name, build_layer_graph(read_inputs(SpecNode(model.inputs.at(name), "inputs"), other.sizes),
+                                std::move(layers), graph.outputs));
+  }
+  return other;
 }
 
 }  // namespace tbdsim

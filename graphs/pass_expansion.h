@@ -1,5 +1,5 @@
-// One pass of the training program over one graph: its kernels in order, and how long its tensors live.
-// Indices into TrainingStep::kernels are the clock of lifetimes.
+// One run of a graph within a pass of the training program: its kernels in order, and how long its tensors
+// live. Indices into TrainingStep::kernels are the clock of lifetimes.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 namespace tbdsim {
 
 // Appends to `step`, whose layers from `first_layer` on are the graph's. Call forward(), then backward()
-// where the pass has one, then what appends tensors.
+// where the run has one, then what appends tensors.
 class PassExpansion {
  public:
-  PassExpansion(const LayerGraph& graph, const TrainingPass& pass, const Expansion& how, int first_layer,
-                TrainingStep& step);
+  PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat, const Expansion& how,
+                int first_layer, TrainingStep& step);
 
   void forward();
   void backward();
@@ -35,33 +35,46 @@ class PassExpansion {
     return consumers_[static_cast<std::size_t>(i)];
   }
   [[nodiscard]] const Span& forward_of(int i) const { return forward_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] const Span& backward_of(int i) const { return backward_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] const Span& backward_of(int i) const { return backward_spans_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] int gradient_sum(int i) const { return gradient_sum_[static_cast<std::size_t>(i)]; }
+  // The layer as the first backward pass sees it: on the way to the graph's inputs every layer passes a
+  // gradient on, and no weight gets one.
+  [[nodiscard]] LayerSite site(int i) const;
   [[nodiscard]] bool needs_gradient(int i) const {
-    return layer(i).input_gradient || layer(i).weight_gradient;
+    const LayerSite at = site(i);
+    return at.input_gradient || at.weight_gradient;
   }
   // Its backward pass runs and may read what the forward pass left.
-  [[nodiscard]] bool reads_again(int i) const { return pass_.backward && needs_gradient(i); }
+  [[nodiscard]] bool reads_again(int i) const { return backward_ != Backward::none && needs_gradient(i); }
+  // Readers of its output that hand a gradient back.
+  [[nodiscard]] std::vector<int> gradient_readers(int i) const;
   [[nodiscard]] BackwardNeeds needs(int i) const;
   [[nodiscard]] bool written_in_place(int i) const;
 
   template <class Emit>
   Span emit(int i, Emit append);
+  void backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const;
+  void add_step_gradients(int i, const LayerSite& at, std::vector<Kernel>& out) const;
+  void double_backward();
+  [[nodiscard]] std::vector<bool> before_curved() const;
   [[nodiscard]] Kernel sum_of_gradients(int i) const;
   [[nodiscard]] std::vector<int> output_last_uses() const;
   [[nodiscard]] std::vector<int> gradient_last_uses() const;
+  void second_order_maps();
   void graph_input(int k);
   void add_tensor(TensorRole role, int i, Size bytes, int first, int last);
 
   const LayerGraph& graph_;
-  const TrainingPass& pass_;
+  Backward backward_;
+  std::int64_t repeat_;
   const Expansion& how_;
   int first_layer_;
   TrainingStep& step_;
   std::vector<std::vector<int>> consumers_;  // of each layer, in order
   std::vector<Span> forward_;
-  std::vector<Span> backward_;
-  std::vector<int> gradient_sum_;  // the kernel that sums the gradients of a layer's output, or -1
+  std::vector<Span> backward_spans_;
+  std::vector<Span> double_backward_spans_;  // of a gradient penalty
+  std::vector<int> gradient_sum_;            // the kernel that sums the gradients of a layer's output, or -1
 };
 
 }  // namespace tbdsim

@@ -1,6 +1,7 @@
 #include "graphs/training_step.h"
 
 #include <algorithm>
+#include <set>
 
 #include "graphs/pass_expansion.h"
 
@@ -9,9 +10,21 @@ namespace {
 
 constexpr std::size_t kMostKernels = 2'000'000;  // of an iteration; what memory holds
 
-// Storage of a parameter's gradient: cast parameters have gradients of the low precision.
-std::int64_t gradient_bytes(const ParameterTensor& tensor, const Precision& precision) {
-  return tensor.cast ? precision.storage_bytes : kFp32Bytes;
+// Elements of a parameter's gradient: all, or those of the rows a batch looked up.
+Size gradient_elements(const ParameterTensor& tensor, const Lowering& lowering) {
+  const bool rows = lowering.embedding_gradient == TableGradient::sparse && tensor.gradient_rows != Size{};
+  return rows ? tensor.gradient_rows : fixed_size(tensor.elements);
+}
+
+// Calls `visit(layer, tensor)` for every parameter of the graph that gets a gradient.
+template <class Visit>
+void each_trained(const LayerGraph& graph, Visit visit) {
+  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
+    if (!graph.layers[i].weight_gradient) continue;
+    for (const ParameterTensor& tensor : graph.layers[i].parameters) {
+      if (tensor.trained) visit(static_cast<int>(i), tensor);
+    }
+  }
 }
 
 void append_casts(const LayerGraph& graph, int first_layer, const Precision& precision, TrainingStep& step) {
@@ -28,35 +41,61 @@ void append_casts(const LayerGraph& graph, int first_layer, const Precision& pre
   }
 }
 
+// Adds a kernel over a parameter or, where the framework fuses them, its work to the kernel at `fused`.
+void append_over_parameter(const Kernel& kernel, bool fuse, std::size_t fused, TrainingStep& step) {
+  if (!fuse || step.kernels.size() <= fused) {
+    step.kernels.push_back(kernel);
+    return;
+  }
+  Kernel& all = step.kernels[fused];
+  all.layer = -1;
+  std::get<VectorShape>(all.shape).elements += std::get<VectorShape>(kernel.shape).elements;
+  all.flops += kernel.flops;
+  all.read_bytes += kernel.read_bytes;
+  all.written_bytes += kernel.written_bytes;
+}
+
+// Gradients of cast weights go back to fp32; of a scaled loss they are divided and looked through for
+// overflow.
+void append_gradient_conversions(const LayerGraph& graph, int first_layer, const Expansion& how,
+                                 std::int64_t repeat, TrainingStep& step) {
+  const Precision& precision = how.precision;
+  if (!precision.master_weights) return;
+  const bool fuse = how.lowering.update == UpdateKernels::fused;
+  const auto append = [&](std::string_view op, std::size_t fused, bool fuse_it, int layer, Size words,
+                          std::int64_t read, std::int64_t flops) {
+    Kernel kernel = memory_kernel(KernelKind::elementwise, Phase::backward_weights, op, {words, {}}, flops,
+                                  words * read, words * kFp32Bytes);
+    kernel.layer = first_layer + layer;
+    kernel.repeat = repeat;
+    append_over_parameter(kernel, fuse_it, fused, step);
+  };
+  each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
+    if (!tensor.cast) return;
+    append("cast", 0, false, layer, gradient_elements(tensor, how.lowering), precision.storage_bytes, 1);
+  });
+  if (!precision.loss_scaling) return;
+  const std::size_t fused = step.kernels.size();
+  each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
+    append("unscale", fused, fuse, layer, gradient_elements(tensor, how.lowering), kFp32Bytes, 2);
+  });
+}
+
 void append_updates(const LayerGraph& graph, int first_layer, const Optimizer& optimizer,
                     const Expansion& how, std::int64_t repeat, TrainingStep& step) {
   if (optimizer.name == "none") return;
-  const std::size_t before = step.kernels.size();
-  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
-    if (!graph.layers[i].weight_gradient) continue;
-    for (const ParameterTensor& tensor : graph.layers[i].parameters) {
-      if (!tensor.trained) continue;
-      const Size words = fixed_size(tensor.elements);
-      const std::int64_t kept =
-          (1 + optimizer.state_words) * kFp32Bytes;  // the weight and the optimizer's state
-      Kernel update =
-          memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}}, optimizer.flops,
-                        words * (kept + gradient_bytes(tensor, how.precision)), words * kept);
-      update.layer = first_layer + static_cast<int>(i);
-      update.repeat = repeat;
-      const bool fuse = how.lowering.update == UpdateKernels::fused && step.kernels.size() > before;
-      if (!fuse) {
-        step.kernels.push_back(update);
-        continue;
-      }
-      Kernel& all = step.kernels.back();
-      all.layer = -1;
-      std::get<VectorShape>(all.shape).elements += words;
-      all.flops += update.flops;
-      all.read_bytes += update.read_bytes;
-      all.written_bytes += update.written_bytes;
-    }
-  }
+  const std::size_t fused = step.kernels.size();
+  each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
+    const Size words = fixed_size(tensor.elements);
+    // The weight and the optimizer's state; the gradient.
+    const Size kept = words * ((1 + optimizer.state_words) * kFp32Bytes);
+    const Size gradient = gradient_elements(tensor, how.lowering) * kFp32Bytes;
+    Kernel update = memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}},
+                                  optimizer.flops, kept + gradient, kept);
+    update.layer = first_layer + layer;
+    update.repeat = repeat;
+    append_over_parameter(update, how.lowering.update == UpdateKernels::fused, fused, step);
+  });
 }
 
 // Weights, their gradients and what the optimizer keeps; they live as long as the model.
@@ -89,15 +128,12 @@ void append_weight_gradients(const LayerGraph& graph, int first_layer, const Gra
                              const Expansion& how, TrainingStep& step) {
   const bool persistent = how.lowering.weight_gradients == GradientStorage::persistent;
   const int end = static_cast<int>(step.kernels.size()) - 1;
-  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
-    if (!graph.layers[i].weight_gradient) continue;
-    for (const ParameterTensor& tensor : graph.layers[i].parameters) {
-      if (!tensor.trained) continue;
-      step.tensors.push_back({TensorRole::weight_gradients, first_layer + static_cast<int>(i),
-                              fixed_size(tensor.elements) * gradient_bytes(tensor, how.precision),
-                              persistent ? 0 : use.first[i], persistent ? end : use.last});
-    }
-  }
+  each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
+    const int born = use.first[static_cast<std::size_t>(layer)];
+    step.tensors.push_back({TensorRole::weight_gradients, first_layer + layer,
+                            gradient_elements(tensor, how.lowering) * kFp32Bytes, persistent ? 0 : born,
+                            persistent ? end : use.last});
+  });
 }
 
 LayerSummary summarise(const GraphLayer& layer) {
@@ -115,58 +151,104 @@ LayerSummary summarise(const GraphLayer& layer) {
   return summary;
 }
 
-void count_macs(TrainingStep& step) {
-  for (const Kernel& kernel : step.kernels) {
-    if (kernel.layer < 0) continue;
-    LayerSummary& layer = step.layers[static_cast<std::size_t>(kernel.layer)];
-    if (kernel.phase == Phase::forward) layer.forward_macs += kernel.macs * kernel.repeat;
-    layer.training_macs += kernel.macs * kernel.repeat;
+// Multiply-adds of one forward pass through each layer, told from kernels `from` on.
+void count_forward_macs(std::size_t from, std::int64_t repeat, TrainingStep& step) {
+  for (std::size_t k = from; k < step.kernels.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    step.layers[static_cast<std::size_t>(kernel.layer)].forward_macs +=
+        kernel.macs * (kernel.repeat / repeat);
   }
 }
 
-TrainingStep expand(const Model& model, const Expansion& how) {
-  TrainingStep step;
-  step.sample = model.sample;
-  std::map<std::string, int> first_layers;
-  for (const auto& [name, graph] : model.graphs) {
-    first_layers[name] = static_cast<int>(step.layers.size());
-    for (const GraphLayer& layer : graph.layers) step.layers.push_back(summarise(layer));
-    append_casts(graph, first_layers[name], how.precision, step);
+void count_training_macs(TrainingStep& step) {
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.layer < 0) continue;
+    step.layers[static_cast<std::size_t>(kernel.layer)].training_macs += kernel.macs * kernel.repeat;
   }
-  std::map<std::string, GradientUse> gradients;
-  for (const TrainingPass& pass : model.training) {
-    const LayerGraph& graph = model.graphs.at(pass.graph);
-    const int first_layer = first_layers[pass.graph];
-    PassExpansion expansion(graph, pass, how, first_layer, step);
-    expansion.forward();
-    if (pass.backward) expansion.backward();
-    if (pass.update) append_updates(graph, first_layer, model.variant.optimizer, how, pass.repeat, step);
-    expansion.feature_maps();
-    if (pass.backward) {
-      expansion.gradient_maps();
-      GradientUse& use = gradients[pass.graph];
-      if (use.first.empty()) use.first = expansion.weight_gradient_births();
-      use.last = static_cast<int>(step.kernels.size()) - 1;
-    }
-    if (step.kernels.size() > kMostKernels) {
-      throw ModelError("model " + model.name +
-                       ": more than 2000000 kernels; expected fewer layers or passes");
-    }
-  }
-  for (const auto& [name, graph] : model.graphs)
-    append_parameter_tensors(graph, first_layers[name], model, how, step);
-  for (const auto& [name, use] : gradients) {
-    append_weight_gradients(model.graphs.at(name), first_layers[name], use, how, step);
-  }
-  count_macs(step);
-  return step;
 }
+
+// Expands a model pass by pass.
+class StepExpansion {
+ public:
+  StepExpansion(const Model& model, const Expansion& how) : model_(model), how_(how) {
+    step_.sample = model.sample;
+    for (const auto& [name, graph] : model.graphs) {
+      first_layers_[name] = static_cast<int>(step_.layers.size());
+      for (const GraphLayer& layer : graph.layers) step_.layers.push_back(summarise(layer));
+      append_casts(graph, first_layers_[name], how.precision, step_);
+    }
+  }
+
+  TrainingStep run() {
+    for (const TrainingPass& pass : model_.training) {
+      run_pass(pass);
+      if (step_.kernels.size() > kMostKernels) {
+        throw ModelError("model " + model_.name +
+                         ": more than 2000000 kernels; expected fewer layers or passes");
+      }
+    }
+    for (const auto& [name, graph] : model_.graphs)
+      append_parameter_tensors(graph, first_layers_[name], model_, how_, step_);
+    for (const auto& [name, use] : gradients_)
+      append_weight_gradients(model_.graphs.at(name), first_layers_[name], use, how_, step_);
+    count_training_macs(step_);
+    return std::move(step_);
+  }
+
+ private:
+  // Runs forward in order, backward in reverse order, then updates each trained graph once.
+  void run_pass(const TrainingPass& pass) {
+    std::vector<PassExpansion> runs;
+    runs.reserve(pass.runs.size());
+    for (const GraphRun& run : pass.runs) {
+      runs.emplace_back(model_.graphs.at(run.graph), run.backward, pass.repeat, how_,
+                        first_layers_[run.graph], step_);
+      const std::size_t before = step_.kernels.size();
+      runs.back().forward();
+      if (seen_.insert(run.graph).second) count_forward_macs(before, pass.repeat, step_);
+    }
+    for (std::size_t i = runs.size(); i-- > 0;) {
+      if (pass.runs[i].backward != Backward::none) runs[i].backward();
+    }
+    std::map<std::string, std::vector<int>> trained;  // graph -> first kernel that writes each gradient
+    for (std::size_t i = runs.size(); i-- > 0;) {     // the last run goes backward first
+      if (trains(pass.runs[i])) trained.try_emplace(pass.runs[i].graph, runs[i].weight_gradient_births());
+    }
+    for (auto& [name, births] : trained) {
+      const LayerGraph& graph = model_.graphs.at(name);
+      append_gradient_conversions(graph, first_layers_[name], how_, pass.repeat, step_);
+      if (pass.update) {
+        append_updates(graph, first_layers_[name], model_.variant.optimizer, how_, pass.repeat, step_);
+      }
+    }
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      runs[i].feature_maps();
+      if (pass.runs[i].backward != Backward::none) runs[i].gradient_maps();
+    }
+    for (auto& [name, births] : trained) {
+      GradientUse& use = gradients_[name];
+      if (use.first.empty()) use.first = std::move(births);
+      use.last = static_cast<int>(step_.kernels.size()) - 1;
+    }
+  }
+
+  static bool trains(const GraphRun& run) {
+    return run.backward == Backward::weights || run.backward == Backward::penalty;
+  }
+
+  const Model& model_;
+  const Expansion& how_;
+  TrainingStep step_;
+  std::map<std::string, int> first_layers_;
+  std::map<std::string, GradientUse> gradients_;
+  std::set<std::string> seen_;  // graphs that ran already
+};
 
 }  // namespace
 
 TrainingStep expand_training_step(const Model& model, const Lowering& lowering, const Precision& precision) {
   try {
-    return expand(model, {lowering, precision});
+    return StepExpansion(model, {lowering, precision}).run();
   } catch (const std::overflow_error& overflow) {
     throw ModelError("model " + model.name + ": " + overflow.what() + "; expected smaller layers");
   }

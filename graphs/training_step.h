@@ -34,8 +34,8 @@ struct LayerSummary {
   std::int64_t trained_parameters = 0;
   std::int64_t frozen_parameters = 0;
   std::int64_t statistics = 0;  // moving statistics of norms
-  Size forward_macs;
-  Size training_macs;  // forward, backward_data, backward_weights
+  Size forward_macs;            // of one forward pass
+  Size training_macs;           // of all passes of an iteration
 };
 
 struct TrainingStep {
@@ -47,7 +47,8 @@ struct TrainingStep {
 
 // Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse
 // order with sums where a tensor's gradient arrives from several layers, then the updates; under a precision
-// with master weights, casts before them. Throws ModelError for sizes beyond 64 bits.
+// with master weights, casts of the weights before them and of their gradients after. Throws ModelError for
+// sizes beyond 64 bits.
 [[nodiscard]] TrainingStep expand_training_step(const Model& model, const Lowering& lowering,
                                                 const Precision& precision);
 

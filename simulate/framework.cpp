@@ -17,6 +17,13 @@ Lowering read_lowering(const SpecNode& node) {
     lowering.weight_gradients =
         static_cast<GradientStorage>(m.at("weight_gradients").one_of(kGradientStorageNames));
     lowering.update = static_cast<UpdateKernels>(m.at("update").one_of(kUpdateKernelsNames));
+    lowering.recurrence = static_cast<Recurrence>(m.at("recurrence").one_of(kRecurrenceNames));
+    lowering.cell_products = static_cast<CellProducts>(m.at("cell_products").one_of(kCellProductsNames));
+    lowering.step_gradients = static_cast<StepGradients>(m.at("step_gradients").one_of(kStepGradientsNames));
+    lowering.layer_norm = static_cast<Composition>(m.at("layer_norm").one_of(kCompositionNames));
+    lowering.dropout = static_cast<Composition>(m.at("dropout").one_of(kCompositionNames));
+    lowering.embedding_gradient =
+        static_cast<TableGradient>(m.at("embedding_gradient").one_of(kTableGradientNames));
     lowering.parameter_copies = static_cast<int>(m.at("parameter_copies").count(0, kMostCopies));
   });
   return lowering;

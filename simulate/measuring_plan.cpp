@@ -12,10 +12,11 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::array<std::string_view, 22> kColumns = {
-    "op",       "precision", "phase",  "layout", "value",   "m",        "n",        "k",
-    "batch",    "channels",  "height", "width",  "filters", "filter_h", "filter_w", "stride_h",
-    "stride_w", "pad_h",     "pad_w",  "rows",   "cols",    "elements"};
+constexpr std::array<std::string_view, 27> kColumns = {
+    "op",       "precision",  "phase",    "layout", "value",      "m",       "n",
+    "k",        "batch",      "channels", "height", "width",      "filters", "filter_h",
+    "filter_w", "stride_h",   "stride_w", "pad_h",  "pad_w",      "rows",    "cols",
+    "elements", "input_size", "hidden",   "layers", "directions", "steps"};
 
 using Row = std::map<std::string_view, std::string>;
 
@@ -27,6 +28,10 @@ struct Measured {
 constexpr Measured kMeasured[] = {{"conv", "conv"},
                                   {"conv_1x1", "gemm"},
                                   {"matmul", "gemm"},
+                                  {"batched_matmul", "batched_gemm"},
+                                  {"lstm", "lstm"},
+                                  {"gru", "gru"},
+                                  {"layer_norm", "layer_norm"},
                                   {"batch_norm", "batch_norm"},
                                   {"max_pool", "max_pool"},
                                   {"avg_pool", "avg_pool"},
@@ -51,7 +56,7 @@ std::optional<std::string> measured_op(std::string_view op) {
 // A matrix product has no phase of its own, a sum is the same in every phase, and one call of batch
 // normalisation yields all gradients.
 std::string_view measured_phase(std::string_view op, Phase phase) {
-  if (op == "gemm") return "";
+  if (op == "gemm" || op == "batched_gemm") return "";
   if (op == "add") return name_of(Phase::forward);
   if (op == "batch_norm" && phase == Phase::backward_weights) return name_of(Phase::backward_data);
   return name_of(phase);
@@ -90,7 +95,16 @@ struct ShapeColumns {
     set("m", g.m.at(batch));
     set("n", g.n.at(batch));
     set("k", g.k.at(batch));
+    if (row["op"] == "batched_gemm") set("batch", g.batch.at(batch));
     row["layout"] = fmt::format("{}{}", g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
+  }
+  void operator()(const RecurrentShape& r) const {
+    set("batch", r.batch.at(batch));
+    set("steps", r.steps);
+    set("input_size", r.inputs);
+    set("hidden", r.hidden);
+    set("layers", std::int64_t{1});
+    set("directions", std::int64_t{1});
   }
   void window(std::int64_t filter_h, std::int64_t filter_w, std::int64_t stride_h, std::int64_t stride_w,
               std::int64_t pad_h, std::int64_t pad_w) const {

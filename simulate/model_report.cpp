@@ -27,10 +27,11 @@ bool one_provenance(std::span<const KernelCost> costs) {
 }
 
 // As tables show it; cuDNN users know the phases as fprop, dgrad and wgrad.
-Cell phase_cell(Phase phase) {
+Cell phase_cell(const Kernel& kernel) {
   constexpr std::array<std::string_view, kPhaseNames.size()> kShort = {"forward", "bwd data", "bwd weights",
-                                                                       "double bwd", "update"};
-  return {std::string(kShort[static_cast<std::size_t>(phase)]), std::string(name_of(phase))};
+                                                                       "update"};
+  const std::string_view brief = kShort[static_cast<std::size_t>(kernel.phase)];
+  return {std::string(kernel.second_order ? "double bwd" : brief), std::string(phase_name(kernel))};
 }
 
 // Which prediction a kernel belongs to, for programs that read several.
@@ -138,8 +139,8 @@ Sheet kernel_sheet(const Prediction& p) {
         kernel.layer < 0 ? "(all)" : p.step->layers[static_cast<std::size_t>(kernel.layer)].name;
     std::vector<Cell>& row = sheet.rows.emplace_back(scenario_cells(p));
     for (Cell& cell : std::vector<Cell>{
-             text_cell(layer), phase_cell(kernel.phase), text_cell(kernel.op),
-             text_cell(name_of(kernel.kind)), text_cell(shape_text(kernel, batch)), count_cell(repeat),
+             text_cell(layer), phase_cell(kernel), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
+             text_cell(shape_text(kernel, batch)), count_cell(repeat),
              number_cell(flops.si(), fmt::format("{:.2f}", in_unit(flops, "Gflop"))),
              number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "MB"))), time_cell(cost.compute),
              time_cell(cost.memory), time_cell(cost.total),

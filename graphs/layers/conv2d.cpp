@@ -60,6 +60,19 @@ class Conv2d : public Layer {
     }
   }
 
+  // dX is linear in the weights and dY: the gradient of dX goes on as its own convolution with the weights,
+  // and together with dY it yields a gradient of the weights.
+  void double_backward(const LayerSite& site, const Expansion& how,
+                       std::vector<Kernel>& kernels) const override {
+    transpose(how, Phase::forward, site.inputs[0], kernels);
+    kernels.push_back(product(site, how, Phase::forward));
+    transpose(how, Phase::forward, site.output, kernels);
+    if (!site.weight_gradient) return;
+    transpose(how, Phase::backward_weights, site.inputs[0], kernels);
+    transpose(how, Phase::backward_weights, site.output, kernels);
+    kernels.push_back(product(site, how, Phase::backward_weights));
+  }
+
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
     return {.inputs = site.weight_gradient};
   }

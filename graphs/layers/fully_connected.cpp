@@ -1,4 +1,4 @@
-// fully_connected: y = W x + b for each row, x flattened.
+// fully_connected: y = W x + b for each row, x flattened; or for each position, x along the last dimension.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -10,11 +10,16 @@ class FullyConnected : public Layer {
  public:
   explicit FullyConnected(SpecMap& keys) : outputs_(keys.at("outputs").count(1, kMostOutputs)) {
     if (const auto bias = keys.find("bias")) bias_ = bias->flag();
+    if (const auto position = keys.find("per_position")) per_position_ = position->flag();
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
-    return {inputs[0].rows, {outputs_}};
+    if (!per_position_) return {inputs[0].rows, {outputs_}};
+    Shape shape = inputs[0];
+    (void)last_dimension(shape);
+    shape.dims.back() = outputs_;
+    return shape;
   }
 
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
@@ -29,7 +34,7 @@ class FullyConnected : public Layer {
       const Size y = stored_bytes(site.output, how.precision);
       kernels.push_back(
           memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
-      kernels.back().shape = channel_matrix(site.output);
+      kernels.back().shape = position_matrix(site.output);
     }
   }
 
@@ -39,11 +44,18 @@ class FullyConnected : public Layer {
         kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient",
                                         site.output, 1, stored_bytes(site.output, how.precision),
                                         fixed_size(outputs_ * how.precision.storage_bytes)));
-        kernels.back().shape = channel_matrix(site.output);
+        kernels.back().shape = position_matrix(site.output);
       }
       kernels.push_back(product(site, how, Phase::backward_weights));
     }
     if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));
+  }
+
+  // dX = W dY is linear in W and dY: the gradient of dX goes on as W times it, and dY times it is W's.
+  void double_backward(const LayerSite& site, const Expansion& how,
+                       std::vector<Kernel>& kernels) const override {
+    kernels.push_back(product(site, how, Phase::forward));
+    if (site.weight_gradient) kernels.push_back(product(site, how, Phase::backward_weights));
   }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
@@ -51,15 +63,18 @@ class FullyConnected : public Layer {
   }
 
  private:
+  [[nodiscard]] std::int64_t inputs_of(const Shape& in) const {
+    return per_position_ ? last_dimension(in) : elements_per_row(in);
+  }
   [[nodiscard]] std::int64_t weights(const Shape& in) const {
-    return checked_multiply(elements_per_row(in), outputs_);
+    return checked_multiply(inputs_of(in), outputs_);
   }
 
   // Rows are the columns of column-major matrices: Y = W' X, dX = W dY, dW = X dY'.
   [[nodiscard]] Kernel product(const LayerSite& site, const Expansion& how, Phase phase) const {
-    const Size in = fixed_size(elements_per_row(site.inputs[0]));
+    const Size in = fixed_size(inputs_of(site.inputs[0]));
     const Size out = fixed_size(outputs_);
-    const Size rows = site.output.rows;
+    const Size rows = positions(site.output);
     Kernel kernel;
     kernel.kind = KernelKind::gemm;
     kernel.phase = phase;
@@ -88,6 +103,7 @@ class FullyConnected : public Layer {
 
   std::int64_t outputs_;
   bool bias_ = true;
+  bool per_position_ = false;
 };
 
 }  // namespace

@@ -1,12 +1,11 @@
 #include "graphs/layers/layer_types.h"
 
-#include <array>
 #include <vector>
 
 namespace tbdsim {
 namespace {
 
-constexpr std::array<LayerType, 11> kLayerTypes = {{
+constexpr LayerType kLayerTypes[] = {
     {"conv2d",
      "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false)",
      make_conv2d},
@@ -18,10 +17,14 @@ constexpr std::array<LayerType, 11> kLayerTypes = {{
     {"add", "element-wise sum of two or more inputs of one shape", make_add},
     {"concat", "inputs side by side along the channels", make_concat},
     {"dropout", "random zeroing: keep, the probability of keeping an element", make_dropout},
-    {"fully_connected", "matrix product with the flattened input: outputs, bias (true)",
+    {"fully_connected",
+     "matrix product with the flattened input: outputs, bias (true), per_position (false): with the last "
+     "dimension",
      make_fully_connected},
-    {"softmax_loss", "softmax and cross entropy against one label a row", make_softmax_loss},
-}};
+    {"embedding", "rows of a table, one for each position: words, outputs", make_embedding},
+    {"softmax_loss", "softmax and cross entropy against one label for each row or position",
+     make_softmax_loss},
+};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// softmax_loss: p = softmax(x), loss = -log p[label]; dx = p - one_hot(label).
+// softmax_loss: p = softmax(x), loss = -log p[label] of each row or position; dx = p - one_hot(label).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -11,8 +11,9 @@ class SoftmaxLoss : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
-    if (inputs[0].dims.size() != 1) {
-      throw ShapeMismatch("input has shape " + to_text(inputs[0]) + "; expected one score for each class");
+    if (inputs[0].dims.empty() || inputs[0].dims.size() > 2) {
+      throw ShapeMismatch("input has shape " + to_text(inputs[0]) +
+                          "; expected one score for each class, of a sample or of each position");
     }
     return inputs[0];
   }
@@ -21,7 +22,7 @@ class SoftmaxLoss : public Layer {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
         memory_kernel(KernelKind::softmax, Phase::forward, "softmax_loss", site.output, kForwardFlops, x, x));
-    kernels.back().shape = channel_matrix(site.output);
+    kernels.back().shape = position_matrix(site.output);
   }
 
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
@@ -29,8 +30,10 @@ class SoftmaxLoss : public Layer {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
         memory_kernel(KernelKind::softmax, Phase::backward_data, "softmax_loss", site.output, 1, x, x));
-    kernels.back().shape = channel_matrix(site.output);
+    kernels.back().shape = position_matrix(site.output);
   }
+
+  [[nodiscard]] bool is_loss() const override { return true; }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
     return {.output = site.input_gradient};

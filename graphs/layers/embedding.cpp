@@ -1,0 +1,72 @@
+// embedding: y = table[x] for every position of x, a vector of whole numbers. Its gradient is a sum into the
+// rows looked up.
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostWords = 1'000'000'000;
+constexpr std::int64_t kMostOutputs = 10'000'000;
+constexpr std::int64_t kIndexBytes = 4;
+
+class Embedding : public Layer {
+ public:
+  explicit Embedding(SpecMap& keys)
+      : words_(keys.at("words").count(1, kMostWords)), outputs_(keys.at("outputs").count(1, kMostOutputs)) {}
+
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    require_inputs(inputs, 1);
+    Shape shape = inputs[0];
+    shape.dims.push_back(outputs_);
+    return shape;
+  }
+
+  [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
+    return {{.name = "table",
+             .elements = checked_multiply(words_, outputs_),
+             .gradient_rows = elements(inputs[0]) * outputs_}};
+  }
+
+  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    const Size y = stored_bytes(site.output, how.precision);
+    add(site, Phase::forward, 0, elements(site.output) * kFp32Bytes + indices(site), y, kernels);
+  }
+
+  // Dense: the table's gradient is zeroed, then rows are added to it. Sparse: the rows are the gradient.
+  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (!site.weight_gradient) return;
+    const Size dy = stored_bytes(site.output, how.precision);
+    const Size rows = elements(site.output) * kFp32Bytes;
+    if (how.lowering.embedding_gradient == TableGradient::sparse) {
+      add(site, Phase::backward_weights, 0, dy + indices(site), rows, kernels);
+      return;
+    }
+    const Shape table{fixed_size(checked_multiply(words_, outputs_)), {}};
+    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_weights, "fill", table, 0, {},
+                                    elements(table) * kFp32Bytes));
+    add(site, Phase::backward_weights, 1, dy + rows + indices(site), rows, kernels);
+  }
+
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+    return {.inputs = site.weight_gradient};
+  }
+
+ private:
+  static Size indices(const LayerSite& site) { return elements(site.inputs[0]) * kIndexBytes; }
+
+  static void add(const LayerSite& site, Phase phase, std::int64_t flops, Size read, Size written,
+                  std::vector<Kernel>& kernels) {
+    kernels.push_back(
+        memory_kernel(KernelKind::gather, phase, "embedding", site.output, flops, read, written));
+    kernels.back().shape = position_matrix(site.output);
+  }
+
+  std::int64_t words_;
+  std::int64_t outputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_embedding(SpecMap& keys) { return std::make_unique<Embedding>(keys); }
+
+}  // namespace tbdsim
