@@ -55,29 +55,33 @@ void append_over_parameter(const Kernel& kernel, bool fuse, std::size_t fused, T
   all.written_bytes += kernel.written_bytes;
 }
 
-// Gradients of cast weights go back to fp32; of a scaled loss they are divided and looked through for
-// overflow.
-void append_gradient_conversions(const LayerGraph& graph, int first_layer, const Expansion& how,
-                                 std::int64_t repeat, TrainingStep& step) {
-  const Precision& precision = how.precision;
-  if (!precision.master_weights) return;
-  const bool fuse = how.lowering.update == UpdateKernels::fused;
-  const auto append = [&](std::string_view op, std::size_t fused, bool fuse_it, int layer, Size words,
-                          std::int64_t read, std::int64_t flops) {
-    Kernel kernel = memory_kernel(KernelKind::elementwise, Phase::backward_weights, op, {words, {}}, flops,
-                                  words * read, words * kFp32Bytes);
-    kernel.layer = first_layer + layer;
-    kernel.repeat = repeat;
-    append_over_parameter(kernel, fuse_it, fused, step);
-  };
+// Gradients of cast weights go back to fp32.
+void append_gradient_casts(const LayerGraph& graph, int first_layer, const Expansion& how,
+                           std::int64_t repeat, TrainingStep& step) {
+  if (!how.precision.master_weights) return;
   each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
     if (!tensor.cast) return;
-    append("cast", 0, false, layer, gradient_elements(tensor, how.lowering), precision.storage_bytes, 1);
+    const Size words = gradient_elements(tensor, how.lowering);
+    Kernel cast = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "cast", {words, {}}, 1,
+                                words * how.precision.storage_bytes, words * kFp32Bytes);
+    cast.layer = first_layer + layer;
+    cast.repeat = repeat;
+    step.kernels.push_back(cast);
   });
-  if (!precision.loss_scaling) return;
+}
+
+// Gradients of a scaled loss are divided and looked through for overflow before an update.
+void append_unscaling(const LayerGraph& graph, int first_layer, const Expansion& how, std::int64_t repeat,
+                      TrainingStep& step) {
+  if (!how.precision.loss_scaling) return;
   const std::size_t fused = step.kernels.size();
   each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
-    append("unscale", fused, fuse, layer, gradient_elements(tensor, how.lowering), kFp32Bytes, 2);
+    const Size words = gradient_elements(tensor, how.lowering);
+    Kernel kernel = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "unscale", {words, {}}, 2,
+                                  words * kFp32Bytes, words * kFp32Bytes);
+    kernel.layer = first_layer + layer;
+    kernel.repeat = repeat;
+    append_over_parameter(kernel, how.lowering.update == UpdateKernels::fused, fused, step);
   });
 }
 
@@ -216,8 +220,9 @@ class StepExpansion {
     }
     for (auto& [name, births] : trained) {
       const LayerGraph& graph = model_.graphs.at(name);
-      append_gradient_conversions(graph, first_layers_[name], how_, pass.repeat, step_);
+      append_gradient_casts(graph, first_layers_[name], how_, pass.repeat, step_);
       if (pass.update) {
+        append_unscaling(graph, first_layers_[name], how_, pass.repeat, step_);
         append_updates(graph, first_layers_[name], model_.variant.optimizer, how_, pass.repeat, step_);
       }
     }

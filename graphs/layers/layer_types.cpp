@@ -1,6 +1,9 @@
 #include "graphs/layers/layer_types.h"
 
+#include <string>
 #include <vector>
+
+#include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
 namespace {
@@ -31,9 +34,14 @@ constexpr LayerType kLayerTypes[] = {
 std::span<const LayerType> layer_types() { return kLayerTypes; }
 
 const LayerType& layer_type(const SpecNode& name) {
-  std::vector<std::string_view> names;
-  for (const LayerType& type : kLayerTypes) names.push_back(type.name);
-  return kLayerTypes[name.one_of(names)];
+  const std::string text = name.text();
+  std::vector<std::string> names;
+  for (const LayerType& type : kLayerTypes) {
+    if (type.name == text) return type;
+    names.emplace_back(type.name);
+  }
+  name.fail("unknown layer type " + in_quotes(text) + did_you_mean(text, names) +
+            " ('tbd-sim list layers' names them)");
 }
 
 }  // namespace tbdsim

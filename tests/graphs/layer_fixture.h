@@ -63,9 +63,8 @@ inline void PrintTo(const Work& work, std::ostream* out) {
 [[nodiscard]] inline std::vector<Work> works_of(const std::vector<Kernel>& kernels) {
   std::vector<Work> works;
   for (const Kernel& k : kernels) {
-    works.push_back(
-        {k.op, k.kind, k.phase, k.flops, k.macs, k.read_bytes, k.written_bytes,
-         k.workspace_bytes + k.scratch_bytes});
+    works.push_back({k.op, k.kind, k.phase, k.flops, k.macs, k.read_bytes, k.written_bytes,
+                     k.workspace_bytes + k.scratch_bytes});
   }
   return works;
 }

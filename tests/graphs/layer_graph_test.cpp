@@ -24,8 +24,12 @@ LayerSpec spec(int line, std::string name, const std::string& yaml, std::vector<
   return layer;
 }
 
-LayerGraph build(std::vector<LayerSpec> layers) {
-  return build_layer_graph({{"data", test::image(3, 8, 8), {kFile, 1, 1}}}, std::move(layers));
+// Every layer may be an output of the graph.
+LayerGraph build(std::vector<LayerSpec> layers,
+                 std::vector<GraphInput> inputs = {{"data", test::image(3, 8, 8), {kFile, 1, 1}}}) {
+  std::vector<std::string> outputs;
+  for (const LayerSpec& layer : layers) outputs.push_back(layer.name);
+  return build_layer_graph(std::move(inputs), std::move(layers), std::move(outputs));
 }
 
 std::vector<std::string> names(const LayerGraph& graph) {
@@ -67,9 +71,9 @@ TEST(LayerGraph, LongChainInReverseOrder) {
 }
 
 TEST(LayerGraph, SeveralInputs) {
-  const LayerGraph graph = build_layer_graph(
-      {{"image", test::image(3, 8, 8), {}}, {"text", test::vector(7), {}}},
-      {spec(1, "a", "{type: fully_connected, outputs: 2}", {"text"}), spec(2, "b", kRelu, {"image"})});
+  const LayerGraph graph =
+      build({spec(1, "a", "{type: fully_connected, outputs: 2}", {"text"}), spec(2, "b", kRelu, {"image"})},
+            {{"image", test::image(3, 8, 8), {}}, {"text", test::vector(7), {}}});
   EXPECT_THAT(graph.layers[0].inputs, ElementsAre(-2));
   EXPECT_THAT(graph.layers[1].inputs, ElementsAre(-1));
   EXPECT_EQ(graph.layers[0].parameters[0].elements, 14);
@@ -175,6 +179,72 @@ TEST(LayerGraphErrors, SizesBeyond64Bits) {
   // 1e18 inputs times 1e9 outputs
   EXPECT_THAT(huge("{type: fully_connected, outputs: 1000000000}"),
               ThrowsMessage<ModelError>(HasSubstr("layer 'big'")));
+}
+
+// Step by step over 5 steps of 4 numbers: 4 -> 3 at every step, 5 x 3 in all.
+TEST(LayerGraph, StepsAreTakenOffAndPutBack) {
+  LayerSpec fc = spec(1, "fc", "{type: fully_connected, outputs: 3}", {"data"});
+  fc.per_step = true;
+  const LayerGraph graph = build({fc}, {{"data", {{0, 1}, {5, 4}}, {}}});
+  EXPECT_EQ(graph.layers[0].steps, 5);
+  EXPECT_EQ(graph.layers[0].input_shapes[0], test::vector(4));
+  EXPECT_EQ(graph.layers[0].step_output, test::vector(3));
+  EXPECT_EQ(graph.layers[0].output, (Shape{{0, 1}, {5, 3}}));
+  EXPECT_EQ(graph.layers[0].parameters[0].elements, 12);  // shared by all steps
+}
+
+TEST(LayerGraphErrors, StepsMustAgree) {
+  LayerSpec sum = spec(1, "sum", "{type: add}", {"a", "b"});
+  sum.per_step = true;
+  EXPECT_THAT(
+      [&] {
+        (void)build({sum}, {{"a", {{0, 1}, {5, 4}}, {}}, {"b", {{0, 1}, {6, 4}}, {}}});
+      },
+      ThrowsMessage<ModelError>(HasSubstr("layer 'sum': input 'b' has shape 6x4; expected steps x ..., "
+                                          "the same for all inputs")));
+  sum.whole = {"a", "b"};
+  EXPECT_THAT(
+      [&] {
+        (void)build({sum}, {{"a", {{0, 1}, {5, 4}}, {}}, {"b", {{0, 1}, {5, 4}}, {}}});
+      },
+      ThrowsMessage<ModelError>(HasSubstr("reads every input whole; expected one to go through")));
+}
+
+// The second layer has the first one's weight: no parameters, but gradients for it.
+TEST(LayerGraph, TiedLayersShareAWeight) {
+  LayerSpec second = spec(2, "b", "{type: fully_connected, outputs: 4, bias: false}", {"a"});
+  second.tied_to = "a";
+  const LayerGraph graph = build({spec(1, "a", "{type: fully_connected, outputs: 4}", {"data"}), second},
+                                 {{"data", test::vector(4), {}}});
+  EXPECT_TRUE(graph.layers[1].parameters.empty());
+  EXPECT_TRUE(graph.layers[1].weight_gradient);
+  EXPECT_EQ(graph.layers[1].tied_to, 0);
+}
+
+TEST(LayerGraphErrors, TiedWeightsHaveOneSize) {
+  LayerSpec second = spec(2, "b", "{type: fully_connected, outputs: 3, bias: false}", {"a"});
+  second.tied_to = "a";
+  const auto tied = [&] {
+    (void)build({spec(1, "a", "{type: fully_connected, outputs: 4}", {"data"}), second},
+                {{"data", test::vector(4), {}}});
+  };
+  EXPECT_THAT(tied,
+              ThrowsMessage<ModelError>(HasSubstr("has a weight of 12 elements and is tied to one of 16")));
+  second.tied_to = "c";
+  EXPECT_THAT(tied,
+              ThrowsMessage<ModelError>(HasSubstr("is tied to 'c'; expected a layer that runs before it")));
+}
+
+TEST(LayerGraphErrors, OutputsThatNobodyReads) {
+  EXPECT_THAT(
+      [] {
+        (void)build_layer_graph({{"data", test::image(3, 8, 8), {kFile, 1, 1}}},
+                                {spec(7, "a", kRelu, {"data"})});
+      },
+      ThrowsMessage<ModelError>(HasSubstr("net.yaml:7:5: layer 'a': nobody reads its output; expected")));
+  const LayerGraph loss = build_layer_graph({{"data", test::vector(4), {kFile, 1, 1}}},
+                                            {spec(7, "a", "{type: softmax_loss}", {"data"})});
+  EXPECT_EQ(loss.layers.size(), 1u);  // a loss is the end
 }
 
 }  // namespace

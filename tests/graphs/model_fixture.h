@@ -15,6 +15,13 @@ namespace tbdsim::test {
   return build_model(file, find_variant(file, variant, ""));
 }
 
+// What follows the last "name: " of a list of layers: the name of its last one.
+[[nodiscard]] inline std::string last_name(const std::string& layers) {
+  const std::size_t begin = layers.rfind("name: ");
+  if (begin == std::string::npos) return "";
+  return layers.substr(begin + 6, layers.find_first_of(",}", begin) - begin - 6);
+}
+
 // One graph with the input `data` and these layers, trained forward, backward and updated in every iteration.
 [[nodiscard]] inline std::string model_text(const std::string& data, const std::string& layers,
                                             const std::string& optimizer = "sgd",
@@ -24,7 +31,8 @@ namespace tbdsim::test {
          optimizer +
          "}\n"
          "graphs:\n  main:\n    inputs: {data: " +
-         data + "}\n    layers:\n" + layers + "training: " + training + "\n";
+         data + "}\n    outputs: [" + last_name(layers) + "]\n    layers:\n" + layers +
+         "training: " + training + "\n";
 }
 
 [[nodiscard]] inline Model small_model(const std::string& data, const std::string& layers,

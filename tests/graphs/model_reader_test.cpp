@@ -76,7 +76,9 @@ TEST(ReadModel, DescribesVariants) {
   EXPECT_EQ(model.variant.optimizer.name, "adam");
   EXPECT_FALSE(model.variant.expected);
   ASSERT_EQ(model.training.size(), 1u);
-  EXPECT_TRUE(model.training[0].backward && model.training[0].update);
+  ASSERT_EQ(model.training[0].runs.size(), 1u);
+  EXPECT_EQ(model.training[0].runs[0].backward, Backward::weights);
+  EXPECT_TRUE(model.training[0].update);
   EXPECT_EQ(model.training[0].repeat, 1);
   EXPECT_EQ(model.graphs.at("main").layers[0].output, (Shape{{0, 1}, {3, 8, 8}}));
 }
@@ -89,6 +91,7 @@ constexpr const char* kVariants =
     "  large: {description: d, source: s, optimizer: none, frameworks: [mxnet], also_called: [big, huge], "
     "parameters: {size: 16}}\n"
     "graphs:\n  main:\n    inputs: {data: [1, $size, $size]}\n"
+    "    outputs: [c]\n"
     "    layers:\n      - {name: c, type: conv2d, filters: $width, kernel: 1, padding: 0}\n"
     "training:\n  - {graph: main}\n";
 
@@ -103,10 +106,11 @@ TEST(FindVariant, ByNameAliasFrameworkOrFirst) {
   EXPECT_EQ(find_variant(file, "large", "").name, "large");
   EXPECT_EQ(find_variant(file, "huge", "").name, "large");
   EXPECT_EQ(find_variant(file, "", "mxnet").name, "large");
-  EXPECT_EQ(find_variant(file, "", "").name, "wide");           // of no framework: the first
-  EXPECT_THAT([&] { (void)find_variant(file, "", "cntk"); },    // nobody's own: not silently some other
-              ThrowsMessage<UsageError>(HasSubstr("no variant of m is the one 'cntk' trains; expected a --variant, "
-                                                  "one of wide, large")));
+  EXPECT_EQ(find_variant(file, "", "").name, "wide");  // of no framework: the first
+  EXPECT_THAT(
+      [&] { (void)find_variant(file, "", "cntk"); },  // nobody's own: not silently some other
+      ThrowsMessage<UsageError>(HasSubstr("no variant of m is the one 'cntk' trains; expected a --variant, "
+                                          "one of wide, large")));
   EXPECT_EQ(find_variant(file, "wide", "mxnet").name, "wide");  // asked for by name
   EXPECT_THAT([&] { (void)find_variant(file, "lrage", ""); },
               ThrowsMessage<UsageError>(HasSubstr(
@@ -115,12 +119,13 @@ TEST(FindVariant, ByNameAliasFrameworkOrFirst) {
 
 TEST(ReadModel, TrainingProgram) {
   const Model model = model_from(model_text("[3, 8, 8]", kRelu, "sgd",
-                                            "[{graph: main, backward: false, update: false, repeat: 5}, "
+                                            "[{graph: main, backward: none, repeat: 5}, "
                                             "{graph: main, update: false}]"));
   ASSERT_EQ(model.training.size(), 2u);
-  EXPECT_FALSE(model.training[0].backward || model.training[0].update);
+  EXPECT_EQ(model.training[0].runs[0].backward, Backward::none);
+  EXPECT_FALSE(model.training[0].update);
   EXPECT_EQ(model.training[0].repeat, 5);
-  EXPECT_TRUE(model.training[1].backward);
+  EXPECT_EQ(model.training[1].runs[0].backward, Backward::weights);
   EXPECT_FALSE(model.training[1].update);
 }
 
@@ -131,8 +136,8 @@ void expect_error(const std::string& yaml, const std::string& part) {
 TEST(ReadModelErrors, TrainingProgram) {
   expect_error(model_text("[3, 8, 8]", kRelu, "sgd", "[{graph: mian}]"),
                "unknown graph 'mian'; did you mean 'main'?");
-  expect_error(model_text("[3, 8, 8]", kRelu, "sgd", "[{graph: main, backward: false}]"),
-               "updates without a backward pass; expected 'update: false'");
+  expect_error(model_text("[3, 8, 8]", kRelu, "sgd", "[{graph: main, backward: none, update: true}]"),
+               "updates without gradients of weights; expected 'update: false'");
   expect_error(model_text("[3, 8, 8]", kRelu, "sgd", "[]"), "has no pass; expected at least one");
   expect_error(model_text("[3, 8, 8]", kRelu, "sgd", "[{graph: main, repeat: 0}]"), "repeat");
 }
@@ -154,7 +159,84 @@ TEST(ReadModelErrors, Variants) {
 TEST(ReadModelErrors, NameTheLayerAndItsLine) {
   // The layers start in line 8 of model_text.
   expect_error(model_text("[3, 8, 8]", "      - {name: a, type: softmax_loss}\n"),
-               "model.yaml:9:9: layer 'a': input has shape 3x8x8; expected one score for each class");
+               "model.yaml:10:9: layer 'a': input has shape 3x8x8; expected one score for each class");
+}
+
+constexpr const char* kSized =
+    "title: T\nsample: pair\nthroughput: {unit: tokens, per_length: 2}\nlargest_batch: 4\nsuite: tbd\n"
+    "parameters: {width: 2}\nsizes: {sequence_length: 8}\n"
+    "variants:\n"
+    "  v: {description: d, source: s, optimizer: sgd, dataset: books, buckets: [4, 8], parameters: {width: "
+    "3}}\n"
+    "graphs:\n  main:\n    inputs: {data: [$sequence_length, $width]}\n    outputs: [c]\n"
+    "    layers:\n      - {name: c, type: fully_connected, outputs: $width, per_position: true}\n"
+    "training:\n  - {graph: main}\n";
+
+TEST(ReadModel, SizesAreSeenByInputs) {
+  const test::TempDir directory;
+  const ModelFile file = read_model_file(directory.write("m.yaml", kSized));
+  const Variant& variant = file.variants[0];
+  EXPECT_EQ(file.throughput.unit, "tokens");
+  EXPECT_EQ(file.throughput.per_length, 2);
+  EXPECT_EQ(file.throughput.per_sample, 0);
+  EXPECT_EQ(file.largest_batch, 4);
+  EXPECT_EQ(file.suite, "tbd");
+  EXPECT_EQ(variant.dataset, "books");
+  EXPECT_THAT(variant.buckets, testing::ElementsAre(4, 8));
+  const Model model = build_model(file, variant);
+  EXPECT_EQ(model.graphs.at("main").layers[0].output, (Shape{{0, 1}, {8, 3}}));
+  const Model longer = build_model(file, variant, {{"sequence_length", 20}, {"width", 5}});
+  EXPECT_EQ(longer.graphs.at("main").layers[0].output, (Shape{{0, 1}, {20, 5}}));
+  const Model shorter = resized(longer, {{"sequence_length", 6}});  // keeps the width
+  EXPECT_EQ(shorter.graphs.at("main").layers[0].output, (Shape{{0, 1}, {6, 5}}));
+  EXPECT_THAT(
+      [&] {
+        (void)build_model(file, variant, {{"image_size", 20}});
+      },
+      ThrowsMessage<UsageError>(testing::StrEq("m has no image_size")));
+}
+
+TEST(ReadModelErrors, Sizes) {
+  const auto with = [](std::string from, const std::string& to) {
+    std::string text = kSized;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  expect_error(with("outputs: $width", "outputs: $sequence_length"), "unknown parameter '$sequence_length'");
+  expect_error(with("{width: 2}", "{sequence_length: 2}"), "which is a parameter already");
+  expect_error(with("[4, 8]", "[8, 4]"), "is not above the one before it; expected ascending lengths");
+  expect_error(with("[4, 8]", "[]"), "names no length");
+  expect_error(with("outputs: [c]", "outputs: [d]"), "names 'd', which is no layer of the graph");
+}
+
+TEST(ReadModel, BasedOnAnother) {
+  const test::TempDir directory;
+  (void)directory.write("base.yaml", kSized);
+  const ModelFile file =
+      read_model_file(directory.write("wide.yaml",
+                                      "based_on: base\ntitle: Wide\nparameters: {width: 7}\n"
+                                      "variants:\n  w: {description: d, source: s, optimizer: adam}\n"));
+  EXPECT_EQ(file.name, "wide");
+  EXPECT_EQ(file.title, "Wide");
+  EXPECT_EQ(file.sample, "pair");
+  EXPECT_EQ(file.suite, "");  // a benchmark's model is that file alone
+  ASSERT_EQ(file.variants.size(), 1u);
+  EXPECT_EQ(build_model(file, file.variants[0]).graphs.at("main").layers[0].output, (Shape{{0, 1}, {8, 7}}));
+}
+
+TEST(ReadModelErrors, BasedOn) {
+  const test::TempDir directory;
+  const auto read = [&](const std::string& text) { (void)read_model_file(directory.write("a.yaml", text)); };
+  EXPECT_THAT([&] { read("based_on: a\n"); },
+              ThrowsMessage<SpecError>(HasSubstr("is based on a model that is based")));
+  EXPECT_THAT([&] { read("based_on: ../a\n"); },
+              ThrowsMessage<SpecError>(HasSubstr("is a path; expected the name")));
+}
+
+TEST(ReadModelErrors, GraphsInNoPass) {
+  std::string text = model_text("[3, 8, 8]", kRelu);
+  text.replace(text.find("graphs:\n"), 8,
+               "graphs:\n  idle: {inputs: {data: [4]}, layers: [{name: loss, type: softmax_loss}]}\n");
+  expect_error(text, "graph 'idle' is in no pass of the training");
 }
 
 }  // namespace

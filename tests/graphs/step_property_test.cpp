@@ -101,6 +101,9 @@ TEST(StepProperty, PhasesFollowEachOther) {
   }
 }
 
+// Between the precisions of weights and their gradients, outside the passes.
+bool converts(const Kernel& kernel) { return kernel.op == "cast" || kernel.op == "unscale"; }
+
 // Feature maps are born in the forward pass, with the first kernel of their layer.
 TEST(StepProperty, FeatureMapsAreBornWithTheirLayer) {
   for (const Case& c : cases()) {
@@ -135,7 +138,7 @@ TEST(StepProperty, InputsAreAliveWhenReadAgain) {
     for (std::size_t k = 0; k < c.step.kernels.size(); ++k) {
       const Kernel& kernel = c.step.kernels[k];
       if (kernel.layer < 0 || kernel.phase == Phase::update || kernel.op == "gradient_sum" ||
-          kernel.op == "cast")
+          converts(kernel))
         continue;
       const GraphLayer& layer = c.graph->layers[static_cast<std::size_t>(kernel.layer)];
       const BackwardNeeds needs = layer.spec.layer->backward_needs(layer.site(), {c.lowering, test::kFp32});
@@ -192,7 +195,7 @@ TEST(StepProperty, OutputGradientsAreAliveInBackwardKernels) {
     };
     for (std::size_t k = 0; k < c.step.kernels.size(); ++k) {
       const Kernel& kernel = c.step.kernels[k];
-      if (!is_backward(kernel)) continue;
+      if (!is_backward(kernel) || converts(kernel)) continue;
       const int made_by = owner(kernel.layer);
       if (readers[static_cast<std::size_t>(made_by)].empty()) continue;  // the loss itself
       ASSERT_TRUE(alive(c.step, TensorRole::gradient_map, made_by, static_cast<int>(k)))

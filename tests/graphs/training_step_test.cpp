@@ -7,6 +7,7 @@
 namespace tbdsim {
 namespace {
 
+using test::model_text;
 using test::small_model;
 using test::step_of;
 using testing::ElementsAre;
@@ -239,39 +240,54 @@ TEST(TrainingStep, ParameterCopiesAreDynamic) {
   EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::dynamic, 0, {96, 0}, 0, 6}));
 }
 
-// fp16 with fp32 variables: conv's 6 weights and fc's are cast at the start (4 B read, 2 B written each),
-// norms stay fp32. Variable and copy are 6 B a weight; gradients of cast weights are 2 B and the update reads
-// them as such.
+// fp16 with fp32 variables: conv's 6 weights are cast at the start (4 B read, 2 B written each) and their
+// gradients cast back at the end; norms stay fp32. Variable and copy are 6 B a weight. The loss is scaled:
+// all 10 gradients (gamma's and beta's 2 each) are divided by a kernel of their own before the update, which
+// reads weight and gradient, 4 B each.
 TEST(TrainingStep, MixedPrecision) {
   const Model model = small_model("[3, 4, 4]",
                                   "      - {name: conv, type: conv2d, filters: 2, kernel: 1, padding: 0}\n"
                                   "      - {name: bn, type: batch_norm}\n");
   const TrainingStep step = step_of(model, {}, test::kFp16);
   EXPECT_EQ(step.kernels[0].op, "cast");
-  EXPECT_EQ(step.kernels[0].read_bytes, fixed_size(24));
-  EXPECT_EQ(step.kernels[0].written_bytes, fixed_size(12));
-  EXPECT_EQ(kernels_of(step, "cast").size(), 1u);
+  const auto casts = kernels_of(step, "cast");
+  ASSERT_EQ(casts.size(), 2u);
+  EXPECT_EQ(casts[0].read_bytes, fixed_size(24));
+  EXPECT_EQ(casts[0].written_bytes, fixed_size(12));
+  EXPECT_EQ(casts[1].read_bytes, fixed_size(12));
+  EXPECT_EQ(casts[1].written_bytes, fixed_size(24));
+  const auto unscaled = kernels_of(step, "unscale");
+  ASSERT_EQ(unscaled.size(), 3u);
+  EXPECT_EQ(unscaled[0].read_bytes + unscaled[1].read_bytes + unscaled[2].read_bytes, fixed_size(10 * 4));
   const auto updates = kernels_of(step, "sgd");
-  EXPECT_EQ(updates[0].read_bytes, fixed_size(6 * (4 + 2)));
+  EXPECT_EQ(updates[0].read_bytes, fixed_size(6 * (4 + 4)));
   EXPECT_EQ(updates[1].read_bytes, fixed_size(2 * (4 + 4)));  // gamma
   const int last = static_cast<int>(step.kernels.size()) - 1;
   EXPECT_THAT(lives(step), testing::IsSupersetOf({Life{TensorRole::weights, 0, {36, 0}, 0, last},
-                                                  Life{TensorRole::weight_gradients, 0, {12, 0}, 0, last},
+                                                  Life{TensorRole::weight_gradients, 0, {24, 0}, 0, last},
                                                   Life{TensorRole::weights, 1, {8, 0}, 0, last},
                                                   Life{TensorRole::weight_gradients, 1, {8, 0}, 0, last}}));
 }
 
-// Five forward passes and one step, as A3C has them: forward work counts in every pass.
+// bf16 has fp32's range: the loss is not scaled. Fused updates come with one kernel for all gradients.
+TEST(TrainingStep, OnlyFp16ScalesTheLoss) {
+  const Model model = small_model("[4]", kThreeLayers);
+  EXPECT_TRUE(kernels_of(step_of(model, {}, kPrecisions[3]), "unscale").empty());
+  const TrainingStep fused = step_of(model, {.update = UpdateKernels::fused}, test::kFp16);
+  EXPECT_EQ(kernels_of(fused, "unscale").size(), 1u);
+}
+
+// Five forward passes and one step, as A3C has them: 12 multiply-adds in a forward pass; six of them and the
+// weights' gradient in an iteration.
 TEST(TrainingStep, PassesAndRepeats) {
-  const Model model = test::model_from(
-      test::model_text("[4]", kThreeLayers, "sgd",
-                       "[{graph: main, backward: false, update: false, repeat: 5}, {graph: main}]"));
+  const Model model = test::model_from(test::model_text(
+      "[4]", kThreeLayers, "sgd", "[{graph: main, backward: none, repeat: 5}, {graph: main}]"));
   const TrainingStep step = step_of(model);
   EXPECT_EQ(step.kernels.size(), 3u + 7u);
   EXPECT_EQ(step.kernels[0].repeat, 5);
   EXPECT_EQ(step.kernels[3].repeat, 1);
-  EXPECT_EQ(step.layers[0].forward_macs, (Size{0, 6 * 12}));
-  EXPECT_EQ(step.layers[0].training_macs, (Size{0, 7 * 12}));  // and the weights' gradient
+  EXPECT_EQ(step.layers[0].forward_macs, (Size{0, 12}));
+  EXPECT_EQ(step.layers[0].training_macs, (Size{0, 7 * 12}));
   // Forward-only passes keep nothing: fc's output dies with relu's kernel, the next.
   EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::feature_map, 0, {0, 12}, 0, 1}));
 }
@@ -293,6 +309,96 @@ TEST(TrainingStep, GradientsAddedUpOverPassesAreOneTensor) {
   EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 0, 12}).Times(1));
   EXPECT_THAT(lives(step),
               testing::Not(testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 0, 5})));
+}
+
+constexpr const char* kTwoGraphs =
+    "title: T\nsample: image\nvariants:\n  v: {description: d, source: s, optimizer: sgd}\n"
+    "graphs:\n"
+    "  maker: {inputs: {noise: [4]}, outputs: [image], "
+    "layers: [{name: image, type: fully_connected, outputs: 6, bias: false}]}\n"
+    "  judge: {inputs: {image: [6]}, "
+    "layers: [{name: score, type: fully_connected, outputs: 2, bias: false}, {name: loss, type: "
+    "softmax_loss}]}\n"
+    "training:\n";
+
+std::vector<std::string> phases(const TrainingStep& step) {
+  std::vector<std::string> all;
+  for (const Kernel& kernel : step.kernels)
+    all.push_back(std::string(kernel.op) + " " + std::string(name_of(kernel.phase)));
+  return all;
+}
+
+// The maker is trained through the judge: both forward, the judge back to its input without gradients of its
+// weights, the maker back, one update.
+TEST(TrainingStep, RunsGoForwardInOrderAndBackInReverse) {
+  const TrainingStep step = step_of(test::model_from(
+      std::string(kTwoGraphs) + "  - {runs: [{graph: maker}, {graph: judge, backward: inputs}]}\n"));
+  EXPECT_THAT(phases(step), testing::ElementsAre("matmul forward", "matmul forward", "softmax_loss forward",
+                                                 "softmax_loss backward_data", "matmul backward_data",
+                                                 "matmul backward_weights", "sgd update"));
+  // The maker's output, 6 words, is kept for nobody; its weights have gradients, the judge's have none.
+  for (const Tensor& tensor : step.tensors) {
+    if (tensor.role == TensorRole::weight_gradients) {
+      EXPECT_EQ(step.layers[static_cast<std::size_t>(tensor.layer)].name, "image");
+    }
+  }
+}
+
+// Real and made images in one step: the judge runs forward and backward twice and is updated once.
+TEST(TrainingStep, AGraphRunTwiceInAPassIsUpdatedOnce) {
+  const TrainingStep step = step_of(test::model_from(
+      std::string(kTwoGraphs) +
+      "  - {runs: [{graph: maker, backward: none}, {graph: judge}, {graph: judge}], repeat: 5}\n"));
+  EXPECT_EQ(kernels_of(step, "sgd").size(), 1u);
+  EXPECT_EQ(kernels_of(step, "sgd")[0].repeat, 5);
+  EXPECT_EQ(kernels_of(step, "softmax_loss").size(), 4u);
+  // Forward once: 12; in an iteration 5 x (2 forward and 2 weights' gradients of 12).
+  for (const LayerSummary& layer : step.layers) {
+    if (layer.name != "score") continue;
+    EXPECT_EQ(layer.forward_macs, (Size{0, 12}));
+    EXPECT_EQ(layer.training_macs, (Size{0, 5 * 4 * 12}));
+  }
+}
+
+// A gradient penalty over one product W of 12: forward (12), back to the input (12), then its second order:
+// along the graph (12) and the weights' gradient (12).
+TEST(TrainingStep, GradientPenaltyGoesBackTwice) {
+  const std::string text =
+      model_text("[6]", "      - {name: score, type: fully_connected, outputs: 2, bias: false}\n", "sgd",
+                 "[{graph: main, backward: penalty}]");
+  const TrainingStep step = step_of(test::model_from(text));
+  EXPECT_THAT(phases(step), testing::ElementsAre("matmul forward", "matmul backward_data", "matmul forward",
+                                                 "matmul backward_weights", "sgd update"));
+  EXPECT_EQ(step.kernels[1].second_order, false);
+  EXPECT_EQ(phase_name(step.kernels[2]), "double_backward");
+  EXPECT_EQ(step.layers[0].forward_macs, (Size{0, 12}));
+  EXPECT_EQ(step.layers[0].training_macs, (Size{0, 48}));
+}
+
+TEST(TrainingStepErrors, PenaltyThroughALayerWithoutSecondOrder) {
+  const std::string text = model_text("[6]", "      - {name: loss, type: softmax_loss}\n", "sgd",
+                                      "[{graph: main, backward: penalty}]");
+  const Model model = test::model_from(text);
+  EXPECT_THAT([&] { (void)step_of(model); },
+              ThrowsMessage<ModelError>(HasSubstr("layer 'loss': a 'softmax_loss' in a gradient penalty")));
+}
+
+// 5 steps of 4 -> 3: every kernel of one step, 5 times. Where steps' gradients are added by kernels, one more
+// over the 12 weights.
+TEST(TrainingStep, LayersRunStepByStep) {
+  const Model model = small_model(
+      "[5, 4]", "      - {name: fc, type: fully_connected, outputs: 3, bias: false, per_step: true}\n");
+  const TrainingStep step = step_of(model);
+  ASSERT_EQ(step.kernels.size(), 3u);  // product, weights' gradient, update
+  EXPECT_EQ(step.kernels[0].repeat, 5);
+  EXPECT_EQ(std::get<GemmShape>(step.kernels[0].shape).n, (Size{0, 1}));  // the samples of one step
+  EXPECT_EQ(step.kernels[2].repeat, 1);
+  EXPECT_EQ(step.layers[0].forward_macs, (Size{0, 5 * 12}));
+  const TrainingStep added = step_of(model, {.step_gradients = StepGradients::added});
+  const auto sums = kernels_of(added, "accumulate");
+  ASSERT_EQ(sums.size(), 1u);
+  EXPECT_EQ(sums[0].repeat, 5);
+  EXPECT_EQ(sums[0].read_bytes, fixed_size(2 * 12 * 4));
 }
 
 }  // namespace
