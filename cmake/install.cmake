@@ -6,7 +6,8 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tbd-sim)
 install(TARGETS tbdsim_base tbdsim_hwspecs tbdsim_graphs tbdsim_costmodel tbdsim_simulate
         EXPORT tbd-sim-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim)
 install(TARGETS tbd-sim)
-foreach(folder IN ITEMS hwspecs/gpus hwspecs/cpus graphs/models simulate/frameworks calibrate/profiles)
+foreach(folder IN ITEMS hwspecs/gpus hwspecs/cpus hwspecs/links hwspecs/machines graphs/models graphs/datasets
+                        simulate/frameworks calibrate/profiles)
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/${folder} FILES_MATCHING PATTERN "*.yaml")
 endforeach()
 install(EXPORT tbd-sim-targets NAMESPACE tbdsim:: DESTINATION ${config_dir})

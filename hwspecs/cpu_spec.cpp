@@ -5,8 +5,7 @@
 namespace tbdsim {
 
 CpuSpec read_cpu(const std::filesystem::path& file) {
-  constexpr std::string_view kSourcedKeys[] = {"core_count", "max_clock", "memory_size", "memory_bandwidth",
-                                               "llc_size"};
+  constexpr std::string_view kSourcedKeys[] = {"core_count", "max_clock", "memory_bandwidth", "llc_size"};
   const SpecTree tree = read_spec_file(file);
   CpuSpec cpu;
   cpu.name = file.stem().string();
@@ -14,7 +13,6 @@ CpuSpec read_cpu(const std::filesystem::path& file) {
     cpu.title = m.at("title").text();
     cpu.core_count = static_cast<int>(m.at("core_count").count(1, 100'000));
     cpu.max_clock = m.at("max_clock").quantity<Hertz>();
-    cpu.memory_size = m.at("memory_size").quantity<Bytes>();
     cpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
     cpu.memory_type = m.at("memory_type").text();
     cpu.llc_size = m.at("llc_size").quantity<Bytes>();

@@ -1,4 +1,5 @@
-// The host processor. One YAML file a part in hwspecs/cpus/.
+// A host processor: one socket. How many there are, with how much memory, is the machine's. One YAML file a
+// part in hwspecs/cpus/.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +11,13 @@
 namespace tbdsim {
 
 struct CpuSpec {
-  std::string name;    // the file's stem
-  std::string title;   // "2 x Intel Xeon E5-2680 v4"
-  int core_count = 0;  // over all sockets of the host
+  std::string name;   // the file's stem
+  std::string title;  // "Intel Xeon E5-2680 v4"
+  int core_count = 0;
   Hertz max_clock;
-  Bytes memory_size;
-  BytesPerSecond memory_bandwidth;
+  BytesPerSecond memory_bandwidth;  // of all its channels
   std::string memory_type;
-  Bytes llc_size;  // of one socket
+  Bytes llc_size;
   Sources sources;
 };
 

@@ -11,9 +11,10 @@ namespace {
 
 constexpr double kPeakTolerance = 0.01;  // vendors print three or four digits
 
-constexpr std::string_view kSourcedKeys[] = {"sm_count",    "fp32_lanes_per_sm", "boost_clock", "math",
-                                             "memory_size", "memory_bandwidth",  "l2_size",     "tdp",
-                                             "price"};
+constexpr std::string_view kSourcedKeys[] = {
+    "sm_count",         "fp32_lanes_per_sm", "boost_clock", "math",   "memory_size",
+    "memory_bandwidth", "l2_size",           "tdp",         "nvlink", "price",
+    "price_per_hour"};
 
 constexpr std::string_view kArchitectures[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
                                                "ampere", "ada",     "hopper", "blackwell"};
@@ -73,6 +74,15 @@ void read_math(const SpecNode& node, GpuSpec& gpu) {
   });
 }
 
+NvLinkPorts read_nvlink(const SpecNode& node) {
+  NvLinkPorts ports;
+  node.map([&](SpecMap& m) {
+    ports.link = m.at("link").text();
+    ports.count = static_cast<int>(m.at("count").count(1, 1000));
+  });
+  return ports;
+}
+
 }  // namespace
 
 GpuSpec read_gpu(const std::filesystem::path& file) {
@@ -93,7 +103,9 @@ GpuSpec read_gpu(const std::filesystem::path& file) {
     gpu.l2_size = m.at("l2_size").quantity<Bytes>();
     gpu.tdp = m.at("tdp").quantity<Watts>();
     gpu.bus = m.at("bus").text();
+    if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink);
     if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
+    if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();
     gpu.sources = read_sources(m, kSourcedKeys);
   });
   return gpu;

@@ -20,6 +20,11 @@ struct MathRate {
   FlopsPerSecond quoted_peak;  // as the vendor prints it; within 1 % of peak, checked on reading
 };
 
+struct NvLinkPorts {
+  std::string link;  // e.g. nvlink2
+  int count = 0;
+};
+
 struct GpuSpec {
   std::string name;   // the file's stem
   std::string title;  // "NVIDIA TITAN Xp"
@@ -38,7 +43,9 @@ struct GpuSpec {
   Bytes l2_size;
   Watts tdp;
   std::string bus;  // the link to the host, e.g. pcie3
+  std::optional<NvLinkPorts> nvlink;
   std::optional<Dollars> price;
+  std::optional<DollarsPerSecond> price_per_hour;  // of renting one, on demand
   Sources sources;
 };
 

@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "graphs/dataset.h"
 #include "graphs/layers/layer_types.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/cpu_spec.h"
+#include "hwspecs/machine_spec.h"
 #include "simulate/metrics.h"
 
 namespace tbdsim {
@@ -37,12 +39,14 @@ Sheet list_gpus(Library& library) {
                    {"fp32_peak", "fp32 peak", true},
                    {"memory_size", "memory", true},
                    {"memory_bandwidth", "bandwidth", true},
+                   {"price_per_hour", ""},
                    {"math", "arithmetic"}};
   for (const std::string& name : library.catalog().names(Kind::gpu)) {
     const GpuSpec& gpu = library.gpu(name);
     sheet.rows.push_back({text_cell(name), text_cell(gpu.title), text_cell(gpu.architecture),
                           count_cell(gpu.sm_count), quantity_cell(rate_of(gpu, MathType::fp32).peak),
                           quantity_cell(gpu.memory_size), quantity_cell(gpu.memory_bandwidth),
+                          gpu.price_per_hour ? quantity_cell(*gpu.price_per_hour) : Cell{},
                           text_cell(arithmetic(gpu))});
   }
   sheet.notes = {"fp16*: stored as fp16, computed in fp32. Peaks count a multiply-add as 2 flop."};
@@ -55,14 +59,65 @@ Sheet list_cpus(Library& library) {
                    {"title", "CPU"},
                    {"core_count", "cores", true},
                    {"max_clock", "clock", true},
-                   {"memory_size", "memory", true},
-                   {"memory_bandwidth", "bandwidth", true}};
+                   {"memory_type", "memory"},
+                   {"memory_bandwidth", "bandwidth", true},
+                   {"llc_size", "cache", true}};
   for (const std::string& name : library.catalog().names(Kind::cpu)) {
     const CpuSpec cpu = read_cpu(library.catalog().find(Kind::cpu, name));
     sheet.rows.push_back({text_cell(name), text_cell(cpu.title), count_cell(cpu.core_count),
-                          quantity_cell(cpu.max_clock), quantity_cell(cpu.memory_size),
-                          quantity_cell(cpu.memory_bandwidth)});
+                          quantity_cell(cpu.max_clock), text_cell(cpu.memory_type),
+                          quantity_cell(cpu.memory_bandwidth), quantity_cell(cpu.llc_size)});
   }
+  sheet.notes = {"Of one socket."};
+  return sheet;
+}
+
+Sheet list_links(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"},
+                   {"title", "link"},
+                   {"bandwidth", "bandwidth", true},
+                   {"achievable", "achievable", true},
+                   {"latency", "latency", true}};
+  for (const std::string& name : library.catalog().names(Kind::link)) {
+    const LinkSpec link = read_link(library.catalog().find(Kind::link, name));
+    sheet.rows.push_back({text_cell(name), text_cell(link.title), quantity_cell(link.bandwidth),
+                          quantity_cell(achievable(link)), quantity_cell(link.latency)});
+  }
+  sheet.notes = {"Bandwidths are of one link in each direction."};
+  return sheet;
+}
+
+// "nvlink2, 16 pairs", "nvlink3 x 12".
+std::string nvlink_text(const MachineSpec& machine) {
+  if (!machine.nvlink) return "";
+  const NvLink& nvlink = *machine.nvlink;
+  if (nvlink.to_switch > 0) return fmt::format("{} x {}", nvlink.link.name, nvlink.to_switch);
+  return fmt::format("{}, {} pairs", nvlink.link.name, nvlink.pairs.size());
+}
+
+Sheet list_machines(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"},
+                   {"title", ""},
+                   {"gpus", "GPUs", true},
+                   {"gpu", "GPU"},
+                   {"root_ports", ""},
+                   {"peer_access", "peers below"},
+                   {"nvlink", "NVLink"},
+                   {"networks", "networks"},
+                   {"machines", "machines", true}};
+  for (const std::string& name : library.catalog().names(Kind::machine)) {
+    const MachineSpec machine = read_machine(library.catalog().find(Kind::machine, name), library.catalog());
+    std::vector<std::string> networks;
+    for (const Network& network : machine.networks) networks.push_back(network.link.name);
+    sheet.rows.push_back({text_cell(name), text_cell(machine.title), count_cell(machine.gpus),
+                          text_cell(machine.gpu), count_cell(static_cast<double>(machine.root_ports.size())),
+                          text_cell(kPeerAccessNames[static_cast<std::size_t>(machine.peer_access)]),
+                          text_cell(nvlink_text(machine)), text_cell(joined(networks)),
+                          machine.machines ? count_cell(*machine.machines) : Cell{}});
+  }
+  sheet.notes = {"nvlink3 x 12: a switch joins all GPUs, each by 12 links."};
   return sheet;
 }
 
@@ -77,6 +132,28 @@ Sheet list_models(Library& library) {
                             text_cell(variant.name), text_cell(joined(variant.frameworks)),
                             text_cell(variant.description)});
     }
+  }
+  return sheet;
+}
+
+Sheet list_datasets(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"},
+                   {"title", "data set"},
+                   {"sample", "sample"},
+                   {"samples", "in an epoch", true},
+                   {"mean_length", "mean length", true},
+                   {"longest", ""},
+                   {"length_unit", "length in"}};
+  for (const std::string& name : library.catalog().names(Kind::dataset)) {
+    const Dataset set = read_dataset(library.catalog().find(Kind::dataset, name));
+    const double mean = mean_length(set.lengths);
+    const bool varies = !set.lengths.empty();
+    sheet.rows.push_back({text_cell(name), text_cell(set.title), text_cell(set.sample),
+                          set.samples ? count_cell(static_cast<double>(*set.samples)) : Cell{},
+                          varies ? number_cell(mean, fmt::format("{:.1f}", mean)) : Cell{},
+                          varies ? count_cell(static_cast<double>(set.lengths.back().up_to)) : Cell{},
+                          text_cell(set.length_unit)});
   }
   return sheet;
 }
@@ -133,10 +210,13 @@ Sheet list_layers(Library&) {
   return sheet;
 }
 
-constexpr std::array<Listing, 8> kListings = {{
+constexpr std::array<Listing, 11> kListings = {{
     {"gpus", "GPUs with their peaks", list_gpus},
     {"cpus", "host processors", list_cpus},
+    {"links", "links between devices and machines", list_links},
+    {"machines", "machines and clusters", list_machines},
     {"models", "models and their variants", list_models},
+    {"datasets", "data sets with their lengths", list_datasets},
     {"frameworks", "frameworks", list_frameworks},
     {"profiles", "sources of kernel times", list_profiles},
     {"metrics", "what is predicted", list_metrics},

@@ -50,6 +50,7 @@ constexpr Unit kFlopsPerSecond[] = {
     {"PFLOP/s", 1e15, false}};
 constexpr Unit kWatts[] = {{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}, {"MW", 1e6}};
 constexpr Unit kDollars[] = {{"USD", 1}};
+constexpr Unit kDollarsPerSecond[] = {{"USD/h", 1.0 / 3600}};
 
 struct Family {
   Dimension dimension;
@@ -64,7 +65,8 @@ constexpr Family kFamilies[] = {{Bytes::dimension, "an amount of data", kBytes},
                                 {BytesPerSecond::dimension, "a bandwidth", kBytesPerSecond},
                                 {FlopsPerSecond::dimension, "a compute rate", kFlopsPerSecond},
                                 {Watts::dimension, "a power", kWatts},
-                                {Dollars::dimension, "a price", kDollars}};
+                                {Dollars::dimension, "a price", kDollars},
+                                {DollarsPerSecond::dimension, "a price by the hour", kDollarsPerSecond}};
 
 const Family& family_of(const Dimension& dimension) {
   for (const Family& family : kFamilies) {

@@ -70,14 +70,17 @@ TEST(Catalog, HoldsTheProjectsOwnFiles) {
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
   EXPECT_THAT(catalog.names(Kind::gpu), testing::IsSupersetOf({"titanxp", "p4000"}));
   EXPECT_THAT(catalog.names(Kind::cpu), Contains("xeon_e5_2680"));
+  EXPECT_THAT(catalog.names(Kind::link), testing::IsSupersetOf({"ethernet_1g", "infiniband_100g", "pcie3"}));
+  EXPECT_THAT(catalog.names(Kind::machine), Contains("tbd_p4000"));
   EXPECT_THAT(catalog.names(Kind::model), Contains("resnet50"));
+  EXPECT_THAT(catalog.names(Kind::dataset), Contains("imagenet"));
   EXPECT_THAT(catalog.names(Kind::framework), testing::IsSupersetOf({"cntk", "mxnet", "tensorflow"}));
   EXPECT_THAT(catalog.names(Kind::profile), Contains("uncalibrated"));
 }
 
 TEST(Kinds, StandInTheOrderOfTheEnumeration) {
-  for (const Kind kind : {Kind::gpu, Kind::cpu, Kind::model, Kind::framework, Kind::profile}) {
-    EXPECT_EQ(info_of(kind).kind, kind);
+  for (const KindInfo& info : kKinds) {
+    EXPECT_EQ(&info_of(info.kind), &info);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/quantity_text.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_dir.h"
 
@@ -76,6 +77,57 @@ TEST(GpuSpec, EveryFileOfTheCatalogueLoads) {
   }
 }
 
+// The names that tables of measured runs use.
+TEST(GpuSpec, TheCatalogueHasTheCommonTrainingGpus) {
+  EXPECT_THAT(Catalog::from(TBDSIM_SOURCE_DIR).names(Kind::gpu), testing::IsSupersetOf({"titanxp",
+                                                                                        "p4000",
+                                                                                        "gtx1080",
+                                                                                        "gtx1080ti",
+                                                                                        "titanx_maxwell",
+                                                                                        "titanx_pascal",
+                                                                                        "titanv",
+                                                                                        "titanrtx",
+                                                                                        "rtx2080ti",
+                                                                                        "quadro_rtx6000",
+                                                                                        "quadro_rtx8000",
+                                                                                        "m40",
+                                                                                        "m60",
+                                                                                        "k80",
+                                                                                        "p4",
+                                                                                        "p100_pcie",
+                                                                                        "p100_sxm2",
+                                                                                        "t4",
+                                                                                        "v100_pcie_16gb",
+                                                                                        "v100_sxm2_16gb",
+                                                                                        "v100_sxm2_32gb",
+                                                                                        "v100_sxm3_32gb",
+                                                                                        "a10",
+                                                                                        "a40",
+                                                                                        "a100_pcie_40gb",
+                                                                                        "a100_pcie_80gb",
+                                                                                        "a100_sxm_40gb",
+                                                                                        "a100_sxm_80gb",
+                                                                                        "rtxa6000",
+                                                                                        "rtx3090",
+                                                                                        "rtx4090",
+                                                                                        "l4",
+                                                                                        "l40s",
+                                                                                        "h100_pcie",
+                                                                                        "h100_sxm",
+                                                                                        "h200",
+                                                                                        "h200_nvl",
+                                                                                        "b200"}));
+}
+
+TEST(GpuSpec, BusesAndNvLinksAreLinksOfTheCatalogue) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  for (const std::string& name : catalog.names(Kind::gpu)) {
+    const GpuSpec gpu = read_gpu(catalog.find(Kind::gpu, name));
+    EXPECT_TRUE(catalog.contains(Kind::link, gpu.bus)) << name << ": " << gpu.bus;
+    EXPECT_TRUE(!gpu.nvlink || catalog.contains(Kind::link, gpu.nvlink->link)) << name;
+  }
+}
+
 // The file valid_gpu.yaml of tests/bad_specs, whose peak is 10 SMs x 256 flop x 1500 MHz = 3.84 Tflop/s,
 // changed.
 class ChangedGpu : public testing::Test {
@@ -123,6 +175,24 @@ TEST_F(ChangedGpu, PriceIsOptionalButSourced) {
   EXPECT_EQ(gpu.price, Dollars(500));
   EXPECT_EQ(gpu.sources.at("price"), "a test");
   EXPECT_THROW((void)read_gpu(with("sources:\n", "price: 500 USD\nsources:\n")), SpecError);
+}
+
+TEST_F(ChangedGpu, RentIsByTheHour) {
+  const GpuSpec gpu =
+      read_gpu(with("sources:\n", "price_per_hour: 3.6 USD/h\nsources:\n  price_per_hour: x\n"));
+  ASSERT_TRUE(gpu.price_per_hour.has_value());
+  EXPECT_DOUBLE_EQ((*gpu.price_per_hour * Seconds(3600)).si(), 3.6);
+  EXPECT_EQ(to_text(*gpu.price_per_hour), "3.6 USD/h");
+  EXPECT_THROW((void)read_gpu(with("sources:\n", "price_per_hour: 3.6 USD/h\nsources:\n")), SpecError);
+}
+
+TEST_F(ChangedGpu, NvLinkIsOptional) {
+  EXPECT_FALSE(read_gpu(with("tdp: 105 W", "tdp: 105 W")).nvlink.has_value());
+  const GpuSpec gpu =
+      read_gpu(with("sources:\n", "nvlink: {link: nvlink2, count: 6}\nsources:\n  nvlink: x\n"));
+  ASSERT_TRUE(gpu.nvlink.has_value());
+  EXPECT_EQ(gpu.nvlink->link, "nvlink2");
+  EXPECT_EQ(gpu.nvlink->count, 6);
 }
 
 TEST_F(ChangedGpu, LanesAndRateOfFp32Agree) {

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "graphs/dataset.h"
+#include "hwspecs/machine_spec.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
@@ -19,7 +21,30 @@ namespace fs = std::filesystem;
 using Arguments = std::vector<std::string>;
 
 const fs::path kBadSpecs = fs::path(TBDSIM_SOURCE_DIR) / "tests/bad_specs";
+const std::string kWithoutCommand[] = {"link", "machine", "dataset"};
 const std::string kValidRuns = kBadSpecs / "valid_runs.csv";
+
+bool is_of_kind(const fs::path& file, const std::string& kind) {
+  const std::string name = file.filename();
+  return name.starts_with(kind + "_") || name == "valid_" + kind + ".yaml";
+}
+
+// Reads a link, machine or data set, which no command takes as a path; "" when it is accepted.
+std::string refusal_of_reader(const fs::path& file) {
+  try {
+    if (is_of_kind(file, "link")) (void)read_link(file);
+    if (is_of_kind(file, "machine")) (void)read_machine(file, Catalog::from(TBDSIM_SOURCE_DIR));
+    if (is_of_kind(file, "dataset")) (void)read_dataset(file);
+  } catch (const Error& refused) {
+    return refused.what();
+  }
+  return "";
+}
+
+bool has_a_command(const fs::path& file) {
+  return std::none_of(std::begin(kWithoutCommand), std::end(kWithoutCommand),
+                      [&](const std::string& kind) { return is_of_kind(file, kind); });
+}
 
 // The command that reads a file, by the kind in its name.
 Arguments command_reading(const fs::path& file) {
@@ -38,6 +63,14 @@ void expect_refused(const Arguments& arguments, const std::string& message) {
   EXPECT_EQ(result.err, "tbd-sim: " + message + "\n");
   if (arguments.front() != "predict") {  // which writes a table's rows up to the wrong one
     EXPECT_EQ(result.out, "");
+  }
+}
+
+void expect_file_refused(const fs::path& file, const std::string& message) {
+  if (has_a_command(file)) {
+    expect_refused(command_reading(file), message);
+  } else {
+    EXPECT_EQ(refusal_of_reader(file), message);
   }
 }
 
@@ -66,7 +99,7 @@ class BadFile : public testing::TestWithParam<std::string> {};
 TEST_P(BadFile, IsRefused) {
   const fs::path file = kBadSpecs / GetParam();
   ASSERT_TRUE(messages().contains(GetParam())) << "expected its message in messages.txt";
-  expect_refused(command_reading(file), (kBadSpecs / messages().at(GetParam())).string());
+  expect_file_refused(file, (kBadSpecs / messages().at(GetParam())).string());
 }
 
 INSTANTIATE_TEST_SUITE_P(, BadFile, testing::ValuesIn(bad_files()), stem_of);
@@ -85,6 +118,9 @@ TEST(BadFiles, TheValidOnesPass) {
     EXPECT_EQ(result.err, "") << name;
     EXPECT_NE(result.out, "") << name;
   }
+  for (const std::string& kind : kWithoutCommand) {
+    EXPECT_EQ(refusal_of_reader(kBadSpecs / ("valid_" + kind + ".yaml")), "");
+  }
 }
 
 // One file of each kind that has a reader.
@@ -92,7 +128,7 @@ class BadPath : public testing::TestWithParam<std::string> {
  protected:
   [[nodiscard]] bool is_table() const { return GetParam().ends_with(".csv"); }
   void expect(const fs::path& file, const std::string& yaml_message, const std::string& table_message) const {
-    expect_refused(command_reading(file), file.string() + ": " + (is_table() ? table_message : yaml_message));
+    expect_file_refused(file, file.string() + ": " + (is_table() ? table_message : yaml_message));
   }
   [[nodiscard]] fs::path file() const { return directory_.path() / GetParam(); }
   void write(std::string_view content) const { directory_.write(GetParam(), content); }
@@ -102,7 +138,8 @@ class BadPath : public testing::TestWithParam<std::string> {
 };
 
 INSTANTIATE_TEST_SUITE_P(, BadPath,
-                         testing::Values("gpu_x.yaml", "model_x.yaml", "framework_x.yaml", "profile_x.yaml",
+                         testing::Values("gpu_x.yaml", "link_x.yaml", "machine_x.yaml", "model_x.yaml",
+                                         "dataset_x.yaml", "framework_x.yaml", "profile_x.yaml",
                                          "runs_x.csv"),
                          stem_of);
 
@@ -141,10 +178,11 @@ TEST_P(BadPath, HundredMegabytes) {
 // 64 lists may be open at once; the 65th bracket stands in column 7 + 64.
 TEST(BadFiles, NestedAThousandDeep) {
   const test::TempDir directory;
-  for (const char* name : {"gpu_x.yaml", "model_x.yaml", "framework_x.yaml", "profile_x.yaml"}) {
+  for (const char* name : {"gpu_x.yaml", "link_x.yaml", "machine_x.yaml", "model_x.yaml", "dataset_x.yaml",
+                           "framework_x.yaml", "profile_x.yaml"}) {
     const fs::path file =
         directory.write(name, "title: " + std::string(1000, '[') + std::string(1000, ']') + "\n");
-    expect_refused(command_reading(file), file.string() + ":1:71: nested more than 64 levels deep");
+    expect_file_refused(file, file.string() + ":1:71: nested more than 64 levels deep");
   }
 }
 
@@ -195,9 +233,8 @@ const std::vector<BadCommand> kBadCommands = {
     {{"--gpu", "titanxp", "--batch", "64", "--format", "jsn"},
      "--format: 'jsn' is unknown; expected one of table, json, csv; did you mean 'json'?"},
     {{"list", "gpuss"},
-     "list: 'gpuss' is unknown; expected one of gpus, cpus, models, frameworks, profiles, metrics, "
-     "precisions, "
-     "layers; did you mean 'gpus'?"},
+     "list: 'gpuss' is unknown; expected one of gpus, cpus, links, machines, models, datasets, frameworks, "
+     "profiles, metrics, precisions, layers; did you mean 'gpus'?"},
     {{"validate", "--runs", kValidRuns, "--by", "gpuu"},
      "--by: 'gpuu' is unknown; expected one of group, set, gpu, model, framework; did you mean 'gpu'?"},
     {{"validate", "--runs", kValidRuns, "--by", "set"}, kValidRuns + ":1:1: column 'set' is missing"},
@@ -218,8 +255,8 @@ const std::vector<BadCommand> kBadCommands = {
     {{"--gpu", "titanxp", "list", "gpus"}, "--gpu means nothing to 'list' (see 'tbd-sim --help')"},
     {{"list", "gpus", "show", "resnet50"}, "a second command 'show'; expected one (see 'tbd-sim --help')"},
     {{"list"},
-     "list: says not of what; expected one of gpus, cpus, models, frameworks, profiles, metrics, precisions, "
-     "layers"},
+     "list: says not of what; expected one of gpus, cpus, links, machines, models, datasets, frameworks, "
+     "profiles, metrics, precisions, layers"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/no/such/folder/out.csv"},
      "/no/such/folder/out.csv: cannot be written: No such file or directory"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/dev/full"},

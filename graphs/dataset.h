@@ -1,0 +1,62 @@
+// What a model is trained on: how many samples make an epoch, how long they are. One YAML file a data set in
+// graphs/datasets/.
+//
+// Samples of unequal length (sentences, utterances) are trained in batches of nearly equal ones: a framework
+// has a list of bounds, and a sample is padded to the smallest bound that holds it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hwspecs/base/sources.h"
+
+namespace tbdsim {
+
+// Samples longer than the bin before (0 for the first) and at most this long.
+struct LengthBin {
+  std::int64_t up_to = 0;
+  double share = 0;  // of all samples, 0 to 1
+};
+
+// Bins ascend; their shares sum to 1 within 1e-6.
+using LengthHistogram = std::vector<LengthBin>;
+
+struct Dataset {
+  std::string name;                     // the file's stem
+  std::string title;                    // "IWSLT 2015 English-Vietnamese"
+  std::string sample;                   // what one is, singular: "sentence pair"
+  std::optional<std::int64_t> samples;  // in an epoch; empty where there is none (reinforcement learning)
+  std::string length_unit;  // what lengths count: "token", "frame of 10 ms"; empty without lengths
+  LengthHistogram lengths;  // empty where all samples are alike
+  Sources sources;
+};
+
+// Throws UsageError or SpecError (lengths that do not ascend, shares that do not sum to 1).
+[[nodiscard]] Dataset read_dataset(const std::filesystem::path& file);
+
+// The samples that are padded to one length.
+struct LengthBucket {
+  std::int64_t length = 0;  // padded
+  double share = 0;         // of the samples trained on
+  double mean_length = 0;   // of these samples before padding
+};
+
+// The buckets that bounds (positive, ascending) make of a histogram, in their order. Within bin i, lengths
+// are spread evenly: each whole number l of u(i-1) + 1 to u(i) has the share p(l) = share(i) / (u(i) -
+// u(i-1)). The bucket of bound b, where a is the bound before, has
+//
+//   weight w(b) = sum of p(l) over a < l <= b      mean_length = sum of l p(l) / w(b)      share = w(b) / W
+//
+// with W the sum of all w: samples beyond the last bound are left out, as training drops them. Buckets
+// without samples are omitted; where no sample is within the last bound there is none.
+[[nodiscard]] std::vector<LengthBucket> buckets_of(const LengthHistogram& lengths,
+                                                   std::span<const std::int64_t> bounds);
+
+// Of all samples; 0 for an empty histogram.
+[[nodiscard]] double mean_length(const LengthHistogram& lengths);
+
+}  // namespace tbdsim

@@ -1,0 +1,18 @@
+#include "hwspecs/base/reference.h"
+
+#include "hwspecs/base/error.h"
+
+namespace tbdsim {
+namespace fs = std::filesystem;
+
+fs::path file_named(const SpecNode& node, Kind kind, const Catalog& catalog) {
+  const std::string name = node.text();
+  if (is_path(name)) return fs::path(*node.mark().file).parent_path() / name;
+  try {
+    return catalog.find(kind, name);
+  } catch (const UsageError& unknown) {
+    node.fail(unknown.what());
+  }
+}
+
+}  // namespace tbdsim

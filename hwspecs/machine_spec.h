@@ -1,0 +1,96 @@
+// A machine with GPUs, and the cluster it may be part of. One YAML file in hwspecs/machines/.
+//
+//   network -- NIC --+                       +-- GPU -- NVLink -- GPU
+//                    |                       |
+//   socket -- root port [link] -- (switch) --+-- GPU
+//     |
+//   socket link -- socket -- root port ...
+//
+// GPUs below one root port share its link to the socket; where there are several, a switch joins them without
+// it. A GPU's own slot is as fast as its `bus` and the port's link both allow.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hwspecs/base/catalog.h"
+#include "hwspecs/cpu_spec.h"
+#include "hwspecs/link_spec.h"
+
+namespace tbdsim {
+
+struct RootPort {
+  LinkSpec link;
+  int socket = 0;
+  std::vector<int> gpus;  // at least one
+};
+
+// How far GPUs reach one another over PCIe without a copy in host memory: not at all, below one switch, below
+// one socket, everywhere. NVLink neighbours always can.
+enum class PeerAccess { none, switch_only, socket, machine };
+inline constexpr std::array<std::string_view, 4> kPeerAccessNames = {"none", "switch", "socket", "machine"};
+
+struct NvLinkPair {
+  int a = 0;
+  int b = 0;
+  int links = 0;
+};
+
+// Either wires between pairs of GPUs or a switch that lets every GPU use all its links with any other.
+struct NvLink {
+  LinkSpec link;
+  std::vector<NvLinkPair> pairs;
+  int to_switch = 0;  // links from each GPU to the switch
+};
+
+struct SocketLink {
+  LinkSpec link;
+  int count = 1;
+};
+
+struct Network {
+  LinkSpec link;
+  std::vector<int> below;  // root ports with a NIC below them; empty: one NIC on a port of its own, socket 0
+};
+
+struct MachineSpec {
+  std::string name;  // the file's stem
+  std::string title;
+  std::string gpu;  // a name or path, as the catalogue finds it
+  int gpus = 0;
+  CpuSpec cpu;
+  int sockets = 1;
+  Bytes memory_size;
+  std::vector<RootPort> root_ports;       // each GPU is below exactly one
+  std::optional<SocketLink> socket_link;  // where there are several sockets
+  PeerAccess peer_access = PeerAccess::none;
+  std::optional<NvLink> nvlink;
+  std::vector<Network>
+      networks;                 // to other machines of its sort, no link twice; the first unless one is named
+  std::optional<int> machines;  // how many there are; empty: as many as wanted where there is a network
+  Sources sources;
+};
+
+// Reads and checks a file; its CPU and links are those of the catalogue. Throws UsageError or SpecError.
+[[nodiscard]] MachineSpec read_machine(const std::filesystem::path& file, const Catalog& catalog);
+
+// The root port a GPU is below.
+[[nodiscard]] const RootPort& root_port_of(const MachineSpec& machine, int gpu);
+
+// Copies between two GPUs need not go through host memory.
+[[nodiscard]] bool are_peers(const MachineSpec& machine, int a, int b);
+
+// NVLinks that join two GPUs directly or through the switch; 0 where none do.
+[[nodiscard]] int nvlinks_between(const MachineSpec& machine, int a, int b);
+
+// Of all sockets.
+[[nodiscard]] BytesPerSecond host_memory_bandwidth(const MachineSpec& machine);
+
+// The network whose link is so named, the first for an empty name. Throws UsageError, with "did you mean".
+[[nodiscard]] const Network& find_network(const MachineSpec& machine, const std::string& name);
+
+}  // namespace tbdsim
