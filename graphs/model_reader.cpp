@@ -332,7 +332,13 @@ Model build_model(const ModelFile& file, const Variant& variant, const Sizes& si
   };
   for (const auto& [name, value] : variant.parameters) set(name, value);
   for (const auto& [name, value] : sizes) {
-    if (!has_size(file, name)) throw UsageError(file.name + " has no " + name);
+    if (!has_size(file, name)) {
+      std::vector<std::string> known;
+      for (const Parameters* of : {&file.sizes, &file.parameters}) {
+        for (const auto& [key, unused] : *of) known.push_back(key);
+      }
+      throw UsageError(file.name + " has no " + name + "; it has " + (known.empty() ? "no sizes" : joined(known)));
+    }
     set(name, scalar_tree(std::to_string(value)));
   }
   std::map<std::string, Mark> marks;

@@ -26,6 +26,8 @@ namespace {
 // well.
 constexpr const char* kPlanOrderGpu = "a100_sxm_80gb";
 
+constexpr std::string_view kBenchmark = "tbd";  // the suite of models shown unless one is asked for
+
 // The index of an option's value among the allowed ones; UsageError with "did you mean".
 std::size_t choice(std::string_view option, const std::string& value,
                    const std::vector<std::string>& allowed) {
@@ -53,16 +55,62 @@ std::vector<std::string> list_of(const std::string& text) {
   return parts;
 }
 
-std::int64_t batch_of(const std::string& text) {
-  const std::string expected = fmt::format("expected a whole number, 1 to {}", kMostSamples);
-  if (text.empty()) throw UsageError("--batch is missing; " + expected);
-  const auto batch = parse_whole_number(text);
-  if (!batch)
-    throw UsageError(fmt::format("--batch: {} is not a whole number; {}", in_quotes(text), expected));
-  if (*batch < 1 || *batch > kMostSamples) {
-    throw UsageError(fmt::format("--batch: {} is out of range; {}", in_quotes(text), expected));
+std::int64_t whole_number(std::string_view option, const std::string& text, std::int64_t most) {
+  const std::string expected = fmt::format("expected a whole number, 1 to {}", most);
+  const auto number = parse_whole_number(text);
+  if (!number) {
+    throw UsageError(fmt::format("{}: {} is not a whole number; {}", option, in_quotes(text), expected));
   }
-  return *batch;
+  if (*number < 1 || *number > most) {
+    throw UsageError(fmt::format("{}: {} is out of range; {}", option, in_quotes(text), expected));
+  }
+  return *number;
+}
+
+// The batch, or 1 where --tokens says how many samples there are.
+std::int64_t batch_of(const Options& options) {
+  if (!options.tokens.empty()) {
+    if (!options.batch.empty()) throw UsageError("--batch and --tokens are both given; expected one of them");
+    if (options.model.empty() || options.model == "all") {
+      throw UsageError("--tokens counts the steps of one model's sequences; expected a --model");
+    }
+    return 1;
+  }
+  if (options.batch.empty()) {
+    throw UsageError(fmt::format("--batch is missing; expected a whole number, 1 to {}", kMostSamples));
+  }
+  return whole_number("--batch", options.batch, kMostSamples);
+}
+
+constexpr std::int64_t kLongestSide = 100'000;
+constexpr std::int64_t kLongestSequence = 1'000'000;
+constexpr std::int64_t kMostRegions = 1'000'000;
+
+// "299" -> image_size or image_height and image_width, "600x800" -> those two.
+Sizes image_sizes(const ModelFile& model, const std::string& text) {
+  const std::size_t by = text.find('x');
+  const std::int64_t height = whole_number("--image-size", text.substr(0, by), kLongestSide);
+  const std::int64_t width =
+      by == std::string::npos ? height : whole_number("--image-size", text.substr(by + 1), kLongestSide);
+  if (has_size(model, "image_height")) return {{"image_height", height}, {"image_width", width}};
+  if (height != width) {
+    throw UsageError(fmt::format("--image-size: {} takes square images; expected one number", model.name));
+  }
+  return {{"image_size", height}};
+}
+
+// The sizes asked for. Of all models each takes what it has; one model must have what it is given.
+Sizes sizes_for(const Options& options, const ModelFile& model) {
+  Sizes asked;
+  if (!options.seq_len.empty()) {
+    asked[std::string(kLengthSize)] = whole_number("--seq-len", options.seq_len, kLongestSequence);
+  }
+  if (!options.image_size.empty()) asked.merge(image_sizes(model, options.image_size));
+  if (!options.rois.empty()) asked["rois"] = whole_number("--rois", options.rois, kMostRegions);
+  if (options.model.empty() || options.model == "all") {
+    std::erase_if(asked, [&](const auto& size) { return !has_size(model, size.first); });
+  }
+  return asked;
 }
 
 void require_gpu(const Options& options) {
@@ -95,21 +143,34 @@ std::vector<std::string> frameworks_for(const Options& options, const ModelFile&
   return frameworks.empty() ? library.catalog().names(Kind::framework) : frameworks;
 }
 
+// The model asked for; else the benchmark's, or with "all" those of the whole catalogue.
+std::vector<std::string> models_for(const Options& options, Library& library) {
+  if (!options.model.empty() && options.model != "all") return {options.model};
+  std::vector<std::string> models;
+  for (const std::string& model : library.catalog().names(Kind::model)) {
+    if (options.model == "all" || library.model(model).suite == kBenchmark) models.push_back(model);
+  }
+  return models;
+}
+
 std::vector<Scenario> scenarios_for(const Options& options, Library& library) {
   require_gpu(options);
-  const bool all = options.model.empty() || options.model == "all";
-  const std::vector<std::string> models =
-      all ? library.catalog().names(Kind::model) : std::vector<std::string>{options.model};
+  const std::int64_t batch = batch_of(options);
   std::vector<Scenario> scenarios;
-  for (const std::string& model : models) {
+  for (const std::string& model : models_for(options, library)) {
+    const Sizes sizes = sizes_for(options, library.model(model));
     for (const std::string& framework : frameworks_for(options, library.model(model), library)) {
       scenarios.push_back({.model = model,
                            .framework = framework,
                            .gpu = options.gpu,
-                           .batch = batch_of(options.batch),
+                           .batch = batch,
+                           .tokens = options.tokens.empty()
+                                         ? 0
+                                         : whole_number("--tokens", options.tokens, kMostSamples),
                            .variant = options.variant,
                            .precision = options.precision,
-                           .profile = options.profile});
+                           .profile = options.profile,
+                           .sizes = sizes});
     }
   }
   return scenarios;
@@ -141,7 +202,7 @@ void show_command(const Options& options, Library& library, std::ostream& out) {
   const Variant& variant = find_variant(file, options.variant, options.framework);
   const Precision& precision = find_precision(options.precision);
   // Layers do not depend on the framework; their kernels do.
-  const Model model = build_model(file, variant);
+  const Model model = build_model(file, variant, sizes_for(options, file));
   const Lowering lowering =
       options.framework.empty() ? Lowering{} : library.framework(options.framework).lowering;
   const Sheet sheet = layer_sheet(model, expand_training_step(model, lowering, precision), precision);

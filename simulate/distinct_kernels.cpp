@@ -25,15 +25,16 @@ std::vector<DistinctKernel> distinct_kernels(std::span<const Prediction> predict
   using Key = std::tuple<std::string_view, Phase, std::string_view, std::string, double>;
   std::map<Key, DistinctKernel> distinct;
   for (const Prediction& p : predictions) {
-    const auto batch = static_cast<double>(p.scenario.batch);
+    const Iteration& iteration = p.typical();
+    const auto batch = static_cast<double>(iteration.batch);
     const Precision& precision = find_precision(p.scenario.precision);
-    for (std::size_t k = 0; k < p.step->kernels.size(); ++k) {
-      const Kernel& kernel = p.step->kernels[k];
+    for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
+      const Kernel& kernel = iteration.step->kernels[k];
       const std::string shape = shape_text(kernel, batch);
       const std::string_view operands = operand_precision(kernel, precision);
       const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
       DistinctKernel& entry = distinct[{kernel.op, kernel.phase, operands, shape, bytes}];
-      if (entry.count == 0) entry = {kernel, batch, shape, operands, 0, p.costs[k].total, p.costs[k].bound};
+      if (entry.count == 0) entry = {kernel, batch, shape, operands, 0, iteration.costs[k].total, iteration.costs[k].bound};
       entry.count += static_cast<double>(kernel.repeat);
     }
   }

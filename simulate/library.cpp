@@ -44,13 +44,20 @@ const ModelFile& Library::model(const std::string& name) {
   return cached(models_, name, [&] { return read_model_file(catalog_.find(Kind::model, name)); });
 }
 
-const TrainingStep& Library::step(const std::string& model_name, const Variant& variant,
-                                  const std::string& framework_name, const Precision& precision) {
-  const std::string key =
-      model_name + '\n' + variant.name + '\n' + framework_name + '\n' + std::string(precision.name);
-  return cached(steps_, key, [&] {
-    return expand_training_step(build_model(model(model_name), variant), framework(framework_name).lowering,
-                                precision);
+const Dataset& Library::dataset(const std::string& name) {
+  return cached(datasets_, name, [&] { return read_dataset(catalog_.find(Kind::dataset, name)); });
+}
+
+const std::vector<LengthStep>& Library::workload(const std::string& model_name, const Variant& variant,
+                                                 const std::string& framework_name,
+                                                 const Precision& precision, const Sizes& sizes) {
+  std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' + std::string(precision.name);
+  for (const auto& [name, value] : sizes) key += '\n' + name + '=' + std::to_string(value);
+  return cached(workloads_, key, [&] {
+    const std::optional<Dataset> trained_on =
+        variant.dataset.empty() ? std::nullopt : std::optional(dataset(variant.dataset));
+    return expand_workload(model(model_name), variant, sizes, trained_on, framework(framework_name).lowering,
+                           precision);
   });
 }
 

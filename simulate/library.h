@@ -1,16 +1,17 @@
-// Reads every file once: GPUs, frameworks, profiles, models, and the training steps made of them. Not for use
+// Reads every file once: GPUs, frameworks, profiles, models, data sets, and the training steps made of them. Not for use
 // by several threads at a time.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "costmodel/profile.h"
-#include "graphs/training_step.h"
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/gpu_spec.h"
 #include "simulate/framework.h"
+#include "simulate/workload.h"
 
 namespace tbdsim {
 
@@ -28,9 +29,11 @@ class Library {
   [[nodiscard]] const Framework& framework(const std::string& name);
   [[nodiscard]] const Profile& profile(const std::string& name);
   [[nodiscard]] const ModelFile& model(const std::string& name);
+  [[nodiscard]] const Dataset& dataset(const std::string& name);
   // `variant` must be one of the model's.
-  [[nodiscard]] const TrainingStep& step(const std::string& model, const Variant& variant,
-                                         const std::string& framework, const Precision& precision);
+  [[nodiscard]] const std::vector<LengthStep>& workload(const std::string& model, const Variant& variant,
+                                                        const std::string& framework,
+                                                        const Precision& precision, const Sizes& sizes = {});
 
  private:
   template <class T>
@@ -41,7 +44,8 @@ class Library {
   Cache<Framework> frameworks_;
   Cache<Profile> profiles_;
   Cache<ModelFile> models_;
-  Cache<TrainingStep> steps_;
+  Cache<Dataset> datasets_;
+  Cache<std::vector<LengthStep>> workloads_;
 };
 
 }  // namespace tbdsim

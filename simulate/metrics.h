@@ -2,6 +2,7 @@
 // name.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,13 +18,13 @@ struct Metric {
   MetricGroup group;
   std::string_view unit;  // "samples/s" stands for the model's own unit, e.g. images/s
   std::string_view description;
-  double (*value)(const Prediction&);
+  std::optional<double> (*value)(const Prediction&);  // none where something it needs is not known
 };
 
 [[nodiscard]] std::span<const Metric> metrics();
 [[nodiscard]] std::string unit_of(const Metric& metric, const Prediction& prediction);
 
 // "images/s": the unit of a model's throughput.
-[[nodiscard]] std::string throughput_unit(const std::string& sample);
+[[nodiscard]] std::string throughput_unit(const ModelFile& model);
 
 }  // namespace tbdsim

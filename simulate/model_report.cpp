@@ -38,8 +38,16 @@ Cell phase_cell(const Kernel& kernel) {
 std::vector<Cell> scenario_cells(const Prediction& p) {
   return {text_cell(p.model->name),        text_cell(p.scenario.variant),
           text_cell(p.framework->name),    text_cell(p.gpu->name),
-          text_cell(p.scenario.precision), count_cell(static_cast<double>(p.scenario.batch)),
+          text_cell(p.scenario.precision), count_cell(static_cast<double>(p.typical().batch)),
           text_cell(p.profile->name),      flag_cell(p.profile->calibrated)};
+}
+
+// "batch 64" or "batch 64 of length 30, where most time goes".
+std::string batch_text(const Prediction& p, const Iteration& iteration) {
+  std::string text = fmt::format("batch {}", iteration.batch);
+  if (iteration.bucket.length > 0) text += fmt::format(" of length {}", iteration.bucket.length);
+  if (p.iterations.size() > 1) text += fmt::format(", where most time goes of {} lengths", p.iterations.size());
+  return text;
 }
 
 Cell time_cell(Seconds time) { return number_cell(time.si(), fmt::format("{:.1f}", in_unit(time, "us"))); }
@@ -95,15 +103,16 @@ Sheet layer_sheet(const Model& model, const TrainingStep& step, const Precision&
 }
 
 Sheet kernel_sheet(const Prediction& p) {
-  const auto batch = static_cast<double>(p.scenario.batch);
+  const Iteration& iteration = p.typical();
+  const auto batch = static_cast<double>(iteration.batch);
   Sheet sheet;
   sheet.name = "kernels";
-  sheet.preface = {fmt::format("{} ({}) on {}, {}, batch {}, {}; kernel times: {}", p.model->name,
-                               p.scenario.variant, p.framework->title, p.gpu->title, p.scenario.batch,
+  sheet.preface = {fmt::format("{} ({}) on {}, {}, {}, {}; kernel times: {}", p.model->name,
+                               p.scenario.variant, p.framework->title, p.gpu->title, batch_text(p, iteration),
                                p.scenario.precision, p.profile->title)};
-  if (one_provenance(p.costs)) {
+  if (one_provenance(iteration.costs)) {
     sheet.preface.push_back(
-        fmt::format("where every time comes from: {}", name_of(p.costs.front().provenance)));
+        fmt::format("where every time comes from: {}", name_of(iteration.costs.front().provenance)));
   }
   sheet.preface.emplace_back();
   sheet.columns = {{"model", ""},
@@ -127,21 +136,23 @@ Sheet kernel_sheet(const Prediction& p) {
                    {"time", "us", true},
                    {"share", "%", true},
                    {"bound", "bound"},
-                   {"provenance", one_provenance(p.costs) ? "" : "from"}};
-  for (std::size_t k = 0; k < p.step->kernels.size(); ++k) {
-    const Kernel& kernel = p.step->kernels[k];
-    const KernelCost& cost = p.costs[k];
+                   {"provenance", one_provenance(iteration.costs) ? "" : "from"}};
+  Flops flops;
+  for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
+    const Kernel& kernel = iteration.step->kernels[k];
+    const KernelCost& cost = iteration.costs[k];
     const auto repeat = static_cast<double>(kernel.repeat);
-    const Flops flops(kernel.flops.at(batch));
+    const Flops each(kernel.flops.at(batch));
+    flops += each * repeat;
     const Bytes bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch));
-    const double share = cost.total * repeat / p.timeline.iteration;
+    const double share = cost.total * repeat / iteration.time();
     const std::string layer =
-        kernel.layer < 0 ? "(all)" : p.step->layers[static_cast<std::size_t>(kernel.layer)].name;
+        kernel.layer < 0 ? "(all)" : iteration.step->layers[static_cast<std::size_t>(kernel.layer)].name;
     std::vector<Cell>& row = sheet.rows.emplace_back(scenario_cells(p));
     for (Cell& cell : std::vector<Cell>{
              text_cell(layer), phase_cell(kernel), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
              text_cell(shape_text(kernel, batch)), count_cell(repeat),
-             number_cell(flops.si(), fmt::format("{:.2f}", in_unit(flops, "Gflop"))),
+             number_cell(each.si(), fmt::format("{:.2f}", in_unit(each, "Gflop"))),
              number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "MB"))), time_cell(cost.compute),
              time_cell(cost.memory), time_cell(cost.total),
              number_cell(share, fmt::format("{:.2f}", 100 * share)), text_cell(name_of(cost.bound)),
@@ -149,14 +160,14 @@ Sheet kernel_sheet(const Prediction& p) {
       row.push_back(std::move(cell));
     }
   }
+  const double rate = iteration.units / iteration.time().si();
   sheet.totals = {{"model", text_cell(p.model->name)},
                   {"framework", text_cell(p.framework->name)},
                   {"batch", count_cell(batch)},
                   {"precision", text_cell(p.scenario.precision)},
-                  {"iteration_time", number_cell(p.timeline.iteration.si(), to_text(p.timeline.iteration))},
-                  {"throughput", number_cell(p.throughput(), fmt::format("{:.1f} {}", p.throughput(),
-                                                                         throughput_unit(p.step->sample)))},
-                  {"flops", number_cell(p.flops.si(), to_text(p.flops))}};
+                  {"iteration_time", number_cell(iteration.time().si(), to_text(iteration.time()))},
+                  {"throughput", number_cell(rate, fmt::format("{:.1f} {}", rate, throughput_unit(*p.model)))},
+                  {"flops", number_cell(flops.si(), to_text(flops))}};
   return sheet;
 }
 

@@ -1,7 +1,8 @@
 #include "simulate/prediction.h"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "hwspecs/base/error.h"
 
@@ -11,39 +12,126 @@ namespace {
 // The central 80 % of a normal distribution lie within this many standard deviations.
 constexpr double kEightyPercent = 1.2816;
 
+template <class Term>
+auto mean_over(const std::vector<Iteration>& iterations, Term term) {
+  decltype(term(iterations[0]) * 1.0) sum{};
+  for (const Iteration& iteration : iterations) sum += term(iteration) * iteration.share;
+  return sum;
+}
+
+// The batch of samples padded to a length.
+std::int64_t batch_of(const Scenario& scenario, std::int64_t length) {
+  if (scenario.tokens == 0) return scenario.batch;
+  return std::max<std::int64_t>(1, scenario.tokens / std::max<std::int64_t>(1, length));
+}
+
+Iteration simulate(const LengthStep& step, const Prediction& p) {
+  Iteration iteration;
+  iteration.bucket = step.bucket;
+  iteration.batch = batch_of(p.scenario, step.bucket.length);
+  iteration.share = step.bucket.share / static_cast<double>(iteration.batch);  // of samples -> of iterations
+  const ThroughputUnit& unit = p.model->throughput;
+  iteration.units = static_cast<double>(iteration.batch) *
+                    (unit.per_sample + unit.per_length * step.bucket.mean_length);
+  iteration.step = &step.step;
+  iteration.costs = estimate(step.step, static_cast<double>(iteration.batch), *p.gpu, *p.profile);
+  iteration.timeline = simulate_iteration(step.step, iteration.costs);
+  return iteration;
+}
+
+void plan_memory_of_largest(Prediction& p) {
+  for (std::size_t i = 0; i < p.iterations.size(); ++i) {
+    const Iteration& iteration = p.iterations[i];
+    const MemoryPlan plan =
+        plan_memory(*iteration.step, static_cast<double>(iteration.batch), *p.framework);
+    if (i > 0 && plan.total() <= p.memory.total()) continue;
+    p.largest = i;
+    p.memory = plan;
+  }
+  p.fits = p.memory.total() <= p.gpu->memory_size;
+}
+
+Flops flops_of(const Iteration& iteration) {
+  Flops flops;
+  for (const Kernel& kernel : iteration.step->kernels) {
+    flops += Flops(kernel.flops.at(static_cast<double>(iteration.batch))) * static_cast<double>(kernel.repeat);
+  }
+  return flops;
+}
+
+void require_range(std::string_view what, std::int64_t value, std::int64_t least) {
+  if (value >= least && value <= kMostSamples) return;
+  throw UsageError(std::string(what) + " " + std::to_string(value) + " is out of range; expected 1 to 1000000000");
+}
+
 }  // namespace
 
-double Prediction::throughput() const {
-  return static_cast<double>(scenario.batch) / timeline.iteration.si();
+Seconds Prediction::iteration_time() const {
+  return mean_over(iterations, [](const Iteration& i) { return i.time(); });
 }
+
+double Prediction::batch() const {
+  return mean_over(iterations, [](const Iteration& i) { return static_cast<double>(i.batch); });
+}
+
+double Prediction::throughput() const {
+  return mean_over(iterations, [](const Iteration& i) { return i.units; }) / iteration_time().si();
+}
+
+double Prediction::samples_per_second() const { return batch() / iteration_time().si(); }
 
 Interval Prediction::throughput_interval() const {
   return {throughput() / interval_factor, throughput() * interval_factor};
 }
 
 double Prediction::share(Bound bound) const {
-  Seconds sum;
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    if (costs[k].bound == bound) sum += costs[k].total * static_cast<double>(step->kernels[k].repeat);
-  }
-  return sum / timeline.iteration;
+  const Seconds bounded = mean_over(iterations, [&](const Iteration& iteration) {
+    Seconds sum;
+    for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+      if (iteration.costs[k].bound != bound) continue;
+      sum += iteration.costs[k].total * static_cast<double>(iteration.step->kernels[k].repeat);
+    }
+    return sum;
+  });
+  return bounded / iteration_time();
 }
 
 Bound Prediction::bound() const {
-  Bound largest = Bound::compute;
+  Bound largest_share = Bound::compute;
   for (const Bound candidate : {Bound::memory, Bound::overhead}) {
-    if (share(candidate) > share(largest)) largest = candidate;
+    if (share(candidate) > share(largest_share)) largest_share = candidate;
   }
-  return largest;
+  return largest_share;
+}
+
+const Iteration& Prediction::typical() const {
+  return *std::max_element(iterations.begin(), iterations.end(), [](const Iteration& a, const Iteration& b) {
+    return a.time() * a.share < b.time() * b.share;
+  });
+}
+
+std::int64_t Prediction::largest_batch() const {
+  const std::int64_t most = model->largest_batch > 0 ? model->largest_batch : kMostSamples;
+  return tbdsim::largest_batch(*iterations[largest].step, *framework, gpu->memory_size, most);
+}
+
+std::optional<Seconds> Prediction::epoch_time() const {
+  if (dataset == nullptr || !dataset->samples) return std::nullopt;
+  return Seconds(static_cast<double>(*dataset->samples) / samples_per_second());
+}
+
+std::optional<Dollars> Prediction::epoch_cost() const {
+  const auto time = epoch_time();
+  if (!time || !gpu->price_per_hour) return std::nullopt;
+  return *gpu->price_per_hour * *time;
 }
 
 Prediction predict(const Scenario& scenario, Library& library) {
-  if (scenario.batch < 1 || scenario.batch > kMostSamples) {
-    throw UsageError("batch " + std::to_string(scenario.batch) +
-                     " is out of range; expected 1 to 1000000000");
-  }
+  require_range("batch", scenario.batch, 1);
+  require_range("tokens", scenario.tokens, 0);
   Prediction p;
   p.scenario = scenario;
+  p.batch_asked = scenario.batch;
   p.gpu = &library.gpu(scenario.gpu);
   p.framework = &library.framework(scenario.framework);
   p.profile = &library.profile(scenario.profile);
@@ -51,16 +139,23 @@ Prediction predict(const Scenario& scenario, Library& library) {
   p.model = &library.model(scenario.model);
   const Variant& variant = find_variant(*p.model, scenario.variant, p.framework->name);
   p.scenario.variant = variant.name;
-  p.step = &library.step(scenario.model, variant, scenario.framework, precision);
-
-  const auto batch = static_cast<double>(scenario.batch);
-  p.costs = estimate(*p.step, batch, *p.gpu, *p.profile);
-  p.timeline = simulate_iteration(*p.step, p.costs);
-  p.memory = plan_memory(*p.step, batch, *p.framework);
-  p.fits = p.memory.total() <= p.gpu->memory_size;
-  for (const Kernel& kernel : p.step->kernels) {
-    p.flops += Flops(kernel.flops.at(batch)) * static_cast<double>(kernel.repeat);
+  p.dataset = variant.dataset.empty() ? nullptr : &library.dataset(variant.dataset);
+  if (p.model->largest_batch > 0 && scenario.batch > p.model->largest_batch) {
+    p.scenario.batch = p.model->largest_batch;
+    p.batch_limited = true;
   }
+  if (scenario.tokens > 0 && !has_size(*p.model, std::string(kLengthSize))) {
+    throw UsageError(p.model->name + " has no sequences to count tokens of");
+  }
+  double shares = 0;
+  for (const LengthStep& step :
+       library.workload(scenario.model, variant, scenario.framework, precision, scenario.sizes)) {
+    p.iterations.push_back(simulate(step, p));
+    shares += p.iterations.back().share;
+  }
+  for (Iteration& iteration : p.iterations) iteration.share /= shares;
+  plan_memory_of_largest(p);
+  p.flops = mean_over(p.iterations, flops_of);
   p.peak = rate_of(*p.gpu, precision.math).peak;
   p.interval_factor = std::exp(kEightyPercent * p.profile->spread);
   return p;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,12 @@ struct Scenario {
   std::string model{};
   std::string framework{};
   std::string gpu{};
-  std::int64_t batch = 1;
-  std::string variant{};  // empty: the one the framework trains
+  std::int64_t batch = 1;   // samples in an iteration
+  std::int64_t tokens = 0;  // instead of the batch: steps of all samples together, padding included; 0: none
+  std::string variant{};    // empty: the one the framework trains
   std::string precision = "fp32";
   std::string profile = "uncalibrated";
+  Sizes sizes{};  // instead of the model's own: sequence_length, image_size, rois
 };
 
 struct Interval {
@@ -30,26 +33,52 @@ struct Interval {
   double high = 0;
 };
 
+// An iteration over samples of one padded length.
+struct Iteration {
+  LengthBucket bucket;
+  double share = 1;  // of all iterations
+  std::int64_t batch = 1;
+  double units = 1;  // of what throughput counts
+  const TrainingStep* step = nullptr;
+  std::vector<KernelCost> costs;  // one for each kernel of the step
+  Timeline timeline;
+
+  [[nodiscard]] Seconds time() const { return timeline.iteration; }
+};
+
 struct Prediction {
-  Scenario scenario;  // with the variant's name filled in
+  Scenario scenario;  // with the variant's name and the batch that is trained filled in
+  std::int64_t batch_asked = 1;
+  bool batch_limited = false;  // the model's code takes no batch as large as that
   const ModelFile* model = nullptr;
   const GpuSpec* gpu = nullptr;
   const Framework* framework = nullptr;
   const Profile* profile = nullptr;
-  const TrainingStep* step = nullptr;
-  std::vector<KernelCost> costs;  // one for each kernel of the step
-  Timeline timeline;
-  MemoryPlan memory;
+  const Dataset* dataset = nullptr;   // or none
+  std::vector<Iteration> iterations;  // one for each padded length; at least one
+  std::size_t largest = 0;            // the one that needs most memory
+  MemoryPlan memory;                  // of that one
   bool fits = false;
-  Flops flops;                 // of one iteration
+  Flops flops;                 // of an iteration
   FlopsPerSecond peak;         // of the arithmetic the precision uses
   double interval_factor = 1;  // 80 % of measured times are expected within time / factor to time x factor
 
-  [[nodiscard]] double throughput() const;  // samples per second
+  // Means over the iterations.
+  [[nodiscard]] Seconds iteration_time() const;
+  [[nodiscard]] double batch() const;
+  [[nodiscard]] double throughput() const;  // units per second
   [[nodiscard]] Interval throughput_interval() const;
-  // Share of the iteration spent in kernels limited by compute, memory or overhead.
+  [[nodiscard]] double samples_per_second() const;
+  // Share of the time spent in kernels limited by compute, memory or overhead.
   [[nodiscard]] double share(Bound bound) const;
   [[nodiscard]] Bound bound() const;  // the largest share
+  // Where most of the time goes.
+  [[nodiscard]] const Iteration& typical() const;
+  // Samples that fit into the GPU's memory where a batch is of the length that needs most; 0: none does.
+  [[nodiscard]] std::int64_t largest_batch() const;
+  // One pass over the data set and its price; none where the data set or the GPU does not say.
+  [[nodiscard]] std::optional<Seconds> epoch_time() const;
+  [[nodiscard]] std::optional<Dollars> epoch_cost() const;
 };
 
 // Throws UsageError, SpecError or ModelError. A batch that does not fit still gets its hypothetical

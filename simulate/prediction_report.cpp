@@ -1,12 +1,15 @@
 #include "simulate/prediction_report.h"
 
 #include <algorithm>
+#include <map>
 #include <ostream>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/suggest.h"
 #include "simulate/metrics.h"
 
 namespace tbdsim {
@@ -20,6 +23,20 @@ std::string rate_text(double rate) {
 
 std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
 
+// Lines of at most 100 characters, broken at spaces.
+std::vector<std::string> wrapped(const std::string& text) {
+  constexpr std::size_t kWidth = 100;
+  std::vector<std::string> lines{""};
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, space - at);
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > kWidth) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+    at = space + 1;
+  }
+  return lines;
+}
+
 std::string calibration_note(const Profile& profile) {
   return profile.calibrated ? "kernel times: " + profile.title
                             : "kernel times: " + profile.title + " (fitted to no measurement)";
@@ -29,19 +46,19 @@ std::vector<Cell> table_row(const Prediction& p) {
   const Interval interval = p.throughput_interval();
   const MemoryPlan& m = p.memory;
   const auto memory = [](Bytes bytes) { return number_cell(bytes.si(), gib_text(in_unit(bytes, "GiB"))); };
+  const std::string total = gib_text(in_unit(m.total(), "GiB"));
   return {text_cell(p.model->name),
           text_cell(p.framework->name),
-          text_cell(rate_text(p.throughput()) + " " + throughput_unit(p.step->sample)),
+          text_cell(rate_text(p.throughput()) + " " + throughput_unit(*p.model)),
           text_cell(rate_text(interval.low) + "-" + rate_text(interval.high)),
-          text_cell(to_text(p.timeline.iteration)),
-          text_cell(fmt::format("{:.0f} %", 100 * (p.flops / (p.peak * p.timeline.iteration)))),
+          text_cell(to_text(p.iteration_time())),
+          text_cell(fmt::format("{:.0f} %", 100 * (p.flops / (p.peak * p.iteration_time())))),
           memory(m.weights),
           memory(m.weight_gradients),
           memory(m.feature_maps),
           memory(m.workspace),
           memory(m.dynamic),
-          memory(m.total()),
-          text_cell(p.fits ? "yes" : "NO"),
+          number_cell(m.total().si(), p.fits ? total : total + "!"),
           text_cell(name_of(p.bound()))};
 }
 
@@ -50,35 +67,83 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
   std::vector<std::string> notes;
   for (const Prediction& p : predictions) {
     if (p.fits) continue;
-    const auto largest = largest_batch(*p.step, *p.framework, p.gpu->memory_size, kMostSamples);
+    const auto largest = p.largest_batch();
     notes.push_back(fmt::format(
-        "{} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name, p.framework->name,
+        "! {} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name, p.framework->name,
         to_text(p.memory.total()), to_text(p.gpu->memory_size),
         largest == 0 ? "no batch fits" : fmt::format("the largest batch that fits is {}", largest)));
   }
   return notes;
 }
 
+// "images (alexnet, resnet50)" for every sort of sample; models that take no more say so.
+std::vector<std::string> batch_notes(std::span<const Prediction> predictions) {
+  std::map<std::string, std::vector<std::string>> models;  // sample -> models
+  std::set<std::string> seen;
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    if (!seen.insert(p.model->name).second) continue;
+    models[p.model->sample + "s"].push_back(p.model->name);
+    if (p.batch_limited) {
+      notes.push_back(fmt::format("{} trains {} {} at a time, whatever the batch.", p.model->name,
+                                  p.scenario.batch, p.model->sample));
+    }
+  }
+  if (models.size() == 1) {
+    notes.insert(notes.begin(), fmt::format("The batch counts {}.", models.begin()->first));
+  } else {
+    std::vector<std::string> sorts;
+    for (const auto& [sample, names] : models) sorts.push_back(fmt::format("{} ({})", sample, joined(names)));
+    const std::vector<std::string> lines = wrapped("The batch counts " + joined(sorts) + ".");
+    notes.insert(notes.begin(), lines.begin(), lines.end());
+  }
+  return notes;
+}
+
+// Models whose samples differ in length.
+std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
+  std::set<std::string> names;
+  for (const Prediction& p : predictions) {
+    if (p.iterations.size() > 1) names.insert(p.model->name);
+  }
+  if (names.empty()) return {};
+  return wrapped(fmt::format("{}: mean over the lengths of the data set, memory of the longest; --seq-len fixes one.",
+                             joined(std::vector<std::string>(names.begin(), names.end()))));
+}
+
+std::string batch_title(const Prediction& p) {
+  if (p.scenario.tokens > 0) return fmt::format("{} tokens a batch", p.scenario.tokens);
+  return fmt::format("batch {}", p.batch_limited ? p.batch_asked : p.scenario.batch);
+}
+
 Sheet table_sheet(std::span<const Prediction> predictions) {
   const Prediction& first = predictions[0];
   Sheet sheet;
-  sheet.preface = {
-      fmt::format("{}, batch {}, {}", first.gpu->title, first.scenario.batch, first.scenario.precision),
-      calibration_note(*first.profile), ""};
+  sheet.preface = {fmt::format("{}, {}, {}", first.gpu->title, batch_title(first), first.scenario.precision),
+                   calibration_note(*first.profile), ""};
   for (const char* header : {"model", "framework", "throughput", "80 %", "iteration", "flop", "weights",
-                             "grads", "maps", "work", "dyn.", "total", "fits", "bound by"}) {
+                             "grads", "maps", "work", "dyn.", "total", "bound by"}) {
     const std::string_view name = header;
-    const bool right = name != "model" && name != "framework" && name != "fits" && name != "bound by";
+    const bool right = name != "model" && name != "framework" && name != "bound by";
     sheet.columns.push_back({header, header, right});
   }
   for (const Prediction& p : predictions) sheet.rows.push_back(table_row(p));
-  sheet.notes = {
-      "80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory at",
-      "its peak, in GiB (gradients of the weights, feature maps, workspace, dynamic; total with the CUDA",
-      "context); bound by: what limits most of the time."};
+  for (const auto& notes : {batch_notes(predictions), length_notes(predictions)}) {
+    sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
+  }
+  for (const char* line : {"80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory at",
+        "its peak, in GiB (gradients of the weights, feature maps, workspace, dynamic; total with the CUDA",
+        "context, ! where it does not fit); bound by: what limits most of the time."}) {
+    sheet.notes.emplace_back(line);
+  }
   const auto notes = fit_notes(predictions);
   sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
   return sheet;
+}
+
+Cell metric_cell(const Metric& metric, const Prediction& p) {
+  const auto value = metric.value(p);
+  return value ? number_cell(*value, "") : Cell{};
 }
 
 Sheet csv_sheet(std::span<const Prediction> predictions) {
@@ -102,10 +167,10 @@ Sheet csv_sheet(std::span<const Prediction> predictions) {
                           flag_cell(p.profile->calibrated),
                           flag_cell(p.fits),
                           text_cell(name_of(p.bound())),
-                          text_cell(throughput_unit(p.step->sample)),
+                          text_cell(throughput_unit(*p.model)),
                           number_cell(interval.low, ""),
                           number_cell(interval.high, "")};
-    for (const Metric& metric : metrics()) row.push_back(number_cell(metric.value(p), ""));
+    for (const Metric& metric : metrics()) row.push_back(metric_cell(metric, p));
     sheet.rows.push_back(std::move(row));
   }
   return sheet;
@@ -115,12 +180,13 @@ Json json_of(const Prediction& p) {
   Json object{
       {"model", p.model->name},   {"variant", p.scenario.variant},     {"framework", p.framework->name},
       {"gpu", p.gpu->name},       {"precision", p.scenario.precision}, {"batch", p.scenario.batch},
-      {"sample", p.step->sample}, {"profile", p.profile->name},        {"calibrated", p.profile->calibrated},
+      {"sample", p.model->sample}, {"profile", p.profile->name},        {"calibrated", p.profile->calibrated},
       {"fits", p.fits},           {"bound", name_of(p.bound())},       {"metrics", Json::object()},
       {"memory", Json::object()}};
   constexpr std::string_view kMemoryPrefix = "memory_";
   for (const Metric& metric : metrics()) {
-    const Json value{{"value", metric.value(p)}, {"unit", unit_of(metric, p)}};
+    const auto number = metric.value(p);
+    const Json value{{"value", number ? Json(*number) : Json()}, {"unit", unit_of(metric, p)}};
     if (metric.group == MetricGroup::memory && metric.name.starts_with(kMemoryPrefix)) {
       object["memory"][std::string(metric.name.substr(kMemoryPrefix.size()))] = value;
     } else {

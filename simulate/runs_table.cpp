@@ -70,20 +70,23 @@ Bytes used_memory(const MemoryPlan& memory, const std::string& unit) {
 // A predicted quantity of the row's metric, with its interval, in SI or samples/s.
 RowPrediction value_of(const Prediction& p, const std::string& metric, const std::string& unit) {
   const Interval rate = p.throughput_interval();
-  const auto batch = static_cast<double>(p.scenario.batch);
   if (metric == "throughput") {
-    const std::string own = throughput_unit(p.step->sample);
-    if (unit != own && unit != "samples/s")
-      throw NotCovered(fmt::format("unit {}: {} trains {}", in_quotes(unit), p.model->name, own));
-    return {"ok", p.throughput(), rate};
+    const std::string own = throughput_unit(*p.model);
+    const std::string samples = p.model->sample + "s/s";
+    if (unit == own) return {"ok", p.throughput(), rate};
+    if (unit == samples || unit == "samples/s") {
+      const double each = p.samples_per_second();
+      return {"ok", each, {each / p.interval_factor, each * p.interval_factor}};
+    }
+    throw NotCovered(fmt::format("unit {}: {} trains {}", in_quotes(unit), p.model->name, own));
   }
   if (metric == "iteration_time") {
     if (unit != "s" && unit != "ms")
       throw NotCovered(fmt::format("unit {} of a time: s and ms are known", in_quotes(unit)));
-    const auto time = [&](double samples_per_second) {
-      return in_unit(Seconds(batch / samples_per_second), unit);
-    };
-    return {"ok", time(p.throughput()), {time(rate.high), time(rate.low)}};
+    const Seconds time = p.iteration_time();
+    return {"ok",
+            in_unit(time, unit),
+            {in_unit(time / p.interval_factor, unit), in_unit(time * p.interval_factor, unit)}};
   }
   if (metric == "memory_used") {
     const double bytes = used_memory(p.memory, unit).si();

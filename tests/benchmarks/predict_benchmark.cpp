@@ -17,7 +17,7 @@ void predict_resnet50(benchmark::State& state) {
   for (auto step : state) {
     scenario.batch = scenario.batch % 64 + 1;
     scenario.gpu = kGpus[static_cast<std::size_t>(scenario.batch) % kGpus.size()];
-    benchmark::DoNotOptimize(predict(scenario, library).timeline.iteration);
+    benchmark::DoNotOptimize(predict(scenario, library).iteration_time());
   }
   state.SetItemsProcessed(state.iterations());
 }

@@ -193,7 +193,7 @@ TEST(ReadModel, SizesAreSeenByInputs) {
       [&] {
         (void)build_model(file, variant, {{"image_size", 20}});
       },
-      ThrowsMessage<UsageError>(testing::StrEq("m has no image_size")));
+      ThrowsMessage<UsageError>(testing::StrEq("m has no image_size; it has sequence_length, width")));
 }
 
 TEST(ReadModelErrors, Sizes) {

@@ -41,8 +41,8 @@ TEST(DistinctKernels, KeepCountsAndTime) {
   double expected_count = 0;
   Seconds expected_time;
   for (const Prediction& p : all) {
-    for (const Kernel& kernel : p.step->kernels) expected_count += static_cast<double>(kernel.repeat);
-    expected_time += p.timeline.iteration;
+    for (const Kernel& kernel : p.typical().step->kernels) expected_count += static_cast<double>(kernel.repeat);
+    expected_time += p.iteration_time();
   }
   EXPECT_EQ(count, expected_count);
   EXPECT_NEAR(time / expected_time, 1, 1e-9);
@@ -69,7 +69,7 @@ TEST(DistinctKernels, FusedUpdateCoversEveryParameter) {
   Library library = test::source_library();
   const Prediction p =
       predict({.model = "resnet50", .framework = "pytorch", .gpu = "titanxp", .batch = 32}, library);
-  EXPECT_EQ(shape_text(p.step->kernels.back(), 32), "25557032");
+  EXPECT_EQ(shape_text(p.typical().step->kernels.back(), 32), "25557032");
 }
 
 // The plan is what tbd-measure reads: every row is accepted, most time first.

@@ -27,12 +27,12 @@ TEST(Predict, EveryKernelOfTheToyWorld) {
   const double totals[] = {0.73e-6, 0.49e-6, 0.55e-6, 0.49e-6, 0.61e-6, 0.73e-6, 0.49e-6};
   const Bound bounds[] = {Bound::compute, Bound::overhead, Bound::compute, Bound::overhead,
                           Bound::memory,  Bound::compute,  Bound::overhead};
-  ASSERT_EQ(p.costs.size(), 7u);
+  ASSERT_EQ(p.iterations[0].costs.size(), 7u);
   for (std::size_t k = 0; k < 7; ++k) {
-    EXPECT_NEAR(p.costs[k].total.si(), totals[k], 1e-12) << k;
-    EXPECT_EQ(p.costs[k].bound, bounds[k]) << k;
+    EXPECT_NEAR(p.iterations[0].costs[k].total.si(), totals[k], 1e-12) << k;
+    EXPECT_EQ(p.iterations[0].costs[k].bound, bounds[k]) << k;
   }
-  EXPECT_NEAR(p.timeline.iteration.si(), kIteration, 1e-12);
+  EXPECT_NEAR(p.iteration_time().si(), kIteration, 1e-12);
   EXPECT_EQ(p.scenario.variant, "v1");  // filled in
   EXPECT_EQ(p.bound(), Bound::compute);
 }
@@ -118,7 +118,7 @@ TEST(Predict, ThroughputTimesIterationIsTheBatch) {
   for (const std::int64_t batch : {1, 7, 64, 1'000'000'000}) {
     const Prediction p =
         predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = batch}, library);
-    EXPECT_NEAR(p.throughput() * p.timeline.iteration.si(), static_cast<double>(batch),
+    EXPECT_NEAR(p.throughput() * p.iteration_time().si(), static_cast<double>(batch),
                 1e-9 * static_cast<double>(batch));
     EXPECT_NEAR(p.share(Bound::compute) + p.share(Bound::memory) + p.share(Bound::overhead), 1, 1e-12);
   }

@@ -49,7 +49,7 @@ TEST(PredictRow, ThroughputInTheModelsUnit) {
 TEST(PredictRow, TimesInSecondsAndMilliseconds) {
   const RowPrediction s = predicted({{"metric", "iteration_time"}, {"unit", "s"}});
   const RowPrediction ms = predicted({{"metric", "iteration_time"}, {"unit", "ms"}});
-  EXPECT_DOUBLE_EQ(s.predicted, resnet50().timeline.iteration.si());
+  EXPECT_DOUBLE_EQ(s.predicted, resnet50().iteration_time().si());
   EXPECT_NEAR(s.interval.low, 64 / resnet50().throughput_interval().high, 1e-12);
   EXPECT_NEAR(s.interval.high, 64 / resnet50().throughput_interval().low, 1e-12);
   EXPECT_NEAR(ms.predicted, 1000 * s.predicted, 1e-9);

@@ -1,0 +1,46 @@
+#include "simulate/workload.h"
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/number.h"
+
+namespace tbdsim {
+namespace {
+
+// The model's own length as built; 0 for a model without sequences.
+std::int64_t built_length(const Model& model) {
+  const auto size = model.sizes.find(std::string(kLengthSize));
+  return size == model.sizes.end() ? 0 : parse_whole_number(size->second.text).value_or(0);
+}
+
+std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
+                                     const std::optional<Dataset>& dataset) {
+  const bool asked_for = sizes.contains(std::string(kLengthSize));
+  if (asked_for || variant.buckets.empty() || !dataset || dataset->lengths.empty()) return {};
+  const std::vector<LengthBucket> buckets = buckets_of(dataset->lengths, variant.buckets);
+  if (buckets.empty()) {
+    throw UsageError("no sample of " + dataset->name + " is as short as the longest bucket of variant " +
+                     variant.name);
+  }
+  return buckets;
+}
+
+}  // namespace
+
+std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant, const Sizes& sizes,
+                                        const std::optional<Dataset>& dataset, const Lowering& lowering,
+                                        const Precision& precision) {
+  const Model model = build_model(file, variant, sizes);
+  const std::int64_t own = built_length(model);
+  std::vector<LengthStep> steps;
+  for (const LengthBucket& bucket : lengths_of(variant, sizes, dataset)) {
+    const Model padded = resized(model, {{std::string(kLengthSize), bucket.length}});
+    steps.push_back({bucket, expand_training_step(padded, lowering, precision)});
+  }
+  if (steps.empty()) {
+    const LengthBucket one{.length = own, .share = 1, .mean_length = static_cast<double>(own)};
+    steps.push_back({one, expand_training_step(model, lowering, precision)});
+  }
+  return steps;
+}
+
+}  // namespace tbdsim
