@@ -79,6 +79,7 @@ NvLinkPorts read_nvlink(const SpecNode& node) {
   node.map([&](SpecMap& m) {
     ports.link = m.at("link").text();
     ports.count = static_cast<int>(m.at("count").count(1, 1000));
+    if (const auto bridge = m.find("bridge")) ports.bridge = bridge->flag();
   });
   return ports;
 }

@@ -23,6 +23,7 @@ struct MathRate {
 struct NvLinkPorts {
   std::string link;  // e.g. nvlink2
   int count = 0;
+  bool bridge = false;  // a bridge joins two cards; else boards or switches join them all
 };
 
 struct GpuSpec {

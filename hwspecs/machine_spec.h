@@ -69,9 +69,8 @@ struct MachineSpec {
   std::optional<SocketLink> socket_link;  // where there are several sockets
   PeerAccess peer_access = PeerAccess::none;
   std::optional<NvLink> nvlink;
-  std::vector<Network>
-      networks;                 // to other machines of its sort, no link twice; the first unless one is named
-  std::optional<int> machines;  // how many there are; empty: as many as wanted where there is a network
+  std::vector<Network> networks;  // to others of its sort, no link twice; the first unless one is named
+  std::optional<int> machines;    // how many there are; empty: as many as wanted where there is a network
   Sources sources;
 };
 

@@ -1,0 +1,94 @@
+#include "hwspecs/plain_machine.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr int kGpusOfARoot = 4;  // below each port where all are below one socket
+
+// Takes an ending off; whether it was there.
+bool take(std::string& word, std::string_view ending) {
+  if (!word.ends_with(ending)) return false;
+  word.resize(word.size() - ending.size());
+  return true;
+}
+
+void keep_gpus(MachineSpec& machine, int gpus) {
+  if (gpus < 1 || gpus > machine.gpus) {
+    throw UsageError(
+        fmt::format("{} GPUs in one machine; expected 1 to {}, or a machine's file", gpus, machine.gpus));
+  }
+  machine.gpus = gpus;
+  for (RootPort& port : machine.root_ports) {
+    std::erase_if(port.gpus, [&](int gpu) { return gpu >= gpus; });
+  }
+  std::erase_if(machine.root_ports, [](const RootPort& port) { return port.gpus.empty(); });
+}
+
+void use_one_root(MachineSpec& machine) {
+  const LinkSpec link = machine.root_ports.front().link;
+  machine.root_ports.clear();
+  for (int gpu = 0; gpu < machine.gpus; ++gpu) {
+    if (gpu % kGpusOfARoot == 0) machine.root_ports.push_back({.link = link, .socket = 0, .gpus = {}});
+    machine.root_ports.back().gpus.push_back(gpu);
+  }
+}
+
+NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs, const Catalog& catalog) {
+  if (!gpu.nvlink)
+    throw UsageError(gpu.title + " has no NVLink; expected a network over PCIe, such as " + gpu.bus);
+  NvLink nvlink{.link = read_link(catalog.find(Kind::link, gpu.nvlink->link)), .pairs = {}};
+  if (!pairs) nvlink.to_switch = gpu.nvlink->count;
+  for (int a = 0; pairs && a + 1 < gpus; a += 2) nvlink.pairs.push_back({a, a + 1, gpu.nvlink->count});
+  return nvlink;
+}
+
+[[noreturn]] void refuse(const std::string& word, const Catalog& catalog) {
+  std::vector<std::string> known = {"nvlink", "nvlink_pairs", "nvlink_pairs_host", "nvlink_pairs_host_1root"};
+  for (const std::string& link : catalog.names(Kind::link)) {
+    const bool slot = link.starts_with("pcie");
+    if (slot || link.starts_with("ethernet") || link.starts_with("infiniband")) known.push_back(link);
+    for (const char* ending : {"_host", "_1root", "_host_1root"}) {
+      if (slot) known.push_back(link + ending);
+    }
+  }
+  throw UsageError(fmt::format("unknown network {}; expected one of {}{}", in_quotes(word), joined(known),
+                               did_you_mean(word, known)));
+}
+
+}  // namespace
+
+MachineSpec plain_machine(const GpuSpec& gpu, int gpus, const std::string& word, const Catalog& catalog) {
+  std::string way = word;
+  const bool one_root = take(way, "_1root");
+  const bool host = take(way, "_host");
+  const bool pairs = take(way, "_pairs");
+  const bool slot = way.starts_with("pcie");
+  const bool network = way.starts_with("ethernet_") || way.starts_with("infiniband_");
+  const bool nvlink = way == "nvlink";
+  const bool known = word.empty() || nvlink || ((slot || network) && catalog.contains(Kind::link, way));
+  const bool endings_fit = nvlink || (slot ? !pairs : !pairs && !host && !one_root);
+  if (!known || !endings_fit) refuse(word, catalog);
+
+  const std::string bus = slot ? way : gpu.bus;
+  MachineSpec machine = read_machine(catalog.find(Kind::machine, "server_" + bus), catalog);
+  machine.name = word;
+  machine.title = fmt::format("{} x {}{}{}", gpus, gpu.title, word.empty() ? "" : ", ", word);
+  machine.gpu = gpu.name;
+  keep_gpus(machine, gpus);
+  if (one_root) use_one_root(machine);
+  if (host) machine.peer_access = PeerAccess::none;
+  const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
+  if (nvlink || (!slot && boards)) machine.nvlink = nvlink_of(gpu, gpus, pairs, catalog);
+  if (network) machine.networks = {{.link = read_link(catalog.find(Kind::link, way)), .below = {}}};
+  return machine;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,92 @@
+#include "hwspecs/plain_machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hwspecs/base/error.h"
+#include "tests/hwspecs/message_of.h"
+
+namespace tbdsim {
+namespace {
+using testing::ElementsAre;
+
+MachineSpec plain(const char* gpu, int gpus, const std::string& word) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  return plain_machine(read_gpu(catalog.find(Kind::gpu, gpu)), gpus, word, catalog);
+}
+
+std::string refusal(const char* gpu, int gpus, const std::string& word) {
+  return test::message_of<UsageError>([&] { (void)plain(gpu, gpus, word); });
+}
+
+// The server has two cards below each root port and two ports on each socket.
+TEST(PlainMachine, SlotsWithPeers) {
+  const MachineSpec machine = plain("titanxp", 3, "pcie3");
+  EXPECT_EQ(machine.title, "3 x NVIDIA TITAN Xp, pcie3");
+  EXPECT_EQ(machine.gpu, "titanxp");
+  EXPECT_EQ(machine.gpus, 3);
+  ASSERT_EQ(machine.root_ports.size(), 2u);
+  EXPECT_THAT(machine.root_ports[0].gpus, ElementsAre(0, 1));
+  EXPECT_THAT(machine.root_ports[1].gpus, ElementsAre(2));
+  EXPECT_TRUE(are_peers(machine, 0, 2));
+  EXPECT_FALSE(machine.nvlink.has_value());
+}
+
+TEST(PlainMachine, HostStagesAndOneRootShares) {
+  const MachineSpec machine = plain("rtx2080ti", 6, "pcie3_host_1root");
+  EXPECT_FALSE(are_peers(machine, 0, 1));
+  ASSERT_EQ(machine.root_ports.size(), 2u);
+  EXPECT_THAT(machine.root_ports[0].gpus, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(machine.root_ports[1].gpus, ElementsAre(4, 5));
+  EXPECT_EQ(machine.root_ports[1].socket, 0);
+}
+
+TEST(PlainMachine, NvLinkOfAllAndOfPairs) {
+  EXPECT_EQ(nvlinks_between(plain("v100_sxm2_16gb", 4, "nvlink"), 0, 3), 6);
+  const MachineSpec bridged = plain("rtx2080ti", 4, "nvlink_pairs_host");
+  EXPECT_EQ(nvlinks_between(bridged, 2, 3), 2);
+  EXPECT_EQ(nvlinks_between(bridged, 1, 2), 0);
+  EXPECT_FALSE(are_peers(bridged, 1, 2));
+  EXPECT_EQ(plain("rtx3090", 3, "nvlink_pairs_host").nvlink->pairs.size(), 1u);  // the third has no partner
+  EXPECT_EQ(plain("rtx2080ti", 4, "nvlink_pairs_host_1root").root_ports.size(), 1u);
+}
+
+// An empty word means boards where GPUs sit on boards, and slots elsewhere; bridges are extra.
+TEST(PlainMachine, WithoutAWord) {
+  EXPECT_EQ(plain("h100_sxm", 8, "").nvlink->to_switch, 18);
+  EXPECT_FALSE(plain("a100_pcie_40gb", 2, "").nvlink.has_value());
+  EXPECT_EQ(plain("a100_pcie_40gb", 2, "").root_ports[0].link.name, "pcie4");
+  EXPECT_EQ(plain("p4000", 1, "").title, "1 x NVIDIA Quadro P4000");
+  EXPECT_EQ(plain("a100_pcie_40gb", 2, "pcie3").root_ports[0].link.name, "pcie3");
+}
+
+TEST(PlainMachine, NetworksJoinSuchMachines) {
+  const MachineSpec machine = plain("v100_sxm2_16gb", 8, "infiniband_100g");
+  EXPECT_EQ(find_network(machine, "").link.name, "infiniband_100g");
+  EXPECT_EQ(machine.nvlink->to_switch, 6);
+  EXPECT_FALSE(plain("p100_pcie", 4, "ethernet_25g").nvlink.has_value());
+}
+
+// Every word of the tables of measured runs.
+TEST(PlainMachine, KnowsTheWordsOfMeasuredRuns) {
+  for (const char* word : {"pcie3", "pcie4", "pcie5", "pcie3_host", "pcie4_host", "pcie5_host", "pcie3_1root",
+                           "pcie3_host_1root", "nvlink", "nvlink_pairs_host", "nvlink_pairs_host_1root",
+                           "ethernet_10g", "ethernet_25g", "ethernet_40g", "infiniband_100g"}) {
+    EXPECT_EQ(plain("rtx2080ti", 4, word).name, word);
+  }
+}
+
+TEST(PlainMachine, Refusals) {
+  EXPECT_EQ(refusal("titanxp", 2, "nvlink"),
+            "NVIDIA TITAN Xp has no NVLink; expected a network over PCIe, such as pcie3");
+  EXPECT_EQ(refusal("titanxp", 9, "pcie3"), "9 GPUs in one machine; expected 1 to 8, or a machine's file");
+  for (const char* word :
+       {"pcie6", "pcie3_pairs", "ethernet_25g_host", "_host", "qpi", "nvlink3", "../pcie3"}) {
+    EXPECT_THAT(refusal("titanxp", 2, word), testing::StartsWith("unknown network '" + std::string(word)))
+        << word;
+  }
+  EXPECT_THAT(refusal("titanxp", 2, "pcie3_hst"), testing::EndsWith("; did you mean 'pcie3_host'?"));
+}
+
+}  // namespace
+}  // namespace tbdsim
