@@ -337,7 +337,8 @@ Model build_model(const ModelFile& file, const Variant& variant, const Sizes& si
       for (const Parameters* of : {&file.sizes, &file.parameters}) {
         for (const auto& [key, unused] : *of) known.push_back(key);
       }
-      throw UsageError(file.name + " has no " + name + "; it has " + (known.empty() ? "no sizes" : joined(known)));
+      throw UsageError(file.name + " has no " + name + "; it has " +
+                       (known.empty() ? "no sizes" : joined(known)));
     }
     set(name, scalar_tree(std::to_string(value)));
   }

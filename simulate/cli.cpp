@@ -45,8 +45,10 @@ void add_model_options(CLI::App& app, Options& options) {
   app.add_option("--framework", options.framework, "a framework (default: those that train the model)");
   app.add_option("--variant", options.variant, "a variant of the model (default: the framework's)");
   app.add_option("--precision", options.precision, "fp32, tf32, fp16, bf16 or amp (default fp32)");
-  app.add_option("--seq-len", options.seq_len, "steps of every sequence (default: the lengths of the data set)");
-  app.add_option("--image-size", options.image_size, "pixels of every image, 299 or 600x800 (height x width)");
+  app.add_option("--seq-len", options.seq_len,
+                 "steps of every sequence (default: the lengths of the data set)");
+  app.add_option("--image-size", options.image_size,
+                 "pixels of every image, 299 or 600x800 (height x width)");
   app.add_option("--rois", options.rois, "regions of interest in every image");
 }
 
@@ -56,6 +58,7 @@ void add_scenario_options(CLI::App& app, Options& options) {
   app.add_option("--batch", options.batch, "samples in one iteration on one GPU");
   app.add_option("--tokens", options.tokens,
                  "instead of --batch: steps of all sequences of an iteration, each as long as the longest");
+  app.add_option("--dataset", options.dataset, "a data set, or a YAML file (default: the variant's)");
   app.add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
   add_output_options(app, options);
 }
@@ -79,7 +82,8 @@ struct CommandLine {
     app.fallthrough();
     app.require_subcommand(0, 1);
     app.add_option("--model", options.model,
-                   "a model of 'tbd-sim list models', or a YAML file (default: the eight of the TBD suite; all: the whole catalogue)");
+                   "a model of 'tbd-sim list models', or a YAML file (default: the eight of the TBD suite; "
+                   "all: the whole catalogue)");
     add_scenario_options(app, options);
 
     std::vector<std::string> kinds;

@@ -160,17 +160,17 @@ std::vector<Scenario> scenarios_for(const Options& options, Library& library) {
   for (const std::string& model : models_for(options, library)) {
     const Sizes sizes = sizes_for(options, library.model(model));
     for (const std::string& framework : frameworks_for(options, library.model(model), library)) {
-      scenarios.push_back({.model = model,
-                           .framework = framework,
-                           .gpu = options.gpu,
-                           .batch = batch,
-                           .tokens = options.tokens.empty()
-                                         ? 0
-                                         : whole_number("--tokens", options.tokens, kMostSamples),
-                           .variant = options.variant,
-                           .precision = options.precision,
-                           .profile = options.profile,
-                           .sizes = sizes});
+      scenarios.push_back(
+          {.model = model,
+           .framework = framework,
+           .gpu = options.gpu,
+           .batch = batch,
+           .tokens = options.tokens.empty() ? 0 : whole_number("--tokens", options.tokens, kMostSamples),
+           .variant = options.variant,
+           .precision = options.precision,
+           .profile = options.profile,
+           .dataset = options.dataset,
+           .sizes = sizes});
     }
   }
   return scenarios;

@@ -21,6 +21,7 @@ struct Options {
   std::string seq_len;     // sizes of the model, its own where empty
   std::string image_size;  // "299" or "600x800"
   std::string rois;
+  std::string dataset;             // instead of the variant's
   std::string precision = "fp32";  // kernels: a list, as --batch
   std::string profile = "uncalibrated";
   std::string format;     // table unless said; predict: csv

@@ -34,7 +34,8 @@ std::vector<DistinctKernel> distinct_kernels(std::span<const Prediction> predict
       const std::string_view operands = operand_precision(kernel, precision);
       const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
       DistinctKernel& entry = distinct[{kernel.op, kernel.phase, operands, shape, bytes}];
-      if (entry.count == 0) entry = {kernel, batch, shape, operands, 0, iteration.costs[k].total, iteration.costs[k].bound};
+      if (entry.count == 0)
+        entry = {kernel, batch, shape, operands, 0, iteration.costs[k].total, iteration.costs[k].bound};
       entry.count += static_cast<double>(kernel.repeat);
     }
   }

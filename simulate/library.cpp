@@ -50,12 +50,14 @@ const Dataset& Library::dataset(const std::string& name) {
 
 const std::vector<LengthStep>& Library::workload(const std::string& model_name, const Variant& variant,
                                                  const std::string& framework_name,
-                                                 const Precision& precision, const Sizes& sizes) {
-  std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' + std::string(precision.name);
+                                                 const Precision& precision, const std::string& dataset_name,
+                                                 const Sizes& sizes) {
+  std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' +
+                    std::string(precision.name) + '\n' + dataset_name;
   for (const auto& [name, value] : sizes) key += '\n' + name + '=' + std::to_string(value);
   return cached(workloads_, key, [&] {
     const std::optional<Dataset> trained_on =
-        variant.dataset.empty() ? std::nullopt : std::optional(dataset(variant.dataset));
+        dataset_name.empty() ? std::nullopt : std::optional(dataset(dataset_name));
     return expand_workload(model(model_name), variant, sizes, trained_on, framework(framework_name).lowering,
                            precision);
   });

@@ -1,5 +1,5 @@
-// Reads every file once: GPUs, frameworks, profiles, models, data sets, and the training steps made of them. Not for use
-// by several threads at a time.
+// Reads every file once: GPUs, frameworks, profiles, models, data sets, and the training steps made of them.
+// Not for use by several threads at a time.
 #pragma once
 
 #include <map>
@@ -30,10 +30,12 @@ class Library {
   [[nodiscard]] const Profile& profile(const std::string& name);
   [[nodiscard]] const ModelFile& model(const std::string& name);
   [[nodiscard]] const Dataset& dataset(const std::string& name);
-  // `variant` must be one of the model's.
+  // `variant` must be one of the model's; `dataset` may be empty.
   [[nodiscard]] const std::vector<LengthStep>& workload(const std::string& model, const Variant& variant,
                                                         const std::string& framework,
-                                                        const Precision& precision, const Sizes& sizes = {});
+                                                        const Precision& precision,
+                                                        const std::string& dataset = "",
+                                                        const Sizes& sizes = {});
 
  private:
   template <class T>

@@ -78,8 +78,7 @@ std::span<const Metric> metrics() { return kMetrics; }
 std::string throughput_unit(const ModelFile& model) { return model.throughput.unit + "/s"; }
 
 std::string unit_of(const Metric& metric, const Prediction& prediction) {
-  return metric.unit == kSamplesPerSecond ? throughput_unit(*prediction.model)
-                                          : std::string(metric.unit);
+  return metric.unit == kSamplesPerSecond ? throughput_unit(*prediction.model) : std::string(metric.unit);
 }
 
 }  // namespace tbdsim

@@ -46,7 +46,8 @@ std::vector<Cell> scenario_cells(const Prediction& p) {
 std::string batch_text(const Prediction& p, const Iteration& iteration) {
   std::string text = fmt::format("batch {}", iteration.batch);
   if (iteration.bucket.length > 0) text += fmt::format(" of length {}", iteration.bucket.length);
-  if (p.iterations.size() > 1) text += fmt::format(", where most time goes of {} lengths", p.iterations.size());
+  if (p.iterations.size() > 1)
+    text += fmt::format(", where most time goes of {} lengths", p.iterations.size());
   return text;
 }
 
@@ -161,13 +162,14 @@ Sheet kernel_sheet(const Prediction& p) {
     }
   }
   const double rate = iteration.units / iteration.time().si();
-  sheet.totals = {{"model", text_cell(p.model->name)},
-                  {"framework", text_cell(p.framework->name)},
-                  {"batch", count_cell(batch)},
-                  {"precision", text_cell(p.scenario.precision)},
-                  {"iteration_time", number_cell(iteration.time().si(), to_text(iteration.time()))},
-                  {"throughput", number_cell(rate, fmt::format("{:.1f} {}", rate, throughput_unit(*p.model)))},
-                  {"flops", number_cell(flops.si(), to_text(flops))}};
+  sheet.totals = {
+      {"model", text_cell(p.model->name)},
+      {"framework", text_cell(p.framework->name)},
+      {"batch", count_cell(batch)},
+      {"precision", text_cell(p.scenario.precision)},
+      {"iteration_time", number_cell(iteration.time().si(), to_text(iteration.time()))},
+      {"throughput", number_cell(rate, fmt::format("{:.1f} {}", rate, throughput_unit(*p.model)))},
+      {"flops", number_cell(flops.si(), to_text(flops))}};
   return sheet;
 }
 

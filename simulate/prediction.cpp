@@ -31,8 +31,8 @@ Iteration simulate(const LengthStep& step, const Prediction& p) {
   iteration.batch = batch_of(p.scenario, step.bucket.length);
   iteration.share = step.bucket.share / static_cast<double>(iteration.batch);  // of samples -> of iterations
   const ThroughputUnit& unit = p.model->throughput;
-  iteration.units = static_cast<double>(iteration.batch) *
-                    (unit.per_sample + unit.per_length * step.bucket.mean_length);
+  iteration.units =
+      static_cast<double>(iteration.batch) * (unit.per_sample + unit.per_length * step.bucket.mean_length);
   iteration.step = &step.step;
   iteration.costs = estimate(step.step, static_cast<double>(iteration.batch), *p.gpu, *p.profile);
   iteration.timeline = simulate_iteration(step.step, iteration.costs);
@@ -42,8 +42,7 @@ Iteration simulate(const LengthStep& step, const Prediction& p) {
 void plan_memory_of_largest(Prediction& p) {
   for (std::size_t i = 0; i < p.iterations.size(); ++i) {
     const Iteration& iteration = p.iterations[i];
-    const MemoryPlan plan =
-        plan_memory(*iteration.step, static_cast<double>(iteration.batch), *p.framework);
+    const MemoryPlan plan = plan_memory(*iteration.step, static_cast<double>(iteration.batch), *p.framework);
     if (i > 0 && plan.total() <= p.memory.total()) continue;
     p.largest = i;
     p.memory = plan;
@@ -54,14 +53,16 @@ void plan_memory_of_largest(Prediction& p) {
 Flops flops_of(const Iteration& iteration) {
   Flops flops;
   for (const Kernel& kernel : iteration.step->kernels) {
-    flops += Flops(kernel.flops.at(static_cast<double>(iteration.batch))) * static_cast<double>(kernel.repeat);
+    flops +=
+        Flops(kernel.flops.at(static_cast<double>(iteration.batch))) * static_cast<double>(kernel.repeat);
   }
   return flops;
 }
 
 void require_range(std::string_view what, std::int64_t value, std::int64_t least) {
   if (value >= least && value <= kMostSamples) return;
-  throw UsageError(std::string(what) + " " + std::to_string(value) + " is out of range; expected 1 to 1000000000");
+  throw UsageError(std::string(what) + " " + std::to_string(value) +
+                   " is out of range; expected 1 to 1000000000");
 }
 
 }  // namespace
@@ -139,7 +140,8 @@ Prediction predict(const Scenario& scenario, Library& library) {
   p.model = &library.model(scenario.model);
   const Variant& variant = find_variant(*p.model, scenario.variant, p.framework->name);
   p.scenario.variant = variant.name;
-  p.dataset = variant.dataset.empty() ? nullptr : &library.dataset(variant.dataset);
+  const std::string& dataset = scenario.dataset.empty() ? variant.dataset : scenario.dataset;
+  p.dataset = dataset.empty() ? nullptr : &library.dataset(dataset);
   if (p.model->largest_batch > 0 && scenario.batch > p.model->largest_batch) {
     p.scenario.batch = p.model->largest_batch;
     p.batch_limited = true;
@@ -149,7 +151,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
   }
   double shares = 0;
   for (const LengthStep& step :
-       library.workload(scenario.model, variant, scenario.framework, precision, scenario.sizes)) {
+       library.workload(scenario.model, variant, scenario.framework, precision, dataset, scenario.sizes)) {
     p.iterations.push_back(simulate(step, p));
     shares += p.iterations.back().share;
   }

@@ -25,7 +25,8 @@ struct Scenario {
   std::string variant{};    // empty: the one the framework trains
   std::string precision = "fp32";
   std::string profile = "uncalibrated";
-  Sizes sizes{};  // instead of the model's own: sequence_length, image_size, rois
+  std::string dataset{};  // empty: the variant's
+  Sizes sizes{};          // instead of the model's own: sequence_length, image_size, rois
 };
 
 struct Interval {

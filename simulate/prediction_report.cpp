@@ -107,8 +107,9 @@ std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
     if (p.iterations.size() > 1) names.insert(p.model->name);
   }
   if (names.empty()) return {};
-  return wrapped(fmt::format("{}: mean over the lengths of the data set, memory of the longest; --seq-len fixes one.",
-                             joined(std::vector<std::string>(names.begin(), names.end()))));
+  return wrapped(
+      fmt::format("{}: mean over the lengths of the data set, memory of the longest; --seq-len fixes one.",
+                  joined(std::vector<std::string>(names.begin(), names.end()))));
 }
 
 std::string batch_title(const Prediction& p) {
@@ -131,7 +132,9 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   for (const auto& notes : {batch_notes(predictions), length_notes(predictions)}) {
     sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
   }
-  for (const char* line : {"80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory at",
+  for (const char* line :
+       {"80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory "
+        "at",
         "its peak, in GiB (gradients of the weights, feature maps, workspace, dynamic; total with the CUDA",
         "context, ! where it does not fit); bound by: what limits most of the time."}) {
     sheet.notes.emplace_back(line);
@@ -177,12 +180,19 @@ Sheet csv_sheet(std::span<const Prediction> predictions) {
 }
 
 Json json_of(const Prediction& p) {
-  Json object{
-      {"model", p.model->name},   {"variant", p.scenario.variant},     {"framework", p.framework->name},
-      {"gpu", p.gpu->name},       {"precision", p.scenario.precision}, {"batch", p.scenario.batch},
-      {"sample", p.model->sample}, {"profile", p.profile->name},        {"calibrated", p.profile->calibrated},
-      {"fits", p.fits},           {"bound", name_of(p.bound())},       {"metrics", Json::object()},
-      {"memory", Json::object()}};
+  Json object{{"model", p.model->name},
+              {"variant", p.scenario.variant},
+              {"framework", p.framework->name},
+              {"gpu", p.gpu->name},
+              {"precision", p.scenario.precision},
+              {"batch", p.scenario.batch},
+              {"sample", p.model->sample},
+              {"profile", p.profile->name},
+              {"calibrated", p.profile->calibrated},
+              {"fits", p.fits},
+              {"bound", name_of(p.bound())},
+              {"metrics", Json::object()},
+              {"memory", Json::object()}};
   constexpr std::string_view kMemoryPrefix = "memory_";
   for (const Metric& metric : metrics()) {
     const auto number = metric.value(p);

@@ -37,7 +37,8 @@ BENCHMARK(expand_resnet50);
 void plan_memory_resnet50(benchmark::State& state) {
   Library library = test::source_library();
   const Variant& variant = find_variant(library.model("resnet50"), "", "mxnet");
-  const TrainingStep& training_step = library.step("resnet50", variant, "mxnet", kPrecisions[0]);
+  const TrainingStep& training_step =
+      library.workload("resnet50", variant, "mxnet", kPrecisions[0]).front().step;
   const Framework& framework = library.framework("mxnet");
   double batch = 1;
   for (auto step : state) {

@@ -10,7 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include "graphs/dataset.h"
 #include "hwspecs/machine_spec.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
@@ -21,7 +20,7 @@ namespace fs = std::filesystem;
 using Arguments = std::vector<std::string>;
 
 const fs::path kBadSpecs = fs::path(TBDSIM_SOURCE_DIR) / "tests/bad_specs";
-const std::string kWithoutCommand[] = {"link", "machine", "dataset"};
+const std::string kWithoutCommand[] = {"link", "machine"};
 const std::string kValidRuns = kBadSpecs / "valid_runs.csv";
 
 bool is_of_kind(const fs::path& file, const std::string& kind) {
@@ -29,12 +28,11 @@ bool is_of_kind(const fs::path& file, const std::string& kind) {
   return name.starts_with(kind + "_") || name == "valid_" + kind + ".yaml";
 }
 
-// Reads a link, machine or data set, which no command takes as a path; "" when it is accepted.
+// Reads a link or machine, which no command takes as a path; "" when it is accepted.
 std::string refusal_of_reader(const fs::path& file) {
   try {
     if (is_of_kind(file, "link")) (void)read_link(file);
     if (is_of_kind(file, "machine")) (void)read_machine(file, Catalog::from(TBDSIM_SOURCE_DIR));
-    if (is_of_kind(file, "dataset")) (void)read_dataset(file);
   } catch (const Error& refused) {
     return refused.what();
   }
@@ -50,10 +48,13 @@ bool has_a_command(const fs::path& file) {
 Arguments command_reading(const fs::path& file) {
   const std::string name = file.filename();
   const auto is = [&](const char* kind) { return name.find(kind) != std::string::npos; };
-  if (is("gpu_") || is("_gpu")) return {"--gpu", file, "--batch", "64"};
+  if (is("gpu_") || is("_gpu")) return {"--gpu", file, "--batch", "64", "--model", "resnet50"};
   if (is("model_") || is("_model")) return {"show", file};
-  if (is("framework")) return {"--gpu", "titanxp", "--batch", "64", "--variant", "v1.5", "--framework", file};
-  if (is("profile")) return {"--gpu", "titanxp", "--batch", "64", "--profile", file};
+  if (is("framework"))
+    return {"--gpu",    "titanxp",   "--batch", "64",          "--model",
+            "resnet50", "--variant", "v1.5",    "--framework", file};
+  if (is("profile")) return {"--gpu", "titanxp", "--batch", "64", "--model", "resnet50", "--profile", file};
+  if (is("dataset")) return {"--gpu", "titanxp", "--batch", "64", "--model", "resnet50", "--dataset", file};
   return {"predict", "--scenarios", file};
 }
 

@@ -41,7 +41,8 @@ TEST(DistinctKernels, KeepCountsAndTime) {
   double expected_count = 0;
   Seconds expected_time;
   for (const Prediction& p : all) {
-    for (const Kernel& kernel : p.typical().step->kernels) expected_count += static_cast<double>(kernel.repeat);
+    for (const Kernel& kernel : p.typical().step->kernels)
+      expected_count += static_cast<double>(kernel.repeat);
     expected_time += p.iteration_time();
   }
   EXPECT_EQ(count, expected_count);

@@ -1,10 +1,10 @@
 // The README's examples are true: its files load, its table is what the program prints.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "hwspecs/base/file.h"
 #include "tests/support/cli.h"

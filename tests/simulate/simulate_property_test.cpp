@@ -15,16 +15,21 @@ namespace {
 
 constexpr const char* kGpus[] = {"titanxp", "p4000", "v100_sxm2_16gb", "a100_sxm_80gb", "t4", "rtx4090"};
 
-// Calls `check` for every model variant x framework x precision of the catalogue.
+// Calls `check` for every model variant of the catalogue under the frameworks that train it (PyTorch where
+// none is named), in two precisions, at its shortest and longest length.
 using Check = std::function<void(const TrainingStep&, const Framework&)>;
 void for_every_step(Library& library, const Check& check) {
   for (const std::string& model : library.catalog().names(Kind::model)) {
     for (const Variant& variant : library.model(model).variants) {
-      for (const std::string& framework : library.catalog().names(Kind::framework)) {
+      auto frameworks = variant.frameworks;
+      if (frameworks.empty()) frameworks = {"pytorch"};
+      for (const std::string& framework : frameworks) {
         for (const char* precision : {"fp32", "amp"}) {
           SCOPED_TRACE(model + " " + variant.name + " " + framework + " " + precision);
-          check(library.step(model, variant, framework, find_precision(precision)),
-                library.framework(framework));
+          const auto& steps =
+              library.workload(model, variant, framework, find_precision(precision), variant.dataset);
+          check(steps.front().step, library.framework(framework));
+          if (steps.size() > 1) check(steps.back().step, library.framework(framework));
         }
       }
     }

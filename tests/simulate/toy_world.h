@@ -22,6 +22,8 @@ namespace tbdsim::test {
 //   4 relu back        3 b   36 b                      30  360    0.06      0.36       0.61     memory
 //   5 matmul, dW      24 b   48 + 28 b                240  328    0.48      0.328      0.73     compute
 //   6 momentum          48   240                       48  240    0.096     0.24       0.49     overhead
+//
+// The data set has 5000 images; the GPU is rented for 3.6 USD an hour, 0.001 USD a second.
 class ToyWorld {
  public:
   ToyWorld() {
@@ -31,9 +33,9 @@ class ToyWorld {
         "fp32_lanes_per_sm: 1\nboost_clock: 250 MHz\n"
         "math: {fp32: {flops_per_clock_per_sm: 2, quoted_peak: 0.5 GFLOP/s}}\n"
         "memory_size: 1 MiB\nmemory_bandwidth: 1 GB/s\nmemory_type: GDDR5\nl2_size: 1 KiB\ntdp: 1 W\n"
-        "bus: pcie3\n"
+        "bus: pcie3\nprice_per_hour: 3.6 USD/h\n"
         "sources: {sm_count: t, fp32_lanes_per_sm: t, boost_clock: t, math: t, memory_size: t, "
-        "memory_bandwidth: t, l2_size: t, tdp: t}\n");
+        "memory_bandwidth: t, l2_size: t, tdp: t, price_per_hour: t}\n");
     directory_.write(
         "framework.yaml",
         "title: Toy framework\n"
@@ -49,14 +51,18 @@ class ToyWorld {
     }
     directory_.write("profile.yaml", "title: Toy profile\ncalibrated: true\nkinds:\n" + kinds +
                                          "spread: 0.5\nsources: {kinds: t, spread: t}\n");
+    directory_.write("dataset.yaml",
+                     "title: Toy data\nsample: image\nsamples: 5000\nsources: {samples: t}\n");
     directory_.write("model.yaml",
                      "title: Toy model\nsample: image\nvariants:\n"
-                     "  v1: {description: for a test, source: a test, optimizer: momentum}\n"
-                     "graphs:\n  main:\n    inputs: {data: [4]}\n    layers:\n"
-                     "      - {name: fc, type: fully_connected, outputs: 3, bias: false}\n"
-                     "      - {name: relu, type: relu}\n"
-                     "      - {name: softmax, type: softmax_loss}\n"
-                     "training: [{graph: main}]\n");
+                     "  v1: {description: for a test, source: a test, optimizer: momentum, dataset: " +
+                         path("dataset.yaml") +
+                         "}\n"
+                         "graphs:\n  main:\n    inputs: {data: [4]}\n    layers:\n"
+                         "      - {name: fc, type: fully_connected, outputs: 3, bias: false}\n"
+                         "      - {name: relu, type: relu}\n"
+                         "      - {name: softmax, type: softmax_loss}\n"
+                         "training: [{graph: main}]\n");
   }
 
   [[nodiscard]] std::string path(const std::string& name) const {
