@@ -17,25 +17,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kNoteWidth = 100;
+
 std::string rate_text(double rate) {
   return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2);
 }
 
 std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
-
-// Lines of at most 100 characters, broken at spaces.
-std::vector<std::string> wrapped(const std::string& text) {
-  constexpr std::size_t kWidth = 100;
-  std::vector<std::string> lines{""};
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, space - at);
-    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > kWidth) lines.emplace_back();
-    lines.back() += (lines.back().empty() ? "" : " ") + word;
-    at = space + 1;
-  }
-  return lines;
-}
 
 std::string calibration_note(const Profile& profile) {
   return profile.calibrated ? "kernel times: " + profile.title
@@ -94,7 +82,7 @@ std::vector<std::string> batch_notes(std::span<const Prediction> predictions) {
   } else {
     std::vector<std::string> sorts;
     for (const auto& [sample, names] : models) sorts.push_back(fmt::format("{} ({})", sample, joined(names)));
-    const std::vector<std::string> lines = wrapped("The batch counts " + joined(sorts) + ".");
+    const std::vector<std::string> lines = wrapped("The batch counts " + joined(sorts) + ".", kNoteWidth);
     notes.insert(notes.begin(), lines.begin(), lines.end());
   }
   return notes;
@@ -109,7 +97,8 @@ std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
   if (names.empty()) return {};
   return wrapped(
       fmt::format("{}: mean over the lengths of the data set, memory of the longest; --seq-len fixes one.",
-                  joined(std::vector<std::string>(names.begin(), names.end()))));
+                  joined(std::vector<std::string>(names.begin(), names.end()))),
+      kNoteWidth);
 }
 
 std::string batch_title(const Prediction& p) {
@@ -193,6 +182,15 @@ Json json_of(const Prediction& p) {
               {"bound", name_of(p.bound())},
               {"metrics", Json::object()},
               {"memory", Json::object()}};
+  if (p.scenario.tokens > 0) object["tokens"] = p.scenario.tokens;
+  if (p.dataset != nullptr) object["dataset"] = p.dataset->name;
+  for (const Iteration& i : p.iterations) {
+    if (i.bucket.length == 0) continue;
+    object["lengths"].push_back({{"length", i.bucket.length},
+                                 {"batch", i.batch},
+                                 {"share_of_iterations", i.share},
+                                 {"iteration_time", {{"value", i.time().si()}, {"unit", "s"}}}});
+  }
   constexpr std::string_view kMemoryPrefix = "memory_";
   for (const Metric& metric : metrics()) {
     const auto number = metric.value(p);

@@ -40,13 +40,23 @@ void write_table(std::ostream& out, const Sheet& sheet) {
     for (const auto& row : sheet.rows) width = std::max(width, row[c].text.size());
     widths.push_back(sheet.columns[c].header.empty() ? 0 : width);
   }
+  const auto last = static_cast<std::size_t>(
+      std::find_if(widths.rbegin(), widths.rend(), [](std::size_t width) { return width > 0; }).base() -
+      widths.begin() - 1);
   const auto write_line = [&](auto text_of) {
     std::string line;
     for (std::size_t c = 0; c < sheet.columns.size(); ++c) {
       if (widths[c] == 0) continue;
       if (!line.empty()) line += "  ";
-      line += sheet.columns[c].right ? fmt::format("{:>{}}", text_of(c), widths[c])
-                                     : fmt::format("{:<{}}", text_of(c), widths[c]);
+      if (c == last && !sheet.columns[c].right) {  // goes on below where it is too long
+        const std::size_t indent = line.size();
+        const auto parts = wrapped(text_of(c), kScreenWidth > indent + 20 ? kScreenWidth - indent : 20);
+        for (std::size_t i = 0; i < parts.size(); ++i)
+          line += (i == 0 ? "" : "\n" + std::string(indent, ' ')) + parts[i];
+      } else {
+        line += sheet.columns[c].right ? fmt::format("{:>{}}", text_of(c), widths[c])
+                                       : fmt::format("{:<{}}", text_of(c), widths[c]);
+      }
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << '\n';
@@ -94,6 +104,18 @@ void write_json(std::ostream& out, std::span<const Sheet> sheets) {
 }
 
 }  // namespace
+
+std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
+  std::vector<std::string> lines{""};
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, space - at);
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+    at = space + 1;
+  }
+  return lines;
+}
 
 Cell text_cell(std::string_view text) { return {std::string(text), std::string(text)}; }
 Cell number_cell(double value, std::string text) { return {std::move(text), value}; }

@@ -42,6 +42,11 @@ struct Sheet {
   std::string counts_name;
 };
 
+inline constexpr std::size_t kScreenWidth = 120;  // what tables are made for
+
+// The text in lines of at most `width` characters, broken at spaces.
+[[nodiscard]] std::vector<std::string> wrapped(const std::string& text, std::size_t width);
+
 // Writes sheets of the same columns: for people one below the other, as CSV with one header, as JSON
 // {"schema_version": 1, "<name>": [rows of all sheets], "totals": [one object for each sheet]}.
 void write_sheets(std::ostream& out, std::span<const Sheet> sheets, Format format);

@@ -84,7 +84,7 @@ TEST(Cli, BatchThatDoesNotFitIsNoError) {
   const CliResult result = test::run({"--gpu", "p4000", "--batch", "4096", "--framework", "mxnet"});
   EXPECT_EQ(result.exit_code, kExitOk);
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("NO"), HasSubstr("the largest batch that fits is"), HasSubstr("hypothetical")));
+              AllOf(HasSubstr("!"), HasSubstr("the largest batch that fits is"), HasSubstr("hypothetical")));
 }
 
 TEST(Cli, EveryFrameworkOfEveryModelByDefault) {
