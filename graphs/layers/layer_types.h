@@ -25,9 +25,11 @@ struct LayerType {
 // The makers, one a file. Each reads its own keys; the caller rejects the rest.
 std::unique_ptr<Layer> make_conv2d(SpecMap& keys);
 std::unique_ptr<Layer> make_batch_norm(SpecMap& keys);
+std::unique_ptr<Layer> make_lrn(SpecMap& keys);
 std::unique_ptr<Layer> make_relu(SpecMap& keys);
 std::unique_ptr<Layer> make_max_pool(SpecMap& keys);
 std::unique_ptr<Layer> make_avg_pool(SpecMap& keys);
+std::unique_ptr<Layer> make_adaptive_avg_pool(SpecMap& keys);
 std::unique_ptr<Layer> make_global_avg_pool(SpecMap& keys);
 std::unique_ptr<Layer> make_add(SpecMap& keys);
 std::unique_ptr<Layer> make_concat(SpecMap& keys);

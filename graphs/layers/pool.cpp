@@ -1,4 +1,7 @@
-// max_pool, avg_pool: maximum or mean over a sliding window; global_avg_pool: mean over all pixels.
+// max_pool, avg_pool: maximum or mean over a sliding window; adaptive_avg_pool: mean over as many windows as
+// give outputs x outputs pixels, so that images of any size fit the layers behind; global_avg_pool: over all
+// pixels.
+#include <algorithm>
 #include <optional>
 
 #include "graphs/layers/layer_types.h"
@@ -7,14 +10,24 @@
 namespace tbdsim {
 namespace {
 
+constexpr std::int64_t kMostOutputs = 1'000'000;
+
+// Windows of one size that cover the input, where PyTorch's differ by a pixel if it does not divide.
+WindowAxis adaptive_axis(std::int64_t input, std::int64_t outputs) {
+  const std::int64_t stride = outputs == 1 ? 1 : std::max<std::int64_t>(1, input / outputs);
+  const std::int64_t kernel = std::max<std::int64_t>(1, input - (outputs - 1) * stride);
+  return {.kernel = kernel, .stride = stride};
+}
+
 class Pool : public Layer {
  public:
-  Pool(std::string_view op, bool keeps_tensors, std::optional<Window> window)
+  Pool(std::string_view op, bool keeps_tensors, const Window& window)
       : op_(op), keeps_tensors_(keeps_tensors), window_(window) {}
+  Pool(std::string_view op, std::int64_t outputs) : op_(op), outputs_(outputs) {}
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& in = image_input(inputs);
-    if (!window_) return {in.rows, {in.dims[0], 1, 1}};
+    if (!window_) return {in.rows, {in.dims[0], outputs_, outputs_}};
     return {in.rows,
             {in.dims[0], window_->height.positions(in.dims[1], "height"),
              window_->width.positions(in.dims[2], "width")}};
@@ -46,14 +59,15 @@ class Pool : public Layer {
  private:
   [[nodiscard]] PoolShape pool_shape(const LayerSite& site) const {
     const ImageShape in = image_shape(site.inputs[0]);
-    if (!window_) return {.input = in, .kernel_height = in.height, .kernel_width = in.width};
+    const WindowAxis height = window_ ? window_->height : adaptive_axis(in.height, outputs_);
+    const WindowAxis width = window_ ? window_->width : adaptive_axis(in.width, outputs_);
     return {.input = in,
-            .kernel_height = window_->height.kernel,
-            .kernel_width = window_->width.kernel,
-            .stride_height = window_->height.stride,
-            .stride_width = window_->width.stride,
-            .pad_height = window_->height.pad_before(in.height),
-            .pad_width = window_->width.pad_before(in.width)};
+            .kernel_height = height.kernel,
+            .kernel_width = width.kernel,
+            .stride_height = height.stride,
+            .stride_width = width.stride,
+            .pad_height = height.pad_before(in.height),
+            .pad_width = width.pad_before(in.width)};
   }
 
   [[nodiscard]] std::int64_t window_area(const LayerSite& site) const {
@@ -62,8 +76,9 @@ class Pool : public Layer {
   }
 
   std::string_view op_;
-  bool keeps_tensors_;
-  std::optional<Window> window_;  // empty: all pixels
+  bool keeps_tensors_ = false;
+  std::optional<Window> window_;  // empty: as many as there are outputs
+  std::int64_t outputs_ = 1;      // in each direction
 };
 
 }  // namespace
@@ -74,8 +89,9 @@ std::unique_ptr<Layer> make_max_pool(SpecMap& keys) {
 std::unique_ptr<Layer> make_avg_pool(SpecMap& keys) {
   return std::make_unique<Pool>("avg_pool", false, read_window(keys));
 }
-std::unique_ptr<Layer> make_global_avg_pool(SpecMap&) {
-  return std::make_unique<Pool>("avg_pool", false, std::nullopt);
+std::unique_ptr<Layer> make_adaptive_avg_pool(SpecMap& keys) {
+  return std::make_unique<Pool>("avg_pool", keys.at("outputs").count(1, kMostOutputs));
 }
+std::unique_ptr<Layer> make_global_avg_pool(SpecMap&) { return std::make_unique<Pool>("avg_pool", 1); }
 
 }  // namespace tbdsim

@@ -1,0 +1,85 @@
+// Layers that only convolutional networks of before 2015 and torchvision's have.
+#include <gmock/gmock.h>
+
+#include "tests/graphs/layer_fixture.h"
+
+namespace tbdsim {
+namespace {
+
+using test::image;
+using test::LayerBench;
+using test::per_sample;
+using test::Work;
+using test::works_of;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// 5 channels of 4x6: 120 elements, 480 B in fp32.
+const Shape kImage = image(5, 4, 6);
+
+Work moving(std::string_view op, KernelKind kind, Phase phase, std::int64_t flops, std::int64_t read,
+            std::int64_t written) {
+  return {op, kind, phase, per_sample(flops), {}, per_sample(read), per_sample(written), {}};
+}
+
+// Each output of a window of 3: a square, 2 sums, scale and shift, power, division = 7 operations, 840 in
+// all; x is read and y written once. Backward: the first 5 again, dy y / s (2), 2 sums, and 5 to put dx
+// together = 14, 1680 in all; reads x, y and dy.
+TEST(LocalResponseNorm, KernelsOfEachPhase) {
+  const LayerBench bench{"{type: lrn, window: 3}", {kImage}};
+  EXPECT_EQ(bench.output, kImage);
+  EXPECT_THAT(bench.layer->parameters(bench.inputs), IsEmpty());
+  EXPECT_THAT(works_of(bench.forward()),
+              ElementsAre(moving("lrn", KernelKind::elementwise, Phase::forward, 840, 480, 480)));
+  EXPECT_THAT(works_of(bench.backward()),
+              ElementsAre(moving("lrn", KernelKind::elementwise, Phase::backward_data, 1680, 1440, 480)));
+  EXPECT_TRUE(bench.needs().inputs);
+  EXPECT_TRUE(bench.needs().output);
+}
+
+TEST(LocalResponseNorm, NothingWithoutInputGradient) {
+  LayerBench bench{"{type: lrn, window: 5}", {kImage}};
+  bench.input_gradient = false;
+  EXPECT_THAT(bench.backward(), IsEmpty());
+  EXPECT_FALSE(bench.needs().inputs || bench.needs().output);
+}
+
+TEST(LocalResponseNorm, WantsAnImage) {
+  const auto layer = test::make_layer("{type: lrn, window: 5}");
+  const std::vector<Shape> vectors{test::vector(120)};
+  EXPECT_THROW((void)layer->output_shape(vectors), ShapeMismatch);
+}
+
+// 4x6 to 2x2 pixels: windows of 2x3 side by side, 5 x 2 x 2 = 20 outputs (80 B) of 6 operations.
+TEST(AdaptiveAvgPool, WindowsFollowTheInput) {
+  const LayerBench bench{"{type: adaptive_avg_pool, outputs: 2}", {kImage}};
+  EXPECT_EQ(bench.output, image(5, 2, 2));
+  const auto forward = bench.forward();
+  EXPECT_THAT(works_of(forward),
+              ElementsAre(moving("avg_pool", KernelKind::pooling, Phase::forward, 120, 480, 80)));
+  EXPECT_THAT(works_of(bench.backward()),
+              ElementsAre(moving("avg_pool", KernelKind::pooling, Phase::backward_data, 120, 80, 480)));
+  const auto& shape = std::get<PoolShape>(forward[0].shape);
+  EXPECT_EQ(shape.kernel_height, 2);
+  EXPECT_EQ(shape.stride_height, 2);
+  EXPECT_EQ(shape.kernel_width, 3);
+  EXPECT_EQ(shape.stride_width, 3);
+}
+
+// 8 pixels to 3: strides of 2 leave windows of 8 - 2 x 2 = 4. As many outputs as pixels, or more: one pixel
+// each.
+TEST(AdaptiveAvgPool, SizesThatDoNotDivide) {
+  const LayerBench uneven{"{type: adaptive_avg_pool, outputs: 3}", {image(1, 8, 3)}};
+  EXPECT_EQ(uneven.output, image(1, 3, 3));
+  const PoolShape shape = std::get<PoolShape>(uneven.forward()[0].shape);
+  EXPECT_EQ(shape.kernel_height, 4);
+  EXPECT_EQ(shape.stride_height, 2);
+  EXPECT_EQ(shape.kernel_width, 1);
+  EXPECT_EQ(shape.stride_width, 1);
+  const LayerBench larger{"{type: adaptive_avg_pool, outputs: 7}", {image(1, 2, 2)}};
+  EXPECT_EQ(larger.output, image(1, 7, 7));
+  EXPECT_EQ(larger.forward()[0].flops, per_sample(49));
+}
+
+}  // namespace
+}  // namespace tbdsim
