@@ -14,6 +14,7 @@ constexpr LayerType kLayerTypes[] = {
      make_conv2d},
     {"batch_norm", "batch normalisation over rows and pixels: scale (true), shift (true)", make_batch_norm},
     {"lrn", "local response normalisation over a window of neighbouring channels: window", make_lrn},
+    {"layer_norm", "layer normalisation: axes (features), or image: of channels and pixels", make_layer_norm},
     {"relu", "rectified linear unit", make_relu},
     {"max_pool", "maximum over a window: kernel, stride, padding", make_max_pool},
     {"avg_pool", "mean over a window: kernel, stride, padding", make_avg_pool},

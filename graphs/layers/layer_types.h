@@ -36,6 +36,7 @@ std::unique_ptr<Layer> make_concat(SpecMap& keys);
 std::unique_ptr<Layer> make_dropout(SpecMap& keys);
 std::unique_ptr<Layer> make_fully_connected(SpecMap& keys);
 std::unique_ptr<Layer> make_embedding(SpecMap& keys);
+std::unique_ptr<Layer> make_layer_norm(SpecMap& keys);
 std::unique_ptr<Layer> make_softmax_loss(SpecMap& keys);
 
 }  // namespace tbdsim

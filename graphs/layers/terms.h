@@ -1,0 +1,33 @@
+// A composite operation: a kernel for each of its terms, as a framework runs what it has no kernel of its own
+// for. Every term passes over memory again.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "graphs/layer.h"
+
+namespace tbdsim {
+
+// How often the kernel reads and writes a tensor of the layer's size. What it does not read or write in that
+// size it does in the size of the statistics: a sum reads a tensor and writes a statistic, (0, 0) is a kernel
+// over statistics only.
+struct Term {
+  std::string_view op;
+  std::int64_t reads = 0;
+  std::int64_t writes = 0;
+  std::int64_t times = 1;  // so many like it, one after another
+};
+
+struct TermSizes {
+  Size elements;    // of the layer's tensor
+  Size statistics;  // values kept for a row, or for each channel of it; may be none
+  Size scratch;     // elements of intermediate results alive at once that nothing keeps
+};
+
+// One operation on each element of every term.
+void append_terms(std::span<const Term> terms, const TermSizes& sizes, Phase phase,
+                  const Precision& precision, std::vector<Kernel>& kernels);
+
+}  // namespace tbdsim
