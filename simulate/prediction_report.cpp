@@ -23,6 +23,12 @@ std::string rate_text(double rate) {
   return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2);
 }
 
+// Ends of an interval need no more than three digits: "20.9k".
+std::string end_text(double rate) {
+  constexpr double kThousand = 1000;
+  return rate >= 10 * kThousand ? rate_text(rate / kThousand) + "k" : rate_text(rate);
+}
+
 std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
 
 std::string calibration_note(const Profile& profile) {
@@ -38,7 +44,7 @@ std::vector<Cell> table_row(const Prediction& p) {
   return {text_cell(p.model->name),
           text_cell(p.framework->name),
           text_cell(rate_text(p.throughput()) + " " + throughput_unit(*p.model)),
-          text_cell(rate_text(interval.low) + "-" + rate_text(interval.high)),
+          text_cell(end_text(interval.low) + "-" + end_text(interval.high)),
           text_cell(to_text(p.iteration_time())),
           text_cell(fmt::format("{:.0f} %", 100 * (p.flops / (p.peak * p.iteration_time())))),
           memory(m.weights),
@@ -111,8 +117,8 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   Sheet sheet;
   sheet.preface = {fmt::format("{}, {}, {}", first.gpu->title, batch_title(first), first.scenario.precision),
                    calibration_note(*first.profile), ""};
-  for (const char* header : {"model", "framework", "throughput", "80 %", "iteration", "flop", "weights",
-                             "grads", "maps", "work", "dyn.", "total", "bound by"}) {
+  for (const char* header : {"model", "framework", "throughput", "80 %", "iteration", "flop", "params",
+                             "grad", "maps", "work", "dyn.", "total", "bound by"}) {
     const std::string_view name = header;
     const bool right = name != "model" && name != "framework" && name != "bound by";
     sheet.columns.push_back({header, header, right});
@@ -124,8 +130,8 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   for (const char* line :
        {"80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory "
         "at",
-        "its peak, in GiB (gradients of the weights, feature maps, workspace, dynamic; total with the CUDA",
-        "context, ! where it does not fit); bound by: what limits most of the time."}) {
+        "its peak, in GiB (parameters, their gradients, feature maps, workspace, dynamic; total with the",
+        "CUDA context, ! where it does not fit); bound by: what limits most of the time."}) {
     sheet.notes.emplace_back(line);
   }
   const auto notes = fit_notes(predictions);
