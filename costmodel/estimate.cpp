@@ -7,8 +7,11 @@ namespace tbdsim {
 KernelCost estimate(const Kernel& kernel, double batch, const GpuSpec& gpu, const Profile& profile) {
   const Efficiency<double>& efficiency = profile.kinds[index_of(kernel.kind)];
   const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
+  // Transfers pass the bus; efficiencies are of the memory's bandwidth or of what the bus achieves.
+  const BytesPerSecond bandwidth =
+      kernel.kind == KernelKind::transfer ? achievable(gpu.bus) : gpu.memory_bandwidth;
   const RooflineTime<double> time = roofline(kernel.flops.at(batch), rate_of(gpu, kernel.math).peak.si(),
-                                             bytes, gpu.memory_bandwidth.si(), efficiency);
+                                             bytes, bandwidth.si(), efficiency);
   KernelCost cost{.compute = Seconds(time.compute_s),
                   .memory = Seconds(time.memory_s),
                   .overhead = Seconds(efficiency.overhead_s),

@@ -30,7 +30,7 @@ inline constexpr std::array<std::string_view, 5> kProvenanceNames = {"measured",
 // Of one execution of a kernel.
 struct KernelCost {
   Seconds compute;   // if only arithmetic limited it
-  Seconds memory;    // if only bandwidth limited it
+  Seconds memory;    // if only bandwidth limited it; of transfers, the bus
   Seconds overhead;  // launch and start-up
   Seconds total;     // overhead + max(compute, memory)
   Bound bound = Bound::overhead;

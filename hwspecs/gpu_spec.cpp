@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/reference.h"
 #include "hwspecs/base/spec_reader.h"
 
 namespace tbdsim {
@@ -86,7 +87,7 @@ NvLinkPorts read_nvlink(const SpecNode& node) {
 
 }  // namespace
 
-GpuSpec read_gpu(const std::filesystem::path& file) {
+GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog) {
   const SpecTree tree = read_spec_file(file);
   GpuSpec gpu;
   gpu.name = file.stem().string();
@@ -103,7 +104,7 @@ GpuSpec read_gpu(const std::filesystem::path& file) {
     gpu.memory_type = m.at("memory_type").text();
     gpu.l2_size = m.at("l2_size").quantity<Bytes>();
     gpu.tdp = m.at("tdp").quantity<Watts>();
-    gpu.bus = m.at("bus").text();
+    gpu.bus = read_link(file_named(m.at("bus"), Kind::link, catalog));
     if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink);
     if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
     if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();

@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "hwspecs/base/catalog.h"
 #include "hwspecs/base/math_type.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
+#include "hwspecs/link_spec.h"
 
 namespace tbdsim {
 
@@ -43,16 +45,16 @@ struct GpuSpec {
   std::string memory_type;
   Bytes l2_size;
   Watts tdp;
-  std::string bus;  // the link to the host, e.g. pcie3
+  LinkSpec bus;  // to the host, e.g. pcie3
   std::optional<NvLinkPorts> nvlink;
   std::optional<Dollars> price;
   std::optional<DollarsPerSecond> price_per_hour;  // of renting one, on demand
   Sources sources;
 };
 
-// Reads and checks a file. Throws UsageError or SpecError (a missing source, a quoted peak more than 1 %
-// off).
-[[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file);
+// Reads and checks a file and the link of its bus. Throws UsageError or SpecError (a missing source, a quoted
+// peak more than 1 % off).
+[[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog);
 
 // The rate at which kernels of a math type run, through `computes_in`. Throws UsageError when the card has
 // neither.

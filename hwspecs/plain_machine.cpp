@@ -43,7 +43,7 @@ void use_one_root(MachineSpec& machine) {
 
 NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs, const Catalog& catalog) {
   if (!gpu.nvlink)
-    throw UsageError(gpu.title + " has no NVLink; expected a network over PCIe, such as " + gpu.bus);
+    throw UsageError(gpu.title + " has no NVLink; expected a network over PCIe, such as " + gpu.bus.name);
   NvLink nvlink{.link = read_link(catalog.find(Kind::link, gpu.nvlink->link)), .pairs = {}};
   if (!pairs) nvlink.to_switch = gpu.nvlink->count;
   for (int a = 0; pairs && a + 1 < gpus; a += 2) nvlink.pairs.push_back({a, a + 1, gpu.nvlink->count});
@@ -77,7 +77,7 @@ MachineSpec plain_machine(const GpuSpec& gpu, int gpus, const std::string& word,
   const bool endings_fit = nvlink || (slot ? !pairs : !pairs && !host && !one_root);
   if (!known || !endings_fit) refuse(word, catalog);
 
-  const std::string bus = slot ? way : gpu.bus;
+  const std::string bus = slot ? way : gpu.bus.name;
   MachineSpec machine = read_machine(catalog.find(Kind::machine, "server_" + bus), catalog);
   machine.name = word;
   machine.title = fmt::format("{} x {}{}{}", gpus, gpu.title, word.empty() ? "" : ", ", word);

@@ -29,7 +29,7 @@ const Precision& find_precision(const std::string& name) {
 }
 
 const GpuSpec& Library::gpu(const std::string& name) {
-  return cached(gpus_, name, [&] { return read_gpu(catalog_.find(Kind::gpu, name)); });
+  return cached(gpus_, name, [&] { return read_gpu(catalog_.find(Kind::gpu, name), catalog_); });
 }
 
 const Framework& Library::framework(const std::string& name) {

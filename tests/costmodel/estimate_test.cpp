@@ -131,5 +131,16 @@ TEST(Names, OfBoundsAndProvenances) {
   EXPECT_EQ(name_of(Provenance::measured), "measured");
 }
 
+// 80 B over a bus that achieves half of 40 B/s: a quarter of that is the profile's, 16 s, and 2 s of
+// start-up.
+TEST(Estimate, TransfersPassTheBus) {
+  GpuSpec gpu = test::small_gpu();
+  gpu.bus.bandwidth = BytesPerSecond(40);
+  gpu.bus.efficiency = 0.5;
+  Kernel copy = kernel({}, fixed_size(80), {});
+  copy.kind = KernelKind::transfer;
+  EXPECT_DOUBLE_EQ(estimate(copy, 1, gpu, test::small_profile()).total.si(), 16 + 2);
+}
+
 }  // namespace
 }  // namespace tbdsim

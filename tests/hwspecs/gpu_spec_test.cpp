@@ -20,6 +20,8 @@ namespace fs = std::filesystem;
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 constexpr double kMiB = 1024.0 * 1024.0;
 
+GpuSpec read_gpu(const fs::path& file) { return tbdsim::read_gpu(file, Catalog::from(TBDSIM_SOURCE_DIR)); }
+
 GpuSpec catalogue_gpu(const char* name) {
   return read_gpu(Catalog::from(TBDSIM_SOURCE_DIR).find(Kind::gpu, name));
 }
@@ -123,7 +125,7 @@ TEST(GpuSpec, BusesAndNvLinksAreLinksOfTheCatalogue) {
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
   for (const std::string& name : catalog.names(Kind::gpu)) {
     const GpuSpec gpu = read_gpu(catalog.find(Kind::gpu, name));
-    EXPECT_TRUE(catalog.contains(Kind::link, gpu.bus)) << name << ": " << gpu.bus;
+    EXPECT_GT(gpu.bus.bandwidth.si(), 0) << name;
     EXPECT_TRUE(!gpu.nvlink || catalog.contains(Kind::link, gpu.nvlink->link)) << name;
   }
 }

@@ -12,7 +12,7 @@ using testing::ElementsAre;
 
 MachineSpec plain(const char* gpu, int gpus, const std::string& word) {
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
-  return plain_machine(read_gpu(catalog.find(Kind::gpu, gpu)), gpus, word, catalog);
+  return plain_machine(read_gpu(catalog.find(Kind::gpu, gpu), catalog), gpus, word, catalog);
 }
 
 std::string refusal(const char* gpu, int gpus, const std::string& word) {
