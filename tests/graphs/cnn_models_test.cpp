@@ -1,4 +1,5 @@
-// Convolutional networks on images of other sizes, and by the names that tables of measured runs give them.
+// Convolutional networks: what Inception-v3 keeps for the backward pass, images of other sizes, and the names
+// that tables of measured runs give the networks.
 #include <gmock/gmock.h>
 
 #include "tests/graphs/model_fixture.h"
@@ -22,6 +23,29 @@ Totals totals(const Model& model) {
     sum.forward_macs += layer.forward_macs.at(1);
   }
   return sum;
+}
+
+constexpr std::int64_t kInceptionImage = 3 * 299 * 299;
+constexpr std::int64_t kLastBlock = 2048 * 8 * 8;  // read by an average pooling only, which needs it no more
+
+// Counted beside the layer table as ResNet-50's (resnet50_test.cpp): 32,090,576 elements an image under
+// MXNet's rules, again without the image, with the 1000 scores that nothing reads again, and with the last
+// block.
+TEST(InceptionV3, KeepsWhatMxnetKeeps) {
+  const ModelFile file = file_of("inception_v3");
+  const TrainingStep step = test::step_of(build_model(file, find_variant(file, "mxnet", "")),
+                                          {.relu_keeps = ReluKeeps::input_and_output});
+  EXPECT_EQ(test::kept_for_backward(step), (Size{0, 4 * (32'090'576 + kInceptionImage - 1000 - kLastBlock)}));
+}
+
+// Under TensorFlow's rules 23,153,275 elements. Beside these differences (1001 scores of each of two heads)
+// the count lacks the auxiliary head's softmax (+1001) and has what dropout reads (2048), of which only the
+// mask is kept, a byte an element.
+TEST(InceptionV3, KeepsWhatTensorFlowKeeps) {
+  const ModelFile file = file_of("inception_v3");
+  const TrainingStep step = test::step_of(build_model(file, find_variant(file, "slim", "")));
+  const std::int64_t elements = 23'153'275 + kInceptionImage - 2 * 1001 - kLastBlock + 1001 - 2048;
+  EXPECT_EQ(test::kept_for_backward(step), (Size{0, 4 * elements + 2048}));
 }
 
 // Networks that average over all pixels, or to a fixed number of them, before their first matrix product.
