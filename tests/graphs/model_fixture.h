@@ -47,4 +47,18 @@ inline constexpr const Precision& kFp32 = kPrecisions[0];
   return expand_training_step(model, lowering, precision);
 }
 
+// Bytes of feature maps that outlive the last forward kernel of an iteration of one pass.
+[[nodiscard]] inline Size kept_for_backward(const TrainingStep& step) {
+  int last_forward = 0;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    if (step.kernels[k].phase == Phase::forward) last_forward = static_cast<int>(k);
+  }
+  Size bytes;
+  for (const Tensor& tensor : step.tensors) {
+    if (tensor.role != TensorRole::feature_map) continue;
+    if (tensor.first_use <= last_forward && tensor.last_use > last_forward) bytes += tensor.bytes;
+  }
+  return bytes;
+}
+
 }  // namespace tbdsim::test

@@ -39,6 +39,13 @@ constexpr Case kCases[] = {
     {"inception_v3", "mxnet", "inception_v3_layers/mxnet.csv"},
     {"inception_v3", "cntk", "inception_v3_layers/cntk.csv"},
     {"inception_v3", "torchvision", "inception_v3_layers/cntk.csv"},  // but for a pooling of one pixel
+    {"resnet18", "v1", "resnet18_layers/v1.csv"},
+    {"alexnet", "torchvision", "alexnet_layers/torchvision.csv"},
+    {"alexnet", "mxnet", "alexnet_layers/mxnet.csv"},
+    {"alexnet", "tf_cnn_benchmarks", "alexnet_layers/tf_cnn_benchmarks.csv"},
+    {"vgg13", "torchvision", "vgg13_layers/torchvision.csv"},
+    {"vgg16", "torchvision_momentum", "vgg16_layers/torchvision.csv"},
+    {"vgg16", "slim_sgd", "vgg16_layers/slim.csv"},
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.model << ' ' << c.variant; }

@@ -30,20 +30,6 @@ TEST_P(ResNet50, OneGradientSumForEachUnit) {
 
 INSTANTIATE_TEST_SUITE_P(Variants, ResNet50, testing::Values("slim_v2", "mxnet_v2", "v1.5"));
 
-// Bytes of feature maps that outlive the last forward kernel: what is kept for the backward pass.
-Size stash(const TrainingStep& step) {
-  int last_forward = 0;
-  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
-    if (step.kernels[k].phase == Phase::forward) last_forward = static_cast<int>(k);
-  }
-  Size bytes;
-  for (const Tensor& tensor : step.tensors) {
-    if (tensor.role != TensorRole::feature_map) continue;
-    if (tensor.first_use <= last_forward && tensor.last_use > last_forward) bytes += tensor.bytes;
-  }
-  return bytes;
-}
-
 constexpr std::int64_t kImageElements = 3 * 224 * 224;
 
 // Kept under MXNet's rules (operators' DeclareBackwardDependency: a convolution its input, a norm its input,
@@ -53,7 +39,7 @@ constexpr std::int64_t kImageElements = 3 * 224 * 224;
 TEST(ResNet50Stash, MxnetKeepsInputsAndOutputsOfActivations) {
   const Model model = build("mxnet_v2");
   const TrainingStep step = test::step_of(model, {.relu_keeps = ReluKeeps::input_and_output});
-  EXPECT_EQ(stash(step), (Size{0, 4 * (29'582'800 + kImageElements - 1000)}));
+  EXPECT_EQ(test::kept_for_backward(step), (Size{0, 4 * (29'582'800 + kImageElements - 1000)}));
 }
 
 // Under TensorFlow's rules (ReluGrad the output alone, FusedBatchNormGrad and convolutions their inputs,
@@ -62,7 +48,7 @@ TEST(ResNet50Stash, MxnetKeepsInputsAndOutputsOfActivations) {
 TEST(ResNet50Stash, TensorFlowKeepsOutputsOfActivations) {
   const Model model = build("slim_v2");
   const TrainingStep step = test::step_of(model, {.relu_keeps = ReluKeeps::output});
-  EXPECT_EQ(stash(step), (Size{0, 4 * (15'483'346 + kImageElements - 1001)}));
+  EXPECT_EQ(test::kept_for_backward(step), (Size{0, 4 * (15'483'346 + kImageElements - 1001)}));
 }
 
 // In place, ReLU's output takes the place of its input, a norm's or an addition's output. Kept are: the
@@ -79,7 +65,7 @@ TEST(ResNet50Stash, InPlaceReluKeepsOneTensor) {
     }
   }
   const TrainingStep step = test::step_of(model, {.relu_keeps = ReluKeeps::output, .relu_in_place = true});
-  EXPECT_EQ(stash(step), (Size{0, 4 * elements}));
+  EXPECT_EQ(test::kept_for_backward(step), (Size{0, 4 * elements}));
 }
 
 }  // namespace

@@ -225,7 +225,8 @@ const std::vector<BadCommand> kBadCommands = {
     {{"--gpu", "titanxp", "--batch", "64", "--profile", "uncalibratd"},
      "unknown profile 'uncalibratd'; did you mean 'uncalibrated'? ('tbd-sim list profiles'" + kSeeList},
     {{"show", "resnet50", "--variant", "slimv2"},
-     "unknown variant 'slimv2' of resnet50; expected one of slim_v2, mxnet_v2, v1.5, v1; did you mean "
+     "unknown variant 'slimv2' of resnet50; expected one of slim_v2, mxnet_v2, v1.5, v1, forward_backward; "
+     "did you mean "
      "'slim_v2'?"},
     {{"--gpu", "titanxp", "--batch", "64", "--precision", "fp23"},
      "unknown precision 'fp23'; expected one of fp32, tf32, fp16, bf16, amp; did you mean 'fp32'?"},
