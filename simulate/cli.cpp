@@ -29,6 +29,7 @@ constexpr const char* kExamples =
     "  tbd-sim --gpu p4000 --batch 32 --model resnet50 --framework mxnet --format json\n"
     "  tbd-sim list gpus                                     what there is\n"
     "  tbd-sim show resnet50 --variant v1.5                  layers, parameters, multiply-adds\n"
+    "  tbd-sim show dgx1_v100                                a machine, with its sources\n"
     "  tbd-sim kernels resnet50 --framework tensorflow --gpu titanxp --batch 64\n"
     "  tbd-sim kernels all --batch 4,16,64 --unique --plan -o plan.csv\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
@@ -92,8 +93,9 @@ struct CommandLine {
     list->add_option("what", options.list_of, joined(kinds));
     add_output_options(*list, options);
 
-    show = app.add_subcommand("show", "a model's layers: shapes, parameters, multiply-adds, bytes");
-    show->add_option("model", options.model, "a model, or a YAML file")->required();
+    show = app.add_subcommand("show",
+                              "a model's layers, or what a GPU, machine, data set, ... is, with its sources");
+    show->add_option("what", options.model, "a name of the catalogue, or a model's YAML file")->required();
     add_model_options(*show, options);
     add_output_options(*show, options);
 

@@ -17,6 +17,7 @@
 #include "simulate/model_report.h"
 #include "simulate/prediction_report.h"
 #include "simulate/runs_table.h"
+#include "simulate/spec_report.h"
 #include "simulate/validation.h"
 
 namespace tbdsim {
@@ -176,6 +177,16 @@ std::vector<Scenario> scenarios_for(const Options& options, Library& library) {
   return scenarios;
 }
 
+std::string unknown_name(const std::string& name, const Catalog& catalog) {
+  std::vector<std::string> known;
+  for (const KindInfo& info : kKinds) {
+    const auto names = catalog.names(info.kind);
+    known.insert(known.end(), names.begin(), names.end());
+  }
+  return "the catalogue has no " + in_quotes(name) + did_you_mean(name, known) +
+         " ('tbd-sim list' names what it has; a path to a model's YAML file works too)";
+}
+
 std::string number_text(double value) { return fmt::format("{:.6g}", value); }
 
 }  // namespace
@@ -197,7 +208,20 @@ void list_command(const Options& options, Library& library, std::ostream& out) {
   write_output(options, out, [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
 }
 
+// What is shown is a model's layers; of everything else its file.
 void show_command(const Options& options, Library& library, std::ostream& out) {
+  const Format format = format_of(options);
+  const auto write = [&](const Sheet& sheet) {
+    write_output(options, out, [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
+  };
+  if (!is_path(options.model)) {
+    const auto kind = kind_of(library.catalog(), options.model);
+    if (!kind) throw UsageError(unknown_name(options.model, library.catalog()));
+    if (*kind != Kind::model) {
+      write(spec_sheet(library.catalog(), *kind, options.model));
+      return;
+    }
+  }
   const ModelFile& file = library.model(options.model);
   const Variant& variant = find_variant(file, options.variant, options.framework);
   const Precision& precision = find_precision(options.precision);
@@ -205,9 +229,7 @@ void show_command(const Options& options, Library& library, std::ostream& out) {
   const Model model = build_model(file, variant, sizes_for(options, file));
   const Lowering lowering =
       options.framework.empty() ? Lowering{} : library.framework(options.framework).lowering;
-  const Sheet sheet = layer_sheet(model, expand_training_step(model, lowering, precision), precision);
-  const Format format = format_of(options);
-  write_output(options, out, [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
+  write(layer_sheet(model, expand_training_step(model, lowering, precision), precision));
 }
 
 void kernels_command(const Options& options, Library& library, std::ostream& out) {

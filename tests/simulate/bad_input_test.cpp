@@ -219,7 +219,9 @@ const std::vector<BadCommand> kBadCommands = {
      "unknown GPU 'titan?xp'; did you mean 'titanxp'? ('tbd-sim list gpus'" + kSeeList},
     {{"--gpu", "./titanxp", "--batch", "64"}, "./titanxp: cannot be read: No such file or directory"},
     {{"show", "resnet5"},
-     "unknown model 'resnet5'; did you mean 'resnet50'? ('tbd-sim list models'" + kSeeList},
+     "the catalogue has no 'resnet5'; did you mean 'resnet50'? ('tbd-sim list' names what it has; a path to "
+     "a "
+     "model's YAML file works too)"},
     {{"--gpu", "titanxp", "--batch", "64", "--framework", "tensorflw"},
      "unknown framework 'tensorflw'; did you mean 'tensorflow'? ('tbd-sim list frameworks'" + kSeeList},
     {{"--gpu", "titanxp", "--batch", "64", "--profile", "uncalibratd"},

@@ -59,7 +59,7 @@ TEST(Cli, UnknownArguments) {
   expect_usage_error({"lst", "gpus"}, "'lst'; did you mean 'list'?");
   expect_usage_error({"list", "gpsu"}, "did you mean 'gpus'?");
   expect_usage_error({"list"}, "list: says not of what; expected one of gpus");
-  expect_usage_error({"show"}, "model");
+  expect_usage_error({"show"}, "what");
   expect_usage_error({"predict"}, "--scenarios");
   expect_usage_error({"validate"}, "--runs");
   expect_usage_error({"--gpu"}, "--gpu");

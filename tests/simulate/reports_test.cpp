@@ -1,5 +1,6 @@
 // What programs and people read: JSON by its schema, CSV that parses back, tables that fit a screen.
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -46,6 +47,10 @@ std::vector<Arguments> commands() {
   std::vector<Arguments> all{
       kPrediction, {"show", "resnet50", "--variant", "v1.5"}, with({"kernels"}, kPrediction)};
   for (const Listing& listing : listings()) all.push_back({"list", std::string(listing.name)});
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  for (const KindInfo& info : kKinds) {  // one of each kind
+    if (info.kind != Kind::model) all.push_back({"show", catalog.names(info.kind).front()});
+  }
   return all;
 }
 
@@ -223,6 +228,25 @@ TEST(Sheet, ThreeFormats) {
   EXPECT_EQ(written(Format::csv), "a,b,c\n\"x, y\",0.1,\nz,true,w\n");
   EXPECT_EQ(json::parse(written(Format::json)), json::parse(R"({"schema_version": 1,
       "things": [{"a": "x, y", "b": 0.1, "c": null}, {"a": "z", "b": true, "c": "w"}], "totals": [{"sum": 2.0}]})"));
+}
+
+// `show` finds a file by its name alone.
+TEST(Catalogue, NamesAreUniqueOverAllKinds) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  std::set<std::string> names;
+  for (const KindInfo& info : kKinds) {
+    for (const std::string& name : catalog.names(info.kind)) EXPECT_TRUE(names.insert(name).second) << name;
+  }
+}
+
+// Every key of a file is shown with its source: of dgx1_v100's eight GPUs the number and where it comes from.
+TEST(Show, AFileWithItsSources) {
+  const json keys = json_of({"show", "dgx1_v100"})["keys"];
+  const auto gpus =
+      std::find_if(keys.begin(), keys.end(), [](const json& key) { return key["key"] == "gpus"; });
+  ASSERT_NE(gpus, keys.end());
+  EXPECT_EQ((*gpus)["value"], "8");
+  EXPECT_EQ((*gpus)["source"], "NVIDIA DGX-1 system architecture whitepaper");
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+#include "simulate/spec_report.h"
+
+#include <algorithm>
+#include <map>
+
+#include "hwspecs/base/spec_reader.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::size_t kWidestValue = 60;  // characters, beside key and source
+
+bool is_flat(const SpecTree& tree) {
+  const auto scalar = [](const SpecTree& item) { return item.kind == SpecTree::Kind::scalar; };
+  if (tree.kind == SpecTree::Kind::list) return std::all_of(tree.items.begin(), tree.items.end(), scalar);
+  return tree.kind == SpecTree::Kind::scalar;
+}
+
+// "pcie3", "[0, 1]" or "link: pcie3, gpus: [0, 1]".
+std::string flat_text(const SpecTree& tree) {
+  if (tree.kind == SpecTree::Kind::scalar) return tree.text;
+  std::string text;
+  for (const SpecTree& item : tree.items) text += (text.empty() ? "" : ", ") + flat_text(item);
+  if (tree.kind == SpecTree::Kind::list) return "[" + text + "]";
+  for (const SpecEntry& entry : tree.entries)
+    text += (text.empty() ? "" : ", ") + entry.key + ": " + flat_text(entry.value);
+  return text;
+}
+
+// Appends a row for each value that fits on a line.
+void append_rows(const std::string& path, const SpecTree& tree, const std::string& source, Sheet& sheet) {
+  const bool flat_map =
+      tree.kind == SpecTree::Kind::map && std::all_of(tree.entries.begin(), tree.entries.end(),
+                                                      [](const SpecEntry& e) { return is_flat(e.value); });
+  if (is_flat(tree) || (flat_map && flat_text(tree).size() <= kWidestValue)) {
+    sheet.rows.push_back({text_cell(path), text_cell(flat_text(tree)), text_cell(source)});
+    return;
+  }
+  for (std::size_t i = 0; i < tree.items.size(); ++i)
+    append_rows(path + "[" + std::to_string(i) + "]", tree.items[i], i == 0 ? source : "", sheet);
+  for (std::size_t i = 0; i < tree.entries.size(); ++i)
+    append_rows(path + "." + tree.entries[i].key, tree.entries[i].value, i == 0 ? source : "", sheet);
+}
+
+}  // namespace
+
+std::optional<Kind> kind_of(const Catalog& catalog, const std::string& name) {
+  if (catalog.contains(Kind::model, name)) return Kind::model;
+  for (const KindInfo& info : kKinds) {
+    if (catalog.contains(info.kind, name)) return info.kind;
+  }
+  return std::nullopt;
+}
+
+Sheet spec_sheet(const Catalog& catalog, Kind kind, const std::string& name) {
+  const SpecTree tree = read_spec_file(catalog.find(kind, name));
+  std::map<std::string, std::string> sources;
+  for (const SpecEntry& entry : tree.entries) {
+    if (entry.key != "sources") continue;
+    for (const SpecEntry& source : entry.value.entries) sources[source.key] = source.value.text;
+  }
+  Sheet sheet;
+  sheet.name = "keys";
+  sheet.preface = {std::string(info_of(kind).singular) + " " + name, ""};
+  sheet.columns = {{"key", "key"}, {"value", "value"}, {"source", "source"}};
+  for (const SpecEntry& entry : tree.entries) {
+    if (entry.key != "sources") append_rows(entry.key, entry.value, sources[entry.key], sheet);
+  }
+  return sheet;
+}
+
+}  // namespace tbdsim
