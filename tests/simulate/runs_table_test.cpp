@@ -71,8 +71,9 @@ TEST(PredictRow, MemoryOfTheAllocator) {
 }
 
 TEST(PredictRow, VariantByItsNameInTables) {
-  EXPECT_NE(predicted({{"variant", "torchvision"}}).predicted, predicted({}).predicted);
-  EXPECT_EQ(predicted({{"variant", "torchvision"}}).predicted, predicted({{"variant", "v1.5"}}).predicted);
+  EXPECT_NE(predicted({{"variant", "tf_cnn_benchmarks"}}).predicted, predicted({}).predicted);
+  EXPECT_EQ(predicted({{"variant", "v1.5 (DeepLearningExamples)"}}).predicted,
+            predicted({{"variant", "v1.5"}}).predicted);
 }
 
 struct NotCoveredCase {
