@@ -77,7 +77,6 @@ struct ModelFile {
   std::string title;   // "ResNet-50"
   std::string sample;  // what a batch counts, singular: "image"
   ThroughputUnit throughput;
-  std::string suite;               // of benchmarks it belongs to: "tbd", or empty
   std::int64_t largest_batch = 0;  // where its code takes no more samples at once; 0: any batch
   std::vector<Variant> variants;
   std::map<std::string, SpecTree> parameters;  // with the values variants override

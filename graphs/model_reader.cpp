@@ -224,7 +224,6 @@ void read_model_keys(const SpecTree& tree, ModelFile& file) {
     const bool based = m.find("based_on").has_value();
     const auto key = [&](std::string_view name) { return based ? m.find(name) : std::optional(m.at(name)); };
     if (const auto title = key("title")) file.title = title->text();
-    if (const auto suite = m.find("suite")) file.suite = suite->text();
     if (const auto sample = key("sample")) file.sample = sample->text();
     if (const auto batch = m.find("largest_batch")) file.largest_batch = batch->count(1, kMostSamplesAtOnce);
     for (auto& [name, value] : read_parameters(m.find("parameters"))) file.parameters[name] = value;
@@ -276,7 +275,6 @@ ModelFile read_model_file(const std::filesystem::path& path, int depth) {
       throw SpecError(tree.mark,
                       "is based on a model that is based on another, and so on; expected at most 4");
     file = read_model_file(path.parent_path() / (base + ".yaml"), depth + 1);
-    file.suite.clear();
   }
   file.name = path.stem().string();
   read_model_keys(tree, file);

@@ -6,6 +6,7 @@
 
 #include "graphs/dataset.h"
 #include "graphs/layers/layer_types.h"
+#include "graphs/suite.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/cpu_spec.h"
@@ -136,6 +137,16 @@ Sheet list_models(Library& library) {
   return sheet;
 }
 
+Sheet list_suites(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"}, {"title", "suite"}, {"models", "models"}};
+  for (const std::string& name : library.catalog().names(Kind::suite)) {
+    const Suite suite = read_suite(library.catalog().find(Kind::suite, name));
+    sheet.rows.push_back({text_cell(name), text_cell(suite.title), text_cell(joined(suite.models))});
+  }
+  return sheet;
+}
+
 Sheet list_datasets(Library& library) {
   Sheet sheet;
   sheet.columns = {{"name", "name"},
@@ -210,12 +221,13 @@ Sheet list_layers(Library&) {
   return sheet;
 }
 
-constexpr std::array<Listing, 11> kListings = {{
+constexpr std::array<Listing, 12> kListings = {{
     {"gpus", "GPUs with their peaks", list_gpus},
     {"cpus", "host processors", list_cpus},
     {"links", "links between devices and machines", list_links},
     {"machines", "machines and clusters", list_machines},
     {"models", "models and their variants", list_models},
+    {"suites", "benchmark suites", list_suites},
     {"datasets", "data sets with their lengths", list_datasets},
     {"frameworks", "frameworks", list_frameworks},
     {"profiles", "sources of kernel times", list_profiles},

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "graphs/suite.h"
 #include "hwspecs/base/csv.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
@@ -27,7 +28,7 @@ namespace {
 // well.
 constexpr const char* kPlanOrderGpu = "a100_sxm_80gb";
 
-constexpr std::string_view kBenchmark = "tbd";  // the suite of models shown unless one is asked for
+constexpr const char* kSuite = "tbd";  // whose models are shown unless others are asked for
 
 // The index of an option's value among the allowed ones; UsageError with "did you mean".
 std::size_t choice(std::string_view option, const std::string& value,
@@ -144,14 +145,11 @@ std::vector<std::string> frameworks_for(const Options& options, const ModelFile&
   return frameworks.empty() ? library.catalog().names(Kind::framework) : frameworks;
 }
 
-// The model asked for; else the benchmark's, or with "all" those of the whole catalogue.
+// The model asked for; else the suite's, or with "all" those of the whole catalogue.
 std::vector<std::string> models_for(const Options& options, Library& library) {
   if (!options.model.empty() && options.model != "all") return {options.model};
-  std::vector<std::string> models;
-  for (const std::string& model : library.catalog().names(Kind::model)) {
-    if (options.model == "all" || library.model(model).suite == kBenchmark) models.push_back(model);
-  }
-  return models;
+  if (options.model == "all") return library.catalog().names(Kind::model);
+  return read_suite(library.catalog().find(Kind::suite, kSuite)).models;
 }
 
 std::vector<Scenario> scenarios_for(const Options& options, Library& library) {

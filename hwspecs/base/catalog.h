@@ -9,7 +9,7 @@
 
 namespace tbdsim {
 
-enum class Kind { gpu, cpu, link, machine, model, dataset, framework, profile };
+enum class Kind { gpu, cpu, link, machine, model, suite, dataset, framework, profile };
 
 struct KindInfo {
   Kind kind;
@@ -18,12 +18,13 @@ struct KindInfo {
   std::string_view folder;  // below the data directory
 };
 
-inline constexpr std::array<KindInfo, 8> kKinds = {{
+inline constexpr std::array<KindInfo, 9> kKinds = {{
     {Kind::gpu, "GPU", "gpus", "hwspecs/gpus"},
     {Kind::cpu, "CPU", "cpus", "hwspecs/cpus"},
     {Kind::link, "link", "links", "hwspecs/links"},
     {Kind::machine, "machine", "machines", "hwspecs/machines"},
     {Kind::model, "model", "models", "graphs/models"},
+    {Kind::suite, "suite", "suites", "graphs/suites"},
     {Kind::dataset, "data set", "datasets", "graphs/datasets"},
     {Kind::framework, "framework", "frameworks", "simulate/frameworks"},
     {Kind::profile, "profile", "profiles", "calibrate/profiles"},

@@ -163,7 +163,7 @@ TEST(ReadModelErrors, NameTheLayerAndItsLine) {
 }
 
 constexpr const char* kSized =
-    "title: T\nsample: pair\nthroughput: {unit: tokens, per_length: 2}\nlargest_batch: 4\nsuite: tbd\n"
+    "title: T\nsample: pair\nthroughput: {unit: tokens, per_length: 2}\nlargest_batch: 4\n"
     "parameters: {width: 2}\nsizes: {sequence_length: 8}\n"
     "variants:\n"
     "  v: {description: d, source: s, optimizer: sgd, dataset: books, buckets: [4, 8], parameters: {width: "
@@ -180,7 +180,6 @@ TEST(ReadModel, SizesAreSeenByInputs) {
   EXPECT_EQ(file.throughput.per_length, 2);
   EXPECT_EQ(file.throughput.per_sample, 0);
   EXPECT_EQ(file.largest_batch, 4);
-  EXPECT_EQ(file.suite, "tbd");
   EXPECT_EQ(variant.dataset, "books");
   EXPECT_THAT(variant.buckets, testing::ElementsAre(4, 8));
   const Model model = build_model(file, variant);
@@ -218,7 +217,6 @@ TEST(ReadModel, BasedOnAnother) {
   EXPECT_EQ(file.name, "wide");
   EXPECT_EQ(file.title, "Wide");
   EXPECT_EQ(file.sample, "pair");
-  EXPECT_EQ(file.suite, "");  // a benchmark's model is that file alone
   ASSERT_EQ(file.variants.size(), 1u);
   EXPECT_EQ(build_model(file, file.variants[0]).graphs.at("main").layers[0].output, (Shape{{0, 1}, {8, 7}}));
 }

@@ -1,0 +1,22 @@
+#include "graphs/suite.h"
+
+#include "hwspecs/base/spec_reader.h"
+
+namespace tbdsim {
+
+Suite read_suite(const std::filesystem::path& file) {
+  constexpr std::string_view kSourcedKeys[] = {"models"};
+  const SpecTree tree = read_spec_file(file);
+  Suite suite;
+  suite.name = file.stem().string();
+  SpecNode(tree).map([&](SpecMap& m) {
+    suite.title = m.at("title").text();
+    const SpecNode models = m.at("models");
+    for (const SpecNode& model : models.list()) suite.models.push_back(model.text());
+    if (suite.models.empty()) models.fail("names no model; expected at least one");
+    suite.sources = read_sources(m, kSourcedKeys);
+  });
+  return suite;
+}
+
+}  // namespace tbdsim
