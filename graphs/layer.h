@@ -85,6 +85,9 @@ class Layer {
 
   // The gradient of every input is the gradient of the output itself: no kernel, no tensor of its own.
   [[nodiscard]] virtual bool passes_gradient_through() const { return false; }
+  // Reads one of so many equal parts of its input's last dimension. Gradients of parts are put side by side,
+  // not added.
+  [[nodiscard]] virtual std::int64_t parts() const { return 1; }
   // The output may be written over the only input.
   [[nodiscard]] virtual bool runs_in_place(const Lowering& lowering) const {
     (void)lowering;

@@ -43,6 +43,7 @@ struct Lowering {
   StepGradients step_gradients = StepGradients::in_place;
   Composition layer_norm = Composition::fused;
   Composition dropout = Composition::fused;
+  Composition softmax = Composition::fused;  // and losses made of it
   TableGradient embedding_gradient = TableGradient::dense;
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 

@@ -65,7 +65,7 @@ void PassExpansion::forward() {
 
 void PassExpansion::backward() {
   for (int i = count() - 1; i >= 0; --i) {
-    const bool several_gradients = needs_gradient(i) && gradient_readers(i).size() > 1;
+    const bool several_gradients = needs_gradient(i) && gathers_gradients(i);
     const Span span = emit(i, [&](std::vector<Kernel>& out) {
       if (several_gradients) out.push_back(sum_of_gradients(i));
       if (needs_gradient(i)) backward_of_layer(i, site(i), out);
@@ -146,7 +146,7 @@ void PassExpansion::double_backward() {
   for (int i = count() - 1; i >= 0; --i) {
     if (!again[static_cast<std::size_t>(i)]) continue;
     extend(i, emit(i, [&](std::vector<Kernel>& out) {
-             if (gradient_readers(i).size() > 1) out.push_back(sum_of_gradients(i));
+             if (gathers_gradients(i)) out.push_back(sum_of_gradients(i));
              const LayerSite at = layer(i).site();
              if (at.input_gradient || at.weight_gradient) backward_of_layer(i, at, out);
            }));
@@ -154,12 +154,29 @@ void PassExpansion::double_backward() {
   for (std::size_t k = before; k < step_.kernels.size(); ++k) step_.kernels[k].second_order = true;
 }
 
+bool PassExpansion::gathers_gradients(int i) const {
+  const std::vector<int> readers = gradient_readers(i);
+  return readers.size() > 1 || (readers.size() == 1 && parts_read(readers[0]) > 1);
+}
+
+// Gradients of the whole are added, gradients of parts put in their places.
 Kernel PassExpansion::sum_of_gradients(int i) const {
   const Shape& shape = layer(i).step_output;
-  const auto terms = static_cast<std::int64_t>(gradient_readers(i).size());
-  const Size bytes = stored_bytes(shape, how_.precision);
-  return memory_kernel(KernelKind::elementwise, Phase::backward_data, "gradient_sum", shape, terms - 1,
-                       bytes * terms, bytes);
+  Size read;
+  std::int64_t whole = 0;
+  for (const int reader : gradient_readers(i)) {
+    read += part_bytes(shape, parts_read(reader));
+    if (parts_read(reader) == 1) ++whole;
+  }
+  const bool adds = whole > 0;
+  return memory_kernel(KernelKind::elementwise, Phase::backward_data, adds ? "gradient_sum" : "concat", shape,
+                       adds ? std::max<std::int64_t>(1, whole - 1) : 0, read,
+                       stored_bytes(shape, how_.precision));
+}
+
+Size PassExpansion::part_bytes(Shape shape, std::int64_t parts) const {
+  if (parts > 1) shape.dims.back() /= parts;
+  return stored_bytes(shape, how_.precision);
 }
 
 BackwardNeeds PassExpansion::needs(int i) const { return layer(i).spec.layer->backward_needs(site(i), how_); }
@@ -225,17 +242,20 @@ void PassExpansion::gradient_maps() {
   for (int i = 0; i < count(); ++i) {
     const std::vector<int> readers = gradient_readers(i);
     if (!needs_gradient(i) || readers.empty()) continue;
-    const Size bytes = stored_bytes(layer(i).output, how_.precision);
+    const Shape& shape = layer(i).output;
     const int end = last_use[static_cast<std::size_t>(i)];
     const int sum = gradient_sum(i);
     bool sum_has_place = false;
     for (const int reader : readers) {
       // A reader that passes its gradient through serves with its own.
       if (layer(reader).spec.layer->passes_gradient_through()) continue;
-      add_tensor(TensorRole::gradient_map, i, bytes, backward_of(reader).first, sum_has_place ? sum : end);
-      sum_has_place = true;
+      const std::int64_t parts = parts_read(reader);
+      const bool holds_sum = !sum_has_place && parts == 1;
+      add_tensor(TensorRole::gradient_map, i, part_bytes(shape, parts), backward_of(reader).first,
+                 holds_sum ? end : sum);
+      sum_has_place = sum_has_place || holds_sum;
     }
-    if (!sum_has_place && sum >= 0) add_tensor(TensorRole::gradient_map, i, bytes, sum, end);
+    if (!sum_has_place && sum >= 0) add_tensor(TensorRole::gradient_map, i, part_bytes(shape, 1), sum, end);
   }
   if (backward_ == Backward::penalty) second_order_maps();
 }

@@ -48,6 +48,10 @@ class PassExpansion {
   [[nodiscard]] bool reads_again(int i) const { return backward_ != Backward::none && needs_gradient(i); }
   // Readers of its output that hand a gradient back.
   [[nodiscard]] std::vector<int> gradient_readers(int i) const;
+  // Its output's gradient comes from several readers, or from readers of parts.
+  [[nodiscard]] bool gathers_gradients(int i) const;
+  [[nodiscard]] std::int64_t parts_read(int reader) const { return layer(reader).spec.layer->parts(); }
+  [[nodiscard]] Size part_bytes(Shape shape, std::int64_t parts) const;
   [[nodiscard]] BackwardNeeds needs(int i) const;
   [[nodiscard]] bool written_in_place(int i) const;
 

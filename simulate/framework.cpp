@@ -22,6 +22,7 @@ Lowering read_lowering(const SpecNode& node) {
     lowering.step_gradients = static_cast<StepGradients>(m.at("step_gradients").one_of(kStepGradientsNames));
     lowering.layer_norm = static_cast<Composition>(m.at("layer_norm").one_of(kCompositionNames));
     lowering.dropout = static_cast<Composition>(m.at("dropout").one_of(kCompositionNames));
+    lowering.softmax = static_cast<Composition>(m.at("softmax").one_of(kCompositionNames));
     lowering.embedding_gradient =
         static_cast<TableGradient>(m.at("embedding_gradient").one_of(kTableGradientNames));
     lowering.parameter_copies = static_cast<int>(m.at("parameter_copies").count(0, kMostCopies));

@@ -1,8 +1,16 @@
-// dropout: y = x * mask / keep, with one random byte of mask for each element, kept for the backward pass.
+// dropout: y = x * mask / keep, with one random byte of mask for each element, kept for the backward pass. A
+// composite one keeps its mask as numbers.
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/terms.h"
 
 namespace tbdsim {
 namespace {
+
+// TensorFlow 1.3: nn_ops.py dropout, floor(keep + uniform(0, 1)) * (x / keep), uniform being random numbers
+// times a range plus its begin; math_grad.py.
+constexpr Term kForward[] = {{"random_uniform", 0, 1}, {"mul", 1, 1}, {"add_begin", 1, 1}, {"add_keep", 1, 1},
+                             {"floor", 1, 1},          {"div", 1, 1}, {"mul", 2, 1}};
+constexpr Term kBackward[] = {{"mul", 2, 1}, {"div", 1, 1}};
 
 class Dropout : public Layer {
  public:
@@ -14,6 +22,10 @@ class Dropout : public Layer {
   }
 
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (composite(how)) {
+      append_terms(kForward, sizes(site), Phase::forward, how.precision, kernels);
+      return;
+    }
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "dropout", site.output, 2, x,
                                     x + elements(site.output)));
@@ -21,14 +33,23 @@ class Dropout : public Layer {
 
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
+    if (composite(how)) {
+      append_terms(kBackward, sizes(site), Phase::backward_data, how.precision, kernels);
+      return;
+    }
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "dropout", site.output, 2,
                                     x + elements(site.output), x));
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
-    return {.extra_bytes = elements(site.output)};
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+    return {.extra_bytes = composite(how) ? stored_bytes(site.output, how.precision) : elements(site.output)};
   }
+
+ private:
+  static bool composite(const Expansion& how) { return how.lowering.dropout == Composition::composite; }
+  // One intermediate result is not kept: x / keep, dy * mask.
+  static TermSizes sizes(const LayerSite& site) { return {elements(site.output), {}, elements(site.output)}; }
 };
 
 }  // namespace

@@ -8,11 +8,15 @@ namespace {
 constexpr std::int64_t kMostWords = 1'000'000'000;
 constexpr std::int64_t kMostOutputs = 10'000'000;
 constexpr std::int64_t kIndexBytes = 4;
+constexpr std::int64_t kMostShards = 1'000;
 
 class Embedding : public Layer {
  public:
   explicit Embedding(SpecMap& keys)
-      : words_(keys.at("words").count(1, kMostWords)), outputs_(keys.at("outputs").count(1, kMostOutputs)) {}
+      : words_(keys.at("words").count(1, kMostWords)), outputs_(keys.at("outputs").count(1, kMostOutputs)) {
+    if (const auto dense = keys.find("dense_gradient")) dense_gradient_ = dense->flag();
+    if (const auto shards = keys.find("shards")) shards_ = shards->count(1, kMostShards);
+  }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
@@ -24,10 +28,11 @@ class Embedding : public Layer {
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
     return {{.name = "table",
              .elements = checked_multiply(words_, outputs_),
-             .gradient_rows = elements(inputs[0]) * outputs_}};
+             .gradient_rows = dense_gradient_ ? Size{} : elements(inputs[0]) * outputs_}};
   }
 
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (shards_ > 1) copy_table(Phase::forward, "concat", kernels);
     const Size y = stored_bytes(site.output, how.precision);
     add(site, Phase::forward, 0, elements(site.output) * kFp32Bytes + indices(site), y, kernels);
   }
@@ -37,21 +42,23 @@ class Embedding : public Layer {
     if (!site.weight_gradient) return;
     const Size dy = stored_bytes(site.output, how.precision);
     const Size rows = elements(site.output) * kFp32Bytes;
-    if (how.lowering.embedding_gradient == TableGradient::sparse) {
+    if (!dense_gradient_ && how.lowering.embedding_gradient == TableGradient::sparse) {
       add(site, Phase::backward_weights, 0, dy + indices(site), rows, kernels);
       return;
     }
-    const Shape table{fixed_size(checked_multiply(words_, outputs_)), {}};
-    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_weights, "fill", table, 0, {},
-                                    elements(table) * kFp32Bytes));
+    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_weights, "fill", table(), 0, {},
+                                    elements(table()) * kFp32Bytes));
     add(site, Phase::backward_weights, 1, dy + rows + indices(site), rows, kernels);
+    if (shards_ > 1) copy_table(Phase::backward_weights, "split", kernels);
   }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
-    return {.inputs = site.weight_gradient};
+    const Size joined = shards_ > 1 ? elements(table()) * kFp32Bytes : Size{};
+    return {.inputs = site.weight_gradient, .extra_bytes = joined};
   }
 
  private:
+  [[nodiscard]] Shape table() const { return {fixed_size(checked_multiply(words_, outputs_)), {}}; }
   static Size indices(const LayerSite& site) { return elements(site.inputs[0]) * kIndexBytes; }
 
   static void add(const LayerSite& site, Phase phase, std::int64_t flops, Size read, Size written,
@@ -61,8 +68,16 @@ class Embedding : public Layer {
     kernels.back().shape = position_matrix(site.output);
   }
 
+  // The shards to one table, or its gradient to theirs.
+  void copy_table(Phase phase, std::string_view op, std::vector<Kernel>& kernels) const {
+    const Size bytes = elements(table()) * kFp32Bytes;
+    kernels.push_back(memory_kernel(KernelKind::elementwise, phase, op, table(), 0, bytes, bytes));
+  }
+
   std::int64_t words_;
   std::int64_t outputs_;
+  bool dense_gradient_ = false;  // whatever the framework's is
+  std::int64_t shards_ = 1;
 };
 
 }  // namespace

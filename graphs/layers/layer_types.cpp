@@ -28,9 +28,38 @@ constexpr LayerType kLayerTypes[] = {
      "matrix product with the flattened input: outputs, bias (true), per_position (false): with the last "
      "dimension",
      make_fully_connected},
-    {"embedding", "rows of a table, one for each position: words, outputs", make_embedding},
+    {"embedding",
+     "rows of a table, one for each position: words, outputs, dense_gradient (as the framework has it), "
+     "shards (1) in which the table is kept",
+     make_embedding},
     {"softmax_loss", "softmax and cross entropy against one label for each row or position",
      make_softmax_loss},
+    {"smoothed_softmax_loss", "the same with a little of each label spread over all classes",
+     make_smoothed_softmax_loss},
+    {"softmax", "softmax over the last dimension", make_softmax},
+    {"gelu", "Gaussian error linear unit", make_gelu},
+    {"scale", "product with a constant, or with a factor for each position", make_scale},
+    {"bias", "sum with a bias for each feature, for a product that is tied to another layer", make_bias},
+    {"add_positions", "sum with a constant for each position and feature", make_add_positions},
+    {"add_embedding", "sum with one row of a table, the same for all positions: words", make_add_embedding},
+    {"attention_mask",
+     "sum of scores with a mask for each key of a sample: causal (false), for each query and key",
+     make_attention_mask},
+    {"attention_scores", "products of queries and keys, each heads x positions x features",
+     make_attention_scores},
+    {"attention_context", "weights, heads x queries x keys, times values, heads x keys x features",
+     make_attention_context},
+    {"split_heads",
+     "positions x features copied to heads x positions x features: heads, parts (1) of the features, of "
+     "which "
+     "it reads one",
+     make_split_heads},
+    {"merge_heads", "heads x positions x features copied to positions x features", make_merge_heads},
+    {"transpose", "two dimensions exchanged", make_transpose},
+    {"select_positions", "positions gathered: count (all)", make_select_positions},
+    {"place_positions", "positions put back where they were gathered", make_place_positions},
+    {"shift_positions", "each position one place later", make_shift_positions},
+    {"copy", "a copy, as TensorFlow makes of parts", make_copy},
 };
 
 }  // namespace

@@ -38,5 +38,22 @@ std::unique_ptr<Layer> make_fully_connected(SpecMap& keys);
 std::unique_ptr<Layer> make_embedding(SpecMap& keys);
 std::unique_ptr<Layer> make_layer_norm(SpecMap& keys);
 std::unique_ptr<Layer> make_softmax_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_smoothed_softmax_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_softmax(SpecMap& keys);
+std::unique_ptr<Layer> make_gelu(SpecMap& keys);
+std::unique_ptr<Layer> make_scale(SpecMap& keys);
+std::unique_ptr<Layer> make_bias(SpecMap& keys);
+std::unique_ptr<Layer> make_add_positions(SpecMap& keys);
+std::unique_ptr<Layer> make_add_embedding(SpecMap& keys);
+std::unique_ptr<Layer> make_attention_mask(SpecMap& keys);
+std::unique_ptr<Layer> make_attention_scores(SpecMap& keys);
+std::unique_ptr<Layer> make_attention_context(SpecMap& keys);
+std::unique_ptr<Layer> make_split_heads(SpecMap& keys);
+std::unique_ptr<Layer> make_merge_heads(SpecMap& keys);
+std::unique_ptr<Layer> make_transpose(SpecMap& keys);
+std::unique_ptr<Layer> make_select_positions(SpecMap& keys);
+std::unique_ptr<Layer> make_place_positions(SpecMap& keys);
+std::unique_ptr<Layer> make_shift_positions(SpecMap& keys);
+std::unique_ptr<Layer> make_copy(SpecMap& keys);
 
 }  // namespace tbdsim

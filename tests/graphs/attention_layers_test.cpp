@@ -1,185 +1,198 @@
-// Layers of attention models: norms, products of queries, keys and values, what stands between them.
+// Layers of attention models: products of queries, keys and values, and what stands between them.
 #include <gmock/gmock.h>
 
-#include "tests/graphs/layer_fixture.h"
+#include "tests/graphs/work_fixture.h"
 
 namespace tbdsim {
 namespace {
 
-using test::image;
 using test::LayerBench;
+using test::moving;
 using test::per_sample;
+using test::Traffic;
+using test::traffic_of;
 using test::Work;
 using test::works_of;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// 6 positions of 10 features: 60 elements, 240 B in fp32.
-const Shape kSequence{per_sample(1), {6, 10}};
-constexpr std::int64_t kElements = 60;
-constexpr Size kBytes{0, 240};
+Shape shape(std::vector<std::int64_t> dims) { return {per_sample(1), std::move(dims)}; }
 
-Work moving(std::string_view op, KernelKind kind, Phase phase, std::int64_t flops, Size read, Size written) {
-  return {op, kind, phase, per_sample(flops), {}, read, written, {}};
+// Of 2 heads, 3 queries, 4 keys and 5 features: queries 30 elements (120 B), keys and values 40 (160 B),
+// scores 24 (96 B).
+const Shape kQueries = shape({2, 3, 5});
+const Shape kKeys = shape({2, 4, 5});
+const Shape kScores = shape({2, 3, 4});
+
+Work product(Phase phase, std::int64_t read, std::int64_t written) {
+  return {"batched_matmul", KernelKind::gemm,    phase, per_sample(240), per_sample(120),
+          per_sample(read), per_sample(written), {}};
 }
 
-struct Traffic {
-  std::size_t kernels = 0;
-  Size read, written;
-};
-
-Traffic traffic_of(const std::vector<Kernel>& kernels) {
-  Traffic sum;
-  for (const Kernel& kernel : kernels) {
-    sum.kernels += static_cast<std::size_t>(kernel.repeat);
-    sum.read += kernel.read_bytes * kernel.repeat;
-    sum.written += kernel.written_bytes * kernel.repeat;
-  }
-  return sum;
+GemmShape gemm(std::int64_t m, std::int64_t n, std::int64_t k, bool transpose_a, bool transpose_b) {
+  return {fixed_size(m), fixed_size(n), fixed_size(k), per_sample(2), transpose_a, transpose_b};
 }
 
-// A position's features stay on the chip: x is read once and y written; backward reads x and dy for dx, and
-// once more for the gradients of gamma and beta. Operations on an element: 8, 10 and 5 (see layer_norm.cpp).
-// Kept: x, and mean and deviation of 6 positions, 48 B.
-TEST(LayerNorm, FusedOverFeatures) {
-  LayerBench bench{"{type: layer_norm}", {kSequence}};
-  EXPECT_EQ(bench.output, kSequence);
-  EXPECT_THAT(works_of(bench.forward()), ElementsAre(moving("layer_norm", KernelKind::layer_norm,
-                                                            Phase::forward, 8 * kElements, kBytes, kBytes)));
-  const Work weights =
-      moving("layer_norm", KernelKind::layer_norm, Phase::backward_weights, 5 * kElements, kBytes * 2, {});
-  EXPECT_THAT(works_of(bench.backward()),
-              ElementsAre(moving("layer_norm", KernelKind::layer_norm, Phase::backward_data, 10 * kElements,
-                                 kBytes * 2, kBytes),
-                          weights));
-  EXPECT_EQ(std::get<MatrixShape>(bench.forward()[0].shape), (MatrixShape{per_sample(6), 10}));
+std::vector<GemmShape> gemms_of(const std::vector<Kernel>& kernels) {
+  std::vector<GemmShape> shapes;
+  for (const Kernel& kernel : kernels) shapes.push_back(std::get<GemmShape>(kernel.shape));
+  return shapes;
+}
+
+// 2 heads x 3 x 4 x 5 = 120 multiply-adds, 240 operations. S = Q K' row-major is S' = K Q' column-major: K is
+// stored as K', so m = 4 keys, n = 3 queries, k = 5 with A transposed. dQ = dS K: dQ' = K' dS', 5 x 3 over 4
+// keys, as stored. dK = dS' Q: dK' = Q' dS, 5 x 4 over 3 queries, dS stored as dS'.
+TEST(AttentionScores, ProductsOfEachPhase) {
+  const LayerBench bench{"{type: attention_scores}", {kQueries, kKeys}};
+  EXPECT_EQ(bench.output, kScores);
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(product(Phase::forward, 280, 96)));
+  EXPECT_THAT(works_of(bench.backward()), ElementsAre(product(Phase::backward_data, 96 + 160, 120),
+                                                      product(Phase::backward_data, 96 + 120, 160)));
+  EXPECT_THAT(gemms_of(bench.forward()), ElementsAre(gemm(4, 3, 5, true, false)));
+  EXPECT_THAT(gemms_of(bench.backward()),
+              ElementsAre(gemm(5, 3, 4, false, false), gemm(5, 4, 3, false, true)));
   EXPECT_TRUE(bench.needs().inputs);
-  EXPECT_EQ(bench.needs().extra_bytes, per_sample(48));
+}
+
+// C = P V: C' = V' P', 5 x 3 over 4 keys, as stored. dP = dC V': dP' = V dC', 4 x 3 over 5 features, V stored
+// as V'. dV = P' dC: dV' = dC' P, 5 x 4 over 3 queries, P stored as P'.
+TEST(AttentionContext, ProductsOfEachPhase) {
+  LayerBench bench{"{type: attention_context}", {kScores, kKeys}};
+  EXPECT_EQ(bench.output, kQueries);
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(product(Phase::forward, 96 + 160, 120)));
+  EXPECT_THAT(works_of(bench.backward()), ElementsAre(product(Phase::backward_data, 280, 96),
+                                                      product(Phase::backward_data, 96 + 120, 160)));
+  EXPECT_THAT(gemms_of(bench.forward()), ElementsAre(gemm(5, 3, 4, false, false)));
+  EXPECT_THAT(gemms_of(bench.backward()),
+              ElementsAre(gemm(4, 3, 5, true, false), gemm(5, 4, 3, false, true)));
+  EXPECT_TRUE(bench.needs().inputs);
   bench.input_gradient = false;
-  EXPECT_THAT(works_of(bench.backward()), ElementsAre(weights));
-}
-
-// A gamma and a beta for each feature, or for each channel of an image; norms are never cast.
-TEST(LayerNorm, Parameters) {
-  const std::vector<Shape> sequence{kSequence};
-  const std::vector<Shape> picture{image(5, 4, 6)};
-  const auto of_features = test::make_layer("{type: layer_norm}")->parameters(sequence);
-  const auto of_image = test::make_layer("{type: layer_norm, axes: image}")->parameters(picture);
-  ASSERT_EQ(of_features.size(), 2u);
-  ASSERT_EQ(of_image.size(), 2u);
-  EXPECT_EQ(of_features[0].elements, 10);
-  EXPECT_EQ(of_features[1].elements, 10);
-  EXPECT_EQ(of_image[0].elements, 5);
-  EXPECT_EQ(of_image[1].elements, 5);
-  EXPECT_FALSE(of_features[0].cast);
-}
-
-// y = ((x - mean) rsqrt(mean((x - mean)^2) + eps)) gamma + beta in TensorFlow's Python: the two means read
-// 240 B, difference, square and three products or sums read and write 240 B each; each mean writes 6
-// statistics of 4 B; epsilon and rsqrt read and write these. In all 7 x 240 + 2 x 24 B read and 5 x 240 + 4 x
-// 24 B written by 9 kernels, six times what the fused one moves.
-TEST(LayerNorm, CompositeOverFeaturesForward) {
-  LayerBench bench{"{type: layer_norm}", {kSequence}};
-  bench.lowering.layer_norm = Composition::composite;
-  const std::vector<Kernel> kernels = bench.forward();
-  EXPECT_EQ(works_of(kernels)[0], (Work{"mean",
-                                        KernelKind::reduction,
-                                        Phase::forward,
-                                        per_sample(60),
-                                        {},
-                                        kBytes,
-                                        per_sample(24),
-                                        kBytes}));
-  EXPECT_EQ(
-      works_of(kernels)[1],
-      (Work{"sub", KernelKind::elementwise, Phase::forward, per_sample(60), {}, kBytes, kBytes, kBytes}));
-  const Traffic sum = traffic_of(kernels);
-  EXPECT_EQ(sum.kernels, 9u);
-  EXPECT_EQ(sum.read, per_sample(7 * 240 + 2 * 24));
-  EXPECT_EQ(sum.written, per_sample(5 * 240 + 4 * 24));
-}
-
-// By the weights: sum of dy (1 read), product of dy and the normalised x (2 reads, 1 write), its sum (1
-// read). By the input, reads / writes: dy gamma 1/1; times rsqrt 1/1; times x - mean 2/1 and its sum 1/0; of
-// the variance tile 0/1 and division 1/1; 2 (x - mean) 1/1 times that 2/1; both differences' gradients
-// negated 1/1 and summed 1/0; of the mean tile 0/1 and division 1/1; the sum of three 3/1. In all 17/12, and
-// statistics read by two tiles and two kernels of their own, written by three sums and these two. Kept
-// instead of x: x - mean and the normalised x.
-TEST(LayerNorm, CompositeOverFeaturesBackward) {
-  LayerBench bench{"{type: layer_norm}", {kSequence}};
-  bench.lowering.layer_norm = Composition::composite;
-  bench.input_gradient = false;
-  const Traffic weights = traffic_of(bench.backward());
-  EXPECT_EQ(weights.kernels, 3u);
-  EXPECT_EQ(weights.read, per_sample(4 * 240));
-  EXPECT_EQ(weights.written, per_sample(240 + 2 * 24));
-  bench.input_gradient = true;
-  bench.weight_gradient = false;
-  const Traffic data = traffic_of(bench.backward());
-  EXPECT_EQ(data.kernels, 17u);
-  EXPECT_EQ(data.read, per_sample(17 * 240 + 4 * 24));
-  EXPECT_EQ(data.written, per_sample(12 * 240 + 5 * 24));
+  EXPECT_THAT(bench.backward(), IsEmpty());
   EXPECT_FALSE(bench.needs().inputs);
-  EXPECT_EQ(bench.needs().extra_bytes, per_sample(2 * 240 + 48));
 }
 
-// 5 channels of 4x6 pixels: 480 B, read twice forward; backward x and dy twice each.
-TEST(LayerNorm, FusedOverAnImage) {
-  LayerBench bench{"{type: layer_norm, axes: image}", {image(5, 4, 6)}};
-  EXPECT_THAT(works_of(bench.forward()),
-              ElementsAre(moving("group_norm", KernelKind::layer_norm, Phase::forward, 8 * 120,
-                                 per_sample(960), per_sample(480))));
+TEST(AttentionProducts, WantMatchingHeads) {
+  const auto scores = test::make_layer("{type: attention_scores}");
+  const auto context = test::make_layer("{type: attention_context}");
+  const std::vector<Shape> other_features{kQueries, shape({2, 4, 6})};
+  const std::vector<Shape> other_heads{kQueries, shape({3, 4, 5})};
+  const std::vector<Shape> other_keys{kScores, shape({2, 3, 5})};
+  const std::vector<Shape> flat{kQueries, shape({4, 10})};
+  EXPECT_THROW((void)scores->output_shape(other_features), ShapeMismatch);
+  EXPECT_THROW((void)scores->output_shape(other_heads), ShapeMismatch);
+  EXPECT_THROW((void)scores->output_shape(flat), ShapeMismatch);
+  EXPECT_THROW((void)context->output_shape(other_keys), ShapeMismatch);
+}
+
+Work transposed(Phase phase, std::int64_t bytes) {
+  return moving("transpose", KernelKind::transpose, phase, 0, per_sample(bytes), per_sample(bytes));
+}
+
+// 3 positions of 10 features, 120 B, become 2 heads of 3 positions of 5 and go back.
+TEST(Heads, SplitAndMergedByCopies) {
+  const LayerBench split{"{type: split_heads, heads: 2}", {shape({3, 10})}};
+  EXPECT_EQ(split.output, kQueries);
+  EXPECT_THAT(works_of(split.forward()), ElementsAre(transposed(Phase::forward, 120)));
+  EXPECT_THAT(works_of(split.backward()), ElementsAre(transposed(Phase::backward_data, 120)));
+  const LayerBench merge{"{type: merge_heads}", {kQueries}};
+  EXPECT_EQ(merge.output, shape({3, 10}));
+  EXPECT_THAT(works_of(merge.forward()), ElementsAre(transposed(Phase::forward, 120)));
+  EXPECT_THAT(works_of(merge.backward()), ElementsAre(transposed(Phase::backward_data, 120)));
+}
+
+// A third of 30 features is read.
+TEST(Heads, SplitReadsItsPart) {
+  const LayerBench split{"{type: split_heads, heads: 2, parts: 3}", {shape({3, 30})}};
+  EXPECT_EQ(split.output, kQueries);
+  EXPECT_EQ(split.layer->parts(), 3);
+  EXPECT_THAT(works_of(split.forward()), ElementsAre(transposed(Phase::forward, 120)));
+}
+
+TEST(Heads, WantSequences) {
+  const auto split = test::make_layer("{type: split_heads, heads: 2, parts: 3}");
+  const auto merge = test::make_layer("{type: merge_heads}");
+  const std::vector<Shape> odd{shape({3, 10})};
+  const std::vector<Shape> heads{kQueries};
+  EXPECT_THROW((void)split->output_shape(odd), ShapeMismatch);
+  EXPECT_THROW((void)split->output_shape(heads), ShapeMismatch);
+  EXPECT_THROW((void)merge->output_shape(odd), ShapeMismatch);
+}
+
+TEST(Transpose, TwoDimensions) {
+  const LayerBench bench{"{type: transpose}", {shape({3, 10})}};
+  EXPECT_EQ(bench.output, shape({10, 3}));
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(transposed(Phase::forward, 120)));
+}
+
+// Scores of 96 B and a mask for 4 keys of each sample (16 B), or for 3 x 4 queries and keys of all (48 B).
+TEST(AttentionMask, ReadsItsMask) {
+  const LayerBench padding{"{type: attention_mask}", {kScores}};
+  EXPECT_THAT(works_of(padding.forward()),
+              ElementsAre(moving("attention_mask", KernelKind::elementwise, Phase::forward, 24,
+                                 per_sample(96 + 16), per_sample(96))));
+  EXPECT_THAT(padding.backward(), IsEmpty());
+  EXPECT_TRUE(padding.layer->passes_gradient_through());
+  const LayerBench causal{"{type: attention_mask, causal: true}", {kScores}};
+  EXPECT_EQ(causal.forward()[0].read_bytes, (Size{48, 96}));
+}
+
+// 3 x 10 values of 4 B for all samples.
+TEST(AddPositions, ReadsThemOnce) {
+  const LayerBench bench{"{type: add_positions}", {shape({3, 10})}};
+  EXPECT_EQ(bench.forward()[0].read_bytes, (Size{120, 120}));
+  EXPECT_EQ(bench.forward()[0].written_bytes, per_sample(120));
+  EXPECT_THAT(bench.backward(), IsEmpty());
+  EXPECT_THAT(bench.layer->parameters(bench.inputs), IsEmpty());
+}
+
+// 10 features of 4 B are added to 3 positions; their gradient is the sum over positions.
+TEST(Bias, OfFeatures) {
+  LayerBench bench{"{type: bias}", {shape({3, 10})}};
+  ASSERT_EQ(bench.layer->parameters(bench.inputs).size(), 1u);
+  EXPECT_EQ(bench.layer->parameters(bench.inputs)[0].elements, 10);
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(moving("bias_add", KernelKind::elementwise,
+                                                            Phase::forward, 30, {40, 120}, per_sample(120))));
   EXPECT_THAT(works_of(bench.backward()),
-              ElementsAre(moving("group_norm", KernelKind::layer_norm, Phase::backward_data, 15 * 120,
-                                 per_sample(4 * 480), per_sample(480))));
-  EXPECT_EQ(std::get<MatrixShape>(bench.forward()[0].shape), (MatrixShape{per_sample(1), 120}));
-  bench.input_gradient = false;
-  EXPECT_THAT(works_of(bench.backward()),
-              ElementsAre(moving("group_norm", KernelKind::layer_norm, Phase::backward_weights, 5 * 120,
-                                 per_sample(960), {})));
+              ElementsAre(moving("bias_gradient", KernelKind::reduction, Phase::backward_weights, 30,
+                                 per_sample(120), fixed_size(40))));
+  bench.weight_gradient = false;
+  EXPECT_THAT(bench.backward(), IsEmpty());
 }
 
-// Means, squared difference, product and sum: 5 reads and 3 writes of 480 B; 5 statistics (a row's channels)
-// of 4 B written by two means and five kernels, read by these five. Backward 14 reads, 10 writes; three sums
-// write statistics, two tiles read them, 12 kernels do both.
-TEST(LayerNorm, CompositeOverAnImage) {
-  LayerBench bench{"{type: layer_norm, axes: image}", {image(5, 4, 6)}};
-  bench.lowering.layer_norm = Composition::composite;
-  const Traffic forward = traffic_of(bench.forward());
-  EXPECT_EQ(forward.kernels, 10u);
-  EXPECT_EQ(forward.read, per_sample(5 * 480 + 5 * 20));
-  EXPECT_EQ(forward.written, per_sample(3 * 480 + 7 * 20));
-  const Traffic backward = traffic_of(bench.backward());
-  EXPECT_EQ(backward.kernels, 24u);
-  EXPECT_EQ(backward.read, per_sample(14 * 480 + (2 + 12) * 20));
-  EXPECT_EQ(backward.written, per_sample(10 * 480 + (2 + 12) * 20));
-  EXPECT_TRUE(bench.needs().inputs);
+// A row of a table of 7 rows of 10 features: 70 parameters, one row of gradient.
+TEST(AddEmbedding, OneRowForAll) {
+  const LayerBench bench{"{type: add_embedding, words: 7}", {shape({3, 10})}};
+  ASSERT_EQ(bench.layer->parameters(bench.inputs).size(), 1u);
+  EXPECT_EQ(bench.layer->parameters(bench.inputs)[0].elements, 70);
+  EXPECT_EQ(bench.layer->parameters(bench.inputs)[0].gradient_rows, fixed_size(10));
+  EXPECT_EQ(traffic_of(bench.forward()), (Traffic{1, {40, 120}, per_sample(120)}));
+  EXPECT_EQ(traffic_of(bench.backward()), (Traffic{1, per_sample(120), fixed_size(40)}));
 }
 
-// Of a gradient penalty: TensorFlow's gradients of the backward terms read 22 tensors and write 13; what
-// PyTorch 1.13 runs was traced, 23 and 14.
-TEST(LayerNorm, SecondOrderOfAnImage) {
-  LayerBench bench{"{type: layer_norm, axes: image}", {image(5, 4, 6)}};
-  const auto double_backward = [&] {
-    std::vector<Kernel> kernels;
-    bench.layer->double_backward(bench.site(), {bench.lowering, bench.precision}, kernels);
-    return traffic_of(kernels);
-  };
-  EXPECT_TRUE(bench.layer->curved());
-  EXPECT_EQ(double_backward().kernels, 18u + 45u);
-  EXPECT_EQ(double_backward().read, per_sample(23 * 480 + (1 + 45) * 20));
-  EXPECT_EQ(double_backward().written, per_sample(14 * 480 + (4 + 45) * 20));
-  bench.lowering.layer_norm = Composition::composite;
-  EXPECT_EQ(double_backward().kernels, 16u + 20u);
-  EXPECT_EQ(double_backward().read, per_sample(22 * 480 + (2 + 20) * 20));
-  EXPECT_EQ(double_backward().written, per_sample(13 * 480 + (3 + 20) * 20));
+// 2 of 3 positions of 10 features are read (80 B and 2 indices of 4 B) and written; backward all 120 B are
+// zeroed first.
+TEST(Positions, SelectedAndPlaced) {
+  const LayerBench select{"{type: select_positions, count: 2}", {shape({3, 10})}};
+  EXPECT_EQ(select.output, shape({2, 10}));
+  EXPECT_EQ(traffic_of(select.forward()), (Traffic{1, per_sample(88), per_sample(80)}));
+  EXPECT_EQ(traffic_of(select.backward()), (Traffic{2, per_sample(88), per_sample(120 + 80)}));
+  const LayerBench all{"{type: select_positions}", {shape({3, 10})}};
+  EXPECT_EQ(all.output, shape({3, 10}));
+  const LayerBench place{"{type: place_positions}", {shape({3, 10})}};
+  EXPECT_EQ(traffic_of(place.forward()), (Traffic{2, per_sample(132), per_sample(240)}));
+  EXPECT_EQ(traffic_of(place.backward()), (Traffic{1, per_sample(132), per_sample(120)}));
+  const std::vector<Shape> short_one{shape({1, 10})};
+  EXPECT_THROW((void)select.layer->output_shape(short_one), ShapeMismatch);
 }
 
-TEST(LayerNorm, NoSecondOrderOverFeatures) {
-  const LayerBench bench{"{type: layer_norm}", {kSequence}};
-  std::vector<Kernel> kernels;
-  EXPECT_THROW(bench.layer->double_backward(bench.site(), {bench.lowering, bench.precision}, kernels),
-               NoSecondOrder);
+TEST(Positions, ShiftedAndCopied) {
+  const LayerBench shift{"{type: shift_positions}", {shape({3, 10})}};
+  EXPECT_EQ(traffic_of(shift.forward()), (Traffic{1, per_sample(120), per_sample(120)}));
+  EXPECT_EQ(traffic_of(shift.backward()), (Traffic{1, per_sample(120), per_sample(120)}));
+  const LayerBench copy{"{type: copy}", {shape({3, 10})}};
+  EXPECT_EQ(traffic_of(copy.forward()), (Traffic{1, per_sample(120), per_sample(120)}));
+  EXPECT_THAT(copy.backward(), IsEmpty());
+  EXPECT_TRUE(copy.layer->passes_gradient_through());
 }
 
 }  // namespace

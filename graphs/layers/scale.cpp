@@ -1,0 +1,38 @@
+// scale: y = c x, by a constant or by a factor for each position; dx = c dy.
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+class Scale : public Layer {
+ public:
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    require_inputs(inputs, 1);
+    return inputs[0];
+  }
+  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    multiply(site, how, Phase::forward, kernels);
+  }
+  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (site.input_gradient) multiply(site, how, Phase::backward_data, kernels);
+  }
+  // dx = c dy is linear: the gradient of dx goes on as c times it.
+  void double_backward(const LayerSite& site, const Expansion& how,
+                       std::vector<Kernel>& kernels) const override {
+    multiply(site, how, Phase::backward_data, kernels);
+  }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+
+ private:
+  static void multiply(const LayerSite& site, const Expansion& how, Phase phase,
+                       std::vector<Kernel>& kernels) {
+    const Size x = stored_bytes(site.output, how.precision);
+    kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "scale", site.output, 1, x, x));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_scale(SpecMap&) { return std::make_unique<Scale>(); }
+
+}  // namespace tbdsim
