@@ -38,5 +38,14 @@ std::unique_ptr<Layer> make_fully_connected(SpecMap& keys);
 std::unique_ptr<Layer> make_embedding(SpecMap& keys);
 std::unique_ptr<Layer> make_layer_norm(SpecMap& keys);
 std::unique_ptr<Layer> make_softmax_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_anchor_rows(SpecMap& keys);
+std::unique_ptr<Layer> make_inside_anchors(SpecMap& keys);
+std::unique_ptr<Layer> make_select_rows(SpecMap& keys);
+std::unique_ptr<Layer> make_anchor_target(SpecMap& keys);
+std::unique_ptr<Layer> make_proposal(SpecMap& keys);
+std::unique_ptr<Layer> make_proposal_target(SpecMap& keys);
+std::unique_ptr<Layer> make_roi_pool(SpecMap& keys);
+std::unique_ptr<Layer> make_crop_and_resize(SpecMap& keys);
+std::unique_ptr<Layer> make_smooth_l1_loss(SpecMap& keys);
 
 }  // namespace tbdsim
