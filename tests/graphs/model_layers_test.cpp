@@ -39,6 +39,9 @@ constexpr Case kCases[] = {
     {"inception_v3", "mxnet", "inception_v3_layers/mxnet.csv"},
     {"inception_v3", "cntk", "inception_v3_layers/cntk.csv"},
     {"inception_v3", "torchvision", "inception_v3_layers/cntk.csv"},  // but for a pooling of one pixel
+    {"faster_rcnn", "slim_v1", "faster_rcnn_layers/slim_v1.csv"},
+    {"faster_rcnn", "mxnet_v2", "faster_rcnn_layers/mxnet_v2.csv"},
+    {"faster_rcnn", "v1.5", "faster_rcnn_layers/v1.5.csv"},
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.model << ' ' << c.variant; }
