@@ -18,7 +18,10 @@ enum class CellProducts { joined, separate };  // a cell multiplies [x, h] at on
 // Gradients of what every step of an unrolled recurrence reads: added by the product itself, or by a kernel.
 enum class StepGradients { in_place, added };
 enum class Composition { fused, composite };  // an operation as one kernel, or one for each of its terms
-enum class TableGradient { dense, sparse };   // of an embedding: the whole table, or the rows looked up
+// A batch norm by constant statistics: a kernel each way, with the sums for the gradients of its parameters
+// where these are trained, or always; or an operation for each term.
+enum class GlobalNorm { fused, summing, composite };
+enum class TableGradient { dense, sparse };  // of an embedding: the whole table, or the rows looked up
 
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
@@ -29,6 +32,7 @@ inline constexpr std::array<std::string_view, 2> kRecurrenceNames = {"cells", "f
 inline constexpr std::array<std::string_view, 2> kCellProductsNames = {"joined", "separate"};
 inline constexpr std::array<std::string_view, 2> kStepGradientsNames = {"in_place", "added"};
 inline constexpr std::array<std::string_view, 2> kCompositionNames = {"fused", "composite"};
+inline constexpr std::array<std::string_view, 3> kGlobalNormNames = {"fused", "summing", "composite"};
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
 
 struct Lowering {
@@ -42,6 +46,7 @@ struct Lowering {
   CellProducts cell_products = CellProducts::separate;
   StepGradients step_gradients = StepGradients::in_place;
   Composition layer_norm = Composition::fused;
+  GlobalNorm global_norm = GlobalNorm::fused;
   Composition dropout = Composition::fused;
   Composition softmax = Composition::fused;  // and losses made of it
   TableGradient embedding_gradient = TableGradient::dense;

@@ -21,6 +21,7 @@ Lowering read_lowering(const SpecNode& node) {
     lowering.cell_products = static_cast<CellProducts>(m.at("cell_products").one_of(kCellProductsNames));
     lowering.step_gradients = static_cast<StepGradients>(m.at("step_gradients").one_of(kStepGradientsNames));
     lowering.layer_norm = static_cast<Composition>(m.at("layer_norm").one_of(kCompositionNames));
+    lowering.global_norm = static_cast<GlobalNorm>(m.at("global_norm").one_of(kGlobalNormNames));
     lowering.dropout = static_cast<Composition>(m.at("dropout").one_of(kCompositionNames));
     lowering.softmax = static_cast<Composition>(m.at("softmax").one_of(kCompositionNames));
     lowering.embedding_gradient =

@@ -1,6 +1,7 @@
 // batch_norm: y = gamma (x - mean) / sqrt(var + eps) + beta, mean and variance over rows and pixels per
-// channel.
+// channel; or, with `statistics: global`, the moving ones of an earlier training.
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/terms.h"
 
 namespace tbdsim {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 // mean) (4).
 constexpr std::int64_t kForwardFlops = 6;
 constexpr std::int64_t kBackwardFlops = 9;
+constexpr std::int64_t kSumFlops = 5;  // the backward pass without dx
 
 class BatchNorm : public Layer {
  public:
@@ -63,8 +65,73 @@ class BatchNorm : public Layer {
   bool shift_ = true;
 };
 
+// Composite, by constant statistics: nn.batch_normalization of TensorFlow 1.3 and its gradients, y = x * inv
+// + (beta - mean * inv), inv = rsqrt * gamma.
+constexpr Term kGlobalForward[] = {{"add_epsilon", 0, 0}, {"rsqrt", 0, 0}, {"mul", 0, 0, 2},
+                                   {"sub", 0, 0},         {"mul", 1, 1},   {"shift", 1, 1}};
+constexpr Term kGlobalBackwardWeights[] = {{"sum", 1, 0},                 // of beta - mean * inv
+                                           {"mul", 2, 1}, {"sum", 1, 0},  // of inv
+                                           {"neg", 0, 0}, {"mul", 0, 0, 2}, {"add_n", 0, 0}};
+constexpr Term kGlobalBackwardData[] = {{"mul", 1, 1}};
+
+// Mean and variance are constants: y = scale x + shift, dx = scale dy.
+class GlobalBatchNorm : public BatchNorm {
+ public:
+  using BatchNorm::BatchNorm;
+
+  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (how.lowering.global_norm == GlobalNorm::composite) {
+      append_terms(kGlobalForward, sizes(site), Phase::forward, how.precision, kernels);
+      return;
+    }
+    const Size x = stored_bytes(site.output, how.precision);
+    fused(site, KernelKind::elementwise, Phase::forward, 2, x, x, kernels);
+  }
+
+  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (how.lowering.global_norm == GlobalNorm::composite) {
+      if (site.weight_gradient)
+        append_terms(kGlobalBackwardWeights, sizes(site), Phase::backward_weights, how.precision, kernels);
+      if (site.input_gradient)
+        append_terms(kGlobalBackwardData, sizes(site), Phase::backward_data, how.precision, kernels);
+      return;
+    }
+    const Size x = stored_bytes(site.output, how.precision);
+    const bool sums = site.weight_gradient || how.lowering.global_norm == GlobalNorm::summing;
+    if (!site.input_gradient) {  // the sums of dy and of dy * x
+      fused(site, KernelKind::batch_norm, Phase::backward_weights, kSumFlops, x * 2, {}, kernels);
+    } else if (sums) {
+      fused(site, KernelKind::batch_norm, Phase::backward_data, kSumFlops + 1, x * 3, x, kernels);
+    } else {
+      fused(site, KernelKind::elementwise, Phase::backward_data, 1, x, x, kernels);
+    }
+  }
+
+  // A fused kernel's x is kept whether its sums are needed or not.
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+    return {.inputs = site.weight_gradient || how.lowering.global_norm != GlobalNorm::composite};
+  }
+
+ private:
+  static void fused(const LayerSite& site, KernelKind kind, Phase phase, std::int64_t flops, Size read,
+                    Size written, std::vector<Kernel>& kernels) {
+    kernels.push_back(memory_kernel(kind, phase, "global_batch_norm", site.output, flops, read, written));
+    kernels.back().shape = image_shape(site.output);
+  }
+
+  static TermSizes sizes(const LayerSite& site) {
+    return {.elements = elements(site.output), .statistics = fixed_size(site.output.dims[0]), .scratch = {}};
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<Layer> make_batch_norm(SpecMap& keys) { return std::make_unique<BatchNorm>(keys); }
+std::unique_ptr<Layer> make_batch_norm(SpecMap& keys) {
+  const auto statistics = keys.find("statistics");
+  if (statistics && statistics->one_of({"batch", "global"}) == 1) {
+    return std::make_unique<GlobalBatchNorm>(keys);
+  }
+  return std::make_unique<BatchNorm>(keys);
+}
 
 }  // namespace tbdsim

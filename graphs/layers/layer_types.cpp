@@ -12,7 +12,10 @@ constexpr LayerType kLayerTypes[] = {
     {"conv2d",
      "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false)",
      make_conv2d},
-    {"batch_norm", "batch normalisation over rows and pixels: scale (true), shift (true)", make_batch_norm},
+    {"batch_norm",
+     "batch normalisation over rows and pixels: scale (true), shift (true), statistics (batch): of the batch "
+     "or global",
+     make_batch_norm},
     {"lrn", "local response normalisation over a window of neighbouring channels: window", make_lrn},
     {"layer_norm", "layer normalisation: axes (features), or image: of channels and pixels", make_layer_norm},
     {"relu", "rectified linear unit", make_relu},
@@ -60,6 +63,29 @@ constexpr LayerType kLayerTypes[] = {
     {"place_positions", "positions put back where they were gathered", make_place_positions},
     {"shift_positions", "each position one place later", make_shift_positions},
     {"copy", "a copy, as TensorFlow makes of parts", make_copy},
+    {"anchor_rows",
+     "channels of every cell as a row for each anchor: values of a row, copied (false): by a transpose",
+     make_anchor_rows},
+    {"inside_anchors", "anchors within the image: sizes, ratios, stride; reads the predictions and the image",
+     make_inside_anchors},
+    {"select_rows", "the first input's rows that the second one names", make_select_rows},
+    {"anchor_target",
+     "classes and offsets for anchors: on (device, host), samples (all), objects in an image (on the device)",
+     make_anchor_target},
+    {"proposal",
+     "regions from scores and offsets of anchors: before (all), after, suppression (device, mask_to_host, "
+     "host)",
+     make_proposal},
+    {"proposal_target",
+     "regions drawn from proposals, with their classes and offsets: on (device, host, round_trip), regions, "
+     "offsets of each, objects in an image (on the device)",
+     make_proposal_target},
+    {"roi_pool", "maxima over a grid in each region: size of the grid; reads features and regions",
+     make_roi_pool},
+    {"crop_and_resize", "bilinear samples of each region: size of the grid; reads features and regions",
+     make_crop_and_resize},
+    {"smooth_l1_loss", "squared near the target, linear beyond; reads predictions and targets",
+     make_smooth_l1_loss},
 };
 
 }  // namespace

@@ -55,5 +55,14 @@ std::unique_ptr<Layer> make_select_positions(SpecMap& keys);
 std::unique_ptr<Layer> make_place_positions(SpecMap& keys);
 std::unique_ptr<Layer> make_shift_positions(SpecMap& keys);
 std::unique_ptr<Layer> make_copy(SpecMap& keys);
+std::unique_ptr<Layer> make_anchor_rows(SpecMap& keys);
+std::unique_ptr<Layer> make_inside_anchors(SpecMap& keys);
+std::unique_ptr<Layer> make_select_rows(SpecMap& keys);
+std::unique_ptr<Layer> make_anchor_target(SpecMap& keys);
+std::unique_ptr<Layer> make_proposal(SpecMap& keys);
+std::unique_ptr<Layer> make_proposal_target(SpecMap& keys);
+std::unique_ptr<Layer> make_roi_pool(SpecMap& keys);
+std::unique_ptr<Layer> make_crop_and_resize(SpecMap& keys);
+std::unique_ptr<Layer> make_smooth_l1_loss(SpecMap& keys);
 
 }  // namespace tbdsim

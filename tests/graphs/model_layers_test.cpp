@@ -46,6 +46,9 @@ constexpr Case kCases[] = {
     {"vgg13", "torchvision", "vgg13_layers/torchvision.csv"},
     {"vgg16", "torchvision_momentum", "vgg16_layers/torchvision.csv"},
     {"vgg16", "slim_sgd", "vgg16_layers/slim.csv"},
+    {"faster_rcnn", "slim_v1", "faster_rcnn_layers/slim_v1.csv"},
+    {"faster_rcnn", "mxnet_v2", "faster_rcnn_layers/mxnet_v2.csv"},
+    {"faster_rcnn", "v1.5", "faster_rcnn_layers/v1.5.csv"},
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.model << ' ' << c.variant; }

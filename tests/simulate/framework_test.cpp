@@ -50,7 +50,8 @@ constexpr const char* kText =
     "lowering: {layout: nhwc, conv_1x1: gemm, relu_keeps: input_and_output, relu_in_place: true,\n"
     "           weight_gradients: transient, update: fused, parameter_copies: 2, "
     "recurrence: cells, cell_products: separate, step_gradients: in_place, "
-    "layer_norm: fused, dropout: fused, softmax: fused, embedding_gradient: dense}\n"
+    "layer_norm: fused, dropout: fused, softmax: fused, embedding_gradient: dense, "
+    "global_norm: fused}\n"
     "workspace_limit: 64 MiB\n"
     "context_memory: 100 MB\n"
     "sources: {lowering: a test, workspace_limit: a test, context_memory: a test}\n";

@@ -42,7 +42,8 @@ class ToyWorld {
         "lowering: {layout: nchw, conv_1x1: convolution, relu_keeps: output, relu_in_place: false, "
         "weight_gradients: persistent, update: per_tensor, parameter_copies: 0, "
         "recurrence: cells, cell_products: separate, step_gradients: in_place, "
-        "layer_norm: fused, dropout: fused, softmax: fused, embedding_gradient: dense}\n"
+        "layer_norm: fused, dropout: fused, softmax: fused, embedding_gradient: dense, "
+        "global_norm: fused}\n"
         "workspace_limit: 4 KiB\ncontext_memory: 1 KiB\n"
         "sources: {lowering: t, workspace_limit: t, context_memory: t}\n");
     std::string kinds;

@@ -1,0 +1,41 @@
+#include "graphs/layers/boxes.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kCountWords = 2;
+
+}  // namespace
+
+Size word_bytes(const Size& words) { return words * kFp32Bytes; }
+
+Kernel box_arithmetic(std::string_view op, const Size& rows, std::int64_t numbers, std::int64_t repeat) {
+  const Shape shape{rows, {numbers}};
+  const Size bytes = word_bytes(elements(shape));
+  Kernel kernel = memory_kernel(KernelKind::elementwise, Phase::forward, op, shape, 1, bytes * 2, bytes);
+  kernel.repeat = repeat;
+  return kernel;
+}
+
+Kernel row_gather(const Size& rows, std::int64_t numbers) {
+  const Shape shape{rows, {numbers}};
+  const Size bytes = word_bytes(elements(shape));
+  Kernel kernel =
+      memory_kernel(KernelKind::gather, Phase::forward, "gather", shape, 0, bytes + word_bytes(rows), bytes);
+  kernel.shape = MatrixShape{rows, numbers};
+  return kernel;
+}
+
+Kernel copy_to_host(const Size& words) {
+  return memory_kernel(KernelKind::transfer, Phase::forward, "copy_to_host", {words, {}}, 0,
+                       word_bytes(words), {});
+}
+
+Kernel copy_to_device(const Size& words) {
+  return memory_kernel(KernelKind::transfer, Phase::forward, "copy_to_device", {words, {}}, 0, {},
+                       word_bytes(words));
+}
+
+Kernel read_count() { return copy_to_host(fixed_size(kCountWords)); }
+
+}  // namespace tbdsim
