@@ -20,11 +20,25 @@ bool is_word(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-const SpecTree& look_up(const std::string& name, const Mark& mark, const Parameters& parameters) {
-  const auto found = parameters.find(name);
-  if (found != parameters.end()) return found->second;
+// What names mean at some place: the model's parameters, and the few of the block around it.
+struct Scope {
+  const Parameters& globals;
+  Parameters locals{};
+
+  [[nodiscard]] bool contains(const std::string& name) const {
+    return locals.contains(name) || globals.contains(name);
+  }
+};
+
+const SpecTree& look_up(const std::string& name, const Mark& mark, const Scope& scope) {
   std::vector<std::string> known;
-  for (const auto& [key, unused] : parameters) known.push_back("$" + key);
+  for (const Parameters* names : {&scope.locals, &scope.globals}) {
+    const auto found = names->find(name);
+    if (found != names->end()) return found->second;
+  }
+  for (const Parameters* names : {&scope.locals, &scope.globals}) {
+    for (const auto& [key, unused] : *names) known.push_back("$" + key);
+  }
   throw SpecError(mark, "unknown parameter " + in_quotes("$" + name) + did_you_mean("$" + name, known));
 }
 
@@ -64,7 +78,7 @@ class Budget {
   std::size_t left_ = kMostExpanded;
 };
 
-SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters, Budget& budget) {
+SpecTree substitute_scalar(const SpecTree& scalar, const Scope& scope, Budget& budget) {
   std::string text;
   for (std::size_t at = 0; at < scalar.text.size();) {
     if (scalar.text[at] != '$') {
@@ -72,8 +86,7 @@ SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters,
       continue;
     }
     std::size_t end = at;
-    const SpecTree& value =
-        look_up(parameter_name(scalar.text, at, end, scalar.mark), scalar.mark, parameters);
+    const SpecTree& value = look_up(parameter_name(scalar.text, at, end, scalar.mark), scalar.mark, scope);
     if (at == 0 && end == scalar.text.size()) {  // the whole value, be it a list
       budget.pay(size_of(value), scalar.mark);
       return value;
@@ -92,13 +105,13 @@ SpecTree substitute_scalar(const SpecTree& scalar, const Parameters& parameters,
   return result;
 }
 
-SpecTree substitute_within(const SpecTree& tree, const Parameters& parameters, Budget& budget) {
+SpecTree substitute_within(const SpecTree& tree, const Scope& scope, Budget& budget) {
   budget.pay(sizeof(SpecTree) + tree.text.size(), tree.mark);
-  if (tree.kind == SpecTree::Kind::scalar) return substitute_scalar(tree, parameters, budget);
+  if (tree.kind == SpecTree::Kind::scalar) return substitute_scalar(tree, scope, budget);
   SpecTree result{.kind = tree.kind, .text = "", .items = {}, .entries = {}, .mark = tree.mark};
-  for (const SpecTree& item : tree.items) result.items.push_back(substitute_within(item, parameters, budget));
+  for (const SpecTree& item : tree.items) result.items.push_back(substitute_within(item, scope, budget));
   for (const SpecEntry& entry : tree.entries) {
-    result.entries.push_back({entry.key, entry.mark, substitute_within(entry.value, parameters, budget)});
+    result.entries.push_back({entry.key, entry.mark, substitute_within(entry.value, scope, budget)});
   }
   return result;
 }
@@ -112,7 +125,6 @@ struct Block {
 class Expander {
  public:
   Expander(const SpecTree& blocks, const Parameters& globals) : globals_(globals) {
-    for (const auto& [name, value] : globals) globals_size_ += name.size() + size_of(value);
     if (blocks.kind == SpecTree::Kind::scalar && blocks.text.empty()) return;  // the model has no blocks
     SpecNode(blocks, "blocks").map([&](SpecMap& m) {
       for (const auto& [name, mark, node] : m.all()) read_block(name, node);
@@ -120,7 +132,7 @@ class Expander {
   }
 
   // Expands one list; returns the name of its last layer.
-  std::string expand(const SpecNode& list, const Parameters& scope, std::string previous, int depth) {
+  std::string expand(const SpecNode& list, const Scope& scope, std::string previous, int depth) {
     const std::vector<SpecNode> entries = list.list();
     if (entries.empty()) list.fail("has no layers; expected at least one");
     for (const SpecNode& entry : entries) {
@@ -145,7 +157,7 @@ class Expander {
   }
 
   // The entry with its parameters replaced.
-  SpecTree bound(const SpecNode& entry, const Parameters& scope) {
+  SpecTree bound(const SpecNode& entry, const Scope& scope) {
     return substitute_within(entry.tree(), scope, budget_);
   }
 
@@ -168,7 +180,7 @@ class Expander {
   }
 
   // One use of a block, or as many as its `repeat` says.
-  std::string expand_uses(const SpecNode& entry, const Parameters& scope, std::string previous, int depth) {
+  std::string expand_uses(const SpecNode& entry, const Scope& scope, std::string previous, int depth) {
     const SpecTree* repeat = find_entry(entry, "repeat");
     if (repeat == nullptr) return expand_use(bound(entry, scope), entry.path(), previous, depth);
     std::string index;
@@ -184,9 +196,10 @@ class Expander {
       first = m.at("from").count(0, kMostRepeats);
       last = m.at("to").count(0, kMostRepeats);
     });
-    Parameters inner = scope;
+    Scope inner = scope;
     for (std::int64_t i = first; i <= last; ++i) {
-      inner[index] = SpecTree{.text = std::to_string(i), .items = {}, .entries = {}, .mark = repeat->mark};
+      inner.locals[index] =
+          SpecTree{.text = std::to_string(i), .items = {}, .entries = {}, .mark = repeat->mark};
       previous = expand_use(bound(entry, inner), entry.path(), previous, depth);
     }
     return previous;
@@ -196,19 +209,18 @@ class Expander {
                          int depth) {
     const SpecNode node(use, path);
     if (++uses_ > kMostUses) node.fail("more than 20000 uses of blocks");
-    budget_.pay(globals_size_, use.mark);  // of the scope's copy below
     if (depth >= kDeepestBlocks) node.fail("blocks nested more than 16 deep; does a block contain itself?");
     const Block* block = nullptr;
-    Parameters scope = globals_;
+    Scope scope{globals_};
     std::string input = previous;
     node.map([&](SpecMap& m) {
       block = &find_block(m.at("block"));
       (void)m.find("repeat");
-      scope["name"] = m.at("name").tree();
+      scope.locals["name"] = m.at("name").tree();
       if (const auto from = m.find("from")) input = from->text();
       bind(*block, m.find("with"), node, scope);
     });
-    scope["in"] = SpecTree{.text = input, .items = {}, .entries = {}, .mark = use.mark};
+    scope.locals["in"] = SpecTree{.text = input, .items = {}, .entries = {}, .mark = use.mark};
     return expand(SpecNode(*block->layers, block->path), scope, input, depth + 1);
   }
 
@@ -222,13 +234,13 @@ class Expander {
 
   // Puts the arguments of a use into its scope: every parameter of the block, and nothing else.
   static void bind(const Block& block, const std::optional<SpecNode>& with, const SpecNode& use,
-                   Parameters& scope) {
+                   Scope& scope) {
     if (!with) {
       if (!block.parameters.empty()) use.fail("key 'with' is missing; expected " + joined(block.parameters));
       return;
     }
     with->map([&](SpecMap& m) {
-      for (const std::string& parameter : block.parameters) scope[parameter] = m.at(parameter).tree();
+      for (const std::string& parameter : block.parameters) scope.locals[parameter] = m.at(parameter).tree();
     });
   }
 
@@ -279,7 +291,6 @@ class Expander {
   std::map<std::string, Block> blocks_;
   std::vector<LayerSpec> layers_;
   std::size_t uses_ = 0;
-  std::size_t globals_size_ = 0;
   Budget budget_;
 };
 
@@ -287,13 +298,13 @@ class Expander {
 
 SpecTree substitute(const SpecTree& tree, const Parameters& parameters) {
   Budget budget;
-  return substitute_within(tree, parameters, budget);
+  return substitute_within(tree, Scope{parameters}, budget);
 }
 
 std::vector<LayerSpec> expand_layers(const SpecNode& layers, const SpecTree& blocks,
                                      const Parameters& parameters, const std::string& input) {
   Expander expander(blocks, parameters);
-  (void)expander.expand(layers, parameters, input, 0);
+  (void)expander.expand(layers, Scope{parameters}, input, 0);
   return expander.take();
 }
 

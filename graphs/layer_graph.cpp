@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/depth_first_search.hpp>
@@ -146,7 +147,7 @@ void find_gradients(GraphLayer& layer, std::vector<bool>& upstream_trained) {
 }
 
 // A layer tied to another one has that one's weight and no parameters of its own.
-void share_weight(GraphLayer& layer, const std::vector<GraphLayer>& before) {
+void share_weight(GraphLayer& layer, std::span<const GraphLayer> before) {
   const auto found = std::find_if(before.begin(), before.end(), [&](const GraphLayer& candidate) {
     return candidate.spec.name == layer.spec.tied_to;
   });
@@ -162,6 +163,22 @@ void share_weight(GraphLayer& layer, const std::vector<GraphLayer>& before) {
   }
   layer.tied_to = static_cast<int>(found - before.begin());
   layer.spec.frozen = layer.spec.frozen || found->spec.frozen;
+}
+
+// Shapes, parameters and gradients of every layer, each after what it reads.
+void shape_layers(LayerGraph& graph) {
+  std::vector<bool> upstream_trained;
+  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
+    GraphLayer& layer = graph.layers[i];
+    for (const int source : layer.inputs) {
+      layer.input_shapes.push_back(source < 0 ? graph.inputs[static_cast<std::size_t>(-1 - source)].shape
+                                              : graph.layers[static_cast<std::size_t>(source)].output);
+    }
+    infer_shape(layer);
+    if (!layer.spec.tied_to.empty()) share_weight(layer, std::span(graph.layers).first(i));
+    find_gradients(layer, upstream_trained);
+    if (layer.tied_to >= 0) layer.parameters.clear();
+  }
 }
 
 // Work whose result nobody uses would be charged all the same.
@@ -197,25 +214,32 @@ LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSp
   graph.inputs = std::move(inputs);
   graph.outputs = std::move(outputs);
   graph.layers.reserve(specs.size());
-  std::vector<bool> upstream_trained;
   for (const Vertex vertex : order) {
     GraphLayer layer;
     layer.spec = std::move(specs[vertex]);
     for (const std::string& name : layer.spec.from) {
       const int source = index.at(name);
       layer.inputs.push_back(source < 0 ? source : position[static_cast<std::size_t>(source)]);
-      layer.input_shapes.push_back(source < 0
-                                       ? graph.inputs[static_cast<std::size_t>(-1 - source)].shape
-                                       : graph.layers[static_cast<std::size_t>(layer.inputs.back())].output);
     }
-    infer_shape(layer);
-    if (!layer.spec.tied_to.empty()) share_weight(layer, graph.layers);
-    find_gradients(layer, upstream_trained);
-    if (layer.tied_to >= 0) layer.parameters.clear();
     graph.layers.push_back(std::move(layer));
   }
+  shape_layers(graph);
   require_readers(graph);
   return graph;
+}
+
+LayerGraph reshaped(const LayerGraph& graph, std::vector<GraphInput> inputs) {
+  LayerGraph other;
+  other.inputs = std::move(inputs);
+  other.outputs = graph.outputs;
+  other.layers.reserve(graph.layers.size());
+  for (const GraphLayer& layer : graph.layers) {
+    GraphLayer& same = other.layers.emplace_back();
+    same.spec = layer.spec;
+    same.inputs = layer.inputs;
+  }
+  shape_layers(other);
+  return other;
 }
 
 }  // namespace tbdsim

@@ -62,4 +62,7 @@ struct LayerGraph {
 [[nodiscard]] LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSpec> layers,
                                            std::vector<std::string> outputs = {});
 
+// The same graph on inputs of other shapes, in the same order. Throws as above.
+[[nodiscard]] LayerGraph reshaped(const LayerGraph& graph, std::vector<GraphInput> inputs);
+
 }  // namespace tbdsim

@@ -369,11 +369,8 @@ Model resized(const Model& model, const Sizes& sizes) {
     other.sizes[name] = scalar_tree(std::to_string(value));
   }
   for (const auto& [name, graph] : model.graphs) {
-    std::vector<LayerSpec> layers;
-    for (const GraphLayer& layer : graph.layers) layers.push_back(layer.spec);
-    other.graphs.emplace(
-        name, build_layer_graph(read_inputs(SpecNode(model.inputs.at(name), "inputs"), other.sizes),
-                                std::move(layers), graph.outputs));
+    const SpecNode inputs(model.inputs.at(name), "inputs");
+    other.graphs.emplace(name, reshaped(graph, read_inputs(inputs, other.sizes)));
   }
   return other;
 }
