@@ -16,6 +16,7 @@
 #include "simulate/catalog_report.h"
 #include "simulate/distinct_kernels.h"
 #include "simulate/model_report.h"
+#include "simulate/predict_all.h"
 #include "simulate/prediction_report.h"
 #include "simulate/runs_table.h"
 #include "simulate/spec_report.h"
@@ -190,10 +191,8 @@ std::string number_text(double value) { return fmt::format("{:.6g}", value); }
 }  // namespace
 
 void predict_command(const Options& options, Library& library, std::ostream& out) {
-  std::vector<Prediction> predictions;
   const Format format = format_of(options);
-  for (const Scenario& scenario : scenarios_for(options, library))
-    predictions.push_back(predict(scenario, library));
+  const std::vector<Prediction> predictions = predict_all(scenarios_for(options, library), library);
   write_output(options, out, [&](std::ostream& to) { write_predictions(to, predictions, format); });
 }
 
@@ -241,8 +240,8 @@ void kernels_command(const Options& options, Library& library, std::ostream& out
       one.precision = precision;
       one.batch = batch;
       if (options.plan && options.gpu.empty()) one.gpu = kPlanOrderGpu;
-      for (const Scenario& scenario : scenarios_for(one, library))
-        predictions.push_back(predict(scenario, library));
+      for (Prediction& prediction : predict_all(scenarios_for(one, library), library))
+        predictions.push_back(std::move(prediction));
     }
   }
   write_output(options, out, [&](std::ostream& to) {

@@ -6,18 +6,6 @@
 #include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
-namespace {
-
-// The cached value of a key, made on first use.
-template <class T, class Make>
-const T& cached(std::map<std::string, std::unique_ptr<const T>>& cache, const std::string& key, Make make) {
-  const auto found = cache.find(key);
-  if (found != cache.end()) return *found->second;
-  return *cache.emplace(key, std::make_unique<const T>(make())).first->second;
-}
-
-}  // namespace
-
 const Precision& find_precision(const std::string& name) {
   std::vector<std::string> names;
   for (const Precision& precision : kPrecisions) {
@@ -26,6 +14,17 @@ const Precision& find_precision(const std::string& name) {
   }
   throw UsageError("unknown precision " + in_quotes(name) + "; expected one of " + joined(names) +
                    did_you_mean(name, names));
+}
+
+template <class T, class Make>
+const T& Library::cached(Cache<T>& cache, const std::string& key, Make make) {
+  typename Cache<T>::Entry* entry = nullptr;
+  {
+    const std::scoped_lock held(cache.lock);
+    entry = &cache.entries[key];  // stays where it is
+  }
+  std::call_once(entry->made, [&] { entry->value = std::make_unique<const T>(make()); });
+  return *entry->value;
 }
 
 const GpuSpec& Library::gpu(const std::string& name) {

@@ -1,9 +1,10 @@
 // Reads every file once: GPUs, frameworks, profiles, models, data sets, and the training steps made of them.
-// Not for use by several threads at a time.
+// Several threads may use it at a time.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,18 @@ class Library {
                                                         const Sizes& sizes = {});
 
  private:
+  // What is made once for each key; the lock is held to find it, not to make it.
   template <class T>
-  using Cache = std::map<std::string, std::unique_ptr<const T>>;
+  struct Cache {
+    struct Entry {
+      std::once_flag made;
+      std::unique_ptr<const T> value;
+    };
+    std::mutex lock;
+    std::map<std::string, Entry> entries;
+  };
+  template <class T, class Make>
+  static const T& cached(Cache<T>& cache, const std::string& key, Make make);
 
   Catalog catalog_;
   Cache<GpuSpec> gpus_;

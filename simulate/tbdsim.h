@@ -8,4 +8,5 @@
 
 #include "hwspecs/base/error.h"
 #include "simulate/metrics.h"
+#include "simulate/predict_all.h"
 #include "simulate/prediction.h"

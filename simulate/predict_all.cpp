@@ -1,0 +1,25 @@
+#include "simulate/predict_all.h"
+
+#include <exception>
+
+#include <tbb/parallel_for.h>
+
+namespace tbdsim {
+
+std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, Library& library) {
+  std::vector<Prediction> predictions(scenarios.size());
+  std::vector<std::exception_ptr> errors(scenarios.size());
+  tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
+    try {
+      predictions[i] = predict(scenarios[i], library);
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return predictions;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,15 @@
+// Many predictions at a time, on every core.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "simulate/prediction.h"
+
+namespace tbdsim {
+
+// One prediction for each scenario, in their order. Throws what predict() throws for the first scenario that
+// has an error.
+[[nodiscard]] std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, Library& library);
+
+}  // namespace tbdsim
