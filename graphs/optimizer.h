@@ -12,15 +12,22 @@ struct Optimizer {
   std::int64_t state_words;  // words kept for each parameter beside the parameter and its gradient
   std::int64_t flops;        // for each parameter
   std::string_view rule;
+  // Words for each parameter moved beside one pass over the gradient, the parameter and its state.
+  std::int64_t further_reads = 0;
+  std::int64_t further_writes = 0;
 };
 
 // "none" is for benchmarks that time forward and backward only.
-inline constexpr std::array<Optimizer, 5> kOptimizers = {{
+inline constexpr std::array<Optimizer, 6> kOptimizers = {{
     {"none", 0, 0, "no update"},
     {"sgd", 0, 2, "w -= lr g"},
     {"momentum", 1, 4, "v = mu v + g; w -= lr v"},
     {"nesterov", 1, 6, "v = mu v + g; w -= lr (g + mu v)"},
     {"adam", 2, 11, "m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr m / (sqrt v + eps)"},
+    // You et al., arXiv 1904.00962, as NVIDIA apex FusedLAMB runs it: norm of all gradients; norm of the
+    // parameters; the update u, written over the gradient; its norm; the step. Adam's work and for g's norm
+    // and scaling 3, decay 2, norms of w and u 4.
+    {"lamb", 2, 20, "u = adam + decay w; w -= lr |w| / |u| u", 5, 1},
 }};
 
 }  // namespace tbdsim

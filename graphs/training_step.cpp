@@ -94,8 +94,10 @@ void append_updates(const LayerGraph& graph, int first_layer, const Optimizer& o
     // The weight and the optimizer's state; the gradient.
     const Size kept = words * ((1 + optimizer.state_words) * kFp32Bytes);
     const Size gradient = gradient_elements(tensor, how.lowering) * kFp32Bytes;
+    const Size reads = kept + gradient + words * (optimizer.further_reads * kFp32Bytes);
+    const Size writes = kept + words * (optimizer.further_writes * kFp32Bytes);
     Kernel update = memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}},
-                                  optimizer.flops, kept + gradient, kept);
+                                  optimizer.flops, reads, writes);
     update.layer = first_layer + layer;
     update.repeat = repeat;
     append_over_parameter(update, how.lowering.update == UpdateKernels::fused, fused, step);

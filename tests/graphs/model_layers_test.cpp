@@ -49,6 +49,10 @@ constexpr Case kCases[] = {
     {"faster_rcnn", "slim_v1", "faster_rcnn_layers/slim_v1.csv"},
     {"faster_rcnn", "mxnet_v2", "faster_rcnn_layers/mxnet_v2.csv"},
     {"faster_rcnn", "v1.5", "faster_rcnn_layers/v1.5.csv"},
+    {"transformer", "tensor2tensor", "transformer_layers/tensor2tensor.csv"},  // 25 + 25 words
+    {"transformer", "pytorch", "transformer_layers/pytorch.csv"},              // 32 + 32
+    {"bert_base", "squad", "bert_base_layers/squad.csv"},
+    {"bert_large", "squad", "bert_large_layers/squad.csv"},
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.model << ' ' << c.variant; }
