@@ -48,5 +48,23 @@ void plan_memory_resnet50(benchmark::State& state) {
 }
 BENCHMARK(plan_memory_resnet50);
 
+// From a model's file to its prediction over all 15 lengths: some 350,000 kernels in an iteration.
+void predict_deep_speech2_from_its_file(benchmark::State& state) {
+  for (auto step : state) {
+    Library library = test::source_library();
+    const Scenario scenario{.model = "deep_speech2", .framework = "mxnet", .gpu = "titanxp", .batch = 8};
+    benchmark::DoNotOptimize(predict(scenario, library).iteration_time());
+  }
+}
+BENCHMARK(predict_deep_speech2_from_its_file)->Unit(benchmark::kMillisecond);
+
+// What `tbd-sim --gpu titanxp --batch 64` does.
+void predict_the_suite_from_its_files(benchmark::State& state) {
+  for (auto step : state) {
+    benchmark::DoNotOptimize(test::run({"--gpu", "titanxp", "--batch", "64"}).out.size());
+  }
+}
+BENCHMARK(predict_the_suite_from_its_files)->Unit(benchmark::kMillisecond)->UseRealTime();
+
 }  // namespace
 }  // namespace tbdsim
