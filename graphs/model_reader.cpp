@@ -14,7 +14,7 @@ constexpr std::int64_t kMostRepeats = 1'000'000;
 constexpr std::size_t kMostDimensions = 8;
 constexpr std::size_t kMostBuckets = 1'000;
 constexpr std::int64_t kMostSamplesAtOnce = 1'000'000'000;
-constexpr double kMostUnits = 1e9;
+constexpr double kMostUnits = 1'000'000'000;
 
 std::vector<std::string> texts(const std::optional<SpecNode>& node) {
   std::vector<std::string> all;
