@@ -115,7 +115,7 @@ class GlobalBatchNorm : public BatchNorm {
  private:
   static void fused(const LayerSite& site, KernelKind kind, Phase phase, std::int64_t flops, Size read,
                     Size written, std::vector<Kernel>& kernels) {
-    kernels.push_back(memory_kernel(kind, phase, "global_batch_norm", site.output, flops, read, written));
+    kernels.push_back(memory_kernel(kind, phase, "affine_norm", site.output, flops, read, written));
     kernels.back().shape = image_shape(site.output);
   }
 

@@ -66,7 +66,7 @@ constexpr LayerType kLayerTypes[] = {
     {"anchor_rows",
      "channels of every cell as a row for each anchor: values of a row, copied (false): by a transpose",
      make_anchor_rows},
-    {"inside_anchors", "anchors within the image: sizes, ratios, stride; reads the predictions and the image",
+    {"inside_anchors", "anchors within the image: sizes, ratios, stride; reads the cells and the image",
      make_inside_anchors},
     {"select_rows", "the first input's rows that the second one names", make_select_rows},
     {"anchor_target",

@@ -91,7 +91,7 @@ class Proposal : public Layer {
     const Size mask = all * ((boxes + kMaskBits - 1) / kMaskBits) * kMaskWords;
     Kernel overlaps = memory_kernel(KernelKind::elementwise, Phase::forward, "nms", {all, {boxes}},
                                     kOverlapFlops, word_bytes(all * kRegionNumbers), word_bytes(mask));
-    overlaps.scratch_bytes = word_bytes(mask);
+    overlaps.scratch_bytes = word_bytes(fixed_size(mask.per_sample));  // images take turns
     if (suppression_ == Suppression::mask_to_host) {
       kernels.push_back(overlaps);
       kernels.push_back(copy_to_host(mask));

@@ -47,9 +47,9 @@ TEST(GlobalBatchNorm, ElementWiseWhereNothingIsTrained) {
   bench.weight_gradient = false;
   EXPECT_EQ(bench.output, kImage);
   EXPECT_EQ(bench.layer->parameters(bench.inputs).size(), 3u);  // gamma, beta, statistics
-  EXPECT_THAT(works_of(bench.forward()), ElementsAre(moving("global_batch_norm", KernelKind::elementwise,
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(moving("affine_norm", KernelKind::elementwise,
                                                             Phase::forward, 240, kBytes, kBytes)));
-  EXPECT_THAT(works_of(bench.backward()), ElementsAre(moving("global_batch_norm", KernelKind::elementwise,
+  EXPECT_THAT(works_of(bench.backward()), ElementsAre(moving("affine_norm", KernelKind::elementwise,
                                                              Phase::backward_data, 120, kBytes, kBytes)));
   EXPECT_TRUE(bench.needs().inputs);
 }
@@ -59,7 +59,7 @@ TEST(GlobalBatchNorm, ElementWiseWhereNothingIsTrained) {
 TEST(GlobalBatchNorm, SumsForTrainedParameters) {
   LayerBench bench{"{type: batch_norm, statistics: global}", {kImage}};
   const auto sums = ElementsAre(
-      moving("global_batch_norm", KernelKind::batch_norm, Phase::backward_data, 6 * 120, kBytes * 3, kBytes));
+      moving("affine_norm", KernelKind::batch_norm, Phase::backward_data, 6 * 120, kBytes * 3, kBytes));
   EXPECT_THAT(works_of(bench.backward()), sums);
   bench.weight_gradient = false;
   bench.lowering.global_norm = GlobalNorm::summing;
@@ -70,8 +70,8 @@ TEST(GlobalBatchNorm, FirstLayerOnlySums) {
   LayerBench bench{"{type: batch_norm, statistics: global}", {kImage}};
   bench.input_gradient = false;
   EXPECT_THAT(works_of(bench.backward()),
-              ElementsAre(moving("global_batch_norm", KernelKind::batch_norm, Phase::backward_weights,
-                                 5 * 120, kBytes * 2, {})));
+              ElementsAre(moving("affine_norm", KernelKind::batch_norm, Phase::backward_weights, 5 * 120,
+                                 kBytes * 2, {})));
 }
 
 // Composite: five operations on one number a channel (var + eps, rsqrt, * gamma, mean *, beta -), then x *
@@ -166,8 +166,8 @@ const std::vector<Shape> kPredictions{rows(1000, 2), rows(1000, 4)};
 // Of 1000 anchors the best 200 compete and 50 stay. Softmax over 2000 scores, 5 operations each; 15
 // operations on pairs of 4000 numbers; a sort in four passes, each reading keys twice and indices once and
 // writing both; 200 rows of 5 gathered by index; 24 operations for each of 200 x 200 / 2 pairs, a mask of 200
-// rows of ceil(200 / 64) = 4 words of 8 B = 6400 B = 1600 numbers, walked through for 200 indices; the host
-// reads how many are left, 8 B; 50 rows gathered.
+// rows of ceil(200 / 64) = 4 words of 8 B = 6400 B = 1600 numbers (one image's at a time), walked through for
+// 200 indices; the host reads how many are left, 8 B; 50 rows gathered.
 TEST(Proposal, OnTheDevice) {
   const LayerBench bench{"{type: proposal, before: 200, after: 50, suppression: device}", kPredictions};
   EXPECT_EQ(bench.output, rows(50, 5));
@@ -185,7 +185,7 @@ TEST(Proposal, OnTheDevice) {
                        {},
                        per_sample(4000),
                        per_sample(6400),
-                       per_sample(6400)},
+                       fixed_size(6400)},
                   forward("nms_choice", KernelKind::reduction, 1600, 6400, 800), to_host(fixed_size(8)),
                   forward("gather", KernelKind::gather, 0, 1000 + 200, 1000)));
   EXPECT_THAT(repeats_of(kernels), ElementsAre(1, 15, 4, 1, 1, 1, 1, 1));

@@ -56,6 +56,15 @@ std::vector<std::vector<int>> readers_of(const LayerGraph& graph) {
   return readers;
 }
 
+// Those that hand a gradient back: one that chooses, say, has none.
+std::vector<std::vector<int>> gradient_readers_of(const LayerGraph& graph) {
+  std::vector<std::vector<int>> readers = readers_of(graph);
+  for (std::vector<int>& of_one : readers) {
+    std::erase_if(of_one, [&](int i) { return !graph.layers[static_cast<std::size_t>(i)].input_gradient; });
+  }
+  return readers;
+}
+
 bool needs_gradient(const GraphLayer& layer) { return layer.input_gradient || layer.weight_gradient; }
 
 bool is_backward(const Kernel& kernel) {
@@ -95,7 +104,7 @@ TEST(StepProperty, PhasesFollowEachOther) {
       stage = now;
       ASSERT_LT(kernel.layer, static_cast<int>(c.step.layers.size()));
       ASSERT_GE(kernel.repeat, 1);
-      ASSERT_GT(kernel.read_bytes.at(1), 0);
+      ASSERT_GT(kernel.read_bytes.at(1) + kernel.written_bytes.at(1), 0);
     }
     EXPECT_EQ(stage, c.model->variant.optimizer.name == "none" ? 1 : 2);
   }
@@ -182,7 +191,7 @@ TEST(StepProperty, GradientMapsAreWrittenBeforeTheyAreUsed) {
 TEST(StepProperty, OutputGradientsAreAliveInBackwardKernels) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    const auto readers = readers_of(*c.graph);
+    const auto readers = gradient_readers_of(*c.graph);
     const auto owner = [&](int layer) {
       while (true) {
         const auto& all = readers[static_cast<std::size_t>(layer)];
@@ -204,11 +213,11 @@ TEST(StepProperty, OutputGradientsAreAliveInBackwardKernels) {
   }
 }
 
-// One sum wherever the output of a layer that needs a gradient has several readers.
+// One sum wherever the output of a layer that needs a gradient gets several.
 TEST(StepProperty, OneGradientSumForEachJoin) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
-    const auto readers = readers_of(*c.graph);
+    const auto readers = gradient_readers_of(*c.graph);
     int joins = 0;
     for (std::size_t i = 0; i < readers.size(); ++i) {
       if (readers[i].size() > 1 && needs_gradient(c.graph->layers[i])) ++joins;
