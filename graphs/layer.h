@@ -39,6 +39,9 @@ struct LayerSite {
   const Shape& output;
   bool input_gradient = false;   // something upstream is trained, so the input's gradient is needed
   bool weight_gradient = false;  // this layer's own parameters are trained
+  // In a gradient penalty: what backward() does is itself differentiated. A kernel without a gradient of its
+  // own will not do.
+  bool differentiated = false;
 };
 
 struct Expansion {
@@ -75,8 +78,8 @@ class Layer {
     (void)site, (void)how, (void)kernels;
     throw NoSecondOrder();
   }
-  // Its gradient depends on its input's values in more than the sign, so that a backward pass through its
-  // backward pass also yields a gradient of its input.
+  // A backward pass through its backward pass also yields a gradient of its input: because dX depends on the
+  // input's values, or as zeros, since frameworks do not know when it does not.
   [[nodiscard]] virtual bool curved() const { return false; }
   // Gradients flow through it from its output to its inputs.
   [[nodiscard]] virtual bool differentiable() const { return true; }

@@ -15,7 +15,8 @@ enum class UpdateKernels { per_tensor, fused };  // one update kernel per parame
 
 enum class Recurrence { cells, fused };        // a recurrent layer step by step, or as one cuDNN call
 enum class CellProducts { joined, separate };  // a cell multiplies [x, h] at once, or x and h apart
-// Gradients of what every step of an unrolled recurrence reads: added by the product itself, or by a kernel.
+// Gradients that add up, of the steps of an unrolled recurrence or of the passes before an update: added by
+// the product itself, or by a kernel.
 enum class StepGradients { in_place, added };
 enum class Composition { fused, composite };  // an operation as one kernel, or one for each of its terms
 // A batch norm by constant statistics: a kernel each way, with the sums for the gradients of its parameters

@@ -62,6 +62,7 @@ struct Variant {
   Optimizer optimizer;
   std::string dataset;                // name of the data set it is trained on, or empty
   std::vector<std::int64_t> buckets;  // sequence lengths to which samples are padded; empty: one length
+  SpecTree lowering;  // a map of the keys in which its code departs from the framework's, or nothing
   std::map<std::string, SpecTree> parameters;  // and sizes
   std::optional<ExpectedCounts> expected;
 };

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "graphs/blocks.h"
+#include "graphs/lowering_reader.h"
 #include "graphs/model.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
@@ -81,6 +82,10 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
       variant.buckets = read_buckets(*buckets);
       if (!known.sizes.contains(std::string(kLengthSize)))
         buckets->fail("are lengths of a sequence; expected 'sequence_length' among the model's sizes");
+    }
+    if (const auto lowering = m.find("lowering")) {
+      (void)override_lowering(*lowering, {});  // errors are of this file
+      variant.lowering = lowering->tree();
     }
     if (const auto expected = m.find("expected")) variant.expected = read_expected(*expected);
     if (const auto parameters = m.find("parameters")) {
@@ -347,10 +352,11 @@ Model build_model(const ModelFile& file, const Variant& variant, const Sizes& si
       model.graphs.emplace(name, read_graph(node, file.blocks, parameters, model.sizes, model.inputs[name]));
     }
   });
-  for (const SpecNode& pass : SpecNode(file.training, "training").list()) {
+  const SpecTree training = substitute(file.training, parameters);
+  for (const SpecNode& pass : SpecNode(training, "training").list()) {
     model.training.push_back(read_pass(pass, model.graphs));
   }
-  if (model.training.empty()) SpecNode(file.training, "training").fail("has no pass; expected at least one");
+  if (model.training.empty()) SpecNode(training, "training").fail("has no pass; expected at least one");
   for (const auto& [name, mark] : marks) require_use(name, mark, model.training);
   return model;
 }

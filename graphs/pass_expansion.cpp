@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "hwspecs/base/suggest.h"
-
 namespace tbdsim {
 
 PassExpansion::PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat,
@@ -17,7 +15,6 @@ PassExpansion::PassExpansion(const LayerGraph& graph, Backward backward, std::in
       consumers_(graph.layers.size()),
       forward_(graph.layers.size()),
       backward_spans_(graph.layers.size()),
-      double_backward_spans_(graph.layers.size()),
       gradient_sum_(graph.layers.size(), -1) {
   for (int i = 0; i < count(); ++i) {
     for (const int input : layer(i).inputs) {
@@ -32,6 +29,7 @@ LayerSite PassExpansion::site(int i) const {
     at.input_gradient = layer(i).spec.layer->differentiable();
     at.weight_gradient = false;
   }
+  at.differentiated = backward_ == Backward::penalty;
   return at;
 }
 
@@ -43,8 +41,7 @@ std::vector<int> PassExpansion::gradient_readers(int i) const {
   return readers;
 }
 
-template <class Emit>
-PassExpansion::Span PassExpansion::emit(int i, Emit append) {
+PassExpansion::Span PassExpansion::emit(int i, const std::function<void(std::vector<Kernel>&)>& append) {
   const std::size_t before = step_.kernels.size();
   append(step_.kernels);
   for (std::size_t k = before; k < step_.kernels.size(); ++k) {
@@ -63,17 +60,39 @@ void PassExpansion::forward() {
   }
 }
 
-void PassExpansion::backward() {
+void PassExpansion::backward(std::int64_t additions) {
+  additions_ = additions;
   for (int i = count() - 1; i >= 0; --i) {
-    const bool several_gradients = needs_gradient(i) && gathers_gradients(i);
-    const Span span = emit(i, [&](std::vector<Kernel>& out) {
-      if (several_gradients) out.push_back(sum_of_gradients(i));
+    const auto at = static_cast<std::size_t>(i);
+    const std::vector<Gradient> gradients = gradients_from(gradient_readers(i));
+    const bool several = needs_gradient(i) && gathers(gradients);
+    backward_spans_[at] = emit(i, [&](std::vector<Kernel>& out) {
+      if (several) out.push_back(sum_of_gradients(layer(i).step_output, gradients));
       if (needs_gradient(i)) backward_of_layer(i, site(i), out);
     });
-    backward_spans_[static_cast<std::size_t>(i)] = span;
-    if (several_gradients) gradient_sum_[static_cast<std::size_t>(i)] = span.first;
+    if (several) gradient_sum_[at] = backward_spans_[at].first;
+    if (site(i).weight_gradient) add_to_gradients(i, true, additions_, backward_spans_[at]);
   }
+  if (backward_ != Backward::weights) sum_gradients_of_inputs();
   if (backward_ == Backward::penalty) double_backward();
+}
+
+// Where the pass goes back to the graph's inputs and several layers read one.
+void PassExpansion::sum_gradients_of_inputs() {
+  for (std::size_t k = 0; k < graph_.inputs.size(); ++k) {
+    std::vector<int> readers;
+    for (int i = 0; i < count(); ++i) {
+      if (!site(i).input_gradient) continue;
+      for (const int input : layer(i).inputs) {
+        if (input == -1 - static_cast<int>(k)) readers.push_back(i);
+      }
+    }
+    const std::vector<Gradient> gradients = gradients_from(readers);
+    if (!gathers(gradients)) continue;
+    (void)emit(readers.front(), [&](std::vector<Kernel>& out) {
+      out.push_back(sum_of_gradients(graph_.inputs[k].shape, gradients));
+    });
+  }
 }
 
 void PassExpansion::backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const {
@@ -105,68 +124,43 @@ void PassExpansion::add_step_gradients(int i, const LayerSite& at, std::vector<K
   }
 }
 
-// Layers on the way to one whose gradient depends on its input's values, and these themselves.
-std::vector<bool> PassExpansion::before_curved() const {
-  std::vector<bool> before(graph_.layers.size());
-  for (int i = count() - 1; i >= 0; --i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (layer(i).spec.layer->curved()) before[at] = true;
-    if (!before[at]) continue;
-    for (const int input : layer(i).inputs) {
-      if (input >= 0) before[static_cast<std::size_t>(input)] = true;
-    }
+// A product that runs in place adds to the gradient itself.
+void PassExpansion::add_to_gradients(int i, bool all, std::int64_t times, Span& span) {
+  if (times == 0 || how_.lowering.step_gradients != StepGradients::added) return;
+  for (const ParameterTensor& tensor : layer(i).parameters) {
+    if (!tensor.trained) continue;
+    const Shape shape{fixed_size(tensor.elements), {}};
+    const Size bytes = elements(shape) * kFp32Bytes;
+    Kernel add = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "accumulate", shape, 1,
+                               bytes * 2, bytes);
+    add.layer = first_layer_ + i;
+    add.repeat = times;
+    span.last = static_cast<int>(step_.kernels.size());
+    step_.kernels.push_back(add);
+    if (!all) return;
   }
-  return before;
 }
 
-// The gradient of the penalty runs along the graph from the inputs' gradient to the output's, and from every
-// curved layer back to the weights before it.
-void PassExpansion::double_backward() {
-  const std::size_t before = step_.kernels.size();
-  const auto extend = [&](int i, const Span& span) {
-    Span& whole = double_backward_spans_[static_cast<std::size_t>(i)];
-    if (whole.last == 0) whole.first = span.first;
-    whole.last = span.last;
-    backward_spans_[static_cast<std::size_t>(i)].last = span.last;  // until then tensors are read again
-  };
-  for (int i = 0; i < count(); ++i) {
-    LayerSite at = site(i);
-    at.weight_gradient = layer(i).weight_gradient;
-    try {
-      extend(i,
-             emit(i, [&](std::vector<Kernel>& out) { layer(i).spec.layer->double_backward(at, how_, out); }));
-    } catch (const NoSecondOrder&) {
-      throw ModelError(layer(i).spec.mark, "layer " + in_quotes(layer(i).spec.name) + ": a " +
-                                               in_quotes(layer(i).spec.type) +
-                                               " in a gradient penalty; expected layers with a second-order "
-                                               "backward pass");
-    }
+std::vector<PassExpansion::Gradient> PassExpansion::gradients_from(const std::vector<int>& readers) const {
+  std::vector<Gradient> gradients;
+  for (const int reader : readers) {
+    const Layer& type = *layer(reader).spec.layer;
+    gradients.push_back({backward_of(reader).first, !type.passes_gradient_through(), type.parts()});
   }
-  const std::vector<bool> again = before_curved();
-  for (int i = count() - 1; i >= 0; --i) {
-    if (!again[static_cast<std::size_t>(i)]) continue;
-    extend(i, emit(i, [&](std::vector<Kernel>& out) {
-             if (gathers_gradients(i)) out.push_back(sum_of_gradients(i));
-             const LayerSite at = layer(i).site();
-             if (at.input_gradient || at.weight_gradient) backward_of_layer(i, at, out);
-           }));
-  }
-  for (std::size_t k = before; k < step_.kernels.size(); ++k) step_.kernels[k].second_order = true;
+  return gradients;
 }
 
-bool PassExpansion::gathers_gradients(int i) const {
-  const std::vector<int> readers = gradient_readers(i);
-  return readers.size() > 1 || (readers.size() == 1 && parts_read(readers[0]) > 1);
+bool PassExpansion::gathers(const std::vector<Gradient>& gradients) {
+  return gradients.size() > 1 || (gradients.size() == 1 && gradients[0].parts > 1);
 }
 
 // Gradients of the whole are added, gradients of parts put in their places.
-Kernel PassExpansion::sum_of_gradients(int i) const {
-  const Shape& shape = layer(i).step_output;
+Kernel PassExpansion::sum_of_gradients(const Shape& shape, const std::vector<Gradient>& gradients) const {
   Size read;
   std::int64_t whole = 0;
-  for (const int reader : gradient_readers(i)) {
-    read += part_bytes(shape, parts_read(reader));
-    if (parts_read(reader) == 1) ++whole;
+  for (const Gradient& gradient : gradients) {
+    read += part_bytes(shape, gradient.parts);
+    if (gradient.parts == 1) ++whole;
   }
   const bool adds = whole > 0;
   return memory_kernel(KernelKind::elementwise, Phase::backward_data, adds ? "gradient_sum" : "concat", shape,
@@ -179,7 +173,12 @@ Size PassExpansion::part_bytes(Shape shape, std::int64_t parts) const {
   return stored_bytes(shape, how_.precision);
 }
 
-BackwardNeeds PassExpansion::needs(int i) const { return layer(i).spec.layer->backward_needs(site(i), how_); }
+// A penalty's second order reads what gradients of weights need, too.
+BackwardNeeds PassExpansion::needs(int i) const {
+  LayerSite at = site(i);
+  if (backward_ == Backward::penalty) at.weight_gradient = layer(i).weight_gradient;
+  return layer(i).spec.layer->backward_needs(at, how_);
+}
 
 // Layer i overwrites its input's buffer: it may, and nobody else reads that buffer later.
 bool PassExpansion::written_in_place(int i) const {
@@ -194,10 +193,10 @@ std::vector<int> PassExpansion::output_last_uses() const {
   std::vector<int> last_use(graph_.layers.size());
   for (int i = count() - 1; i >= 0; --i) {  // readers stand behind what they read
     int last = forward_of(i).last;
-    if (reads_again(i) && needs(i).output) last = std::max(last, backward_of(i).last);
+    if (reads_again(i) && needs(i).output) last = std::max(last, last_reading_again(i));
     for (const int reader : consumers(i)) {
       last = std::max(last, forward_of(reader).last);
-      if (reads_again(reader) && needs(reader).inputs) last = std::max(last, backward_of(reader).last);
+      if (reads_again(reader) && needs(reader).inputs) last = std::max(last, last_reading_again(reader));
       if (written_in_place(reader)) last = std::max(last, last_use[static_cast<std::size_t>(reader)]);
     }
     last_use[static_cast<std::size_t>(i)] = last;
@@ -205,16 +204,17 @@ std::vector<int> PassExpansion::output_last_uses() const {
   return last_use;
 }
 
-// For every layer the last kernel that needs its output's gradient. A layer that passes its gradient through
-// hands the same tensor on to the layers it reads.
-std::vector<int> PassExpansion::gradient_last_uses() const {
+// For every layer the last kernel that needs its output's gradient, which those of `spans` read. A layer that
+// passes its gradient through hands the same tensor on to the layers it reads.
+std::vector<int> PassExpansion::gradient_last_uses(const std::vector<Span>& spans,
+                                                   const std::vector<int>& sums) const {
   std::vector<int> last_use(graph_.layers.size());
   for (int i = 0; i < count(); ++i) {
-    int last = backward_of(i).last;
+    int last = spans[static_cast<std::size_t>(i)].last;
     for (const int input : layer(i).inputs) {
       if (!layer(i).spec.layer->passes_gradient_through() || input < 0 || !needs_gradient(input)) continue;
-      const int sum = gradient_sum(input);
-      last = std::max(last, sum >= 0 ? sum : last_use[static_cast<std::size_t>(input)]);
+      const auto source = static_cast<std::size_t>(input);
+      last = std::max(last, sums[source] >= 0 ? sums[source] : last_use[source]);
     }
     last_use[static_cast<std::size_t>(i)] = last;
   }
@@ -229,52 +229,44 @@ void PassExpansion::feature_maps() {
                last_use[static_cast<std::size_t>(i)]);
     const Size extra = needs(i).extra_bytes * layer(i).steps;
     if (reads_again(i) && extra != Size{}) {
-      add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, backward_of(i).last);
+      add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, last_reading_again(i));
     }
   }
   for (std::size_t k = 0; k < graph_.inputs.size(); ++k) graph_input(static_cast<int>(k));
 }
 
+// Of the whole gradients of layer i's output one makes room for the sum, which lives until `end`. One that is
+// passed through serves under the name of the layer that passes it.
+void PassExpansion::gradients_of(int i, const std::vector<Gradient>& gradients, int sum, int end) {
+  const Shape& shape = layer(i).output;
+  bool sum_has_place = false;
+  for (const Gradient& gradient : gradients) {
+    if (!gradient.map) continue;
+    const bool holds_sum = !sum_has_place && gradient.parts == 1;
+    add_tensor(TensorRole::gradient_map, i, part_bytes(shape, gradient.parts), gradient.born,
+               holds_sum ? end : sum);
+    sum_has_place = sum_has_place || holds_sum;
+  }
+  if (!sum_has_place && sum >= 0) add_tensor(TensorRole::gradient_map, i, part_bytes(shape, 1), sum, end);
+}
+
 // Each reader of a tensor contributes a gradient, which lives from that reader's backward kernels until the
-// sum; the sum is made in one of them and lives until the backward kernels of the layer that made the tensor.
+// sum; the sum lives until the backward kernels of the layer that made the tensor.
 void PassExpansion::gradient_maps() {
-  const std::vector<int> last_use = gradient_last_uses();
+  const std::vector<Span>& users = backward_ == Backward::penalty ? along_ : backward_spans_;
+  const std::vector<int> last_use = gradient_last_uses(users, gradient_sum_);
   for (int i = 0; i < count(); ++i) {
-    const std::vector<int> readers = gradient_readers(i);
-    if (!needs_gradient(i) || readers.empty()) continue;
-    const Shape& shape = layer(i).output;
-    const int end = last_use[static_cast<std::size_t>(i)];
-    const int sum = gradient_sum(i);
-    bool sum_has_place = false;
-    for (const int reader : readers) {
-      // A reader that passes its gradient through serves with its own.
-      if (layer(reader).spec.layer->passes_gradient_through()) continue;
-      const std::int64_t parts = parts_read(reader);
-      const bool holds_sum = !sum_has_place && parts == 1;
-      add_tensor(TensorRole::gradient_map, i, part_bytes(shape, parts), backward_of(reader).first,
-                 holds_sum ? end : sum);
-      sum_has_place = sum_has_place || holds_sum;
-    }
-    if (!sum_has_place && sum >= 0) add_tensor(TensorRole::gradient_map, i, part_bytes(shape, 1), sum, end);
+    const auto at = static_cast<std::size_t>(i);
+    if (needs_gradient(i))
+      gradients_of(i, gradients_from(gradient_readers(i)), gradient_sum_[at], last_use[at]);
   }
   if (backward_ == Backward::penalty) second_order_maps();
 }
 
-// The gradient of a gradient map lives from the layer that makes it to the last that reads it.
-void PassExpansion::second_order_maps() {
-  for (int i = 0; i < count(); ++i) {
-    const Span& own = double_backward_spans_[static_cast<std::size_t>(i)];
-    int last = own.first;
-    for (const int reader : consumers(i)) {
-      last = std::max(last, double_backward_spans_[static_cast<std::size_t>(reader)].first);
-    }
-    add_tensor(TensorRole::gradient_map, i, stored_bytes(layer(i).output, how_.precision), own.first, last);
-  }
-}
-
 std::vector<int> PassExpansion::weight_gradient_births() const {
   std::vector<int> births;
-  for (int i = 0; i < count(); ++i) births.push_back(backward_of(i).first);
+  const std::vector<Span>& writers = backward_ == Backward::penalty ? along_ : backward_spans_;
+  for (const Span& writer : writers) births.push_back(writer.first);
   return births;
 }
 
@@ -287,7 +279,7 @@ void PassExpansion::graph_input(int k) {
       if (input != -1 - k) continue;
       first = used ? std::min(first, forward_of(i).first) : forward_of(i).first;
       last = std::max(last, forward_of(i).last);
-      if (reads_again(i) && needs(i).inputs) last = std::max(last, backward_of(i).last);
+      if (reads_again(i) && needs(i).inputs) last = std::max(last, last_reading_again(i));
       used = true;
     }
   }

@@ -2,6 +2,7 @@
 // live. Indices into TrainingStep::kernels are the clock of lifetimes.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "graphs/training_step.h"
@@ -9,24 +10,31 @@
 namespace tbdsim {
 
 // Appends to `step`, whose layers from `first_layer` on are the graph's. Call forward(), then backward()
-// where the run has one, then what appends tensors.
+// where the run has one, then what appends tensors. What a gradient penalty adds is in gradient_penalty.cpp.
 class PassExpansion {
  public:
   PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat, const Expansion& how,
                 int first_layer, TrainingStep& step);
 
   void forward();
-  void backward();
+  // `additions` of the `repeat` runs add their gradients of weights to gradients that are there already.
+  void backward(std::int64_t additions = 0);
   void feature_maps();
   void gradient_maps();
 
-  // For every layer of the graph the first kernel of its backward pass.
+  // For every layer of the graph the first kernel that may write a gradient of its weights.
   [[nodiscard]] std::vector<int> weight_gradient_births() const;
 
  private:
   struct Span {  // of kernels; where a layer has none, the next one
     int first = 0;
     int last = 0;
+  };
+
+  struct Gradient {          // one of a layer's output
+    int born = 0;            // the kernel that writes it
+    bool map = true;         // a tensor of its own, and not another one passed through
+    std::int64_t parts = 1;  // it is one of so many parts
   };
 
   [[nodiscard]] int count() const { return static_cast<int>(graph_.layers.size()); }
@@ -36,7 +44,6 @@ class PassExpansion {
   }
   [[nodiscard]] const Span& forward_of(int i) const { return forward_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const Span& backward_of(int i) const { return backward_spans_[static_cast<std::size_t>(i)]; }
-  [[nodiscard]] int gradient_sum(int i) const { return gradient_sum_[static_cast<std::size_t>(i)]; }
   // The layer as the first backward pass sees it: on the way to the graph's inputs every layer passes a
   // gradient on, and no weight gets one.
   [[nodiscard]] LayerSite site(int i) const;
@@ -48,24 +55,35 @@ class PassExpansion {
   [[nodiscard]] bool reads_again(int i) const { return backward_ != Backward::none && needs_gradient(i); }
   // Readers of its output that hand a gradient back.
   [[nodiscard]] std::vector<int> gradient_readers(int i) const;
-  // Its output's gradient comes from several readers, or from readers of parts.
-  [[nodiscard]] bool gathers_gradients(int i) const;
-  [[nodiscard]] std::int64_t parts_read(int reader) const { return layer(reader).spec.layer->parts(); }
+  [[nodiscard]] std::vector<Gradient> gradients_from(const std::vector<int>& readers) const;
+  // There are several, or parts: a kernel puts them together.
+  [[nodiscard]] static bool gathers(const std::vector<Gradient>& gradients);
   [[nodiscard]] Size part_bytes(Shape shape, std::int64_t parts) const;
+  // The last kernel that reads what the forward pass left.
+  [[nodiscard]] int last_reading_again(int i) const;
   [[nodiscard]] BackwardNeeds needs(int i) const;
   [[nodiscard]] bool written_in_place(int i) const;
 
-  template <class Emit>
-  Span emit(int i, Emit append);
+  // Appends what `append` does as kernels of layer i.
+  Span emit(int i, const std::function<void(std::vector<Kernel>&)>& append);
   void backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const;
   void add_step_gradients(int i, const LayerSite& at, std::vector<Kernel>& out) const;
-  void double_backward();
-  [[nodiscard]] std::vector<bool> before_curved() const;
-  [[nodiscard]] Kernel sum_of_gradients(int i) const;
+  // Appends kernels that add gradients of the layer's weights, all or the first, to what is there.
+  void add_to_gradients(int i, bool all, std::int64_t times, Span& span);
+  [[nodiscard]] Kernel sum_of_gradients(const Shape& shape, const std::vector<Gradient>& gradients) const;
+  void sum_gradients_of_inputs();
   [[nodiscard]] std::vector<int> output_last_uses() const;
-  [[nodiscard]] std::vector<int> gradient_last_uses() const;
-  void second_order_maps();
+  [[nodiscard]] std::vector<int> gradient_last_uses(const std::vector<Span>& spans,
+                                                    const std::vector<int>& sums) const;
+  void gradients_of(int i, const std::vector<Gradient>& gradients, int sum, int end);
   void graph_input(int k);
+
+  void double_backward();
+  void slopes();
+  void along_the_graph();
+  void back_from_curved();
+  [[nodiscard]] std::vector<Gradient> gradients_on_the_way_back(int i) const;
+  void second_order_maps();
   void add_tensor(TensorRole role, int i, Size bytes, int first, int last);
 
   const LayerGraph& graph_;
@@ -77,8 +95,14 @@ class PassExpansion {
   std::vector<std::vector<int>> consumers_;  // of each layer, in order
   std::vector<Span> forward_;
   std::vector<Span> backward_spans_;
-  std::vector<Span> double_backward_spans_;  // of a gradient penalty
-  std::vector<int> gradient_sum_;            // the kernel that sums the gradients of a layer's output, or -1
+  std::vector<int> gradient_sum_;  // the kernel that sums the gradients of a layer's output, or -1
+  std::int64_t additions_ = 0;
+
+  // Of a gradient penalty: along the graph, then back from its curved layers.
+  std::vector<Span> along_;
+  std::vector<Span> back_;
+  std::vector<int> back_sum_;    // as gradient_sum_
+  std::vector<bool> goes_back_;  // whether the layer's backward pass runs again
 };
 
 }  // namespace tbdsim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graphs/lowering_reader.h"
 #include "graphs/pass_expansion.h"
 
 namespace tbdsim {
@@ -204,6 +205,7 @@ class StepExpansion {
  private:
   // Runs forward in order, backward in reverse order, then updates each trained graph once.
   void run_pass(const TrainingPass& pass) {
+    if (!pass.update) zero_gradients(pass);
     std::vector<PassExpansion> runs;
     runs.reserve(pass.runs.size());
     for (const GraphRun& run : pass.runs) {
@@ -213,12 +215,12 @@ class StepExpansion {
       runs.back().forward();
       if (seen_.insert(run.graph).second) count_forward_macs(before, pass.repeat, step_);
     }
-    for (std::size_t i = runs.size(); i-- > 0;) {
-      if (pass.runs[i].backward != Backward::none) runs[i].backward();
-    }
     std::map<std::string, std::vector<int>> trained;  // graph -> first kernel that writes each gradient
-    for (std::size_t i = runs.size(); i-- > 0;) {     // the last run goes backward first
-      if (trains(pass.runs[i])) trained.try_emplace(pass.runs[i].graph, runs[i].weight_gradient_births());
+    for (std::size_t i = runs.size(); i-- > 0;) {
+      const std::string& graph = pass.runs[i].graph;
+      if (pass.runs[i].backward == Backward::none) continue;
+      runs[i].backward(additions(pass, graph, trained.contains(graph)));
+      if (trains(pass.runs[i])) trained.try_emplace(graph, runs[i].weight_gradient_births());
     }
     for (auto& [name, births] : trained) {
       const LayerGraph& graph = model_.graphs.at(name);
@@ -236,6 +238,37 @@ class StepExpansion {
       GradientUse& use = gradients_[name];
       if (use.first.empty()) use.first = std::move(births);
       use.last = static_cast<int>(step_.kernels.size()) - 1;
+      if (pass.update) {
+        growing_.erase(name);
+      } else {
+        growing_.insert(name);
+      }
+    }
+  }
+
+  // In how many of a pass's repeats a run of the graph finds gradients to add to: those of a run before it in
+  // this pass, or of passes since the last update.
+  [[nodiscard]] std::int64_t additions(const TrainingPass& pass, const std::string& graph,
+                                       bool ran_before) const {
+    if (ran_before) return pass.repeat;
+    const std::int64_t first = growing_.contains(graph) ? 1 : 0;
+    return pass.update ? first : pass.repeat - 1 + first;
+  }
+
+  // Where products add to gradients in place, these start from zero.
+  void zero_gradients(const TrainingPass& pass) {
+    if (how_.lowering.step_gradients != StepGradients::in_place) return;
+    std::set<std::string> graphs;
+    for (const GraphRun& run : pass.runs) {
+      if (trains(run) && !growing_.contains(run.graph)) graphs.insert(run.graph);
+    }
+    for (const std::string& name : graphs) {
+      each_trained(model_.graphs.at(name), [&](int layer, const ParameterTensor& tensor) {
+        const Size words = gradient_elements(tensor, how_.lowering);
+        step_.kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_weights, "fill",
+                                              {words, {}}, 0, {}, words * kFp32Bytes));
+        step_.kernels.back().layer = first_layers_[name] + layer;
+      });
     }
   }
 
@@ -248,12 +281,16 @@ class StepExpansion {
   TrainingStep step_;
   std::map<std::string, int> first_layers_;
   std::map<std::string, GradientUse> gradients_;
-  std::set<std::string> seen_;  // graphs that ran already
+  std::set<std::string> seen_;     // graphs that ran already
+  std::set<std::string> growing_;  // graphs whose gradients wait for an update
 };
 
 }  // namespace
 
-TrainingStep expand_training_step(const Model& model, const Lowering& lowering, const Precision& precision) {
+TrainingStep expand_training_step(const Model& model, const Lowering& framework, const Precision& precision) {
+  const bool departs = model.variant.lowering.kind == SpecTree::Kind::map;
+  const Lowering lowering =
+      departs ? override_lowering(SpecNode(model.variant.lowering, "lowering"), framework) : framework;
   try {
     return StepExpansion(model, {lowering, precision}).run();
   } catch (const std::overflow_error& overflow) {

@@ -55,7 +55,10 @@ constexpr Term kImageDoubleBackward[] = {{"div", 1, 1},     {"sum", 1, 0},     /
                                          {"mul", 1, 1},     {"mul", 2, 1},
                                          {"sum", 1, 0},     {"tile", 0, 1},  // of dy * inv and the sum of dy
                                          {"add_n", 3, 1},   {"add_n", 2, 1}};  // gradients of dy; of x
-// PyTorch 1.13, traced: what autograd runs for group_norm's differentiable backward pass.
+// PyTorch 1.13, traced: group_norm's backward pass where it is differentiated, and what autograd runs for
+// group_norm's differentiable backward pass.
+constexpr Term kGroupNormBackward[] = {{"mul", 2, 1},    {"sum", 1, 0, 2}, {"mul", 0, 0, 20},
+                                       {"mul", 1, 1, 2}, {"add_n", 2, 1},  {"add", 1, 1}};
 constexpr Term kGroupNormDoubleBackward[] = {
     {"sum", 1, 0}, {"mul", 1, 1},     {"mul", 2, 1}, {"sum", 1, 0},     {"mul", 1, 1},      {"mul", 2, 1},
     {"sum", 1, 0}, {"mul", 0, 0, 45}, {"add", 1, 1}, {"mul", 1, 1, 2},  {"add_n", 2, 1, 2}, {"mean", 1, 0},
@@ -138,6 +141,8 @@ class LayerNorm : public Layer {
     const Phase phase = site.input_gradient ? Phase::backward_data : Phase::backward_weights;
     if (composite(how)) {
       append_terms(kImageBackward, sizes(site), phase, how.precision, kernels);
+    } else if (site.differentiated) {
+      append_terms(kGroupNormBackward, sizes(site), phase, how.precision, kernels);
     } else if (site.input_gradient) {
       add(site, how, phase, kBackwardFlops + kWeightFlops, 4, 1, kernels);
     } else {

@@ -64,5 +64,16 @@ std::unique_ptr<Layer> make_proposal_target(SpecMap& keys);
 std::unique_ptr<Layer> make_roi_pool(SpecMap& keys);
 std::unique_ptr<Layer> make_crop_and_resize(SpecMap& keys);
 std::unique_ptr<Layer> make_smooth_l1_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_tanh(SpecMap& keys);
+std::unique_ptr<Layer> make_slice_mean(SpecMap& keys);
+std::unique_ptr<Layer> make_upsample(SpecMap& keys);
+std::unique_ptr<Layer> make_depth_to_space(SpecMap& keys);
+std::unique_ptr<Layer> make_reshape(SpecMap& keys);
+std::unique_ptr<Layer> make_squared_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_mean_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_host_copy(SpecMap& keys);
+std::unique_ptr<Layer> make_rescale(SpecMap& keys);
+std::unique_ptr<Layer> make_interpolate(SpecMap& keys);
+std::unique_ptr<Layer> make_actor_critic_loss(SpecMap& keys);
 
 }  // namespace tbdsim

@@ -33,12 +33,8 @@ class Pool : public Layer {
              window_->width.positions(in.dims[2], "width")}};
   }
 
-  // One operation for each pixel of each window.
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
-    kernels.push_back(memory_kernel(KernelKind::pooling, Phase::forward, op_, site.output, window_area(site),
-                                    stored_bytes(site.inputs[0], how.precision),
-                                    stored_bytes(site.output, how.precision)));
-    kernels.back().shape = pool_shape(site);
+    pool(site, how, Phase::forward, kernels);
   }
 
   // A maximum looks for its place again in x and y; a mean only spreads dy.
@@ -51,12 +47,32 @@ class Pool : public Layer {
     kernels.back().shape = pool_shape(site);
   }
 
+  // A mean is linear: the gradient of dX goes on as X does. Frameworks do not know that dX does not change
+  // with X: its gradient is a tensor of zeros.
+  void double_backward(const LayerSite& site, const Expansion& how,
+                       std::vector<Kernel>& kernels) const override {
+    if (keeps_tensors_) throw NoSecondOrder();
+    pool(site, how, Phase::backward_data, kernels);
+    const Shape& in = site.inputs[0];
+    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "fill", in, 0, {},
+                                    stored_bytes(in, how.precision)));
+  }
+  [[nodiscard]] bool curved() const override { return true; }
+
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
     const bool keeps = keeps_tensors_ && site.input_gradient;
     return {.inputs = keeps, .output = keeps};
   }
 
  private:
+  // One operation for each pixel of each window.
+  void pool(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) const {
+    kernels.push_back(memory_kernel(KernelKind::pooling, phase, op_, site.output, window_area(site),
+                                    stored_bytes(site.inputs[0], how.precision),
+                                    stored_bytes(site.output, how.precision)));
+    kernels.back().shape = pool_shape(site);
+  }
+
   [[nodiscard]] PoolShape pool_shape(const LayerSite& site) const {
     const ImageShape in = image_shape(site.inputs[0]);
     const WindowAxis height = window_ ? window_->height : adaptive_axis(in.height, outputs_);

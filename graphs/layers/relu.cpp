@@ -24,6 +24,18 @@ class Relu : public Layer {
         memory_kernel(KernelKind::elementwise, Phase::backward_data, "relu", site.output, 1, x * reads, x));
   }
 
+  // The gradient of dX goes where dY went. Frameworks do not know that dX does not change with X: its
+  // gradient is a tensor of zeros.
+  void double_backward(const LayerSite& site, const Expansion& how,
+                       std::vector<Kernel>& kernels) const override {
+    const Size x = stored_bytes(site.output, how.precision);
+    kernels.push_back(
+        memory_kernel(KernelKind::elementwise, Phase::backward_data, "relu", site.output, 1, x * 2, x));
+    kernels.push_back(
+        memory_kernel(KernelKind::elementwise, Phase::backward_data, "fill", site.output, 0, {}, x));
+  }
+  [[nodiscard]] bool curved() const override { return true; }
+
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
     // In place there is only one tensor to keep.
     const bool both = how.lowering.relu_keeps == ReluKeeps::input_and_output && !how.lowering.relu_in_place;

@@ -53,6 +53,11 @@ constexpr Case kCases[] = {
     {"transformer", "pytorch", "transformer_layers/pytorch.csv"},              // 32 + 32
     {"bert_base", "squad", "bert_base_layers/squad.csv"},
     {"bert_large", "squad", "bert_large_layers/squad.csv"},
+    {"wgan_gp", "improved_wgan", "wgan_gp_layers/improved_wgan.csv"},
+    {"a3c", "paper", "a3c_layers/paper.csv"},
+    {"a3c", "pytorch", "a3c_layers/paper.csv"},
+    {"a3c", "suite_mxnet", "a3c_layers/suite_mxnet.csv"},
+    {"a3c", "suite_tf", "a3c_layers/suite_tf.csv"},
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.model << ' ' << c.variant; }

@@ -305,10 +305,10 @@ TEST(TrainingStep, GradientsAddedUpOverPassesAreOneTensor) {
   const Model model = test::model_from(test::model_text(
       "[4]", kThreeLayers, "sgd", "[{graph: main, update: false, repeat: 3}, {graph: main}]"));
   const TrainingStep step = step_of(model);
-  EXPECT_EQ(step.kernels.size(), 6u + 7u);
-  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 0, 12}).Times(1));
+  EXPECT_EQ(step.kernels.size(), 1u + 6u + 7u);  // the gradients start from zero
+  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 0, 13}).Times(1));
   EXPECT_THAT(lives(step),
-              testing::Not(testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 0, 5})));
+              testing::Not(testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 0, 6})));
 }
 
 constexpr const char* kTwoGraphs =
@@ -361,16 +361,17 @@ TEST(TrainingStep, AGraphRunTwiceInAPassIsUpdatedOnce) {
 }
 
 // A gradient penalty over one product W of 12: forward (12), back to the input (12), then its second order:
-// along the graph (12) and the weights' gradient (12).
+// the norm of the input's gradient and its derivative, along the graph (12) and the weights' gradient (12).
 TEST(TrainingStep, GradientPenaltyGoesBackTwice) {
   const std::string text =
       model_text("[6]", "      - {name: score, type: fully_connected, outputs: 2, bias: false}\n", "sgd",
                  "[{graph: main, backward: penalty}]");
   const TrainingStep step = step_of(test::model_from(text));
-  EXPECT_THAT(phases(step), testing::ElementsAre("matmul forward", "matmul backward_data", "matmul forward",
-                                                 "matmul backward_weights", "sgd update"));
+  EXPECT_THAT(phases(step), testing::ElementsAre("matmul forward", "matmul backward_data",
+                                                 "norm backward_data", "scale backward_data",
+                                                 "matmul forward", "matmul backward_weights", "sgd update"));
   EXPECT_EQ(step.kernels[1].second_order, false);
-  EXPECT_EQ(phase_name(step.kernels[2]), "double_backward");
+  EXPECT_EQ(phase_name(step.kernels[4]), "double_backward");
   EXPECT_EQ(step.layers[0].forward_macs, (Size{0, 12}));
   EXPECT_EQ(step.layers[0].training_macs, (Size{0, 48}));
 }

@@ -1,0 +1,45 @@
+// host_copy: a tensor goes over the bus, to the device (data that is fed) or to the host (results that are
+// fetched).
+#include <array>
+
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::array<std::string_view, 2> kTo = {"device", "host"};
+constexpr std::array<std::string_view, 2> kOps = {"host_to_device", "device_to_host"};
+constexpr std::int64_t kMostBytes = 8;
+
+class HostCopy : public Layer {
+ public:
+  explicit HostCopy(SpecMap& keys) : to_(keys.at("to").one_of(kTo)) {
+    if (const auto bytes = keys.find("element_bytes")) element_bytes_ = bytes->count(1, kMostBytes);
+  }
+
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    require_inputs(inputs, 1);
+    return inputs[0];
+  }
+
+  void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
+    const Size x = elements(site.output) * element_bytes_;
+    const bool to_device = kTo[to_] == "device";
+    kernels.push_back(memory_kernel(KernelKind::transfer, Phase::forward, kOps[to_], site.output, 0,
+                                    to_device ? Size{} : x, to_device ? x : Size{}));
+  }
+  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] bool differentiable() const override { return false; }
+  [[nodiscard]] bool is_loss() const override { return kTo[to_] == "host"; }
+
+ private:
+  std::size_t to_;
+  std::int64_t element_bytes_ = kFp32Bytes;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_host_copy(SpecMap& keys) { return std::make_unique<HostCopy>(keys); }
+
+}  // namespace tbdsim

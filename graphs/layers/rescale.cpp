@@ -1,0 +1,44 @@
+// rescale: bytes or whole numbers become floating-point numbers and are brought into another range, each
+// operation a kernel: 2 (x / 255 - 0.5) is a cast and three more.
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostBytes = 8;
+constexpr std::int64_t kMostOperations = 16;
+
+class Rescale : public Layer {
+ public:
+  explicit Rescale(SpecMap& keys)
+      : element_bytes_(keys.at("element_bytes").count(1, kMostBytes)),
+        operations_(keys.at("operations").count(0, kMostOperations)) {}
+
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    require_inputs(inputs, 1);
+    return inputs[0];
+  }
+
+  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    const Size x = stored_bytes(site.output, how.precision);
+    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "cast", site.output, 1,
+                                    elements(site.output) * element_bytes_, x));
+    if (operations_ == 0) return;
+    kernels.push_back(
+        memory_kernel(KernelKind::elementwise, Phase::forward, "rescale", site.output, 1, x, x));
+    kernels.back().repeat = operations_;
+  }
+  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] bool differentiable() const override { return false; }
+
+ private:
+  std::int64_t element_bytes_;
+  std::int64_t operations_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_rescale(SpecMap& keys) { return std::make_unique<Rescale>(keys); }
+
+}  // namespace tbdsim

@@ -1,0 +1,44 @@
+// upsample: every pixel becomes a square of factor x factor pixels; its gradient is their sum.
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kLargestFactor = 64;
+
+class Upsample : public Layer {
+ public:
+  explicit Upsample(SpecMap& keys) : factor_(keys.at("factor").count(1, kLargestFactor)) {}
+
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    const Shape& in = image_input(inputs);
+    return {in.rows,
+            {in.dims[0], checked_multiply(in.dims[1], factor_), checked_multiply(in.dims[2], factor_)}};
+  }
+
+  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    add(site, Phase::forward, 0, stored_bytes(site.inputs[0], how.precision),
+        stored_bytes(site.output, how.precision), kernels);
+  }
+  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (!site.input_gradient) return;
+    add(site, Phase::backward_data, 1, stored_bytes(site.output, how.precision),
+        stored_bytes(site.inputs[0], how.precision), kernels);
+  }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+
+ private:
+  static void add(const LayerSite& site, Phase phase, std::int64_t flops, Size read, Size written,
+                  std::vector<Kernel>& kernels) {
+    kernels.push_back(
+        memory_kernel(KernelKind::elementwise, phase, "upsample", site.output, flops, read, written));
+  }
+
+  std::int64_t factor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_upsample(SpecMap& keys) { return std::make_unique<Upsample>(keys); }
+
+}  // namespace tbdsim

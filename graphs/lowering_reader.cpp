@@ -1,0 +1,52 @@
+#include "graphs/lowering_reader.h"
+
+#include <optional>
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostCopies = 16;
+
+// Reads what `key` finds of each value and leaves the others as they are.
+template <class FindKey>
+void read_keys(FindKey key, Lowering& lowering) {
+  const auto choice = [&](std::string_view name, std::span<const std::string_view> names, auto& value) {
+    if (const std::optional<SpecNode> node = key(name)) {
+      value = static_cast<std::remove_reference_t<decltype(value)>>(node->one_of(names));
+    }
+  };
+  choice("layout", kLayoutNames, lowering.layout);
+  choice("conv_1x1", kConv1x1Names, lowering.conv_1x1);
+  choice("relu_keeps", kReluKeepsNames, lowering.relu_keeps);
+  if (const std::optional<SpecNode> node = key("relu_in_place")) lowering.relu_in_place = node->flag();
+  choice("weight_gradients", kGradientStorageNames, lowering.weight_gradients);
+  choice("update", kUpdateKernelsNames, lowering.update);
+  choice("recurrence", kRecurrenceNames, lowering.recurrence);
+  choice("cell_products", kCellProductsNames, lowering.cell_products);
+  choice("step_gradients", kStepGradientsNames, lowering.step_gradients);
+  choice("layer_norm", kCompositionNames, lowering.layer_norm);
+  choice("global_norm", kGlobalNormNames, lowering.global_norm);
+  choice("dropout", kCompositionNames, lowering.dropout);
+  choice("softmax", kCompositionNames, lowering.softmax);
+  choice("embedding_gradient", kTableGradientNames, lowering.embedding_gradient);
+  if (const std::optional<SpecNode> node = key("parameter_copies")) {
+    lowering.parameter_copies = static_cast<int>(node->count(0, kMostCopies));
+  }
+}
+
+}  // namespace
+
+Lowering read_lowering(const SpecNode& node) {
+  Lowering lowering;
+  node.map([&](SpecMap& m) {
+    read_keys([&](std::string_view name) { return std::optional(m.at(name)); }, lowering);
+  });
+  return lowering;
+}
+
+Lowering override_lowering(const SpecNode& node, Lowering lowering) {
+  node.map([&](SpecMap& m) { read_keys([&](std::string_view name) { return m.find(name); }, lowering); });
+  return lowering;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,64 @@
+// What a model's variant does otherwise than its framework.
+#include <gmock/gmock.h>
+
+#include "graphs/lowering_reader.h"
+#include "tests/graphs/model_fixture.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(LoweringOverride, ReplacesTheKeysItHas) {
+  const SpecTree tree = parse_spec("{layout: nchw, parameter_copies: 2}", "model.yaml");
+  const Lowering framework{.layout = Layout::nhwc, .conv_1x1 = Conv1x1::gemm};
+  Lowering expected = framework;
+  expected.layout = Layout::nchw;
+  expected.parameter_copies = 2;
+  EXPECT_EQ(override_lowering(SpecNode(tree), framework), expected);
+}
+
+TEST(LoweringOverride, AFrameworkSaysEverything) {
+  const SpecTree tree = parse_spec("{layout: nchw}", "framework.yaml");
+  EXPECT_THAT([&] { (void)read_lowering(SpecNode(tree)); },
+              ThrowsMessage<SpecError>(HasSubstr("key 'conv_1x1' is missing")));
+}
+
+std::string with_lowering(const std::string& lowering) {
+  return "title: T\nsample: image\nvariants:\n  v: {description: d, source: s, optimizer: sgd, lowering: " +
+         lowering +
+         "}\ngraphs:\n  main: {inputs: {data: [3, 4, 4]}, outputs: [conv], layers: [{name: conv, type: "
+         "conv2d, "
+         "filters: 2, kernel: 3, padding: same}]}\ntraining: [{graph: main, backward: none}]\n";
+}
+
+// The framework transposes around a convolution, the variant's code does not.
+TEST(LoweringOverride, OfAVariantHoldsUnderAnyFramework) {
+  const Lowering framework{.layout = Layout::nhwc};
+  EXPECT_EQ(test::step_of(test::model_from(with_lowering("{relu_in_place: true}")), framework).kernels.size(),
+            3u);
+  EXPECT_EQ(test::step_of(test::model_from(with_lowering("{layout: nchw}")), framework).kernels.size(), 1u);
+}
+
+TEST(LoweringOverrideErrors, StandAtTheirPlace) {
+  EXPECT_THAT([] { (void)test::model_from(with_lowering("{layout: nwhc}")); },
+              ThrowsMessage<SpecError>(HasSubstr("variants.v.lowering.layout: 'nwhc' is unknown")));
+  EXPECT_THAT([] { (void)test::model_from(with_lowering("{laiout: nchw}")); },
+              ThrowsMessage<SpecError>(HasSubstr("did you mean 'layout'?")));
+}
+
+// The passes of a training may be parameters, as layers may.
+TEST(TrainingParameters, AreFilledIn) {
+  const Model model = test::model_from(
+      "title: T\nsample: image\nparameters: {times: 3, runs: [{graph: main, backward: none}]}\n"
+      "variants:\n  v: {description: d, source: s, optimizer: sgd, parameters: {times: 4}}\n"
+      "graphs:\n  main: {inputs: {data: [3]}, outputs: [relu], layers: [{name: relu, type: relu}]}\n"
+      "training: [{runs: $runs, repeat: $times}]\n");
+  ASSERT_EQ(model.training.size(), 1u);
+  EXPECT_EQ(model.training[0].repeat, 4);
+  EXPECT_EQ(model.training[0].runs[0].backward, Backward::none);
+}
+
+}  // namespace
+}  // namespace tbdsim
