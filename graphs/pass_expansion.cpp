@@ -163,9 +163,9 @@ Kernel PassExpansion::sum_of_gradients(const Shape& shape, const std::vector<Gra
     if (gradient.parts == 1) ++whole;
   }
   const bool adds = whole > 0;
-  return memory_kernel(KernelKind::elementwise, Phase::backward_data, adds ? "gradient_sum" : "concat", shape,
-                       adds ? std::max<std::int64_t>(1, whole - 1) : 0, read,
-                       stored_bytes(shape, how_.precision));
+  return memory_kernel(
+      KernelKind::elementwise, Phase::backward_data, adds ? "gradient_sum" : "gradient_concat", shape,
+      adds ? std::max<std::int64_t>(1, whole - 1) : 0, read, stored_bytes(shape, how_.precision));
 }
 
 Size PassExpansion::part_bytes(Shape shape, std::int64_t parts) const {

@@ -40,9 +40,9 @@ std::vector<Size> gradient_maps_of(const TrainingStep& step, int layer) {
 
 TEST(GradientParts, AreConcatenated) {
   const TrainingStep step = test::step_of(test::small_model("[3, 5]", kLayers));
-  EXPECT_THAT(test::works_of(kernels_called(step, "concat")),
-              ElementsAre(moving("concat", KernelKind::elementwise, Phase::backward_data, 0, per_sample(144),
-                                 per_sample(144))));
+  EXPECT_THAT(test::works_of(kernels_called(step, "gradient_concat")),
+              ElementsAre(moving("gradient_concat", KernelKind::elementwise, Phase::backward_data, 0,
+                                 per_sample(144), per_sample(144))));
   EXPECT_TRUE(kernels_called(step, "gradient_sum").empty());
   ASSERT_EQ(step.layers[0].name, "qkv");
   EXPECT_THAT(gradient_maps_of(step, 0),

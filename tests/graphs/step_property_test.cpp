@@ -110,6 +110,9 @@ TEST(StepProperty, PhasesFollowEachOther) {
   }
 }
 
+// Puts together the gradients that a layer's readers hand back.
+bool gathers(const Kernel& kernel) { return kernel.op == "gradient_sum" || kernel.op == "gradient_concat"; }
+
 // Between the precisions of weights and their gradients, outside the passes.
 bool converts(const Kernel& kernel) { return kernel.op == "cast" || kernel.op == "unscale"; }
 
@@ -146,9 +149,7 @@ TEST(StepProperty, InputsAreAliveWhenReadAgain) {
     for (std::size_t i = 0; i < c.graph->layers.size(); ++i) owners.push_back(owner(static_cast<int>(i)));
     for (std::size_t k = 0; k < c.step.kernels.size(); ++k) {
       const Kernel& kernel = c.step.kernels[k];
-      if (kernel.layer < 0 || kernel.phase == Phase::update || kernel.op == "gradient_sum" ||
-          converts(kernel))
-        continue;
+      if (kernel.layer < 0 || kernel.phase == Phase::update || gathers(kernel) || converts(kernel)) continue;
       const GraphLayer& layer = c.graph->layers[static_cast<std::size_t>(kernel.layer)];
       const BackwardNeeds needs = layer.spec.layer->backward_needs(layer.site(), {c.lowering, test::kFp32});
       if (kernel.phase == Phase::forward || needs.inputs) {
@@ -167,7 +168,7 @@ TEST(StepProperty, InputsAreAliveWhenReadAgain) {
 }
 
 // A gradient map is never used before it is written: its first kernel is a backward kernel of a layer that
-// reads the map's tensor, or the sum of several gradients; and it ends in the backward pass.
+// reads the map's tensor, or what gathers several gradients; and it ends in the backward pass.
 TEST(StepProperty, GradientMapsAreWrittenBeforeTheyAreUsed) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -178,7 +179,7 @@ TEST(StepProperty, GradientMapsAreWrittenBeforeTheyAreUsed) {
       ASSERT_TRUE(is_backward(first));
       ASSERT_TRUE(is_backward(c.step.kernels[static_cast<std::size_t>(tensor.last_use)]));
       if (first.layer == tensor.layer) {
-        ASSERT_EQ(first.op, "gradient_sum");
+        ASSERT_TRUE(gathers(first));
       } else {
         ASSERT_THAT(readers[static_cast<std::size_t>(tensor.layer)], testing::Contains(first.layer));
       }
@@ -213,7 +214,7 @@ TEST(StepProperty, OutputGradientsAreAliveInBackwardKernels) {
   }
 }
 
-// One sum wherever the output of a layer that needs a gradient gets several.
+// One sum, or concatenation of parts, wherever the output of a layer that needs a gradient gets several.
 TEST(StepProperty, OneGradientSumForEachJoin) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -223,7 +224,7 @@ TEST(StepProperty, OneGradientSumForEachJoin) {
       if (readers[i].size() > 1 && needs_gradient(c.graph->layers[i])) ++joins;
     }
     int sums = 0;
-    for (const Kernel& kernel : c.step.kernels) sums += kernel.op == "gradient_sum" ? 1 : 0;
+    for (const Kernel& kernel : c.step.kernels) sums += gathers(kernel) ? 1 : 0;
     EXPECT_EQ(sums, joins);
   }
 }
