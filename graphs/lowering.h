@@ -49,7 +49,7 @@ struct Lowering {
   Composition layer_norm = Composition::fused;
   GlobalNorm global_norm = GlobalNorm::fused;
   Composition dropout = Composition::fused;
-  Composition softmax = Composition::fused;  // and losses made of it
+  Composition softmax = Composition::fused;  // between layers, and of a smoothed loss
   TableGradient embedding_gradient = TableGradient::dense;
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 

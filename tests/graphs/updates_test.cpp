@@ -26,8 +26,8 @@ struct UpdateCase {
 };
 void PrintTo(const UpdateCase& update, std::ostream* out) { *out << update.optimizer; }
 
-// Read: weight (4 B), state (4 B a word) and gradient (4 B); written: weight and state. Operations:
-// optimizer.h.
+// Read: weight (4 B), state (4 B a word) and gradient (4 B); written: weight and state. LAMB reads
+// five words more and writes one, the update (optimizer.h, also the operations).
 class Updates : public testing::TestWithParam<UpdateCase> {};
 
 TEST_P(Updates, WorkForEachParameter) {
@@ -43,7 +43,8 @@ TEST_P(Updates, WorkForEachParameter) {
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
                          testing::Values(UpdateCase{"sgd", 2, 8, 4}, UpdateCase{"momentum", 4, 12, 8},
-                                         UpdateCase{"nesterov", 6, 12, 8}, UpdateCase{"adam", 11, 16, 12}));
+                                         UpdateCase{"nesterov", 6, 12, 8}, UpdateCase{"adam", 11, 16, 12},
+                                         UpdateCase{"lamb", 20, 36, 16}));
 
 TEST(UpdateKernel, NoOptimizerNoUpdate) {
   const TrainingStep step = step_of(small_model("[4]", kClassifier, "none"));
