@@ -58,7 +58,8 @@ std::vector<PassExpansion::Gradient> PassExpansion::gradients_on_the_way_back(in
     const Layer& type = *layer(reader).spec.layer;
     if (!layer(reader).site().input_gradient) continue;
     if (type.curved()) gradients.push_back({along_[at].first, true, type.parts()});
-    if (goes_back_[at]) gradients.push_back({back_[at].first, !type.passes_gradient_through(), type.parts()});
+    if (goes_back_[at])
+      gradients.push_back({back_[at].first, !type.gradient_is_view(how_.lowering), type.parts()});
   }
   return gradients;
 }

@@ -88,6 +88,16 @@ class Layer {
 
   // The gradient of every input is the gradient of the output itself: no kernel, no tensor of its own.
   [[nodiscard]] virtual bool passes_gradient_through() const { return false; }
+  // Under a lowering the same, or the gradients are views into that of the output.
+  [[nodiscard]] virtual bool gradient_is_view(const Lowering& lowering) const {
+    (void)lowering;
+    return passes_gradient_through();
+  }
+  // The output is the memory of the only input under another shape, whoever else reads that.
+  [[nodiscard]] virtual bool is_view(const Lowering& lowering) const {
+    (void)lowering;
+    return false;
+  }
   // Reads one of so many equal parts of its input's last dimension. Gradients of parts are put side by side,
   // not added.
   [[nodiscard]] virtual std::int64_t parts() const { return 1; }

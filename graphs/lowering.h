@@ -23,6 +23,9 @@ enum class Composition { fused, composite };  // an operation as one kernel, or 
 // where these are trained, or always; or an operation for each term.
 enum class GlobalNorm { fused, summing, composite };
 enum class TableGradient { dense, sparse };  // of an embedding: the whole table, or the rows looked up
+// Tensors side by side in one, and taken apart again. parts: a kernel for each of them both ways; whole: one
+// kernel for a join or a split, one for each part of a join's gradient; views: one for a join, none apart.
+enum class Joins { parts, whole, views };
 
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
@@ -35,6 +38,7 @@ inline constexpr std::array<std::string_view, 2> kStepGradientsNames = {"in_plac
 inline constexpr std::array<std::string_view, 2> kCompositionNames = {"fused", "composite"};
 inline constexpr std::array<std::string_view, 3> kGlobalNormNames = {"fused", "summing", "composite"};
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
+inline constexpr std::array<std::string_view, 3> kJoinsNames = {"parts", "whole", "views"};
 
 struct Lowering {
   Layout layout = Layout::nchw;
@@ -45,12 +49,14 @@ struct Lowering {
   UpdateKernels update = UpdateKernels::per_tensor;
   Recurrence recurrence = Recurrence::cells;
   CellProducts cell_products = CellProducts::separate;
+  Composition cell_pointwise = Composition::composite;
   StepGradients step_gradients = StepGradients::in_place;
   Composition layer_norm = Composition::fused;
   GlobalNorm global_norm = GlobalNorm::fused;
   Composition dropout = Composition::fused;
   Composition softmax = Composition::fused;  // between layers, and of a smoothed loss
   TableGradient embedding_gradient = TableGradient::dense;
+  Joins joins = Joins::whole;
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 
   friend bool operator==(const Lowering&, const Lowering&) = default;

@@ -23,12 +23,14 @@ void read_keys(FindKey key, Lowering& lowering) {
   choice("update", kUpdateKernelsNames, lowering.update);
   choice("recurrence", kRecurrenceNames, lowering.recurrence);
   choice("cell_products", kCellProductsNames, lowering.cell_products);
+  choice("cell_pointwise", kCompositionNames, lowering.cell_pointwise);
   choice("step_gradients", kStepGradientsNames, lowering.step_gradients);
   choice("layer_norm", kCompositionNames, lowering.layer_norm);
   choice("global_norm", kGlobalNormNames, lowering.global_norm);
   choice("dropout", kCompositionNames, lowering.dropout);
   choice("softmax", kCompositionNames, lowering.softmax);
   choice("embedding_gradient", kTableGradientNames, lowering.embedding_gradient);
+  choice("joins", kJoinsNames, lowering.joins);
   if (const std::optional<SpecNode> node = key("parameter_copies")) {
     lowering.parameter_copies = static_cast<int>(node->count(0, kMostCopies));
   }

@@ -96,8 +96,21 @@ void PassExpansion::sum_gradients_of_inputs() {
 }
 
 void PassExpansion::backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const {
+  const std::size_t first = out.size();
   layer(i).spec.layer->backward(at, how_, out);
-  if (how_.lowering.step_gradients == StepGradients::added) add_step_gradients(i, at, out);
+  if (how_.lowering.step_gradients == StepGradients::added) {
+    add_step_gradients(i, at, out);
+  } else if (layer(i).steps > 1) {
+    for (std::size_t k = first; k < out.size(); ++k) add_in_place(out[k]);
+  }
+}
+
+// A kernel that makes a step's gradient of a parameter adds it to those of other steps: it reads what it
+// writes.
+void PassExpansion::add_in_place(Kernel& kernel) {
+  const bool makes_gradient =
+      kernel.phase == Phase::backward_weights && kernel.kind != KernelKind::elementwise;
+  if (makes_gradient) kernel.read_bytes += kernel.written_bytes;
 }
 
 // What every step, or several layers, read gets a gradient from each of them; kernels add it up.
@@ -145,7 +158,7 @@ std::vector<PassExpansion::Gradient> PassExpansion::gradients_from(const std::ve
   std::vector<Gradient> gradients;
   for (const int reader : readers) {
     const Layer& type = *layer(reader).spec.layer;
-    gradients.push_back({backward_of(reader).first, !type.passes_gradient_through(), type.parts()});
+    gradients.push_back({backward_of(reader).first, !type.gradient_is_view(how_.lowering), type.parts()});
   }
   return gradients;
 }
@@ -180,10 +193,12 @@ BackwardNeeds PassExpansion::needs(int i) const {
   return layer(i).spec.layer->backward_needs(at, how_);
 }
 
-// Layer i overwrites its input's buffer: it may, and nobody else reads that buffer later.
+// Layer i is a view of its input, or overwrites its buffer: it may, and nobody else reads that buffer later.
 bool PassExpansion::written_in_place(int i) const {
-  if (!layer(i).spec.layer->runs_in_place(how_.lowering) || layer(i).inputs.size() != 1) return false;
+  if (layer(i).inputs.size() != 1) return false;
   const int source = layer(i).inputs[0];
+  if (layer(i).spec.layer->is_view(how_.lowering)) return source >= 0;
+  if (!layer(i).spec.layer->runs_in_place(how_.lowering)) return false;
   return source >= 0 && consumers(source).size() == 1 &&
          !(backward_ != Backward::none && needs(source).output);
 }
@@ -212,7 +227,8 @@ std::vector<int> PassExpansion::gradient_last_uses(const std::vector<Span>& span
   for (int i = 0; i < count(); ++i) {
     int last = spans[static_cast<std::size_t>(i)].last;
     for (const int input : layer(i).inputs) {
-      if (!layer(i).spec.layer->passes_gradient_through() || input < 0 || !needs_gradient(input)) continue;
+      if (!layer(i).spec.layer->gradient_is_view(how_.lowering) || input < 0 || !needs_gradient(input))
+        continue;
       const auto source = static_cast<std::size_t>(input);
       last = std::max(last, sums[source] >= 0 ? sums[source] : last_use[source]);
     }

@@ -67,6 +67,7 @@ class PassExpansion {
   // Appends what `append` does as kernels of layer i.
   Span emit(int i, const std::function<void(std::vector<Kernel>&)>& append);
   void backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const;
+  static void add_in_place(Kernel& kernel);
   void add_step_gradients(int i, const LayerSite& at, std::vector<Kernel>& out) const;
   // Appends kernels that add gradients of the layer's weights, all or the first, to what is there.
   void add_to_gradients(int i, bool all, std::int64_t times, Span& span);

@@ -1,5 +1,6 @@
 // batch_norm: y = gamma (x - mean) / sqrt(var + eps) + beta, mean and variance over rows and pixels per
-// channel; or, with `statistics: global`, the moving ones of an earlier training.
+// channel; or, with `statistics: global`, the moving ones of an earlier training. Of a shape without pixels
+// the last dimension is the channels.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 
@@ -13,6 +14,11 @@ constexpr std::int64_t kForwardFlops = 6;
 constexpr std::int64_t kBackwardFlops = 9;
 constexpr std::int64_t kSumFlops = 5;  // the backward pass without dx
 
+ImageShape image_of(const Shape& shape) {
+  if (shape.dims.size() == 3) return image_shape(shape);
+  return {.images = positions(shape), .channels = last_dimension(shape), .height = 1, .width = 1};
+}
+
 class BatchNorm : public Layer {
  public:
   explicit BatchNorm(SpecMap& keys) {
@@ -21,11 +27,16 @@ class BatchNorm : public Layer {
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    return image_input(inputs);
+    require_inputs(inputs, 1);
+    if (inputs[0].dims.empty() || inputs[0].dims.size() > 3) {
+      throw ShapeMismatch("input has shape " + to_text(inputs[0]) +
+                          "; expected channels x height x width, or features, or positions x features");
+    }
+    return inputs[0];
   }
 
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
-    const std::int64_t channels = image_input(inputs).dims[0];
+    const std::int64_t channels = image_of(inputs[0]).channels;
     std::vector<ParameterTensor> tensors;
     if (scale_) tensors.push_back({"gamma", channels});
     if (shift_) tensors.push_back({"beta", channels});
@@ -58,7 +69,7 @@ class BatchNorm : public Layer {
                   std::vector<Kernel>& kernels) {
     kernels.push_back(
         memory_kernel(KernelKind::batch_norm, phase, "batch_norm", site.output, flops, read, written));
-    kernels.back().shape = image_shape(site.output);
+    kernels.back().shape = image_of(site.output);
   }
 
   bool scale_ = true;
@@ -116,11 +127,13 @@ class GlobalBatchNorm : public BatchNorm {
   static void fused(const LayerSite& site, KernelKind kind, Phase phase, std::int64_t flops, Size read,
                     Size written, std::vector<Kernel>& kernels) {
     kernels.push_back(memory_kernel(kind, phase, "affine_norm", site.output, flops, read, written));
-    kernels.back().shape = image_shape(site.output);
+    kernels.back().shape = image_of(site.output);
   }
 
   static TermSizes sizes(const LayerSite& site) {
-    return {.elements = elements(site.output), .statistics = fixed_size(site.output.dims[0]), .scratch = {}};
+    return {.elements = elements(site.output),
+            .statistics = fixed_size(image_of(site.output).channels),
+            .scratch = {}};
   }
 };
 

@@ -1,4 +1,5 @@
-// concat: inputs side by side along the first dimension (channels).
+// concat: inputs side by side along the first dimension (channels) or the last (features).
+#include "graphs/layers/joins.h"
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -6,41 +7,56 @@ namespace {
 
 class Concat : public Layer {
  public:
+  explicit Concat(SpecMap& keys) {
+    if (const auto axis = keys.find("axis")) last_ = axis->one_of({"first", "last"}) == 1;
+  }
+
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) {
       throw ShapeMismatch("has " + std::to_string(inputs.size()) +
                           " inputs; expected two or more, 'from: [a, b]'");
     }
-    Shape joined = inputs[0];
+    Shape output = inputs[0];
     for (const Shape& shape : inputs.subspan(1)) {
       Shape same = shape;
-      if (!same.dims.empty() && !joined.dims.empty()) same.dims[0] = joined.dims[0];
-      if (same != joined || joined.dims.empty()) {
+      if (!same.dims.empty() && !output.dims.empty()) joined(same) = joined(output);
+      if (same != output || output.dims.empty()) {
         throw ShapeMismatch("inputs have shapes " + to_text(inputs[0]) + " and " + to_text(shape) +
-                            "; expected shapes that differ in the channels only");
+                            "; expected shapes that differ in the " +
+                            (last_ ? "last dimension" : "channels") + " only");
       }
-      joined.dims[0] = checked_add(joined.dims[0], shape.dims[0]);
+      joined(output) = checked_add(joined(output), shape.dims[last_ ? shape.dims.size() - 1 : 0]);
     }
-    return joined;
+    return output;
   }
 
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
-    copy(site, how, Phase::forward, kernels);
+    append_join("concat", Phase::forward, parts(site), how, kernels);
   }
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
-    if (site.input_gradient) copy(site, how, Phase::backward_data, kernels);
+    if (site.input_gradient) append_slices("concat", Phase::backward_data, parts(site), how, kernels);
   }
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] bool gradient_is_view(const Lowering& lowering) const override {
+    return lowering.joins == Joins::views;
+  }
 
  private:
-  static void copy(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) {
-    const Size y = stored_bytes(site.output, how.precision);
-    kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "concat", site.output, 0, y, y));
+  [[nodiscard]] std::int64_t& joined(Shape& shape) const {
+    return last_ ? shape.dims.back() : shape.dims.front();
   }
+
+  static std::vector<Size> parts(const LayerSite& site) {
+    std::vector<Size> parts;
+    for (const Shape& shape : site.inputs) parts.push_back(elements(shape));
+    return parts;
+  }
+
+  bool last_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_concat(SpecMap&) { return std::make_unique<Concat>(); }
+std::unique_ptr<Layer> make_concat(SpecMap& keys) { return std::make_unique<Concat>(keys); }
 
 }  // namespace tbdsim

@@ -1,5 +1,6 @@
 // fully_connected: y = W x + b for each row, x flattened; or for each position, x along the last dimension.
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/linear_product.h"
 
 namespace tbdsim {
 namespace {
@@ -70,35 +71,8 @@ class FullyConnected : public Layer {
     return checked_multiply(inputs_of(in), outputs_);
   }
 
-  // Rows are the columns of column-major matrices: Y = W' X, dX = W dY, dW = X dY'.
   [[nodiscard]] Kernel product(const LayerSite& site, const Expansion& how, Phase phase) const {
-    const Size in = fixed_size(inputs_of(site.inputs[0]));
-    const Size out = fixed_size(outputs_);
-    const Size rows = positions(site.output);
-    Kernel kernel;
-    kernel.kind = KernelKind::gemm;
-    kernel.phase = phase;
-    kernel.op = "matmul";
-    kernel.math = how.precision.math;
-    kernel.macs = rows * weights(site.inputs[0]);
-    kernel.flops = kernel.macs * 2;
-    const Size x = stored_bytes(site.inputs[0], how.precision);
-    const Size y = stored_bytes(site.output, how.precision);
-    const Size w = fixed_size(checked_multiply(weights(site.inputs[0]), how.precision.storage_bytes));
-    if (phase == Phase::forward) {
-      kernel.read_bytes = x + w;
-      kernel.written_bytes = y;
-      kernel.shape = GemmShape{.m = out, .n = rows, .k = in, .transpose_a = true};
-    } else if (phase == Phase::backward_data) {
-      kernel.read_bytes = y + w;
-      kernel.written_bytes = x;
-      kernel.shape = GemmShape{.m = in, .n = rows, .k = out};
-    } else {
-      kernel.read_bytes = x + y;
-      kernel.written_bytes = w;
-      kernel.shape = GemmShape{.m = in, .n = out, .k = rows, .transpose_b = true};
-    }
-    return kernel;
+    return linear_product(phase, positions(site.output), inputs_of(site.inputs[0]), outputs_, how.precision);
   }
 
   std::int64_t outputs_;

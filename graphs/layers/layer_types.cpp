@@ -13,13 +13,15 @@ constexpr LayerType kLayerTypes[] = {
      "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false)",
      make_conv2d},
     {"batch_norm",
-     "batch normalisation over rows and pixels: scale (true), shift (true), statistics (batch): of the batch "
+     "batch normalisation over rows and pixels or positions: scale (true), shift (true), statistics (batch): "
+     "of the batch "
      "or global",
      make_batch_norm},
     {"lrn", "local response normalisation over a window of neighbouring channels: window", make_lrn},
     {"layer_norm", "layer normalisation: axes (features), or image: of channels and pixels", make_layer_norm},
     {"relu", "rectified linear unit", make_relu},
     {"tanh", "hyperbolic tangent", make_tanh},
+    {"sigmoid", "logistic function", make_sigmoid},
     {"max_pool", "maximum over a window: kernel, stride, padding", make_max_pool},
     {"avg_pool", "mean over a window: kernel, stride, padding", make_avg_pool},
     {"adaptive_avg_pool", "mean over windows that give an image of outputs x outputs pixels: outputs",
@@ -29,7 +31,7 @@ constexpr LayerType kLayerTypes[] = {
     {"upsample", "each pixel repeated: factor, in both directions", make_upsample},
     {"depth_to_space", "channels laid out as pixels: factor, in both directions", make_depth_to_space},
     {"add", "element-wise sum of two or more inputs of one shape", make_add},
-    {"concat", "inputs side by side along the channels", make_concat},
+    {"concat", "inputs side by side along one axis: axis (first: channels, or last)", make_concat},
     {"reshape", "the same elements in other dimensions: dims", make_reshape},
     {"dropout", "random zeroing: keep, the probability of keeping an element", make_dropout},
     {"fully_connected",
@@ -100,6 +102,25 @@ constexpr LayerType kLayerTypes[] = {
      "bytes or whole numbers as floating-point numbers in another range: element_bytes, operations",
      make_rescale},
     {"interpolate", "a point between two inputs, drawn at random for each sample", make_interpolate},
+    {"lstm",
+     "LSTM over a sequence: hidden, feed (0), biases (2), reverse, recurrence (the framework's), "
+     "forget_bias, masked",
+     make_lstm},
+    {"gru", "GRU over a sequence: hidden, gates (own, or given by the second input), reverse, recurrence",
+     make_gru},
+    {"additive_score",
+     "scores v tanh(query + keys): score (matmul, sum), mask (none, select, sequence_mask), normalize, "
+     "recompute",
+     make_additive_score},
+    {"weighted_sum", "context of an attention: sum of a memory's vectors by weights", make_weighted_sum},
+    {"unstack", "a sequence as tensors of one step each", make_unstack},
+    {"stack", "tensors of one step each as a sequence", make_stack},
+    {"sequence_reverse", "steps in reverse order: lengths (true: each sample by its own), parallel (false)",
+     make_sequence_reverse},
+    {"sequence_last", "the last step of each sample", make_sequence_last},
+    {"fold_time", "channels x time x frequencies as a sequence over time", make_fold_time},
+    {"ctc_loss", "connectionist temporal classification of a sequence: labels, their number", make_ctc_loss},
+    {"read_back", "the mean over samples and positions, copied to the host", make_read_back},
 };
 
 }  // namespace

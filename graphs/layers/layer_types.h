@@ -75,5 +75,17 @@ std::unique_ptr<Layer> make_host_copy(SpecMap& keys);
 std::unique_ptr<Layer> make_rescale(SpecMap& keys);
 std::unique_ptr<Layer> make_interpolate(SpecMap& keys);
 std::unique_ptr<Layer> make_actor_critic_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_sigmoid(SpecMap& keys);
+std::unique_ptr<Layer> make_lstm(SpecMap& keys);
+std::unique_ptr<Layer> make_gru(SpecMap& keys);
+std::unique_ptr<Layer> make_additive_score(SpecMap& keys);
+std::unique_ptr<Layer> make_weighted_sum(SpecMap& keys);
+std::unique_ptr<Layer> make_unstack(SpecMap& keys);
+std::unique_ptr<Layer> make_stack(SpecMap& keys);
+std::unique_ptr<Layer> make_sequence_reverse(SpecMap& keys);
+std::unique_ptr<Layer> make_sequence_last(SpecMap& keys);
+std::unique_ptr<Layer> make_fold_time(SpecMap& keys);
+std::unique_ptr<Layer> make_ctc_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_read_back(SpecMap& keys);
 
 }  // namespace tbdsim

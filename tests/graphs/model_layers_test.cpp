@@ -58,6 +58,11 @@ constexpr Case kCases[] = {
     {"a3c", "pytorch", "a3c_layers/paper.csv"},
     {"a3c", "suite_mxnet", "a3c_layers/suite_mxnet.csv"},
     {"a3c", "suite_tf", "a3c_layers/suite_tf.csv"},
+    {"seq2seq", "nmt", "seq2seq_layers/nmt.csv"},
+    {"seq2seq", "sockeye", "seq2seq_layers/sockeye.csv"},
+    {"seq2seq", "sockeye_echo", "seq2seq_layers/sockeye.csv"},
+    {"deep_speech2", "mxnet", "deep_speech2_layers/mxnet.csv"},
+    {"deep_speech2", "mxnet_7", "deep_speech2_layers/mxnet_7.csv"},
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.model << ' ' << c.variant; }

@@ -198,7 +198,7 @@ TEST(StepProperty, OutputGradientsAreAliveInBackwardKernels) {
         const auto& all = readers[static_cast<std::size_t>(layer)];
         const bool shared =
             all.size() == 1 &&
-            c.graph->layers[static_cast<std::size_t>(all[0])].spec.layer->passes_gradient_through();
+            c.graph->layers[static_cast<std::size_t>(all[0])].spec.layer->gradient_is_view(c.lowering);
         if (!shared) return layer;
         layer = all[0];
       }

@@ -384,8 +384,8 @@ TEST(TrainingStepErrors, PenaltyThroughALayerWithoutSecondOrder) {
               ThrowsMessage<ModelError>(HasSubstr("layer 'loss': a 'softmax_loss' in a gradient penalty")));
 }
 
-// 5 steps of 4 -> 3: every kernel of one step, 5 times. Where steps' gradients are added by kernels, one more
-// over the 12 weights.
+// 5 steps of 4 -> 3: every kernel of one step, 5 times. The product adds to the gradients of the 12 weights,
+// which it reads; or another kernel does.
 TEST(TrainingStep, LayersRunStepByStep) {
   const Model model = small_model(
       "[5, 4]", "      - {name: fc, type: fully_connected, outputs: 3, bias: false, per_step: true}\n");
@@ -393,6 +393,7 @@ TEST(TrainingStep, LayersRunStepByStep) {
   ASSERT_EQ(step.kernels.size(), 3u);  // product, weights' gradient, update
   EXPECT_EQ(step.kernels[0].repeat, 5);
   EXPECT_EQ(std::get<GemmShape>(step.kernels[0].shape).n, (Size{0, 1}));  // the samples of one step
+  EXPECT_EQ(step.kernels[1].read_bytes, (Size{12 * 4, (4 + 3) * 4}));
   EXPECT_EQ(step.kernels[2].repeat, 1);
   EXPECT_EQ(step.layers[0].forward_macs, (Size{0, 5 * 12}));
   const TrainingStep added = step_of(model, {.step_gradients = StepGradients::added});
@@ -400,6 +401,7 @@ TEST(TrainingStep, LayersRunStepByStep) {
   ASSERT_EQ(sums.size(), 1u);
   EXPECT_EQ(sums[0].repeat, 5);
   EXPECT_EQ(sums[0].read_bytes, fixed_size(2 * 12 * 4));
+  EXPECT_EQ(added.kernels[1].read_bytes, (Size{0, (4 + 3) * 4}));
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#include "graphs/layers/linear_product.h"
+
+namespace tbdsim {
+
+// Vectors are the columns of column-major matrices: Y = W' X, dX = W dY, dW = X dY'.
+Kernel linear_product(Phase phase, Size rows, std::int64_t in, std::int64_t out, const Precision& precision) {
+  const std::int64_t weights = checked_multiply(in, out);
+  const Size x = rows * checked_multiply(in, precision.storage_bytes);
+  const Size y = rows * checked_multiply(out, precision.storage_bytes);
+  const Size w = fixed_size(checked_multiply(weights, precision.storage_bytes));
+  const Size m_in = fixed_size(in);
+  const Size m_out = fixed_size(out);
+  Kernel kernel;
+  kernel.kind = KernelKind::gemm;
+  kernel.phase = phase;
+  kernel.op = "matmul";
+  kernel.math = precision.math;
+  kernel.macs = rows * weights;
+  kernel.flops = kernel.macs * 2;
+  if (phase == Phase::forward) {
+    kernel.read_bytes = x + w;
+    kernel.written_bytes = y;
+    kernel.shape = GemmShape{.m = m_out, .n = rows, .k = m_in, .transpose_a = true};
+  } else if (phase == Phase::backward_data) {
+    kernel.read_bytes = y + w;
+    kernel.written_bytes = x;
+    kernel.shape = GemmShape{.m = m_in, .n = rows, .k = m_out};
+  } else {
+    kernel.read_bytes = x + y;
+    kernel.written_bytes = w;
+    kernel.shape = GemmShape{.m = m_in, .n = m_out, .k = rows, .transpose_b = true};
+  }
+  return kernel;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,35 @@
+// read_back: the mean over samples and positions of what a loss makes of them, a number for which the host
+// waits, to print it or to look for overflow.
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+class ReadBack : public Layer {
+ public:
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    require_inputs(inputs, 1);
+    (void)last_dimension(inputs[0]);
+    return {fixed_size(1), {1}};
+  }
+
+  void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
+    const Shape losses{positions(site.inputs[0]), {}};
+    const Size number = fixed_size(kFp32Bytes);
+    kernels.push_back(memory_kernel(KernelKind::reduction, Phase::forward, "sum", losses, 1,
+                                    elements(losses) * kFp32Bytes, number));
+    kernels.push_back(
+        memory_kernel(KernelKind::transfer, Phase::forward, "device_to_host", site.output, 0, number, {}));
+  }
+
+  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] bool differentiable() const override { return false; }
+  [[nodiscard]] bool is_loss() const override { return true; }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_read_back(SpecMap&) { return std::make_unique<ReadBack>(); }
+
+}  // namespace tbdsim

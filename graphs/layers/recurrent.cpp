@@ -1,0 +1,136 @@
+#include "graphs/layers/recurrent.h"
+
+#include "hwspecs/base/spec_reader.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostUnits = 10'000'000;
+
+std::int64_t steps_of(const LayerSite& site) { return site.output.dims[0]; }
+
+}  // namespace
+
+RecurrentLayer::RecurrentLayer(const Cell& cell, SpecMap& keys)
+    : cell_(cell), hidden_(keys.at("hidden").count(1, kMostUnits)) {
+  if (const auto feed = keys.find("feed")) fed_ = feed->count(1, kMostUnits);
+  if (const auto biases = keys.find("biases")) biases_ = biases->count(1, 2);
+  if (const auto reverse = keys.find("reverse")) (void)reverse->flag();  // changes the order, not the costs
+  if (const auto recurrence = keys.find("recurrence"))
+    recurrence_ = static_cast<Recurrence>(recurrence->one_of(kRecurrenceNames));
+}
+
+void RecurrentLayer::require_sequences(std::span<const Shape> inputs, std::size_t sequences) const {
+  const auto most = sequences + static_cast<std::size_t>(cell_.states);
+  if (inputs.size() < sequences || inputs.size() > most) {
+    throw ShapeMismatch("has " + std::to_string(inputs.size()) + " inputs; expected " +
+                        std::to_string(sequences) + " to " + std::to_string(most));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::vector<std::int64_t>& dims = inputs[i].dims;
+    if (i < sequences ? dims.size() != 2 || dims[0] != inputs[0].dims[0] : dims != std::vector{hidden_}) {
+      throw ShapeMismatch("input has shape " + to_text(inputs[i]) + "; expected " +
+                          (i < sequences ? "steps x features, the same steps for all"
+                                         : std::to_string(hidden_) + ", a state of the layer"));
+    }
+  }
+}
+
+std::int64_t RecurrentLayer::width(std::span<const Shape> inputs) const {
+  return checked_add(inputs[0].dims[1], fed_);
+}
+
+Shape RecurrentLayer::output_shape(std::span<const Shape> inputs) const {
+  require_sequences(inputs, 1);
+  return {inputs[0].rows, {inputs[0].dims[0], hidden_}};
+}
+
+std::vector<ParameterTensor> RecurrentLayer::parameters(std::span<const Shape> inputs) const {
+  const std::int64_t gates = checked_multiply(cell_.gates, hidden_);
+  const std::int64_t of_input = checked_multiply(width(inputs), gates);
+  const std::int64_t of_state = checked_multiply(hidden_, gates);
+  if (biases_ == 1)
+    return {{"weight", checked_add(of_input, of_state), true, true}, {"bias", gates, true, true}};
+  return {{"input_weight", of_input, true, true},
+          {"state_weight", of_state, true, true},
+          {"input_bias", gates, true, true},
+          {"state_bias", gates, true, true}};
+}
+
+bool RecurrentLayer::fused(const Lowering& lowering) const {
+  return fits_library() && recurrence_.value_or(lowering.recurrence) == Recurrence::fused;
+}
+
+void RecurrentLayer::forward(const LayerSite& site, const Expansion& how,
+                             std::vector<Kernel>& kernels) const {
+  if (fused(how.lowering)) {
+    kernels.push_back(library_call(site, how, Phase::forward));
+    return;
+  }
+  const std::size_t first = kernels.size();
+  CellStep step(site.output.rows, how, kernels);
+  step_forward(site, step);
+  for (std::size_t k = first; k < kernels.size(); ++k) kernels[k].repeat = steps_of(site);
+}
+
+void RecurrentLayer::backward(const LayerSite& site, const Expansion& how,
+                              std::vector<Kernel>& kernels) const {
+  if (fused(how.lowering)) {
+    kernels.push_back(library_call(site, how, Phase::backward_data));
+    if (site.weight_gradient) kernels.push_back(library_call(site, how, Phase::backward_weights));
+    return;
+  }
+  const std::size_t first = kernels.size();
+  CellStep step(site.output.rows, how, kernels);
+  step_backward(site, step);
+  for (std::size_t k = first; k < kernels.size(); ++k) kernels[k].repeat = steps_of(site);
+}
+
+BackwardNeeds RecurrentLayer::backward_needs(const LayerSite& site, const Expansion& how) const {
+  const Size vector = site.output.rows * checked_multiply(steps_of(site), how.precision.storage_bytes);
+  if (fused(how.lowering)) {
+    return {.inputs = site.weight_gradient, .output = true, .extra_bytes = vector * hidden_ * cell_.kept};
+  }
+  const Kept kept = kept_by_step(site, how.lowering);
+  return {.inputs = kept.inputs, .output = kept.output, .extra_bytes = vector * kept.width};
+}
+
+// All steps' products with the input are one product, whose result waits for the steps; each step reads the
+// state's weights again. The few operations on each unit are not worth counting beside the products.
+Kernel RecurrentLayer::library_call(const LayerSite& site, const Expansion& how, Phase phase) const {
+  const std::int64_t steps = steps_of(site);
+  const std::int64_t in = width(site.inputs);
+  const std::int64_t gates = checked_multiply(cell_.gates, hidden_);
+  const std::int64_t bytes = how.precision.storage_bytes;
+  const Size vectors = site.output.rows * checked_multiply(steps, bytes);
+  const Size x = vectors * in;
+  const Size y = vectors * hidden_;
+  const Size g = vectors * gates;  // of all gates, before activation, or their gradients
+  const Size kept = y * cell_.kept;
+  const Size input_weights = fixed_size(checked_multiply(checked_multiply(in, gates), bytes));
+  const Size state_weights = fixed_size(checked_multiply(checked_multiply(hidden_, gates), bytes));
+  Kernel kernel;
+  kernel.kind = KernelKind::recurrent;
+  kernel.phase = phase;
+  kernel.op = cell_.op;
+  kernel.math = how.precision.math;
+  kernel.macs = site.output.rows * checked_multiply(steps, checked_multiply(gates, checked_add(in, hidden_)));
+  kernel.flops = kernel.macs * 2;
+  if (phase == Phase::forward) {
+    kernel.read_bytes = x + g + y * cell_.states + input_weights + state_weights * steps;
+    kernel.written_bytes = g + kept + y;
+  } else if (phase == Phase::backward_data) {
+    kernel.read_bytes = y + kept + g + y * cell_.states + input_weights + state_weights * steps;
+    kernel.written_bytes = g + x;
+    kernel.scratch_bytes = g;
+  } else {
+    kernel.read_bytes = x + y + g * 2;
+    kernel.written_bytes = input_weights + state_weights;
+    kernel.scratch_bytes = g;
+  }
+  kernel.shape = RecurrentShape{
+      .batch = site.output.rows, .steps = steps, .inputs = in, .hidden = hidden_, .gates = cell_.gates};
+  return kernel;
+}
+
+}  // namespace tbdsim
