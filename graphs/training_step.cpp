@@ -238,11 +238,8 @@ class StepExpansion {
       GradientUse& use = gradients_[name];
       if (use.first.empty()) use.first = std::move(births);
       use.last = static_cast<int>(step_.kernels.size()) - 1;
-      if (pass.update) {
-        growing_.erase(name);
-      } else {
-        growing_.insert(name);
-      }
+      growing_.erase(name);
+      if (!pass.update) growing_.insert(name);
     }
   }
 

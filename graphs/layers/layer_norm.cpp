@@ -56,7 +56,7 @@ constexpr Term kImageDoubleBackward[] = {{"div", 1, 1},     {"sum", 1, 0},     /
                                          {"sum", 1, 0},     {"tile", 0, 1},  // of dy * inv and the sum of dy
                                          {"add_n", 3, 1},   {"add_n", 2, 1}};  // gradients of dy; of x
 // PyTorch 1.13, traced: group_norm's backward pass where it is differentiated, and what autograd runs for
-// group_norm's differentiable backward pass.
+// that.
 constexpr Term kGroupNormBackward[] = {{"mul", 2, 1},    {"sum", 1, 0, 2}, {"mul", 0, 0, 20},
                                        {"mul", 1, 1, 2}, {"add_n", 2, 1},  {"add", 1, 1}};
 constexpr Term kGroupNormDoubleBackward[] = {
