@@ -52,6 +52,7 @@ constexpr Case kCases[] = {
     {"transformer", "tensor2tensor", "transformer_layers/tensor2tensor.csv"},  // 25 + 25 words
     {"transformer", "pytorch", "transformer_layers/pytorch.csv"},              // 32 + 32
     {"bert_base", "squad", "bert_base_layers/squad.csv"},
+    {"bert_base", "pretraining_128", "bert_base_layers/pretraining_128.csv"},
     {"bert_large", "squad", "bert_large_layers/squad.csv"},
     {"wgan_gp", "improved_wgan", "wgan_gp_layers/improved_wgan.csv"},
     {"a3c", "paper", "a3c_layers/paper.csv"},
