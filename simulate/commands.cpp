@@ -153,11 +153,22 @@ std::vector<std::string> models_for(const Options& options, Library& library) {
   return read_suite(library.catalog().find(Kind::suite, kSuite)).models;
 }
 
+// Of many models those are shown that the framework asked for trains; it may be asked for as a file.
+bool trains(const ModelFile& model, const std::string& framework) {
+  if (framework.empty() || is_path(framework)) return true;
+  return std::any_of(model.variants.begin(), model.variants.end(), [&](const Variant& variant) {
+    return std::find(variant.frameworks.begin(), variant.frameworks.end(), framework) !=
+           variant.frameworks.end();
+  });
+}
+
 std::vector<Scenario> scenarios_for(const Options& options, Library& library) {
   require_gpu(options);
   const std::int64_t batch = batch_of(options);
+  const bool named = !options.model.empty() && options.model != "all";
   std::vector<Scenario> scenarios;
   for (const std::string& model : models_for(options, library)) {
+    if (!named && !trains(library.model(model), options.framework)) continue;
     const Sizes sizes = sizes_for(options, library.model(model));
     for (const std::string& framework : frameworks_for(options, library.model(model), library)) {
       scenarios.push_back(

@@ -51,6 +51,21 @@ std::string batch_text(const Prediction& p, const Iteration& iteration) {
   return text;
 }
 
+// How often, where it is more than once.
+Cell times_cell(double repeat) {
+  Cell cell = count_cell(repeat);
+  if (repeat == 1) cell.text.clear();
+  return cell;
+}
+
+// Long names lose their middle on the screen.
+Cell layer_cell(const std::string& name) {
+  constexpr std::size_t kWidest = 28;
+  constexpr std::size_t kEnd = 14;
+  if (name.size() <= kWidest) return text_cell(name);
+  return {name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd), name};
+}
+
 Cell time_cell(Seconds time) { return number_cell(time.si(), fmt::format("{:.1f}", in_unit(time, "us"))); }
 
 }  // namespace
@@ -129,7 +144,7 @@ Sheet kernel_sheet(const Prediction& p) {
                    {"kernel", "kernel"},
                    {"kind", ""},
                    {"shape", "shape"},
-                   {"repeat", ""},
+                   {"repeat", "times", true},
                    {"flops", "Gflop", true},
                    {"bytes", "MB", true},
                    {"compute_time", ""},
@@ -151,8 +166,8 @@ Sheet kernel_sheet(const Prediction& p) {
         kernel.layer < 0 ? "(all)" : iteration.step->layers[static_cast<std::size_t>(kernel.layer)].name;
     std::vector<Cell>& row = sheet.rows.emplace_back(scenario_cells(p));
     for (Cell& cell : std::vector<Cell>{
-             text_cell(layer), phase_cell(kernel), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
-             text_cell(shape_text(kernel, batch)), count_cell(repeat),
+             layer_cell(layer), phase_cell(kernel), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
+             text_cell(shape_text(kernel, batch)), times_cell(repeat),
              number_cell(each.si(), fmt::format("{:.2f}", in_unit(each, "Gflop"))),
              number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "MB"))), time_cell(cost.compute),
              time_cell(cost.memory), time_cell(cost.total),

@@ -117,7 +117,7 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   Sheet sheet;
   sheet.preface = {fmt::format("{}, {}, {}", first.gpu->title, batch_title(first), first.scenario.precision),
                    calibration_note(*first.profile), ""};
-  for (const char* header : {"model", "framework", "throughput", "80 %", "iteration", "flop", "params",
+  for (const char* header : {"model", "framework", "throughput", "80 %", "time", "flop", "params",
                              "grad", "maps", "work", "dyn.", "total", "bound by"}) {
     const std::string_view name = header;
     const bool right = name != "model" && name != "framework" && name != "bound by";
@@ -128,7 +128,7 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
     sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
   }
   for (const char* line :
-       {"80 %: interval of the throughput; flop: work over the peak, in time; weights to total: GPU memory "
+       {"80 %: interval of the throughput; time: of an iteration; flop: work over the peak, in time; weights to total: GPU memory "
         "at",
         "its peak, in GiB (parameters, their gradients, feature maps, workspace, dynamic; total with the",
         "CUDA context, ! where it does not fit); bound by: what limits most of the time."}) {
