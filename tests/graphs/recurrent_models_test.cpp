@@ -40,9 +40,10 @@ std::int64_t runs(const TrainingStep& step, std::initializer_list<std::string_vi
   return count;
 }
 
-// nvprof's counts of one training iteration of this network on a TITAN Xp (UofT-EcoSystem/sockeye,
-// workspace/profile/runtime, "tbd ... default", commit c90850ac157a), MXNet a year newer. 82 LSTM cells of
-// which 20 x 2 are the decoder's and 14 x 3 the encoder's tell its lengths: 14 source and 20 target words.
+// nvprof's counts of one training iteration of this network on a TITAN Xp (UofT-EcoSystem/sockeye
+// b9e05a4ff901, workspace/results/profile/runtime, iwslt15-vi_en-tbd-runtime_profile-default.csv), MXNet a
+// year newer. 82 LSTM cells, of which 20 x 2 are the decoder's and 14 x 3 the encoder's, tell its lengths: 14
+// source and 20 target words.
 TEST(Sockeye, KernelsOfAnIterationAreThoseOfAProfile) {
   const TrainingStep step = test::step_of(sockeye(14, 20), kMxnet);
   const auto forward = {Phase::forward};
