@@ -184,6 +184,11 @@ std::vector<Scenario> scenarios_for(const Options& options, Library& library) {
            .sizes = sizes});
     }
   }
+  if (scenarios.empty()) {  // then the framework trains none, or is no framework
+    (void)library.framework(options.framework);
+    throw UsageError(
+        fmt::format("{} trains none of the models; expected a --model with a --variant", options.framework));
+  }
   return scenarios;
 }
 

@@ -60,8 +60,8 @@ Cell times_cell(double repeat) {
 
 // Long names lose their middle on the screen.
 Cell layer_cell(const std::string& name) {
-  constexpr std::size_t kWidest = 28;
-  constexpr std::size_t kEnd = 14;
+  constexpr std::size_t kWidest = 20;
+  constexpr std::size_t kEnd = 11;
   if (name.size() <= kWidest) return text_cell(name);
   return {name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd), name};
 }
@@ -123,9 +123,10 @@ Sheet kernel_sheet(const Prediction& p) {
   const auto batch = static_cast<double>(iteration.batch);
   Sheet sheet;
   sheet.name = "kernels";
-  sheet.preface = {fmt::format("{} ({}) on {}, {}, {}, {}; kernel times: {}", p.model->name,
-                               p.scenario.variant, p.framework->title, p.gpu->title, batch_text(p, iteration),
-                               p.scenario.precision, p.profile->title)};
+  sheet.preface = wrapped(fmt::format("{} ({}) on {}, {}, {}, {}; kernel times: {}", p.model->name,
+                                      p.scenario.variant, p.framework->title, p.gpu->title,
+                                      batch_text(p, iteration), p.scenario.precision, p.profile->title),
+                          kScreenWidth);
   if (one_provenance(iteration.costs)) {
     sheet.preface.push_back(
         fmt::format("where every time comes from: {}", name_of(iteration.costs.front().provenance)));

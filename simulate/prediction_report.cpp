@@ -117,8 +117,8 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   Sheet sheet;
   sheet.preface = {fmt::format("{}, {}, {}", first.gpu->title, batch_title(first), first.scenario.precision),
                    calibration_note(*first.profile), ""};
-  for (const char* header : {"model", "framework", "throughput", "80 %", "time", "flop", "params",
-                             "grad", "maps", "work", "dyn.", "total", "bound by"}) {
+  for (const char* header : {"model", "framework", "throughput", "80 %", "time", "flop", "params", "grad",
+                             "maps", "work", "dyn.", "total", "bound by"}) {
     const std::string_view name = header;
     const bool right = name != "model" && name != "framework" && name != "bound by";
     sheet.columns.push_back({header, header, right});
@@ -127,12 +127,14 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   for (const auto& notes : {batch_notes(predictions), length_notes(predictions)}) {
     sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
   }
-  for (const char* line :
-       {"80 %: interval of the throughput; time: of an iteration; flop: work over the peak, in time; weights to total: GPU memory "
-        "at",
-        "its peak, in GiB (parameters, their gradients, feature maps, workspace, dynamic; total with the",
-        "CUDA context, ! where it does not fit); bound by: what limits most of the time."}) {
-    sheet.notes.emplace_back(line);
+  for (const std::string& line : wrapped(
+           "80 %: interval of the throughput; time: of an iteration; flop: work over the peak, in time; "
+           "params to "
+           "total: GPU memory at its peak, in GiB (parameters, their gradients, feature maps, workspace, "
+           "dynamic; "
+           "total with the CUDA context, ! where it does not fit); bound by: what limits most of the time.",
+           kNoteWidth)) {
+    sheet.notes.push_back(line);
   }
   const auto notes = fit_notes(predictions);
   sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());

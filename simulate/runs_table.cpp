@@ -67,8 +67,12 @@ Bytes used_memory(const MemoryPlan& memory, const std::string& unit) {
                   in_quotes(unit)));
 }
 
+// "tokens/s (source and target)" -> "tokens/s".
+std::string without_remark(const std::string& unit) { return unit.substr(0, unit.find(" (")); }
+
 // A predicted quantity of the row's metric, with its interval, in SI or samples/s.
-RowPrediction value_of(const Prediction& p, const std::string& metric, const std::string& unit) {
+RowPrediction value_of(const Prediction& p, const std::string& metric, const std::string& unit_text) {
+  const std::string unit = without_remark(unit_text);
   const Interval rate = p.throughput_interval();
   if (metric == "throughput") {
     const std::string own = throughput_unit(*p.model);
@@ -89,7 +93,7 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
             {in_unit(time / p.interval_factor, unit), in_unit(time * p.interval_factor, unit)}};
   }
   if (metric == "memory_used") {
-    const double bytes = used_memory(p.memory, unit).si();
+    const double bytes = used_memory(p.memory, unit_text).si();
     return {"ok", bytes, {bytes / kMemoryIntervalFactor, bytes * kMemoryIntervalFactor}};
   }
   throw NotCovered(fmt::format("metric {} is not predicted", in_quotes(metric)));

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "costmodel/estimate.h"
+#include "graphs/suite.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -13,14 +14,20 @@ namespace {
 
 constexpr double kBatches[] = {1, 32, 1000};
 
-// Calls `check` for every training step of the catalogue in fp32.
+// Calls `check` for the steps of the suite's models, each as the first framework that trains it does, and of
+// ResNet-50 as all do, in fp32, at the longest length.
 void for_every_step(Library& library, const std::function<void(const TrainingStep&)>& check) {
-  for (const std::string& model : library.catalog().names(Kind::model)) {
+  const auto run = [&](const std::string& model, const Variant& variant, const std::string& framework) {
+    check(library.workload(model, variant, framework, find_precision("fp32"), variant.dataset).back().step);
+  };
+  for (const std::string& model : read_suite(library.catalog().find(Kind::suite, "tbd")).models) {
     for (const Variant& variant : library.model(model).variants) {
-      for (const std::string& framework : library.catalog().names(Kind::framework)) {
-        check(library.step(model, variant, framework, find_precision("fp32")));
-      }
+      if (!variant.frameworks.empty()) run(model, variant, variant.frameworks.front());
     }
+  }
+  for (const Variant& variant : library.model("resnet50").variants) {
+    for (const std::string& framework : library.catalog().names(Kind::framework))
+      run("resnet50", variant, framework);
   }
 }
 
