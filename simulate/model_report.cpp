@@ -26,12 +26,12 @@ bool one_provenance(std::span<const KernelCost> costs) {
                      [&](const KernelCost& cost) { return cost.provenance == costs.front().provenance; });
 }
 
-// As tables show it; cuDNN users know the phases as fprop, dgrad and wgrad.
+// As tables show it: forward, gradients by data and by weights (cuDNN users say fprop, dgrad, wgrad).
 Cell phase_cell(const Kernel& kernel) {
-  constexpr std::array<std::string_view, kPhaseNames.size()> kShort = {"forward", "bwd data", "bwd weights",
+  constexpr std::array<std::string_view, kPhaseNames.size()> kShort = {"forward", "data", "weights",
                                                                        "update"};
   const std::string_view brief = kShort[static_cast<std::size_t>(kernel.phase)];
-  return {std::string(kernel.second_order ? "double bwd" : brief), std::string(phase_name(kernel))};
+  return {std::string(kernel.second_order ? "double" : brief), std::string(phase_name(kernel))};
 }
 
 // Which prediction a kernel belongs to, for programs that read several.
@@ -66,7 +66,12 @@ Cell layer_cell(const std::string& name) {
   return {name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd), name};
 }
 
-Cell time_cell(Seconds time) { return number_cell(time.si(), fmt::format("{:.1f}", in_unit(time, "us"))); }
+// Three digits, or all before the point.
+std::string short_text(double number) {
+  return fmt::format("{:.{}f}", number, number >= 100 ? 0 : number >= 10 ? 1 : 2);
+}
+
+Cell time_cell(Seconds time) { return number_cell(time.si(), short_text(in_unit(time, "us"))); }
 
 }  // namespace
 
@@ -166,14 +171,14 @@ Sheet kernel_sheet(const Prediction& p) {
     const std::string layer =
         kernel.layer < 0 ? "(all)" : iteration.step->layers[static_cast<std::size_t>(kernel.layer)].name;
     std::vector<Cell>& row = sheet.rows.emplace_back(scenario_cells(p));
-    for (Cell& cell : std::vector<Cell>{
-             layer_cell(layer), phase_cell(kernel), text_cell(kernel.op), text_cell(name_of(kernel.kind)),
-             text_cell(shape_text(kernel, batch)), times_cell(repeat),
-             number_cell(each.si(), fmt::format("{:.2f}", in_unit(each, "Gflop"))),
-             number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "MB"))), time_cell(cost.compute),
-             time_cell(cost.memory), time_cell(cost.total),
-             number_cell(share, fmt::format("{:.2f}", 100 * share)), text_cell(name_of(cost.bound)),
-             text_cell(name_of(cost.provenance))}) {
+    for (Cell& cell :
+         std::vector<Cell>{layer_cell(layer), phase_cell(kernel), text_cell(kernel.op),
+                           text_cell(name_of(kernel.kind)), text_cell(shape_text(kernel, batch)),
+                           times_cell(repeat), number_cell(each.si(), short_text(in_unit(each, "Gflop"))),
+                           number_cell(bytes.si(), short_text(in_unit(bytes, "MB"))), time_cell(cost.compute),
+                           time_cell(cost.memory), time_cell(cost.total),
+                           number_cell(share, fmt::format("{:.2f}", 100 * share)),
+                           text_cell(name_of(cost.bound)), text_cell(name_of(cost.provenance))}) {
       row.push_back(std::move(cell));
     }
   }
