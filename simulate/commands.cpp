@@ -167,7 +167,9 @@ std::vector<Scenario> scenarios_for(const Options& options, Library& library) {
   const std::int64_t batch = batch_of(options);
   const bool named = !options.model.empty() && options.model != "all";
   std::vector<Scenario> scenarios;
-  for (const std::string& model : models_for(options, library)) {
+  const std::vector<std::string> models = models_for(options, library);
+  read_all(models, library);
+  for (const std::string& model : models) {
     if (!named && !trains(library.model(model), options.framework)) continue;
     const Sizes sizes = sizes_for(options, library.model(model));
     for (const std::string& framework : frameworks_for(options, library.model(model), library)) {

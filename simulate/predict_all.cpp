@@ -4,6 +4,8 @@
 
 #include <tbb/parallel_for.h>
 
+#include "hwspecs/base/error.h"
+
 namespace tbdsim {
 
 std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, Library& library) {
@@ -20,6 +22,15 @@ std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, Library
     if (error) std::rethrow_exception(error);
   }
   return predictions;
+}
+
+void read_all(std::span<const std::string> models, Library& library) {
+  tbb::parallel_for(std::size_t{0}, models.size(), [&](std::size_t i) {
+    try {
+      (void)library.model(models[i]);
+    } catch (const Error&) {  // thrown again to who asks
+    }
+  });
 }
 
 }  // namespace tbdsim

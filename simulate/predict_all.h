@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "simulate/prediction.h"
@@ -11,5 +12,8 @@ namespace tbdsim {
 // One prediction for each scenario, in their order. Throws what predict() throws for the first scenario that
 // has an error.
 [[nodiscard]] std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, Library& library);
+
+// Reads the models' files into the library. One that cannot be read is left for who asks for it.
+void read_all(std::span<const std::string> models, Library& library);
 
 }  // namespace tbdsim
