@@ -82,6 +82,19 @@ std::vector<LengthBucket> buckets_of(const LengthHistogram& lengths, std::span<c
   return buckets;
 }
 
+double share_within(const LengthHistogram& lengths, std::int64_t bound) {
+  if (lengths.empty()) return 1;
+  double share = 0;
+  std::int64_t before = 0;
+  for (const LengthBin& bin : lengths) {
+    const std::int64_t within = std::min(bin.up_to, bound) - before;
+    if (within > 0)
+      share += bin.share * static_cast<double>(within) / static_cast<double>(bin.up_to - before);
+    before = bin.up_to;
+  }
+  return share;
+}
+
 double mean_length(const LengthHistogram& lengths) {
   if (lengths.empty()) return 0;
   const std::int64_t longest[] = {lengths.back().up_to};

@@ -56,6 +56,9 @@ struct LengthBucket {
 [[nodiscard]] std::vector<LengthBucket> buckets_of(const LengthHistogram& lengths,
                                                    std::span<const std::int64_t> bounds);
 
+// The share of the samples within the last bound: those trained on. 1 for an empty histogram.
+[[nodiscard]] double share_within(const LengthHistogram& lengths, std::int64_t bound);
+
 // Of all samples; 0 for an empty histogram.
 [[nodiscard]] double mean_length(const LengthHistogram& lengths);
 

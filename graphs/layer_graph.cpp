@@ -147,7 +147,8 @@ void find_gradients(GraphLayer& layer, std::vector<bool>& upstream_trained) {
 }
 
 // A layer tied to another one has that one's weight and no parameters of its own.
-void share_weight(GraphLayer& layer, std::span<const GraphLayer> before) {
+// Under mixed precision a table that a product reads has a copy of low precision.
+void share_weight(GraphLayer& layer, std::span<GraphLayer> before) {
   const auto found = std::find_if(before.begin(), before.end(), [&](const GraphLayer& candidate) {
     return candidate.spec.name == layer.spec.tied_to;
   });
@@ -162,6 +163,7 @@ void share_weight(GraphLayer& layer, std::span<const GraphLayer> before) {
                          std::to_string(shared) + "; expected one weight of the same size, without bias");
   }
   layer.tied_to = static_cast<int>(found - before.begin());
+  if (layer.parameters[0].cast) found->parameters[0].cast = true;
   layer.spec.frozen = layer.spec.frozen || found->spec.frozen;
 }
 

@@ -53,6 +53,11 @@ struct ExpectedCounts {
   std::string source;
 };
 
+// How many samples of a length a batch of so many tokens holds: as many as fit, or of these the most that
+// divide tensor2tensor's window (data_reader.py, hparams_to_batching_scheme, 1.2.7).
+enum class TokenBatches { fitting, dividing };
+inline constexpr std::array<std::string_view, 2> kTokenBatchesNames = {"fitting", "dividing"};
+
 struct Variant {
   std::string name;
   std::string description;
@@ -60,7 +65,9 @@ struct Variant {
   std::vector<std::string> frameworks;   // those that train this variant unless told otherwise
   std::vector<std::string> also_called;  // names of it in tables of measured runs
   Optimizer optimizer;
+  Clip clip = Clip::none;             // as kernels of its own; not where it is part of the update
   std::string dataset;                // name of the data set it is trained on, or empty
+  TokenBatches token_batches = TokenBatches::fitting;
   std::vector<std::int64_t> buckets;  // sequence lengths to which samples are padded; empty: one length
   SpecTree lowering;  // a map of the keys in which its code departs from the framework's, or nothing
   std::map<std::string, SpecTree> parameters;  // and sizes
@@ -78,7 +85,8 @@ struct ModelFile {
   std::string title;   // "ResNet-50"
   std::string sample;  // what a batch counts, singular: "image"
   ThroughputUnit throughput;
-  std::int64_t largest_batch = 0;  // where its code takes no more samples at once; 0: any batch
+  std::int64_t batches_per_iteration = 1;  // of the data set that an iteration reads
+  std::int64_t largest_batch = 0;          // where its code takes no more samples at once; 0: any batch
   std::vector<Variant> variants;
   std::map<std::string, SpecTree> parameters;  // with the values variants override
   std::map<std::string, SpecTree> sizes;       // the same, seen by the inputs of graphs only

@@ -75,9 +75,12 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
     variant.description = m.at("description").text();
     variant.source = m.at("source").text();
     variant.optimizer = read_optimizer(m.at("optimizer"));
+    if (const auto clip = m.find("clip")) variant.clip = static_cast<Clip>(clip->one_of(kClipNames));
     variant.frameworks = texts(m.find("frameworks"));
     variant.also_called = texts(m.find("also_called"));
     if (const auto dataset = m.find("dataset")) variant.dataset = dataset->text();
+    if (const auto batches = m.find("token_batches"))
+      variant.token_batches = static_cast<TokenBatches>(batches->one_of(kTokenBatchesNames));
     if (const auto buckets = m.find("buckets")) {
       variant.buckets = read_buckets(*buckets);
       if (!known.sizes.contains(std::string(kLengthSize)))
@@ -230,6 +233,8 @@ void read_model_keys(const SpecTree& tree, ModelFile& file) {
     const auto key = [&](std::string_view name) { return based ? m.find(name) : std::optional(m.at(name)); };
     if (const auto title = key("title")) file.title = title->text();
     if (const auto sample = key("sample")) file.sample = sample->text();
+    if (const auto batches = m.find("batches_per_iteration"))
+      file.batches_per_iteration = batches->count(1, kMostRepeats);
     if (const auto batch = m.find("largest_batch")) file.largest_batch = batch->count(1, kMostSamplesAtOnce);
     for (auto& [name, value] : read_parameters(m.find("parameters"))) file.parameters[name] = value;
     for (auto& [name, value] : read_parameters(m.find("sizes"))) file.sizes[name] = value;

@@ -30,4 +30,9 @@ inline constexpr std::array<Optimizer, 6> kOptimizers = {{
     {"lamb", 2, 20, "u = adam + decay w; w -= lr |w| / |u| u", 5, 1},
 }};
 
+// What is done to gradients before an update: nothing; all are multiplied to bring their norm, or each one's,
+// below a bound; every element is kept between bounds.
+enum class Clip { none, norm, value };
+inline constexpr std::array<std::string_view, 3> kClipNames = {"none", "norm", "value"};
+
 }  // namespace tbdsim

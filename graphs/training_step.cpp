@@ -4,106 +4,13 @@
 #include <set>
 
 #include "graphs/lowering_reader.h"
+#include "graphs/parameter_kernels.h"
 #include "graphs/pass_expansion.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::size_t kMostKernels = 2'000'000;  // of an iteration; what memory holds
-
-// Elements of a parameter's gradient: all, or those of the rows a batch looked up.
-Size gradient_elements(const ParameterTensor& tensor, const Lowering& lowering) {
-  const bool rows = lowering.embedding_gradient == TableGradient::sparse && tensor.gradient_rows != Size{};
-  return rows ? tensor.gradient_rows : fixed_size(tensor.elements);
-}
-
-// Calls `visit(layer, tensor)` for every parameter of the graph that gets a gradient.
-template <class Visit>
-void each_trained(const LayerGraph& graph, Visit visit) {
-  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
-    if (!graph.layers[i].weight_gradient) continue;
-    for (const ParameterTensor& tensor : graph.layers[i].parameters) {
-      if (tensor.trained) visit(static_cast<int>(i), tensor);
-    }
-  }
-}
-
-void append_casts(const LayerGraph& graph, int first_layer, const Precision& precision, TrainingStep& step) {
-  if (!precision.master_weights) return;
-  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
-    for (const ParameterTensor& tensor : graph.layers[i].parameters) {
-      if (!tensor.cast) continue;
-      Kernel cast = memory_kernel(
-          KernelKind::elementwise, Phase::forward, "cast", {fixed_size(tensor.elements), {}}, 1,
-          fixed_size(tensor.elements) * kFp32Bytes, fixed_size(tensor.elements) * precision.storage_bytes);
-      cast.layer = first_layer + static_cast<int>(i);
-      step.kernels.push_back(cast);
-    }
-  }
-}
-
-// Adds a kernel over a parameter or, where the framework fuses them, its work to the kernel at `fused`.
-void append_over_parameter(const Kernel& kernel, bool fuse, std::size_t fused, TrainingStep& step) {
-  if (!fuse || step.kernels.size() <= fused) {
-    step.kernels.push_back(kernel);
-    return;
-  }
-  Kernel& all = step.kernels[fused];
-  all.layer = -1;
-  std::get<VectorShape>(all.shape).elements += std::get<VectorShape>(kernel.shape).elements;
-  all.flops += kernel.flops;
-  all.read_bytes += kernel.read_bytes;
-  all.written_bytes += kernel.written_bytes;
-}
-
-// Gradients of cast weights go back to fp32.
-void append_gradient_casts(const LayerGraph& graph, int first_layer, const Expansion& how,
-                           std::int64_t repeat, TrainingStep& step) {
-  if (!how.precision.master_weights) return;
-  each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
-    if (!tensor.cast) return;
-    const Size words = gradient_elements(tensor, how.lowering);
-    Kernel cast = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "cast", {words, {}}, 1,
-                                words * how.precision.storage_bytes, words * kFp32Bytes);
-    cast.layer = first_layer + layer;
-    cast.repeat = repeat;
-    step.kernels.push_back(cast);
-  });
-}
-
-// Gradients of a scaled loss are divided and looked through for overflow before an update.
-void append_unscaling(const LayerGraph& graph, int first_layer, const Expansion& how, std::int64_t repeat,
-                      TrainingStep& step) {
-  if (!how.precision.loss_scaling) return;
-  const std::size_t fused = step.kernels.size();
-  each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
-    const Size words = gradient_elements(tensor, how.lowering);
-    Kernel kernel = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "unscale", {words, {}}, 2,
-                                  words * kFp32Bytes, words * kFp32Bytes);
-    kernel.layer = first_layer + layer;
-    kernel.repeat = repeat;
-    append_over_parameter(kernel, how.lowering.update == UpdateKernels::fused, fused, step);
-  });
-}
-
-void append_updates(const LayerGraph& graph, int first_layer, const Optimizer& optimizer,
-                    const Expansion& how, std::int64_t repeat, TrainingStep& step) {
-  if (optimizer.name == "none") return;
-  const std::size_t fused = step.kernels.size();
-  each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
-    const Size words = fixed_size(tensor.elements);
-    // The weight and the optimizer's state; the gradient.
-    const Size kept = words * ((1 + optimizer.state_words) * kFp32Bytes);
-    const Size gradient = gradient_elements(tensor, how.lowering) * kFp32Bytes;
-    const Size reads = kept + gradient + words * (optimizer.further_reads * kFp32Bytes);
-    const Size writes = kept + words * (optimizer.further_writes * kFp32Bytes);
-    Kernel update = memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}},
-                                  optimizer.flops, reads, writes);
-    update.layer = first_layer + layer;
-    update.repeat = repeat;
-    append_over_parameter(update, how.lowering.update == UpdateKernels::fused, fused, step);
-  });
-}
 
 // Weights, their gradients and what the optimizer keeps; they live as long as the model.
 void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Model& model,
@@ -182,7 +89,6 @@ class StepExpansion {
     for (const auto& [name, graph] : model.graphs) {
       first_layers_[name] = static_cast<int>(step_.layers.size());
       for (const GraphLayer& layer : graph.layers) step_.layers.push_back(summarise(layer));
-      append_casts(graph, first_layers_[name], how.precision, step_);
     }
   }
 
@@ -206,6 +112,7 @@ class StepExpansion {
   // Runs forward in order, backward in reverse order, then updates each trained graph once.
   void run_pass(const TrainingPass& pass) {
     if (!pass.update) zero_gradients(pass);
+    cast_weights(pass);
     std::vector<PassExpansion> runs;
     runs.reserve(pass.runs.size());
     for (const GraphRun& run : pass.runs) {
@@ -223,12 +130,13 @@ class StepExpansion {
       if (trains(pass.runs[i])) trained.try_emplace(graph, runs[i].weight_gradient_births());
     }
     for (auto& [name, births] : trained) {
-      const LayerGraph& graph = model_.graphs.at(name);
-      append_gradient_casts(graph, first_layers_[name], how_, pass.repeat, step_);
-      if (pass.update) {
-        append_unscaling(graph, first_layers_[name], how_, pass.repeat, step_);
-        append_updates(graph, first_layers_[name], model_.variant.optimizer, how_, pass.repeat, step_);
-      }
+      ParameterKernels parameters = parameters_of(name, pass.repeat);
+      parameters.gradient_casts();
+      if (!pass.update) continue;
+      parameters.unscale();
+      parameters.clip(model_.variant.clip);
+      parameters.update(model_.variant.optimizer);
+      if (model_.variant.optimizer.name != "none") parameters.copy();
     }
     for (std::size_t i = 0; i < runs.size(); ++i) {
       runs[i].feature_maps();
@@ -259,14 +167,18 @@ class StepExpansion {
     for (const GraphRun& run : pass.runs) {
       if (trains(run) && !growing_.contains(run.graph)) graphs.insert(run.graph);
     }
-    for (const std::string& name : graphs) {
-      each_trained(model_.graphs.at(name), [&](int layer, const ParameterTensor& tensor) {
-        const Size words = gradient_elements(tensor, how_.lowering);
-        step_.kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_weights, "fill",
-                                              {words, {}}, 0, {}, words * kFp32Bytes));
-        step_.kernels.back().layer = first_layers_[name] + layer;
-      });
-    }
+    for (const std::string& name : graphs) parameters_of(name, 1).fill_gradients();
+  }
+
+  // Under mixed precision each pass casts the weights it uses.
+  void cast_weights(const TrainingPass& pass) {
+    std::set<std::string> graphs;
+    for (const GraphRun& run : pass.runs) graphs.insert(run.graph);
+    for (const std::string& name : graphs) parameters_of(name, pass.repeat).casts();
+  }
+
+  [[nodiscard]] ParameterKernels parameters_of(const std::string& graph, std::int64_t repeat) {
+    return {model_.graphs.at(graph), first_layers_[graph], how_, repeat, step_};
   }
 
   static bool trains(const GraphRun& run) {

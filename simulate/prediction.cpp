@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "hwspecs/base/error.h"
+#include "simulate/token_batch.h"
 
 namespace tbdsim {
 namespace {
@@ -20,15 +21,16 @@ auto mean_over(const std::vector<Iteration>& iterations, Term term) {
 }
 
 // The batch of samples padded to a length.
-std::int64_t batch_of(const Scenario& scenario, std::int64_t length) {
+std::int64_t batch_of(const Scenario& scenario, const Variant& variant, std::int64_t length) {
   if (scenario.tokens == 0) return scenario.batch;
-  return std::max<std::int64_t>(1, scenario.tokens / std::max<std::int64_t>(1, length));
+  const std::int64_t shortest = variant.buckets.empty() ? length : variant.buckets.front();
+  return token_batch(variant.token_batches, scenario.tokens, length, shortest);
 }
 
-Iteration simulate(const LengthStep& step, const Prediction& p) {
+Iteration simulate(const LengthStep& step, const Variant& variant, const Prediction& p) {
   Iteration iteration;
   iteration.bucket = step.bucket;
-  iteration.batch = batch_of(p.scenario, step.bucket.length);
+  iteration.batch = batch_of(p.scenario, variant, step.bucket.length);
   iteration.share = step.bucket.share / static_cast<double>(iteration.batch);  // of samples -> of iterations
   const ThroughputUnit& unit = p.model->throughput;
   iteration.units =
@@ -57,6 +59,19 @@ Flops flops_of(const Iteration& iteration) {
         Flops(kernel.flops.at(static_cast<double>(iteration.batch))) * static_cast<double>(kernel.repeat);
   }
   return flops;
+}
+
+// Those that fit the longest bucket; 0 where the data set has no epoch.
+double samples_of_epoch(const Dataset& dataset, const Variant& variant) {
+  const double all = static_cast<double>(dataset.samples.value_or(0));
+  return variant.buckets.empty() ? all : all * share_within(dataset.lengths, variant.buckets.back());
+}
+
+// A data set given by the user must be of what the model trains.
+void require_same_samples(const Dataset& dataset, const ModelFile& model, bool given) {
+  if (!given || dataset.sample == model.sample) return;
+  throw UsageError("data set " + dataset.name + " is of " + dataset.sample + "s; " + model.name + " trains " +
+                   model.sample + "s");
 }
 
 void require_range(std::string_view what, std::int64_t value, std::int64_t least) {
@@ -117,8 +132,9 @@ std::int64_t Prediction::largest_batch() const {
 }
 
 std::optional<Seconds> Prediction::epoch_time() const {
-  if (dataset == nullptr || !dataset->samples) return std::nullopt;
-  return Seconds(static_cast<double>(*dataset->samples) / samples_per_second());
+  if (samples_trained_on == 0) return std::nullopt;
+  const double in_iteration = batch() * static_cast<double>(model->batches_per_iteration);
+  return iteration_time() * (samples_trained_on / in_iteration);
 }
 
 std::optional<Dollars> Prediction::epoch_cost() const {
@@ -142,6 +158,10 @@ Prediction predict(const Scenario& scenario, Library& library) {
   p.scenario.variant = variant.name;
   const std::string& dataset = scenario.dataset.empty() ? variant.dataset : scenario.dataset;
   p.dataset = dataset.empty() ? nullptr : &library.dataset(dataset);
+  if (p.dataset != nullptr) {
+    require_same_samples(*p.dataset, *p.model, !scenario.dataset.empty());
+    p.samples_trained_on = samples_of_epoch(*p.dataset, variant);
+  }
   if (p.model->largest_batch > 0 && scenario.batch > p.model->largest_batch) {
     p.scenario.batch = p.model->largest_batch;
     p.batch_limited = true;
@@ -152,7 +172,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
   double shares = 0;
   for (const LengthStep& step :
        library.workload(scenario.model, variant, scenario.framework, precision, dataset, scenario.sizes)) {
-    p.iterations.push_back(simulate(step, p));
+    p.iterations.push_back(simulate(step, variant, p));
     shares += p.iterations.back().share;
   }
   for (Iteration& iteration : p.iterations) iteration.share /= shares;

@@ -56,6 +56,7 @@ struct Prediction {
   const Framework* framework = nullptr;
   const Profile* profile = nullptr;
   const Dataset* dataset = nullptr;   // or none
+  double samples_trained_on = 0;      // of the data set in an epoch
   std::vector<Iteration> iterations;  // one for each padded length; at least one
   std::size_t largest = 0;            // the one that needs most memory
   MemoryPlan memory;                  // of that one
@@ -77,7 +78,8 @@ struct Prediction {
   [[nodiscard]] const Iteration& typical() const;
   // Samples that fit into the GPU's memory where a batch is of the length that needs most; 0: none does.
   [[nodiscard]] std::int64_t largest_batch() const;
-  // One pass over the data set and its price; none where the data set or the GPU does not say.
+  // One pass over the samples of the data set that are trained on (those that fit a bucket), and its price;
+  // none where the data set or the GPU does not say.
   [[nodiscard]] std::optional<Seconds> epoch_time() const;
   [[nodiscard]] std::optional<Dollars> epoch_cost() const;
 };

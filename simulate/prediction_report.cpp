@@ -157,23 +157,21 @@ Sheet csv_sheet(std::span<const Prediction> predictions) {
     sheet.columns.push_back({std::string(metric.name), std::string(metric.name)});
   for (const Prediction& p : predictions) {
     const Interval interval = p.throughput_interval();
-    std::vector<Cell> row{text_cell(p.model->name),
-                          text_cell(p.scenario.variant),
-                          text_cell(p.framework->name),
-                          text_cell(p.gpu->name),
-                          text_cell(p.scenario.precision),
-                          number_cell(static_cast<double>(p.scenario.batch), ""),
-                          text_cell(p.profile->name),
-                          flag_cell(p.profile->calibrated),
-                          flag_cell(p.fits),
-                          text_cell(name_of(p.bound())),
-                          text_cell(throughput_unit(*p.model)),
-                          number_cell(interval.low, ""),
-                          number_cell(interval.high, "")};
+    std::vector<Cell> row{
+        text_cell(p.model->name),      text_cell(p.scenario.variant),        text_cell(p.framework->name),
+        text_cell(p.gpu->name),        text_cell(p.scenario.precision),      number_cell(p.batch(), ""),
+        text_cell(p.profile->name),    flag_cell(p.profile->calibrated),     flag_cell(p.fits),
+        text_cell(name_of(p.bound())), text_cell(throughput_unit(*p.model)), number_cell(interval.low, ""),
+        number_cell(interval.high, "")};
     for (const Metric& metric : metrics()) row.push_back(metric_cell(metric, p));
     sheet.rows.push_back(std::move(row));
   }
   return sheet;
+}
+
+// The mean where --tokens lets it differ.
+Json batch_json(const Prediction& p) {
+  return p.scenario.tokens > 0 ? Json(p.batch()) : Json(p.scenario.batch);
 }
 
 Json json_of(const Prediction& p) {
@@ -182,7 +180,7 @@ Json json_of(const Prediction& p) {
               {"framework", p.framework->name},
               {"gpu", p.gpu->name},
               {"precision", p.scenario.precision},
-              {"batch", p.scenario.batch},
+              {"batch", batch_json(p)},
               {"sample", p.model->sample},
               {"profile", p.profile->name},
               {"calibrated", p.profile->calibrated},

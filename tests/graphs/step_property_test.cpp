@@ -114,7 +114,10 @@ TEST(StepProperty, PhasesFollowEachOther) {
 bool gathers(const Kernel& kernel) { return kernel.op == "gradient_sum" || kernel.op == "gradient_concat"; }
 
 // Between the precisions of weights and their gradients, outside the passes.
-bool converts(const Kernel& kernel) { return kernel.op == "cast" || kernel.op == "unscale"; }
+bool converts(const Kernel& kernel) {
+  return kernel.op == "cast" || kernel.op == "unscale" || kernel.op == "gradient_norm" ||
+         kernel.op == "clip" || kernel.op == "fill" || kernel.op == "copy";
+}
 
 // Feature maps are born in the forward pass, with the first kernel of their layer.
 TEST(StepProperty, FeatureMapsAreBornWithTheirLayer) {

@@ -234,10 +234,12 @@ TEST(TrainingStep, MultiplyAddsOfEachLayer) {
   EXPECT_EQ(step.layers[1].trained_parameters, 330);
 }
 
-// A further copy of all 12 weights beside one word of momentum each: 12 * (4 + 4) B.
+// A further copy of all 12 weights beside one word of momentum each: 12 * (4 + 4) B. After the update a kernel
+// copies them.
 TEST(TrainingStep, ParameterCopiesAreDynamic) {
   const TrainingStep step = step_of(small_model("[4]", kThreeLayers, "momentum"), {.parameter_copies = 1});
-  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::dynamic, 0, {96, 0}, 0, 6}));
+  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::dynamic, 0, {96, 0}, 0, 7}));
+  EXPECT_EQ(kernels_of(step, "copy").size(), 1u);
 }
 
 // fp16 with fp32 variables: conv's 6 weights are cast at the start (4 B read, 2 B written each) and their

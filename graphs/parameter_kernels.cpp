@@ -1,0 +1,118 @@
+#include "graphs/parameter_kernels.h"
+
+namespace tbdsim {
+namespace {
+
+// A kernel over so many words.
+Kernel over_words(KernelKind kind, Phase phase, std::string_view op, Size words, std::int64_t flops,
+                  std::int64_t read_bytes, std::int64_t written_bytes) {
+  return memory_kernel(kind, phase, op, {words, {}}, flops, words * read_bytes, words * written_bytes);
+}
+
+}  // namespace
+
+Size gradient_elements(const ParameterTensor& tensor, const Lowering& lowering) {
+  const bool rows = lowering.embedding_gradient == TableGradient::sparse && tensor.gradient_rows != Size{};
+  return rows ? tensor.gradient_rows : fixed_size(tensor.elements);
+}
+
+void ParameterKernels::append(Kernel kernel, int layer) {
+  kernel.layer = first_layer_ + layer;
+  kernel.repeat = repeat_;
+  step_.kernels.push_back(std::move(kernel));
+}
+
+// Adds the kernel's work to the one at `fused`, where updates are fused and that one is there.
+void ParameterKernels::append_or_fuse(const Kernel& kernel, int layer, std::size_t fused) {
+  if (how_.lowering.update != UpdateKernels::fused || step_.kernels.size() <= fused) {
+    append(kernel, layer);
+    return;
+  }
+  Kernel& all = step_.kernels[fused];
+  all.layer = -1;
+  std::get<VectorShape>(all.shape).elements += std::get<VectorShape>(kernel.shape).elements;
+  all.flops += kernel.flops;
+  all.read_bytes += kernel.read_bytes;
+  all.written_bytes += kernel.written_bytes;
+}
+
+void ParameterKernels::over_gradients(std::string_view op, KernelKind kind, std::int64_t flops,
+                                      std::int64_t written_bytes) {
+  const std::size_t fused = step_.kernels.size();
+  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    const Size words = gradient_elements(tensor, how_.lowering);
+    append_or_fuse(over_words(kind, Phase::backward_weights, op, words, flops, kFp32Bytes, written_bytes),
+                   layer, fused);
+  });
+}
+
+void ParameterKernels::casts() {
+  if (!how_.precision.master_weights) return;
+  for (std::size_t i = 0; i < graph_.layers.size(); ++i) {
+    for (const ParameterTensor& tensor : graph_.layers[i].parameters) {
+      if (!tensor.cast) continue;
+      append(over_words(KernelKind::elementwise, Phase::forward, "cast", fixed_size(tensor.elements), 1,
+                        kFp32Bytes, how_.precision.storage_bytes),
+             static_cast<int>(i));
+    }
+  }
+}
+
+void ParameterKernels::gradient_casts() {
+  if (!how_.precision.master_weights) return;
+  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    if (!tensor.cast) return;
+    append(over_words(KernelKind::elementwise, Phase::backward_weights, "cast",
+                      gradient_elements(tensor, how_.lowering), 1, how_.precision.storage_bytes, kFp32Bytes),
+           layer);
+  });
+}
+
+void ParameterKernels::fill_gradients() {
+  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    append(over_words(KernelKind::elementwise, Phase::backward_weights, "fill",
+                      gradient_elements(tensor, how_.lowering), 0, 0, kFp32Bytes),
+           layer);
+  });
+}
+
+void ParameterKernels::unscale() {
+  if (how_.precision.loss_scaling) over_gradients("unscale", KernelKind::elementwise, 2, kFp32Bytes);
+}
+
+void ParameterKernels::clip(Clip clip) {
+  if (clip == Clip::norm) {
+    over_gradients("gradient_norm", KernelKind::reduction, 2, 0);
+    over_gradients("clip", KernelKind::elementwise, 1, kFp32Bytes);
+  } else if (clip == Clip::value) {
+    over_gradients("clip", KernelKind::elementwise, 2, kFp32Bytes);
+  }
+}
+
+void ParameterKernels::update(const Optimizer& optimizer) {
+  if (optimizer.name == "none") return;
+  const std::size_t fused = step_.kernels.size();
+  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    const Size words = fixed_size(tensor.elements);
+    // The weight and the optimizer's state; the gradient.
+    const Size kept = words * ((1 + optimizer.state_words) * kFp32Bytes);
+    const Size gradient = gradient_elements(tensor, how_.lowering) * kFp32Bytes;
+    const Size reads = kept + gradient + words * (optimizer.further_reads * kFp32Bytes);
+    const Size writes = kept + words * (optimizer.further_writes * kFp32Bytes);
+    append_or_fuse(memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}},
+                                 optimizer.flops, reads, writes),
+                   layer, fused);
+  });
+}
+
+void ParameterKernels::copy() {
+  for (int copies = 0; copies < how_.lowering.parameter_copies; ++copies) {
+    each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+      append(over_words(KernelKind::elementwise, Phase::update, "copy", fixed_size(tensor.elements), 0,
+                        kFp32Bytes, kFp32Bytes),
+             layer);
+    });
+  }
+}
+
+}  // namespace tbdsim

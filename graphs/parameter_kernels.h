@@ -1,0 +1,51 @@
+// Kernels over parameters and their gradients, beside those of the layers: casts, clipping, updates.
+#pragma once
+
+#include "graphs/training_step.h"
+
+namespace tbdsim {
+
+// Elements of a parameter's gradient: all, or those of the rows a batch looked up.
+[[nodiscard]] Size gradient_elements(const ParameterTensor& tensor, const Lowering& lowering);
+
+// Calls `visit(layer, tensor)` for every parameter of the graph that gets a gradient.
+template <class Visit>
+void each_trained(const LayerGraph& graph, Visit visit) {
+  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
+    if (!graph.layers[i].weight_gradient) continue;
+    for (const ParameterTensor& tensor : graph.layers[i].parameters) {
+      if (tensor.trained) visit(static_cast<int>(i), tensor);
+    }
+  }
+}
+
+// Appends kernels to `step`, whose layers from `first_layer` on are the graph's; each runs `repeat` times.
+// Where the framework fuses updates, one kernel goes over all parameters; else there is one for each.
+class ParameterKernels {
+ public:
+  ParameterKernels(const LayerGraph& graph, int first_layer, const Expansion& how, std::int64_t repeat,
+                   TrainingStep& step)
+      : graph_(graph), first_layer_(first_layer), how_(how), repeat_(repeat), step_(step) {}
+
+  void casts();           // of the weights of products to a low precision
+  void gradient_casts();  // of their gradients, back
+  void fill_gradients();  // with zeros, where products add to them in place
+  void unscale();         // gradients of a scaled loss are divided and looked through for overflow
+  void clip(Clip clip);   // gradients by their norm or by value
+  void update(const Optimizer& optimizer);
+  void copy();  // updated weights from a store of their own, as often as the framework keeps copies
+
+ private:
+  // A kernel over the gradient of every trained parameter, fused where updates are.
+  void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, std::int64_t written_bytes);
+  void append(Kernel kernel, int layer);
+  void append_or_fuse(const Kernel& kernel, int layer, std::size_t fused);
+
+  const LayerGraph& graph_;
+  int first_layer_;
+  const Expansion& how_;
+  std::int64_t repeat_;
+  TrainingStep& step_;
+};
+
+}  // namespace tbdsim
