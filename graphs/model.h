@@ -113,7 +113,7 @@ struct Model {
 [[nodiscard]] const Variant& find_variant(const ModelFile& file, const std::string& variant,
                                           const std::string& framework);
 
-// Whether the model has a size or parameter of that name that holds a whole number.
+// Whether the model has a size or parameter of that name.
 [[nodiscard]] bool has_size(const ModelFile& file, const std::string& name);
 
 // Expands parameters, blocks and repeats and connects the graphs. Throws UsageError for a size the model does

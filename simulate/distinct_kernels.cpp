@@ -13,7 +13,8 @@ namespace {
 
 // Matrix products go by their arithmetic, the others by how their operands are stored.
 std::string_view operand_precision(const Kernel& kernel, const Precision& precision) {
-  const bool product = kernel.kind == KernelKind::convolution || kernel.kind == KernelKind::gemm;
+  const bool product = kernel.kind == KernelKind::convolution || kernel.kind == KernelKind::gemm ||
+                       kernel.kind == KernelKind::recurrent;
   if (product) return name_of(kernel.math);
   const bool wide = kernel.kind == KernelKind::update || precision.storage_bytes == kFp32Bytes;
   return name_of(wide ? MathType::fp32 : precision.math);

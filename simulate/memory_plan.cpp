@@ -47,8 +47,8 @@ std::vector<std::int64_t> workspace_drops(const TrainingStep& step, const Framew
 
 MemoryPlan plan_memory(const TrainingStep& step, double batch, const Framework& framework) {
   // Bytes that come alive before, and die after, each kernel; their running sum is what is alive.
-  std::vector<double> change(step.kernels.size() + 1, 0.0);
   const std::size_t last = step.kernels.empty() ? 0 : step.kernels.size() - 1;
+  std::vector<double> change(last + 2, 0.0);
   for (const Tensor& tensor : step.tensors) {
     const double bytes = tensor.bytes.at(batch);
     change[std::min(static_cast<std::size_t>(tensor.first_use), last)] += bytes;

@@ -20,17 +20,22 @@ auto mean_over(const std::vector<Iteration>& iterations, Term term) {
   return sum;
 }
 
-// The batch of samples padded to a length.
+// The batch of samples padded to a length, as asked for.
 std::int64_t batch_of(const Scenario& scenario, const Variant& variant, std::int64_t length) {
   if (scenario.tokens == 0) return scenario.batch;
   const std::int64_t shortest = variant.buckets.empty() ? length : variant.buckets.front();
   return token_batch(variant.token_batches, scenario.tokens, length, shortest);
 }
 
-Iteration simulate(const LengthStep& step, const Variant& variant, const Prediction& p) {
+Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p) {
   Iteration iteration;
   iteration.bucket = step.bucket;
   iteration.batch = batch_of(p.scenario, variant, step.bucket.length);
+  const std::int64_t most = p.model->largest_batch;
+  if (most > 0 && iteration.batch > most) {
+    iteration.batch = most;
+    p.batch_limited = true;
+  }
   iteration.share = step.bucket.share / static_cast<double>(iteration.batch);  // of samples -> of iterations
   const ThroughputUnit& unit = p.model->throughput;
   iteration.units =
@@ -162,11 +167,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
     require_same_samples(*p.dataset, *p.model, !scenario.dataset.empty());
     p.samples_trained_on = samples_of_epoch(*p.dataset, variant);
   }
-  if (p.model->largest_batch > 0 && scenario.batch > p.model->largest_batch) {
-    p.scenario.batch = p.model->largest_batch;
-    p.batch_limited = true;
-  }
-  if (scenario.tokens > 0 && !has_size(*p.model, std::string(kLengthSize))) {
+  if (scenario.tokens > 0 && !p.model->sizes.contains(std::string(kLengthSize))) {
     throw UsageError(p.model->name + " has no sequences to count tokens of");
   }
   double shares = 0;
@@ -176,6 +177,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
     shares += p.iterations.back().share;
   }
   for (Iteration& iteration : p.iterations) iteration.share /= shares;
+  if (p.batch_limited) p.scenario.batch = p.model->largest_batch;
   plan_memory_of_largest(p);
   p.flops = mean_over(p.iterations, flops_of);
   p.peak = rate_of(*p.gpu, precision.math).peak;

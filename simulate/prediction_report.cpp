@@ -62,12 +62,24 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
   for (const Prediction& p : predictions) {
     if (p.fits) continue;
     const auto largest = p.largest_batch();
-    notes.push_back(fmt::format(
-        "! {} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name, p.framework->name,
-        to_text(p.memory.total()), to_text(p.gpu->memory_size),
-        largest == 0 ? "no batch fits" : fmt::format("the largest batch that fits is {}", largest)));
+    const std::int64_t length = p.iterations[p.largest].bucket.length;
+    const std::string of_length = length == 0 ? "" : fmt::format(", of length {}", length);
+    notes.push_back(
+        fmt::format("! {} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name,
+                    p.framework->name, to_text(p.memory.total()), to_text(p.gpu->memory_size),
+                    largest == 0 ? "no batch fits"
+                                 : fmt::format("the largest batch that fits is {}", largest) + of_length));
   }
   return notes;
+}
+
+// How many samples that makes.
+std::string token_note(const Prediction& p) {
+  const auto [fewest, most] =
+      std::minmax_element(p.iterations.begin(), p.iterations.end(),
+                          [](const Iteration& a, const Iteration& b) { return a.batch < b.batch; });
+  return fmt::format("{} tokens on each side, padding included, are {} to {} {}s.", p.scenario.tokens,
+                     fewest->batch, most->batch, p.model->sample);
 }
 
 // "images (alexnet, resnet50)" for every sort of sample; models that take no more say so.
@@ -83,7 +95,9 @@ std::vector<std::string> batch_notes(std::span<const Prediction> predictions) {
                                   p.scenario.batch, p.model->sample));
     }
   }
-  if (models.size() == 1) {
+  if (predictions[0].scenario.tokens > 0) {
+    notes.insert(notes.begin(), token_note(predictions[0]));
+  } else if (models.size() == 1) {
     notes.insert(notes.begin(), fmt::format("The batch counts {}.", models.begin()->first));
   } else {
     std::vector<std::string> sorts;

@@ -118,7 +118,12 @@ RowPrediction predict_row(const RunColumns& columns, std::span<const std::string
   try {
     Scenario scenario = scenario_of(columns, row, library);
     scenario.profile = profile;
-    return value_of(predict(scenario, library), row[columns.metric], row[columns.unit]);
+    const Prediction p = predict(scenario, library);
+    if (p.batch_limited) {
+      throw NotCovered(fmt::format("batch {}: {} trains at most {} at a time", p.batch_asked, p.model->name,
+                                   p.model->largest_batch));
+    }
+    return value_of(p, row[columns.metric], row[columns.unit]);
   } catch (const NotCovered& reason) {
     return {reason.what(), 0, {}};
   } catch (const Error& reason) {  // unknown variant or precision, arithmetic the GPU lacks, a wrong file

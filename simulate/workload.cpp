@@ -6,6 +6,8 @@
 namespace tbdsim {
 namespace {
 
+constexpr std::size_t kMostKernels = 2'000'000;  // of all lengths together; what memory holds
+
 // The model's own length as built; 0 for a model without sequences.
 std::int64_t built_length(const Model& model) {
   const auto size = model.sizes.find(std::string(kLengthSize));
@@ -32,9 +34,15 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
   const Model model = build_model(file, variant, sizes);
   const std::int64_t own = built_length(model);
   std::vector<LengthStep> steps;
+  std::size_t kernels = 0;
   for (const LengthBucket& bucket : lengths_of(variant, sizes, dataset)) {
     const Model padded = resized(model, {{std::string(kLengthSize), bucket.length}});
     steps.push_back({bucket, expand_training_step(padded, lowering, precision)});
+    kernels += steps.back().step.kernels.size();
+    if (kernels > kMostKernels) {
+      throw ModelError("model " + file.name +
+                       ": more than 2000000 kernels over its lengths; expected fewer buckets");
+    }
   }
   if (steps.empty()) {
     const LengthBucket one{.length = own, .share = 1, .mean_length = static_cast<double>(own)};

@@ -99,5 +99,14 @@ TEST(Dataset, FewSentencesAreLong) {
   EXPECT_GT(within, 0.99);
 }
 
+// Of two bins, 1 to 10 with 0.4 and 11 to 20 with 0.6, half of the second is within 15.
+TEST(ShareWithin, CountsBinsInPart) {
+  const LengthHistogram lengths{{10, 0.4}, {20, 0.6}};
+  EXPECT_DOUBLE_EQ(share_within(lengths, 15), 0.7);
+  EXPECT_DOUBLE_EQ(share_within(lengths, 5), 0.2);
+  EXPECT_DOUBLE_EQ(share_within(lengths, 100), 1);
+  EXPECT_DOUBLE_EQ(share_within({}, 5), 1);
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -234,8 +234,8 @@ TEST(TrainingStep, MultiplyAddsOfEachLayer) {
   EXPECT_EQ(step.layers[1].trained_parameters, 330);
 }
 
-// A further copy of all 12 weights beside one word of momentum each: 12 * (4 + 4) B. After the update a kernel
-// copies them.
+// A further copy of all 12 weights beside one word of momentum each: 12 * (4 + 4) B. After the update a
+// kernel copies them.
 TEST(TrainingStep, ParameterCopiesAreDynamic) {
   const TrainingStep step = step_of(small_model("[4]", kThreeLayers, "momentum"), {.parameter_copies = 1});
   EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::dynamic, 0, {96, 0}, 0, 7}));

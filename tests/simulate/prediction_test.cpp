@@ -165,5 +165,70 @@ TEST(PredictErrors, NameWhatIsWrong) {
   expect_error([](Scenario& s) { s.variant = "v3"; }, "unknown variant 'v3' of resnet50");
 }
 
+double epoch_in_iterations(Library& library, const char* model, const char* framework, std::int64_t batch) {
+  const Prediction p =
+      predict({.model = model, .framework = framework, .gpu = "titanxp", .batch = batch}, library);
+  return p.epoch_time()->si() / p.iteration_time().si();
+}
+
+// An epoch is the samples that are trained on: 1,281,167 images; of WGAN-GP 1,281,149, of which an iteration
+// reads five batches; of Faster R-CNN in MXNet the 5011 of VOC 2007 and their mirror images, one at a time;
+// of LibriSpeech less than all 28,539 utterances, since those beyond 1600 frames fit no bucket.
+TEST(Predict, EpochsOfTheCatalogue) {
+  Library library = test::source_library();
+  EXPECT_NEAR(epoch_in_iterations(library, "resnet50", "mxnet", 32), 1'281'167 / 32.0, 1e-6);
+  EXPECT_NEAR(epoch_in_iterations(library, "wgan_gp", "tensorflow", 64), 1'281'149 / (5 * 64.0), 1e-6);
+  EXPECT_NEAR(epoch_in_iterations(library, "faster_rcnn", "mxnet", 1), 10'022, 1e-6);
+  const double speech = epoch_in_iterations(library, "deep_speech2", "mxnet", 8) * 8;
+  EXPECT_LT(speech, 28'539 * 0.97);
+  EXPECT_GT(speech, 28'539 * 0.93);
+}
+
+// With N tokens a batch holds fewer samples the longer they are; throughput is over all of them.
+TEST(Predict, BatchesOfTokens) {
+  Library library = test::source_library();
+  const Prediction p =
+      predict({.model = "transformer", .framework = "tensorflow", .gpu = "titanxp", .tokens = 2048}, library);
+  ASSERT_GT(p.iterations.size(), 5u);
+  EXPECT_EQ(p.iterations.front().batch, 240);  // of 8 words
+  EXPECT_EQ(p.iterations.back().batch, 9);     // of 215
+  double shares = 0;
+  double time = 0;
+  double samples = 0;
+  for (const Iteration& iteration : p.iterations) {
+    shares += iteration.share;
+    time += iteration.share * iteration.time().si();
+    samples += iteration.share * static_cast<double>(iteration.batch);
+  }
+  EXPECT_NEAR(shares, 1, 1e-12);
+  EXPECT_NEAR(p.samples_per_second(), samples / time, 1e-9 * samples / time);
+  EXPECT_THAT(
+      [&] {
+        (void)predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .tokens = 9}, library);
+      },
+      ThrowsMessage<UsageError>(HasSubstr("resnet50 has no sequences to count tokens of")));
+}
+
+TEST(Predict, ADataSetOfOtherSamplesIsRefused) {
+  Library library = test::source_library();
+  EXPECT_THAT(
+      [&] {
+        (void)predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .dataset = "iwslt15"},
+                      library);
+      },
+      ThrowsMessage<UsageError>(HasSubstr("data set iwslt15 is of sentence pairs; resnet50 trains images")));
+}
+
+// Its code takes one image at a time.
+TEST(Predict, NoMoreThanTheLargestBatch) {
+  Library library = test::source_library();
+  const Prediction p =
+      predict({.model = "faster_rcnn", .framework = "mxnet", .gpu = "titanxp", .batch = 64}, library);
+  EXPECT_TRUE(p.batch_limited);
+  EXPECT_EQ(p.scenario.batch, 1);
+  EXPECT_EQ(p.batch_asked, 64);
+  EXPECT_EQ(p.iterations[0].batch, 1);
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -1,0 +1,85 @@
+// Kernels over parameters and gradients: clipping, copies, casts. Expected numbers derive from 4 -> 3 without
+// bias: 12 weights of 4 B.
+#include "graphs/parameter_kernels.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/graphs/layer_fixture.h"
+#include "tests/graphs/model_fixture.h"
+
+namespace tbdsim {
+namespace {
+
+std::vector<Kernel> kernels_of(const TrainingStep& step, std::string_view op) {
+  std::vector<Kernel> found;
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.op == op) found.push_back(kernel);
+  }
+  return found;
+}
+
+// Two products of 12 weights each.
+Model two_products(const std::string& keys, const std::string& training = "[{graph: main}]") {
+  std::string text = test::model_text("[4]",
+                                      "      - {name: a, type: fully_connected, outputs: 3, bias: false}\n"
+                                      "      - {name: b, type: fully_connected, outputs: 4, bias: false}\n",
+                                      "sgd", training);
+  const std::string optimizer = "optimizer: sgd";
+  return test::model_from(text.replace(text.find(optimizer), optimizer.size(), optimizer + keys));
+}
+
+// By norm: every gradient is read for its norm, then read and written; once each where updates are fused.
+TEST(Clip, ByNorm) {
+  const Model model = two_products(", clip: norm");
+  const TrainingStep step = test::step_of(model);
+  ASSERT_EQ(kernels_of(step, "gradient_norm").size(), 2u);
+  EXPECT_EQ(kernels_of(step, "gradient_norm")[0].read_bytes, fixed_size(48));
+  EXPECT_EQ(kernels_of(step, "gradient_norm")[0].written_bytes, Size{});
+  ASSERT_EQ(kernels_of(step, "clip").size(), 2u);
+  EXPECT_EQ(kernels_of(step, "clip")[0].written_bytes, fixed_size(48));
+  const TrainingStep fused = test::step_of(model, {.update = UpdateKernels::fused});
+  ASSERT_EQ(kernels_of(fused, "clip").size(), 1u);
+  EXPECT_EQ(kernels_of(fused, "clip")[0].read_bytes, fixed_size(2 * 48));
+}
+
+TEST(Clip, ByValueNeedsNoNorm) {
+  const TrainingStep step = test::step_of(two_products(", clip: value"));
+  EXPECT_TRUE(kernels_of(step, "gradient_norm").empty());
+  EXPECT_EQ(kernels_of(step, "clip").size(), 2u);
+}
+
+TEST(Clip, NotUnlessAskedFor) { EXPECT_TRUE(kernels_of(test::step_of(two_products("")), "clip").empty()); }
+
+// A store's copy of the weights is copied back after each update: 48 B read and written for each product.
+TEST(Copies, FollowTheUpdate) {
+  const TrainingStep step = test::step_of(two_products(""), {.parameter_copies = 1});
+  ASSERT_EQ(kernels_of(step, "copy").size(), 2u);
+  EXPECT_EQ(kernels_of(step, "copy")[0].read_bytes, fixed_size(48));
+  EXPECT_EQ(step.kernels.back().op, "copy");
+}
+
+// Each pass casts the weights anew, for all its repeats.
+TEST(Casts, InEveryPass) {
+  const TrainingStep step = test::step_of(
+      two_products("", "[{graph: main, backward: none, repeat: 5}, {graph: main}]"), {}, test::kFp16);
+  std::vector<std::int64_t> repeats;
+  for (const Kernel& cast : kernels_of(step, "cast")) {
+    if (cast.phase == Phase::forward) repeats.push_back(cast.repeat);
+  }
+  EXPECT_THAT(repeats, testing::ElementsAre(5, 5, 1, 1));
+}
+
+// A table that a product shares is read in low precision, so it is cast.
+TEST(Casts, TablesTiedToAProduct) {
+  const Model model = test::small_model(
+      "[7]",
+      "      - {name: words, type: embedding, words: 10, outputs: 4}\n"
+      "      - {name: logits, type: fully_connected, outputs: 10, bias: false, per_position: true, "
+      "tied_to: words}\n");
+  const auto casts = kernels_of(test::step_of(model, {}, test::kFp16), "cast");
+  ASSERT_EQ(casts.size(), 2u);  // of the table and of its gradient
+  EXPECT_EQ(casts[0].read_bytes, fixed_size(40 * 4));
+}
+
+}  // namespace
+}  // namespace tbdsim
