@@ -64,11 +64,15 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
     const auto largest = p.largest_batch();
     const std::int64_t length = p.iterations[p.largest].bucket.length;
     const std::string of_length = length == 0 ? "" : fmt::format(", of length {}", length);
-    notes.push_back(
-        fmt::format("! {} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name,
-                    p.framework->name, to_text(p.memory.total()), to_text(p.gpu->memory_size),
-                    largest == 0 ? "no batch fits"
-                                 : fmt::format("the largest batch that fits is {}", largest) + of_length));
+    const std::string fitting = largest == 0
+                                    ? "no batch fits"
+                                    : fmt::format("the largest batch that fits is {}{}", largest, of_length);
+    for (const std::string& line : wrapped(
+             fmt::format("! {} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name,
+                         p.framework->name, to_text(p.memory.total()), to_text(p.gpu->memory_size), fitting),
+             kNoteWidth)) {
+      notes.push_back(line);
+    }
   }
   return notes;
 }
