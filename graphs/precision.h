@@ -15,7 +15,7 @@ struct Precision {
   MathType math;
   std::int64_t storage_bytes;  // of an activation, a gradient map, a cast weight and its gradient
   bool master_weights;         // variables stay fp32 and are cast for every iteration, gradients cast back
-  bool loss_scaling;           // the loss is multiplied, gradients are divided and checked for overflow
+  bool loss_scaling;           // gradients are divided by the loss's scale and checked for overflow
   std::string_view description;
 };
 
