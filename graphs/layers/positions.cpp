@@ -8,7 +8,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::int64_t kMostPositions = 1'000'000'000;
 constexpr std::int64_t kIndexBytes = 4;
 
 const Shape& sequence_input(std::span<const Shape> inputs) {
@@ -38,7 +37,7 @@ void scatter(const Shape& moved, const Shape& into, const Expansion& how, Phase 
 class SelectPositions : public Layer {
  public:
   explicit SelectPositions(SpecMap& keys) {
-    if (const auto count = keys.find("count")) count_ = count->count(1, kMostPositions);
+    if (const auto count = keys.find("count")) count_ = count->count(1, kLargestDimension);
   }
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& x = sequence_input(inputs);

@@ -181,6 +181,20 @@ TEST(LayerGraphErrors, SizesBeyond64Bits) {
               ThrowsMessage<ModelError>(HasSubstr("layer 'big'")));
 }
 
+// Sizes that a layer computes stay as small as those a file may give: 6e8 + 6e8 features are too many.
+TEST(LayerGraphErrors, DimensionsAreLimited) {
+  const GraphInput wide{"data", test::vector(600'000'000), {}};
+  EXPECT_THAT(
+      [&] {
+        (void)build({spec(4, "both", "{type: concat, axis: last}", {"data", "data"})}, {wide});
+      },
+      ThrowsMessage<ModelError>(StrEq("net.yaml:4:5: layer 'both': output has shape 1200000000; expected "
+                                      "dimensions from 1 to 1000000000")));
+  const GraphInput half{"data", test::vector(500'000'000), {}};
+  EXPECT_EQ(build({spec(4, "both", "{type: concat, axis: last}", {"data", "data"})}, {half}).layers[0].output,
+            test::vector(1'000'000'000));
+}
+
 // Step by step over 5 steps of 4 numbers: 4 -> 3 at every step, 5 x 3 in all.
 TEST(LayerGraph, StepsAreTakenOffAndPutBack) {
   LayerSpec fc = spec(1, "fc", "{type: fully_connected, outputs: 3}", {"data"});
