@@ -110,6 +110,8 @@ class Layer {
 
 // Throws ShapeMismatch unless there are `count` inputs.
 void require_inputs(std::span<const Shape> inputs, std::size_t count);
+// Throws ShapeMismatch unless all have as many rows as the first: one sample each, not one and a whole batch.
+void require_same_rows(std::span<const Shape> inputs);
 // The input {channels, height, width}; throws ShapeMismatch for other ranks.
 [[nodiscard]] const Shape& image_input(std::span<const Shape> inputs);
 

@@ -37,6 +37,9 @@ class Proposal : public Layer {
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 2);
+    require_same_rows(inputs);
+    if (inputs[0].rows.fixed != 0)
+      throw ShapeMismatch("inputs have rows that no sample has; expected anchors of each image");
     const Shape scores{inputs[0].rows, {kScores}};
     const Shape offsets{inputs[0].rows, {kBoxNumbers}};
     if (inputs[0] != scores || inputs[1] != offsets) {

@@ -245,6 +245,9 @@ TEST(Proposal, WantsScoresAndOffsetsOfTheSameAnchors) {
   const std::vector<Shape> fewer{rows(1000, 2), rows(999, 4)};
   EXPECT_THROW((void)layer->output_shape(swapped), ShapeMismatch);
   EXPECT_THROW((void)layer->output_shape(fewer), ShapeMismatch);
+  const std::vector<Shape> of_no_image{{fixed_size(1000), {2}}, {fixed_size(1000), {4}}};
+  EXPECT_THAT([&] { (void)layer->output_shape(of_no_image); },
+              ThrowsMessage<ShapeMismatch>(HasSubstr("expected anchors of each image")));
 }
 
 // A label, four offsets, four weights: 9 numbers an anchor from the host.
