@@ -16,6 +16,10 @@
 
 namespace tbdsim {
 
+inline constexpr std::int64_t kIndexBytes = 4;  // of the number of a row or a class
+// On each element: maximum (1), difference and exponential (2), sum (1), division (1).
+inline constexpr std::int64_t kSoftmaxFlops = 5;
+
 // Thrown by Layer::output_shape: "what; what was expected". LayerGraph adds layer, file and line.
 class ShapeMismatch : public std::runtime_error {
  public:

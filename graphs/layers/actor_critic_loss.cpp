@@ -9,7 +9,6 @@ namespace {
 // sums, mean; and their gradients.
 constexpr std::int64_t kForwardTerms = 14;
 constexpr std::int64_t kBackwardTerms = 19;
-constexpr std::int64_t kSoftmaxFlops = 5;
 
 class ActorCriticLoss : public Layer {
  public:

@@ -5,6 +5,7 @@
 
 #include "graphs/layers/boxes.h"
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/transfer.h"
 
 namespace tbdsim {
 namespace {
@@ -87,7 +88,7 @@ class InsideAnchors : public Layer {
   }
 
   void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
-    kernels.push_back(copy_to_device(elements(site.output)));
+    kernels.push_back(host_to_device(elements(site.output)));
   }
   void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }

@@ -32,10 +32,10 @@ Work forward(std::string_view op, KernelKind kind, std::int64_t flops, std::int6
   return moving(op, kind, Phase::forward, flops, per_sample(read), per_sample(written));
 }
 Work to_host(Size bytes) {
-  return {"copy_to_host", KernelKind::transfer, Phase::forward, {}, {}, bytes, {}, {}};
+  return {"device_to_host", KernelKind::transfer, Phase::forward, {}, {}, bytes, {}, {}};
 }
 Work to_device(Size bytes) {
-  return {"copy_to_device", KernelKind::transfer, Phase::forward, {}, {}, {}, bytes, {}};
+  return {"host_to_device", KernelKind::transfer, Phase::forward, {}, {}, {}, bytes, {}};
 }
 
 std::vector<std::int64_t> repeats_of(const std::vector<Kernel>& kernels) {
