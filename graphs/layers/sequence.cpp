@@ -65,9 +65,13 @@ class Steps : public Layer {
 class SequenceReverse : public Layer {
  public:
   explicit SequenceReverse(SpecMap& keys) {
-    if (const auto lengths = keys.find("lengths"); lengths && !lengths->flag()) op_ = "flip";
-    if (const auto parallel = keys.find("parallel"); parallel && parallel->flag())
+    const auto lengths = keys.find("lengths");
+    const auto parallel = keys.find("parallel");
+    if (lengths && !lengths->flag()) op_ = "flip";
+    if (parallel && parallel->flag()) {
+      if (op_ == "flip") parallel->fail("is true with 'lengths: false'; expected one of both");
       op_ = "parallel_sequence_reverse";
+    }
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
