@@ -41,10 +41,10 @@ void use_one_root(MachineSpec& machine) {
   }
 }
 
-NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs, const Catalog& catalog) {
+NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs) {
   if (!gpu.nvlink)
     throw UsageError(gpu.title + " has no NVLink; expected a network over PCIe, such as " + gpu.bus.name);
-  NvLink nvlink{.link = read_link(catalog.find(Kind::link, gpu.nvlink->link)), .pairs = {}};
+  NvLink nvlink{.link = gpu.nvlink->link, .pairs = {}};
   if (!pairs) nvlink.to_switch = gpu.nvlink->count;
   for (int a = 0; pairs && a + 1 < gpus; a += 2) nvlink.pairs.push_back({a, a + 1, gpu.nvlink->count});
   return nvlink;
@@ -86,7 +86,7 @@ MachineSpec plain_machine(const GpuSpec& gpu, int gpus, const std::string& word,
   if (one_root) use_one_root(machine);
   if (host) machine.peer_access = PeerAccess::none;
   const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
-  if (nvlink || (!slot && boards)) machine.nvlink = nvlink_of(gpu, gpus, pairs, catalog);
+  if (nvlink || (!slot && boards)) machine.nvlink = nvlink_of(gpu, gpus, pairs);
   if (network) machine.networks = {{.link = read_link(catalog.find(Kind::link, way)), .below = {}}};
   return machine;
 }

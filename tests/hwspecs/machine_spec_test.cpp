@@ -41,7 +41,7 @@ TEST(MachineSpec, EveryFileOfTheCatalogueLoads) {
     for (const RootPort& port : machine.root_ports) EXPECT_EQ(port.link.name, gpu.bus.name);
     if (!machine.nvlink) continue;
     ASSERT_TRUE(gpu.nvlink.has_value());
-    EXPECT_EQ(machine.nvlink->link.name, gpu.nvlink->link);
+    EXPECT_EQ(machine.nvlink->link.name, gpu.nvlink->link.name);
     EXPECT_LE(machine.nvlink->to_switch, gpu.nvlink->count);
     if (machine.nvlink->to_switch > 0) continue;
     for (int i = 0; i < machine.gpus; ++i)
