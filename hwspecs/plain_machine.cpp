@@ -51,13 +51,15 @@ NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs) {
 }
 
 [[noreturn]] void refuse(const std::string& word, const Catalog& catalog) {
-  std::vector<std::string> known = {"nvlink", "nvlink_pairs", "nvlink_pairs_host", "nvlink_pairs_host_1root"};
+  std::vector<std::string> known;
+  const auto add = [&](const std::string& way) {
+    for (const char* ending : {"", "_host", "_1root", "_host_1root"}) known.push_back(way + ending);
+  };
+  add("nvlink");
+  add("nvlink_pairs");
   for (const std::string& link : catalog.names(Kind::link)) {
-    const bool slot = link.starts_with("pcie");
-    if (slot || link.starts_with("ethernet") || link.starts_with("infiniband")) known.push_back(link);
-    for (const char* ending : {"_host", "_1root", "_host_1root"}) {
-      if (slot) known.push_back(link + ending);
-    }
+    if (link.starts_with("pcie")) add(link);
+    if (link.starts_with("ethernet_") || link.starts_with("infiniband_")) known.push_back(link);
   }
   throw UsageError(fmt::format("unknown network {}; expected one of {}{}", in_quotes(word), joined(known),
                                did_you_mean(word, known)));
