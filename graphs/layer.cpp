@@ -7,6 +7,17 @@ void require_inputs(std::span<const Shape> inputs, std::size_t count) {
   throw ShapeMismatch("has " + std::to_string(inputs.size()) + " inputs; expected " + std::to_string(count));
 }
 
+void require_same_rows(std::span<const Shape> inputs) {
+  const auto text = [](const Size& rows) {
+    return std::to_string(rows.fixed) + " + " + std::to_string(rows.per_sample) + " x batch";
+  };
+  for (const Shape& shape : inputs) {
+    if (shape.rows == inputs[0].rows) continue;
+    throw ShapeMismatch("inputs have " + text(inputs[0].rows) + " and " + text(shape.rows) +
+                        " rows; expected as many of all");
+  }
+}
+
 const Shape& image_input(std::span<const Shape> inputs) {
   require_inputs(inputs, 1);
   if (inputs[0].dims.size() != 3) {

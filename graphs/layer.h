@@ -16,6 +16,10 @@
 
 namespace tbdsim {
 
+inline constexpr std::int64_t kIndexBytes = 4;  // of the number of a row or a class
+// On each element: maximum (1), difference and exponential (2), sum (1), division (1).
+inline constexpr std::int64_t kSoftmaxFlops = 5;
+
 // Thrown by Layer::output_shape: "what; what was expected". LayerGraph adds layer, file and line.
 class ShapeMismatch : public std::runtime_error {
  public:
@@ -110,6 +114,8 @@ class Layer {
 
 // Throws ShapeMismatch unless there are `count` inputs.
 void require_inputs(std::span<const Shape> inputs, std::size_t count);
+// Throws ShapeMismatch unless all have as many rows as the first: one sample each, not one and a whole batch.
+void require_same_rows(std::span<const Shape> inputs);
 // The input {channels, height, width}; throws ShapeMismatch for other ranks.
 [[nodiscard]] const Shape& image_input(std::span<const Shape> inputs);
 

@@ -111,10 +111,20 @@ void take_steps(GraphLayer& layer) {
   if (first) fail(layer.spec, "reads every input whole; expected one to go through step by step");
 }
 
+void require_dimensions_in_range(const Shape& shape) {
+  for (const std::int64_t dim : shape.dims) {
+    if (dim < 1 || dim > kLargestDimension) {
+      throw ShapeMismatch("output has shape " + to_text(shape) + "; expected dimensions from 1 to " +
+                          std::to_string(kLargestDimension));
+    }
+  }
+}
+
 void infer_shape(GraphLayer& layer) {
   try {
     if (layer.spec.per_step) take_steps(layer);
     layer.step_output = layer.spec.layer->output_shape(layer.input_shapes);
+    require_dimensions_in_range(layer.step_output);
     layer.parameters = layer.spec.layer->parameters(layer.input_shapes);
     layer.output = layer.step_output;
     if (layer.spec.per_step) {

@@ -9,7 +9,7 @@ namespace tbdsim {
 
 enum class Layout { nchw, nhwc };                      // nhwc: transposes around every cuDNN convolution
 enum class Conv1x1 { convolution, gemm };              // a 1x1 convolution of stride 1 as a matrix product
-enum class ReluKeeps { output, input_and_output };     // what ReLU's backward pass reads
+enum class ReluKeeps { output, input_and_output };     // what backward passes of activations read
 enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
 enum class UpdateKernels { per_tensor, fused };  // one update kernel per parameter tensor, or one in all
 

@@ -3,6 +3,7 @@
 // batch.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "graphs/size.h"
 
 namespace tbdsim {
+
+// Far from overflow: layers may add and multiply a few dimensions unchecked by small numbers.
+inline constexpr std::int64_t kLargestDimension = 1'000'000'000;
+inline constexpr std::size_t kMostDimensions = 8;
 
 struct Shape {
   Size rows;

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "hwspecs/base/reference.h"
 #include "hwspecs/base/spec_reader.h"
 
 namespace tbdsim {
@@ -75,10 +74,10 @@ void read_math(const SpecNode& node, GpuSpec& gpu) {
   });
 }
 
-NvLinkPorts read_nvlink(const SpecNode& node) {
+NvLinkPorts read_nvlink(const SpecNode& node, const Catalog& catalog) {
   NvLinkPorts ports;
   node.map([&](SpecMap& m) {
-    ports.link = m.at("link").text();
+    ports.link = link_named(m.at("link"), LinkKind::nvlink, catalog);
     ports.count = static_cast<int>(m.at("count").count(1, 1000));
     if (const auto bridge = m.find("bridge")) ports.bridge = bridge->flag();
   });
@@ -104,8 +103,8 @@ GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog) {
     gpu.memory_type = m.at("memory_type").text();
     gpu.l2_size = m.at("l2_size").quantity<Bytes>();
     gpu.tdp = m.at("tdp").quantity<Watts>();
-    gpu.bus = read_link(file_named(m.at("bus"), Kind::link, catalog));
-    if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink);
+    gpu.bus = link_named(m.at("bus"), LinkKind::pcie, catalog);
+    if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink, catalog);
     if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
     if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();
     gpu.sources = read_sources(m, kSourcedKeys);

@@ -23,7 +23,7 @@ struct MathRate {
 };
 
 struct NvLinkPorts {
-  std::string link;  // e.g. nvlink2
+  LinkSpec link;  // e.g. nvlink2
   int count = 0;
   bool bridge = false;  // a bridge joins two cards; else boards or switches join them all
 };
@@ -52,8 +52,8 @@ struct GpuSpec {
   Sources sources;
 };
 
-// Reads and checks a file and the link of its bus. Throws UsageError or SpecError (a missing source, a quoted
-// peak more than 1 % off).
+// Reads and checks a file and the links of its bus and NVLinks. Throws UsageError or SpecError (a missing
+// source, a quoted peak more than 1 % off).
 [[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog);
 
 // The rate at which kernels of a math type run, through `computes_in`. Throws UsageError when the card has

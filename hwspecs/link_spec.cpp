@@ -1,5 +1,8 @@
 #include "hwspecs/link_spec.h"
 
+#include <fmt/format.h>
+
+#include "hwspecs/base/reference.h"
 #include "hwspecs/base/spec_reader.h"
 
 namespace tbdsim {
@@ -12,11 +15,22 @@ LinkSpec read_link(const std::filesystem::path& file) {
   link.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {
     link.title = m.at("title").text();
+    link.kind = static_cast<LinkKind>(m.at("kind").one_of(kLinkKindNames));
     link.bandwidth = m.at("bandwidth").quantity<BytesPerSecond>();
     link.efficiency = m.at("efficiency").number(kLeastEfficiency, 1);
     link.latency = m.at("latency").quantity<Seconds>();
     link.sources = read_sources(m, kSourcedKeys);
   });
+  return link;
+}
+
+LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog) {
+  LinkSpec link = read_link(file_named(node, Kind::link, catalog));
+  if (link.kind != kind) {
+    const auto name = [](LinkKind of) { return kLinkKindNames[static_cast<std::size_t>(of)]; };
+    node.fail(fmt::format("{} is a link of kind {}; expected one of kind {}", link.name, name(link.kind),
+                          name(kind)));
+  }
   return link;
 }
 

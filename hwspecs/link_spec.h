@@ -1,21 +1,31 @@
 // What data travels over: a PCIe slot, an NVLink, a network cable. One YAML file a link in hwspecs/links/.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
+#include "hwspecs/base/catalog.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
 
 namespace tbdsim {
+
+class SpecNode;
+
+// What a link joins: a card and its host, GPUs, machines, the sockets of one.
+enum class LinkKind { pcie, nvlink, network, socket };
+inline constexpr std::array<std::string_view, 4> kLinkKindNames = {"pcie", "nvlink", "network", "socket"};
 
 // Every link is full duplex: what is said of one direction holds for the other at the same time. A transfer
 // of b bytes that has the link to itself takes latency + b / achievable(link); transfers that share a
 // direction share its bandwidth. A route over several links has the sum of their latencies and the least
 // bandwidth.
 struct LinkSpec {
-  std::string name;          // the file's stem
-  std::string title;         // "PCI Express 3.0 x16"
+  std::string name;   // the file's stem
+  std::string title;  // "PCI Express 3.0 x16"
+  LinkKind kind = LinkKind::pcie;
   BytesPerSecond bandwidth;  // raw, of one link in one direction, line code taken off
   double efficiency = 1;     // the part of it that long transfers reach (headers, flow control), up to 1
   Seconds latency;           // half a round trip of the shortest message
@@ -29,5 +39,8 @@ struct LinkSpec {
 
 // Throws UsageError or SpecError.
 [[nodiscard]] LinkSpec read_link(const std::filesystem::path& file);
+
+// The link that the node names; SpecError where it is of another kind.
+[[nodiscard]] LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog);
 
 }  // namespace tbdsim

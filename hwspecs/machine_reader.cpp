@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -6,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/reference.h"
+#include "hwspecs/gpu_spec.h"
 #include "hwspecs/machine_spec.h"
 
 namespace tbdsim {
@@ -40,13 +42,13 @@ class MachineReader {
   }
 
  private:
-  LinkSpec link(const SpecNode& node) const { return read_link(file_named(node, Kind::link, catalog_)); }
+  LinkSpec link(const SpecNode& node, LinkKind kind) const { return link_named(node, kind, catalog_); }
   int gpu(const SpecNode& node) const { return static_cast<int>(node.count(0, machine_.gpus - 1)); }
 
   void read_host(SpecMap& m) {
     const SpecNode gpu = m.at("gpu");
-    const std::filesystem::path file = file_named(gpu, Kind::gpu, catalog_);
-    machine_.gpu = is_path(gpu.text()) ? file.string() : gpu.text();
+    gpu_file_ = file_named(gpu, Kind::gpu, catalog_);
+    machine_.gpu = is_path(gpu.text()) ? gpu_file_.string() : gpu.text();
     machine_.gpus = static_cast<int>(m.at("gpus").count(1, kMostGpus));
     machine_.cpu = read_cpu(file_named(m.at("cpu"), Kind::cpu, catalog_));
     machine_.sockets = static_cast<int>(m.at("sockets").count(1, kMostSockets));
@@ -66,7 +68,7 @@ class MachineReader {
   void read_root_port(const SpecNode& node) {
     node.map([&](SpecMap& m) {
       RootPort port;
-      port.link = link(m.at("link"));
+      port.link = link(m.at("link"), LinkKind::pcie);
       port.socket = static_cast<int>(m.at("socket").count(0, machine_.sockets - 1));
       const SpecNode gpus = m.at("gpus");
       for (const SpecNode& index : gpus.list()) {
@@ -92,28 +94,43 @@ class MachineReader {
       return;
     }
     m.at("socket_link").map([&](SpecMap& s) {
-      machine_.socket_link = {.link = link(s.at("link")),
+      machine_.socket_link = {.link = link(s.at("link"), LinkKind::socket),
                               .count = static_cast<int>(s.at("count").count(1, kMostLinks))};
     });
   }
 
   void read_nvlink(const SpecNode& node) {
     NvLink nvlink;
+    const GpuSpec gpu = read_gpu(gpu_file_, catalog_);
+    if (!gpu.nvlink) node.fail(fmt::format("{} has no NVLink; expected a machine without", gpu.title));
     node.map([&](SpecMap& m) {
-      nvlink.link = link(m.at("link"));
+      nvlink.link = link(m.at("link"), LinkKind::nvlink);
       const auto pairs = m.find("pairs");
       const auto to_switch = m.find("to_switch");
       m.reject_unknown_keys();  // a misspelt one is to blame for a missing one
       if (pairs.has_value() == to_switch.has_value()) {
         node.fail("expected either 'pairs: [[GPU, GPU, links], ...]' or 'to_switch: links of each GPU'");
       }
-      if (to_switch) nvlink.to_switch = static_cast<int>(to_switch->count(1, kMostLinks));
-      if (pairs) {
-        std::set<std::pair<int, int>> joined;
-        for (const SpecNode& pair : pairs->list()) nvlink.pairs.push_back(read_pair(pair, joined));
-      }
+      if (to_switch) nvlink.to_switch = static_cast<int>(to_switch->count(1, gpu.nvlink->count));
+      if (pairs) nvlink.pairs = read_pairs(*pairs, gpu);
     });
     machine_.nvlink = std::move(nvlink);
+  }
+
+  std::vector<NvLinkPair> read_pairs(const SpecNode& node, const GpuSpec& gpu) const {
+    std::vector<NvLinkPair> pairs;
+    std::set<std::pair<int, int>> joined;
+    std::map<int, int> links;  // that a GPU uses
+    for (const SpecNode& item : node.list()) {
+      const NvLinkPair pair = pairs.emplace_back(read_pair(item, joined));
+      for (const int end : {pair.a, pair.b}) {
+        if ((links[end] += pair.links) <= gpu.nvlink->count) continue;
+        item.fail(fmt::format("GPU {} uses {} NVLinks with these; expected at most the {} of {}", end,
+                              links[end], gpu.nvlink->count, gpu.title));
+      }
+    }
+    if (pairs.empty()) node.fail("joins no GPUs; expected [[GPU, GPU, links], ...]");
+    return pairs;
   }
 
   NvLinkPair read_pair(const SpecNode& node, std::set<std::pair<int, int>>& joined) const {
@@ -142,7 +159,7 @@ class MachineReader {
 
   void read_network(const SpecNode& node) {
     node.map([&](SpecMap& m) {
-      Network network{.link = link(m.at("link")), .below = {}};
+      Network network{.link = link(m.at("link"), LinkKind::network), .below = {}};
       for (const Network& other : machine_.networks) {
         if (other.link.name == network.link.name) {
           node.fail(fmt::format("a second network over {}; expected one", network.link.name));
@@ -153,6 +170,7 @@ class MachineReader {
         for (const SpecNode& port : below->list()) {
           network.below.push_back(static_cast<int>(port.count(0, last)));
         }
+        if (network.below.empty()) below->fail("names no root port; expected that of each NIC");
       }
       machine_.networks.push_back(std::move(network));
     });
@@ -160,6 +178,7 @@ class MachineReader {
 
   const Catalog& catalog_;
   MachineSpec machine_;
+  std::filesystem::path gpu_file_;
 };
 
 }  // namespace

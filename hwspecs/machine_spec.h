@@ -54,7 +54,8 @@ struct SocketLink {
 
 struct Network {
   LinkSpec link;
-  std::vector<int> below;  // root ports with a NIC below them; empty: one NIC on a port of its own, socket 0
+  // The root port each NIC is below, one twice where two are; empty: one NIC on a port of its own, socket 0.
+  std::vector<int> below;
 };
 
 struct MachineSpec {
@@ -74,7 +75,8 @@ struct MachineSpec {
   Sources sources;
 };
 
-// Reads and checks a file; its CPU and links are those of the catalogue. Throws UsageError or SpecError.
+// Reads and checks a file; its CPU and links are those of the catalogue, and it has no more NVLinks than its
+// GPU. Throws UsageError or SpecError.
 [[nodiscard]] MachineSpec read_machine(const std::filesystem::path& file, const Catalog& catalog);
 
 // The root port a GPU is below.

@@ -41,23 +41,25 @@ void use_one_root(MachineSpec& machine) {
   }
 }
 
-NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs, const Catalog& catalog) {
+NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs) {
   if (!gpu.nvlink)
     throw UsageError(gpu.title + " has no NVLink; expected a network over PCIe, such as " + gpu.bus.name);
-  NvLink nvlink{.link = read_link(catalog.find(Kind::link, gpu.nvlink->link)), .pairs = {}};
+  NvLink nvlink{.link = gpu.nvlink->link, .pairs = {}};
   if (!pairs) nvlink.to_switch = gpu.nvlink->count;
   for (int a = 0; pairs && a + 1 < gpus; a += 2) nvlink.pairs.push_back({a, a + 1, gpu.nvlink->count});
   return nvlink;
 }
 
 [[noreturn]] void refuse(const std::string& word, const Catalog& catalog) {
-  std::vector<std::string> known = {"nvlink", "nvlink_pairs", "nvlink_pairs_host", "nvlink_pairs_host_1root"};
+  std::vector<std::string> known;
+  const auto add = [&](const std::string& way) {
+    for (const char* ending : {"", "_host", "_1root", "_host_1root"}) known.push_back(way + ending);
+  };
+  add("nvlink");
+  add("nvlink_pairs");
   for (const std::string& link : catalog.names(Kind::link)) {
-    const bool slot = link.starts_with("pcie");
-    if (slot || link.starts_with("ethernet") || link.starts_with("infiniband")) known.push_back(link);
-    for (const char* ending : {"_host", "_1root", "_host_1root"}) {
-      if (slot) known.push_back(link + ending);
-    }
+    if (link.starts_with("pcie")) add(link);
+    if (link.starts_with("ethernet_") || link.starts_with("infiniband_")) known.push_back(link);
   }
   throw UsageError(fmt::format("unknown network {}; expected one of {}{}", in_quotes(word), joined(known),
                                did_you_mean(word, known)));
@@ -86,7 +88,7 @@ MachineSpec plain_machine(const GpuSpec& gpu, int gpus, const std::string& word,
   if (one_root) use_one_root(machine);
   if (host) machine.peer_access = PeerAccess::none;
   const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
-  if (nvlink || (!slot && boards)) machine.nvlink = nvlink_of(gpu, gpus, pairs, catalog);
+  if (nvlink || (!slot && boards)) machine.nvlink = nvlink_of(gpu, gpus, pairs);
   if (network) machine.networks = {{.link = read_link(catalog.find(Kind::link, way)), .below = {}}};
   return machine;
 }

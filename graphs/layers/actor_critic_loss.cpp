@@ -9,12 +9,12 @@ namespace {
 // sums, mean; and their gradients.
 constexpr std::int64_t kForwardTerms = 14;
 constexpr std::int64_t kBackwardTerms = 19;
-constexpr std::int64_t kSoftmaxFlops = 5;
 
 class ActorCriticLoss : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 2);
+    require_same_rows(inputs);
     if (inputs[0].dims.size() != 1 || inputs[1].dims != std::vector<std::int64_t>{1}) {
       throw ShapeMismatch("inputs have shapes " + to_text(inputs[0]) + " and " + to_text(inputs[1]) +
                           "; expected a score for each action and one value");

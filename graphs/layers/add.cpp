@@ -11,6 +11,7 @@ class Add : public Layer {
       throw ShapeMismatch("has " + std::to_string(inputs.size()) +
                           " inputs; expected two or more, 'from: [a, b]'");
     }
+    require_same_rows(inputs);
     for (const Shape& shape : inputs) {
       if (shape != inputs[0]) {
         throw ShapeMismatch("inputs have shapes " + to_text(inputs[0]) + " and " + to_text(shape) +

@@ -31,6 +31,7 @@ class AdditiveScore : public Layer {
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 2);
+    require_same_rows(inputs);
     const Shape& query = inputs[0];
     const Shape& keys = inputs[1];
     if (keys.dims.size() != 2 || query.dims.empty() || query.dims.size() > 2 ||

@@ -5,6 +5,7 @@
 
 #include "graphs/layers/boxes.h"
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/transfer.h"
 
 namespace tbdsim {
 namespace {
@@ -13,6 +14,17 @@ constexpr std::int64_t kMostValues = 1'000'000;
 constexpr std::int64_t kMostPixels = 1'000'000;
 constexpr double kLargestBox = 1e6;
 constexpr double kMostStretched = 100;
+constexpr std::size_t kMostListed = 100;  // sizes, and ratios: every size comes in every ratio
+
+std::vector<double> numbers_of(const SpecNode& node, double least, double most) {
+  std::vector<double> numbers;
+  for (const SpecNode& number : node.list()) numbers.push_back(number.number(least, most));
+  if (numbers.empty() || numbers.size() > kMostListed) {
+    node.fail("has " + std::to_string(numbers.size()) + " numbers; expected 1 to " +
+              std::to_string(kMostListed));
+  }
+  return numbers;
+}
 
 class AnchorRows : public Layer {
  public:
@@ -54,11 +66,10 @@ class AnchorRows : public Layer {
 // its inputs give the number of cells and the size of the image. The host sends their indices.
 class InsideAnchors : public Layer {
  public:
-  explicit InsideAnchors(SpecMap& keys) : stride_(keys.at("stride").count(1, kMostPixels)) {
-    for (const SpecNode& size : keys.at("sizes").list()) sizes_.push_back(size.number(1, kLargestBox));
-    for (const SpecNode& ratio : keys.at("ratios").list())
-      ratios_.push_back(ratio.number(1 / kMostStretched, kMostStretched));
-  }
+  explicit InsideAnchors(SpecMap& keys)
+      : stride_(keys.at("stride").count(1, kMostPixels)),
+        sizes_(numbers_of(keys.at("sizes"), 1, kLargestBox)),
+        ratios_(numbers_of(keys.at("ratios"), 1 / kMostStretched, kMostStretched)) {}
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 2);
@@ -77,7 +88,7 @@ class InsideAnchors : public Layer {
   }
 
   void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
-    kernels.push_back(copy_to_device(elements(site.output)));
+    kernels.push_back(host_to_device(elements(site.output)));
   }
   void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }

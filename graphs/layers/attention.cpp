@@ -8,9 +8,10 @@ namespace {
 
 void require_heads(std::span<const Shape> inputs) {
   require_inputs(inputs, 2);
+  require_same_rows(inputs);
   const Shape& a = inputs[0];
   const Shape& b = inputs[1];
-  if (a.rows != b.rows || a.dims.size() != 3 || b.dims.size() != 3 || a.dims[0] != b.dims[0])
+  if (a.dims.size() != 3 || b.dims.size() != 3 || a.dims[0] != b.dims[0])
     throw ShapeMismatch("inputs have shapes " + to_text(a) + " and " + to_text(b) +
                         "; expected heads x positions x features, as many heads each");
 }

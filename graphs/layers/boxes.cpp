@@ -1,5 +1,7 @@
 #include "graphs/layers/boxes.h"
 
+#include "graphs/layers/transfer.h"
+
 namespace tbdsim {
 namespace {
 
@@ -26,16 +28,6 @@ Kernel row_gather(const Size& rows, std::int64_t numbers) {
   return kernel;
 }
 
-Kernel copy_to_host(const Size& words) {
-  return memory_kernel(KernelKind::transfer, Phase::forward, "copy_to_host", {words, {}}, 0,
-                       word_bytes(words), {});
-}
-
-Kernel copy_to_device(const Size& words) {
-  return memory_kernel(KernelKind::transfer, Phase::forward, "copy_to_device", {words, {}}, 0, {},
-                       word_bytes(words));
-}
-
-Kernel read_count() { return copy_to_host(fixed_size(kCountWords)); }
+Kernel read_count() { return device_to_host(fixed_size(kCountWords)); }
 
 }  // namespace tbdsim

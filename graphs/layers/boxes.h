@@ -21,10 +21,6 @@ inline constexpr std::int64_t kMostBoxes = 1'000'000;
 // Rows of `numbers` looked up by their indices.
 [[nodiscard]] Kernel row_gather(const Size& rows, std::int64_t numbers);
 
-// Copies between GPU and host. The bytes cross the GPU's memory once.
-[[nodiscard]] Kernel copy_to_host(const Size& words);
-[[nodiscard]] Kernel copy_to_device(const Size& words);
-
 // The host waits for a 64-bit number, such as how many rows a mask selects.
 [[nodiscard]] Kernel read_count();
 

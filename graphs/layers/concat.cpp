@@ -16,6 +16,7 @@ class Concat : public Layer {
       throw ShapeMismatch("has " + std::to_string(inputs.size()) +
                           " inputs; expected two or more, 'from: [a, b]'");
     }
+    require_same_rows(inputs);
     Shape output = inputs[0];
     for (const Shape& shape : inputs.subspan(1)) {
       Shape same = shape;

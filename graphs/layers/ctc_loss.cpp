@@ -3,13 +3,12 @@
 // alpha over the steps, backward the recursion beta and the gradient. Between labels there may be blanks, so
 // a step has 2 labels + 1 states.
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/transfer.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMostLabels = 1'000'000;
-constexpr std::int64_t kLabelBytes = 4;
-constexpr std::int64_t kSoftmaxFlops = 5;  // as softmax_loss.cpp
 // The logarithm of a sum of three exponentials and a product: maximum (2), differences and exponentials (6),
 // sum (2), logarithm (1), what is added (2).
 constexpr std::int64_t kStateFlops = 13;
@@ -28,9 +27,7 @@ class CtcLoss : public Layer {
   // The labels, or their lengths, are needed on the host, which waits for them.
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
-    const Size labels = site.output.rows * checked_multiply(labels_, kLabelBytes);
-    kernels.push_back(memory_kernel(KernelKind::transfer, Phase::forward, "device_to_host",
-                                    {site.output.rows, {labels_}}, 0, labels, {}));
+    kernels.push_back(device_to_host(site.output.rows * labels_, kIndexBytes));
     kernels.push_back(
         memory_kernel(KernelKind::softmax, Phase::forward, "softmax", site.output, kSoftmaxFlops, x, x));
     kernels.back().shape = position_matrix(site.output);

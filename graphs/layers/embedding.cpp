@@ -7,7 +7,6 @@ namespace {
 
 constexpr std::int64_t kMostWords = 1'000'000'000;
 constexpr std::int64_t kMostOutputs = 10'000'000;
-constexpr std::int64_t kIndexBytes = 4;
 constexpr std::int64_t kMostShards = 1'000;
 
 class Embedding : public Layer {

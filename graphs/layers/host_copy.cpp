@@ -3,12 +3,12 @@
 #include <array>
 
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/transfer.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::array<std::string_view, 2> kTo = {"device", "host"};
-constexpr std::array<std::string_view, 2> kOps = {"host_to_device", "device_to_host"};
 constexpr std::int64_t kMostBytes = 8;
 
 class HostCopy : public Layer {
@@ -23,10 +23,8 @@ class HostCopy : public Layer {
   }
 
   void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
-    const Size x = elements(site.output) * element_bytes_;
-    const bool to_device = kTo[to_] == "device";
-    kernels.push_back(memory_kernel(KernelKind::transfer, Phase::forward, kOps[to_], site.output, 0,
-                                    to_device ? Size{} : x, to_device ? x : Size{}));
+    const auto copy = kTo[to_] == "device" ? host_to_device : device_to_host;
+    kernels.push_back(copy(elements(site.output), element_bytes_));
   }
   void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }

@@ -9,6 +9,7 @@ class Interpolate : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 2);
+    require_same_rows(inputs);
     if (inputs[0] != inputs[1]) {
       throw ShapeMismatch("inputs have shapes " + to_text(inputs[0]) + " and " + to_text(inputs[1]) +
                           "; expected one shape");

@@ -8,10 +8,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::int64_t kMostPositions = 1'000'000'000;
-constexpr std::int64_t kIndexBytes = 4;
-
-const Shape& sequence_input(std::span<const Shape> inputs) {
+const Shape& positions_input(std::span<const Shape> inputs) {
   require_inputs(inputs, 1);
   if (inputs[0].dims.size() != 2)
     throw ShapeMismatch("input has shape " + to_text(inputs[0]) + "; expected positions x features");
@@ -38,10 +35,10 @@ void scatter(const Shape& moved, const Shape& into, const Expansion& how, Phase 
 class SelectPositions : public Layer {
  public:
   explicit SelectPositions(SpecMap& keys) {
-    if (const auto count = keys.find("count")) count_ = count->count(1, kMostPositions);
+    if (const auto count = keys.find("count")) count_ = count->count(1, kLargestDimension);
   }
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    const Shape& x = sequence_input(inputs);
+    const Shape& x = positions_input(inputs);
     if (count_ > x.dims[0])
       throw ShapeMismatch("input has " + std::to_string(x.dims[0]) + " positions; expected " +
                           std::to_string(count_) + " or more");
@@ -62,7 +59,7 @@ class SelectPositions : public Layer {
 class PlacePositions : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    return sequence_input(inputs);
+    return positions_input(inputs);
   }
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     scatter(site.inputs[0], site.output, how, Phase::forward, kernels);
@@ -76,7 +73,7 @@ class PlacePositions : public Layer {
 class ShiftPositions : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    return sequence_input(inputs);
+    return positions_input(inputs);
   }
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     pad(site, how, Phase::forward, kernels);

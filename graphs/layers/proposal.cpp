@@ -6,6 +6,7 @@
 
 #include "graphs/layers/boxes.h"
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/transfer.h"
 
 namespace tbdsim {
 namespace {
@@ -15,8 +16,7 @@ namespace {
 enum class Suppression { device, mask_to_host, host };
 constexpr std::array<std::string_view, 3> kSuppressionNames = {"device", "mask_to_host", "host"};
 
-constexpr std::int64_t kScores = 2;        // of an anchor: background and object
-constexpr std::int64_t kSoftmaxFlops = 5;  // as softmax_loss
+constexpr std::int64_t kScores = 2;  // of an anchor: background and object
 // Offsets to boxes within the image: tensor operations of boxes.decode and boxes.clip in
 // calibrate/runs/models; kernels of MXNet's operator (anchors, boxes, those too small, scores).
 constexpr std::int64_t kTensorOperations = 15;
@@ -37,6 +37,9 @@ class Proposal : public Layer {
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 2);
+    require_same_rows(inputs);
+    if (inputs[0].rows.fixed != 0)
+      throw ShapeMismatch("inputs have rows that no sample has; expected anchors of each image");
     const Shape scores{inputs[0].rows, {kScores}};
     const Shape offsets{inputs[0].rows, {kBoxNumbers}};
     if (inputs[0] != scores || inputs[1] != offsets) {
@@ -56,7 +59,7 @@ class Proposal : public Layer {
         box_arithmetic("box_decode", anchors, kBoxNumbers,
                        suppression_ == Suppression::mask_to_host ? kOperatorKernels : kTensorOperations));
     if (suppression_ == Suppression::host) {
-      kernels.push_back(copy_to_host(anchors * (kBoxNumbers + 1)));
+      kernels.push_back(device_to_host(anchors * (kBoxNumbers + 1)));
       return;
     }
     const std::int64_t boxes = competing(site.inputs);
@@ -94,8 +97,8 @@ class Proposal : public Layer {
     overlaps.scratch_bytes = word_bytes(fixed_size(mask.per_sample));  // images take turns
     if (suppression_ == Suppression::mask_to_host) {
       kernels.push_back(overlaps);
-      kernels.push_back(copy_to_host(mask));
-      kernels.push_back(copy_to_device(all));  // which boxes stay
+      kernels.push_back(device_to_host(mask));
+      kernels.push_back(host_to_device(all));  // which boxes stay
       return;
     }
     // torchvision computes a pair once, not in both orders.

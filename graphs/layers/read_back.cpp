@@ -1,6 +1,7 @@
 // read_back: the mean over samples and positions of what a loss makes of them, a number for which the host
 // waits, to print it or to look for overflow.
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/transfer.h"
 
 namespace tbdsim {
 namespace {
@@ -18,8 +19,7 @@ class ReadBack : public Layer {
     const Size number = fixed_size(kFp32Bytes);
     kernels.push_back(memory_kernel(KernelKind::reduction, Phase::forward, "sum", losses, 1,
                                     elements(losses) * kFp32Bytes, number));
-    kernels.push_back(
-        memory_kernel(KernelKind::transfer, Phase::forward, "device_to_host", site.output, 0, number, {}));
+    kernels.push_back(device_to_host(elements(site.output)));
   }
 
   void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}

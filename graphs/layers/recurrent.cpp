@@ -26,6 +26,7 @@ void RecurrentLayer::require_sequences(std::span<const Shape> inputs, std::size_
     throw ShapeMismatch("has " + std::to_string(inputs.size()) + " inputs; expected " +
                         std::to_string(sequences) + " to " + std::to_string(most));
   }
+  require_same_rows(inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::vector<std::int64_t>& dims = inputs[i].dims;
     if (i < sequences ? dims.size() != 2 || dims[0] != inputs[0].dims[0] : dims != std::vector{hidden_}) {

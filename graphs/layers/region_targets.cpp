@@ -5,6 +5,7 @@
 
 #include "graphs/layers/boxes.h"
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/transfer.h"
 
 namespace tbdsim {
 namespace {
@@ -41,8 +42,8 @@ class Targets : public Layer {
       kernels.push_back(box_arithmetic("box_encode", site.output.rows, kBoxNumbers, operations_.encode));
       return;
     }
-    if (place_ == Place::round_trip) kernels.push_back(copy_to_host(elements(site.inputs[0])));
-    kernels.push_back(copy_to_device(elements(site.output)));
+    if (place_ == Place::round_trip) kernels.push_back(device_to_host(elements(site.inputs[0])));
+    kernels.push_back(host_to_device(elements(site.output)));
   }
 
  protected:

@@ -4,9 +4,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::int64_t kLargestDimension = 1'000'000'000;
-constexpr std::size_t kMostDimensions = 8;
-
 class Reshape : public Layer {
  public:
   explicit Reshape(SpecMap& keys) {

@@ -5,7 +5,7 @@
 namespace tbdsim {
 namespace {
 
-const Shape& sequence_input(std::span<const Shape> inputs) {
+const Shape& steps_input(std::span<const Shape> inputs) {
   require_inputs(inputs, 1);
   if (inputs[0].dims.size() < 2)
     throw ShapeMismatch("input has shape " + to_text(inputs[0]) + "; expected steps x features");
@@ -24,7 +24,7 @@ class Steps : public Layer {
   explicit Steps(bool apart) : apart_(apart) {}
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    return sequence_input(inputs);
+    return steps_input(inputs);
   }
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     append(Phase::forward, apart_, site, how, kernels);
@@ -65,13 +65,17 @@ class Steps : public Layer {
 class SequenceReverse : public Layer {
  public:
   explicit SequenceReverse(SpecMap& keys) {
-    if (const auto lengths = keys.find("lengths"); lengths && !lengths->flag()) op_ = "flip";
-    if (const auto parallel = keys.find("parallel"); parallel && parallel->flag())
+    const auto lengths = keys.find("lengths");
+    const auto parallel = keys.find("parallel");
+    if (lengths && !lengths->flag()) op_ = "flip";
+    if (parallel && parallel->flag()) {
+      if (op_ == "flip") parallel->fail("is true with 'lengths: false'; expected one of both");
       op_ = "parallel_sequence_reverse";
+    }
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    return sequence_input(inputs);
+    return steps_input(inputs);
   }
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     append(Phase::forward, site, how, kernels);
@@ -94,7 +98,7 @@ class SequenceReverse : public Layer {
 class SequenceLast : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    Shape step = sequence_input(inputs);
+    Shape step = steps_input(inputs);
     step.dims.erase(step.dims.begin());
     return step;
   }

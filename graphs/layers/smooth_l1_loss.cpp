@@ -14,9 +14,7 @@ class SmoothL1Loss : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 2);
-    if (inputs[0].rows != inputs[1].rows) {
-      throw ShapeMismatch("inputs have different numbers of rows; expected a target for each prediction");
-    }
+    require_same_rows(inputs);
     return inputs[0];
   }
 

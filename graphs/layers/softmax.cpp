@@ -5,9 +5,7 @@
 namespace tbdsim {
 namespace {
 
-// Maximum (1), difference and exponential (2), sum (1), division (1); y dy and its sum (2), difference and
-// product (2).
-constexpr std::int64_t kForwardFlops = 5;
+// y dy and its sum (2), difference and product (2).
 constexpr std::int64_t kBackwardFlops = 4;
 
 // TensorFlow 1.3: softmax_op_functor.h, whose every eval() and assignment is a kernel, and nn_grad.py
@@ -27,7 +25,7 @@ class Softmax : public Layer {
     if (composite(how)) {
       append_terms(kForward, sizes(site, 0), Phase::forward, how.precision, kernels);
     } else {
-      add(site, how, Phase::forward, kForwardFlops, 1, kernels);
+      add(site, how, Phase::forward, kSoftmaxFlops, 1, kernels);
     }
   }
 

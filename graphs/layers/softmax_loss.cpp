@@ -4,9 +4,6 @@
 namespace tbdsim {
 namespace {
 
-// Maximum (1), difference and exponential (2), sum (1), division (1).
-constexpr std::int64_t kForwardFlops = 5;
-
 class SoftmaxLoss : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -21,7 +18,7 @@ class SoftmaxLoss : public Layer {
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
-        memory_kernel(KernelKind::softmax, Phase::forward, "softmax_loss", site.output, kForwardFlops, x, x));
+        memory_kernel(KernelKind::softmax, Phase::forward, "softmax_loss", site.output, kSoftmaxFlops, x, x));
     kernels.back().shape = position_matrix(site.output);
   }
 

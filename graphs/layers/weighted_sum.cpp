@@ -9,6 +9,7 @@ class WeightedSum : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 2);
+    require_same_rows(inputs);
     const Shape& weights = inputs[0];
     const Shape& memory = inputs[1];
     if (memory.dims.size() != 2 || weights.dims.empty() || weights.dims.size() > 2 ||

@@ -12,7 +12,10 @@ using test::per_sample;
 using test::Work;
 using test::works_of;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StrEq;
+using testing::ThrowsMessage;
 
 // 5 channels of 4x6: 120 elements, 480 B in fp32.
 const Shape kImage = image(5, 4, 6);
@@ -29,10 +32,10 @@ Work forward(std::string_view op, KernelKind kind, std::int64_t flops, std::int6
   return moving(op, kind, Phase::forward, flops, per_sample(read), per_sample(written));
 }
 Work to_host(Size bytes) {
-  return {"copy_to_host", KernelKind::transfer, Phase::forward, {}, {}, bytes, {}, {}};
+  return {"device_to_host", KernelKind::transfer, Phase::forward, {}, {}, bytes, {}, {}};
 }
 Work to_device(Size bytes) {
-  return {"copy_to_device", KernelKind::transfer, Phase::forward, {}, {}, {}, bytes, {}};
+  return {"host_to_device", KernelKind::transfer, Phase::forward, {}, {}, {}, bytes, {}};
 }
 
 std::vector<std::int64_t> repeats_of(const std::vector<Kernel>& kernels) {
@@ -145,6 +148,25 @@ TEST(InsideAnchors, CountsAnchorsWithinTheImage) {
   EXPECT_THROW((void)bench.layer->output_shape(small), ShapeMismatch);
 }
 
+// Every size comes in every ratio: long lists of both would take forever.
+TEST(InsideAnchors, RefusesLongLists) {
+  const auto list = [](int numbers) {
+    std::string text = "[1";
+    for (int i = 1; i < numbers; ++i) text += ", 1";
+    return text + "]";
+  };
+  const auto make = [](const std::string& sizes, const std::string& ratios) {
+    (void)test::make_layer("{type: inside_anchors, stride: 16, sizes: " + sizes + ", ratios: " + ratios +
+                           "}");
+  };
+  EXPECT_NO_THROW(make(list(100), list(100)));
+  EXPECT_THAT([&] { make(list(101), "[1]"); },
+              ThrowsMessage<SpecError>(StrEq("layer.yaml:1:43: sizes: has 101 numbers; expected 1 to 100")));
+  EXPECT_THAT([&] { make("[8]", list(101)); },
+              ThrowsMessage<SpecError>(StrEq("layer.yaml:1:56: ratios: has 101 numbers; expected 1 to 100")));
+  EXPECT_THAT([&] { make("[]", "[1]"); }, ThrowsMessage<SpecError>(HasSubstr("has 0 numbers")));
+}
+
 // 10 of 72 rows of 4: reads 10 indices and 40 numbers. The gradient is cleared (288 numbers), then 10 rows
 // are written into it.
 TEST(SelectRows, GathersAndScatters) {
@@ -223,6 +245,9 @@ TEST(Proposal, WantsScoresAndOffsetsOfTheSameAnchors) {
   const std::vector<Shape> fewer{rows(1000, 2), rows(999, 4)};
   EXPECT_THROW((void)layer->output_shape(swapped), ShapeMismatch);
   EXPECT_THROW((void)layer->output_shape(fewer), ShapeMismatch);
+  const std::vector<Shape> of_no_image{{fixed_size(1000), {2}}, {fixed_size(1000), {4}}};
+  EXPECT_THAT([&] { (void)layer->output_shape(of_no_image); },
+              ThrowsMessage<ShapeMismatch>(HasSubstr("expected anchors of each image")));
 }
 
 // A label, four offsets, four weights: 9 numbers an anchor from the host.

@@ -165,6 +165,38 @@ TEST(LayerGraphErrors, ShapesThatDoNotMatch) {
       ThrowsMessage<ModelError>(HasSubstr("layer 'pool': a window of 9 does not fit an input height of 8")));
 }
 
+// A number for the whole batch (fixed rows) does not go with one for each sample, whatever the dimensions.
+TEST(LayerGraphErrors, RowsThatDoNotMatch) {
+  struct Pair {
+    const char* layer;
+    std::vector<std::int64_t> a, b;
+  };
+  const Pair pairs[] = {{"{type: add}", {4}, {4}},
+                        {"{type: concat}", {4}, {4}},
+                        {"{type: concat, axis: last}", {4}, {4}},
+                        {"{type: interpolate}", {4}, {4}},
+                        {"{type: weighted_sum}", {3}, {3, 4}},
+                        {"{type: additive_score}", {4}, {3, 4}},
+                        {"{type: attention_scores}", {2, 3, 4}, {2, 3, 4}},
+                        {"{type: attention_context}", {2, 3, 3}, {2, 3, 4}},
+                        {"{type: actor_critic_loss}", {4}, {1}},
+                        {"{type: smooth_l1_loss}", {4}, {4}},
+                        {"{type: lstm, hidden: 4}", {3, 5}, {4}},
+                        {"{type: gru, hidden: 4, gates: given}", {3, 5}, {3, 8}},
+                        {"{type: proposal, after: 5, suppression: host}", {2}, {4}}};
+  for (const Pair& pair : pairs) {
+    const auto join = [&](Size rows) {
+      (void)build({spec(2, "join", pair.layer, {"a", "b"})},
+                  {{"a", {test::per_sample(7), pair.a}, {}}, {"b", {rows, pair.b}, {}}});
+    };
+    EXPECT_NO_THROW(join(test::per_sample(7))) << pair.layer;
+    EXPECT_THAT([&] { join(fixed_size(1)); },
+                ThrowsMessage<ModelError>(StrEq("net.yaml:2:5: layer 'join': inputs have 0 + 7 x batch and 1 "
+                                                "+ 0 x batch rows; expected as many of all")))
+        << pair.layer;
+  }
+}
+
 // 1e9 x 1e9 pixels of 10 filters are 1e19 elements, more than 2^63 = 9.2e18.
 TEST(LayerGraphErrors, SizesBeyond64Bits) {
   const auto huge = [](const std::string& layer) {
@@ -179,6 +211,20 @@ TEST(LayerGraphErrors, SizesBeyond64Bits) {
   // 1e18 inputs times 1e9 outputs
   EXPECT_THAT(huge("{type: fully_connected, outputs: 1000000000}"),
               ThrowsMessage<ModelError>(HasSubstr("layer 'big'")));
+}
+
+// Sizes that a layer computes stay as small as those a file may give: 6e8 + 6e8 features are too many.
+TEST(LayerGraphErrors, DimensionsAreLimited) {
+  const GraphInput wide{"data", test::vector(600'000'000), {}};
+  EXPECT_THAT(
+      [&] {
+        (void)build({spec(4, "both", "{type: concat, axis: last}", {"data", "data"})}, {wide});
+      },
+      ThrowsMessage<ModelError>(StrEq("net.yaml:4:5: layer 'both': output has shape 1200000000; expected "
+                                      "dimensions from 1 to 1000000000")));
+  const GraphInput half{"data", test::vector(500'000'000), {}};
+  EXPECT_EQ(build({spec(4, "both", "{type: concat, axis: last}", {"data", "data"})}, {half}).layers[0].output,
+            test::vector(1'000'000'000));
 }
 
 // Step by step over 5 steps of 4 numbers: 4 -> 3 at every step, 5 x 3 in all.

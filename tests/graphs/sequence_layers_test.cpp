@@ -87,6 +87,10 @@ TEST(SequenceReverse, OneCopyEachWay) {
   EXPECT_EQ(op("{type: sequence_reverse}"), "sequence_reverse");
   EXPECT_EQ(op("{type: sequence_reverse, parallel: true}"), "parallel_sequence_reverse");
   EXPECT_EQ(op("{type: sequence_reverse, lengths: false}"), "flip");
+  EXPECT_EQ(op("{type: sequence_reverse, lengths: false, parallel: false}"), "flip");
+  EXPECT_THAT(
+      [&] { (void)op("{type: sequence_reverse, lengths: false, parallel: true}"); },
+      ThrowsMessage<SpecError>(HasSubstr("parallel: is true with 'lengths: false'; expected one of both")));
 }
 
 // One step of 16 B is read and written; back, 48 B of zeros and the step.

@@ -54,6 +54,15 @@ TEST(WindowAxis, ValidStaysInside) {
   EXPECT_EQ(axis(5, 3, Padding::valid).pad_before(17), 0);
 }
 
+// The largest input, window, stride and padding.
+TEST(WindowAxis, LargestSizes) {
+  constexpr std::int64_t kMost = 1'000'000;
+  constexpr std::int64_t kPixels = 1'000'000'000;
+  EXPECT_EQ(axis(kMost, kMost, Padding::number, kMost).positions(kPixels, "height"), 1002);
+  EXPECT_EQ(axis(kMost, kMost, Padding::same).positions(kPixels, "height"), 1000);
+  EXPECT_EQ(axis(kMost, 1, Padding::same).pad_before(kPixels), 499'999);
+}
+
 TEST(WindowAxis, WindowLargerThanTheInputIsAnError) {
   EXPECT_THAT([] { (void)axis(5, 1, Padding::valid).positions(4, "height"); },
               ThrowsMessage<ShapeMismatch>(HasSubstr("a window of 5 does not fit an input height of 4")));

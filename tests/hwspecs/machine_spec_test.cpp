@@ -41,7 +41,7 @@ TEST(MachineSpec, EveryFileOfTheCatalogueLoads) {
     for (const RootPort& port : machine.root_ports) EXPECT_EQ(port.link.name, gpu.bus.name);
     if (!machine.nvlink) continue;
     ASSERT_TRUE(gpu.nvlink.has_value());
-    EXPECT_EQ(machine.nvlink->link.name, gpu.nvlink->link);
+    EXPECT_EQ(machine.nvlink->link.name, gpu.nvlink->link.name);
     EXPECT_LE(machine.nvlink->to_switch, gpu.nvlink->count);
     if (machine.nvlink->to_switch > 0) continue;
     for (int i = 0; i < machine.gpus; ++i)
@@ -154,10 +154,11 @@ TEST_F(ChangedMachine, NvLinkNeighboursAreAlwaysPeers) {
 // What a machine names by a path lies beside its file.
 TEST_F(ChangedMachine, PathsCountFromTheFile) {
   directory_.write("my_link.yaml",
-                   "title: Mine\nbandwidth: 4 GB/s\nefficiency: 0.5\nlatency: 1 us\n"
+                   "title: Mine\nkind: pcie\nbandwidth: 4 GB/s\nefficiency: 0.5\nlatency: 1 us\n"
                    "sources: {bandwidth: x, efficiency: x, latency: x}\n");
   const MachineSpec machine = with("{link: pcie3, socket: 0", "{link: ./my_link.yaml, socket: 0");
   EXPECT_DOUBLE_EQ(achievable(machine.root_ports[0].link).si(), 2e9);
+  fs::copy_file(source_catalog().find(Kind::gpu, "v100_sxm2_16gb"), directory_.path() / "my_card.yaml");
   EXPECT_EQ(with("gpu: v100_sxm2_16gb", "gpu: ./my_card.yaml").gpu,
             (directory_.path() / "./my_card.yaml").string());
 }

@@ -1,5 +1,8 @@
 #include "hwspecs/plain_machine.h"
 
+#include <set>
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,6 +76,32 @@ TEST(PlainMachine, KnowsTheWordsOfMeasuredRuns) {
                            "pcie3_host_1root", "nvlink", "nvlink_pairs_host", "nvlink_pairs_host_1root",
                            "ethernet_10g", "ethernet_25g", "ethernet_40g", "infiniband_100g"}) {
     EXPECT_EQ(plain("rtx2080ti", 4, word).name, word);
+  }
+}
+
+// Whatever a refusal names is known, and with the endings turned around or doubled it is not.
+TEST(PlainMachine, RefusalsNameEveryWord) {
+  const std::string message = refusal("rtx2080ti", 4, "wifi");
+  const std::size_t start = message.find("expected one of ") + std::string("expected one of ").size();
+  std::istringstream words(message.substr(start));
+  std::set<std::string> known;
+  for (std::string word; words >> word;) {
+    if (word.back() == ',') word.pop_back();
+    known.insert(word);
+    EXPECT_EQ(plain("rtx2080ti", 4, word).name, word);
+  }
+  const std::string ways[] = {"pcie3", "nvlink", "ethernet_25g"};
+  const std::string endings[] = {"", "_pairs", "_host", "_1root"};
+  for (const std::string& way : ways) {
+    for (const std::string& first : endings) {
+      for (const std::string& second : endings) {
+        for (const std::string& third : endings) {
+          const std::string word = way + first + second + third;
+          if (known.contains(word)) continue;
+          EXPECT_THAT(refusal("rtx2080ti", 4, word), testing::StartsWith("unknown network")) << word;
+        }
+      }
+    }
   }
 }
 
