@@ -10,9 +10,7 @@ namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMostCounted = 1'000'000'000'000'000;
-constexpr std::int64_t kLargestDimension = 1'000'000'000;
 constexpr std::int64_t kMostRepeats = 1'000'000;
-constexpr std::size_t kMostDimensions = 8;
 constexpr std::size_t kMostBuckets = 1'000;
 constexpr std::int64_t kMostSamplesAtOnce = 1'000'000'000;
 constexpr double kMostUnits = 1'000'000'000;
