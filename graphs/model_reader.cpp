@@ -14,6 +14,7 @@ constexpr std::int64_t kLargestDimension = 1'000'000'000;
 constexpr std::int64_t kMostRepeats = 1'000'000;
 constexpr std::size_t kMostDimensions = 8;
 constexpr std::size_t kMostBuckets = 1'000;
+constexpr std::size_t kMostRuns = 1'000;  // of a pass; passes of the training
 constexpr std::int64_t kMostSamplesAtOnce = 1'000'000'000;
 constexpr double kMostUnits = 1'000'000'000;
 
@@ -182,6 +183,7 @@ TrainingPass read_pass(const SpecNode& node, const std::map<std::string, LayerGr
   TrainingPass pass;
   node.map([&](SpecMap& m) {
     if (const auto runs = m.find("runs")) {
+      if (runs->list().size() > kMostRuns) runs->fail("has more than 1000 runs");
       for (const SpecNode& run : runs->list())
         run.map([&](SpecMap& r) { pass.runs.push_back(read_run(r, graphs)); });
       if (pass.runs.empty()) runs->fail("has no run; expected at least one");
@@ -358,10 +360,10 @@ Model build_model(const ModelFile& file, const Variant& variant, const Sizes& si
     }
   });
   const SpecTree training = substitute(file.training, parameters);
-  for (const SpecNode& pass : SpecNode(training, "training").list()) {
-    model.training.push_back(read_pass(pass, model.graphs));
-  }
-  if (model.training.empty()) SpecNode(training, "training").fail("has no pass; expected at least one");
+  const SpecNode passes(training, "training");
+  if (passes.list().size() > kMostRuns) passes.fail("has more than 1000 passes");
+  for (const SpecNode& pass : passes.list()) model.training.push_back(read_pass(pass, model.graphs));
+  if (model.training.empty()) passes.fail("has no pass; expected at least one");
   for (const auto& [name, mark] : marks) require_use(name, mark, model.training);
   return model;
 }

@@ -10,7 +10,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::size_t kMostKernels = 2'000'000;  // of an iteration; what memory holds
+constexpr std::size_t kMostKernels = 2'000'000;    // of an iteration; what memory holds
+constexpr std::size_t kMostLayersRun = 2'000'000;  // also such as need no kernel
 
 // Weights, their gradients and what the optimizer keeps; they live as long as the model.
 void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Model& model,
@@ -93,13 +94,8 @@ class StepExpansion {
   }
 
   TrainingStep run() {
-    for (const TrainingPass& pass : model_.training) {
-      run_pass(pass);
-      if (step_.kernels.size() > kMostKernels) {
-        throw ModelError("model " + model_.name +
-                         ": more than 2000000 kernels; expected fewer layers or passes");
-      }
-    }
+    require_few_layers_run();
+    for (const TrainingPass& pass : model_.training) run_pass(pass);
     for (const auto& [name, graph] : model_.graphs)
       append_parameter_tensors(graph, first_layers_[name], model_, how_, step_);
     for (const auto& [name, use] : gradients_)
@@ -109,6 +105,23 @@ class StepExpansion {
   }
 
  private:
+  void require_few_layers_run() const {
+    std::size_t layers = 0;
+    for (const TrainingPass& pass : model_.training) {
+      for (const GraphRun& run : pass.runs) layers += model_.graphs.at(run.graph).layers.size();
+    }
+    if (layers > kMostLayersRun) fail("more than 2000000 layers in all runs; expected fewer layers or runs");
+  }
+
+  void require_few_kernels() const {
+    if (step_.kernels.size() > kMostKernels)
+      fail("more than 2000000 kernels; expected fewer layers or passes");
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw ModelError("model " + model_.name + ": " + what);
+  }
+
   // Runs forward in order, backward in reverse order, then updates each trained graph once.
   void run_pass(const TrainingPass& pass) {
     if (!pass.update) zero_gradients(pass);
@@ -120,6 +133,7 @@ class StepExpansion {
                         first_layers_[run.graph], step_);
       const std::size_t before = step_.kernels.size();
       runs.back().forward();
+      require_few_kernels();
       if (seen_.insert(run.graph).second) count_forward_macs(before, pass.repeat, step_);
     }
     std::map<std::string, std::vector<int>> trained;  // graph -> first kernel that writes each gradient
@@ -127,6 +141,7 @@ class StepExpansion {
       const std::string& graph = pass.runs[i].graph;
       if (pass.runs[i].backward == Backward::none) continue;
       runs[i].backward(additions(pass, graph, trained.contains(graph)));
+      require_few_kernels();
       if (trains(pass.runs[i])) trained.try_emplace(graph, runs[i].weight_gradient_births());
     }
     for (auto& [name, births] : trained) {

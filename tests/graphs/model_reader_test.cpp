@@ -142,6 +142,22 @@ TEST(ReadModelErrors, TrainingProgram) {
   expect_error(model_text("[3, 8, 8]", kRelu, "sgd", "[{graph: main, repeat: 0}]"), "repeat");
 }
 
+// "[item, item, ...]"
+std::string list_of(int count, const std::string& item) {
+  std::string list = "[";
+  for (int i = 0; i < count; ++i) list += (i > 0 ? ", " : "") + item;
+  return list + "]";
+}
+
+TEST(ReadModelErrors, TooManyRuns) {
+  expect_error(model_text("[3, 8, 8]", kRelu, "sgd", list_of(1001, "{graph: main}")),
+               "model.yaml:11:11: training: has more than 1000 passes");
+  expect_error(model_text("[3, 8, 8]", kRelu, "sgd", "[{runs: " + list_of(1001, "{graph: main}") + "}]"),
+               "model.yaml:11:19: training[0].runs: has more than 1000 runs");
+  EXPECT_EQ(model_from(model_text("[3, 8, 8]", kRelu, "sgd", list_of(1000, "{graph: main}"))).training.size(),
+            1000u);
+}
+
 TEST(ReadModelErrors, Inputs) {
   expect_error(model_text("[]", kRelu), "has 0 dimensions; expected 1 to 8");
   expect_error(model_text("[3, 0]", kRelu), "0");

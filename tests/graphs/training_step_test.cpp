@@ -301,6 +301,18 @@ TEST(TrainingStep, SizesBeyond64BitsAreAnError) {
               ThrowsMessage<ModelError>(HasSubstr("a size beyond 64 bits; expected smaller layers")));
 }
 
+// 1000 runs of 2001 layers that need no kernel, only memory.
+TEST(TrainingStepErrors, MoreLayersThanMemoryHolds) {
+  std::string layers;
+  for (int i = 0; i < 2001; ++i)
+    layers += "      - {name: r" + std::to_string(i) + ", type: reshape, dims: [4]}\n";
+  std::string runs = "{graph: main, backward: none}";
+  for (int i = 1; i < 1000; ++i) runs += ", {graph: main, backward: none}";
+  const Model model = test::model_from(model_text("[4]", layers, "sgd", "[{runs: [" + runs + "]}]"));
+  EXPECT_THAT([&] { (void)step_of(model); },
+              ThrowsMessage<ModelError>(HasSubstr("more than 2000000 layers in all runs; expected fewer")));
+}
+
 // Four rollouts of which the last is followed by an update, as A3C has them: the gradients are added up in
 // one tensor of 48 B, which lives from the start (it is persistent) to the update.
 TEST(TrainingStep, GradientsAddedUpOverPassesAreOneTensor) {
