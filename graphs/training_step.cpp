@@ -96,6 +96,7 @@ class StepExpansion {
   TrainingStep run() {
     require_few_layers_run();
     for (const TrainingPass& pass : model_.training) run_pass(pass);
+    if (step_.kernels.empty()) fail(" runs no kernel; expected a layer that computes");
     for (const auto& [name, graph] : model_.graphs)
       append_parameter_tensors(graph, first_layers_[name], model_, how_, step_);
     for (const auto& [name, use] : gradients_)
@@ -110,17 +111,16 @@ class StepExpansion {
     for (const TrainingPass& pass : model_.training) {
       for (const GraphRun& run : pass.runs) layers += model_.graphs.at(run.graph).layers.size();
     }
-    if (layers > kMostLayersRun) fail("more than 2000000 layers in all runs; expected fewer layers or runs");
+    if (layers > kMostLayersRun)
+      fail(": more than 2000000 layers in all runs; expected fewer layers or runs");
   }
 
   void require_few_kernels() const {
     if (step_.kernels.size() > kMostKernels)
-      fail("more than 2000000 kernels; expected fewer layers or passes");
+      fail(": more than 2000000 kernels; expected fewer layers or passes");
   }
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw ModelError("model " + model_.name + ": " + what);
-  }
+  [[noreturn]] void fail(const std::string& what) const { throw ModelError("model " + model_.name + what); }
 
   // Runs forward in order, backward in reverse order, then updates each trained graph once.
   void run_pass(const TrainingPass& pass) {

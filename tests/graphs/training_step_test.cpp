@@ -313,6 +313,15 @@ TEST(TrainingStepErrors, MoreLayersThanMemoryHolds) {
               ThrowsMessage<ModelError>(HasSubstr("more than 2000000 layers in all runs; expected fewer")));
 }
 
+TEST(TrainingStepErrors, NoKernel) {
+  const Model model =
+      test::model_from(model_text("[2, 3]", "      - {name: r, type: reshape, dims: [6]}\n", "sgd",
+                                  "[{graph: main, backward: none}]"));
+  EXPECT_THAT([&] { (void)step_of(model); },
+              ThrowsMessage<ModelError>(
+                  testing::StrEq("model model runs no kernel; expected a layer that computes")));
+}
+
 // Four rollouts of which the last is followed by an update, as A3C has them: the gradients are added up in
 // one tensor of 48 B, which lives from the start (it is persistent) to the update.
 TEST(TrainingStep, GradientsAddedUpOverPassesAreOneTensor) {
