@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hwspecs/base/suggest.h"
+
 namespace tbdsim {
 
 PassExpansion::PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat,
@@ -41,14 +43,25 @@ std::vector<int> PassExpansion::gradient_readers(int i) const {
   return readers;
 }
 
+void PassExpansion::at_layer(int i, const std::function<void()>& work) const {
+  try {
+    work();
+  } catch (const std::overflow_error& overflow) {
+    throw ModelError(layer(i).spec.mark, "layer " + in_quotes(layer(i).spec.name) + ": " + overflow.what() +
+                                             "; expected a smaller layer");
+  }
+}
+
 PassExpansion::Span PassExpansion::emit(int i, const std::function<void(std::vector<Kernel>&)>& append) {
   const std::size_t before = step_.kernels.size();
-  append(step_.kernels);
-  for (std::size_t k = before; k < step_.kernels.size(); ++k) {
-    step_.kernels[k].layer = first_layer_ + i;
-    step_.kernels[k].repeat =
-        checked_multiply(step_.kernels[k].repeat, checked_multiply(layer(i).steps, repeat_));
-  }
+  at_layer(i, [&] {
+    append(step_.kernels);
+    for (std::size_t k = before; k < step_.kernels.size(); ++k) {
+      step_.kernels[k].layer = first_layer_ + i;
+      step_.kernels[k].repeat =
+          checked_multiply(step_.kernels[k].repeat, checked_multiply(layer(i).steps, repeat_));
+    }
+  });
   const int first = static_cast<int>(before);
   return {first, std::max(first, static_cast<int>(step_.kernels.size()) - 1)};
 }
@@ -143,13 +156,15 @@ void PassExpansion::add_to_gradients(int i, bool all, std::int64_t times, Span& 
   for (const ParameterTensor& tensor : layer(i).parameters) {
     if (!tensor.trained) continue;
     const Shape shape{fixed_size(tensor.elements), {}};
-    const Size bytes = elements(shape) * kFp32Bytes;
-    Kernel add = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "accumulate", shape, 1,
-                               bytes * 2, bytes);
-    add.layer = first_layer_ + i;
-    add.repeat = times;
-    span.last = static_cast<int>(step_.kernels.size());
-    step_.kernels.push_back(add);
+    at_layer(i, [&] {
+      const Size bytes = elements(shape) * kFp32Bytes;
+      Kernel add = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "accumulate", shape, 1,
+                                 bytes * 2, bytes);
+      add.layer = first_layer_ + i;
+      add.repeat = times;
+      span.last = static_cast<int>(step_.kernels.size());
+      step_.kernels.push_back(add);
+    });
     if (!all) return;
   }
 }
@@ -190,7 +205,9 @@ Size PassExpansion::part_bytes(Shape shape, std::int64_t parts) const {
 BackwardNeeds PassExpansion::needs(int i) const {
   LayerSite at = site(i);
   if (backward_ == Backward::penalty) at.weight_gradient = layer(i).weight_gradient;
-  return layer(i).spec.layer->backward_needs(at, how_);
+  BackwardNeeds needs;
+  at_layer(i, [&] { needs = layer(i).spec.layer->backward_needs(at, how_); });
+  return needs;
 }
 
 // Layer i is a view of its input, or overwrites its buffer: it may, and nobody else reads that buffer later.
@@ -239,16 +256,18 @@ std::vector<int> PassExpansion::gradient_last_uses(const std::vector<Span>& span
 
 void PassExpansion::feature_maps() {
   const std::vector<int> last_use = output_last_uses();
-  for (int i = 0; i < count(); ++i) {
-    if (written_in_place(i)) continue;
-    add_tensor(TensorRole::feature_map, i, stored_bytes(layer(i).output, how_.precision), forward_of(i).first,
-               last_use[static_cast<std::size_t>(i)]);
-    const Size extra = needs(i).extra_bytes * layer(i).steps;
-    if (reads_again(i) && extra != Size{}) {
-      add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, last_reading_again(i));
-    }
-  }
+  for (int i = 0; i < count(); ++i)
+    at_layer(i, [&] { feature_map(i, last_use[static_cast<std::size_t>(i)]); });
   for (std::size_t k = 0; k < graph_.inputs.size(); ++k) graph_input(static_cast<int>(k));
+}
+
+void PassExpansion::feature_map(int i, int last_use) {
+  if (written_in_place(i)) return;
+  add_tensor(TensorRole::feature_map, i, stored_bytes(layer(i).output, how_.precision), forward_of(i).first,
+             last_use);
+  const Size extra = needs(i).extra_bytes * layer(i).steps;
+  if (reads_again(i) && extra != Size{})
+    add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, last_reading_again(i));
 }
 
 // Of the whole gradients of layer i's output one makes room for the sum, which lives until `end`. One that is

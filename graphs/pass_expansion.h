@@ -64,6 +64,8 @@ class PassExpansion {
   [[nodiscard]] BackwardNeeds needs(int i) const;
   [[nodiscard]] bool written_in_place(int i) const;
 
+  // Does `work` for layer i. Sizes beyond 64 bits are told with its place.
+  void at_layer(int i, const std::function<void()>& work) const;
   // Appends what `append` does as kernels of layer i.
   Span emit(int i, const std::function<void(std::vector<Kernel>&)>& append);
   void backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const;
@@ -76,6 +78,7 @@ class PassExpansion {
   [[nodiscard]] std::vector<int> output_last_uses() const;
   [[nodiscard]] std::vector<int> gradient_last_uses(const std::vector<Span>& spans,
                                                     const std::vector<int>& sums) const;
+  void feature_map(int i, int last_use);
   void gradients_of(int i, const std::vector<Gradient>& gradients, int sum, int end);
   void graph_input(int k);
 

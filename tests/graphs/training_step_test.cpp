@@ -298,7 +298,8 @@ TEST(TrainingStep, PassesAndRepeats) {
 TEST(TrainingStep, SizesBeyond64BitsAreAnError) {
   const Model model = small_model("[2, 1000000000, 1000000000]", "      - {name: bn, type: batch_norm}\n");
   EXPECT_THAT([&] { (void)step_of(model); },
-              ThrowsMessage<ModelError>(HasSubstr("a size beyond 64 bits; expected smaller layers")));
+              ThrowsMessage<ModelError>(HasSubstr(
+                  "model.yaml:10:9: layer 'bn': a size beyond 64 bits; expected a smaller layer")));
 }
 
 // 1000 runs of 2001 layers that need no kernel, only memory.
