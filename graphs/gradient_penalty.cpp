@@ -23,7 +23,7 @@ void PassExpansion::double_backward() {
 void PassExpansion::slopes() {
   for (const GraphInput& input : graph_.inputs) {
     const Size bytes = stored_bytes(input.shape, how_.precision);
-    (void)emit(0, [&](std::vector<Kernel>& out) {
+    (void)emit(0, 1, [&](std::vector<Kernel>& out) {
       out.push_back(memory_kernel(KernelKind::reduction, Phase::backward_data, "norm", input.shape, 2, bytes,
                                   input.shape.rows * kFp32Bytes));
       out.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "scale", input.shape, 1,

@@ -52,14 +52,14 @@ void PassExpansion::at_layer(int i, const std::function<void()>& work) const {
   }
 }
 
-PassExpansion::Span PassExpansion::emit(int i, const std::function<void(std::vector<Kernel>&)>& append) {
+PassExpansion::Span PassExpansion::emit(int i, std::int64_t steps,
+                                        const std::function<void(std::vector<Kernel>&)>& append) {
   const std::size_t before = step_.kernels.size();
   at_layer(i, [&] {
     append(step_.kernels);
     for (std::size_t k = before; k < step_.kernels.size(); ++k) {
       step_.kernels[k].layer = first_layer_ + i;
-      step_.kernels[k].repeat =
-          checked_multiply(step_.kernels[k].repeat, checked_multiply(layer(i).steps, repeat_));
+      step_.kernels[k].repeat = checked_multiply(step_.kernels[k].repeat, checked_multiply(steps, repeat_));
     }
   });
   const int first = static_cast<int>(before);
@@ -102,7 +102,7 @@ void PassExpansion::sum_gradients_of_inputs() {
     }
     const std::vector<Gradient> gradients = gradients_from(readers);
     if (!gathers(gradients)) continue;
-    (void)emit(readers.front(), [&](std::vector<Kernel>& out) {
+    (void)emit(readers.front(), 1, [&](std::vector<Kernel>& out) {
       out.push_back(sum_of_gradients(graph_.inputs[k].shape, gradients));
     });
   }

@@ -66,8 +66,11 @@ class PassExpansion {
 
   // Does `work` for layer i. Sizes beyond 64 bits are told with its place.
   void at_layer(int i, const std::function<void()>& work) const;
-  // Appends what `append` does as kernels of layer i.
-  Span emit(int i, const std::function<void(std::vector<Kernel>&)>& append);
+  // Appends what `append` does as kernels of layer i, in each of its steps or, of whole tensors, once.
+  Span emit(int i, const std::function<void(std::vector<Kernel>&)>& append) {
+    return emit(i, layer(i).steps, append);
+  }
+  Span emit(int i, std::int64_t steps, const std::function<void(std::vector<Kernel>&)>& append);
   void backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const;
   static void add_in_place(Kernel& kernel);
   void add_step_gradients(int i, const LayerSite& at, std::vector<Kernel>& out) const;

@@ -234,5 +234,19 @@ TEST(Runs, GradientsOfAnInputAreSummed) {
   EXPECT_EQ(step.kernels.back().read_bytes, (Size{0, 48}));
 }
 
+// Layers that run step by step read the input in 5 steps; what is done with its whole gradient is done once.
+TEST(Runs, WholeInputsAreSummedOnce) {
+  const std::string layers =
+      "      - {name: a, type: fully_connected, outputs: 3, bias: false, per_step: true}\n"
+      "      - {name: b, type: fully_connected, from: data, outputs: 3, bias: false, per_step: true}\n"
+      "      - {name: sum, type: add, from: [a, b]}\n";
+  const TrainingStep step =
+      step_of(test::model_from(model_text("[5, 6]", layers, "sgd", "[{graph: main, backward: inputs}]")));
+  EXPECT_THAT(program(step), Contains("a matmul x5"));
+  EXPECT_THAT(only(program(step), "gradient_sum"), ElementsAre("a gradient_sum"));
+  const auto penalty = program(penalty_of("[5, 6]", layers));
+  EXPECT_THAT(penalty, IsSupersetOf({"a gradient_sum", "a norm", "a scale"}));
+}
+
 }  // namespace
 }  // namespace tbdsim
