@@ -93,7 +93,7 @@ int PassExpansion::last_reading_again(int i) const {
 // Along the graph a map lives from the layer that makes it to the last that reads it; on the way back maps
 // live as in any backward pass.
 void PassExpansion::second_order_maps() {
-  const std::vector<int> last_use = gradient_last_uses(back_, back_sum_);
+  const std::vector<int> last_use = gradient_last_uses(back_, back_sum_, -1);
   for (int i = 0; i < count(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     int last = along_[at].last;
@@ -101,7 +101,8 @@ void PassExpansion::second_order_maps() {
       last = std::max(last, along_[static_cast<std::size_t>(reader)].last);
     add_tensor(TensorRole::gradient_map, i, stored_bytes(layer(i).output, how_.precision), along_[at].first,
                last);
-    if (goes_back_[at]) gradients_of(i, gradients_on_the_way_back(i), back_sum_[at], last_use[at]);
+    if (goes_back_[at])
+      gradients_of(i, layer(i).output, gradients_on_the_way_back(i), back_sum_[at], last_use[at]);
   }
 }
 

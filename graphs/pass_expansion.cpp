@@ -15,12 +15,18 @@ PassExpansion::PassExpansion(const LayerGraph& graph, Backward backward, std::in
       first_layer_(first_layer),
       step_(step),
       consumers_(graph.layers.size()),
+      readers_(graph.inputs.size()),
       forward_(graph.layers.size()),
       backward_spans_(graph.layers.size()),
-      gradient_sum_(graph.layers.size(), -1) {
+      gradient_sum_(graph.layers.size(), -1),
+      input_sum_(graph.inputs.size(), -1) {
   for (int i = 0; i < count(); ++i) {
     for (const int input : layer(i).inputs) {
-      if (input >= 0) consumers_[static_cast<std::size_t>(input)].push_back(i);
+      if (input >= 0) {
+        consumers_[static_cast<std::size_t>(input)].push_back(i);
+      } else {
+        readers_[static_cast<std::size_t>(-1 - input)].push_back(i);
+      }
     }
   }
 }
@@ -50,6 +56,15 @@ void PassExpansion::at_layer(int i, const std::function<void()>& work) const {
     throw ModelError(layer(i).spec.mark, "layer " + in_quotes(layer(i).spec.name) + ": " + overflow.what() +
                                              "; expected a smaller layer");
   }
+}
+
+std::vector<int> PassExpansion::input_gradient_readers(std::size_t k) const {
+  std::vector<int> readers;
+  if (backward_ != Backward::inputs && backward_ != Backward::penalty) return readers;
+  for (const int reader : readers_[k]) {
+    if (site(reader).input_gradient) readers.push_back(reader);
+  }
+  return readers;
 }
 
 PassExpansion::Span PassExpansion::emit(int i, std::int64_t steps,
@@ -93,15 +108,10 @@ void PassExpansion::backward(std::int64_t additions) {
 // Where the pass goes back to the graph's inputs and several layers read one.
 void PassExpansion::sum_gradients_of_inputs() {
   for (std::size_t k = 0; k < graph_.inputs.size(); ++k) {
-    std::vector<int> readers;
-    for (int i = 0; i < count(); ++i) {
-      if (!site(i).input_gradient) continue;
-      for (const int input : layer(i).inputs) {
-        if (input == -1 - static_cast<int>(k)) readers.push_back(i);
-      }
-    }
+    const std::vector<int> readers = input_gradient_readers(k);
     const std::vector<Gradient> gradients = gradients_from(readers);
     if (!gathers(gradients)) continue;
+    input_sum_[k] = static_cast<int>(step_.kernels.size());
     (void)emit(readers.front(), 1, [&](std::vector<Kernel>& out) {
       out.push_back(sum_of_gradients(graph_.inputs[k].shape, gradients));
     });
@@ -239,15 +249,18 @@ std::vector<int> PassExpansion::output_last_uses() const {
 // For every layer the last kernel that needs its output's gradient, which those of `spans` read. A layer that
 // passes its gradient through hands the same tensor on to the layers it reads.
 std::vector<int> PassExpansion::gradient_last_uses(const std::vector<Span>& spans,
-                                                   const std::vector<int>& sums) const {
+                                                   const std::vector<int>& sums, int inputs_end) const {
   std::vector<int> last_use(graph_.layers.size());
   for (int i = 0; i < count(); ++i) {
     int last = spans[static_cast<std::size_t>(i)].last;
     for (const int input : layer(i).inputs) {
-      if (!layer(i).spec.layer->gradient_is_view(how_.lowering) || input < 0 || !needs_gradient(input))
-        continue;
-      const auto source = static_cast<std::size_t>(input);
-      last = std::max(last, sums[source] >= 0 ? sums[source] : last_use[source]);
+      if (!layer(i).spec.layer->gradient_is_view(how_.lowering)) continue;
+      const auto source = static_cast<std::size_t>(input >= 0 ? input : -1 - input);
+      if (input < 0 && inputs_end >= 0) {
+        last = std::max(last, input_sum_[source] >= 0 ? input_sum_[source] : inputs_end);
+      } else if (input >= 0 && needs_gradient(input)) {
+        last = std::max(last, sums[source] >= 0 ? sums[source] : last_use[source]);
+      }
     }
     last_use[static_cast<std::size_t>(i)] = last;
   }
@@ -270,10 +283,10 @@ void PassExpansion::feature_map(int i, int last_use) {
     add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, last_reading_again(i));
 }
 
-// Of the whole gradients of layer i's output one makes room for the sum, which lives until `end`. One that is
-// passed through serves under the name of the layer that passes it.
-void PassExpansion::gradients_of(int i, const std::vector<Gradient>& gradients, int sum, int end) {
-  const Shape& shape = layer(i).output;
+// Of the whole gradients of layer i's output, or of graph input -1 - i, one makes room for the sum, which
+// lives until `end`. One that is passed through serves under the name of the layer that passes it.
+void PassExpansion::gradients_of(int i, const Shape& shape, const std::vector<Gradient>& gradients, int sum,
+                                 int end) {
   bool sum_has_place = false;
   for (const Gradient& gradient : gradients) {
     if (!gradient.map) continue;
@@ -286,16 +299,24 @@ void PassExpansion::gradients_of(int i, const std::vector<Gradient>& gradients, 
 }
 
 // Each reader of a tensor contributes a gradient, which lives from that reader's backward kernels until the
-// sum; the sum lives until the backward kernels of the layer that made the tensor.
-void PassExpansion::gradient_maps() {
-  const std::vector<Span>& users = backward_ == Backward::penalty ? along_ : backward_spans_;
-  const std::vector<int> last_use = gradient_last_uses(users, gradient_sum_);
+// sum; the sum lives until the backward kernels of the layer that made the tensor. A penalty goes along the
+// graph from the gradients of its inputs; otherwise they are for earlier runs.
+void PassExpansion::gradient_maps(int end) {
+  const bool penalty = backward_ == Backward::penalty;
+  const int inputs_end = penalty ? along_.back().last : backward_ == Backward::inputs ? end : -1;
+  const std::vector<int> last_use =
+      gradient_last_uses(penalty ? along_ : backward_spans_, gradient_sum_, inputs_end);
   for (int i = 0; i < count(); ++i) {
     const auto at = static_cast<std::size_t>(i);
-    if (needs_gradient(i))
-      gradients_of(i, gradients_from(gradient_readers(i)), gradient_sum_[at], last_use[at]);
+    if (needs_gradient(i)) {
+      gradients_of(i, layer(i).output, gradients_from(gradient_readers(i)), gradient_sum_[at], last_use[at]);
+    }
   }
-  if (backward_ == Backward::penalty) second_order_maps();
+  for (std::size_t k = 0; k < graph_.inputs.size(); ++k) {
+    gradients_of(-1 - static_cast<int>(k), graph_.inputs[k].shape, gradients_from(input_gradient_readers(k)),
+                 input_sum_[k], inputs_end);
+  }
+  if (penalty) second_order_maps();
 }
 
 std::vector<int> PassExpansion::weight_gradient_births() const {
@@ -306,25 +327,22 @@ std::vector<int> PassExpansion::weight_gradient_births() const {
 }
 
 void PassExpansion::graph_input(int k) {
-  bool used = false;
-  int first = 0;
+  const std::vector<int>& readers = readers_[static_cast<std::size_t>(k)];
+  if (readers.empty()) return;
   int last = 0;
-  for (int i = 0; i < count(); ++i) {
-    for (const int input : layer(i).inputs) {
-      if (input != -1 - k) continue;
-      first = used ? std::min(first, forward_of(i).first) : forward_of(i).first;
-      last = std::max(last, forward_of(i).last);
-      if (reads_again(i) && needs(i).inputs) last = std::max(last, last_reading_again(i));
-      used = true;
-    }
+  for (const int i : readers) {
+    last = std::max(last, forward_of(i).last);
+    if (reads_again(i) && needs(i).inputs) last = std::max(last, last_reading_again(i));
   }
-  if (!used) return;
-  const Shape& shape = graph_.inputs[static_cast<std::size_t>(k)].shape;
-  step_.tensors.push_back({TensorRole::feature_map, -1, stored_bytes(shape, how_.precision), first, last});
+  at_layer(readers.front(), [&] {
+    const Shape& shape = graph_.inputs[static_cast<std::size_t>(k)].shape;
+    add_tensor(TensorRole::feature_map, -1 - k, stored_bytes(shape, how_.precision),
+               forward_of(readers.front()).first, last);
+  });
 }
 
 void PassExpansion::add_tensor(TensorRole role, int i, Size bytes, int first, int last) {
-  step_.tensors.push_back({role, first_layer_ + i, bytes, first, last});
+  step_.tensors.push_back({role, i < 0 ? -1 : first_layer_ + i, bytes, first, std::max(first, last)});
 }
 
 }  // namespace tbdsim

@@ -97,6 +97,7 @@ class StepExpansion {
     require_few_layers_run();
     for (const TrainingPass& pass : model_.training) run_pass(pass);
     if (step_.kernels.empty()) fail(" runs no kernel; expected a layer that computes");
+    end_tensors_with_the_step();
     for (const auto& [name, graph] : model_.graphs)
       append_parameter_tensors(graph, first_layers_[name], model_, how_, step_);
     for (const auto& [name, use] : gradients_)
@@ -118,6 +119,15 @@ class StepExpansion {
   void require_few_kernels() const {
     if (step_.kernels.size() > kMostKernels)
       fail(": more than 2000000 kernels; expected fewer layers or passes");
+  }
+
+  // Where a layer has no kernel its tensors name the next one, which the last layer lacks.
+  void end_tensors_with_the_step() {
+    const int last = static_cast<int>(step_.kernels.size()) - 1;
+    for (Tensor& tensor : step_.tensors) {
+      tensor.first_use = std::min(tensor.first_use, last);
+      tensor.last_use = std::min(tensor.last_use, last);
+    }
   }
 
   [[noreturn]] void fail(const std::string& what) const { throw ModelError("model " + model_.name + what); }
@@ -144,6 +154,7 @@ class StepExpansion {
       require_few_kernels();
       if (trains(pass.runs[i])) trained.try_emplace(graph, runs[i].weight_gradient_births());
     }
+    const int backward_end = static_cast<int>(step_.kernels.size()) - 1;
     for (auto& [name, births] : trained) {
       ParameterKernels parameters = parameters_of(name, pass.repeat);
       parameters.gradient_casts();
@@ -155,7 +166,7 @@ class StepExpansion {
     }
     for (std::size_t i = 0; i < runs.size(); ++i) {
       runs[i].feature_maps();
-      if (pass.runs[i].backward != Backward::none) runs[i].gradient_maps();
+      if (pass.runs[i].backward != Backward::none) runs[i].gradient_maps(backward_end);
     }
     for (auto& [name, births] : trained) {
       GradientUse& use = gradients_[name];

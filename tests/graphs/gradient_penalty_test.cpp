@@ -78,10 +78,11 @@ TEST(GradientPenalty, LifetimesInALinearGraph) {
   using enum TensorRole;
   EXPECT_THAT(
       lives(penalty_of("[6]", kLinear)),
-      IsSupersetOf({Life{feature_map, 0, 12, 0, 9},   // b's weights have a gradient, so it keeps its input
-                    Life{feature_map, 1, 8, 1, 1},    // nobody reads it
-                    Life{gradient_map, 0, 12, 2, 7},  // made by b, read by a's product in 3 and by that in 7
-                    Life{gradient_map, 0, 12, 6, 9},  // along the graph: from a to b's products
+      IsSupersetOf({Life{feature_map, 0, 12, 0, 9},    // b's weights have a gradient, so it keeps its input
+                    Life{feature_map, 1, 8, 1, 1},     // nobody reads it
+                    Life{gradient_map, 0, 12, 2, 7},   // made by b, read by a's product in 3 and by that in 7
+                    Life{gradient_map, -1, 24, 3, 9},  // the data's
+                    Life{gradient_map, 0, 12, 6, 9},   // along the graph: from a to b's products
                     Life{gradient_map, 1, 8, 8, 9}}));
 }
 
@@ -232,6 +233,36 @@ TEST(Runs, GradientsOfAnInputAreSummed) {
   const TrainingStep step = step_of(test::model_from(text));
   ASSERT_EQ(step.kernels.back().op, "gradient_sum");
   EXPECT_EQ(step.kernels.back().read_bytes, (Size{0, 48}));
+  // Kernels 3 and 4 write them; in a's, the last, 5 makes the sum.
+  EXPECT_THAT(lives(step), IsSupersetOf({Life{TensorRole::gradient_map, -1, 24, 3, 5},
+                                         Life{TensorRole::gradient_map, -1, 24, 4, 5}}));
+}
+
+// The judge's kernel 7 makes the gradient of the image, 24 B, which the maker's backward pass reads: until
+// 11. A run that trains the judge only has none.
+TEST(Runs, GradientsOfInputsAreForEarlierRuns) {
+  const TrainingStep step =
+      step_with("  - {runs: [{graph: maker}, {graph: judge, backward: inputs}]}\n  - {graph: judge}\n");
+  std::vector<Life> of_inputs;
+  for (const Life& life : lives(step)) {
+    if (life.role == TensorRole::gradient_map && life.layer < 0) of_inputs.push_back(life);
+  }
+  EXPECT_THAT(of_inputs, ElementsAre(Life{TensorRole::gradient_map, -1, 24, 7, 11}));
+}
+
+// An addition hands its own gradient, 24 B, to both inputs: there is no other. It has no backward kernel, so
+// kernel 2, relu's, is the last.
+TEST(Runs, AGradientPassedThroughIsTheInputs) {
+  const std::string text =
+      "title: T\nsample: image\nvariants:\n  v: {description: d, source: s, optimizer: sgd}\n"
+      "graphs:\n  main: {inputs: {x: [6], y: [6]}, outputs: [relu], layers: [\n"
+      "    {name: sum, type: add, from: [x, y]}, {name: relu, type: relu}]}\n"
+      "training: [{graph: main, backward: inputs}]\n";
+  std::vector<Life> gradients;
+  for (const Life& life : lives(step_of(test::model_from(text)))) {
+    if (life.role == TensorRole::gradient_map) gradients.push_back(life);
+  }
+  EXPECT_THAT(gradients, ElementsAre(Life{TensorRole::gradient_map, 0, 24, 2, 2}));
 }
 
 // Layers that run step by step read the input in 5 steps; what is done with its whole gradient is done once.
