@@ -323,6 +323,11 @@ std::vector<int> PassExpansion::weight_gradient_births() const {
   std::vector<int> births;
   const std::vector<Span>& writers = backward_ == Backward::penalty ? along_ : backward_spans_;
   for (const Span& writer : writers) births.push_back(writer.first);
+  for (int i = 0; i < count(); ++i) {  // a tied layer, which goes back earlier, writes the owner's
+    if (layer(i).tied_to < 0 || !layer(i).weight_gradient) continue;
+    int& owner = births[static_cast<std::size_t>(layer(i).tied_to)];
+    owner = std::min(owner, births[static_cast<std::size_t>(i)]);
+  }
   return births;
 }
 

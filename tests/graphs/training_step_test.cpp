@@ -122,6 +122,19 @@ TEST(TrainingStep, TransientWeightGradients) {
   EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 5, 6}));
 }
 
+// b, which goes back first, writes the gradient of the weight it shares with a: kernel 2.
+TEST(TrainingStep, TransientGradientsOfTiedWeights) {
+  const TrainingStep step =
+      step_of(small_model("[4]",
+                          "      - {name: a, type: fully_connected, outputs: 4, bias: false}\n"
+                          "      - {name: b, type: fully_connected, outputs: 4, bias: false, tied_to: a}\n"),
+              {.weight_gradients = GradientStorage::transient});
+  EXPECT_THAT(program(step),
+              ElementsAre("matmul forward", "matmul forward", "matmul backward_weights",
+                          "matmul backward_data", "matmul backward_weights", "sgd update"));
+  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {64, 0}, 2, 5}));
+}
+
 // A block y = conv(x) + x behind a trained layer: the gradient of x arrives from the convolution and through
 // the addition, and is summed: one addition for each of the 2*4*4 elements, two reads and a write of 128 B.
 // Kernels: 0 stem, 1 conv, 2 add, 3 conv dW, 4 conv dx, 5 the sum, 6 stem dW, 7 and 8 updates.
