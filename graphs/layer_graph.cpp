@@ -147,7 +147,8 @@ void find_gradients(GraphLayer& layer, std::vector<bool>& upstream_trained) {
 }
 
 // A layer tied to another one has that one's weight and no parameters of its own.
-// Under mixed precision a table that a product reads has a copy of low precision.
+// Under mixed precision a table that a product reads has a copy of low precision, and the gradient that a
+// product adds is of all of its rows.
 void share_weight(GraphLayer& layer, std::span<GraphLayer> before) {
   const auto found = std::find_if(before.begin(), before.end(), [&](const GraphLayer& candidate) {
     return candidate.spec.name == layer.spec.tied_to;
@@ -165,6 +166,10 @@ void share_weight(GraphLayer& layer, std::span<GraphLayer> before) {
   layer.tied_to = static_cast<int>(found - before.begin());
   if (layer.parameters[0].cast) found->parameters[0].cast = true;
   layer.spec.frozen = layer.spec.frozen || found->spec.frozen;
+  if (layer.spec.frozen) return;
+  const Size rows = layer.parameters[0].gradient_rows;
+  Size& all_rows = found->parameters[0].gradient_rows;
+  all_rows = rows == Size{} || all_rows == Size{} ? Size{} : all_rows + rows;
 }
 
 // Shapes, parameters and gradients of every layer, each after what it reads.
