@@ -142,6 +142,11 @@ void PassExpansion::add_step_gradients(int i, const LayerSite& at, std::vector<K
     const Size bytes = elements(shape) * element_bytes;
     out.push_back(memory_kernel(KernelKind::elementwise, phase, "accumulate", shape, 1, bytes * 2, bytes));
   };
+  const int owner = layer(i).tied_to;
+  if (owner >= 0 && at.weight_gradient) {
+    const ParameterTensor& shared = layer(owner).parameters[0];
+    add(Phase::backward_weights, {fixed_size(shared.elements), {}}, how_.precision.storage_bytes);
+  }
   if (layer(i).steps > 1) {
     for (const ParameterTensor& tensor : layer(i).parameters) {
       if (at.weight_gradient && tensor.trained) {
@@ -153,10 +158,6 @@ void PassExpansion::add_step_gradients(int i, const LayerSite& at, std::vector<K
         add(Phase::backward_data, at.inputs[k], how_.precision.storage_bytes);
       }
     }
-  } else if (layer(i).tied_to >= 0 && at.weight_gradient) {
-    const GraphLayer& owner = graph_.layers[static_cast<std::size_t>(layer(i).tied_to)];
-    add(Phase::backward_weights, {fixed_size(owner.parameters[0].elements), {}},
-        how_.precision.storage_bytes);
   }
 }
 

@@ -441,5 +441,19 @@ TEST(TrainingStep, LayersRunStepByStep) {
   EXPECT_EQ(added.kernels[1].read_bytes, (Size{0, (4 + 3) * 4}));
 }
 
+// Every step of both adds to the one gradient of 16 weights.
+TEST(TrainingStep, TiedLayersAddEveryStep) {
+  const Model model = small_model(
+      "[5, 4]",
+      "      - {name: a, type: fully_connected, outputs: 4, bias: false, per_step: true}\n"
+      "      - {name: b, type: fully_connected, outputs: 4, bias: false, per_step: true, tied_to: a}\n");
+  const auto sums = kernels_of(step_of(model, {.step_gradients = StepGradients::added}), "accumulate");
+  ASSERT_EQ(sums.size(), 2u);
+  for (const Kernel& sum : sums) {
+    EXPECT_EQ(sum.repeat, 5);
+    EXPECT_EQ(sum.read_bytes, fixed_size(2 * 16 * 4));
+  }
+}
+
 }  // namespace
 }  // namespace tbdsim
