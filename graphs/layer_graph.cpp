@@ -169,7 +169,11 @@ void share_weight(GraphLayer& layer, std::span<GraphLayer> before) {
   if (layer.spec.frozen) return;
   const Size rows = layer.parameters[0].gradient_rows;
   Size& all_rows = found->parameters[0].gradient_rows;
-  all_rows = rows == Size{} || all_rows == Size{} ? Size{} : all_rows + rows;
+  try {
+    all_rows = rows == Size{} || all_rows == Size{} ? Size{} : all_rows + rows;
+  } catch (const std::overflow_error& overflow) {
+    fail(layer.spec, std::string(overflow.what()) + "; expected a smaller layer");
+  }
 }
 
 // Shapes, parameters and gradients of every layer, each after what it reads.
