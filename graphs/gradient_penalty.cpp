@@ -37,8 +37,11 @@ void PassExpansion::along_the_graph() {
     LayerSite at = site(i);
     at.weight_gradient = layer(i).weight_gradient;
     try {
-      along_.push_back(
-          emit(i, [&](std::vector<Kernel>& out) { layer(i).spec.layer->double_backward(at, how_, out); }));
+      along_.push_back(emit(i, [&](std::vector<Kernel>& out) {
+        const std::size_t first = out.size();
+        layer(i).spec.layer->double_backward(at, how_, out);
+        if (additions_ > 0) add_in_place(first, out);
+      }));
     } catch (const NoSecondOrder&) {
       throw ModelError(layer(i).spec.mark, "layer " + in_quotes(layer(i).spec.name) + ": a " +
                                                in_quotes(layer(i).spec.type) +
@@ -77,7 +80,7 @@ void PassExpansion::back_from_curved() {
     place.differentiated = true;  // the gradients that arrive are of what made the first ones
     back_[at] = emit(i, [&](std::vector<Kernel>& out) {
       if (gathers(gradients)) out.push_back(sum_of_gradients(layer(i).step_output, gradients));
-      backward_of_layer(i, place, out);
+      backward_of_layer(i, place, true, out);  // to those made along the graph
     });
     if (gathers(gradients)) back_sum_[at] = back_[at].first;
     if (place.weight_gradient) add_to_gradients(i, true, repeat_, back_[at]);

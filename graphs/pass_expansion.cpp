@@ -96,7 +96,7 @@ void PassExpansion::backward(std::int64_t additions) {
     const bool several = needs_gradient(i) && gathers(gradients);
     backward_spans_[at] = emit(i, [&](std::vector<Kernel>& out) {
       if (several) out.push_back(sum_of_gradients(layer(i).step_output, gradients));
-      if (needs_gradient(i)) backward_of_layer(i, site(i), out);
+      if (needs_gradient(i)) backward_of_layer(i, site(i), additions_ > 0, out);
     });
     if (several) gradient_sum_[at] = backward_spans_[at].first;
     if (site(i).weight_gradient) add_to_gradients(i, true, additions_, backward_spans_[at]);
@@ -118,22 +118,23 @@ void PassExpansion::sum_gradients_of_inputs() {
   }
 }
 
-void PassExpansion::backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const {
+void PassExpansion::backward_of_layer(int i, const LayerSite& at, bool adds, std::vector<Kernel>& out) const {
   const std::size_t first = out.size();
   layer(i).spec.layer->backward(at, how_, out);
-  if (how_.lowering.step_gradients == StepGradients::added) {
-    add_step_gradients(i, at, out);
-  } else if (layer(i).steps > 1) {
-    for (std::size_t k = first; k < out.size(); ++k) add_in_place(out[k]);
-  }
+  if (how_.lowering.step_gradients == StepGradients::added) add_step_gradients(i, at, out);
+  if (adds || layer(i).steps > 1) add_in_place(first, out);
 }
 
-// A kernel that makes a step's gradient of a parameter adds it to those of other steps: it reads what it
-// writes.
-void PassExpansion::add_in_place(Kernel& kernel) {
-  const bool makes_gradient =
-      kernel.phase == Phase::backward_weights && kernel.kind != KernelKind::elementwise;
-  if (makes_gradient) kernel.read_bytes += kernel.written_bytes;
+// A kernel that makes one gradient of a parameter adds it to those of other steps, runs or passes: it reads
+// what it writes.
+void PassExpansion::add_in_place(std::size_t first, std::vector<Kernel>& kernels) const {
+  if (how_.lowering.step_gradients != StepGradients::in_place) return;
+  for (std::size_t k = first; k < kernels.size(); ++k) {
+    Kernel& kernel = kernels[k];
+    const bool makes_gradient =
+        kernel.phase == Phase::backward_weights && kernel.kind != KernelKind::elementwise;
+    if (makes_gradient) kernel.read_bytes += kernel.written_bytes;
+  }
 }
 
 // What every step, or several layers, read gets a gradient from each of them; kernels add it up.

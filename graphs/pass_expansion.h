@@ -75,8 +75,10 @@ class PassExpansion {
     return emit(i, layer(i).steps, append);
   }
   Span emit(int i, std::int64_t steps, const std::function<void(std::vector<Kernel>&)>& append);
-  void backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const;
-  static void add_in_place(Kernel& kernel);
+  // `adds`: to gradients of weights that are there already.
+  void backward_of_layer(int i, const LayerSite& at, bool adds, std::vector<Kernel>& out) const;
+  // What of these kernels makes gradients of weights adds to them in place, where the lowering has it so.
+  void add_in_place(std::size_t first, std::vector<Kernel>& kernels) const;
   void add_step_gradients(int i, const LayerSite& at, std::vector<Kernel>& out) const;
   // Appends kernels that add gradients of the layer's weights, all or the first, to what is there.
   void add_to_gradients(int i, bool all, std::int64_t times, Span& span);

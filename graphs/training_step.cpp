@@ -134,7 +134,7 @@ class StepExpansion {
 
   // Runs forward in order, backward in reverse order, then updates each trained graph once.
   void run_pass(const TrainingPass& pass) {
-    if (!pass.update) zero_gradients(pass);
+    zero_gradients(pass);
     cast_weights(pass);
     std::vector<PassExpansion> runs;
     runs.reserve(pass.runs.size());
@@ -177,23 +177,35 @@ class StepExpansion {
     }
   }
 
+  // Several runs, or passes, make gradients of the graph's weights before one update.
+  [[nodiscard]] bool adds_up(const TrainingPass& pass, const std::string& graph) const {
+    const auto trains_it = [&](const GraphRun& run) { return trains(run) && run.graph == graph; };
+    return !pass.update || growing_.contains(graph) ||
+           std::count_if(pass.runs.begin(), pass.runs.end(), trains_it) > 1;
+  }
+
   // In how many of a pass's repeats a run of the graph finds gradients to add to: those of a run before it in
-  // this pass, or of passes since the last update.
+  // this pass, or of passes since the last update. What adds in place finds zeros at least.
   [[nodiscard]] std::int64_t additions(const TrainingPass& pass, const std::string& graph,
                                        bool ran_before) const {
+    if (how_.lowering.step_gradients == StepGradients::in_place)
+      return adds_up(pass, graph) ? pass.repeat : 0;
     if (ran_before) return pass.repeat;
     const std::int64_t first = growing_.contains(graph) ? 1 : 0;
     return pass.update ? first : pass.repeat - 1 + first;
   }
 
-  // Where products add to gradients in place, these start from zero.
+  // Where products add to gradients in place, these start from zero after every update.
   void zero_gradients(const TrainingPass& pass) {
     if (how_.lowering.step_gradients != StepGradients::in_place) return;
     std::set<std::string> graphs;
     for (const GraphRun& run : pass.runs) {
-      if (trains(run) && !growing_.contains(run.graph)) graphs.insert(run.graph);
+      if (trains(run) && adds_up(pass, run.graph)) graphs.insert(run.graph);
     }
-    for (const std::string& name : graphs) parameters_of(name, 1).fill_gradients();
+    for (const std::string& name : graphs) {
+      const std::int64_t times = (pass.update ? pass.repeat : 1) - (growing_.contains(name) ? 1 : 0);
+      if (times > 0) parameters_of(name, times).fill_gradients();
+    }
   }
 
   // Under mixed precision each pass casts the weights it uses.

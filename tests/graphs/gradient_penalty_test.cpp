@@ -198,6 +198,27 @@ TEST(Runs, TheSecondRunOfAGraphAddsItsGradients) {
   }
 }
 
+// In place both runs' products add to the 12 weights' gradient, which they read, and which is zeroed before
+// each of the 5 updates. A run alone writes it.
+TEST(Runs, AdditionsInPlaceReadAndStartFromZero) {
+  const auto reads = [](const std::string& judge) {
+    std::vector<std::int64_t> all;
+    const TrainingStep step = step_with("  - {runs: [{graph: maker}]}\n" + judge);
+    for (const Kernel& kernel : step.kernels) {
+      const bool of_judge = step.layers[static_cast<std::size_t>(kernel.layer)].name == "score";
+      if (of_judge && kernel.op == "matmul" && kernel.phase == Phase::backward_weights)
+        all.push_back(kernel.read_bytes.fixed);
+    }
+    return all;
+  };
+  const std::string twice = "  - {runs: [{graph: judge}, {graph: judge}], repeat: 5}\n";
+  EXPECT_THAT(reads(twice), ElementsAre(12 * 4, 12 * 4));
+  EXPECT_THAT(only(program(step_with("  - {runs: [{graph: maker}]}\n" + twice)), "score fill"),
+              ElementsAre("score fill x5", "score fill x5"));
+  EXPECT_THAT(reads("  - {graph: judge}\n"), ElementsAre(0));
+  EXPECT_THAT(reads("  - {graph: judge, update: false}\n  - {graph: judge}\n"), ElementsAre(12 * 4, 12 * 4));
+}
+
 // A penalty after an ordinary run: the weights' gradient along the graph is added; the bias has none, since
 // it is no part of the image's gradient.
 TEST(Runs, APenaltyAddsToTheWeightsOnly) {
