@@ -1,6 +1,7 @@
 #include "graphs/blocks.h"
 
 #include <algorithm>
+#include <set>
 
 #include "graphs/layers/layer_types.h"
 #include "hwspecs/base/suggest.h"
@@ -12,6 +13,7 @@ constexpr std::size_t kMostLayers = 20'000;
 constexpr std::size_t kMostUses = 20'000;  // of blocks, also of such as repeat nothing
 constexpr std::size_t kMostExpanded =
     200'000'000;                             // bytes of all trees made on the way, which bounds the time
+constexpr std::size_t kMostNames = 1'000;    // that a layer reads
 constexpr std::size_t kLongestText = 1'000;  // characters of an expanded name
 constexpr int kDeepestBlocks = 16;
 constexpr std::int64_t kMostRepeats = 100'000;
@@ -247,6 +249,7 @@ class Expander {
   // "a" or [a, b]
   static std::vector<std::string> names_of(const SpecNode& node) {
     if (!node.is_list()) return {node.text()};
+    if (node.tree().items.size() > kMostNames) node.fail("names more than 1000 layers");
     std::vector<std::string> names;
     for (const SpecNode& name : node.list()) names.push_back(name.text());
     return names;
@@ -257,8 +260,9 @@ class Expander {
     const SpecNode whole = m.at("whole");
     if (!layer.per_step)
       whole.fail("is said of a layer that does not run step by step; expected 'per_step: true'");
+    const std::set<std::string> from(layer.from.begin(), layer.from.end());
     for (const std::string& name : layer.whole) {
-      if (std::find(layer.from.begin(), layer.from.end(), name) == layer.from.end()) {
+      if (!from.contains(name)) {
         whole.fail("names " + in_quotes(name) + ", which the layer does not read" +
                    did_you_mean(name, layer.from));
       }

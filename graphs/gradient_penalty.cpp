@@ -23,7 +23,7 @@ void PassExpansion::double_backward() {
 void PassExpansion::slopes() {
   for (const GraphInput& input : graph_.inputs) {
     const Size bytes = stored_bytes(input.shape, how_.precision);
-    (void)emit(0, [&](std::vector<Kernel>& out) {
+    (void)emit(0, 1, [&](std::vector<Kernel>& out) {
       out.push_back(memory_kernel(KernelKind::reduction, Phase::backward_data, "norm", input.shape, 2, bytes,
                                   input.shape.rows * kFp32Bytes));
       out.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "scale", input.shape, 1,
@@ -37,8 +37,11 @@ void PassExpansion::along_the_graph() {
     LayerSite at = site(i);
     at.weight_gradient = layer(i).weight_gradient;
     try {
-      along_.push_back(
-          emit(i, [&](std::vector<Kernel>& out) { layer(i).spec.layer->double_backward(at, how_, out); }));
+      along_.push_back(emit(i, [&](std::vector<Kernel>& out) {
+        const std::size_t first = out.size();
+        layer(i).spec.layer->double_backward(at, how_, out);
+        if (additions_ > 0) add_in_place(first, out);
+      }));
     } catch (const NoSecondOrder&) {
       throw ModelError(layer(i).spec.mark, "layer " + in_quotes(layer(i).spec.name) + ": a " +
                                                in_quotes(layer(i).spec.type) +
@@ -77,7 +80,7 @@ void PassExpansion::back_from_curved() {
     place.differentiated = true;  // the gradients that arrive are of what made the first ones
     back_[at] = emit(i, [&](std::vector<Kernel>& out) {
       if (gathers(gradients)) out.push_back(sum_of_gradients(layer(i).step_output, gradients));
-      backward_of_layer(i, place, out);
+      backward_of_layer(i, place, true, out);  // to those made along the graph
     });
     if (gathers(gradients)) back_sum_[at] = back_[at].first;
     if (place.weight_gradient) add_to_gradients(i, true, repeat_, back_[at]);
@@ -93,7 +96,7 @@ int PassExpansion::last_reading_again(int i) const {
 // Along the graph a map lives from the layer that makes it to the last that reads it; on the way back maps
 // live as in any backward pass.
 void PassExpansion::second_order_maps() {
-  const std::vector<int> last_use = gradient_last_uses(back_, back_sum_);
+  const std::vector<int> last_use = gradient_last_uses(back_, back_sum_, -1);
   for (int i = 0; i < count(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     int last = along_[at].last;
@@ -101,7 +104,8 @@ void PassExpansion::second_order_maps() {
       last = std::max(last, along_[static_cast<std::size_t>(reader)].last);
     add_tensor(TensorRole::gradient_map, i, stored_bytes(layer(i).output, how_.precision), along_[at].first,
                last);
-    if (goes_back_[at]) gradients_of(i, gradients_on_the_way_back(i), back_sum_[at], last_use[at]);
+    if (goes_back_[at])
+      gradients_of(i, layer(i).output, gradients_on_the_way_back(i), back_sum_[at], last_use[at]);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
+#include <set>
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/depth_first_search.hpp>
@@ -94,9 +94,9 @@ std::vector<Vertex> run_order(const std::vector<LayerSpec>& layers, const Depend
 // Of a layer that runs step by step: takes the steps off its inputs' shapes.
 void take_steps(GraphLayer& layer) {
   bool first = true;
+  const std::set<std::string> whole(layer.spec.whole.begin(), layer.spec.whole.end());
   for (std::size_t i = 0; i < layer.input_shapes.size(); ++i) {
-    const auto& whole = layer.spec.whole;
-    layer.whole.push_back(std::find(whole.begin(), whole.end(), layer.spec.from[i]) != whole.end());
+    layer.whole.push_back(whole.contains(layer.spec.from[i]));
     if (layer.whole.back()) continue;
     std::vector<std::int64_t>& dims = layer.input_shapes[i].dims;
     if (dims.size() < 2 || (!first && dims[0] != layer.steps)) {
@@ -157,29 +157,39 @@ void find_gradients(GraphLayer& layer, std::vector<bool>& upstream_trained) {
 }
 
 // A layer tied to another one has that one's weight and no parameters of its own.
-// Under mixed precision a table that a product reads has a copy of low precision.
-void share_weight(GraphLayer& layer, std::span<GraphLayer> before) {
-  const auto found = std::find_if(before.begin(), before.end(), [&](const GraphLayer& candidate) {
-    return candidate.spec.name == layer.spec.tied_to;
-  });
-  if (found == before.end()) {
+// Under mixed precision a table that a product reads has a copy of low precision, and the gradient that a
+// product adds is of all of its rows.
+void share_weight(GraphLayer& layer, std::vector<GraphLayer>& layers,
+                  const std::map<std::string, int>& before) {
+  const auto place = before.find(layer.spec.tied_to);
+  if (place == before.end()) {
     fail(layer.spec,
          "is tied to " + in_quotes(layer.spec.tied_to) + "; expected a layer that runs before it");
   }
+  GraphLayer* found = &layers[static_cast<std::size_t>(place->second)];
   const std::int64_t own = layer.parameters.empty() ? 0 : layer.parameters[0].elements;
   const std::int64_t shared = found->parameters.empty() ? 0 : found->parameters[0].elements;
   if (layer.parameters.size() != 1 || own != shared) {
     fail(layer.spec, "has a weight of " + std::to_string(own) + " elements and is tied to one of " +
                          std::to_string(shared) + "; expected one weight of the same size, without bias");
   }
-  layer.tied_to = static_cast<int>(found - before.begin());
+  layer.tied_to = place->second;
   if (layer.parameters[0].cast) found->parameters[0].cast = true;
   layer.spec.frozen = layer.spec.frozen || found->spec.frozen;
+  if (layer.spec.frozen) return;
+  const Size rows = layer.parameters[0].gradient_rows;
+  Size& all_rows = found->parameters[0].gradient_rows;
+  try {
+    all_rows = rows == Size{} || all_rows == Size{} ? Size{} : all_rows + rows;
+  } catch (const std::overflow_error& overflow) {
+    fail(layer.spec, std::string(overflow.what()) + "; expected a smaller layer");
+  }
 }
 
 // Shapes, parameters and gradients of every layer, each after what it reads.
 void shape_layers(LayerGraph& graph) {
   std::vector<bool> upstream_trained;
+  std::map<std::string, int> shaped;  // index of each name
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     GraphLayer& layer = graph.layers[i];
     for (const int source : layer.inputs) {
@@ -187,9 +197,10 @@ void shape_layers(LayerGraph& graph) {
                                               : graph.layers[static_cast<std::size_t>(source)].output);
     }
     infer_shape(layer);
-    if (!layer.spec.tied_to.empty()) share_weight(layer, std::span(graph.layers).first(i));
+    if (!layer.spec.tied_to.empty()) share_weight(layer, graph.layers, shaped);
     find_gradients(layer, upstream_trained);
     if (layer.tied_to >= 0) layer.parameters.clear();
+    shaped.emplace(layer.spec.name, static_cast<int>(i));
   }
 }
 
@@ -201,11 +212,10 @@ void require_readers(const LayerGraph& graph) {
       if (input >= 0) read[static_cast<std::size_t>(input)] = true;
     }
   }
+  const std::set<std::string> outputs(graph.outputs.begin(), graph.outputs.end());
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     const LayerSpec& spec = graph.layers[i].spec;
-    const bool output =
-        std::find(graph.outputs.begin(), graph.outputs.end(), spec.name) != graph.outputs.end();
-    if (!read[i] && !output && !spec.layer->is_loss()) {
+    if (!read[i] && !outputs.contains(spec.name) && !spec.layer->is_loss()) {
       fail(spec,
            "nobody reads its output; expected a layer that does, a loss, or its name among the graph's "
            "outputs");

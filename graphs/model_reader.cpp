@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "graphs/blocks.h"
 #include "graphs/lowering_reader.h"
@@ -12,6 +13,8 @@ namespace {
 constexpr std::int64_t kMostCounted = 1'000'000'000'000'000;
 constexpr std::int64_t kMostRepeats = 1'000'000;
 constexpr std::size_t kMostBuckets = 1'000;
+constexpr std::size_t kMostEnds = 1'000;  // inputs of a graph; outputs
+constexpr std::size_t kMostRuns = 1'000;  // of a pass; passes of the training
 constexpr std::int64_t kMostSamplesAtOnce = 1'000'000'000;
 constexpr double kMostUnits = 1'000'000'000;
 
@@ -117,6 +120,7 @@ std::vector<GraphInput> read_inputs(const SpecNode& node, const Parameters& visi
   SpecNode(tree, node.path()).map([&](SpecMap& i) {
     for (const auto& [name, mark, shape] : i.all()) inputs.push_back({name, read_shape(shape), mark});
   });
+  if (inputs.size() > kMostEnds) node.fail("names more than 1000 inputs");
   if (inputs.empty()) node.fail("names no input; expected 'data: [channels, height, width]'");
   return inputs;
 }
@@ -142,20 +146,21 @@ LayerGraph read_graph(const SpecNode& node, const SpecTree& blocks, const Parame
     input_tree = inputs_by_size(input_node.tree(), parameters, sizes);
     inputs = read_inputs(SpecNode(input_tree, input_node.path()), sizes);
     outputs = texts(m.find("outputs"));
+    if (outputs.size() > kMostEnds) m.at("outputs").fail("names more than 1000 layers");
     layers = expand_layers(m.at("layers"), blocks, parameters, inputs[0].name);
+    std::set<std::string> names;
+    for (const LayerSpec& layer : layers) names.insert(layer.name);
     for (const std::string& output : outputs) {
-      const auto is_it = [&](const LayerSpec& layer) { return layer.name == output; };
-      if (std::none_of(layers.begin(), layers.end(), is_it)) {
+      if (!names.contains(output)) {
         m.at("outputs").fail("names " + in_quotes(output) + ", which is no layer of the graph");
       }
     }
   });
+  std::set<std::string> input_names;
+  for (const GraphInput& input : inputs) input_names.insert(input.name);
   for (const LayerSpec& layer : layers) {
-    for (const GraphInput& input : inputs) {
-      if (layer.name == input.name) {
-        throw ModelError(layer.mark, "layer " + in_quotes(layer.name) + ": has the name of a graph input");
-      }
-    }
+    if (input_names.contains(layer.name))
+      throw ModelError(layer.mark, "layer " + in_quotes(layer.name) + ": has the name of a graph input");
   }
   return build_layer_graph(std::move(inputs), std::move(layers), std::move(outputs));
 }
@@ -180,6 +185,7 @@ TrainingPass read_pass(const SpecNode& node, const std::map<std::string, LayerGr
   TrainingPass pass;
   node.map([&](SpecMap& m) {
     if (const auto runs = m.find("runs")) {
+      if (runs->list().size() > kMostRuns) runs->fail("has more than 1000 runs");
       for (const SpecNode& run : runs->list())
         run.map([&](SpecMap& r) { pass.runs.push_back(read_run(r, graphs)); });
       if (pass.runs.empty()) runs->fail("has no run; expected at least one");
@@ -356,10 +362,10 @@ Model build_model(const ModelFile& file, const Variant& variant, const Sizes& si
     }
   });
   const SpecTree training = substitute(file.training, parameters);
-  for (const SpecNode& pass : SpecNode(training, "training").list()) {
-    model.training.push_back(read_pass(pass, model.graphs));
-  }
-  if (model.training.empty()) SpecNode(training, "training").fail("has no pass; expected at least one");
+  const SpecNode passes(training, "training");
+  if (passes.list().size() > kMostRuns) passes.fail("has more than 1000 passes");
+  for (const SpecNode& pass : passes.list()) model.training.push_back(read_pass(pass, model.graphs));
+  if (model.training.empty()) passes.fail("has no pass; expected at least one");
   for (const auto& [name, mark] : marks) require_use(name, mark, model.training);
   return model;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hwspecs/base/suggest.h"
+
 namespace tbdsim {
 
 PassExpansion::PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat,
@@ -13,12 +15,18 @@ PassExpansion::PassExpansion(const LayerGraph& graph, Backward backward, std::in
       first_layer_(first_layer),
       step_(step),
       consumers_(graph.layers.size()),
+      readers_(graph.inputs.size()),
       forward_(graph.layers.size()),
       backward_spans_(graph.layers.size()),
-      gradient_sum_(graph.layers.size(), -1) {
+      gradient_sum_(graph.layers.size(), -1),
+      input_sum_(graph.inputs.size(), -1) {
   for (int i = 0; i < count(); ++i) {
     for (const int input : layer(i).inputs) {
-      if (input >= 0) consumers_[static_cast<std::size_t>(input)].push_back(i);
+      if (input >= 0) {
+        consumers_[static_cast<std::size_t>(input)].push_back(i);
+      } else {
+        readers_[static_cast<std::size_t>(-1 - input)].push_back(i);
+      }
     }
   }
 }
@@ -41,14 +49,34 @@ std::vector<int> PassExpansion::gradient_readers(int i) const {
   return readers;
 }
 
-PassExpansion::Span PassExpansion::emit(int i, const std::function<void(std::vector<Kernel>&)>& append) {
-  const std::size_t before = step_.kernels.size();
-  append(step_.kernels);
-  for (std::size_t k = before; k < step_.kernels.size(); ++k) {
-    step_.kernels[k].layer = first_layer_ + i;
-    step_.kernels[k].repeat =
-        checked_multiply(step_.kernels[k].repeat, checked_multiply(layer(i).steps, repeat_));
+void PassExpansion::at_layer(int i, const std::function<void()>& work) const {
+  try {
+    work();
+  } catch (const std::overflow_error& overflow) {
+    throw ModelError(layer(i).spec.mark, "layer " + in_quotes(layer(i).spec.name) + ": " + overflow.what() +
+                                             "; expected a smaller layer");
   }
+}
+
+std::vector<int> PassExpansion::input_gradient_readers(std::size_t k) const {
+  std::vector<int> readers;
+  if (backward_ != Backward::inputs && backward_ != Backward::penalty) return readers;
+  for (const int reader : readers_[k]) {
+    if (site(reader).input_gradient) readers.push_back(reader);
+  }
+  return readers;
+}
+
+PassExpansion::Span PassExpansion::emit(int i, std::int64_t steps,
+                                        const std::function<void(std::vector<Kernel>&)>& append) {
+  const std::size_t before = step_.kernels.size();
+  at_layer(i, [&] {
+    append(step_.kernels);
+    for (std::size_t k = before; k < step_.kernels.size(); ++k) {
+      step_.kernels[k].layer = first_layer_ + i;
+      step_.kernels[k].repeat = checked_multiply(step_.kernels[k].repeat, checked_multiply(steps, repeat_));
+    }
+  });
   const int first = static_cast<int>(before);
   return {first, std::max(first, static_cast<int>(step_.kernels.size()) - 1)};
 }
@@ -68,7 +96,7 @@ void PassExpansion::backward(std::int64_t additions) {
     const bool several = needs_gradient(i) && gathers(gradients);
     backward_spans_[at] = emit(i, [&](std::vector<Kernel>& out) {
       if (several) out.push_back(sum_of_gradients(layer(i).step_output, gradients));
-      if (needs_gradient(i)) backward_of_layer(i, site(i), out);
+      if (needs_gradient(i)) backward_of_layer(i, site(i), additions_ > 0, out);
     });
     if (several) gradient_sum_[at] = backward_spans_[at].first;
     if (site(i).weight_gradient) add_to_gradients(i, true, additions_, backward_spans_[at]);
@@ -80,37 +108,33 @@ void PassExpansion::backward(std::int64_t additions) {
 // Where the pass goes back to the graph's inputs and several layers read one.
 void PassExpansion::sum_gradients_of_inputs() {
   for (std::size_t k = 0; k < graph_.inputs.size(); ++k) {
-    std::vector<int> readers;
-    for (int i = 0; i < count(); ++i) {
-      if (!site(i).input_gradient) continue;
-      for (const int input : layer(i).inputs) {
-        if (input == -1 - static_cast<int>(k)) readers.push_back(i);
-      }
-    }
+    const std::vector<int> readers = input_gradient_readers(k);
     const std::vector<Gradient> gradients = gradients_from(readers);
     if (!gathers(gradients)) continue;
-    (void)emit(readers.front(), [&](std::vector<Kernel>& out) {
+    input_sum_[k] = static_cast<int>(step_.kernels.size());
+    (void)emit(readers.front(), 1, [&](std::vector<Kernel>& out) {
       out.push_back(sum_of_gradients(graph_.inputs[k].shape, gradients));
     });
   }
 }
 
-void PassExpansion::backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const {
+void PassExpansion::backward_of_layer(int i, const LayerSite& at, bool adds, std::vector<Kernel>& out) const {
   const std::size_t first = out.size();
   layer(i).spec.layer->backward(at, how_, out);
-  if (how_.lowering.step_gradients == StepGradients::added) {
-    add_step_gradients(i, at, out);
-  } else if (layer(i).steps > 1) {
-    for (std::size_t k = first; k < out.size(); ++k) add_in_place(out[k]);
-  }
+  if (how_.lowering.step_gradients == StepGradients::added) add_step_gradients(i, at, out);
+  if (adds || layer(i).steps > 1) add_in_place(first, out);
 }
 
-// A kernel that makes a step's gradient of a parameter adds it to those of other steps: it reads what it
-// writes.
-void PassExpansion::add_in_place(Kernel& kernel) {
-  const bool makes_gradient =
-      kernel.phase == Phase::backward_weights && kernel.kind != KernelKind::elementwise;
-  if (makes_gradient) kernel.read_bytes += kernel.written_bytes;
+// A kernel that makes one gradient of a parameter adds it to those of other steps, runs or passes: it reads
+// what it writes.
+void PassExpansion::add_in_place(std::size_t first, std::vector<Kernel>& kernels) const {
+  if (how_.lowering.step_gradients != StepGradients::in_place) return;
+  for (std::size_t k = first; k < kernels.size(); ++k) {
+    Kernel& kernel = kernels[k];
+    const bool makes_gradient =
+        kernel.phase == Phase::backward_weights && kernel.kind != KernelKind::elementwise;
+    if (makes_gradient) kernel.read_bytes += kernel.written_bytes;
+  }
 }
 
 // What every step, or several layers, read gets a gradient from each of them; kernels add it up.
@@ -119,6 +143,11 @@ void PassExpansion::add_step_gradients(int i, const LayerSite& at, std::vector<K
     const Size bytes = elements(shape) * element_bytes;
     out.push_back(memory_kernel(KernelKind::elementwise, phase, "accumulate", shape, 1, bytes * 2, bytes));
   };
+  const int owner = layer(i).tied_to;
+  if (owner >= 0 && at.weight_gradient) {
+    const ParameterTensor& shared = layer(owner).parameters[0];
+    add(Phase::backward_weights, {fixed_size(shared.elements), {}}, how_.precision.storage_bytes);
+  }
   if (layer(i).steps > 1) {
     for (const ParameterTensor& tensor : layer(i).parameters) {
       if (at.weight_gradient && tensor.trained) {
@@ -130,10 +159,6 @@ void PassExpansion::add_step_gradients(int i, const LayerSite& at, std::vector<K
         add(Phase::backward_data, at.inputs[k], how_.precision.storage_bytes);
       }
     }
-  } else if (layer(i).tied_to >= 0 && at.weight_gradient) {
-    const GraphLayer& owner = graph_.layers[static_cast<std::size_t>(layer(i).tied_to)];
-    add(Phase::backward_weights, {fixed_size(owner.parameters[0].elements), {}},
-        how_.precision.storage_bytes);
   }
 }
 
@@ -143,13 +168,15 @@ void PassExpansion::add_to_gradients(int i, bool all, std::int64_t times, Span& 
   for (const ParameterTensor& tensor : layer(i).parameters) {
     if (!tensor.trained) continue;
     const Shape shape{fixed_size(tensor.elements), {}};
-    const Size bytes = elements(shape) * kFp32Bytes;
-    Kernel add = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "accumulate", shape, 1,
-                               bytes * 2, bytes);
-    add.layer = first_layer_ + i;
-    add.repeat = times;
-    span.last = static_cast<int>(step_.kernels.size());
-    step_.kernels.push_back(add);
+    at_layer(i, [&] {
+      const Size bytes = elements(shape) * kFp32Bytes;
+      Kernel add = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "accumulate", shape, 1,
+                                 bytes * 2, bytes);
+      add.layer = first_layer_ + i;
+      add.repeat = times;
+      span.last = static_cast<int>(step_.kernels.size());
+      step_.kernels.push_back(add);
+    });
     if (!all) return;
   }
 }
@@ -190,7 +217,9 @@ Size PassExpansion::part_bytes(Shape shape, std::int64_t parts) const {
 BackwardNeeds PassExpansion::needs(int i) const {
   LayerSite at = site(i);
   if (backward_ == Backward::penalty) at.weight_gradient = layer(i).weight_gradient;
-  return layer(i).spec.layer->backward_needs(at, how_);
+  BackwardNeeds needs;
+  at_layer(i, [&] { needs = layer(i).spec.layer->backward_needs(at, how_); });
+  return needs;
 }
 
 // Layer i is a view of its input, or overwrites its buffer: it may, and nobody else reads that buffer later.
@@ -222,15 +251,18 @@ std::vector<int> PassExpansion::output_last_uses() const {
 // For every layer the last kernel that needs its output's gradient, which those of `spans` read. A layer that
 // passes its gradient through hands the same tensor on to the layers it reads.
 std::vector<int> PassExpansion::gradient_last_uses(const std::vector<Span>& spans,
-                                                   const std::vector<int>& sums) const {
+                                                   const std::vector<int>& sums, int inputs_end) const {
   std::vector<int> last_use(graph_.layers.size());
   for (int i = 0; i < count(); ++i) {
     int last = spans[static_cast<std::size_t>(i)].last;
     for (const int input : layer(i).inputs) {
-      if (!layer(i).spec.layer->gradient_is_view(how_.lowering) || input < 0 || !needs_gradient(input))
-        continue;
-      const auto source = static_cast<std::size_t>(input);
-      last = std::max(last, sums[source] >= 0 ? sums[source] : last_use[source]);
+      if (!layer(i).spec.layer->gradient_is_view(how_.lowering)) continue;
+      const auto source = static_cast<std::size_t>(input >= 0 ? input : -1 - input);
+      if (input < 0 && inputs_end >= 0) {
+        last = std::max(last, input_sum_[source] >= 0 ? input_sum_[source] : inputs_end);
+      } else if (input >= 0 && needs_gradient(input)) {
+        last = std::max(last, sums[source] >= 0 ? sums[source] : last_use[source]);
+      }
     }
     last_use[static_cast<std::size_t>(i)] = last;
   }
@@ -239,22 +271,24 @@ std::vector<int> PassExpansion::gradient_last_uses(const std::vector<Span>& span
 
 void PassExpansion::feature_maps() {
   const std::vector<int> last_use = output_last_uses();
-  for (int i = 0; i < count(); ++i) {
-    if (written_in_place(i)) continue;
-    add_tensor(TensorRole::feature_map, i, stored_bytes(layer(i).output, how_.precision), forward_of(i).first,
-               last_use[static_cast<std::size_t>(i)]);
-    const Size extra = needs(i).extra_bytes * layer(i).steps;
-    if (reads_again(i) && extra != Size{}) {
-      add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, last_reading_again(i));
-    }
-  }
+  for (int i = 0; i < count(); ++i)
+    at_layer(i, [&] { feature_map(i, last_use[static_cast<std::size_t>(i)]); });
   for (std::size_t k = 0; k < graph_.inputs.size(); ++k) graph_input(static_cast<int>(k));
 }
 
-// Of the whole gradients of layer i's output one makes room for the sum, which lives until `end`. One that is
-// passed through serves under the name of the layer that passes it.
-void PassExpansion::gradients_of(int i, const std::vector<Gradient>& gradients, int sum, int end) {
-  const Shape& shape = layer(i).output;
+void PassExpansion::feature_map(int i, int last_use) {
+  if (written_in_place(i)) return;
+  add_tensor(TensorRole::feature_map, i, stored_bytes(layer(i).output, how_.precision), forward_of(i).first,
+             last_use);
+  const Size extra = needs(i).extra_bytes * layer(i).steps;
+  if (reads_again(i) && extra != Size{})
+    add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, last_reading_again(i));
+}
+
+// Of the whole gradients of layer i's output, or of graph input -1 - i, one makes room for the sum, which
+// lives until `end`. One that is passed through serves under the name of the layer that passes it.
+void PassExpansion::gradients_of(int i, const Shape& shape, const std::vector<Gradient>& gradients, int sum,
+                                 int end) {
   bool sum_has_place = false;
   for (const Gradient& gradient : gradients) {
     if (!gradient.map) continue;
@@ -267,45 +301,55 @@ void PassExpansion::gradients_of(int i, const std::vector<Gradient>& gradients, 
 }
 
 // Each reader of a tensor contributes a gradient, which lives from that reader's backward kernels until the
-// sum; the sum lives until the backward kernels of the layer that made the tensor.
-void PassExpansion::gradient_maps() {
-  const std::vector<Span>& users = backward_ == Backward::penalty ? along_ : backward_spans_;
-  const std::vector<int> last_use = gradient_last_uses(users, gradient_sum_);
+// sum; the sum lives until the backward kernels of the layer that made the tensor. A penalty goes along the
+// graph from the gradients of its inputs; otherwise they are for earlier runs.
+void PassExpansion::gradient_maps(int end) {
+  const bool penalty = backward_ == Backward::penalty;
+  const int inputs_end = penalty ? along_.back().last : backward_ == Backward::inputs ? end : -1;
+  const std::vector<int> last_use =
+      gradient_last_uses(penalty ? along_ : backward_spans_, gradient_sum_, inputs_end);
   for (int i = 0; i < count(); ++i) {
     const auto at = static_cast<std::size_t>(i);
-    if (needs_gradient(i))
-      gradients_of(i, gradients_from(gradient_readers(i)), gradient_sum_[at], last_use[at]);
+    if (needs_gradient(i)) {
+      gradients_of(i, layer(i).output, gradients_from(gradient_readers(i)), gradient_sum_[at], last_use[at]);
+    }
   }
-  if (backward_ == Backward::penalty) second_order_maps();
+  for (std::size_t k = 0; k < graph_.inputs.size(); ++k) {
+    gradients_of(-1 - static_cast<int>(k), graph_.inputs[k].shape, gradients_from(input_gradient_readers(k)),
+                 input_sum_[k], inputs_end);
+  }
+  if (penalty) second_order_maps();
 }
 
 std::vector<int> PassExpansion::weight_gradient_births() const {
   std::vector<int> births;
   const std::vector<Span>& writers = backward_ == Backward::penalty ? along_ : backward_spans_;
   for (const Span& writer : writers) births.push_back(writer.first);
+  for (int i = 0; i < count(); ++i) {  // a tied layer, which goes back earlier, writes the owner's
+    if (layer(i).tied_to < 0 || !layer(i).weight_gradient) continue;
+    int& owner = births[static_cast<std::size_t>(layer(i).tied_to)];
+    owner = std::min(owner, births[static_cast<std::size_t>(i)]);
+  }
   return births;
 }
 
 void PassExpansion::graph_input(int k) {
-  bool used = false;
-  int first = 0;
+  const std::vector<int>& readers = readers_[static_cast<std::size_t>(k)];
+  if (readers.empty()) return;
   int last = 0;
-  for (int i = 0; i < count(); ++i) {
-    for (const int input : layer(i).inputs) {
-      if (input != -1 - k) continue;
-      first = used ? std::min(first, forward_of(i).first) : forward_of(i).first;
-      last = std::max(last, forward_of(i).last);
-      if (reads_again(i) && needs(i).inputs) last = std::max(last, last_reading_again(i));
-      used = true;
-    }
+  for (const int i : readers) {
+    last = std::max(last, forward_of(i).last);
+    if (reads_again(i) && needs(i).inputs) last = std::max(last, last_reading_again(i));
   }
-  if (!used) return;
-  const Shape& shape = graph_.inputs[static_cast<std::size_t>(k)].shape;
-  step_.tensors.push_back({TensorRole::feature_map, -1, stored_bytes(shape, how_.precision), first, last});
+  at_layer(readers.front(), [&] {
+    const Shape& shape = graph_.inputs[static_cast<std::size_t>(k)].shape;
+    add_tensor(TensorRole::feature_map, -1 - k, stored_bytes(shape, how_.precision),
+               forward_of(readers.front()).first, last);
+  });
 }
 
 void PassExpansion::add_tensor(TensorRole role, int i, Size bytes, int first, int last) {
-  step_.tensors.push_back({role, first_layer_ + i, bytes, first, last});
+  step_.tensors.push_back({role, i < 0 ? -1 : first_layer_ + i, bytes, first, std::max(first, last)});
 }
 
 }  // namespace tbdsim

@@ -20,7 +20,9 @@ class PassExpansion {
   // `additions` of the `repeat` runs add their gradients of weights to gradients that are there already.
   void backward(std::int64_t additions = 0);
   void feature_maps();
-  void gradient_maps();
+  // Gradients of the graph's inputs live until `end`, the last backward kernel of the pass: earlier runs read
+  // them.
+  void gradient_maps(int end);
 
   // For every layer of the graph the first kernel that may write a gradient of its weights.
   [[nodiscard]] std::vector<int> weight_gradient_births() const;
@@ -55,6 +57,8 @@ class PassExpansion {
   [[nodiscard]] bool reads_again(int i) const { return backward_ != Backward::none && needs_gradient(i); }
   // Readers of its output that hand a gradient back.
   [[nodiscard]] std::vector<int> gradient_readers(int i) const;
+  // The same of graph input k, where the pass goes back to it.
+  [[nodiscard]] std::vector<int> input_gradient_readers(std::size_t k) const;
   [[nodiscard]] std::vector<Gradient> gradients_from(const std::vector<int>& readers) const;
   // There are several, or parts: a kernel puts them together.
   [[nodiscard]] static bool gathers(const std::vector<Gradient>& gradients);
@@ -64,19 +68,28 @@ class PassExpansion {
   [[nodiscard]] BackwardNeeds needs(int i) const;
   [[nodiscard]] bool written_in_place(int i) const;
 
-  // Appends what `append` does as kernels of layer i.
-  Span emit(int i, const std::function<void(std::vector<Kernel>&)>& append);
-  void backward_of_layer(int i, const LayerSite& at, std::vector<Kernel>& out) const;
-  static void add_in_place(Kernel& kernel);
+  // Does `work` for layer i. Sizes beyond 64 bits are told with its place.
+  void at_layer(int i, const std::function<void()>& work) const;
+  // Appends what `append` does as kernels of layer i, in each of its steps or, of whole tensors, once.
+  Span emit(int i, const std::function<void(std::vector<Kernel>&)>& append) {
+    return emit(i, layer(i).steps, append);
+  }
+  Span emit(int i, std::int64_t steps, const std::function<void(std::vector<Kernel>&)>& append);
+  // `adds`: to gradients of weights that are there already.
+  void backward_of_layer(int i, const LayerSite& at, bool adds, std::vector<Kernel>& out) const;
+  // What of these kernels makes gradients of weights adds to them in place, where the lowering has it so.
+  void add_in_place(std::size_t first, std::vector<Kernel>& kernels) const;
   void add_step_gradients(int i, const LayerSite& at, std::vector<Kernel>& out) const;
   // Appends kernels that add gradients of the layer's weights, all or the first, to what is there.
   void add_to_gradients(int i, bool all, std::int64_t times, Span& span);
   [[nodiscard]] Kernel sum_of_gradients(const Shape& shape, const std::vector<Gradient>& gradients) const;
   void sum_gradients_of_inputs();
   [[nodiscard]] std::vector<int> output_last_uses() const;
+  // `inputs_end`: the last kernel that needs gradients of the graph's inputs; -1 where they have none.
   [[nodiscard]] std::vector<int> gradient_last_uses(const std::vector<Span>& spans,
-                                                    const std::vector<int>& sums) const;
-  void gradients_of(int i, const std::vector<Gradient>& gradients, int sum, int end);
+                                                    const std::vector<int>& sums, int inputs_end) const;
+  void feature_map(int i, int last_use);
+  void gradients_of(int i, const Shape& shape, const std::vector<Gradient>& gradients, int sum, int end);
   void graph_input(int k);
 
   void double_backward();
@@ -85,6 +98,7 @@ class PassExpansion {
   void back_from_curved();
   [[nodiscard]] std::vector<Gradient> gradients_on_the_way_back(int i) const;
   void second_order_maps();
+  // Of layer i, or of graph input -1 - i.
   void add_tensor(TensorRole role, int i, Size bytes, int first, int last);
 
   const LayerGraph& graph_;
@@ -94,9 +108,11 @@ class PassExpansion {
   int first_layer_;
   TrainingStep& step_;
   std::vector<std::vector<int>> consumers_;  // of each layer, in order
+  std::vector<std::vector<int>> readers_;    // of each graph input, in order
   std::vector<Span> forward_;
   std::vector<Span> backward_spans_;
   std::vector<int> gradient_sum_;  // the kernel that sums the gradients of a layer's output, or -1
+  std::vector<int> input_sum_;     // the same of a graph input
   std::int64_t additions_ = 0;
 
   // Of a gradient penalty: along the graph, then back from its curved layers.

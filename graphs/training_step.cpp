@@ -10,7 +10,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::size_t kMostKernels = 2'000'000;  // of an iteration; what memory holds
+constexpr std::size_t kMostKernels = 2'000'000;    // of an iteration; what memory holds
+constexpr std::size_t kMostLayersRun = 2'000'000;  // also such as need no kernel
 
 // Weights, their gradients and what the optimizer keeps; they live as long as the model.
 void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Model& model,
@@ -93,13 +94,10 @@ class StepExpansion {
   }
 
   TrainingStep run() {
-    for (const TrainingPass& pass : model_.training) {
-      run_pass(pass);
-      if (step_.kernels.size() > kMostKernels) {
-        throw ModelError("model " + model_.name +
-                         ": more than 2000000 kernels; expected fewer layers or passes");
-      }
-    }
+    require_few_layers_run();
+    for (const TrainingPass& pass : model_.training) run_pass(pass);
+    if (step_.kernels.empty()) fail(" runs no kernel; expected a layer that computes");
+    end_tensors_with_the_step();
     for (const auto& [name, graph] : model_.graphs)
       append_parameter_tensors(graph, first_layers_[name], model_, how_, step_);
     for (const auto& [name, use] : gradients_)
@@ -109,9 +107,34 @@ class StepExpansion {
   }
 
  private:
+  void require_few_layers_run() const {
+    std::size_t layers = 0;
+    for (const TrainingPass& pass : model_.training) {
+      for (const GraphRun& run : pass.runs) layers += model_.graphs.at(run.graph).layers.size();
+    }
+    if (layers > kMostLayersRun)
+      fail(": more than 2000000 layers in all runs; expected fewer layers or runs");
+  }
+
+  void require_few_kernels() const {
+    if (step_.kernels.size() > kMostKernels)
+      fail(": more than 2000000 kernels; expected fewer layers or passes");
+  }
+
+  // Where a layer has no kernel its tensors name the next one, which the last layer lacks.
+  void end_tensors_with_the_step() {
+    const int last = static_cast<int>(step_.kernels.size()) - 1;
+    for (Tensor& tensor : step_.tensors) {
+      tensor.first_use = std::min(tensor.first_use, last);
+      tensor.last_use = std::min(tensor.last_use, last);
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& what) const { throw ModelError("model " + model_.name + what); }
+
   // Runs forward in order, backward in reverse order, then updates each trained graph once.
   void run_pass(const TrainingPass& pass) {
-    if (!pass.update) zero_gradients(pass);
+    zero_gradients(pass);
     cast_weights(pass);
     std::vector<PassExpansion> runs;
     runs.reserve(pass.runs.size());
@@ -120,6 +143,7 @@ class StepExpansion {
                         first_layers_[run.graph], step_);
       const std::size_t before = step_.kernels.size();
       runs.back().forward();
+      require_few_kernels();
       if (seen_.insert(run.graph).second) count_forward_macs(before, pass.repeat, step_);
     }
     std::map<std::string, std::vector<int>> trained;  // graph -> first kernel that writes each gradient
@@ -127,8 +151,10 @@ class StepExpansion {
       const std::string& graph = pass.runs[i].graph;
       if (pass.runs[i].backward == Backward::none) continue;
       runs[i].backward(additions(pass, graph, trained.contains(graph)));
+      require_few_kernels();
       if (trains(pass.runs[i])) trained.try_emplace(graph, runs[i].weight_gradient_births());
     }
+    const int backward_end = static_cast<int>(step_.kernels.size()) - 1;
     for (auto& [name, births] : trained) {
       ParameterKernels parameters = parameters_of(name, pass.repeat);
       parameters.gradient_casts();
@@ -140,7 +166,7 @@ class StepExpansion {
     }
     for (std::size_t i = 0; i < runs.size(); ++i) {
       runs[i].feature_maps();
-      if (pass.runs[i].backward != Backward::none) runs[i].gradient_maps();
+      if (pass.runs[i].backward != Backward::none) runs[i].gradient_maps(backward_end);
     }
     for (auto& [name, births] : trained) {
       GradientUse& use = gradients_[name];
@@ -151,23 +177,35 @@ class StepExpansion {
     }
   }
 
+  // Several runs, or passes, make gradients of the graph's weights before one update.
+  [[nodiscard]] bool adds_up(const TrainingPass& pass, const std::string& graph) const {
+    const auto trains_it = [&](const GraphRun& run) { return trains(run) && run.graph == graph; };
+    return !pass.update || growing_.contains(graph) ||
+           std::count_if(pass.runs.begin(), pass.runs.end(), trains_it) > 1;
+  }
+
   // In how many of a pass's repeats a run of the graph finds gradients to add to: those of a run before it in
-  // this pass, or of passes since the last update.
+  // this pass, or of passes since the last update. What adds in place finds zeros at least.
   [[nodiscard]] std::int64_t additions(const TrainingPass& pass, const std::string& graph,
                                        bool ran_before) const {
+    if (how_.lowering.step_gradients == StepGradients::in_place)
+      return adds_up(pass, graph) ? pass.repeat : 0;
     if (ran_before) return pass.repeat;
     const std::int64_t first = growing_.contains(graph) ? 1 : 0;
     return pass.update ? first : pass.repeat - 1 + first;
   }
 
-  // Where products add to gradients in place, these start from zero.
+  // Where products add to gradients in place, these start from zero after every update.
   void zero_gradients(const TrainingPass& pass) {
     if (how_.lowering.step_gradients != StepGradients::in_place) return;
     std::set<std::string> graphs;
     for (const GraphRun& run : pass.runs) {
-      if (trains(run) && !growing_.contains(run.graph)) graphs.insert(run.graph);
+      if (trains(run) && adds_up(pass, run.graph)) graphs.insert(run.graph);
     }
-    for (const std::string& name : graphs) parameters_of(name, 1).fill_gradients();
+    for (const std::string& name : graphs) {
+      const std::int64_t times = (pass.update ? pass.repeat : 1) - (growing_.contains(name) ? 1 : 0);
+      if (times > 0) parameters_of(name, times).fill_gradients();
+    }
   }
 
   // Under mixed precision each pass casts the weights it uses.

@@ -78,10 +78,11 @@ TEST(GradientPenalty, LifetimesInALinearGraph) {
   using enum TensorRole;
   EXPECT_THAT(
       lives(penalty_of("[6]", kLinear)),
-      IsSupersetOf({Life{feature_map, 0, 12, 0, 9},   // b's weights have a gradient, so it keeps its input
-                    Life{feature_map, 1, 8, 1, 1},    // nobody reads it
-                    Life{gradient_map, 0, 12, 2, 7},  // made by b, read by a's product in 3 and by that in 7
-                    Life{gradient_map, 0, 12, 6, 9},  // along the graph: from a to b's products
+      IsSupersetOf({Life{feature_map, 0, 12, 0, 9},    // b's weights have a gradient, so it keeps its input
+                    Life{feature_map, 1, 8, 1, 1},     // nobody reads it
+                    Life{gradient_map, 0, 12, 2, 7},   // made by b, read by a's product in 3 and by that in 7
+                    Life{gradient_map, -1, 24, 3, 9},  // the data's
+                    Life{gradient_map, 0, 12, 6, 9},   // along the graph: from a to b's products
                     Life{gradient_map, 1, 8, 8, 9}}));
 }
 
@@ -197,6 +198,27 @@ TEST(Runs, TheSecondRunOfAGraphAddsItsGradients) {
   }
 }
 
+// In place both runs' products add to the 12 weights' gradient, which they read, and which is zeroed before
+// each of the 5 updates. A run alone writes it.
+TEST(Runs, AdditionsInPlaceReadAndStartFromZero) {
+  const auto reads = [](const std::string& judge) {
+    std::vector<std::int64_t> all;
+    const TrainingStep step = step_with("  - {runs: [{graph: maker}]}\n" + judge);
+    for (const Kernel& kernel : step.kernels) {
+      const bool of_judge = step.layers[static_cast<std::size_t>(kernel.layer)].name == "score";
+      if (of_judge && kernel.op == "matmul" && kernel.phase == Phase::backward_weights)
+        all.push_back(kernel.read_bytes.fixed);
+    }
+    return all;
+  };
+  const std::string twice = "  - {runs: [{graph: judge}, {graph: judge}], repeat: 5}\n";
+  EXPECT_THAT(reads(twice), ElementsAre(12 * 4, 12 * 4));
+  EXPECT_THAT(only(program(step_with("  - {runs: [{graph: maker}]}\n" + twice)), "score fill"),
+              ElementsAre("score fill x5", "score fill x5"));
+  EXPECT_THAT(reads("  - {graph: judge}\n"), ElementsAre(0));
+  EXPECT_THAT(reads("  - {graph: judge, update: false}\n  - {graph: judge}\n"), ElementsAre(12 * 4, 12 * 4));
+}
+
 // A penalty after an ordinary run: the weights' gradient along the graph is added; the bias has none, since
 // it is no part of the image's gradient.
 TEST(Runs, APenaltyAddsToTheWeightsOnly) {
@@ -232,6 +254,50 @@ TEST(Runs, GradientsOfAnInputAreSummed) {
   const TrainingStep step = step_of(test::model_from(text));
   ASSERT_EQ(step.kernels.back().op, "gradient_sum");
   EXPECT_EQ(step.kernels.back().read_bytes, (Size{0, 48}));
+  // Kernels 3 and 4 write them; in a's, the last, 5 makes the sum.
+  EXPECT_THAT(lives(step), IsSupersetOf({Life{TensorRole::gradient_map, -1, 24, 3, 5},
+                                         Life{TensorRole::gradient_map, -1, 24, 4, 5}}));
+}
+
+// The judge's kernel 7 makes the gradient of the image, 24 B, which the maker's backward pass reads: until
+// 11. A run that trains the judge only has none.
+TEST(Runs, GradientsOfInputsAreForEarlierRuns) {
+  const TrainingStep step =
+      step_with("  - {runs: [{graph: maker}, {graph: judge, backward: inputs}]}\n  - {graph: judge}\n");
+  std::vector<Life> of_inputs;
+  for (const Life& life : lives(step)) {
+    if (life.role == TensorRole::gradient_map && life.layer < 0) of_inputs.push_back(life);
+  }
+  EXPECT_THAT(of_inputs, ElementsAre(Life{TensorRole::gradient_map, -1, 24, 7, 11}));
+}
+
+// An addition hands its own gradient, 24 B, to both inputs: there is no other. It has no backward kernel, so
+// kernel 2, relu's, is the last.
+TEST(Runs, AGradientPassedThroughIsTheInputs) {
+  const std::string text =
+      "title: T\nsample: image\nvariants:\n  v: {description: d, source: s, optimizer: sgd}\n"
+      "graphs:\n  main: {inputs: {x: [6], y: [6]}, outputs: [relu], layers: [\n"
+      "    {name: sum, type: add, from: [x, y]}, {name: relu, type: relu}]}\n"
+      "training: [{graph: main, backward: inputs}]\n";
+  std::vector<Life> gradients;
+  for (const Life& life : lives(step_of(test::model_from(text)))) {
+    if (life.role == TensorRole::gradient_map) gradients.push_back(life);
+  }
+  EXPECT_THAT(gradients, ElementsAre(Life{TensorRole::gradient_map, 0, 24, 2, 2}));
+}
+
+// Layers that run step by step read the input in 5 steps; what is done with its whole gradient is done once.
+TEST(Runs, WholeInputsAreSummedOnce) {
+  const std::string layers =
+      "      - {name: a, type: fully_connected, outputs: 3, bias: false, per_step: true}\n"
+      "      - {name: b, type: fully_connected, from: data, outputs: 3, bias: false, per_step: true}\n"
+      "      - {name: sum, type: add, from: [a, b]}\n";
+  const TrainingStep step =
+      step_of(test::model_from(model_text("[5, 6]", layers, "sgd", "[{graph: main, backward: inputs}]")));
+  EXPECT_THAT(program(step), Contains("a matmul x5"));
+  EXPECT_THAT(only(program(step), "gradient_sum"), ElementsAre("a gradient_sum"));
+  const auto penalty = program(penalty_of("[5, 6]", layers));
+  EXPECT_THAT(penalty, IsSupersetOf({"a gradient_sum", "a norm", "a scale"}));
 }
 
 }  // namespace

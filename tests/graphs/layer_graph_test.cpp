@@ -267,6 +267,24 @@ TEST(LayerGraph, TiedLayersShareAWeight) {
   EXPECT_EQ(graph.layers[1].tied_to, 0);
 }
 
+// A table of 9 rows of 4, looked up at 5 positions and at 2: rows of gradients of both. A product with the
+// table has a gradient of every element; a frozen one has none.
+TEST(LayerGraph, TiedTablesAddTheirRows) {
+  constexpr const char* kTable = "{type: embedding, words: 9, outputs: 4}";
+  const auto rows = [&](const char* yaml, const std::string& from, bool frozen) {
+    LayerSpec second = spec(2, "b", yaml, {from});
+    second.tied_to = "a";
+    second.frozen = frozen;
+    const LayerGraph graph = build({spec(1, "a", kTable, {"source"}), second},
+                                   {{"source", test::vector(5), {}}, {"target", test::vector(2), {}}});
+    return graph.layers[0].parameters[0].gradient_rows;
+  };
+  constexpr const char* kProduct = "{type: fully_connected, outputs: 9, bias: false, per_position: true}";
+  EXPECT_EQ(rows(kTable, "target", false), (Size{0, 7 * 4}));
+  EXPECT_EQ(rows(kProduct, "a", false), Size{});
+  EXPECT_EQ(rows(kProduct, "a", true), (Size{0, 5 * 4}));
+}
+
 TEST(LayerGraphErrors, TiedWeightsHaveOneSize) {
   LayerSpec second = spec(2, "b", "{type: fully_connected, outputs: 3, bias: false}", {"a"});
   second.tied_to = "a";

@@ -142,6 +142,35 @@ TEST(ReadModelErrors, TrainingProgram) {
   expect_error(model_text("[3, 8, 8]", kRelu, "sgd", "[{graph: main, repeat: 0}]"), "repeat");
 }
 
+// "[item, item, ...]"
+std::string list_of(int count, const std::string& item) {
+  std::string list = "[";
+  for (int i = 0; i < count; ++i) list += (i > 0 ? ", " : "") + item;
+  return list + "]";
+}
+
+TEST(ReadModelErrors, TooManyRuns) {
+  expect_error(model_text("[3, 8, 8]", kRelu, "sgd", list_of(1001, "{graph: main}")),
+               "model.yaml:11:11: training: has more than 1000 passes");
+  expect_error(model_text("[3, 8, 8]", kRelu, "sgd", "[{runs: " + list_of(1001, "{graph: main}") + "}]"),
+               "model.yaml:11:19: training[0].runs: has more than 1000 runs");
+  EXPECT_EQ(model_from(model_text("[3, 8, 8]", kRelu, "sgd", list_of(1000, "{graph: main}"))).training.size(),
+            1000u);
+}
+
+TEST(ReadModelErrors, TooManyNames) {
+  const std::string sum = "      - {name: a, type: concat, from: ";
+  expect_error(model_text("[3, 8, 8]", sum + list_of(1001, "data") + "}\n"),
+               "from: names more than 1000 layers");
+  EXPECT_NO_THROW((void)model_from(model_text("[3, 8, 8]", sum + list_of(1000, "data") + "}\n")));
+  std::string text = model_text("[3, 8, 8]", kRelu);
+  text.replace(text.find("outputs: [a]"), 12, "outputs: " + list_of(1001, "a"));
+  expect_error(text, "graphs.main.outputs: names more than 1000 layers");
+  std::string inputs;
+  for (int i = 0; i < 1000; ++i) inputs += ", x" + std::to_string(i) + ": [3]";
+  expect_error(model_text("[3, 8, 8]" + inputs, kRelu), "graphs.main.inputs: names more than 1000 inputs");
+}
+
 TEST(ReadModelErrors, Inputs) {
   expect_error(model_text("[]", kRelu), "has 0 dimensions; expected 1 to 8");
   expect_error(model_text("[3, 0]", kRelu), "0");

@@ -122,6 +122,19 @@ TEST(TrainingStep, TransientWeightGradients) {
   EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 5, 6}));
 }
 
+// b, which goes back first, writes the gradient of the weight it shares with a: kernel 2.
+TEST(TrainingStep, TransientGradientsOfTiedWeights) {
+  const TrainingStep step =
+      step_of(small_model("[4]",
+                          "      - {name: a, type: fully_connected, outputs: 4, bias: false}\n"
+                          "      - {name: b, type: fully_connected, outputs: 4, bias: false, tied_to: a}\n"),
+              {.weight_gradients = GradientStorage::transient});
+  EXPECT_THAT(program(step),
+              ElementsAre("matmul forward", "matmul forward", "matmul backward_weights",
+                          "matmul backward_data", "matmul backward_weights", "sgd update"));
+  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {64, 0}, 2, 5}));
+}
+
 // A block y = conv(x) + x behind a trained layer: the gradient of x arrives from the convolution and through
 // the addition, and is summed: one addition for each of the 2*4*4 elements, two reads and a write of 128 B.
 // Kernels: 0 stem, 1 conv, 2 add, 3 conv dW, 4 conv dx, 5 the sum, 6 stem dW, 7 and 8 updates.
@@ -298,7 +311,29 @@ TEST(TrainingStep, PassesAndRepeats) {
 TEST(TrainingStep, SizesBeyond64BitsAreAnError) {
   const Model model = small_model("[2, 1000000000, 1000000000]", "      - {name: bn, type: batch_norm}\n");
   EXPECT_THAT([&] { (void)step_of(model); },
-              ThrowsMessage<ModelError>(HasSubstr("a size beyond 64 bits; expected smaller layers")));
+              ThrowsMessage<ModelError>(HasSubstr(
+                  "model.yaml:10:9: layer 'bn': a size beyond 64 bits; expected a smaller layer")));
+}
+
+// 1000 runs of 2001 layers that need no kernel, only memory.
+TEST(TrainingStepErrors, MoreLayersThanMemoryHolds) {
+  std::string layers;
+  for (int i = 0; i < 2001; ++i)
+    layers += "      - {name: r" + std::to_string(i) + ", type: reshape, dims: [4]}\n";
+  std::string runs = "{graph: main, backward: none}";
+  for (int i = 1; i < 1000; ++i) runs += ", {graph: main, backward: none}";
+  const Model model = test::model_from(model_text("[4]", layers, "sgd", "[{runs: [" + runs + "]}]"));
+  EXPECT_THAT([&] { (void)step_of(model); },
+              ThrowsMessage<ModelError>(HasSubstr("more than 2000000 layers in all runs; expected fewer")));
+}
+
+TEST(TrainingStepErrors, NoKernel) {
+  const Model model =
+      test::model_from(model_text("[2, 3]", "      - {name: r, type: reshape, dims: [6]}\n", "sgd",
+                                  "[{graph: main, backward: none}]"));
+  EXPECT_THAT([&] { (void)step_of(model); },
+              ThrowsMessage<ModelError>(
+                  testing::StrEq("model model runs no kernel; expected a layer that computes")));
 }
 
 // Four rollouts of which the last is followed by an update, as A3C has them: the gradients are added up in
@@ -404,6 +439,20 @@ TEST(TrainingStep, LayersRunStepByStep) {
   EXPECT_EQ(sums[0].repeat, 5);
   EXPECT_EQ(sums[0].read_bytes, fixed_size(2 * 12 * 4));
   EXPECT_EQ(added.kernels[1].read_bytes, (Size{0, (4 + 3) * 4}));
+}
+
+// Every step of both adds to the one gradient of 16 weights.
+TEST(TrainingStep, TiedLayersAddEveryStep) {
+  const Model model = small_model(
+      "[5, 4]",
+      "      - {name: a, type: fully_connected, outputs: 4, bias: false, per_step: true}\n"
+      "      - {name: b, type: fully_connected, outputs: 4, bias: false, per_step: true, tied_to: a}\n");
+  const auto sums = kernels_of(step_of(model, {.step_gradients = StepGradients::added}), "accumulate");
+  ASSERT_EQ(sums.size(), 2u);
+  for (const Kernel& sum : sums) {
+    EXPECT_EQ(sum.repeat, 5);
+    EXPECT_EQ(sum.read_bytes, fixed_size(2 * 16 * 4));
+  }
 }
 
 }  // namespace
