@@ -65,8 +65,8 @@ struct Variant {
   std::vector<std::string> frameworks;   // those that train this variant unless told otherwise
   std::vector<std::string> also_called;  // names of it in tables of measured runs
   Optimizer optimizer;
-  Clip clip = Clip::none;             // as kernels of its own; not where it is part of the update
-  std::string dataset;                // name of the data set it is trained on, or empty
+  Clip clip = Clip::none;  // as kernels of its own; not where it is part of the update
+  std::string dataset;     // name of the data set it is trained on, or empty
   TokenBatches token_batches = TokenBatches::fitting;
   std::vector<std::int64_t> buckets;  // sequence lengths to which samples are padded; empty: one length
   SpecTree lowering;  // a map of the keys in which its code departs from the framework's, or nothing

@@ -129,9 +129,8 @@ TEST(TrainingStep, TransientGradientsOfTiedWeights) {
                           "      - {name: a, type: fully_connected, outputs: 4, bias: false}\n"
                           "      - {name: b, type: fully_connected, outputs: 4, bias: false, tied_to: a}\n"),
               {.weight_gradients = GradientStorage::transient});
-  EXPECT_THAT(program(step),
-              ElementsAre("matmul forward", "matmul forward", "matmul backward_weights",
-                          "matmul backward_data", "matmul backward_weights", "sgd update"));
+  EXPECT_THAT(program(step), ElementsAre("matmul forward", "matmul forward", "matmul backward_weights",
+                                         "matmul backward_data", "matmul backward_weights", "sgd update"));
   EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {64, 0}, 2, 5}));
 }
 
@@ -311,8 +310,8 @@ TEST(TrainingStep, PassesAndRepeats) {
 TEST(TrainingStep, SizesBeyond64BitsAreAnError) {
   const Model model = small_model("[2, 1000000000, 1000000000]", "      - {name: bn, type: batch_norm}\n");
   EXPECT_THAT([&] { (void)step_of(model); },
-              ThrowsMessage<ModelError>(HasSubstr(
-                  "model.yaml:10:9: layer 'bn': a size beyond 64 bits; expected a smaller layer")));
+              ThrowsMessage<ModelError>(
+                  HasSubstr("model.yaml:10:9: layer 'bn': a size beyond 64 bits; expected a smaller layer")));
 }
 
 // 1000 runs of 2001 layers that need no kernel, only memory.
@@ -328,9 +327,8 @@ TEST(TrainingStepErrors, MoreLayersThanMemoryHolds) {
 }
 
 TEST(TrainingStepErrors, NoKernel) {
-  const Model model =
-      test::model_from(model_text("[2, 3]", "      - {name: r, type: reshape, dims: [6]}\n", "sgd",
-                                  "[{graph: main, backward: none}]"));
+  const Model model = test::model_from(model_text("[2, 3]", "      - {name: r, type: reshape, dims: [6]}\n",
+                                                  "sgd", "[{graph: main, backward: none}]"));
   EXPECT_THAT([&] { (void)step_of(model); },
               ThrowsMessage<ModelError>(
                   testing::StrEq("model model runs no kernel; expected a layer that computes")));
