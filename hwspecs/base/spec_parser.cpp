@@ -1,5 +1,6 @@
 // YAML text -> SpecTree through yaml-cpp's event interface, which keeps what its node interface loses: the
 // position of every key, duplicate keys, and whether a scalar was quoted.
+#include <cstdint>
 #include <set>
 #include <sstream>
 
@@ -15,8 +16,32 @@
 namespace tbdsim {
 namespace {
 
+// The number of a character of 1 to 4 bytes.
+std::uint32_t code_point(std::string_view character) {
+  constexpr std::uint32_t kFirstBits[] = {0x7f, 0x1f, 0x0f, 0x07};  // by length
+  std::uint32_t code = static_cast<unsigned char>(character[0]) & kFirstBits[character.size() - 1];
+  for (const char c : character.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3f);
+  return code;
+}
+
+// Those that Unicode will never assign, and that yaml-cpp writes as another one.
+bool is_noncharacter(std::uint32_t code) {
+  return (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef);
+}
+
+// Whether escapes put one into a scalar.
+bool holds_noncharacter(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0 || is_noncharacter(code_point(text.substr(0, length)))) return true;
+    text.remove_prefix(length);
+  }
+  return false;
+}
+
 constexpr std::uintmax_t kLargestFile = std::uintmax_t{1} << 20U;  // bytes
 constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kLongestKey = 200;  // YAML's own limit is 1024 characters, escapes included
 
 class TreeBuilder : public YAML::EventHandler {
  public:
@@ -79,6 +104,8 @@ class TreeBuilder : public YAML::EventHandler {
   void add_scalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   const std::string& value) {
     check(mark, tag, anchor);
+    if (holds_noncharacter(value))
+      throw SpecError(place(mark), "a code point that is no character; expected text");
     SpecTree scalar;
     scalar.text = value;
     scalar.quoted = tag == "!";
@@ -126,6 +153,7 @@ class TreeBuilder : public YAML::EventHandler {
       throw SpecError(value.mark,
                       "key " + in_quotes(value.text) + " appears twice in one map; expected it once");
     }
+    if (value.text.size() > kLongestKey) throw SpecError(value.mark, "a key longer than 200 characters");
     parent.key = value.text;
     parent.key_mark = value.mark;
     parent.have_key = true;
@@ -137,11 +165,14 @@ class TreeBuilder : public YAML::EventHandler {
   bool have_root_ = false;
 };
 
-// Checks what yaml-cpp does not: that the text is UTF-8 and holds no control characters; tabs as indentation,
-// which it calls an "illegal map value", are named.
+constexpr std::uint32_t kByteOrderMark = 0xfeff;
+
+// Checks what yaml-cpp does not: that the text is UTF-8 and holds no control characters, noncharacters or
+// byte order marks but at its start; tabs as indentation, which it calls an "illegal map value", are named.
 void require_text(std::string_view yaml, const std::shared_ptr<const std::string>& file) {
   Mark mark{file, 1, 1};
   bool indentation = true;
+  bool start = true;
   while (!yaml.empty()) {
     const std::size_t length = utf8_length(yaml);
     if (length == 0) throw SpecError(mark, "bytes that are not UTF-8; expected text in UTF-8");
@@ -149,6 +180,11 @@ void require_text(std::string_view yaml, const std::shared_ptr<const std::string
     const bool line_end = c == '\n' || yaml.starts_with("\r\n");
     const bool control = length == 1 && ((c < 0x20 && c != '\t' && !line_end) || c == 0x7f);
     if (control) throw SpecError(mark, "a control character; expected text");
+    const std::uint32_t code = code_point(yaml.substr(0, length));
+    if (is_noncharacter(code)) throw SpecError(mark, "a code point that is no character; expected text");
+    if (code == kByteOrderMark && !start)
+      throw SpecError(mark, "a byte order mark; expected it at the start of a file only");
+    start = false;
     if (c == '\t' && indentation) throw SpecError(mark, "a tab in the indentation; expected spaces");
     indentation = c == '\n' || (indentation && c == ' ');
     mark.column = c == '\n' ? 1 : mark.column + 1;

@@ -116,5 +116,23 @@ TEST(ReadSpecFile, LimitsTheSize) {
             file.string() + ": is larger than 1048576 bytes; expected a file written by hand");
 }
 
+// Longer ones could not be read again: YAML ends a key at 1024 characters, and escapes take several.
+TEST(SpecParser, LimitsTheLengthOfKeys) {
+  EXPECT_EQ(parse_spec(std::string(200, 'k') + ": 1", "a.yaml").entries.size(), 1u);
+  EXPECT_THROW((void)parse_spec(std::string(201, 'k') + ": 1", "a.yaml"), SpecError);
+}
+
+// A file may begin with a byte order mark. Elsewhere it would vanish when the text is written at a file's
+// start; U+FFFF and U+FDD0 would come back as another character.
+TEST(SpecParser, RefusesWhatIsNoText) {
+  EXPECT_EQ(parse_spec("\xEF\xBB\xBFtext", "a.yaml").text, "text");
+  EXPECT_THROW((void)parse_spec("\xEF\xBB\xBF\xEF\xBB\xBFtext", "a.yaml"), SpecError);
+  EXPECT_THROW((void)parse_spec("a\xEF\xBF\xBF", "a.yaml"), SpecError);
+  EXPECT_THROW((void)parse_spec("a\xEF\xB7\x90", "a.yaml"), SpecError);
+  EXPECT_THROW((void)parse_spec("\"\\uFFFF\"", "a.yaml"), SpecError);  // nor by an escape
+  EXPECT_EQ(parse_spec("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "a.yaml").text,
+            "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");  // of 2, 3 and 4 bytes
+}
+
 }  // namespace
 }  // namespace tbdsim
