@@ -1,5 +1,6 @@
 // YAML text -> SpecTree through yaml-cpp's event interface, which keeps what its node interface loses: the
 // position of every key, duplicate keys, and whether a scalar was quoted.
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <sstream>
@@ -31,6 +32,8 @@ bool is_noncharacter(std::uint32_t code) {
 
 // Whether escapes put one into a scalar.
 bool holds_noncharacter(std::string_view text) {
+  const auto beyond_ascii = [](char c) { return (static_cast<unsigned char>(c) & 0x80U) != 0; };
+  if (std::none_of(text.begin(), text.end(), beyond_ascii)) return false;
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
     if (length == 0 || is_noncharacter(code_point(text.substr(0, length)))) return true;
