@@ -26,6 +26,15 @@ const Shape& image_input(std::span<const Shape> inputs) {
   return inputs[0];
 }
 
+const Shape& class_scores(std::span<const Shape> inputs) {
+  require_inputs(inputs, 1);
+  if (inputs[0].dims.empty() || inputs[0].dims.size() > 2) {
+    throw ShapeMismatch("input has shape " + to_text(inputs[0]) +
+                        "; expected one score for each class, of a sample or of each position");
+  }
+  return inputs[0];
+}
+
 ImageShape image_shape(const Shape& shape) {
   return {shape.rows, shape.dims[0], shape.dims[1], shape.dims[2]};
 }
@@ -58,6 +67,14 @@ Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Sh
   kernel.read_bytes = read_bytes;
   kernel.written_bytes = written_bytes;
   kernel.shape = VectorShape{elements(shape)};
+  return kernel;
+}
+
+Kernel softmax_kernel(Phase phase, std::string_view op, const Shape& shape, const Precision& precision,
+                      std::int64_t flops_per_element, std::int64_t reads) {
+  const Size x = stored_bytes(shape, precision);
+  Kernel kernel = memory_kernel(KernelKind::softmax, phase, op, shape, flops_per_element, x * reads, x);
+  kernel.shape = position_matrix(shape);
   return kernel;
 }
 

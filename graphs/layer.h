@@ -119,6 +119,9 @@ void require_same_rows(std::span<const Shape> inputs);
 // The input {channels, height, width}; throws ShapeMismatch for other ranks.
 [[nodiscard]] const Shape& image_input(std::span<const Shape> inputs);
 
+// The only input, a score for each class, of a sample or of each position; throws ShapeMismatch for others.
+[[nodiscard]] const Shape& class_scores(std::span<const Shape> inputs);
+
 [[nodiscard]] ImageShape image_shape(const Shape& shape);  // of channels x height x width
 // Pixels (or plain rows) by channels: what a bias is added to.
 [[nodiscard]] MatrixShape channel_matrix(const Shape& shape);
@@ -135,5 +138,10 @@ void require_same_rows(std::span<const Shape> inputs);
 // kernel shape is that of a vector until set otherwise.
 [[nodiscard]] Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Shape& shape,
                                    std::int64_t flops_per_element, Size read_bytes, Size written_bytes);
+
+// A softmax, or part of one, over the last dimension: reads so many tensors of the shape and writes one.
+[[nodiscard]] Kernel softmax_kernel(Phase phase, std::string_view op, const Shape& shape,
+                                    const Precision& precision, std::int64_t flops_per_element,
+                                    std::int64_t reads);
 
 }  // namespace tbdsim

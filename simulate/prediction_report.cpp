@@ -112,17 +112,25 @@ std::vector<std::string> batch_notes(std::span<const Prediction> predictions) {
   return notes;
 }
 
-// Models whose samples differ in length.
+// Whose samples differ in length, and what the others are of.
 std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
-  std::set<std::string> names;
+  std::vector<std::string> means;
+  std::vector<std::string> single;
   for (const Prediction& p : predictions) {
-    if (p.iterations.size() > 1) names.insert(p.model->name);
+    const std::string name = p.model->name + " on " + p.framework->name;
+    const std::int64_t length = p.iterations[0].bucket.length;
+    if (p.iterations.size() > 1) {
+      means.push_back(name);
+    } else if (length > 0) {
+      single.push_back(fmt::format("{} ({})", name, length));
+    }
   }
-  if (names.empty()) return {};
-  return wrapped(
-      fmt::format("{}: mean over the lengths of the data set, memory of the longest; --seq-len fixes one.",
-                  joined(std::vector<std::string>(names.begin(), names.end()))),
-      kNoteWidth);
+  std::string text;
+  if (!means.empty())
+    text = joined(means) +
+           ": mean over the lengths of the data set, memory of the longest; --seq-len fixes one. ";
+  if (!single.empty()) text += "Of one length: " + joined(single) + ".";
+  return text.empty() ? std::vector<std::string>{} : wrapped(text, kNoteWidth);
 }
 
 std::string batch_title(const Prediction& p) {

@@ -24,31 +24,28 @@ constexpr std::int64_t kBackwardFlops = 4;
 class SmoothedSoftmaxLoss : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    require_inputs(inputs, 1);
-    if (inputs[0].dims.empty() || inputs[0].dims.size() > 2) {
-      throw ShapeMismatch("input has shape " + to_text(inputs[0]) +
-                          "; expected one score for each class, of a sample or of each position");
-    }
-    return inputs[0];
+    return class_scores(inputs);
   }
 
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (composite(how)) {
-      append_terms(kForward, sizes(site, 2), Phase::forward, how.precision, kernels);
+      append_terms(kForward, position_sizes(site.output, 2), Phase::forward, how.precision, kernels);
       return;
     }
-    add_log_softmax(site, how, Phase::forward, kForwardFlops, 1, kernels);
-    append_terms(kSums, sizes(site, 0), Phase::forward, how.precision, kernels);
+    kernels.push_back(
+        softmax_kernel(Phase::forward, "log_softmax", site.output, how.precision, kForwardFlops, 1));
+    append_terms(kSums, position_sizes(site.output, 0), Phase::forward, how.precision, kernels);
   }
 
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     if (composite(how)) {
-      append_terms(kBackward, sizes(site, 0), Phase::backward_data, how.precision, kernels);
+      append_terms(kBackward, position_sizes(site.output, 0), Phase::backward_data, how.precision, kernels);
       return;
     }
-    append_terms(kSumGradients, sizes(site, 1), Phase::backward_data, how.precision, kernels);
-    add_log_softmax(site, how, Phase::backward_data, kBackwardFlops, 2, kernels);
+    append_terms(kSumGradients, position_sizes(site.output, 1), Phase::backward_data, how.precision, kernels);
+    kernels.push_back(
+        softmax_kernel(Phase::backward_data, "log_softmax", site.output, how.precision, kBackwardFlops, 2));
   }
 
   [[nodiscard]] bool is_loss() const override { return true; }
@@ -59,19 +56,6 @@ class SmoothedSoftmaxLoss : public Layer {
 
  private:
   static bool composite(const Expansion& how) { return how.lowering.softmax == Composition::composite; }
-
-  // `scratch`: intermediate results of the input's size.
-  static TermSizes sizes(const LayerSite& site, std::int64_t scratch) {
-    return {elements(site.output), positions(site.output), elements(site.output) * scratch};
-  }
-
-  static void add_log_softmax(const LayerSite& site, const Expansion& how, Phase phase, std::int64_t flops,
-                              std::int64_t reads, std::vector<Kernel>& kernels) {
-    const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(
-        memory_kernel(KernelKind::softmax, phase, "log_softmax", site.output, flops, x * reads, x));
-    kernels.back().shape = position_matrix(site.output);
-  }
 };
 
 }  // namespace

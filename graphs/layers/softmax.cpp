@@ -23,18 +23,20 @@ class Softmax : public Layer {
 
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (composite(how)) {
-      append_terms(kForward, sizes(site, 0), Phase::forward, how.precision, kernels);
+      append_terms(kForward, position_sizes(site.output, 0), Phase::forward, how.precision, kernels);
     } else {
-      add(site, how, Phase::forward, kSoftmaxFlops, 1, kernels);
+      kernels.push_back(
+          softmax_kernel(Phase::forward, "softmax", site.output, how.precision, kSoftmaxFlops, 1));
     }
   }
 
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     if (composite(how)) {
-      append_terms(kBackward, sizes(site, 1), Phase::backward_data, how.precision, kernels);
+      append_terms(kBackward, position_sizes(site.output, 1), Phase::backward_data, how.precision, kernels);
     } else {
-      add(site, how, Phase::backward_data, kBackwardFlops, 2, kernels);
+      kernels.push_back(
+          softmax_kernel(Phase::backward_data, "softmax", site.output, how.precision, kBackwardFlops, 2));
     }
   }
 
@@ -44,18 +46,6 @@ class Softmax : public Layer {
 
  private:
   static bool composite(const Expansion& how) { return how.lowering.softmax == Composition::composite; }
-
-  // `scratch`: intermediate results of the input's size.
-  static TermSizes sizes(const LayerSite& site, std::int64_t scratch) {
-    return {elements(site.output), positions(site.output), elements(site.output) * scratch};
-  }
-
-  static void add(const LayerSite& site, const Expansion& how, Phase phase, std::int64_t flops,
-                  std::int64_t reads, std::vector<Kernel>& kernels) {
-    const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(memory_kernel(KernelKind::softmax, phase, "softmax", site.output, flops, x * reads, x));
-    kernels.back().shape = position_matrix(site.output);
-  }
 };
 
 }  // namespace

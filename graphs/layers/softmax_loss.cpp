@@ -7,27 +7,17 @@ namespace {
 class SoftmaxLoss : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    require_inputs(inputs, 1);
-    if (inputs[0].dims.empty() || inputs[0].dims.size() > 2) {
-      throw ShapeMismatch("input has shape " + to_text(inputs[0]) +
-                          "; expected one score for each class, of a sample or of each position");
-    }
-    return inputs[0];
+    return class_scores(inputs);
   }
 
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
-    const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
-        memory_kernel(KernelKind::softmax, Phase::forward, "softmax_loss", site.output, kSoftmaxFlops, x, x));
-    kernels.back().shape = position_matrix(site.output);
+        softmax_kernel(Phase::forward, "softmax_loss", site.output, how.precision, kSoftmaxFlops, 1));
   }
 
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
-    const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(
-        memory_kernel(KernelKind::softmax, Phase::backward_data, "softmax_loss", site.output, 1, x, x));
-    kernels.back().shape = position_matrix(site.output);
+    kernels.push_back(softmax_kernel(Phase::backward_data, "softmax_loss", site.output, how.precision, 1, 1));
   }
 
   [[nodiscard]] bool is_loss() const override { return true; }

@@ -2,6 +2,10 @@
 
 namespace tbdsim {
 
+TermSizes position_sizes(const Shape& shape, std::int64_t scratch) {
+  return {elements(shape), positions(shape), elements(shape) * scratch};
+}
+
 void append_terms(std::span<const Term> terms, const TermSizes& sizes, Phase phase,
                   const Precision& precision, std::vector<Kernel>& kernels) {
   const auto bytes = [&](std::int64_t tensors) {

@@ -26,6 +26,9 @@ struct TermSizes {
   Size scratch;     // elements of intermediate results alive at once that nothing keeps
 };
 
+// Sizes of a layer with a statistic for each position, and so many intermediate results of its size.
+[[nodiscard]] TermSizes position_sizes(const Shape& shape, std::int64_t scratch);
+
 // One operation on each element of every term.
 void append_terms(std::span<const Term> terms, const TermSizes& sizes, Phase phase,
                   const Precision& precision, std::vector<Kernel>& kernels);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "graphs/training_step.h"
 #include "tests/support/temp_dir.h"
@@ -59,6 +61,22 @@ inline constexpr const Precision& kFp32 = kPrecisions[0];
     if (tensor.first_use <= last_forward && tensor.last_use > last_forward) bytes += tensor.bytes;
   }
   return bytes;
+}
+
+// "relu backward_data" for each kernel.
+[[nodiscard]] inline std::vector<std::string> program(const TrainingStep& step) {
+  std::vector<std::string> lines;
+  for (const Kernel& kernel : step.kernels)
+    lines.push_back(std::string(kernel.op) + " " + std::string(name_of(kernel.phase)));
+  return lines;
+}
+
+[[nodiscard]] inline std::vector<Kernel> kernels_of(const TrainingStep& step, std::string_view op) {
+  std::vector<Kernel> found;
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.op == op) found.push_back(kernel);
+  }
+  return found;
 }
 
 }  // namespace tbdsim::test

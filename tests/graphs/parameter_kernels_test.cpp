@@ -10,13 +10,7 @@
 namespace tbdsim {
 namespace {
 
-std::vector<Kernel> kernels_of(const TrainingStep& step, std::string_view op) {
-  std::vector<Kernel> found;
-  for (const Kernel& kernel : step.kernels) {
-    if (kernel.op == op) found.push_back(kernel);
-  }
-  return found;
-}
+using test::kernels_of;
 
 // Two products of 12 weights each.
 Model two_products(const std::string& keys, const std::string& training = "[{graph: main}]") {
