@@ -1,0 +1,54 @@
+// One kernel call in the terms of the time formulas: sizes as numbers. Made from a Kernel at a batch
+// (call_of) or from a measured record (calibrate/record_call.h).
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "graphs/kernel.h"
+#include "hwspecs/base/math_type.h"
+
+namespace tbdsim {
+
+// C[m x n] += A[m x k] B[k x n], column-major as cuBLAS has it, `batch` times.
+struct GemmCall {
+  double m = 1, n = 1, k = 1, batch = 1;
+  bool transpose_a = false, transpose_b = false;
+  bool reads_c = false;      // beta != 0
+  double element_bytes = 4;  // of A and B
+  double output_bytes = 4;   // of an element of C
+};
+
+// In the terms of the forward pass, whatever the phase.
+struct ConvCall {
+  Phase phase = Phase::forward;
+  double images = 1, channels = 1, height = 1, width = 1;
+  double filters = 1, out_height = 1, out_width = 1;
+  double kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1;
+  double pad_height = 0, pad_width = 0;
+  double element_bytes = 4;
+  double workspace_limit = 0;  // bytes; 0: none
+};
+
+// One recurrent layer in one direction over all its steps, in one library call.
+struct RecurrentCall {
+  Phase phase = Phase::forward;
+  double batch = 1, steps = 1, inputs = 0, hidden = 1;  // inputs 0: the input product is skipped
+  double gates = 4;                                     // 4: LSTM, 3: GRU, 1: vanilla
+  double element_bytes = 4;
+};
+
+// Everything that is counted by the bytes it moves.
+struct StreamCall {
+  KernelKind kind = KernelKind::elementwise;
+  Phase phase = Phase::forward;
+  double rows = 1, columns = 1;  // of softmax and norms; a vector is one row
+  double read_bytes = 0, written_bytes = 0;
+  double flops = 0;
+};
+
+using Call = std::variant<GemmCall, ConvCall, RecurrentCall, StreamCall>;
+
+[[nodiscard]] Call call_of(const Kernel& kernel, double batch);
+
+}  // namespace tbdsim

@@ -1,0 +1,122 @@
+// What every time formula shares. A family (gemm_time.h, batched_gemm_time.h, conv_time.h, recurrent_time.h,
+// stream_time.h) describes kernels of one sort:
+//
+//   struct GemmFamily {
+//     using Call = GemmCall;
+//     static constexpr std::string_view name = "gemm";
+//     static constexpr auto parameters = std::to_array<Parameter>({...});   // what is fitted
+//     // Calls visit(choice) for every algorithm a library could pick; which ones is geometry alone.
+//     template <class Visit> static void for_each_choice(const Call&, const Hardware&, Visit visit);
+//     // The time with one choice. Continuous in T; sizes and counts of waves are plain doubles.
+//     template <class T> static TimeParts<T> time(const Call&, const Choice&, const Hardware&,
+//                                                 const Sustained<T>&, std::span<const T> p);
+//     static double workspace_bytes(const Call&, const Choice&);
+//     static Features features(const Call&);                               // what "near" means
+//   };
+//
+// The time of a call is the minimum over its choices. One formula, two uses: T is double for predictions and
+// an automatic-differentiation type for fits.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace tbdsim {
+
+// A number that is fitted, as the logarithm. The prior is log-normal about `start`.
+struct Parameter {
+  std::string_view name;  // key in the profile
+  double start = 1, lower = 0, upper = 0;
+  std::string_view unit;  // "", "us", "elements"
+  std::string_view meaning;
+  double prior = 0.5;  // standard deviation of its logarithm
+};
+
+// What a GPU offers for one kind of arithmetic, from its data sheet.
+struct Hardware {
+  double sm_count = 1;
+  double peak = 1;       // flop/s
+  double bandwidth = 1;  // byte/s
+  double l2_bytes = 0;
+  double clock = 1;               // Hz, of the SMs
+  double watts = 0;               // thermal design power
+  double compute_capability = 0;  // 6.1 -> 61
+  bool tensor_cores = false;
+};
+
+// What a card sustains of the data sheet's rates.
+template <class T>
+struct Sustained {
+  T clock;
+  T bandwidth;
+};
+
+enum class Algorithm : std::uint8_t {
+  none,
+  gemm,
+  split_k,
+  implicit_gemm,
+  col2im,
+  winograd,
+  winograd_nonfused,
+  recurrent,
+  stream
+};
+inline constexpr std::array<std::string_view, 9> kAlgorithmNames = {
+    "", "gemm", "split_k", "implicit_gemm", "col2im", "winograd", "winograd_nonfused", "recurrent", "stream"};
+
+// What a library picks.
+struct Choice {
+  Algorithm algorithm = Algorithm::none;
+  std::uint16_t tile_m = 0, tile_n = 0;
+  std::uint16_t splits = 1;
+};
+
+template <class T>
+struct TimeParts {
+  T compute;   // seconds if only arithmetic limited it
+  T memory;    // seconds if only bandwidth limited it
+  T overhead;  // seconds beside: start-up, reductions of splits
+  T total;
+};
+
+// Coordinates in which calls of one group lie near one another: logarithms (base 2) of sizes.
+struct Features {
+  std::uint64_t group = 0;  // calls of different groups are never neighbours: pass, transposes, filter
+  int count = 0;
+  std::array<double, 8> x{};
+};
+
+template <class T>
+[[nodiscard]] T pnorm2(const T& a, const T& b) {
+  using std::sqrt;
+  return sqrt(a * a + b * b);
+}
+
+template <class Family>
+inline constexpr std::size_t kParameterCount = Family::parameters.size();
+
+template <class Family>
+struct Estimate {
+  Choice choice;
+  TimeParts<double> parts;
+};
+
+// The fastest choice.
+template <class Family>
+[[nodiscard]] Estimate<Family> kernel_time(const typename Family::Call& call, const Hardware& hardware,
+                                           const Sustained<double>& sustained, std::span<const double> p) {
+  Estimate<Family> best{{}, {0, 0, 0, std::numeric_limits<double>::infinity()}};
+  Family::for_each_choice(call, hardware, [&](const Choice& choice) {
+    const TimeParts<double> parts = Family::template time<double>(call, choice, hardware, sustained, p);
+    if (parts.total < best.parts.total) best = {choice, parts};
+  });
+  return best;
+}
+
+}  // namespace tbdsim
