@@ -8,6 +8,7 @@
 #include <ceres/jet.h>
 
 #include "calibrate/families.h"
+#include "costmodel/baselines.h"
 
 namespace tbdsim {
 namespace {
@@ -248,8 +249,12 @@ FamilyFit fit_family(std::span<const Sample<Family>> samples, const FitOptions& 
   return best;
 }
 
-#define TBDSIM_INSTANTIATE(Family) \
-  template FamilyFit fit_family<Family>(std::span<const Sample<Family>>, const FitOptions&);
+#define TBDSIM_INSTANTIATE(Family)                                                                     \
+  template FamilyFit fit_family<Family>(std::span<const Sample<Family>>, const FitOptions&);           \
+  template FamilyFit fit_family<ConstantShare<Family>>(std::span<const Sample<ConstantShare<Family>>>, \
+                                                       const FitOptions&);                             \
+  template FamilyFit fit_family<PlainRoofline<Family>>(std::span<const Sample<PlainRoofline<Family>>>, \
+                                                       const FitOptions&);
 TBDSIM_FOR_EACH_FAMILY(TBDSIM_INSTANTIATE)
 #undef TBDSIM_INSTANTIATE
 

@@ -14,14 +14,9 @@
 #include <vector>
 
 #include "calibrate/sample.h"
+#include "costmodel/hardware.h"
 
 namespace tbdsim {
-
-// Log-normal: ln x ~ N(ln mean, sd). sd 0: held constant.
-struct Prior {
-  double mean = 1;
-  double sd = 0.1;
-};
 
 // What is known of a GPU before the fit.
 struct GpuPrior {

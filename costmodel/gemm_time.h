@@ -21,6 +21,7 @@ namespace tbdsim {
 struct GemmFamily {
   using Call = GemmCall;
   static constexpr std::string_view name = "gemm";
+  static constexpr bool batched = false;
   enum { kEfficiency, kSmallTile, kLatency, kPrologue, kBandwidth, kLaunch, kSplit };
   static constexpr auto parameters = std::to_array<Parameter>({
       {"efficiency", 0.95, 0.3, 1.3, "", "share of the sustained peak that the largest tile reaches"},
@@ -39,6 +40,11 @@ struct GemmFamily {
                            const Sustained<T>& sustained, std::span<const T> p);
   static double workspace_bytes(const Call& call, const Choice& choice) {
     return choice.splits > 1 ? 4 * call.m * call.n * call.batch * choice.splits : 0;
+  }
+  static double flops(const Call& call) { return 2 * call.m * call.n * call.k * call.batch; }
+  static double bytes(const Call& call) {
+    return call.batch * (call.element_bytes * (call.m * call.k + call.k * call.n) +
+                         call.output_bytes * call.m * call.n * (call.reads_c ? 2 : 1));
   }
   static Features features(const Call& call);
 };
@@ -73,10 +79,8 @@ TimeParts<T> GemmFamily::time(const Call& call, const Choice& choice, const Hard
   const T compute = waves * 2 * area * (call.k / choice.splits + p[kPrologue]) /
                     (hardware.peak / hardware.sm_count * sustained.clock * efficiency * hidden);
   const double results = call.m * call.n * call.batch;
-  const double bytes = call.batch * call.element_bytes * (call.m * call.k + call.k * call.n) +
-                       call.output_bytes * results * (call.reads_c ? 2 : 1) +
-                       (choice.splits > 1 ? 8 * results * choice.splits : 0);
-  const T memory = bytes / (hardware.bandwidth * sustained.bandwidth * p[kBandwidth]);
+  const double moved = bytes(call) + (choice.splits > 1 ? 8 * results * choice.splits : 0);
+  const T memory = moved / (hardware.bandwidth * sustained.bandwidth * p[kBandwidth]);
   T overhead = p[kLaunch];
   if (choice.splits > 1) overhead = overhead + p[kSplit];
   return {compute, memory, overhead, overhead + pnorm2(compute, memory)};

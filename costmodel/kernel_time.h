@@ -11,6 +11,8 @@
 //     template <class T> static TimeParts<T> time(const Call&, const Choice&, const Hardware&,
 //                                                 const Sustained<T>&, std::span<const T> p);
 //     static double workspace_bytes(const Call&, const Choice&);
+//     static double flops(const Call&);   // as usually counted; with bytes() what simpler models go by
+//     static double bytes(const Call&);   // each operand once
 //     static Features features(const Call&);                               // what "near" means
 //   };
 //

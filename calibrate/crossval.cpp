@@ -1,0 +1,350 @@
+#include "calibrate/crossval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "calibrate/families.h"
+#include "calibrate/family_fit.h"
+#include "calibrate/kriging_fit.h"
+#include "costmodel/baselines.h"
+#include "costmodel/residual_table.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kAnchoredClockSd = 0.05;
+constexpr double kOwnParameterSd = 0.25;  // of a GPU's parameters about those of its generation
+constexpr double kOwnClockSd = 0.03;
+constexpr double kLeastAboveFloor = 1.5;  // a time below 1.5 floors says little about the kernel
+constexpr double kCoverage = 0.8;
+
+template <class Family>
+using Samples = std::vector<Sample<Family>>;
+
+std::uint32_t hash_of(std::string_view text) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash ^ (hash >> 15);
+}
+
+std::string precision_of(std::string_view block) { return std::string(block.substr(block.find('/') + 1)); }
+
+// What is known of the clock of a GPU without a fit.
+template <class Family>
+Prior clock_of(const Sample<Family>& s, const CrossvalOptions& options, bool anchored) {
+  const auto anchor = options.anchors.find(anchor_key(s.set, s.gpu, s.block));
+  if (anchored && anchor != options.anchors.end()) return {anchor->second, kAnchoredClockSd};
+  const auto expected = options.expected_clock.find(s.gpu);
+  return expected == options.expected_clock.end() ? Prior{} : expected->second;
+}
+
+template <class Family>
+FitOptions options_for(const Samples<Family>& samples, const CrossvalOptions& options) {
+  FitOptions fit;
+  fit.starts = options.starts;
+  fit.threads = options.threads;
+  for (const Sample<Family>& s : samples) fit.gpus[s.gpu].clock = clock_of(s, options, true);
+  return fit;
+}
+
+// Priors of a GPU's own parameters: what its generation has.
+template <class Family>
+FitOptions options_around(const FamilyFit& shared, const CrossvalOptions& options) {
+  FitOptions fit;
+  fit.threads = options.threads;
+  for (std::size_t i = 0; i < shared.parameters.size(); ++i) {
+    fit.parameters.push_back({shared.parameters[i], std::min(kOwnParameterSd, Family::parameters[i].prior)});
+  }
+  for (const auto& [gpu, found] : shared.gpus) fit.gpus[gpu].clock = {found.sustained.clock, kOwnClockSd};
+  return fit;
+}
+
+template <class Family>
+double formula_of(const Sample<Family>& s, const FamilyFit& fit, const Sustained<double>& sustained) {
+  return kernel_time<Family>(s.call, s.hardware, sustained, fit.parameters).parts.total;
+}
+
+// What a fit leaves of its own samples.
+template <class Family>
+std::vector<ResidualRow> residuals_of(const Samples<Family>& samples, const FamilyFit& fit) {
+  std::vector<ResidualRow> rows;
+  for (const Sample<Family>& s : samples) {
+    const GpuFit& gpu = fit.gpus.at(s.gpu);
+    const double floor = s.floor ? gpu.floor_s : 0;
+    if (s.time_s < kLeastAboveFloor * floor) continue;
+    rows.push_back({s.features, std::log((s.time_s - floor) / formula_of(s, fit, gpu.sustained))});
+  }
+  return rows;
+}
+
+template <class Family, class Keep>
+Samples<Family> where(const Samples<Family>& samples, Keep keep) {
+  Samples<Family> kept;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(kept), keep);
+  return kept;
+}
+
+template <template <class> class Simple, class Family>
+Samples<Simple<Family>> as(const Samples<Family>& samples) {
+  Samples<Simple<Family>> converted;
+  for (const Sample<Family>& s : samples) {
+    converted.push_back({s.call, s.hardware, s.gpu, s.block, s.set, s.shape, s.layer, s.phase, s.time_s,
+                         s.sigma, s.floor, s.features});
+  }
+  return converted;
+}
+
+// A fit and how a held-out GPU is expected to run under it.
+template <class Family>
+struct Fitted {
+  FamilyFit fit;
+  std::map<std::string, Sustained<double>> held_out;
+
+  [[nodiscard]] Sustained<double> sustained(const std::string& gpu) const {
+    const auto found = fit.gpus.find(gpu);
+    return found != fit.gpus.end() ? found->second.sustained : held_out.at(gpu);
+  }
+};
+
+template <template <class> class Simple, class Family>
+std::vector<double> baseline(const Samples<Family>& train, const Samples<Family>& test,
+                             const Fitted<Family>& fitted, const CrossvalOptions& options) {
+  const auto train_simple = as<Simple>(train);
+  FitOptions fit_options = options_for(train_simple, options);
+  for (auto& [gpu, prior] : fit_options.gpus) prior.bandwidth.sd = 0;
+  const FamilyFit fit = fit_family<Simple<Family>>(train_simple, fit_options);
+  std::vector<double> times;
+  for (const Sample<Simple<Family>>& s : as<Simple>(test)) {
+    const auto found = fit.gpus.find(s.gpu);
+    const Sustained<double> sustained =
+        found != fit.gpus.end() ? found->second.sustained : fitted.sustained(s.gpu);
+    times.push_back(formula_of(s, fit, sustained));
+  }
+  return times;
+}
+
+// Smallest time of a held-out GPU: its launch floor, a nuisance that no prediction holds.
+template <class Family>
+std::map<std::string, double> floors_of(const Samples<Family>& test, const Fitted<Family>& fitted) {
+  std::map<std::string, double> floors;
+  for (const Sample<Family>& s : test) {
+    if (!s.floor) continue;
+    const auto found = fitted.fit.gpus.find(s.gpu);
+    if (found != fitted.fit.gpus.end()) {
+      floors[s.gpu] = found->second.floor_s;
+      continue;
+    }
+    const auto [it, added] = floors.emplace(s.gpu, s.time_s);
+    it->second = std::min(it->second, s.time_s);
+  }
+  return floors;
+}
+
+template <class Family>
+void judge(const Samples<Family>& train, const Samples<Family>& residual_train, const Samples<Family>& test,
+           const Fitted<Family>& fitted, Protocol protocol, int fold, const CrossvalOptions& options,
+           std::vector<Outcome>& outcomes) {
+  const ResidualTable table(residuals_of(residual_train, fitted.fit));
+  const Kriging kriging = fit_kriging(table);
+  std::vector<double> constant(test.size(), 0), roofline(test.size(), 0);
+  if (options.baselines) {
+    constant = baseline<ConstantShare>(train, test, fitted, options);
+    roofline = baseline<PlainRoofline>(train, test, fitted, options);
+  }
+  const auto floors = floors_of(test, fitted);
+  for (std::size_t i = 0; i < test.size(); ++i) {
+    const Sample<Family>& s = test[i];
+    const double formula = formula_of(s, fitted.fit, fitted.sustained(s.gpu));
+    const double floor = s.floor ? floors.at(s.gpu) : 0;
+    const ResidualEstimate estimate = table.estimate(s.features, kriging);
+    const double with_residual = formula * std::exp(estimate.mean);
+    outcomes.push_back({Family::name, protocol, s.block, s.gpu, s.phase, s.set, fold, s.time_s,
+                        formula + floor, with_residual + floor,
+                        estimate.sd * with_residual / (with_residual + floor), constant[i] + floor,
+                        roofline[i] + floor, false});
+  }
+}
+
+// |ln(predicted / measured)| in standard deviations.
+double off_by(const Outcome& o) { return std::abs(std::log(o.residual / o.measured)) / std::max(o.sd, 1e-3); }
+
+// Whether each lies within an interval as wide as those of the other folds need to be.
+void judge_intervals(std::vector<Outcome>& outcomes) {
+  std::set<int> folds;
+  for (const Outcome& o : outcomes) folds.insert(o.fold);
+  for (const int fold : folds) {
+    std::vector<double> others;
+    for (const Outcome& o : outcomes) {
+      if (o.fold != fold || folds.size() == 1) others.push_back(off_by(o));
+    }
+    const auto place =
+        others.begin() + static_cast<std::ptrdiff_t>(kCoverage * static_cast<double>(others.size() - 1));
+    std::nth_element(others.begin(), place, others.end());
+    for (Outcome& o : outcomes) {
+      if (o.fold == fold) o.inside = off_by(o) <= *place;
+    }
+  }
+}
+
+template <class Family>
+void own_parameters(const Samples<Family>& train, const Samples<Family>& test, const FamilyFit& shared,
+                    Protocol protocol, int fold, const CrossvalOptions& options,
+                    std::vector<Outcome>& outcomes) {
+  std::set<std::string> gpus;
+  for (const Sample<Family>& s : test) gpus.insert(s.gpu);
+  for (const std::string& gpu : gpus) {
+    const auto mine = [&](const Sample<Family>& s) { return s.gpu == gpu; };
+    const Samples<Family> own = where(train, mine);
+    if (own.empty()) continue;
+    const Fitted<Family> fitted{fit_family<Family>(own, options_around<Family>(shared, options)), {}};
+    judge(own, own, where(test, mine), fitted, protocol, fold, options, outcomes);
+  }
+}
+
+template <class Family>
+void hold_out_shapes(const Samples<Family>& samples, const CrossvalOptions& options,
+                     std::vector<Outcome>& outcomes) {
+  for (int fold = 0; fold < options.folds; ++fold) {
+    const auto held = [&](const Sample<Family>& s) {
+      return static_cast<int>(hash_of(s.shape) % static_cast<std::uint32_t>(options.folds)) == fold;
+    };
+    if (options.progress)
+      options.progress(samples.front().block + ", shapes, fold " + std::to_string(fold + 1));
+    const Samples<Family> train = where(samples, std::not_fn(held));
+    const FamilyFit shared = fit_family<Family>(train, options_for(train, options));
+    own_parameters(train, where(samples, held), shared, Protocol::shapes, fold, options, outcomes);
+  }
+}
+
+template <class Family>
+void hold_out_batches(const Samples<Family>& samples, const CrossvalOptions& options,
+                      std::vector<Outcome>& outcomes) {
+  const auto key = [](const Sample<Family>& s) { return s.gpu + "|" + s.phase + "|" + s.layer; };
+  std::map<std::string, std::pair<double, double>> span;  // of the work of a layer over its batches
+  for (const Sample<Family>& s : samples) {
+    const double work = Family::flops(s.call) + Family::bytes(s.call);
+    const auto [it, added] = span.emplace(key(s), std::pair{work, work});
+    it->second.first = std::min(it->second.first, work);
+    it->second.second = std::max(it->second.second, work);
+  }
+  const auto held = [&](const Sample<Family>& s) {
+    const auto& [least, most] = span.at(key(s));
+    return least < most && Family::flops(s.call) + Family::bytes(s.call) == most;
+  };
+  if (options.progress) options.progress(samples.front().block + ", largest batches");
+  const Samples<Family> train = where(samples, std::not_fn(held));
+  const FamilyFit shared = fit_family<Family>(train, options_for(train, options));
+  own_parameters(train, where(samples, held), shared, Protocol::largest_batch, 0, options, outcomes);
+}
+
+// The clock of a GPU that was not fitted: what is known of it, times what fitted clocks are of what is known
+// of them.
+template <class Family>
+Sustained<double> held_out_rates(const Samples<Family>& train, const Sample<Family>& held,
+                                 const FamilyFit& fit, bool anchored, const CrossvalOptions& options) {
+  std::map<std::string, double> ratios;
+  for (const Sample<Family>& s : train) {
+    ratios[s.gpu] = std::log(fit.gpus.at(s.gpu).sustained.clock / clock_of(s, options, anchored).mean);
+  }
+  std::vector<double> values;
+  for (const auto& [gpu, ratio] : ratios) values.push_back(ratio);
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return {clock_of(held, options, anchored).mean * std::exp(values[values.size() / 2]), 1};
+}
+
+template <class Family>
+void hold_out_gpus(const Samples<Family>& block, const Samples<Family>& all, Protocol protocol,
+                   const CrossvalOptions& options, std::vector<Outcome>& outcomes) {
+  std::set<std::string> gpus;
+  for (const Sample<Family>& s : block) gpus.insert(s.gpu);
+  for (const std::string& gpu : gpus) {
+    const auto mine = [&](const Sample<Family>& s) { return s.gpu == gpu; };
+    const std::string precision = precision_of(block.front().block);
+    // Other GPUs of the generation; where there is none, of every generation.
+    Samples<Family> train = where(block, std::not_fn(mine));
+    if (train.empty()) {
+      train = where(
+          all, [&](const Sample<Family>& s) { return s.gpu != gpu && precision_of(s.block) == precision; });
+    }
+    if (train.empty()) continue;
+    if (options.progress) options.progress(block.front().block + ", without " + gpu);
+    const Samples<Family> test = where(block, mine);
+    Fitted<Family> fitted{fit_family<Family>(train, options_for(train, options)), {}};
+    fitted.held_out[gpu] =
+        held_out_rates(train, test.front(), fitted.fit, protocol == Protocol::gpu_one_gemm, options);
+    judge(train, train, test, fitted, protocol, static_cast<int>(hash_of(gpu) % 1000), options, outcomes);
+  }
+}
+
+}  // namespace
+
+std::string anchor_key(std::string_view set, std::string_view gpu, std::string_view block) {
+  return std::string(set) + "|" + std::string(gpu) + "|" + precision_of(block);
+}
+
+template <class Family>
+Anchors anchors_of(std::span<const Sample<Family>> gemms) {
+  std::map<std::string, std::vector<std::pair<double, double>>> found;  // work, achieved share
+  for (const Sample<Family>& s : gemms) {
+    const double flops = Family::flops(s.call);
+    found[anchor_key(s.set, s.gpu, s.block)].push_back({flops, flops / (s.time_s * s.hardware.peak)});
+  }
+  Anchors anchors;
+  for (auto& [key, all] : found) {
+    std::sort(all.rbegin(), all.rend());
+    for (std::size_t i = 0; i < std::min<std::size_t>(10, all.size()); ++i) {
+      anchors[key] = std::max(anchors[key], all[i].second);
+    }
+  }
+  return anchors;
+}
+
+template <class Family>
+std::vector<Outcome> cross_validate(std::span<const Sample<Family>> samples, Protocol protocol,
+                                    const CrossvalOptions& options) {
+  std::map<std::string, Samples<Family>> blocks;
+  for (const Sample<Family>& s : samples) blocks[s.block + "|" + s.set].push_back(s);
+  const Samples<Family> all(samples.begin(), samples.end());
+  std::vector<Outcome> outcomes;
+  for (const auto& [key, block] : blocks) {
+    if (protocol == Protocol::shapes) hold_out_shapes(block, options, outcomes);
+    if (protocol == Protocol::largest_batch) hold_out_batches(block, options, outcomes);
+    if (protocol == Protocol::gpu || protocol == Protocol::gpu_one_gemm) {
+      hold_out_gpus(block, all, protocol, options, outcomes);
+    }
+  }
+  if (!outcomes.empty()) judge_intervals(outcomes);
+  return outcomes;
+}
+
+ErrorSummary summarize(std::span<const Outcome> outcomes, double Outcome::*predicted) {
+  ErrorSummary summary;
+  std::vector<double> relative;
+  for (const Outcome& o : outcomes) {
+    const double ratio = o.*predicted / o.measured;
+    summary.geometric += std::abs(std::log(ratio));
+    summary.bias += std::log(ratio);
+    relative.push_back(std::abs(ratio - 1));
+  }
+  if (relative.empty()) return summary;
+  const auto n = static_cast<double>(relative.size());
+  std::sort(relative.begin(), relative.end());
+  summary.count = static_cast<int>(relative.size());
+  summary.geometric = std::exp(summary.geometric / n) - 1;
+  summary.bias = std::exp(summary.bias / n) - 1;
+  summary.median = relative[relative.size() / 2];
+  summary.p90 = relative[std::min(relative.size() - 1, static_cast<std::size_t>(0.9 * n))];
+  return summary;
+}
+
+#define TBDSIM_INSTANTIATE(Family)                                                                \
+  template Anchors anchors_of<Family>(std::span<const Sample<Family>>);                           \
+  template std::vector<Outcome> cross_validate<Family>(std::span<const Sample<Family>>, Protocol, \
+                                                       const CrossvalOptions&);
+TBDSIM_FOR_EACH_FAMILY(TBDSIM_INSTANTIATE)
+#undef TBDSIM_INSTANTIATE
+
+}  // namespace tbdsim

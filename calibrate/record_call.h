@@ -1,0 +1,17 @@
+// What a record's call is in the terms of the time formulas.
+#pragma once
+
+#include <optional>
+
+#include "calibrate/record.h"
+#include "costmodel/call.h"
+#include "hwspecs/base/math_type.h"
+
+namespace tbdsim {
+
+// None for ops that no formula is for (launches, copies, whole networks) and precisions unknown.
+[[nodiscard]] std::optional<Call> call_of(const Record& record);
+
+[[nodiscard]] std::optional<MathType> math_of(const Record& record);
+
+}  // namespace tbdsim
