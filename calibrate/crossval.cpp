@@ -5,23 +5,17 @@
 #include <numeric>
 #include <set>
 
-#include "calibrate/families.h"
 #include "calibrate/family_fit.h"
+#include "calibrate/fit_steps.h"
 #include "calibrate/kriging_fit.h"
 #include "costmodel/baselines.h"
+#include "costmodel/families.h"
 #include "costmodel/residual_table.h"
 
 namespace tbdsim {
 namespace {
 
-constexpr double kAnchoredClockSd = 0.05;
-constexpr double kOwnParameterSd = 0.25;  // of a GPU's parameters about those of its generation
-constexpr double kOwnClockSd = 0.03;
-constexpr double kLeastAboveFloor = 1.5;  // a time below 1.5 floors says little about the kernel
 constexpr double kCoverage = 0.8;
-
-template <class Family>
-using Samples = std::vector<Sample<Family>>;
 
 std::uint32_t hash_of(std::string_view text) {
   std::uint32_t hash = 2166136261U;
@@ -31,59 +25,12 @@ std::uint32_t hash_of(std::string_view text) {
 
 std::string precision_of(std::string_view block) { return std::string(block.substr(block.find('/') + 1)); }
 
-// What is known of the clock of a GPU without a fit.
-template <class Family>
-Prior clock_of(const Sample<Family>& s, const CrossvalOptions& options, bool anchored) {
-  const auto anchor = options.anchors.find(anchor_key(s.set, s.gpu, s.block));
-  if (anchored && anchor != options.anchors.end()) return {anchor->second, kAnchoredClockSd};
-  const auto expected = options.expected_clock.find(s.gpu);
-  return expected == options.expected_clock.end() ? Prior{} : expected->second;
-}
-
 template <class Family>
 FitOptions options_for(const Samples<Family>& samples, const CrossvalOptions& options) {
-  FitOptions fit;
+  FitOptions fit = fit_options(samples, options.clocks);
   fit.starts = options.starts;
   fit.threads = options.threads;
-  for (const Sample<Family>& s : samples) fit.gpus[s.gpu].clock = clock_of(s, options, true);
   return fit;
-}
-
-// Priors of a GPU's own parameters: what its generation has.
-template <class Family>
-FitOptions options_around(const FamilyFit& shared, const CrossvalOptions& options) {
-  FitOptions fit;
-  fit.threads = options.threads;
-  for (std::size_t i = 0; i < shared.parameters.size(); ++i) {
-    fit.parameters.push_back({shared.parameters[i], std::min(kOwnParameterSd, Family::parameters[i].prior)});
-  }
-  for (const auto& [gpu, found] : shared.gpus) fit.gpus[gpu].clock = {found.sustained.clock, kOwnClockSd};
-  return fit;
-}
-
-template <class Family>
-double formula_of(const Sample<Family>& s, const FamilyFit& fit, const Sustained<double>& sustained) {
-  return kernel_time<Family>(s.call, s.hardware, sustained, fit.parameters).parts.total;
-}
-
-// What a fit leaves of its own samples.
-template <class Family>
-std::vector<ResidualRow> residuals_of(const Samples<Family>& samples, const FamilyFit& fit) {
-  std::vector<ResidualRow> rows;
-  for (const Sample<Family>& s : samples) {
-    const GpuFit& gpu = fit.gpus.at(s.gpu);
-    const double floor = s.floor ? gpu.floor_s : 0;
-    if (s.time_s < kLeastAboveFloor * floor) continue;
-    rows.push_back({s.features, std::log((s.time_s - floor) / formula_of(s, fit, gpu.sustained))});
-  }
-  return rows;
-}
-
-template <class Family, class Keep>
-Samples<Family> where(const Samples<Family>& samples, Keep keep) {
-  Samples<Family> kept;
-  std::copy_if(samples.begin(), samples.end(), std::back_inserter(kept), keep);
-  return kept;
 }
 
 template <template <class> class Simple, class Family>
@@ -112,7 +59,7 @@ template <template <class> class Simple, class Family>
 std::vector<double> baseline(const Samples<Family>& train, const Samples<Family>& test,
                              const Fitted<Family>& fitted, const CrossvalOptions& options) {
   const auto train_simple = as<Simple>(train);
-  FitOptions fit_options = options_for(train_simple, options);
+  FitOptions fit_options = options_for(train, options);
   for (auto& [gpu, prior] : fit_options.gpus) prior.bandwidth.sd = 0;
   const FamilyFit fit = fit_family<Simple<Family>>(train_simple, fit_options);
   std::vector<double> times;
@@ -146,7 +93,9 @@ template <class Family>
 void judge(const Samples<Family>& train, const Samples<Family>& residual_train, const Samples<Family>& test,
            const Fitted<Family>& fitted, Protocol protocol, int fold, const CrossvalOptions& options,
            std::vector<Outcome>& outcomes) {
-  const ResidualTable table(residuals_of(residual_train, fitted.fit));
+  std::vector<ResidualRow> rows;
+  for (const Residual<Family>& r : residuals_of(residual_train, fitted.fit)) rows.push_back(r.row);
+  const ResidualTable table(std::move(rows));
   const Kriging kriging = fit_kriging(table);
   std::vector<double> constant(test.size(), 0), roofline(test.size(), 0);
   if (options.baselines) {
@@ -198,7 +147,7 @@ void own_parameters(const Samples<Family>& train, const Samples<Family>& test, c
     const auto mine = [&](const Sample<Family>& s) { return s.gpu == gpu; };
     const Samples<Family> own = where(train, mine);
     if (own.empty()) continue;
-    const Fitted<Family> fitted{fit_family<Family>(own, options_around<Family>(shared, options)), {}};
+    const Fitted<Family> fitted{fit_family<Family>(own, options_around<Family>(shared)), {}};
     judge(own, own, where(test, mine), fitted, protocol, fold, options, outcomes);
   }
 }
@@ -244,15 +193,9 @@ void hold_out_batches(const Samples<Family>& samples, const CrossvalOptions& opt
 template <class Family>
 Sustained<double> held_out_rates(const Samples<Family>& train, const Sample<Family>& held,
                                  const FamilyFit& fit, bool anchored, const CrossvalOptions& options) {
-  std::map<std::string, double> ratios;
-  for (const Sample<Family>& s : train) {
-    ratios[s.gpu] = std::log(fit.gpus.at(s.gpu).sustained.clock / clock_of(s, options, anchored).mean);
-  }
-  std::vector<double> values;
-  for (const auto& [gpu, ratio] : ratios) values.push_back(ratio);
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return {clock_of(held, options, anchored).mean * std::exp(values[values.size() / 2]), 1};
+  return {clock_of(held, options.clocks, anchored).mean *
+              clock_ratio(train, fit, options.clocks, anchored).median,
+          1};
 }
 
 template <class Family>
@@ -280,27 +223,6 @@ void hold_out_gpus(const Samples<Family>& block, const Samples<Family>& all, Pro
 }
 
 }  // namespace
-
-std::string anchor_key(std::string_view set, std::string_view gpu, std::string_view block) {
-  return std::string(set) + "|" + std::string(gpu) + "|" + precision_of(block);
-}
-
-template <class Family>
-Anchors anchors_of(std::span<const Sample<Family>> gemms) {
-  std::map<std::string, std::vector<std::pair<double, double>>> found;  // work, achieved share
-  for (const Sample<Family>& s : gemms) {
-    const double flops = Family::flops(s.call);
-    found[anchor_key(s.set, s.gpu, s.block)].push_back({flops, flops / (s.time_s * s.hardware.peak)});
-  }
-  Anchors anchors;
-  for (auto& [key, all] : found) {
-    std::sort(all.rbegin(), all.rend());
-    for (std::size_t i = 0; i < std::min<std::size_t>(10, all.size()); ++i) {
-      anchors[key] = std::max(anchors[key], all[i].second);
-    }
-  }
-  return anchors;
-}
 
 template <class Family>
 std::vector<Outcome> cross_validate(std::span<const Sample<Family>> samples, Protocol protocol,
@@ -341,7 +263,6 @@ ErrorSummary summarize(std::span<const Outcome> outcomes, double Outcome::*predi
 }
 
 #define TBDSIM_INSTANTIATE(Family)                                                                \
-  template Anchors anchors_of<Family>(std::span<const Sample<Family>>);                           \
   template std::vector<Outcome> cross_validate<Family>(std::span<const Sample<Family>>, Protocol, \
                                                        const CrossvalOptions&);
 TBDSIM_FOR_EACH_FAMILY(TBDSIM_INSTANTIATE)

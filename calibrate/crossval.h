@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "calibrate/fit_steps.h"
 #include "calibrate/sample.h"
-#include "costmodel/hardware.h"
 
 namespace tbdsim {
 
@@ -41,16 +41,8 @@ struct Outcome {
   bool inside = false;  // of the 80 % interval, whose width is from the other folds
 };
 
-// Achieved / quoted flop/s of one large matrix product: the fastest of the ten largest. By data set, GPU and
-// block's precision: "set|gpu|fp32".
-using Anchors = std::map<std::string, double>;
-template <class Family>
-[[nodiscard]] Anchors anchors_of(std::span<const Sample<Family>> gemms);
-[[nodiscard]] std::string anchor_key(std::string_view set, std::string_view gpu, std::string_view block);
-
 struct CrossvalOptions {
-  Anchors anchors;
-  std::map<std::string, Prior> expected_clock;  // by GPU, from the data sheet
+  ClockKnowledge clocks;
   int folds = 5;
   int starts = 1;
   int threads = 2;

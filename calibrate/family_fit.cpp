@@ -7,8 +7,8 @@
 #include <ceres/ceres.h>
 #include <ceres/jet.h>
 
-#include "calibrate/families.h"
 #include "costmodel/baselines.h"
+#include "costmodel/families.h"
 
 namespace tbdsim {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibrate/families.h"
 #include "calibrate/record_call.h"
+#include "costmodel/families.h"
 #include "costmodel/hardware.h"
 #include "hwspecs/base/error.h"
 

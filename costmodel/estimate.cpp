@@ -1,11 +1,24 @@
 #include "costmodel/estimate.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 namespace tbdsim {
+namespace {
 
-KernelCost estimate(const Kernel& kernel, double batch, const GpuSpec& gpu, const Profile& profile) {
-  const Efficiency<double>& efficiency = profile.kinds[index_of(kernel.kind)];
+constexpr double kSame = 1e-6;           // features of one call, written and read again
+constexpr double kTelling = 0.85;        // of the spread without neighbours: nearer ones tell something
+constexpr double kOtherPrecision = 0.2;  // more deviation where the block is of another precision
+
+Bound bound_of(double compute, double memory, double overhead) {
+  if (overhead > std::max(compute, memory)) return Bound::overhead;
+  return compute > memory ? Bound::compute : Bound::memory;
+}
+
+KernelCost by_roofline(const Kernel& kernel, double batch, const Calibration& calibration) {
+  const GpuSpec& gpu = *calibration.gpu;
+  const Efficiency<double>& efficiency = calibration.profile->kinds[index_of(kernel.kind)];
   const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
   // Transfers pass the bus; efficiencies are of the memory's bandwidth or of what the bus achieves.
   const BytesPerSecond bandwidth =
@@ -15,18 +28,76 @@ KernelCost estimate(const Kernel& kernel, double batch, const GpuSpec& gpu, cons
   KernelCost cost{.compute = Seconds(time.compute_s),
                   .memory = Seconds(time.memory_s),
                   .overhead = Seconds(efficiency.overhead_s),
-                  .total = Seconds(time.total_s)};
-  cost.bound = time.compute_s > time.memory_s ? Bound::compute : Bound::memory;
-  if (efficiency.overhead_s > std::max(time.compute_s, time.memory_s)) cost.bound = Bound::overhead;
+                  .total = Seconds(time.total_s),
+                  .workspace = {}};
+  cost.bound = bound_of(time.compute_s, time.memory_s, efficiency.overhead_s);
+  cost.sd = calibration.profile->spread;
   return cost;
 }
 
-std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const GpuSpec& gpu,
-                                 const Profile& profile) {
+Provenance provenance_of(const ResidualEstimate& found, const Kriging& kriging, bool own) {
+  if (found.distance < kSame) return own ? Provenance::measured : Provenance::transferred;
+  if (found.sd < kTelling * std::hypot(kriging.amplitude, kriging.nugget)) {
+    return own ? Provenance::interpolated : Provenance::transferred;
+  }
+  return Provenance::modelled;
+}
+
+template <class Family>
+KernelCost by_family(const typename Family::Call& call, const Calibration::Entry& entry) {
+  const ProfileBlock& block = *entry.block;
+  const auto best = kernel_time<Family>(call, entry.hardware, entry.sustained, block.parameters);
+  const ResidualEstimate found = block.residuals.estimate(Family::features(call), block.kriging);
+  const double factor = std::exp(found.mean);
+  const TimeParts<double>& parts = best.parts;
+  KernelCost cost{.compute = Seconds(parts.compute * factor),
+                  .memory = Seconds(parts.memory * factor),
+                  .overhead = Seconds(parts.overhead * factor),
+                  .total = Seconds(parts.total * factor),
+                  .workspace = Bytes(Family::workspace_bytes(call, best.choice))};
+  cost.bound = bound_of(parts.compute, parts.memory, parts.overhead);
+  cost.provenance = entry.exact ? provenance_of(found, block.kriging, block.own) : Provenance::modelled;
+  cost.algorithm = best.choice.algorithm;
+  cost.sd = std::hypot(found.sd * block.interval / kEightyPercent, block.own ? 0 : entry.clock_sd);
+  if (!entry.exact) cost.sd = std::hypot(cost.sd, kOtherPrecision);
+  return cost;
+}
+
+}  // namespace
+
+KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
+  if (kernel.kind != KernelKind::transfer) {
+    Call call = call_of(kernel, batch);
+    if (auto* conv = std::get_if<ConvCall>(&call)) conv->workspace_limit = calibration.workspace_limit;
+#define TBDSIM_TRY(Family)                                                                                   \
+  if (belongs_to<Family>(call)) {                                                                            \
+    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(kernel.math)]; \
+    if (entry.block != nullptr) return by_family<Family>(std::get<typename Family::Call>(call), entry);      \
+  }
+    TBDSIM_FOR_EACH_FAMILY(TBDSIM_TRY)
+#undef TBDSIM_TRY
+  }
+  return by_roofline(kernel, batch, calibration);
+}
+
+std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration) {
   std::vector<KernelCost> costs;
   costs.reserve(step.kernels.size());
-  for (const Kernel& kernel : step.kernels) costs.push_back(estimate(kernel, batch, gpu, profile));
+  for (const Kernel& kernel : step.kernels) costs.push_back(estimate(kernel, batch, calibration));
   return costs;
+}
+
+double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs) {
+  std::array<double, kKernelKindCount> deviations{};
+  double time = 0;
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const double seconds = costs[k].total.si() * static_cast<double>(step.kernels[k].repeat);
+    time += seconds;
+    deviations[index_of(step.kernels[k].kind)] += seconds * costs[k].sd;
+  }
+  double squares = 0;
+  for (const double deviation : deviations) squares += deviation * deviation;
+  return time > 0 ? std::sqrt(squares) / time : 0;
 }
 
 }  // namespace tbdsim

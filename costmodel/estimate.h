@@ -2,9 +2,14 @@
 #pragma once
 
 #include <array>
+#include <cmath>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "costmodel/families.h"
+#include "costmodel/hardware.h"
 #include "costmodel/profile.h"
 #include "graphs/training_step.h"
 #include "hwspecs/base/quantity.h"
@@ -16,6 +21,11 @@ enum class Bound { compute, memory, overhead };
 inline constexpr std::array<std::string_view, 3> kBoundNames = {"compute", "memory", "overhead"};
 
 // Where a number comes from, from surest to least sure.
+//   measured      this call was timed on this GPU
+//   interpolated  calls like it were timed on this GPU
+//   transferred   it, or calls like it, were timed on other GPUs
+//   modelled      by formulas fitted to measured calls, none of them like it
+//   roofline      by round efficiencies
 enum class Provenance { measured, interpolated, transferred, modelled, roofline };
 inline constexpr std::array<std::string_view, 5> kProvenanceNames = {"measured", "interpolated",
                                                                      "transferred", "modelled", "roofline"};
@@ -27,22 +37,55 @@ inline constexpr std::array<std::string_view, 5> kProvenanceNames = {"measured",
   return kProvenanceNames[static_cast<std::size_t>(provenance)];
 }
 
+// The central 80 % of a normal distribution lie within this many standard deviations.
+inline constexpr double kEightyPercent = 1.2816;
+
 // Of one execution of a kernel.
 struct KernelCost {
   Seconds compute;   // if only arithmetic limited it
   Seconds memory;    // if only bandwidth limited it; of transfers, the bus
   Seconds overhead;  // launch and start-up
-  Seconds total;     // overhead + max(compute, memory)
+  Seconds total;     // at least each of them
   Bound bound = Bound::overhead;
   Provenance provenance = Provenance::roofline;
+  Algorithm algorithm = Algorithm::none;  // what the library is expected to pick
+  Bytes workspace;                        // its scratch memory
+  double sd = 0;                          // of ln(measured / total)
+
+  // 80 % of measured times are expected within total / factor to total x factor.
+  [[nodiscard]] double factor() const { return std::exp(kEightyPercent * sd); }
 };
 
+// Major versions by library: {"cublas", 8}, {"cudnn", 6}.
+using Libraries = std::map<std::string, int>;
+
+// A profile made ready for one GPU and the libraries a framework calls: for each family and arithmetic the
+// block that fits best (the same precision, then the nearest version, then one measured on this GPU).
+struct Calibration {
+  struct Entry {
+    const ProfileBlock* block = nullptr;  // none: the family has no block
+    bool exact = false;                   // of this precision
+    Hardware hardware;
+    Sustained<double> sustained{1, 1};
+    double clock_sd = 0;
+  };
+  const Profile* profile = nullptr;
+  const GpuSpec* gpu = nullptr;
+  std::array<std::array<Entry, kMathTypeCount>, kFamilyCount> entries;
+  double workspace_limit = 0;  // bytes; 0: none
+};
+[[nodiscard]] Calibration calibration_of(const Profile& profile, const GpuSpec& gpu,
+                                         const Libraries& libraries = {}, Bytes workspace_limit = Bytes(0));
+
 // Throws UsageError when the GPU has no rate for the kernel's arithmetic.
-[[nodiscard]] KernelCost estimate(const Kernel& kernel, double batch, const GpuSpec& gpu,
-                                  const Profile& profile);
+[[nodiscard]] KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration);
 
 // One cost for each kernel of the step.
-[[nodiscard]] std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const GpuSpec& gpu,
-                                               const Profile& profile);
+[[nodiscard]] std::vector<KernelCost> estimate(const TrainingStep& step, double batch,
+                                               const Calibration& calibration);
+
+// Standard deviation of ln(time) of kernels run one after another: those of one kind err together, their
+// deviations add; kinds err independently, theirs add as squares.
+[[nodiscard]] double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs);
 
 }  // namespace tbdsim

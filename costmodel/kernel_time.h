@@ -72,6 +72,10 @@ enum class Algorithm : std::uint8_t {
 inline constexpr std::array<std::string_view, 9> kAlgorithmNames = {
     "", "gemm", "split_k", "implicit_gemm", "col2im", "winograd", "winograd_nonfused", "recurrent", "stream"};
 
+[[nodiscard]] constexpr std::string_view name_of(Algorithm algorithm) {
+  return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
+}
+
 // What a library picks.
 struct Choice {
   Algorithm algorithm = Algorithm::none;

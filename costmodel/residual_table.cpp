@@ -31,7 +31,7 @@ ResidualTable::ResidualTable(std::vector<ResidualRow> rows) : rows_(std::move(ro
 }
 
 int ResidualTable::nearest(const Features& at, int leave_out, std::span<Neighbour> found) const {
-  const auto [begin, end] = std::equal_range(rows_.begin(), rows_.end(), ResidualRow{at, 0}, by_group);
+  const auto [begin, end] = std::equal_range(rows_.begin(), rows_.end(), ResidualRow{at}, by_group);
   int count = 0;
   const int most = static_cast<int>(found.size());
   for (auto row = begin; row != end; ++row) {

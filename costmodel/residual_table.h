@@ -17,6 +17,7 @@ namespace tbdsim {
 struct ResidualRow {
   Features at;
   double residual = 0;  // ln(measured / formula)
+  int call = -1;        // index of the measured call, in the order given
 };
 
 struct Kriging {

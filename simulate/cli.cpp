@@ -60,7 +60,8 @@ void add_scenario_options(CLI::App& app, Options& options) {
   app.add_option("--tokens", options.tokens,
                  "instead of --batch: steps of all sequences of an iteration, each as long as the longest");
   app.add_option("--dataset", options.dataset, "a data set, or a YAML file (default: the variant's)");
-  app.add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
+  app.add_option("--profile", options.profile,
+                 "source of kernel times (default: the GPU's, its architecture's, or the generic one)");
   add_output_options(app, options);
 }
 
@@ -111,14 +112,18 @@ struct CommandLine {
 
     scenarios = app.add_subcommand("predict", "predict every row of a table of training runs");
     scenarios->add_option("--scenarios", options.scenarios, "CSV in the schema of the README")->required();
-    scenarios->add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
+    scenarios->add_option(
+        "--profile", options.profile,
+        "source of kernel times (default: the GPU's, its architecture's, or the generic one)");
     add_output_options(*scenarios, options, "csv");
 
     validate = app.add_subcommand("validate", "predictions against measured runs: errors by group");
     validate->add_option("--runs", options.runs, "CSV of measured runs in the schema of the README")
         ->required();
     validate->add_option("--by", options.by, "group, set, gpu, model or framework (default group)");
-    validate->add_option("--profile", options.profile, "source of kernel times (default uncalibrated)");
+    validate->add_option(
+        "--profile", options.profile,
+        "source of kernel times (default: the GPU's, its architecture's, or the generic one)");
     add_output_options(*validate, options);
   }
 

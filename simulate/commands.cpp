@@ -290,7 +290,8 @@ void scenarios_command(const Options& options, Library& library, std::ostream& o
     }
     names.emplace_back(added);
   }
-  (void)library.profile(options.profile);  // a wrong profile is no matter of a row
+  if (!options.profile.empty())
+    (void)library.profile(options.profile);  // a wrong profile is no matter of a row
   Sheet sheet;
   sheet.name = "rows";
   for (const std::string& name : names) sheet.columns.push_back({name, name});
@@ -319,7 +320,7 @@ void scenarios_command(const Options& options, Library& library, std::ostream& o
 void validate_command(const Options& options, Library& library, std::ostream& out, const Progress& progress) {
   (void)choice("--by", options.by, {"group", "set", "gpu", "model", "framework"});
   const Format format = format_of(options);
-  const Profile& profile = library.profile(options.profile);
+  const Profile* profile = options.profile.empty() ? nullptr : &library.profile(options.profile);
   std::ifstream in = open_input(options.runs);
   const Sheet sheet = validation_sheet(
       validate_runs(in, options.runs, options.by, library, options.profile, progress), options.by, profile);

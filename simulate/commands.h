@@ -23,12 +23,12 @@ struct Options {
   std::string rois;
   std::string dataset;             // instead of the variant's
   std::string precision = "fp32";  // kernels: a list, as --batch
-  std::string profile = "uncalibrated";
-  std::string format;     // table unless said; predict: csv
-  std::string output;     // a file instead of standard output
-  std::string list_of;    // list: gpus, models, ...
-  std::string scenarios;  // predict: the table to predict
-  std::string runs;       // validate: the table of measured runs
+  std::string profile;             // empty: what suits the GPU best
+  std::string format;              // table unless said; predict: csv
+  std::string output;              // a file instead of standard output
+  std::string list_of;             // list: gpus, models, ...
+  std::string scenarios;           // predict: the table to predict
+  std::string runs;                // validate: the table of measured runs
   std::string by = "group";
   bool unique = false;  // kernels: each distinct one once
   bool plan = false;    // kernels: as a measuring plan

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "costmodel/estimate.h"
 #include "graphs/lowering.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
@@ -14,6 +15,7 @@ struct Framework {
   std::string name;   // the file's stem
   std::string title;  // with its version
   Lowering lowering;
+  Libraries libraries;    // major versions of those it calls: {cublas: 8, cudnn: 6}
   Bytes workspace_limit;  // convolution algorithms that need more scratch memory are not used
   Bytes context_memory;   // CUDA context and libraries, beside the model's tensors
   Sources sources;

@@ -6,6 +6,13 @@
 #include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
+namespace {
+
+constexpr std::string_view kGeneric = "generic";
+constexpr std::string_view kRoofline = "uncalibrated";
+
+}  // namespace
+
 const Precision& find_precision(const std::string& name) {
   std::vector<std::string> names;
   for (const Precision& precision : kPrecisions) {
@@ -36,7 +43,18 @@ const Framework& Library::framework(const std::string& name) {
 }
 
 const Profile& Library::profile(const std::string& name) {
-  return cached(profiles_, name, [&] { return read_profile(catalog_.find(Kind::profile, name)); });
+  return cached(profiles_, name, [&] { return read_profile(catalog_.find(Kind::profile, name), catalog_); });
+}
+
+const Profile& Library::profile_for(const std::string& gpu_name, const std::string& name) {
+  if (!name.empty()) return profile(name);
+  const GpuSpec& spec = gpu(gpu_name);
+  // A file of the user's own has no profile here, whatever its name.
+  for (const std::string& candidate :
+       {is_path(gpu_name) ? std::string() : spec.name, spec.architecture, std::string(kGeneric)}) {
+    if (catalog_.contains(Kind::profile, candidate)) return profile(candidate);
+  }
+  return profile(std::string(kRoofline));
 }
 
 const ModelFile& Library::model(const std::string& name) {

@@ -29,6 +29,9 @@ class Library {
   [[nodiscard]] const GpuSpec& gpu(const std::string& name);
   [[nodiscard]] const Framework& framework(const std::string& name);
   [[nodiscard]] const Profile& profile(const std::string& name);
+  // The profile for a GPU: the one named; where none is named the GPU's own, else its architecture's, else
+  // the generic one, else the roofline.
+  [[nodiscard]] const Profile& profile_for(const std::string& gpu, const std::string& name);
   [[nodiscard]] const ModelFile& model(const std::string& name);
   [[nodiscard]] const Dataset& dataset(const std::string& name);
   // `variant` must be one of the model's; `dataset` may be empty.

@@ -155,7 +155,12 @@ Sheet kernel_sheet(const Prediction& p) {
                    {"bytes", "MB", true},
                    {"compute_time", ""},
                    {"memory_time", ""},
+                   {"algorithm", ""},
+                   {"workspace", ""},
                    {"time", "us", true},
+                   {"time_low", ""},
+                   {"time_high", ""},
+                   {"interval", "80 %", true},
                    {"share", "%", true},
                    {"bound", "bound"},
                    {"provenance", one_provenance(iteration.costs) ? "" : "from"}};
@@ -176,7 +181,10 @@ Sheet kernel_sheet(const Prediction& p) {
                            text_cell(name_of(kernel.kind)), text_cell(shape_text(kernel, batch)),
                            times_cell(repeat), number_cell(each.si(), short_text(in_unit(each, "Gflop"))),
                            number_cell(bytes.si(), short_text(in_unit(bytes, "MB"))), time_cell(cost.compute),
-                           time_cell(cost.memory), time_cell(cost.total),
+                           time_cell(cost.memory), text_cell(name_of(cost.algorithm)),
+                           number_cell(cost.workspace.si(), to_text(cost.workspace)), time_cell(cost.total),
+                           time_cell(cost.total * (1 / cost.factor())), time_cell(cost.total * cost.factor()),
+                           number_cell(cost.factor() - 1, fmt::format("{:.0f} %", 100 * (cost.factor() - 1))),
                            number_cell(share, fmt::format("{:.2f}", 100 * share)),
                            text_cell(name_of(cost.bound)), text_cell(name_of(cost.provenance))}) {
       row.push_back(std::move(cell));

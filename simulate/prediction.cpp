@@ -10,9 +10,6 @@
 namespace tbdsim {
 namespace {
 
-// The central 80 % of a normal distribution lie within this many standard deviations.
-constexpr double kEightyPercent = 1.2816;
-
 template <class Term>
 auto mean_over(const std::vector<Iteration>& iterations, Term term) {
   decltype(term(iterations[0]) * 1.0) sum{};
@@ -41,7 +38,7 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   iteration.units =
       static_cast<double>(iteration.batch) * (unit.per_sample + unit.per_length * step.bucket.mean_length);
   iteration.step = &step.step;
-  iteration.costs = estimate(step.step, static_cast<double>(iteration.batch), *p.gpu, *p.profile);
+  iteration.costs = estimate(step.step, static_cast<double>(iteration.batch), p.calibration);
   iteration.timeline = simulate_iteration(step.step, iteration.costs);
   return iteration;
 }
@@ -156,7 +153,8 @@ Prediction predict(const Scenario& scenario, Library& library) {
   p.batch_asked = scenario.batch;
   p.gpu = &library.gpu(scenario.gpu);
   p.framework = &library.framework(scenario.framework);
-  p.profile = &library.profile(scenario.profile);
+  p.profile = &library.profile_for(scenario.gpu, scenario.profile);
+  p.calibration = calibration_of(*p.profile, *p.gpu, p.framework->libraries, p.framework->workspace_limit);
   const Precision& precision = find_precision(scenario.precision);
   p.model = &library.model(scenario.model);
   const Variant& variant = find_variant(*p.model, scenario.variant, p.framework->name);
@@ -181,7 +179,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
   plan_memory_of_largest(p);
   p.flops = mean_over(p.iterations, flops_of);
   p.peak = rate_of(*p.gpu, precision.math).peak;
-  p.interval_factor = std::exp(kEightyPercent * p.profile->spread);
+  p.interval_factor = std::exp(kEightyPercent * combined_sd(*p.typical().step, p.typical().costs));
   return p;
 }
 

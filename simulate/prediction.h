@@ -24,7 +24,7 @@ struct Scenario {
   std::int64_t tokens = 0;  // instead of the batch: steps of all samples together, padding included; 0: none
   std::string variant{};    // empty: the one the framework trains
   std::string precision = "fp32";
-  std::string profile = "uncalibrated";
+  std::string profile{};  // empty: the GPU's own, its architecture's or the generic one
   std::string dataset{};  // empty: the variant's
   Sizes sizes{};          // instead of the model's own: sequence_length, image_size, rois
 };
@@ -55,6 +55,7 @@ struct Prediction {
   const GpuSpec* gpu = nullptr;
   const Framework* framework = nullptr;
   const Profile* profile = nullptr;
+  Calibration calibration;
   const Dataset* dataset = nullptr;   // or none
   double samples_trained_on = 0;      // of the data set in an epoch
   std::vector<Iteration> iterations;  // one for each padded length; at least one

@@ -31,11 +31,6 @@ std::string end_text(double rate) {
 
 std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
 
-std::string calibration_note(const Profile& profile) {
-  return profile.calibrated ? "kernel times: " + profile.title
-                            : "kernel times: " + profile.title + " (fitted to no measurement)";
-}
-
 std::vector<Cell> table_row(const Prediction& p) {
   const Interval interval = p.throughput_interval();
   const MemoryPlan& m = p.memory;
@@ -142,7 +137,7 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   const Prediction& first = predictions[0];
   Sheet sheet;
   sheet.preface = {fmt::format("{}, {}, {}", first.gpu->title, batch_title(first), first.scenario.precision),
-                   calibration_note(*first.profile), ""};
+                   "kernel times: " + calibration_text(*first.profile), ""};
   for (const char* header : {"model", "framework", "throughput", "80 %", "time", "flop", "params", "grad",
                              "maps", "work", "dyn.", "total", "bound by"}) {
     const std::string_view name = header;

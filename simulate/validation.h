@@ -57,7 +57,7 @@ struct Validation {
 
 // For people: a line a group, then for each section the mean over its groups, then why rows are not covered.
 [[nodiscard]] Sheet validation_sheet(const Validation& validation, const std::string& by,
-                                     const Profile& profile);
+                                     const Profile* profile);
 
 // The value below which a share q of the sorted values lies, interpolated between neighbours.
 [[nodiscard]] double quantile(const std::vector<double>& sorted, double q);

@@ -63,12 +63,13 @@ std::vector<std::string> reasons(const Validation& validation) {
 
 }  // namespace
 
-Sheet validation_sheet(const Validation& validation, const std::string& by, const Profile& profile) {
+Sheet validation_sheet(const Validation& validation, const std::string& by, const Profile* profile) {
   Sheet sheet;
   sheet.name = "groups";
   sheet.preface = {
-      fmt::format("kernel times: {}{}", profile.title,
-                  profile.calibrated ? "" : " (fitted to no measurement)"),
+      "kernel times: " + (profile == nullptr
+                              ? "the profile of each GPU, its architecture's or the generic one"
+                              : calibration_text(*profile)),
       "error = |predicted / measured - 1|; a configuration counts once; noise: spread of its repeats", ""};
   sheet.columns = {{"section", "section"},
                    {by, by},
@@ -84,8 +85,7 @@ Sheet validation_sheet(const Validation& validation, const std::string& by, cons
                    {"noise", "noise", true}};
   for (const GroupErrors& e : validation.groups) sheet.rows.push_back(group_row(e));
   for (const char* section : {"score", "fit", "context"}) add_section_total(validation, section, sheet);
-  sheet.totals.emplace_back("profile", text_cell(profile.name));
-  sheet.totals.emplace_back("calibrated", flag_cell(profile.calibrated));
+  sheet.totals.emplace_back("profile", text_cell(profile == nullptr ? "" : profile->name));
   sheet.notes = reasons(validation);
   sheet.counts_name = "not_covered";
   sheet.counts = validation.not_covered;

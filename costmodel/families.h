@@ -1,6 +1,9 @@
 // The families of kernels that are fitted: one row each, and which calls are whose.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 
@@ -10,6 +13,18 @@
 #define TBDSIM_FOR_EACH_FAMILY(X) X(GemmFamily)
 
 namespace tbdsim {
+
+#define TBDSIM_NAME(Family) Family::name,
+inline constexpr std::array kFamilyNames = {TBDSIM_FOR_EACH_FAMILY(TBDSIM_NAME)};
+#undef TBDSIM_NAME
+inline constexpr std::size_t kFamilyCount = kFamilyNames.size();
+
+template <class Family>
+[[nodiscard]] constexpr std::size_t index_of_family() {
+  std::size_t i = 0;
+  while (kFamilyNames[i] != Family::name) ++i;
+  return i;
+}
 
 // Matrix products of more than one matrix are BatchedGemmFamily's.
 template <class Family>

@@ -1,0 +1,163 @@
+#include "calibrate/fit_steps.h"
+
+#include <cmath>
+#include <set>
+
+#include "costmodel/hardware.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kOwnParameterSd = 0.25;  // of a GPU's parameters about those of its generation
+constexpr double kOwnClockSd = 0.03;
+constexpr double kLeastAboveFloor = 1.5;  // a time below 1.5 floors says little about the kernel
+constexpr double kCoverage = 0.8;
+constexpr double kDefaultInterval = 1.28;
+constexpr double kLeastSd = 1e-3;
+
+std::string precision_of(std::string_view block) { return std::string(block.substr(block.find('/') + 1)); }
+
+std::string anchor_key(std::string_view set, std::string_view gpu, std::string_view block) {
+  return std::string(set) + "|" + std::string(gpu) + "|" + precision_of(block);
+}
+
+double quantile(std::vector<double>& values, double share) {
+  if (values.empty()) return kDefaultInterval;
+  const auto place =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
+}
+
+Anchors anchors_of(const Samples<GemmFamily>& gemms) {
+  constexpr std::size_t kLargest = 10;
+  std::map<std::string, std::vector<std::pair<double, double>>> found;  // work, achieved share
+  for (const Sample<GemmFamily>& s : gemms) {
+    const double flops = GemmFamily::flops(s.call);
+    found[anchor_key(s.set, s.gpu, s.block)].push_back({flops, flops / (s.time_s * s.hardware.peak)});
+  }
+  Anchors anchors;
+  for (auto& [key, all] : found) {
+    std::sort(all.rbegin(), all.rend());
+    for (std::size_t i = 0; i < std::min(kLargest, all.size()); ++i)
+      anchors[key] = std::max(anchors[key], all[i].second);
+  }
+  return anchors;
+}
+
+}  // namespace
+
+ClockKnowledge clock_knowledge(std::span<const Record> records, const GpuSpecs& gpus) {
+  ClockKnowledge clocks{anchors_of(samples_of<GemmFamily>(records, gpus)), {}};
+  for (const auto& [name, gpu] : gpus) clocks.expected[name] = expected_clock(gpu);
+  return clocks;
+}
+
+template <class Family>
+std::optional<double> anchor_of(const Sample<Family>& s, const ClockKnowledge& clocks) {
+  const auto found = clocks.anchors.find(anchor_key(s.set, s.gpu, s.block));
+  return found == clocks.anchors.end() ? std::nullopt : std::optional(found->second);
+}
+
+template <class Family>
+Prior clock_of(const Sample<Family>& s, const ClockKnowledge& clocks, bool anchored) {
+  if (const auto anchor = anchor_of(s, clocks); anchored && anchor) return {*anchor, kAnchoredClockSd};
+  const auto expected = clocks.expected.find(s.gpu);
+  return expected == clocks.expected.end() ? Prior{} : expected->second;
+}
+
+template <class Family>
+FitOptions fit_options(const Samples<Family>& samples, const ClockKnowledge& clocks) {
+  FitOptions options;
+  for (const Sample<Family>& s : samples) options.gpus[s.gpu].clock = clock_of(s, clocks, true);
+  return options;
+}
+
+template <class Family>
+FitOptions options_around(const FamilyFit& shared) {
+  FitOptions options;
+  for (std::size_t i = 0; i < shared.parameters.size(); ++i) {
+    options.parameters.push_back(
+        {shared.parameters[i], std::min(kOwnParameterSd, Family::parameters[i].prior)});
+  }
+  for (const auto& [gpu, found] : shared.gpus) options.gpus[gpu].clock = {found.sustained.clock, kOwnClockSd};
+  return options;
+}
+
+template <class Family>
+std::vector<Residual<Family>> residuals_of(const Samples<Family>& samples, const FamilyFit& fit) {
+  std::vector<Residual<Family>> residuals;
+  for (const Sample<Family>& s : samples) {
+    const GpuFit& gpu = fit.gpus.at(s.gpu);
+    const double floor = s.floor ? gpu.floor_s : 0;
+    if (s.time_s < kLeastAboveFloor * floor) continue;
+    const double residual = std::log((s.time_s - floor) / formula_of(s, fit, gpu.sustained));
+    residuals.push_back({{s.features, residual, static_cast<int>(residuals.size())}, &s});
+  }
+  return residuals;
+}
+
+template <class Family>
+ClockRatio clock_ratio(const Samples<Family>& samples, const FamilyFit& fit, const ClockKnowledge& clocks,
+                       bool anchored) {
+  std::map<std::string, double> ratios;
+  for (const Sample<Family>& s : samples) {
+    ratios[s.gpu] = std::log(fit.gpus.at(s.gpu).sustained.clock / clock_of(s, clocks, anchored).mean);
+  }
+  std::vector<double> values;
+  for (const auto& [gpu, ratio] : ratios) values.push_back(ratio);
+  std::sort(values.begin(), values.end());
+  ClockRatio result{std::exp(values[values.size() / 2]), 0};
+  for (const double value : values) result.sd += std::pow(value - std::log(result.median), 2);
+  result.sd = std::sqrt(result.sd / static_cast<double>(values.size()));
+  return result;
+}
+
+double interval_of(const ResidualTable& table, const Kriging& kriging) {
+  std::vector<double> off;
+  for (std::size_t i = 0; i < table.rows().size(); ++i) {
+    const ResidualEstimate estimate = table.estimate(table.rows()[i].at, kriging, static_cast<int>(i));
+    off.push_back(std::abs(table.rows()[i].residual - estimate.mean) / std::max(estimate.sd, kLeastSd));
+  }
+  return quantile(off, kCoverage);
+}
+
+template <class Family>
+double interval_between_gpus(const std::vector<Residual<Family>>& residuals, const Kriging& kriging) {
+  std::set<std::string> gpus;
+  for (const Residual<Family>& r : residuals) gpus.insert(r.sample->gpu);
+  std::vector<double> off;
+  for (const std::string& gpu : gpus) {
+    std::vector<ResidualRow> others;
+    for (const Residual<Family>& r : residuals) {
+      if (r.sample->gpu != gpu) others.push_back(r.row);
+    }
+    if (others.empty()) continue;
+    const ResidualTable table(std::move(others));
+    std::vector<double> errors, deviations;
+    for (const Residual<Family>& r : residuals) {
+      if (r.sample->gpu != gpu) continue;
+      const ResidualEstimate estimate = table.estimate(r.row.at, kriging);
+      errors.push_back(r.row.residual - estimate.mean);
+      deviations.push_back(std::max(estimate.sd, kLeastSd));
+    }
+    std::vector<double> sorted = errors;
+    const double own = quantile(sorted, 0.5);
+    for (std::size_t i = 0; i < errors.size(); ++i) off.push_back(std::abs(errors[i] - own) / deviations[i]);
+  }
+  return quantile(off, kCoverage);
+}
+
+#define TBDSIM_INSTANTIATE(Family)                                                                         \
+  template std::optional<double> anchor_of<Family>(const Sample<Family>&, const ClockKnowledge&);          \
+  template Prior clock_of<Family>(const Sample<Family>&, const ClockKnowledge&, bool);                     \
+  template FitOptions fit_options<Family>(const Samples<Family>&, const ClockKnowledge&);                  \
+  template FitOptions options_around<Family>(const FamilyFit&);                                            \
+  template std::vector<Residual<Family>> residuals_of<Family>(const Samples<Family>&, const FamilyFit&);   \
+  template ClockRatio clock_ratio<Family>(const Samples<Family>&, const FamilyFit&, const ClockKnowledge&, \
+                                          bool);                                                           \
+  template double interval_between_gpus<Family>(const std::vector<Residual<Family>>&, const Kriging&);
+TBDSIM_FOR_EACH_FAMILY(TBDSIM_INSTANTIATE)
+#undef TBDSIM_INSTANTIATE
+
+}  // namespace tbdsim

@@ -1,0 +1,92 @@
+// The steps that cross-validation and the fit of a profile share.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/family_fit.h"
+#include "calibrate/sample.h"
+#include "calibrate/samples.h"
+#include "costmodel/families.h"
+#include "costmodel/residual_table.h"
+
+namespace tbdsim {
+
+template <class Family>
+using Samples = std::vector<Sample<Family>>;
+
+template <class Family, class Keep>
+[[nodiscard]] Samples<Family> where(const Samples<Family>& samples, Keep keep) {
+  Samples<Family> kept;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(kept), keep);
+  return kept;
+}
+
+inline constexpr double kAnchoredClockSd = 0.05;
+
+// Achieved / quoted flop/s of one large matrix product: the fastest of the ten largest. By data set, GPU and
+// precision: "set|gpu|fp32".
+using Anchors = std::map<std::string, double>;
+
+// What is known of clocks without a fit.
+struct ClockKnowledge {
+  Anchors anchors;
+  std::map<std::string, Prior> expected;  // by GPU, from the data sheet
+};
+[[nodiscard]] ClockKnowledge clock_knowledge(std::span<const Record> records, const GpuSpecs& gpus);
+
+template <class Family>
+[[nodiscard]] std::optional<double> anchor_of(const Sample<Family>& sample, const ClockKnowledge& clocks);
+
+// By an anchor where asked for and there is one, else from the data sheet.
+template <class Family>
+[[nodiscard]] Prior clock_of(const Sample<Family>& sample, const ClockKnowledge& clocks, bool anchored);
+
+// For a fit to samples of several GPUs.
+template <class Family>
+[[nodiscard]] FitOptions fit_options(const Samples<Family>& samples, const ClockKnowledge& clocks);
+
+// For a fit to the samples of one GPU: priors are what its generation has.
+template <class Family>
+[[nodiscard]] FitOptions options_around(const FamilyFit& shared);
+
+template <class Family>
+[[nodiscard]] double formula_of(const Sample<Family>& s, const FamilyFit& fit,
+                                const Sustained<double>& sustained) {
+  return kernel_time<Family>(s.call, s.hardware, sustained, fit.parameters).parts.total;
+}
+
+template <class Family>
+struct Residual {
+  ResidualRow row;
+  const Sample<Family>* sample;
+};
+
+// What a fit leaves of its own samples; times that are mostly launch floor say little and are left out.
+template <class Family>
+[[nodiscard]] std::vector<Residual<Family>> residuals_of(const Samples<Family>& samples,
+                                                         const FamilyFit& fit);
+
+// Fitted clocks over what is known of them: median over the GPUs, and the spread of the logarithm.
+struct ClockRatio {
+  double median = 1;
+  double sd = 0;
+};
+template <class Family>
+[[nodiscard]] ClockRatio clock_ratio(const Samples<Family>& samples, const FamilyFit& fit,
+                                     const ClockKnowledge& clocks, bool anchored);
+
+// How many standard deviations 80 % of the rows lie within when each is left out ...
+[[nodiscard]] double interval_of(const ResidualTable& table, const Kriging& kriging);
+
+// ... and when each GPU is: its own mean, which is its clock's, does not count.
+template <class Family>
+[[nodiscard]] double interval_between_gpus(const std::vector<Residual<Family>>& residuals,
+                                           const Kriging& kriging);
+
+}  // namespace tbdsim

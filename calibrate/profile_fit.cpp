@@ -1,0 +1,196 @@
+#include "calibrate/profile_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "calibrate/crossval.h"
+#include "calibrate/family_fit.h"
+#include "calibrate/fit_steps.h"
+#include "calibrate/kriging_fit.h"
+#include "calibrate/telling_rows.h"
+#include "hwspecs/base/error.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr int kFewestSamples = 20;      // of a block to be fitted
+constexpr double kLeastClockSd = 0.08;  // between cards of one sort
+
+// What the fits of all families share.
+struct Context {
+  const ProfileFitOptions& options;
+  const GpuSpecs& gpus;
+  ClockKnowledge clocks;
+  Profile& profile;
+
+  [[nodiscard]] bool is_target(const std::string& gpu) const { return gpu == options.gpu; }
+};
+
+template <class Family>
+void note_records(const Samples<Family>& samples, ProfileBlock& block) {
+  for (const Sample<Family>& s : samples) ++block.records[s.gpu + ", " + s.set];
+}
+
+template <class Family>
+void take_parameters(const FamilyFit& fit, ProfileBlock& block) {
+  block.parameters = fit.parameters;
+  for (std::size_t i = 0; i < fit.parameters.size(); ++i) {
+    if (fit.at_bound[i]) block.at_bound.emplace_back(Family::parameters[i].name);
+  }
+  block.converged = fit.converged;
+  block.iterations = fit.iterations;
+  block.cost = fit.cost;
+}
+
+// The table, how it is interpolated, and how wide intervals are.
+template <class Family>
+void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const Context& context,
+                    ProfileBlock& block) {
+  std::vector<Residual<Family>> residuals = residuals_of(samples, fit);
+  std::vector<ResidualRow> rows;
+  for (const Residual<Family>& r : residuals) rows.push_back(r.row);
+  const ResidualTable all(rows);
+  block.kriging = fit_kriging(all);
+  block.interval =
+      block.own ? interval_of(all, block.kriging) : interval_between_gpus(residuals, block.kriging);
+  std::vector<ResidualRow> kept;
+  for (const std::size_t i : telling_rows(rows, block.kriging.nugget, context.options.most_rows)) {
+    kept.push_back({rows[i].at, rows[i].residual, static_cast<int>(block.measured.size())});
+    block.measured.push_back(residuals[i].sample->call);
+  }
+  block.residuals = ResidualTable(std::move(kept));
+}
+
+template <class Family>
+ProfileBlock own_block(const Samples<Family>& samples, const Context& context) {
+  const Samples<Family> own =
+      where(samples, [&](const Sample<Family>& s) { return context.is_target(s.gpu); });
+  if (own.size() < kFewestSamples) {
+    throw UsageError(fmt::format("{} records of {} ({}) on {}; expected at least {} for a fit", own.size(),
+                                 Family::name, own.front().block, context.options.gpu, kFewestSamples));
+  }
+  FitOptions options = fit_options<Family>(samples, context.clocks);
+  options.starts = context.options.starts;
+  options.threads = context.options.threads;
+  const FamilyFit shared = fit_family<Family>(samples, options);
+  FitOptions around = options_around<Family>(shared);
+  around.threads = context.options.threads;
+  const FamilyFit fit = fit_family<Family>(own, around);
+  ProfileBlock block;
+  block.own = true;
+  take_parameters<Family>(fit, block);
+  block.clock = fit.gpus.at(context.options.gpu).sustained.clock;
+  block.bandwidth = fit.gpus.at(context.options.gpu).sustained.bandwidth;
+  note_records(own, block);
+  take_residuals(own, fit, context, block);
+  return block;
+}
+
+template <class Family>
+ProfileBlock shared_block(const Samples<Family>& samples, const Samples<Family>& target,
+                          const Context& context) {
+  FitOptions options = fit_options<Family>(samples, context.clocks);
+  options.starts = context.options.starts;
+  options.threads = context.options.threads;
+  const FamilyFit fit = fit_family<Family>(samples, options);
+  ProfileBlock block;
+  take_parameters<Family>(fit, block);
+  const ClockRatio ratio = clock_ratio(samples, fit, context.clocks, false);
+  block.clock = ratio.median;
+  block.clock_of_expected = true;
+  block.clock_sd = std::max(kLeastClockSd, ratio.sd);
+  if (context.options.one_gemm && !target.empty()) {
+    if (const auto anchor = anchor_of(target.front(), context.clocks)) {
+      const ClockRatio anchored = clock_ratio(samples, fit, context.clocks, true);
+      block.clock = *anchor * anchored.median;
+      block.clock_of_expected = false;
+      block.clock_sd = std::max(kAnchoredClockSd, anchored.sd);
+    }
+  }
+  note_records(samples, block);
+  take_residuals(samples, fit, context, block);
+  return block;
+}
+
+// Those of the architecture the profile is for, where the block has any.
+template <class Family>
+Samples<Family> like_target(const Samples<Family>& samples, const Context& context) {
+  const std::string& architecture = context.options.architecture;
+  const Samples<Family> alike = where(
+      samples, [&](const Sample<Family>& s) { return context.gpus.at(s.gpu).architecture == architecture; });
+  return architecture.empty() || alike.empty() ? samples : alike;
+}
+
+template <class Family>
+void fit_blocks(std::span<const Record> records, Context& context) {
+  std::map<std::string, Samples<Family>> blocks;
+  for (Sample<Family>& s :
+       stratified<Family>(samples_of<Family>(records, context.gpus), context.options.most_samples)) {
+    blocks[s.block].push_back(std::move(s));
+  }
+  for (const auto& [key, samples] : blocks) {
+    const auto targets = [&](const Sample<Family>& s) { return context.is_target(s.gpu); };
+    const Samples<Family> target = where(samples, targets);
+    const Samples<Family> others = where(samples, std::not_fn(targets));
+    const bool own = !target.empty() && !context.options.without_gpu;
+    if (!own && others.size() < kFewestSamples) continue;
+    if (context.options.progress) context.options.progress(fmt::format("{} {}", Family::name, key));
+    ProfileBlock block = own ? own_block<Family>(samples, context)
+                             : shared_block<Family>(like_target(others, context), target, context);
+    block.generation = key.substr(0, key.find('/'));
+    const std::string precision = key.substr(key.find('/') + 1);
+    block.math = static_cast<MathType>(std::find(kMathTypeNames.begin(), kMathTypeNames.end(), precision) -
+                                       kMathTypeNames.begin());
+    context.profile.families[index_of_family<Family>()].push_back(std::move(block));
+  }
+}
+
+void require_records(std::span<const Record> records, const ProfileFitOptions& options) {
+  if (options.gpu.empty() || options.without_gpu) return;
+  const bool any =
+      std::any_of(records.begin(), records.end(), [&](const Record& r) { return r.gpu == options.gpu; });
+  if (!any) throw UsageError("no record is of " + options.gpu + "; expected some, or --without");
+}
+
+std::string title_of(const ProfileFitOptions& options, const GpuSpecs& gpus) {
+  if (options.gpu.empty())
+    return options.architecture.empty() ? "all measured GPUs" : "measured " + options.architecture + " GPUs";
+  const std::string& title = gpus.at(options.gpu).title;
+  if (!options.without_gpu) return title + ", measured";
+  return options.one_gemm ? title + ", from one matrix product and other GPUs"
+                          : title + ", from its data sheet and other GPUs";
+}
+
+std::string source_of(const Profile& profile) {
+  std::set<std::string> sets;
+  for (const auto& blocks : profile.families) {
+    for (const ProfileBlock& block : blocks) {
+      for (const auto& [from, count] : block.records) sets.insert(from.substr(from.find(", ") + 2));
+    }
+  }
+  std::string text = "fitted with tbd-calibrate fit to";
+  for (const std::string& set : sets) text += (text.ends_with("to") ? " " : ", ") + set;
+  return text;
+}
+
+}  // namespace
+
+Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus, const ProfileFitOptions& options) {
+  require_records(records, options);
+  Profile profile;
+  profile.title = title_of(options, gpus);
+  profile.gpu = options.gpu;
+  profile.architecture = options.gpu.empty() ? options.architecture : "";
+  profile.calibrated = true;
+  Context context{options, gpus, clock_knowledge(records, gpus), profile};
+#define TBDSIM_FIT(Family) fit_blocks<Family>(records, context);
+  TBDSIM_FOR_EACH_FAMILY(TBDSIM_FIT)
+#undef TBDSIM_FIT
+  profile.sources["families"] = source_of(profile);
+  return profile;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,40 @@
+// Records -> profile. For each family, library generation and precision a block:
+//
+//   measured on the GPU    parameters fitted to its own calls, about those that all GPUs of the generation
+//   share measured on others     the shared parameters; the GPU's clock is what its data sheet lets expect,
+//   times what fitted
+//                          clocks of the others are of theirs
+//
+// Residuals of the most telling calls are kept with it; the width of intervals is that which 80 % of calls
+// left out (of other GPUs: of GPUs left out) lie within.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "calibrate/record.h"
+#include "calibrate/samples.h"
+#include "costmodel/profile.h"
+
+namespace tbdsim {
+
+struct ProfileFitOptions {
+  std::string gpu;                  // whose profile; empty: ...
+  std::string architecture;         // ... of the GPUs of an architecture; both empty: of all
+  bool without_gpu = false;         // nothing measured on it is used (unseen/<gpu>.yaml) ...
+  bool one_gemm = false;            // ... but one large matrix product, for its clock
+  const Profile* base = nullptr;    // priors of parameters, and blocks that the records have nothing for
+  std::size_t most_samples = 3000;  // of a family, GPU and block
+  std::size_t most_rows = 300;      // of a residual table
+  int starts = 4;
+  int threads = 2;
+  std::function<void(std::string_view)> progress;
+};
+
+// Throws UsageError: no records of the GPU, or too few of an op.
+[[nodiscard]] Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus,
+                                  const ProfileFitOptions& options);
+
+}  // namespace tbdsim

@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <limits>
+
+#include "costmodel/estimate.h"
+
+namespace tbdsim {
+namespace {
+
+// "cudnn6" -> cudnn, 6.
+std::pair<std::string, int> library_of(const std::string& generation) {
+  const auto digit =
+      std::find_if(generation.begin(), generation.end(), [](unsigned char c) { return std::isdigit(c); });
+  return {std::string(generation.begin(), digit), std::atoi(std::string(digit, generation.end()).c_str())};
+}
+
+bool narrow(MathType math) { return math != MathType::fp32; }
+
+// How ill a block serves kernels of an arithmetic: another precision weighs more than other versions, these
+// more than another GPU.
+double distance_of(const ProfileBlock& block, MathType math, const Libraries& libraries) {
+  constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kVersion = 10, kOtherGpu = 15;
+  double distance = 0;
+  if (block.math != math) distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
+  const auto [library, version] = library_of(block.generation);
+  const auto wanted = libraries.find(library);
+  if (wanted != libraries.end()) distance += kVersion * std::abs(wanted->second - version);
+  if (!block.own) distance += kOtherGpu;
+  return distance;
+}
+
+Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuSpec& gpu, MathType math,
+                             const Libraries& libraries) {
+  Calibration::Entry entry;
+  double least = std::numeric_limits<double>::infinity();
+  for (const ProfileBlock& block : blocks) {
+    const double distance = distance_of(block, math, libraries);
+    if (distance > least) continue;  // of equals the last, which is the newest
+    least = distance;
+    entry.block = &block;
+  }
+  if (entry.block == nullptr) return entry;
+  const Prior expected = expected_clock(gpu);
+  entry.exact = entry.block->math == math;
+  entry.hardware = hardware_of(gpu, math);
+  entry.sustained = {entry.block->clock * (entry.block->clock_of_expected ? expected.mean : 1),
+                     entry.block->bandwidth};
+  entry.clock_sd = entry.block->clock_sd;
+  return entry;
+}
+
+bool computes(const GpuSpec& gpu, MathType math) {
+  return gpu.math[index_of(math)].has_value() || gpu.computes_in[index_of(math)].has_value();
+}
+
+}  // namespace
+
+Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Libraries& libraries,
+                           Bytes workspace_limit) {
+  Calibration calibration;
+  calibration.profile = &profile;
+  calibration.gpu = &gpu;
+  calibration.workspace_limit = workspace_limit.si();
+  for (std::size_t family = 0; family < kFamilyCount; ++family) {
+    for (std::size_t m = 0; m < kMathTypeCount; ++m) {
+      const auto math = static_cast<MathType>(m);
+      if (computes(gpu, math)) {
+        calibration.entries[family][m] = entry_for(profile.families[family], gpu, math, libraries);
+      }
+    }
+  }
+  return calibration;
+}
+
+}  // namespace tbdsim
