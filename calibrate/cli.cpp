@@ -5,7 +5,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "calibrate/crossval_command.h"
+#include "calibrate/fit_command.h"
 #include "calibrate/import_command.h"
+#include "calibrate/interrupted.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 
@@ -19,7 +22,10 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  tbd-calibrate import --list                               tables that can be read\n"
     "  tbd-calibrate import deepbench_gemm.csv -o records.csv    the header says which table it is\n"
-    "  tbd-calibrate import neusight *.csv -o records.csv\n";
+    "  tbd-calibrate import neusight *.csv -o records.csv\n"
+    "  tbd-calibrate fit my_gpu.csv -o my_gpu.yaml               what tbd-measure wrote -> a profile for "
+    "tbd-sim\n"
+    "  tbd-calibrate crossval deepbench_*.csv --details          errors on calls that were left out\n";
 
 // A subcommand with its options, and what runs it.
 struct Command {
@@ -30,6 +36,8 @@ struct Command {
 struct CommandLine {
   CLI::App app{"Turns measured kernels into what tbd-sim predicts with.", "tbd-calibrate"};
   ImportOptions import;
+  FitCommand fit;
+  CrossvalCommand crossval;
   std::string data_dir;
   std::vector<Command> commands;
 
@@ -41,6 +49,8 @@ struct CommandLine {
     app.fallthrough();
     app.require_subcommand(1);
     add_import();
+    add_fit();
+    add_crossval();
   }
 
   void add_import() {
@@ -51,6 +61,39 @@ struct CommandLine {
     command->add_flag("--list", import.list, "the sources that can be read");
     commands.push_back(
         {command, [this](const CalibrateContext& context) { import_command(import, context); }});
+  }
+
+  void add_fit() {
+    CLI::App* command =
+        app.add_subcommand("fit", "records of measured kernels into a profile that tbd-sim predicts with");
+    command->add_option("files", fit.files, "records and published tables");
+    command->add_option("-o,--output", fit.output, "the profile; appears whole or not at all");
+    command->add_option(
+        "--all", fit.all,
+        "instead: a folder for the profiles of every GPU measured, each architecture, all together, and\n"
+        "unseen/GPU: as if nothing had been measured on it");
+    command->add_option("--gpu", fit.gpu, "for this GPU (default: that of the records, when there is one)");
+    command->add_option("--architecture", fit.architecture, "for any GPU of this architecture");
+    command->add_flag("--generic", fit.generic, "for any GPU");
+    command->add_flag("--without", fit.without, "as if nothing had been measured on --gpu");
+    command->add_flag("--one-gemm", fit.one_gemm,
+                      "as --without, but for one large matrix product, which tells its clock");
+    commands.push_back({command, [this](const CalibrateContext& context) { fit_command(fit, context); }});
+  }
+
+  void add_crossval() {
+    CLI::App* command =
+        app.add_subcommand("crossval", "errors of the fitted formulas on calls that were left out");
+    command->add_option("files", crossval.files, "records and published tables");
+    command->add_option("--family", crossval.family, "one family of kernels (default: all)");
+    command->add_option("--left-out", crossval.protocol,
+                        "shapes, gpu, gpu_one_gemm or largest_batch (default: each)");
+    command->add_flag("--details", crossval.details, "also for each GPU and each phase");
+    command->add_flag("--quick", crossval.quick, "a subset of the calls");
+    command->add_option("--format", crossval.format, "table, json or csv (default table)");
+    command->add_option("-o,--output", crossval.output, "write to this file instead of standard output");
+    commands.push_back(
+        {command, [this](const CalibrateContext& context) { crossval_command(crossval, context); }});
   }
 };
 

@@ -13,6 +13,7 @@ struct CalibrateContext {
   std::ostream& out;
   std::ostream& err;
   std::filesystem::path data_dir;  // where the catalogue lies
+  bool show_progress = false;      // err is a terminal
   // From the first row on a signal only sets `interrupted`: no half-written file stays behind.
   void (*catch_signals)() = nullptr;
   const std::atomic<bool>* interrupted = nullptr;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "calibrate/importers/importers.h"
+#include "calibrate/interrupted.h"
 #include "hwspecs/base/file.h"
 
 namespace tbdsim {
@@ -45,7 +46,7 @@ void import_command(const ImportOptions& options, const CalibrateContext& contex
   std::string report;
   for (const std::string& file : files) {
     const ImportSummary summary = import_table(file, source, [&](const Record& record) {
-      if (context.interrupted != nullptr && context.interrupted->load()) throw CalibrateInterrupted();
+      stop_if_interrupted(context);
       write_record(output.stream(), record);
     });
     report +=

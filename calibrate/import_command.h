@@ -14,9 +14,6 @@ struct ImportOptions {
   bool list = false;
 };
 
-// A signal came; thrown out of the work, so that everything is cleaned up.
-class CalibrateInterrupted : public std::exception {};
-
 // Writes the records to `output`, which appears whole or not at all, and what was read and left out to the
 // context's `out`. `--list`: the sources. Throws UsageError without files or output, and as import_table.
 void import_command(const ImportOptions& options, const CalibrateContext& context);

@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
     const tbdsim::CalibrateContext context{.out = std::cout,
                                            .err = std::cerr,
                                            .data_dir = data_dir(),
+                                           .show_progress = ::isatty(STDERR_FILENO) != 0,
                                            .catch_signals = catch_signals,
                                            .interrupted = &interrupted};
     return tbdsim::run_calibrate(arguments, context);

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "simulate/library.h"
-#include "simulate/sheet.h"
+#include "hwspecs/base/sheet.h"
 
 namespace tbdsim {
 

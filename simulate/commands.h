@@ -6,7 +6,7 @@
 #include <string>
 
 #include "simulate/library.h"
-#include "simulate/sheet.h"
+#include "hwspecs/base/sheet.h"
 
 namespace tbdsim {
 

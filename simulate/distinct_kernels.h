@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "simulate/prediction.h"
-#include "simulate/sheet.h"
+#include "hwspecs/base/sheet.h"
 
 namespace tbdsim {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simulate/prediction.h"
-#include "simulate/sheet.h"
+#include "hwspecs/base/sheet.h"
 
 namespace tbdsim {
 

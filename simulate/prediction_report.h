@@ -5,7 +5,7 @@
 #include <span>
 
 #include "simulate/prediction.h"
-#include "simulate/sheet.h"
+#include "hwspecs/base/sheet.h"
 
 namespace tbdsim {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "hwspecs/base/catalog.h"
-#include "simulate/sheet.h"
+#include "hwspecs/base/sheet.h"
 
 namespace tbdsim {
 

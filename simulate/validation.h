@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "simulate/runs_table.h"
-#include "simulate/sheet.h"
+#include "hwspecs/base/sheet.h"
 
 namespace tbdsim {
 

@@ -35,7 +35,7 @@ constexpr Fence kFences[] = {
     {"yaml-cpp/", "hwspecs/base/spec_(parser|writer)\\.cpp"},
     {"boost/graph/", "graphs/.*\\.cpp"},
     {"boost/", "graphs/.*\\.cpp"},
-    {"nlohmann/", "simulate/.*\\.cpp"},
+    {"nlohmann/", "(hwspecs/base/sheet|simulate/.*)\\.cpp"},
     {"CLI/", "(simulate|calibrate)/(cli|main)\\.cpp"},
     {"fmt/", ".*\\.cpp"},
     {"tbb/", "simulate/predict_all\\.cpp"},

@@ -1,4 +1,4 @@
-#include "simulate/sheet.h"
+#include "hwspecs/base/sheet.h"
 
 #include <algorithm>
 #include <ostream>

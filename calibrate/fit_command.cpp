@@ -1,0 +1,96 @@
+#include "calibrate/fit_command.h"
+
+#include <atomic>
+#include <ostream>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "calibrate/interrupted.h"
+#include "calibrate/load_records.h"
+#include "calibrate/profile_fit.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/file.h"
+
+namespace tbdsim {
+namespace {
+
+// A file to write and what goes into it.
+struct Target {
+  std::filesystem::path file;
+  ProfileFitOptions options;
+};
+
+std::string only_gpu(const LoadedRecords& loaded) {
+  if (loaded.gpus.size() == 1) return loaded.gpus.begin()->first;
+  std::string names;
+  for (const auto& [name, gpu] : loaded.gpus) names += (names.empty() ? "" : ", ") + name;
+  throw UsageError("the records are of " + names +
+                   "; expected --gpu, --architecture or --generic to say for which");
+}
+
+ProfileFitOptions options_of(const FitCommand& command, const LoadedRecords& loaded) {
+  ProfileFitOptions options;
+  options.gpu = command.gpu;
+  options.architecture = command.architecture;
+  if (command.gpu.empty() && command.architecture.empty() && !command.generic) options.gpu = only_gpu(loaded);
+  options.without_gpu = command.without || command.one_gemm;
+  options.one_gemm = command.one_gemm;
+  return options;
+}
+
+std::vector<Target> all_targets(const std::filesystem::path& folder, const LoadedRecords& loaded) {
+  std::vector<Target> targets;
+  std::set<std::string> architectures;
+  const auto add = [&](const std::string& file) -> ProfileFitOptions& {
+    return targets.emplace_back(Target{folder / (file + ".yaml"), {}}).options;
+  };
+  for (const auto& [name, gpu] : loaded.gpus) {
+    add(name).gpu = name;
+    ProfileFitOptions& unseen = add("unseen/" + name);
+    unseen.gpu = name;
+    unseen.without_gpu = true;
+    ProfileFitOptions& one_gemm = add("unseen/" + name + "_one_gemm");
+    one_gemm = unseen;
+    one_gemm.one_gemm = true;
+    architectures.insert(gpu.architecture);
+  }
+  for (const std::string& architecture : architectures) add(architecture).architecture = architecture;
+  add("generic");
+  return targets;
+}
+
+void write_target(const Target& target, const LoadedRecords& loaded, const CalibrateContext& context) {
+  ProfileFitOptions options = target.options;
+  const std::string name = target.file.stem().string();
+  options.progress = [&](std::string_view step) {
+    stop_if_interrupted(context);
+    if (context.show_progress) context.err << "\r\033[K" << name << ": " << step << std::flush;
+  };
+  const Profile profile = fit_profile(loaded.records, loaded.gpus, options);
+  std::filesystem::create_directories(target.file.parent_path().empty() ? "." : target.file.parent_path());
+  AtomicFile file(target.file);
+  file.stream() << write_profile(profile);
+  file.commit();
+  if (context.show_progress) context.err << "\r\033[K";
+  std::size_t blocks = 0;
+  for (const auto& family : profile.families) blocks += family.size();
+  context.out << fmt::format("{}: {}, {} blocks\n", target.file.string(), profile.title, blocks);
+}
+
+}  // namespace
+
+void fit_command(const FitCommand& command, const CalibrateContext& context) {
+  if (command.output.empty() == command.all.empty()) {
+    throw UsageError("fit: expected --output FILE for one profile or --all FOLDER for those of every GPU");
+  }
+  const LoadedRecords loaded = load_records(command.files, Catalog::from(context.data_dir));
+  if (context.catch_signals != nullptr) context.catch_signals();
+  for (const std::string& note : loaded.notes) context.out << note << '\n';
+  const std::vector<Target> targets = command.all.empty()
+                                          ? std::vector<Target>{{command.output, options_of(command, loaded)}}
+                                          : all_targets(command.all, loaded);
+  for (const Target& target : targets) write_target(target, loaded, context);
+}
+
+}  // namespace tbdsim
