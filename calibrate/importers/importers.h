@@ -1,0 +1,61 @@
+// Published tables of measured kernels, turned into records. Adding one: a file here with one function that
+// turns a row into records, a line below and a row in the table of importers.cpp.
+//
+// Records keep what was measured: times are neither corrected nor filtered, but for DeepBench's truncation
+// (deepbench.cpp). `gpu` is the catalogue's name. `timer` tells what a time holds:
+//   cupti  busy time of the GPU
+//   host   mean over many calls back to back: no launch gap, unless launching takes longer than the kernel
+//   event  one call on an idle GPU: holds a launch floor (NeuSight 24-97 us, a TensorFlow session 0.1-0.35
+//   ms)
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/importers/table_row.h"
+#include "calibrate/record.h"
+
+namespace tbdsim {
+
+struct Importer {
+  std::string_view source;   // what `tbd-calibrate import SOURCE` says
+  std::string_view columns;  // those that are read, "gpu,M,N,K": a table that has them all is recognised
+  ImportedRow (*import_row)(const TableRow& row);
+  std::string_view reads;    // what the table holds
+  std::string_view licence;  // as the source states it
+  std::string_view from;     // repository and revision
+};
+
+// Every table that can be read.
+[[nodiscard]] std::span<const Importer> importers();
+
+struct ImportSummary {
+  std::string source;
+  std::int64_t rows = 0, records = 0;
+  std::vector<std::string> notes;  // "neusight_gemm.csv: 12 rows left out: ..."
+};
+
+// Reads a published table, or a table of this project's own records (source "records"), row by row: memory
+// does not grow with the file. An empty `source`: the header tells which table it is. An unfinished last line
+// (no line break) is left out and noted, as in record.h. Repeated rows stay: see drop_duplicates.
+// Throws UsageError for an unreadable file and an unknown source, SpecError with file and line for a header
+// that is no known table's, a malformed number, a name or shape the source never uses, an implausible record.
+ImportSummary import_table(const std::string& path, const std::string& source,
+                           const std::function<void(const Record&)>& on_record);
+
+// Own records or a published table, whichever the header says: what a fit reads.
+[[nodiscard]] RecordTable read_any_records(const std::string& path);
+
+ImportedRow import_deepbench_gemm(const TableRow& row);
+ImportedRow import_deepbench_conv(const TableRow& row);
+ImportedRow import_deepbench_rnn(const TableRow& row);
+ImportedRow import_neusight_gemm(const TableRow& row);
+ImportedRow import_neusight_conv(const TableRow& row);
+ImportedRow import_neusight_elementwise(const TableRow& row);
+ImportedRow import_aiconfigurator_gemm(const TableRow& row);
+
+}  // namespace tbdsim

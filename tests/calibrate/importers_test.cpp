@@ -1,0 +1,201 @@
+#include "calibrate/importers/importers.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kGemm = "gpu,mode,cuda,precision,M,N,K,transA,transB,time_ms,tflops_recomputed,source\n";
+const std::string kConv =
+    "gpu,mode,cuda,cudnn,precision,pass,N,C,H,W,K,filter_h,filter_w,pad_h,pad_w,stride_h,stride_w,out_h,out_"
+    "w,"
+    "time_ms,fwd_algo,source\n";
+const std::string kRnn = "gpu,mode,cuda,cudnn,precision,cell,pass,hidden,batch,timesteps,time_ms,source\n";
+const std::string kNeusightGemm = "gpu,src,op,b,m,n,k,t_ms,kernel,grid_x,grid_y,grid_z,block_x,sm_count\n";
+const std::string kNeusightConv = "gpu,src,n,c,k,r,h,stride,pad,t_ms,kernel,grid_x,grid_y,grid_z,block_x\n";
+const std::string kNeusightOps = "gpu,src,op,rows,cols,t_ms,kernel\n";
+const std::string kAiconfigurator =
+    "system,device,framework,fw_version,kernel_source,dtype,m,n,k,latency_us\n";
+
+class Importers : public testing::Test {
+ protected:
+  RecordTable read(const std::string& csv) { return read_any_records(dir_.write("t.csv", csv).string()); }
+
+  Record only(const std::string& csv) {
+    const RecordTable table = read(csv);
+    EXPECT_EQ(table.records.size(), 1u);
+    EXPECT_THAT(table.notes, IsEmpty());
+    return table.records.empty() ? Record{} : table.records[0];
+  }
+
+  std::string error_of(const std::string& csv) {
+    try {
+      static_cast<void>(read(csv));
+    } catch (const SpecError& wrong) {
+      const std::string text = wrong.what();
+      return text.substr(text.rfind('/') + 1);
+    }
+    return "no error";
+  }
+
+  test::TempDir dir_;
+};
+
+TEST_F(Importers, DeepBenchGemm) {
+  const Record r = only(kGemm + "NV_TitanXp,train,8.0.88,fp32,1760,16,1024,N,T,0.050,1.7,sheet!4\n");
+  EXPECT_EQ(r.gpu, "titanxp");
+  EXPECT_EQ(r.generation, "cublas8");
+  EXPECT_EQ(r.precision, "fp32");
+  EXPECT_EQ(r.op, "gemm");
+  EXPECT_EQ(to_text(r.shape), "m=1760 n=16 k=1024");
+  EXPECT_EQ(r.layout, "NT");
+  EXPECT_EQ(r.timer, "host");
+  EXPECT_EQ(r.cache, "hot");
+  EXPECT_EQ(r.source, "sheet!4");
+  EXPECT_DOUBLE_EQ(r.time_s, 50.5e-6);  // cut to whole microseconds: the middle of 50 to 51
+  EXPECT_NEAR(r.spread * r.time_s, 0.288675e-6, 1e-12);
+}
+
+TEST_F(Importers, DeepBenchLeavesOutWhatTheRecordCannotHold) {
+  const RecordTable table =
+      read(kGemm + "NV_P100,train,8.0.88,fp16_storage_fp32_math,1760,16,1024,N,T,0.050,1.7,s\n" +
+           "NV_T4,inference,10.1.243,int8,1760,16,1024,N,T,0.050,1.7,s\n" +
+           "NV_T4,train,10.1.243,fp16_tensorcore_fp32_acc,1760,16,1024,T,N,0.050,1.7,s\n");
+  ASSERT_EQ(table.records.size(), 1u);
+  EXPECT_EQ(table.records[0].precision, "fp16");
+  EXPECT_EQ(table.records[0].generation, "cublas10");
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("t.csv: 1 row left out: fp16_storage_fp32_math"),
+                                       HasSubstr("inference")));
+}
+
+TEST_F(Importers, DeepBenchConvolution) {
+  const std::string row = "NV_V100,train,10.1,7.6.2.24,fp32,bwd_filter,4,1,161,700,32,5,20,0,0,2,2,";
+  const Record r = only(kConv + row + "79,341,0.257,,s\n");
+  EXPECT_EQ(r.gpu, "v100_sxm2_16gb");
+  EXPECT_EQ(r.generation, "cudnn7");
+  EXPECT_EQ(r.phase, "backward_weights");
+  EXPECT_EQ(to_text(r.shape),
+            "batch=4 channels=1 height=161 width=700 filters=32 filter_h=5 filter_w=20 stride_h=2 stride_w=2 "
+            "dilation_h=1 dilation_w=1 groups=1");
+  // Filter sides swapped: the output does not follow.
+  EXPECT_EQ(
+      error_of(kConv + "NV_V100,train,10.1,7.6.2.24,fp32,fwd,4,1,161,700,32,20,5,0,0,2,2,79,341,1,,s\n"),
+      "t.csv:2:1: out_h x out_w is 79 x 341; expected 71 x 348 from the other columns: is the filter "
+      "height x width?");
+  EXPECT_THAT(error_of(kConv + row + "78.5,341,0.257,,s\n"), HasSubstr("column 'out_h' holds '78.5'"));
+}
+
+TEST_F(Importers, DeepBenchRecurrentLayersSkipTheirInput) {
+  const Record r = only(kRnn + "NV_M40,train,7.5.18,5,fp32,gru,bwd_data,2816,32,1500,12.5,s\n");
+  EXPECT_EQ(r.op, "gru");
+  EXPECT_EQ(r.generation, "cudnn5");
+  EXPECT_EQ(r.algorithm, "skip_input");
+  EXPECT_EQ(to_text(r.shape), "batch=32 hidden=2816 layers=1 directions=1 steps=1500");
+  EXPECT_EQ(only(kRnn + "NV_M40,train,7.5.18,5,fp32,vanilla,fwd,2816,32,1500,12.5,s\n").op, "rnn");
+}
+
+TEST_F(Importers, NeuSightProductsAreTransposedToColumnMajor) {
+  // y[7][1000 x 200] = x[7][1000 x 30] w[7][30 x 200]: 2 x 16 tiles of 128 x 64.
+  const std::string bmm = "P100,train,bmm,7,1000,200,30,0.09,maxwell_sgemm_128x64_nn,";
+  const Record r = only(kNeusightGemm + bmm + "2,16,7,128,56.0\n");
+  EXPECT_EQ(r.op, "batched_gemm");
+  EXPECT_EQ(to_text(r.shape), "batch=7 m=200 n=1000 k=30");
+  EXPECT_EQ(r.layout, "NN");
+  EXPECT_EQ(r.timer, "event");
+  EXPECT_DOUBLE_EQ(r.time_s, 9e-5);
+  EXPECT_EQ(r.grid, "2x16x7/128");
+  EXPECT_EQ(r.source, "sitar-lab/NeuSight@6945927d9afc train, t.csv line 2");
+  EXPECT_THAT(error_of(kNeusightGemm + bmm + "1,16,7,128,56.0\n"), HasSubstr("expected k as the reduced"));
+  EXPECT_EQ(error_of(kNeusightGemm + "L4,test,bmm,7,1000,200,30,0.09,other,1,1,1,128,60.0\n"),
+            "t.csv:2:1: column 'sm_count' holds '60.0'; expected 58, the SMs of L4");
+
+  const Record linear = only(kNeusightGemm + "H100,test,linear,1,1000,200,30,0.09,cutlass,9,9,9,128,132.0\n");
+  EXPECT_EQ(linear.op, "gemm");
+  EXPECT_EQ(to_text(linear.shape), "m=200 n=1000 k=30");
+  EXPECT_EQ(linear.layout, "TN");
+}
+
+TEST_F(Importers, NeuSightConvolutionsAndElementwise) {
+  const Record conv = only(kNeusightConv + "T4,train,38,893,326,3,5,1,1,0.96,implicit,30,11,1,64\n");
+  EXPECT_EQ(conv.generation, "cudnn8");
+  EXPECT_EQ(to_text(conv.shape),
+            "batch=38 channels=893 height=5 width=5 filters=326 filter_h=3 filter_w=3 stride_h=1 stride_w=1 "
+            "pad_h=1 pad_w=1 dilation_h=1 dilation_w=1 groups=1");
+  const RecordTable ops =
+      read(kNeusightOps + "P4,train,add,127,168,0.0467,k\nP4,train,powu,127,168,0.0467,k\n" +
+           "P4,test,ln,127,168,0.0467,k\n");
+  ASSERT_EQ(ops.records.size(), 3u);
+  EXPECT_EQ(ops.records[0].op + " " + to_text(ops.records[0].shape), "add elements=21336");
+  EXPECT_EQ(ops.records[1].op, "pow_scalar");
+  EXPECT_EQ(ops.records[2].op + " " + to_text(ops.records[2].shape), "layer_norm rows=127 cols=168");
+}
+
+TEST_F(Importers, Aiconfigurator) {
+  const Record r = only(kAiconfigurator +
+                        "a100_sxm,NVIDIA A100-SXM4-80GB,trtllm,1.0.0,torch_flow,bfloat16,4,32,64,2.79893\n");
+  EXPECT_EQ(r.gpu, "a100_sxm_80gb");
+  EXPECT_EQ(r.precision, "bf16");
+  EXPECT_EQ(to_text(r.shape), "m=32 n=4 k=64");
+  EXPECT_EQ(r.layout, "TN");
+  EXPECT_EQ(r.algorithm, "trtllm 1.0.0 torch_flow");
+  EXPECT_DOUBLE_EQ(r.time_s, 2.79893e-6);
+}
+
+TEST_F(Importers, OwnRecordsPassThrough) {
+  const Record record = only(kGemm + "NV_TitanXp,train,8.0.88,fp32,1760,16,1024,N,T,0.050,1.7,sheet!4\n");
+  std::ostringstream own;
+  write_csv_row(own, record_columns());
+  write_record(own, record);
+  EXPECT_EQ(only(own.str()), record);
+}
+
+TEST_F(Importers, HeadersTellTheTables) {
+  EXPECT_EQ(error_of("gpu,mode,cuda,precision,M,N,K,transA,transB,source\n"),
+            "t.csv:1:1: the columns are those of no known table; nearest is deepbench (cuBLAS matrix "
+            "products), which also has: time_ms");
+  const std::string path = dir_.write("g.csv", kGemm).string();
+  const auto ignore = [](const Record&) {};
+  EXPECT_EQ(import_table(path, "", ignore).source, "deepbench");
+  EXPECT_THROW(import_table(path, "neusight", ignore), SpecError);
+  EXPECT_THROW(import_table(path, "records", ignore), SpecError);
+  try {
+    import_table(path, "neusigt", ignore);
+    FAIL() << "an unknown source was taken";
+  } catch (const UsageError& wrong) {
+    EXPECT_THAT(wrong.what(), HasSubstr("unknown source 'neusigt'; did you mean 'neusight'?"));
+  }
+}
+
+TEST_F(Importers, BadCellsAreNamed) {
+  const auto with_time = [&](const std::string& time) {
+    return error_of(kGemm + "NV_TitanXp,train,8.0.88,fp32,1760,16,1024,N,T," + time + ",1.7,s\n");
+  };
+  EXPECT_EQ(with_time("0"), "t.csv:2:1: column 'time_ms' holds '0'; expected a time above 0");
+  EXPECT_EQ(with_time("-1"), "t.csv:2:1: column 'time_ms' holds '-1'; expected a time above 0");
+  EXPECT_EQ(with_time("nan"), "t.csv:2:1: column 'time_ms' holds 'nan'; expected a number");
+  EXPECT_EQ(with_time(""), "t.csv:2:1: column 'time_ms' holds ''; expected a number");
+  EXPECT_THAT(with_time("50000"),
+              HasSubstr("is it in seconds?"));  // microseconds in a column of milliseconds
+  EXPECT_EQ(
+      error_of(kGemm + "NV_TitanZ,train,8.0.88,fp32,1760,16,1024,N,T,1,1.7,s\n"),
+      "t.csv:2:1: column 'gpu' holds 'NV_TitanZ'; expected one of: NV_TitanX, NV_M40, NV_TitanX_Pascal, "
+      "NV_TitanXp, NV_1080Ti, NV_P100, NV_V100, NV_T4; did you mean 'NV_TitanX'?");
+  EXPECT_THAT(error_of(kGemm + "NV_T4,train,8,fp32,0,16,1024,N,T,1,1.7,s\n"),
+              HasSubstr("column 'M' holds '0'; expected a whole number, 1 or more"));
+  EXPECT_THAT(error_of(kGemm + "NV_T4,train,8,fp32,1.5,16,1024,N,T,1,1.7,s\n"), HasSubstr("column 'M'"));
+}
+
+TEST_F(Importers, AnUnfinishedLastLineIsLeftOut) {
+  const std::string row = "NV_T4,train,10.1,fp32,1760,16,1024,N,T,0.5,1.7,s";
+  const RecordTable table = read(kGemm + row + "\n" + row);
+  EXPECT_EQ(table.records.size(), 1u);
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("the last line is unfinished")));
+}
+
+}  // namespace
+}  // namespace tbdsim
