@@ -5,7 +5,7 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tbd-sim)
 
 install(TARGETS tbdsim_base tbdsim_hwspecs tbdsim_graphs tbdsim_costmodel tbdsim_simulate
         EXPORT tbd-sim-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim)
-install(TARGETS tbd-sim)
+install(TARGETS tbd-sim tbd-calibrate)
 foreach(folder IN ITEMS hwspecs/gpus hwspecs/cpus hwspecs/links hwspecs/machines graphs/models graphs/suites graphs/datasets
                         simulate/frameworks calibrate/profiles)
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/${folder} FILES_MATCHING PATTERN "*.yaml")

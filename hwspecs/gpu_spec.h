@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/math_type.h"
@@ -29,8 +30,9 @@ struct NvLinkPorts {
 };
 
 struct GpuSpec {
-  std::string name;   // the file's stem
-  std::string title;  // "NVIDIA TITAN Xp"
+  std::string name;                      // the file's stem
+  std::string title;                     // "NVIDIA TITAN Xp"
+  std::vector<std::string> also_called;  // names that drivers print where the title is another: gpu_names.h
   std::string architecture;
   std::string compute_capability;
   int sm_count = 0;

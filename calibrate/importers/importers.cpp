@@ -26,6 +26,22 @@ constexpr std::array kImporters{
              "PyTorch element-wise operators, softmax, layer norm, forward", "MIT", "sitar-lab/NeuSight@6945927d9afc"},
     Importer{"aiconfigurator", "device,framework,fw_version,kernel_source,dtype,m,n,k,latency_us", import_aiconfigurator_gemm,
              "bf16 linear layers of inference frameworks", "Apache-2.0", "ai-dynamo/aiconfigurator"},
+    Importer{"pipeweave", "gpu,precision,M,N,K,avg_us,num_sms,source", import_pipeweave_gemm,
+             "fp8 matrix products", "Apache-2.0", "zksainx/pipeweave@55e03178d15a"},
+    Importer{"rnn_tables", "gpu,framework,library,cell,layers,bidirectional,batch,seq_len,input,hidden,mode,ms_per_batch,std_ms,n,source",
+             import_rnn_tables, "recurrent networks of old frameworks", "none stated",
+             "glample/rnn-benchmarks@7b737bf64943, MaximumEntropy/cudnn_rnn_theano_benchmarks@00fd5a42cbd2, "
+             "stefbraun/rnn_benchmarks@eb6358a67c94"},
+    Importer{"sockeye", "profile,type,name,calls,avg_ms,source", import_sockeye_kernels,
+             "nvprof totals of Sockeye iterations, a kernel a row", "Apache-2.0", "UofT-EcoSystem/sockeye@8fe92d29df93"},
+    Importer{"tensorflow", "gpu,precision,optimizer,batch,in_size,kernel,c_in,c_out,stride,padding,activation,bias,time_median_ms,time_std_ms,source",
+             import_tensorflow_conv, "convolution layers in a TensorFlow session", "Apache-2.0",
+             "CDECatapult/ml-performance-prediction@e649f32d354d"},
+    Importer{"tensorflow", "gpu,precision,optimizer,batch,dim_in,dim_out,activation,time_median_ms,time_std_ms,source", import_tensorflow_dense,
+             "dense layers in a TensorFlow session", "Apache-2.0", "CDECatapult/ml-performance-prediction@e649f32d354d"},
+    Importer{"torch7", "gpu,cudnn,precision,model,batch,img_h,img_w,fwd_ms,bwd_ms,n_passes,source", import_torch7_networks,
+             "whole networks, forward and backward", "MIT / none stated",
+             "jcjohnson/cnn-benchmarks@83d441f85213, dmikushin/cnn-benchmarks@1a67201a6879"},
 };
 // clang-format on
 
@@ -43,16 +59,6 @@ std::vector<std::string> missing_columns(const CsvReader& csv, std::string_view 
   std::vector<std::string> missing = split(columns);
   std::erase_if(missing, [&](const std::string& name) { return csv.find_column(name).has_value(); });
   return missing;
-}
-
-void require_known(const std::string& source) {
-  std::vector<std::string> known{std::string(kOwn)};
-  for (const Importer& importer : importers()) {
-    if (importer.source != known.back()) known.emplace_back(importer.source);
-  }
-  if (source.empty() || std::find(known.begin(), known.end(), source) != known.end()) return;
-  throw UsageError("unknown source " + in_quotes(source) + did_you_mean(source, known) +
-                   " ('tbd-calibrate import --list' names them)");
 }
 
 // The table whose columns are all there. Where none is, the message is about the one that comes nearest.
@@ -123,9 +129,19 @@ void import_rows(CsvReader& csv, const WholeRows& whole, const Importer& importe
 
 std::span<const Importer> importers() { return kImporters; }
 
+void require_source(const std::string& source) {
+  std::vector<std::string> known{std::string(kOwn)};
+  for (const Importer& importer : importers()) {
+    if (importer.source != known.back()) known.emplace_back(importer.source);
+  }
+  if (source.empty() || std::find(known.begin(), known.end(), source) != known.end()) return;
+  throw UsageError("unknown source " + in_quotes(source) + did_you_mean(source, known) +
+                   " ('tbd-calibrate import --list' names them)");
+}
+
 ImportSummary import_table(const std::string& path, const std::string& source,
                            const std::function<void(const Record&)>& on_record) {
-  require_known(source);
+  require_source(source);
   std::ifstream in = open_input(path);
   const WholeRows whole(in);
   CsvReader csv(in, path);

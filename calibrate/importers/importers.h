@@ -5,8 +5,9 @@
 // (deepbench.cpp). `gpu` is the catalogue's name. `timer` tells what a time holds:
 //   cupti  busy time of the GPU
 //   host   mean over many calls back to back: no launch gap, unless launching takes longer than the kernel
-//   event  one call on an idle GPU: holds a launch floor (NeuSight 24-97 us, a TensorFlow session 0.1-0.35
-//   ms)
+//   event  one call on an idle GPU: holds a launch floor, NeuSight 24-97 us, a TensorFlow session 0.1-0.35 ms
+// Measurements of more than one kernel have op `network`, kernels without a shape op `kernel`; their names
+// stand in the column `kernel`. No kernel model can be fitted to them.
 #pragma once
 
 #include <functional>
@@ -33,6 +34,9 @@ struct Importer {
 // Every table that can be read.
 [[nodiscard]] std::span<const Importer> importers();
 
+// Throws UsageError with "did you mean" when no table is of that source; "records" and "" are fine.
+void require_source(const std::string& source);
+
 struct ImportSummary {
   std::string source;
   std::int64_t rows = 0, records = 0;
@@ -57,5 +61,11 @@ ImportedRow import_neusight_gemm(const TableRow& row);
 ImportedRow import_neusight_conv(const TableRow& row);
 ImportedRow import_neusight_elementwise(const TableRow& row);
 ImportedRow import_aiconfigurator_gemm(const TableRow& row);
+ImportedRow import_pipeweave_gemm(const TableRow& row);
+ImportedRow import_rnn_tables(const TableRow& row);
+ImportedRow import_sockeye_kernels(const TableRow& row);
+ImportedRow import_torch7_networks(const TableRow& row);
+ImportedRow import_tensorflow_conv(const TableRow& row);
+ImportedRow import_tensorflow_dense(const TableRow& row);
 
 }  // namespace tbdsim

@@ -20,16 +20,15 @@ class TableRow {
   [[nodiscard]] const std::string& text(std::string_view column) const;  // may be empty
   [[nodiscard]] std::int64_t size(std::string_view column) const;        // whole, 1 or more; "30.0" is 30
   [[nodiscard]] std::int64_t count(std::string_view column) const;       // whole, 0 or more
+  [[nodiscard]] double number(std::string_view column) const;            // finite
   [[nodiscard]] double seconds(std::string_view column, double unit_s) const;  // finite, above 0
 
-  // "neusight_gemm.csv row 17": for tables whose rows do not say where they are from.
+  // "neusight_gemm.csv line 17": for tables whose rows do not say where they are from.
   [[nodiscard]] std::string place() const;
   [[noreturn]] void fail(const std::string& what) const;
   [[noreturn]] void fail(std::string_view column, const std::string& expected) const;
 
  private:
-  [[nodiscard]] double number(std::string_view column) const;
-
   const CsvReader& csv_;
   const std::vector<std::string>& fields_;
 };

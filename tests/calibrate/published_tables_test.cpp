@@ -49,7 +49,13 @@ INSTANTIATE_TEST_SUITE_P(, PublishedTables,
                                          PublishedTable{"neusight_gemm.csv", 141562, 141562},
                                          PublishedTable{"neusight_conv.csv", 24662, 24662},
                                          PublishedTable{"neusight_elementwise.csv", 117624, 117624},
-                                         PublishedTable{"aic_gemm_bf16.csv", 30000, 30000}),
+                                         PublishedTable{"aic_gemm_bf16.csv", 30000, 30000},
+                                         PublishedTable{"gemm_fp8.csv", 5000, 879},
+                                         PublishedTable{"rnn_train_benchmarks.csv", 184, 0},
+                                         PublishedTable{"echo_sockeye_kernels.csv", 753, 629},
+                                         PublishedTable{"cnn_benchmarks_torch7.csv", 214, 0},
+                                         PublishedTable{"justus_conv_tensorflow.csv", 8000, 0},
+                                         PublishedTable{"justus_dense_tensorflow.csv", 8000, 4024}),
                          [](const auto& test) {
                            return std::filesystem::path(test.param.file).stem().string();
                          });

@@ -1,0 +1,97 @@
+#include "calibrate/cli.h"
+
+#include <ostream>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "calibrate/import_command.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+constexpr int kExitOk = 0;
+constexpr int kExitUsage = 2;
+constexpr int kExitInterrupted = 130;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  tbd-calibrate import --list                               tables that can be read\n"
+    "  tbd-calibrate import deepbench_gemm.csv -o records.csv    the header says which table it is\n"
+    "  tbd-calibrate import neusight *.csv -o records.csv\n";
+
+// A subcommand with its options, and what runs it.
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<void(const CalibrateContext&)> run;
+};
+
+struct CommandLine {
+  CLI::App app{"Turns measured kernels into what tbd-sim predicts with.", "tbd-calibrate"};
+  ImportOptions import;
+  std::string data_dir;
+  std::vector<Command> commands;
+
+  CommandLine() {
+    app.footer(kExamples);
+    app.set_version_flag("--version", "tbd-calibrate " TBDSIM_VERSION);
+    app.add_option("--data-dir", data_dir,
+                   "where the catalogue lies (default: TBDSIM_DATA_DIR, else as installed)");
+    app.fallthrough();
+    app.require_subcommand(1);
+    add_import();
+  }
+
+  void add_import() {
+    CLI::App* command = app.add_subcommand("import", "published tables of measured kernels into records");
+    command->add_option("files", import.words,
+                        "[SOURCE] CSV files; without SOURCE their headers say what they are");
+    command->add_option("-o,--output", import.output, "the records; appears whole or not at all");
+    command->add_flag("--list", import.list, "the sources that can be read");
+    commands.push_back(
+        {command, [this](const CalibrateContext& context) { import_command(import, context); }});
+  }
+};
+
+// False when help or the version was asked for and printed.
+bool parse(CommandLine& line, std::span<const std::string> arguments, const CalibrateContext& context) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+  try {
+    line.app.parse(reversed);
+    return true;
+  } catch (const CLI::Success& asked) {
+    line.app.exit(asked, context.out, context.err);
+    return false;
+  } catch (const CLI::ParseError& wrong) {
+    throw UsageError(std::string(wrong.what()) + " (see 'tbd-calibrate --help')");
+  }
+}
+}  // namespace
+
+int run_calibrate(std::span<const std::string> arguments, const CalibrateContext& given) {
+  try {
+    CommandLine line;
+    if (arguments.empty()) {
+      given.out << line.app.help();
+      return kExitOk;
+    }
+    if (!parse(line, arguments, given)) return kExitOk;
+    CalibrateContext context = given;
+    if (!line.data_dir.empty()) context.data_dir = line.data_dir;
+    for (const Command& command : line.commands) {
+      if (command.app->parsed()) command.run(context);
+    }
+    context.out.flush();
+    if (!context.out) throw UsageError("standard output cannot be written");
+    return kExitOk;
+  } catch (const CalibrateInterrupted&) {
+    given.err << "tbd-calibrate: interrupted\n";
+    return kExitInterrupted;
+  } catch (const Error& wrong) {
+    given.err << "tbd-calibrate: " << wrong.what() << '\n';
+    return kExitUsage;
+  }
+}
+
+}  // namespace tbdsim
