@@ -97,6 +97,15 @@ struct CommandLine {
   }
 };
 
+std::string unknown_argument(const CommandLine& line, std::span<const std::string> arguments) {
+  std::vector<std::string> known;
+  for (const Command& command : line.commands) known.push_back(command.app->get_name());
+  const std::vector<std::string> extra = line.app.remaining(true);
+  const std::string& first = extra.empty() ? arguments.front() : extra.front();
+  return "unknown argument " + in_quotes(first) + did_you_mean(first, known) +
+         " (see 'tbd-calibrate --help')";
+}
+
 // False when help or the version was asked for and printed.
 bool parse(CommandLine& line, std::span<const std::string> arguments, const CalibrateContext& context) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
@@ -106,6 +115,10 @@ bool parse(CommandLine& line, std::span<const std::string> arguments, const Cali
   } catch (const CLI::Success& asked) {
     line.app.exit(asked, context.out, context.err);
     return false;
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError(unknown_argument(line, arguments));
+  } catch (const CLI::RequiredError&) {  // no command: the first argument was meant to be one
+    throw UsageError(unknown_argument(line, arguments));
   } catch (const CLI::ParseError& wrong) {
     throw UsageError(std::string(wrong.what()) + " (see 'tbd-calibrate --help')");
   }

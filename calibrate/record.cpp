@@ -145,8 +145,9 @@ std::string point_key(const Record& record) {
 }
 
 std::string record_key(const Record& record) {
-  return record.gpu + '|' + record.generation + '|' + record.algorithm + '|' +
-         std::to_string(record.workspace_bytes) + '|' + point_key(record);
+  const bool known_by_name = record.op == "kernel" || record.op == "network";  // its shape says too little
+  return (known_by_name ? record.kernel + '|' : "") + record.gpu + '|' + record.generation + '|' +
+         record.algorithm + '|' + std::to_string(record.workspace_bytes) + '|' + point_key(record);
 }
 
 RecordReader::RecordReader(std::istream& in, const std::string& file_name)

@@ -20,11 +20,12 @@ namespace tbdsim {
 // must be there; others may be missing as a whole and then hold "not known" (empty, 0).
 struct Record {
   // What was called.
-  std::string gpu;  // * as the driver names it: "NVIDIA TITAN Xp"
+  std::string gpu;  // * as the driver or the catalogue names it: hwspecs/gpu_names.h
   std::string
       generation;  // * library and its major version, what a fit is keyed on: cublas13, cudnn9, nccl2, own
   std::string precision;  // * fp32 (never TF32), tf32, fp16, bf16, fp8
-  std::string op;         // * gemm, batched_gemm, conv, batch_norm, ...: calibrate/measure/op_table.cpp
+  std::string op;         // * gemm, batched_gemm, conv, batch_norm, ...: calibrate/measure/op_table.cpp; rnn,
+                          // mul, ... of published tables, network (several kernels), kernel (no shape)
   std::string
       phase;  // * forward, backward_data, backward_weights, double_backward, update; empty for gemm, copies
   RecordShape shape;      // columns batch, m, ... steps: record_shape.h; a missing one does not apply
@@ -36,7 +37,8 @@ struct Record {
   double spread = 0;         // 1.4826 * MAD / median of the samples: a robust relative standard deviation
   std::int64_t samples = 0;  // calls timed
   double event_time_s = 0;   // median between CUDA events around the call: holds launch gaps; 0 = not taken
-  std::string timer;         // where time_s is from: cupti, event, host
+  std::string timer;         // where time_s is from: cupti, host (mean over calls back to back), event (one
+                             // call on an idle GPU: holds a launch floor)
   std::string kernel;        // name of the longest kernel of the call
   std::int64_t kernels = 0;  // kernels, memsets and copies per call
   std::string grid;          // of the longest kernel, blocks x threads: "30x11x1/128x1x1"
@@ -61,7 +63,8 @@ struct Record {
 void write_record(std::ostream& out, const Record& record);
 
 // Identity of what was called and how: two rows with one key measured the same thing. `point_key` leaves out
-// gpu, generation and algorithm: what a plan asks for.
+// gpu, generation and algorithm: what a plan asks for. The name in `kernel` belongs to the identity of the
+// ops `kernel` and `network` only.
 [[nodiscard]] std::string record_key(const Record& record);
 [[nodiscard]] std::string point_key(const Record& record);
 

@@ -15,7 +15,8 @@ namespace tbdsim {
 //   pooling        the same without `filters`; batch_norm: input sizes only
 //   softmax, ...   rows x cols, reduced over cols
 //   element-wise   elements; copies and all_reduce: bytes (and ranks)
-//   lstm, gru      steps x batch sequences of input_size, `layers` of `hidden`, directions 1 or 2
+//   lstm, gru, rnn  steps x batch sequences of input_size, `layers` of `hidden`, directions 1 or 2;
+//   input_size 0: the input enters as it is, without a matrix product (CUDNN_SKIP_INPUT)
 struct RecordShape {
   std::int64_t batch = 0;
   std::int64_t m = 0, n = 0, k = 0;

@@ -24,15 +24,16 @@ double TableRow::number(std::string_view column) const {
 }
 
 std::int64_t TableRow::count(std::string_view column) const {
-  constexpr double kLargest = 1e15;  // below 2^53, so that the double holds it exactly
+  constexpr double kLargest = 1'000'000'000;  // two of them still multiply to a 64-bit number
   const double value = number(column);
-  if (value < 0 || value > kLargest || value != std::floor(value)) fail(column, "a whole number, 0 or more");
+  if (value < 0 || value > kLargest || value != std::floor(value))
+    fail(column, "a whole number, 0 to 1000000000");
   return static_cast<std::int64_t>(value);
 }
 
 std::int64_t TableRow::size(std::string_view column) const {
   const std::int64_t value = count(column);
-  if (value == 0) fail(column, "a whole number, 1 or more");
+  if (value == 0) fail(column, "a whole number, 1 to 1000000000");
   return value;
 }
 

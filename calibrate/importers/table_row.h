@@ -18,8 +18,8 @@ class TableRow {
   TableRow(const CsvReader& csv, const std::vector<std::string>& fields) : csv_(csv), fields_(fields) {}
 
   [[nodiscard]] const std::string& text(std::string_view column) const;  // may be empty
-  [[nodiscard]] std::int64_t size(std::string_view column) const;        // whole, 1 or more; "30.0" is 30
-  [[nodiscard]] std::int64_t count(std::string_view column) const;       // whole, 0 or more
+  [[nodiscard]] std::int64_t size(std::string_view column) const;        // whole, 1 to 1e+9; "30.0" is 30
+  [[nodiscard]] std::int64_t count(std::string_view column) const;       // whole, 0 to 1e+9
   [[nodiscard]] double number(std::string_view column) const;            // finite
   [[nodiscard]] double seconds(std::string_view column, double unit_s) const;  // finite, above 0
 

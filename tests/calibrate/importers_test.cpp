@@ -1,5 +1,7 @@
 #include "calibrate/importers/importers.h"
 
+#include <sstream>
+
 #include <gmock/gmock.h>
 
 #include "tests/support/temp_dir.h"
@@ -146,6 +148,95 @@ TEST_F(Importers, Aiconfigurator) {
   EXPECT_DOUBLE_EQ(r.time_s, 2.79893e-6);
 }
 
+TEST_F(Importers, Pipeweave) {
+  const RecordTable table = read(
+      "gpu,precision,M,N,K,avg_us,TFLOPS,num_sms,source\n"
+      "NVIDIA H100,fp8,960,5120,6912,318.6,213,132,a#L1\nNVIDIA H20,fp8,960,5120,6912,318.6,213,78,a#L2\n");
+  ASSERT_EQ(table.records.size(), 1u);
+  EXPECT_EQ(table.records[0].gpu, "h100_sxm");
+  EXPECT_EQ(to_text(table.records[0].shape), "m=5120 n=960 k=6912");
+  EXPECT_DOUBLE_EQ(table.records[0].time_s, 318.6e-6);
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("1 row left out: NVIDIA H20 is not in the catalogue")));
+}
+
+TEST_F(Importers, RecurrentNetworksAreOpsOnlyAsOneLibraryCall) {
+  const std::string header =
+      "gpu,framework,library,cell,layers,bidirectional,batch,seq_len,input,hidden,loss,mode,"
+      "ms_per_batch,us_per_sample,std_ms,n,note,source\n";
+  const std::string titan = "GTX TITAN X (Maxwell),CUDA 8.0 cuDNN 5.1.05,";
+  const std::string sizes = ",3,0.0,128.0,30,256.0,512,MSE,";
+  const RecordTable table =
+      read(header + titan + "cuDNN Theano GRU,GRU" + sizes + "forward,1.5,,,,,a\n" + titan +
+           "cuDNN Theano GRU,GRU" + sizes + "train fwd+bwd,4.5,,0.45,400,,b\n" + titan + "Theano LSTM,LSTM" +
+           sizes + "forward,3.5,,,,,c\n" +
+           "GTX 1080 FE,PyTorch 0.4.0,pytorch_cudnnLSTM,LSTM,4,1.0,32,500..1000,123,320,CTC,train "
+           "fwd+bwd,9,,,,,d\n");
+  ASSERT_EQ(table.records.size(), 3u);
+  const Record& forward = table.records[0];
+  EXPECT_EQ(forward.op + " " + forward.phase + " " + forward.generation, "gru forward cudnn5");
+  EXPECT_EQ(to_text(forward.shape), "batch=128 input_size=256 hidden=512 layers=3 directions=1 steps=30");
+  const Record& training = table.records[1];
+  EXPECT_EQ(training.op + " " + training.kernel, "network gru, cuDNN Theano GRU, train fwd+bwd");
+  EXPECT_DOUBLE_EQ(training.spread, 0.1);
+  EXPECT_EQ(training.samples, 400);
+  EXPECT_EQ(table.records[2].op + " " + table.records[2].generation, "network theano");
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("several lengths")));
+}
+
+TEST_F(Importers, SockeyeKernelsHaveNamesOnly) {
+  const RecordTable table = read(
+      "profile,batch,type,name,calls,total_ms,avg_ms,min_ms,max_ms,pct,source\n"
+      "p,,GPU activities,\"a<1, 2>\",4,8,2,1,3,40,s\np,,GPU activities,b,4,8,2,1,3,40,s\n"
+      "p,,API calls,cudaMalloc,4,8,2,1,3,40,s\n");
+  ASSERT_EQ(table.records.size(), 2u);
+  EXPECT_EQ(table.records[0].op + " " + table.records[0].kernel, "kernel a<1, 2>");
+  EXPECT_EQ(table.records[0].gpu, "titanxp");
+  EXPECT_EQ(table.records[0].samples, 4);
+  EXPECT_DOUBLE_EQ(table.records[0].time_s, 2e-3);
+  EXPECT_NE(record_key(table.records[0]), record_key(table.records[1])) << "named kernels are no duplicates";
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("1 row left out: API calls")));
+}
+
+TEST_F(Importers, TorchNetworksGiveTwoRecords) {
+  const RecordTable table = read(
+      "gpu,framework,cudnn,use_cudnn,precision,model,batch,img_h,img_w,fwd_ms,bwd_ms,n_passes,source\n"
+      "TITAN X Pascal,Torch7,5105,1,fp32,vgg-16,16,224,224,41.5,128.0,10,s\n");
+  ASSERT_EQ(table.records.size(), 2u);
+  EXPECT_EQ(table.records[0].generation, "cudnn5");
+  EXPECT_EQ(table.records[0].algorithm, "forward");
+  EXPECT_DOUBLE_EQ(table.records[0].time_s, 41.5e-3);
+  EXPECT_EQ(table.records[1].algorithm, "backward");
+  EXPECT_DOUBLE_EQ(table.records[1].time_s, 128e-3);
+  EXPECT_EQ(table.records[1].kernel, "vgg-16");
+}
+
+TEST_F(Importers, TensorFlowLayers) {
+  const std::string header =
+      "gpu,precision,optimizer,batch,in_size,kernel,c_in,c_out,stride,padding,activation,bias,"
+      "time_min_ms,time_median_ms,time_max_ms,time_std_ms,source\n";
+  const auto conv = [&](const std::string& optimizer, const std::string& sizes, const std::string& rest) {
+    return header + "1080ti,fp32," + optimizer + ",16," + sizes + ",8,32," + rest + ",0.9,1,1.1,0.05,s\n";
+  };
+  const Record valid = only(conv("None", "28,5", "2,VALID,none,0"));
+  EXPECT_EQ(valid.op + " " + valid.phase, "conv forward");
+  EXPECT_EQ(output_height(valid.shape), 12);
+  EXPECT_DOUBLE_EQ(valid.spread, 0.05);
+  const Record same =
+      only(conv("None", "28,5", "2,SAME,none,0"));  // 3 pixels are missing: 2 at one side, 1 at the other
+  EXPECT_EQ(output_height(same.shape), 14);
+  EXPECT_EQ(same.shape.pad_h, 2);
+  EXPECT_EQ(only(conv("None", "28,3", "1,SAME,none,0")).shape.pad_h, 1);
+  EXPECT_EQ(only(conv("None", "28,1", "4,SAME,none,0")).shape.pad_h, 0);
+  EXPECT_THAT(read(conv("None", "28,4", "1,SAME,none,0")).notes, ElementsAre(HasSubstr("one side only")));
+  const Record trained = only(conv("Adam", "28,5", "2,VALID,relu,1"));
+  EXPECT_EQ(trained.op + ": " + trained.kernel, "network: conv, bias, relu, Adam");
+
+  const Record dense = only(
+      "gpu,precision,optimizer,batch,dim_in,dim_out,activation,time_min_ms,time_median_ms,"
+      "time_max_ms,time_std_ms,source\nM60,fp32,None,8,151,1888,none,0.3,0.4,0.5,0.01,s\n");
+  EXPECT_EQ(dense.op + " " + dense.layout + " " + to_text(dense.shape), "gemm NN m=1888 n=8 k=151");
+}
+
 TEST_F(Importers, OwnRecordsPassThrough) {
   const Record record = only(kGemm + "NV_TitanXp,train,8.0.88,fp32,1760,16,1024,N,T,0.050,1.7,sheet!4\n");
   std::ostringstream own;
@@ -186,7 +277,7 @@ TEST_F(Importers, BadCellsAreNamed) {
       "t.csv:2:1: column 'gpu' holds 'NV_TitanZ'; expected one of: NV_TitanX, NV_M40, NV_TitanX_Pascal, "
       "NV_TitanXp, NV_1080Ti, NV_P100, NV_V100, NV_T4; did you mean 'NV_TitanX'?");
   EXPECT_THAT(error_of(kGemm + "NV_T4,train,8,fp32,0,16,1024,N,T,1,1.7,s\n"),
-              HasSubstr("column 'M' holds '0'; expected a whole number, 1 or more"));
+              HasSubstr("column 'M' holds '0'; expected a whole number, 1 to 1000000000"));
   EXPECT_THAT(error_of(kGemm + "NV_T4,train,8,fp32,1.5,16,1024,N,T,1,1.7,s\n"), HasSubstr("column 'M'"));
 }
 
