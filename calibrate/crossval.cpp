@@ -8,6 +8,7 @@
 #include "calibrate/family_fit.h"
 #include "calibrate/fit_steps.h"
 #include "calibrate/kriging_fit.h"
+#include "calibrate/launch_floor.h"
 #include "costmodel/baselines.h"
 #include "costmodel/families.h"
 #include "costmodel/residual_table.h"
@@ -38,7 +39,7 @@ Samples<Simple<Family>> as(const Samples<Family>& samples) {
   Samples<Simple<Family>> converted;
   for (const Sample<Family>& s : samples) {
     converted.push_back({s.call, s.hardware, s.gpu, s.block, s.set, s.shape, s.layer, s.phase, s.time_s,
-                         s.sigma, s.floor, s.features});
+                         s.sigma, s.floor, s.op, s.features});
   }
   return converted;
 }
@@ -72,20 +73,42 @@ std::vector<double> baseline(const Samples<Family>& train, const Samples<Family>
   return times;
 }
 
-// Smallest time of a held-out GPU: its launch floor, a nuisance that no prediction holds.
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The launch floor of an op on other GPUs.
+double usual_floor(const FamilyFit& fit, const std::string& op) {
+  std::vector<double> values;
+  for (const auto& [gpu, found] : fit.gpus) {
+    const auto it = found.floors.find(op);
+    if (it != found.floors.end()) values.push_back(it->second);
+  }
+  return values.empty() ? 0 : median(values);
+}
+
+// Launch floors by GPU and op: nuisances that no prediction holds. Those of a held-out GPU are from its own
+// calls that are mostly floor, or else what other GPUs have.
 template <class Family>
-std::map<std::string, double> floors_of(const Samples<Family>& test, const Fitted<Family>& fitted) {
-  std::map<std::string, double> floors;
+std::map<std::pair<std::string, std::string>, double> floors_of(const Samples<Family>& test,
+                                                                const Fitted<Family>& fitted) {
+  std::map<std::pair<std::string, std::string>, double> floors;
+  std::map<std::pair<std::string, std::string>, std::vector<double>> shown;
   for (const Sample<Family>& s : test) {
     if (!s.floor) continue;
     const auto found = fitted.fit.gpus.find(s.gpu);
-    if (found != fitted.fit.gpus.end()) {
-      floors[s.gpu] = found->second.floor_s;
+    if (found != fitted.fit.gpus.end() && found->second.floors.contains(s.op)) {
+      floors[{s.gpu, s.op}] = found->second.floors.at(s.op);
       continue;
     }
-    const auto [it, added] = floors.emplace(s.gpu, s.time_s);
-    it->second = std::min(it->second, s.time_s);
+    const double usual = usual_floor(fitted.fit, s.op);
+    floors[{s.gpu, s.op}] = usual;
+    const double formula = formula_of(s, fitted.fit, fitted.sustained(s.gpu));
+    if (formula < usual || usual == 0) shown[{s.gpu, s.op}].push_back(floor_behind(s.time_s, formula));
   }
+  for (auto& [key, values] : shown) floors[key] = std::max(0.0, median(values));
   return floors;
 }
 
@@ -106,13 +129,14 @@ void judge(const Samples<Family>& train, const Samples<Family>& residual_train, 
   for (std::size_t i = 0; i < test.size(); ++i) {
     const Sample<Family>& s = test[i];
     const double formula = formula_of(s, fitted.fit, fitted.sustained(s.gpu));
-    const double floor = s.floor ? floors.at(s.gpu) : 0;
+    const double floor = s.floor ? floors.at({s.gpu, s.op}) : 0;
+    const auto shown = [&](double kernel) { return s.floor ? shown_time(kernel, floor) : kernel; };
     const ResidualEstimate estimate = table.estimate(s.features, kriging);
     const double with_residual = formula * std::exp(estimate.mean);
     outcomes.push_back({Family::name, protocol, s.block, s.gpu, s.phase, s.set, fold, s.time_s,
-                        formula + floor, with_residual + floor,
-                        estimate.sd * with_residual / (with_residual + floor), constant[i] + floor,
-                        roofline[i] + floor, false});
+                        shown(formula), shown(with_residual),
+                        estimate.sd * with_residual / (with_residual + floor), shown(constant[i]),
+                        shown(roofline[i]), false});
   }
 }
 

@@ -7,6 +7,7 @@
 #include <ceres/ceres.h>
 #include <ceres/jet.h>
 
+#include "calibrate/launch_floor.h"
 #include "costmodel/baselines.h"
 #include "costmodel/families.h"
 
@@ -17,9 +18,10 @@ constexpr Prior kFloorPrior{.mean = 3e-5, .sd = 1.0};
 constexpr double kLeastClock = 0.1, kMostClock = 1.3;
 constexpr double kLeastBandwidth = 0.2, kMostBandwidth = 2.0;
 constexpr double kLeastFloor = 1e-7, kMostFloor = 1e-2;
+constexpr double kFirstFloor = 1e-4;  // where no call is short enough to show it
 constexpr double kPerturbation = 0.5;
 
-// ln(model / measured) of one sample; blocks: parameters, {clock, bandwidth} of the GPU, floor of the GPU.
+// ln(model / measured) of one sample; blocks: parameters, {clock, bandwidth} of the GPU, floor of GPU and op.
 template <class Family>
 class Residual final : public ceres::CostFunction {
  public:
@@ -38,7 +40,7 @@ class Residual final : public ceres::CostFunction {
     const Sustained<double> sustained{std::exp(x[1][0]), std::exp(x[1][1])};
     const auto best = kernel_time<Family>(sample_.call, sample_.hardware, sustained, p);
     const double floor = sample_.floor ? std::exp(x[2][0]) : 0;
-    const double model = best.parts.total + floor;
+    const double model = sample_.floor ? shown_time(best.parts.total, floor) : best.parts.total;
     residual[0] = std::log(model / sample_.time_s) / sample_.sigma;
     if (jacobians != nullptr) differentiate(p, sustained, best.choice, floor, model, jacobians);
     return std::isfinite(residual[0]);
@@ -61,7 +63,8 @@ class Residual final : public ceres::CostFunction {
     const J total =
         Family::template time<J>(sample_.call, choice, sample_.hardware, rates, std::span<const J>(jets))
             .total;
-    const double scale = 1 / (model * sample_.sigma);
+    const double per_second = 1 / (model * sample_.sigma);
+    const double scale = per_second * (sample_.floor ? shown_slope(total.a) : 1);
     if (jacobians[0] != nullptr) {
       for (int i = 0; i < kTheta; ++i) jacobians[0][i] = total.v[i] * scale;
     }
@@ -69,7 +72,7 @@ class Residual final : public ceres::CostFunction {
       jacobians[1][0] = total.v[kTheta] * scale;
       jacobians[1][1] = total.v[kTheta + 1] * scale;
     }
-    if (sample_.floor && jacobians[2] != nullptr) jacobians[2][0] = floor * scale;
+    if (sample_.floor && jacobians[2] != nullptr) jacobians[2][0] = floor * per_second;
   }
 
   const Sample<Family>& sample_;
@@ -101,7 +104,7 @@ class PriorResidual final : public ceres::CostFunction {
 struct Unknowns {
   std::vector<double> theta;
   std::map<std::string, std::array<double, 2>> rates;
-  std::map<std::string, double> floors;
+  std::map<std::pair<std::string, std::string>, double> floors;  // by GPU and op
 };
 
 GpuPrior prior_of(const FitOptions& options, const std::string& gpu) {
@@ -121,16 +124,16 @@ Unknowns start_of(std::span<const Sample<Family>> samples, const FitOptions& opt
   for (std::size_t i = 0; i < kParameterCount<Family>; ++i) {
     u.theta.push_back(std::log(parameter_prior<Family>(options, i).mean));
   }
-  std::map<std::string, double> least;
+  std::map<std::pair<std::string, std::string>, double> least;
   for (const Sample<Family>& s : samples) {
     const GpuPrior prior = prior_of(options, s.gpu);
     u.rates[s.gpu] = {std::log(prior.clock.mean), std::log(prior.bandwidth.mean)};
     if (!s.floor) continue;
-    const auto [it, added] = least.emplace(s.gpu, s.time_s);
+    const auto [it, added] = least.emplace(std::pair{s.gpu, s.op}, s.time_s);
     if (!added) it->second = std::min(it->second, s.time_s);
   }
-  for (const auto& [gpu, time] : least)
-    u.floors[gpu] = std::log(std::clamp(0.9 * time, kLeastFloor, kMostFloor));
+  for (const auto& [key, time] : least)
+    u.floors[key] = std::log(std::clamp(0.9 * time, kLeastFloor, kFirstFloor));
   return u;
 }
 
@@ -176,7 +179,7 @@ void add_priors(ceres::Problem& problem, Unknowns& u, const FitOptions& options)
     else if (!held.empty())
       problem.SetManifold(rates.data(), new ceres::SubsetManifold(2, held));
   }
-  for (auto& [gpu, floor] : u.floors) {
+  for (auto& [key, floor] : u.floors) {
     bound(problem, &floor, 0, kLeastFloor, kMostFloor);
     problem.AddResidualBlock(new PriorResidual(1, 0, kFloorPrior, 1), nullptr, &floor);
   }
@@ -188,13 +191,13 @@ ceres::Solver::Summary solve(std::span<const Sample<Family>> samples, const FitO
   ceres::Problem problem;
   problem.AddParameterBlock(u.theta.data(), static_cast<int>(u.theta.size()));
   for (auto& [gpu, rates] : u.rates) problem.AddParameterBlock(rates.data(), 2);
-  for (auto& [gpu, floor] : u.floors) problem.AddParameterBlock(&floor, 1);
+  for (auto& [key, floor] : u.floors) problem.AddParameterBlock(&floor, 1);
   for (const Sample<Family>& s : samples) {
     auto* loss = new ceres::CauchyLoss(options.loss_scale / s.sigma);
     auto* residual = new Residual<Family>(s);
     double* rates = u.rates.at(s.gpu).data();
     if (s.floor)
-      problem.AddResidualBlock(residual, loss, u.theta.data(), rates, &u.floors.at(s.gpu));
+      problem.AddResidualBlock(residual, loss, u.theta.data(), rates, &u.floors.at({s.gpu, s.op}));
     else
       problem.AddResidualBlock(residual, loss, u.theta.data(), rates);
   }
@@ -221,7 +224,7 @@ FamilyFit result_of(std::span<const Sample<Family>> samples, const Unknowns& u,
                            std::abs(u.theta[i] - std::log(parameter.upper)) < 1e-6);
   }
   for (const auto& [gpu, rates] : u.rates) fit.gpus[gpu].sustained = {std::exp(rates[0]), std::exp(rates[1])};
-  for (const auto& [gpu, floor] : u.floors) fit.gpus[gpu].floor_s = std::exp(floor);
+  for (const auto& [key, floor] : u.floors) fit.gpus[key.first].floors[key.second] = std::exp(floor);
   for (const Sample<Family>& s : samples) ++fit.gpus[s.gpu].samples;
   fit.cost = summary.final_cost;
   fit.iterations = static_cast<int>(summary.iterations.size());

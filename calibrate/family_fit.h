@@ -1,8 +1,8 @@
 // Fits the parameters of one family to samples of one library generation, with Ceres.
 //
-//   residual = ln( (model + floor_g) / measured ) / sigma,  Cauchy loss
+//   residual = ln( shown(model, floor) / measured ) / sigma,  Cauchy loss (shown: launch_floor.h)
 //   unknowns: ln of the parameters (shared by the GPUs), ln of sustained clock and bandwidth of each GPU, ln
-//   of a launch floor of each GPU whose samples hold one; bounds and log-normal priors on all of them
+//   of a launch floor of each GPU and op whose samples hold one; bounds and log-normal priors on all of them
 //
 // The minimum over algorithms is taken with doubles, then the chosen one is differentiated (hard minimum).
 #pragma once
@@ -36,7 +36,7 @@ struct FitOptions {
 
 struct GpuFit {
   Sustained<double> sustained{1, 1};
-  double floor_s = 0;
+  std::map<std::string, double> floors;  // s, by op
   int samples = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "calibrate/launch_floor.h"
 #include "costmodel/hardware.h"
 
 namespace tbdsim {
@@ -89,9 +90,10 @@ std::vector<Residual<Family>> residuals_of(const Samples<Family>& samples, const
   std::vector<Residual<Family>> residuals;
   for (const Sample<Family>& s : samples) {
     const GpuFit& gpu = fit.gpus.at(s.gpu);
-    const double floor = s.floor ? gpu.floor_s : 0;
+    const double floor = s.floor ? gpu.floors.at(s.op) : 0;
     if (s.time_s < kLeastAboveFloor * floor) continue;
-    const double residual = std::log((s.time_s - floor) / formula_of(s, fit, gpu.sustained));
+    const double kernel = s.floor ? kernel_behind(s.time_s, floor) : s.time_s;
+    const double residual = std::log(kernel / formula_of(s, fit, gpu.sustained));
     residuals.push_back({{s.features, residual, static_cast<int>(residuals.size())}, &s});
   }
   return residuals;

@@ -22,6 +22,7 @@ struct Sample {
   double time_s = 0;
   double sigma = 0.04;  // expected relative error of the measurement
   bool floor = false;   // timed from an idle stream: holds a launch floor, a nuisance of its GPU and op
+  std::string op;       // floors are shared by
   Features features;
 };
 

@@ -52,6 +52,7 @@ std::vector<Sample<Family>> samples_of(std::span<const Record> records, const Gp
     s.time_s = record.time_s;
     s.sigma = std::hypot(kLeastSigma, record.spread);
     s.floor = record.timer == "event";
+    s.op = record.op;
     s.features = Family::features(s.call);
     samples.push_back(std::move(s));
   }

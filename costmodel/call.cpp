@@ -1,11 +1,93 @@
 #include "costmodel/call.h"
+
+#include <algorithm>
+
 namespace tbdsim {
-Call call_of(const Kernel& kernel, double batch) {
-  if (const auto* g = std::get_if<GemmShape>(&kernel.shape)) {
-    GemmCall c{g->m.at(batch),     g->n.at(batch), g->k.at(batch),
-               g->batch.at(batch), g->transpose_a, g->transpose_b};
-    return c;
-  }
-  return StreamCall{};
+namespace {
+
+double size(std::int64_t n) { return static_cast<double>(n); }
+
+double element_bytes(MathType math) {
+  if (math == MathType::fp8) return 1;
+  return math == MathType::fp16 || math == MathType::bf16 ? 2 : 4;
 }
+
+// A product that adds to what is there reads it, and says so by its bytes.
+GemmCall gemm_call(const Kernel& kernel, const GemmShape& s, double batch) {
+  GemmCall call{s.m.at(batch), s.n.at(batch), s.k.at(batch), s.batch.at(batch)};
+  call.transpose_a = s.transpose_a;
+  call.transpose_b = s.transpose_b;
+  call.element_bytes = element_bytes(kernel.math);
+  const double written = kernel.written_bytes.at(batch);
+  const double results = call.m * call.n * call.batch;
+  call.output_bytes = written > 0 ? written / results : call.element_bytes;
+  const double operands = call.element_bytes * call.batch * call.k * (call.m + call.n);
+  call.reads_c = kernel.read_bytes.at(batch) >= operands + call.output_bytes * results;
+  return call;
+}
+
+ConvCall conv_call(const Kernel& kernel, const ConvShape& s, double batch) {
+  ConvCall call;
+  call.phase = kernel.phase;
+  call.images = s.images.at(batch);
+  call.channels = size(s.channels);
+  call.height = size(s.height);
+  call.width = size(s.width);
+  call.filters = size(s.filters);
+  call.out_height = size(s.out_height);
+  call.out_width = size(s.out_width);
+  call.kernel_height = size(s.kernel_height);
+  call.kernel_width = size(s.kernel_width);
+  call.stride_height = size(s.stride_height);
+  call.stride_width = size(s.stride_width);
+  call.pad_height = size(s.pad_height);
+  call.pad_width = size(s.pad_width);
+  call.element_bytes = element_bytes(kernel.math);
+  return call;
+}
+
+RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& s, double batch) {
+  return {.phase = kernel.phase,
+          .batch = s.batch.at(batch),
+          .steps = size(s.steps),
+          .inputs = size(s.inputs),
+          .hidden = size(s.hidden),
+          .gates = size(s.gates),
+          .element_bytes = element_bytes(kernel.math)};
+}
+
+// Two kernels run as another kind than they are listed under: the norm of an image counts its readings
+// itself, as a batch norm does, and the gradient of a softmax loss is softmax minus label.
+KernelKind runs_as(const Kernel& kernel) {
+  if (kernel.op == "group_norm") return KernelKind::batch_norm;
+  if (kernel.op == "softmax_loss" && kernel.phase == Phase::backward_data) return KernelKind::elementwise;
+  return kernel.kind;
+}
+
+StreamCall stream_call(const Kernel& kernel, double batch) {
+  StreamCall call;
+  call.kind = runs_as(kernel);
+  call.phase = kernel.phase;
+  if (const auto* matrix = std::get_if<MatrixShape>(&kernel.shape)) {
+    call.rows = matrix->rows.at(batch);
+    call.columns = size(matrix->columns);
+  } else if (const auto* vector = std::get_if<VectorShape>(&kernel.shape)) {
+    call.columns = std::max(vector->elements.at(batch), 1.0);
+  }
+  call.read_bytes = kernel.read_bytes.at(batch);
+  call.written_bytes = kernel.written_bytes.at(batch);
+  call.flops = kernel.flops.at(batch);
+  return call;
+}
+
+}  // namespace
+
+Call call_of(const Kernel& kernel, double batch) {
+  if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) return gemm_call(kernel, *gemm, batch);
+  if (const auto* conv = std::get_if<ConvShape>(&kernel.shape)) return conv_call(kernel, *conv, batch);
+  if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape))
+    return recurrent_call(kernel, *recurrent, batch);
+  return stream_call(kernel, batch);
+}
+
 }  // namespace tbdsim

@@ -9,8 +9,10 @@
 
 #include "costmodel/call.h"
 #include "costmodel/gemm_time.h"
+#include "costmodel/recurrent_time.h"
+#include "costmodel/stream_time.h"
 
-#define TBDSIM_FOR_EACH_FAMILY(X) X(GemmFamily)
+#define TBDSIM_FOR_EACH_FAMILY(X) X(GemmFamily) X(RecurrentFamily) X(StreamFamily)
 
 namespace tbdsim {
 

@@ -30,6 +30,8 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   h.clock = rate.clock.si();
   h.watts = gpu.tdp.si();
   h.compute_capability = 10 * std::strtod(gpu.compute_capability.c_str(), nullptr);
+  h.hbm = gpu.memory_type.starts_with("HBM");
+  h.bus = achievable(gpu.bus).si();
   h.tensor_cores = math != MathType::fp32 && h.compute_capability >= 70;
   return h;
 }

@@ -49,6 +49,8 @@ struct Hardware {
   double watts = 0;               // thermal design power
   double compute_capability = 0;  // 6.1 -> 61
   bool tensor_cores = false;
+  bool hbm = false;  // stacked memory, else GDDR
+  double bus = 1;    // byte/s that the bus to the host achieves
 };
 
 // What a card sustains of the data sheet's rates.
