@@ -30,7 +30,7 @@ ImportedRow import_aiconfigurator_gemm(const TableRow& row) {
   record.algorithm = row.text("framework") + " " + row.text("fw_version") + " " + row.text("kernel_source");
   record.time_s = row.seconds("latency_us", kMicrosecond_s);
   record.timer = "host";
-  record.source = "ai-dynamo/aiconfigurator, " + row.place();
+  record.source = "ai-dynamo/aiconfigurator:" + row.place();
   return {.records = {record}, .left_out = ""};
 }
 

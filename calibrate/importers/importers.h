@@ -2,7 +2,8 @@
 // turns a row into records, a line below and a row in the table of importers.cpp.
 //
 // Records keep what was measured: times are neither corrected nor filtered, but for DeepBench's truncation
-// (deepbench.cpp). `gpu` is the catalogue's name. `timer` tells what a time holds:
+// (deepbench.cpp). `gpu` is the catalogue's name, `source` is "owner/repository:file@revision" and the row.
+// `timer` tells what a time holds:
 //   cupti  busy time of the GPU
 //   host   mean over many calls back to back: no launch gap, unless launching takes longer than the kernel
 //   event  one call on an idle GPU: holds a launch floor, NeuSight 24-97 us, a TensorFlow session 0.1-0.35 ms

@@ -51,7 +51,7 @@ Record common(const TableRow& row) {
   record.cache = "unknown";
   record.kernel = row.text("kernel");
   record.cuda = "12.1";
-  record.source = "sitar-lab/NeuSight@6945927d9afc " + row.text("src") + ", " + row.place();
+  record.source = "sitar-lab/NeuSight:" + row.text("src") + "@6945927d9afc, " + row.place();
   return record;
 }
 

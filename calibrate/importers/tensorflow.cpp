@@ -36,7 +36,7 @@ Record common(const TableRow& row, const std::string& gpu) {
   record.time_s = row.seconds("time_median_ms", kMillisecond_s);
   record.spread = row.number("time_std_ms") * kMillisecond_s / record.time_s;
   record.source =
-      "CDECatapult/ml-performance-prediction@e649f32d354d " + row.text("source") + ", " + row.place();
+      "CDECatapult/ml-performance-prediction:" + row.text("source") + "@e649f32d354d, " + row.place();
   return record;
 }
 

@@ -111,7 +111,7 @@ TEST_F(Importers, NeuSightProductsAreTransposedToColumnMajor) {
   EXPECT_EQ(r.timer, "event");
   EXPECT_DOUBLE_EQ(r.time_s, 9e-5);
   EXPECT_EQ(r.grid, "2x16x7/128");
-  EXPECT_EQ(r.source, "sitar-lab/NeuSight@6945927d9afc train, t.csv line 2");
+  EXPECT_EQ(r.source, "sitar-lab/NeuSight:train@6945927d9afc, t.csv line 2");
   EXPECT_THAT(error_of(kNeusightGemm + bmm + "1,16,7,128,56.0\n"), HasSubstr("expected k as the reduced"));
   EXPECT_EQ(error_of(kNeusightGemm + "L4,test,bmm,7,1000,200,30,0.09,other,1,1,1,128,60.0\n"),
             "t.csv:2:1: column 'sm_count' holds '60.0'; expected 58, the SMs of L4");
