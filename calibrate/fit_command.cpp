@@ -84,7 +84,10 @@ void fit_command(const FitCommand& command, const CalibrateContext& context) {
   if (command.output.empty() == command.all.empty()) {
     throw UsageError("fit: expected --output FILE for one profile or --all FOLDER for those of every GPU");
   }
-  const LoadedRecords loaded = load_records(command.files, Catalog::from(context.data_dir));
+  const Catalog catalog = Catalog::from(context.data_dir);
+  LoadedRecords loaded = load_records(command.files, catalog);
+  if (!command.gpu.empty())
+    loaded.gpus.try_emplace(command.gpu, read_gpu(catalog.find(Kind::gpu, command.gpu), catalog));
   if (context.catch_signals != nullptr) context.catch_signals();
   for (const std::string& note : loaded.notes) context.out << note << '\n';
   const std::vector<Target> targets = command.all.empty()

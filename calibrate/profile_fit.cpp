@@ -19,6 +19,13 @@ namespace {
 constexpr int kFewestSamples = 20;      // of a block to be fitted
 constexpr double kLeastClockSd = 0.08;  // between cards of one sort
 
+// "cudnn6/fp32" -> fp32.
+MathType math_of_block(std::string_view key) {
+  const std::string_view precision = key.substr(key.find('/') + 1);
+  return static_cast<MathType>(std::find(kMathTypeNames.begin(), kMathTypeNames.end(), precision) -
+                               kMathTypeNames.begin());
+}
+
 // What the fits of all families share.
 struct Context {
   const ProfileFitOptions& options;
@@ -26,6 +33,10 @@ struct Context {
   ClockKnowledge clocks;
   Profile& profile;
 
+  // A profile of a card needs no block of arithmetic that it has not.
+  [[nodiscard]] bool computes(std::string_view block) const {
+    return options.gpu.empty() || gpus.at(options.gpu).math[index_of(math_of_block(block))].has_value();
+  }
   [[nodiscard]] bool is_target(const std::string& gpu) const { return gpu == options.gpu; }
 };
 
@@ -137,13 +148,12 @@ void fit_blocks(std::span<const Record> records, Context& context) {
     const Samples<Family> others = where(samples, std::not_fn(targets));
     const bool own = !target.empty() && !context.options.without_gpu;
     if (!own && others.size() < kFewestSamples) continue;
+    if (!context.computes(key)) continue;
     if (context.options.progress) context.options.progress(fmt::format("{} {}", Family::name, key));
     ProfileBlock block = own ? own_block<Family>(samples, context)
                              : shared_block<Family>(like_target(others, context), target, context);
     block.generation = key.substr(0, key.find('/'));
-    const std::string precision = key.substr(key.find('/') + 1);
-    block.math = static_cast<MathType>(std::find(kMathTypeNames.begin(), kMathTypeNames.end(), precision) -
-                                       kMathTypeNames.begin());
+    block.math = math_of_block(key);
     context.profile.families[index_of_family<Family>()].push_back(std::move(block));
   }
 }

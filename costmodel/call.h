@@ -2,6 +2,7 @@
 // (call_of) or from a measured record (calibrate/record_call.h).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <variant>
 
@@ -17,6 +18,8 @@ struct GemmCall {
   bool reads_c = false;      // beta != 0
   double element_bytes = 4;  // of A and B
   double output_bytes = 4;   // of an element of C
+
+  friend auto operator<=>(const GemmCall&, const GemmCall&) = default;
 };
 
 // In the terms of the forward pass, whatever the phase.
@@ -28,6 +31,8 @@ struct ConvCall {
   double pad_height = 0, pad_width = 0;
   double element_bytes = 4;
   double workspace_limit = 0;  // bytes; 0: none
+
+  friend auto operator<=>(const ConvCall&, const ConvCall&) = default;
 };
 
 // One recurrent layer in one direction over all its steps, in one library call.
@@ -36,6 +41,8 @@ struct RecurrentCall {
   double batch = 1, steps = 1, inputs = 0, hidden = 1;  // inputs 0: the input product is skipped
   double gates = 4;                                     // 4: LSTM, 3: GRU, 1: vanilla
   double element_bytes = 4;
+
+  friend auto operator<=>(const RecurrentCall&, const RecurrentCall&) = default;
 };
 
 // Everything that is counted by the bytes it moves.
@@ -45,6 +52,8 @@ struct StreamCall {
   double rows = 1, columns = 1;  // of softmax and norms; a vector is one row
   double read_bytes = 0, written_bytes = 0;
   double flops = 0;
+
+  friend auto operator<=>(const StreamCall&, const StreamCall&) = default;
 };
 
 using Call = std::variant<GemmCall, ConvCall, RecurrentCall, StreamCall>;

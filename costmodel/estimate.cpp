@@ -63,27 +63,52 @@ KernelCost by_family(const typename Family::Call& call, const Calibration::Entry
   return cost;
 }
 
+// The call in the terms of a family, or none: transfers.
+std::optional<Call> fitted_call(const Kernel& kernel, double batch, const Calibration& calibration) {
+  if (kernel.kind == KernelKind::transfer) return std::nullopt;
+  Call call = call_of(kernel, batch);
+  if (auto* conv = std::get_if<ConvCall>(&call)) conv->workspace_limit = calibration.workspace_limit;
+  return call;
+}
+
+// None where the profile has no block for it.
+std::optional<KernelCost> by_families(const Call& call, MathType math, const Calibration& calibration) {
+#define TBDSIM_TRY(Family)                                                                              \
+  if (belongs_to<Family>(call)) {                                                                       \
+    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)];   \
+    if (entry.block != nullptr) return by_family<Family>(std::get<typename Family::Call>(call), entry); \
+  }
+  TBDSIM_FOR_EACH_FAMILY(TBDSIM_TRY)
+#undef TBDSIM_TRY
+  return std::nullopt;
+}
+
 }  // namespace
 
 KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
-  if (kernel.kind != KernelKind::transfer) {
-    Call call = call_of(kernel, batch);
-    if (auto* conv = std::get_if<ConvCall>(&call)) conv->workspace_limit = calibration.workspace_limit;
-#define TBDSIM_TRY(Family)                                                                                   \
-  if (belongs_to<Family>(call)) {                                                                            \
-    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(kernel.math)]; \
-    if (entry.block != nullptr) return by_family<Family>(std::get<typename Family::Call>(call), entry);      \
-  }
-    TBDSIM_FOR_EACH_FAMILY(TBDSIM_TRY)
-#undef TBDSIM_TRY
+  (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
+  if (const auto call = fitted_call(kernel, batch, calibration)) {
+    if (const auto cost = by_families(*call, kernel.math, calibration)) return *cost;
   }
   return by_roofline(kernel, batch, calibration);
 }
 
 std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration) {
+  std::map<std::pair<MathType, Call>, KernelCost> known;  // layers repeat: most calls come several times
   std::vector<KernelCost> costs;
   costs.reserve(step.kernels.size());
-  for (const Kernel& kernel : step.kernels) costs.push_back(estimate(kernel, batch, calibration));
+  for (const Kernel& kernel : step.kernels) {
+    const auto call = fitted_call(kernel, batch, calibration);
+    if (!call) {
+      costs.push_back(by_roofline(kernel, batch, calibration));
+      continue;
+    }
+    const auto [found, added] = known.try_emplace({kernel.math, *call});
+    if (added) found->second = estimate(kernel, batch, calibration);
+    // Kernels that only the roofline covers differ by their kind.
+    costs.push_back(found->second.provenance == Provenance::roofline ? by_roofline(kernel, batch, calibration)
+                                                                     : found->second);
+  }
   return costs;
 }
 
