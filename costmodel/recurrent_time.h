@@ -2,7 +2,7 @@
 //
 //   W = gates hidden^2,  per step: compute = 2 W max(batch, 16) / (peak clock efficiency)
 //                                  memory  = bytes of W  re-reads  outside / (bandwidth share)
-//                                  step    = overhead / clock + (compute^4 + memory^4)^(1/4)
+//                                  step    = overhead / boost clock + (compute^4 + memory^4)^(1/4)
 //   re-reads = ceil(batch / tile), the tile 8, 32 or 128 sequences wide for batches up to 16, up to 64, above
 //   outside  = 1 / (1 + (cached L2 / bytes of W)^2): the share of W that L2 does not keep from step to step
 //   forward, backward_data:  call + steps step + input product
@@ -46,7 +46,7 @@ struct RecurrentFamily {
       {"forward_bandwidth", 0.5, 0.1, 1.0, "", "share of the memory bandwidth, forward"},
       {"backward_bandwidth", 0.5, 0.1, 1.0, "", "share of the memory bandwidth, backward"},
       {"cached", 1, 0.2, 5, "", "half of weights of so many L2 sizes is found there"},
-      {"forward_step", 3e-5, 1e-6, 3e-4, "s", "each step beside its product, at 1.4 GHz"},
+      {"forward_step", 3e-5, 1e-6, 3e-4, "s", "each step beside its product, at 1.4 GHz boost"},
       {"backward_step", 4e-5, 1e-6, 3e-4, "s", "the same, backward"},
       {"call", 1.5e-4, 1e-6, 2e-3, "s", "each call", 1},
   });
@@ -102,8 +102,8 @@ TimeParts<T> RecurrentFamily::steps(const Call& call, const Hardware& hardware, 
   const T kept = p[kCached] * (hardware.l2_bytes / (weights * call.element_bytes));
   const T memory = call.steps * weights * call.element_bytes * weight_readings(call.batch) /
                    ((1.0 + kept * kept) * (hardware.bandwidth * sustained.bandwidth * share));
-  const T overhead = (forward ? p[kForwardStep] : p[kBackwardStep]) *
-                     (call.steps * kStepClock / hardware.clock) / sustained.clock;
+  const T overhead =
+      (forward ? p[kForwardStep] : p[kBackwardStep]) * (call.steps * kStepClock / hardware.clock);
   return {compute, memory, overhead, overhead + sqrt(pnorm2<T>(compute * compute, memory * memory))};
 }
 

@@ -14,6 +14,9 @@ constexpr int kMost = ResidualTable::kNeighbours;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMost, kMost>;
 using Vector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMost, 1>;
 
+constexpr double kRepeat = 0.05;  // ln(time)
+constexpr double kSamePlace = 1e-6;
+
 bool by_group(const ResidualRow& a, const ResidualRow& b) { return a.at.group < b.at.group; }
 
 }  // namespace
@@ -57,8 +60,12 @@ ResidualEstimate ResidualTable::estimate(const Features& at, const Kriging& krig
 ResidualEstimate ResidualTable::estimate(const Features&, const Kriging& kriging,
                                          std::span<const Neighbour> neighbours) const {
   const double variance = kriging.amplitude * kriging.amplitude;
-  const double noise = kriging.nugget * kriging.nugget;
-  ResidualEstimate result{0, std::sqrt(variance + noise), std::numeric_limits<double>::infinity(), -1};
+  const double nugget = kriging.nugget * kriging.nugget;
+  const double noise = std::min(nugget, kRepeat * kRepeat);
+  const auto shared = [&](double d) {
+    return variance * std::exp(-d / kriging.length) + (d < kSamePlace ? nugget - noise : 0);
+  };
+  ResidualEstimate result{0, std::sqrt(variance + nugget), std::numeric_limits<double>::infinity(), -1};
   const auto n = static_cast<Eigen::Index>(neighbours.size());
   if (n == 0) return result;
   result.distance = neighbours[0].distance;
@@ -68,16 +75,16 @@ ResidualEstimate ResidualTable::estimate(const Features&, const Kriging& kriging
   for (Eigen::Index i = 0; i < n; ++i) {
     const ResidualRow& a = rows_[static_cast<std::size_t>(neighbours[static_cast<std::size_t>(i)].row)];
     residuals(i) = a.residual;
-    to_point(i) = variance * std::exp(-neighbours[static_cast<std::size_t>(i)].distance / kriging.length);
-    covariance(i, i) = variance + noise;
+    to_point(i) = shared(neighbours[static_cast<std::size_t>(i)].distance);
+    covariance(i, i) = variance + nugget;
     for (Eigen::Index j = 0; j < i; ++j) {
       const ResidualRow& b = rows_[static_cast<std::size_t>(neighbours[static_cast<std::size_t>(j)].row)];
-      covariance(i, j) = covariance(j, i) = variance * std::exp(-distance(a.at, b.at) / kriging.length);
+      covariance(i, j) = covariance(j, i) = shared(distance(a.at, b.at));
     }
   }
   const Vector weights = covariance.llt().solve(to_point);
   result.mean = weights.dot(residuals);
-  result.sd = std::sqrt(std::max(noise, variance + noise - weights.dot(to_point)));
+  result.sd = std::sqrt(std::max(noise, variance + nugget - weights.dot(to_point)));
   return result;
 }
 

@@ -1,7 +1,11 @@
 // What a formula leaves unexplained, looked up among measured calls: ln(measured / formula) is interpolated
 // between calls whose sizes lie near (kriging with the nearest rows of the same group).
 //
-//   covariance(a, b) = amplitude^2 exp(-|x_a - x_b| / length) + [a is b] nugget^2,   mean 0
+//   covariance(a, b) = amplitude^2 exp(-|x_a - x_b| / length) + [x_a = x_b] own^2 + [a is b] repeat^2
+//   nugget^2 = own^2 + repeat^2,   mean 0
+//
+// `own` is what one call deviates from its neighbours on every GPU: it holds for the same call on another
+// card, from which that card differs by `repeat` (0.03-0.05 within a generation, DeepBench) only.
 //
 // Far from every row the mean falls back to 0 and the spread to the amplitude: the formula alone.
 #pragma once
@@ -23,7 +27,7 @@ struct ResidualRow {
 struct Kriging {
   double amplitude = 0.2;  // standard deviation of residuals
   double length = 1;       // in Features::x: 1 is a factor of two in one size
-  double nugget = 0.05;    // what repeats of one call differ by
+  double nugget = 0.05;    // what a call differs by from calls very near
 };
 
 struct ResidualEstimate {

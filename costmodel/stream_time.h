@@ -1,12 +1,12 @@
 // Kernels that are counted by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
 //
-//   memory  = outside / (bandwidth share) + cached / (64 byte/clock/SM  clock  l2_bandwidth)
+//   memory  = outside / (bandwidth share) + cached / (64 byte per boost clock and SM  l2_bandwidth)
 //   time    = launch + sqrt(compute^2 + memory^2)
 //
 // bytes = read + written, each as often as the kernel counts it. `outside` of them pass the memory bus, the
 // rest comes from L2:
-//   tensors = 1 / (1 + (bytes / (tensors_in_l2 L2))^2)    share of all bytes that the kernel before left in
-//   L2 rows    = 1 / (1 + (in flight / (rows_in_l2 L2))^4)   share of re-read rows that is still there
+//   tensors = 1 / (1 + (bytes / (tensors_in_l2 L2))^2)   of all bytes: left there by the kernel before
+//   rows = 1 / (1 + (in flight / (rows_in_l2 L2))^4)     of re-read rows: still there
 //   outside = (bytes + re-read (1 - rows)) (1 - tensors)
 // Rows are read again by layer norms (once: sums first) and by softmax over more than 1,024 columns (twice
 // forward: maximum, sum; once backward), as in PyTorch 2. In flight are the rows of all resident thread
@@ -60,8 +60,8 @@ struct StreamFamily {
       {"gather", 1, 0.1, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
       {"update", 1, 0.3, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
       {"transfer", 1, 0.3, 1.1, "", "share of what the bus achieves; modelled", kWide},
-      {"launch", 2.2e-6, 5e-7, 2e-5, "s", "a kernel that does nothing, one after another (P100: 2.2 us)",
-       0.1},
+      {"launch", 2.2e-6, 5e-7, 2e-5, "s",
+       "a kernel that does nothing; held (P100: reframe-hpc kernel_latency)", 0},
   });
 
   template <class Visit>
@@ -135,21 +135,19 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware, const
   constexpr double kL2BytesPerClock = 64;
   const double all = bytes(call);
   const double again = rereads(call) * call.read_bytes;
-  const T whole = all / (p[kTensors] * hardware.l2_bytes);
+  const T kept = p[kTensors] * (hardware.l2_bytes / std::max(all, 1.0));
   T outside(all);
   if (again > 0) {
     const T& room = call.kind == KernelKind::softmax ? p[kSoftmaxRows] : p[kNormRows];
-    const T filled = bytes_in_flight(call, hardware) / (room * hardware.l2_bytes);
-    const T fourth = filled * filled * (filled * filled);
-    outside = all + again * (fourth / (1.0 + fourth));
+    const T found = room * (hardware.l2_bytes / bytes_in_flight(call, hardware));
+    outside = all + again / (1.0 + found * found * (found * found));
   }
-  outside = outside * (whole * whole / (1.0 + whole * whole));
+  outside = outside / (1.0 + kept * kept);
   const bool stacked = hardware.hbm && hardware.compute_capability >= kVolta;
   T rate = hardware.bandwidth * sustained.bandwidth * (stacked ? p[kStackedBandwidth] : p[kBandwidth]);
   if (const int factor = class_parameter(call.kind); factor >= 0) rate = rate * p[factor];
   const T cached = (all + again) - outside;
-  return outside / rate +
-         cached / (kL2BytesPerClock * hardware.sm_count * hardware.clock * sustained.clock * p[kL2Bandwidth]);
+  return outside / rate + cached / (kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth]);
 }
 
 template <class T>

@@ -1,0 +1,136 @@
+#include "costmodel/stream_time.h"
+
+#include <gtest/gtest.h>
+
+namespace tbdsim {
+namespace {
+
+using Parameters = std::array<double, kParameterCount<StreamFamily>>;
+constexpr Sustained<double> kFull{1, 1};
+
+// 100 B/s of memory, 10 SMs of 2 Hz (1280 B/s of L2), no compute limit worth naming.
+Hardware small(double l2_bytes) {
+  return {.sm_count = 10,
+          .peak = 1e6,
+          .bandwidth = 100,
+          .l2_bytes = l2_bytes,
+          .clock = 2,
+          .compute_capability = 61,
+          .bus = 10};
+}
+
+// Half the memory bandwidth (HBM: all of it), all of L2's, 1 s of launch.
+Parameters simple() {
+  Parameters p;
+  p.fill(1);
+  p[StreamFamily::kBandwidth] = 0.5;
+  p[StreamFamily::kTensors] = 1e-9;
+  return p;
+}
+
+double seconds(const StreamCall& call, const Hardware& hardware, const Parameters& p) {
+  return kernel_time<StreamFamily>(call, hardware, kFull, p).parts.total;
+}
+
+// 400 + 100 bytes at 50 B/s, and a launch: 11 s; at 100 B/s from Volta on with HBM: 6 s.
+TEST(StreamTime, BytesOverBandwidth) {
+  const StreamCall add{.columns = 50, .read_bytes = 400, .written_bytes = 100};
+  Hardware hardware = small(1);
+  EXPECT_NEAR(seconds(add, hardware, simple()), 11, 1e-9);
+  hardware.hbm = true;
+  EXPECT_NEAR(seconds(add, hardware, simple()), 11, 1e-9) << "a P100 has HBM, not its efficiency";
+  hardware.compute_capability = 70;
+  EXPECT_NEAR(seconds(add, hardware, simple()), 6, 1e-9);
+}
+
+// Tensors of exactly `tensors_in_l2` L2 sizes: half the 2560 bytes over the memory bus (25.6 s), half from L2
+// (1 s), and a launch.
+TEST(StreamTime, HalfOfATensorIsFoundInL2) {
+  Parameters p = simple();
+  p[StreamFamily::kTensors] = 0.5;
+  const StreamCall relu{.columns = 320, .read_bytes = 1280, .written_bytes = 1280};
+  EXPECT_NEAR(seconds(relu, small(5120), p), 1 + 25.6 + 1, 1e-9);
+}
+
+// A norm of 160 rows of 100 bytes, all in flight (10 SMs hold 16 blocks of 128 threads each): 16,000 bytes
+// are read, as many again, 16,000 written. With rows for exactly L2, half of the second reading passes the
+// bus: 40,000 bytes at 50 B/s, 8,000 at 1280 B/s.
+TEST(StreamTime, RowsAreReadAgain) {
+  StreamCall norm{.kind = KernelKind::layer_norm, .rows = 160, .columns = 25};
+  norm.read_bytes = norm.written_bytes = 16'000;
+  EXPECT_NEAR(seconds(norm, small(16'000), simple()), 1 + 800 + 6.25, 1e-6);
+  EXPECT_NEAR(seconds(norm, small(1), simple()), 1 + 960, 1e-6) << "nothing is kept";
+  norm.phase = Phase::backward_weights;
+  EXPECT_NEAR(seconds(norm, small(1), simple()), 1 + 640, 1e-6) << "sums go over columns once";
+}
+
+TEST(StreamTime, OnlyLongRowsOfASoftmaxAreReadAgain) {
+  StreamCall softmax{.kind = KernelKind::softmax, .rows = 1, .columns = 1'024};
+  EXPECT_EQ(rereads(softmax), 0);
+  softmax.columns = 1'025;
+  EXPECT_EQ(rereads(softmax), 2) << "maximum, sum, result";
+  softmax.phase = Phase::backward_data;
+  EXPECT_EQ(rereads(softmax), 1);
+}
+
+// 4096 columns take 1024 threads: 2 rows on each of 10 SMs, 1 on SMs of 1024 threads (Turing); never more
+// rows than there are.
+TEST(StreamTime, RowsInFlight) {
+  StreamCall softmax{.kind = KernelKind::softmax, .rows = 100, .columns = 4'096};
+  softmax.read_bytes = 100 * 16'384.0;
+  Hardware hardware = small(1);
+  EXPECT_EQ(bytes_in_flight(softmax, hardware), 20 * 16'384);
+  hardware.compute_capability = 75;
+  EXPECT_EQ(bytes_in_flight(softmax, hardware), 10 * 16'384);
+  softmax.rows = 3;
+  softmax.read_bytes = 3 * 16'384.0;
+  EXPECT_EQ(bytes_in_flight(softmax, hardware), 3 * 16'384);
+}
+
+// 100 bytes over a bus of 10 B/s.
+TEST(StreamTime, TransfersPassTheBus) {
+  const StreamCall copy{.kind = KernelKind::transfer, .read_bytes = 100};
+  EXPECT_NEAR(seconds(copy, small(1), simple()), 11, 1e-9);
+}
+
+TEST(StreamTime, ClassesWithoutATableRunAsElementwiseTimesAFactor) {
+  Parameters p = simple();
+  p[StreamFamily::kGather] = 0.5;
+  StreamCall call{.columns = 100, .read_bytes = 400, .written_bytes = 400};
+  const double elementwise = seconds(call, small(1), p);
+  call.kind = KernelKind::pooling;
+  EXPECT_NEAR(seconds(call, small(1), p), elementwise, 1e-9);
+  call.kind = KernelKind::gather;
+  EXPECT_NEAR(seconds(call, small(1), p), 1 + 2 * (elementwise - 1), 1e-9);
+}
+
+TEST(StreamTime, FallsWithBandwidthAndL2AndGrowsWithBytes) {
+  Parameters p;
+  for (std::size_t i = 0; i < p.size(); ++i) p[i] = StreamFamily::parameters[i].start;
+  for (const KernelKind kind : {KernelKind::elementwise, KernelKind::softmax, KernelKind::layer_norm}) {
+    for (double rows = 1; rows < 1e6; rows *= 7) {
+      StreamCall call{.kind = kind, .rows = rows, .columns = 3'000};
+      call.read_bytes = call.written_bytes = rows * 12'000;
+      const Hardware card{.sm_count = 30,
+                          .peak = 1e13,
+                          .bandwidth = 5e11,
+                          .l2_bytes = 3e6,
+                          .clock = 1.5e9,
+                          .compute_capability = 61};
+      const double time = seconds(call, card, p);
+      Hardware better = card;
+      better.bandwidth *= 2;
+      EXPECT_LT(seconds(call, better, p), time);
+      better = card;
+      better.l2_bytes *= 2;
+      EXPECT_LE(seconds(call, better, p), time);
+      call.rows *= 2;
+      call.read_bytes *= 2;
+      call.written_bytes *= 2;
+      EXPECT_GT(seconds(call, card, p), time);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tbdsim
