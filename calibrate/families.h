@@ -5,9 +5,10 @@
 #include <variant>
 
 #include "costmodel/call.h"
+#include "costmodel/conv_time.h"
 #include "costmodel/gemm_time.h"
 
-#define TBDSIM_FOR_EACH_FAMILY(X) X(GemmFamily)
+#define TBDSIM_FOR_EACH_FAMILY(X) X(GemmFamily) X(ConvFamily)
 
 namespace tbdsim {
 
