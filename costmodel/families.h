@@ -8,11 +8,16 @@
 #include <variant>
 
 #include "costmodel/call.h"
+#include "costmodel/conv_time.h"
 #include "costmodel/gemm_time.h"
 #include "costmodel/recurrent_time.h"
 #include "costmodel/stream_time.h"
 
-#define TBDSIM_FOR_EACH_FAMILY(X) X(GemmFamily) X(RecurrentFamily) X(StreamFamily)
+#define TBDSIM_FOR_EACH_FAMILY(X) \
+  X(GemmFamily)                   \
+  X(ConvFamily)                   \
+  X(RecurrentFamily)              \
+  X(StreamFamily)
 
 namespace tbdsim {
 

@@ -1,0 +1,318 @@
+// Convolutions: the algorithms of a library, on the grids of thread_blocks.h. N images, C channels, K filters
+// of R x S taps, input H x W, output P x Q; forward, gradient by the input ("data"), gradient by the weights.
+//
+//   algorithm          grid: results, depth                        bytes moved apart from the product
+//   implicit_gemm      forward NPQ x K, CRS; data NHW x C, KRS;    partial sums, where the depth is split
+//                      weights CRS x K, NPQ
+//   col2im             data with a stride: CRS x NPQ, K            columns written, read and summed
+//   winograd           F(2x2, 3x3), forward and data: a block is   filters read, transformed and written
+//                      32 filters x 8 x 16 results of an image,
+//                      16 products of 32 x 32 patches, C deep
+//   winograd_nonfused  F(4x4, 3x3), 36 products (5x5: 64):         input, filters and output transformed:
+//                      patches x K, C; weights C x K, patches      each form written and read
+//
+//   time    = launches + sqrt(compute^2 + tensors^2) + apart, the least over algorithms, tiles and splits
+//   compute = block_time;  tensors = bytes of input, filters and output / (share x bandwidth);
+//   apart   = the bytes above / (share x bandwidth)
+//
+// With a stride the implicit product of the data pass multiplies the zeros between the strides too, as cuDNN
+// 5 to 7 did. On tensor cores no Winograd was ever chosen, and channels are padded to multiples of 8. FFT is
+// left out: it explained nothing more.
+//
+// Sources: sizes of tiles are those in the names of cuDNN's kernels and their grids (scudnn_128x64: 128
+// pixels x 64 filters; winograd_128x128_tile148: 1 image, 4 x 8 patches) in NeuSight's table
+// (sitar-lab/NeuSight@6945927); Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR
+// 2016; parameters are fitted to measurements, see the profiles.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/call.h"
+#include "costmodel/thread_blocks.h"
+
+namespace tbdsim {
+
+struct ConvFamily {
+  using Call = ConvCall;
+  static constexpr std::string_view name = "convolution";
+  enum {
+    kForward,
+    kData,
+    kWeights,
+    kSmallTile,
+    kLatency,
+    kPrologue,
+    kBandwidth,
+    kWeightsBandwidth,
+    kLaunch,
+    kSplit,
+    kCol2im,
+    kWinograd,
+    kNonfused,
+    kNonfused5x5,
+    kTransform,
+    kUnaligned
+  };
+  static constexpr auto parameters = std::to_array<Parameter>({
+      {"forward", 0.95, 0.2, 1.3, "", "share of the sustained peak, implicit product, forward"},
+      {"data", 0.9, 0.2, 1.3, "", "the same, gradient by the input"},
+      {"weights", 0.7, 0.15, 1.3, "", "the same, gradient by the weights"},
+      {"small_tile", 0.9, 0.5, 1.0, "", "of it kept when the tile's area is halved"},
+      {"latency", 0.3, 0.001, 3, "", "thread blocks missing to hide latency, of a tile of 128 x 128"},
+      {"prologue", 20, 0.1, 300, "", "start and end of a thread block, in steps of the depth"},
+      {"bandwidth", 0.8, 0.1, 1.3, "", "share of the memory bandwidth"},
+      {"weights_bandwidth", 0.4, 0.05, 1.3, "",
+       "the same, gradient by the weights: both operands are transposed"},
+      {"launch", 1e-5, 5e-7, 5e-5, "s", "each kernel of a call"},
+      {"split", 1e-5, 1e-7, 5e-5, "s", "clearing and adding the parts of a split"},
+      {"col2im", 0.5, 0.05, 1.5, "", "share of the peak of the product before col2im"},
+      {"winograd", 0.85, 0.1, 1.3, "", "share of the peak, F(2x2, 3x3), of the products that are left"},
+      {"nonfused", 0.4, 0.2, 1.3, "", "the same, F(4x4, 3x3)", 1},
+      {"nonfused_5x5", 0.8, 0.05, 1.3, "", "the same, of 5x5 filters"},
+      {"transform", 0.6, 0.2, 3, "",
+       "share of the memory bandwidth of its transforms; above 1: they stay in L2"},
+      {"unaligned", 0.3, 0.02, 1, "",
+       "share of tensor cores' rate where channels are padded to a multiple of 8"},
+  });
+
+  template <class Visit>
+  static void for_each_choice(const Call& call, const Hardware& hardware, Visit visit);
+  template <class T>
+  static TimeParts<T> time(const Call& call, const Choice& choice, const Hardware& hardware,
+                           const Sustained<T>& sustained, std::span<const T> p);
+  static double workspace_bytes(const Call& call, const Choice& choice);
+  static double flops(const Call& c) {
+    return 2 * c.images * c.filters * c.out_height * c.out_width * c.channels * c.kernel_height *
+           c.kernel_width;
+  }
+  static double bytes(const Call& call);
+  static Features features(const Call& call);
+};
+
+// A pass as one product: m x n results, each a sum of `depth` products.
+struct ConvProduct {
+  double m = 1, n = 1, depth = 1;
+};
+
+[[nodiscard]] inline ConvProduct conv_product(const ConvCall& c) {
+  const double taps = c.kernel_height * c.kernel_width, outputs = c.images * c.out_height * c.out_width;
+  if (c.phase == Phase::backward_data) {
+    return {c.images * c.height * c.width, c.channels, c.filters * taps};
+  }
+  if (c.phase == Phase::backward_weights) return {c.channels * taps, c.filters, outputs};
+  return {outputs, c.filters, c.channels * taps};
+}
+
+// What the data pass reads where the forward pass writes, and the other way round.
+struct ConvRoles {
+  double from, to;       // channels read and made
+  double height, width;  // of the image made
+};
+
+[[nodiscard]] inline ConvRoles conv_roles(const ConvCall& c) {
+  if (c.phase == Phase::backward_data) return {c.filters, c.channels, c.height, c.width};
+  return {c.channels, c.filters, c.out_height, c.out_width};
+}
+
+// Patches of 4 x 4 results.
+[[nodiscard]] inline double conv_patches(const ConvCall& c) {
+  const ConvRoles roles = conv_roles(c);
+  return c.images * whole_up(roles.height / 4) * whole_up(roles.width / 4);
+}
+
+// Elements of a patch, transformed: (4 + 3 - 1)^2, (4 + 5 - 1)^2.
+[[nodiscard]] inline double nonfused_products(const ConvCall& c) { return c.kernel_height == 3 ? 36 : 64; }
+
+[[nodiscard]] inline double nonfused_elements(const ConvCall& c) {
+  return nonfused_products(c) * (conv_patches(c) * (c.channels + c.filters) + c.channels * c.filters);
+}
+
+[[nodiscard]] inline double column_elements(const ConvCall& c) {
+  return c.images * c.out_height * c.out_width * c.channels * c.kernel_height * c.kernel_width;
+}
+
+// Tensor cores take channels in groups of 8: what is multiplied over what is asked for; 1: aligned.
+[[nodiscard]] inline double conv_padding(const ConvCall& c) {
+  return whole_up(c.channels / 8) * 8 * whole_up(c.filters / 8) * 8 / (c.channels * c.filters);
+}
+
+inline constexpr std::pair<std::uint16_t, std::uint16_t> kImplicitTiles[] = {
+    {128, 128}, {128, 64}, {128, 32}, {32, 32}};
+inline constexpr std::pair<std::uint16_t, std::uint16_t> kProductTiles[] = {
+    {128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32}, {32, 128}, {64, 32}, {32, 64}, {32, 32}};
+inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};
+inline constexpr double kLeastSplitDepth = 256;
+inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
+
+// A tile twice as long as the results has a half of it to spare: a smaller one does the same with less. Tiles
+// of 32 are for few results, where larger ones would be half empty.
+[[nodiscard]] inline bool wrong_size(double tile, double results) {
+  return (tile > 32 && tile >= 2 * results) || (tile < 64 && results > 128);
+}
+
+// Splits of the depth that can win: not those that could be doubled while every block still has an SM of its
+// own, nor those after the first that gives every SM all the blocks it can hold.
+template <class Visit>
+void for_each_depth_split(const ConvProduct& product, const Choice& whole, double sm_count, Visit visit) {
+  const double tile_m = whole.tile_m, tile_n = whole.tile_n;
+  const double tiles = whole_up(product.m / tile_m) * whole_up(product.n / tile_n);
+  const double most = sm_count * resident_blocks(tile_m * tile_n);
+  const auto deep_enough = [&](double splits) { return product.depth >= kLeastSplitDepth * splits; };
+  for (const std::uint16_t splits : kDepthSplits) {
+    if (!deep_enough(splits) || tiles * splits >= 2 * most) break;
+    if (2 * tiles * splits <= sm_count && deep_enough(2 * splits)) continue;
+    Choice choice = whole;
+    choice.splits = splits;
+    visit(choice);
+  }
+}
+
+template <class Visit>
+void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Visit visit) {
+  const auto within_limit = [&](const Choice& choice) {
+    if (call.workspace_limit <= 0 || workspace_bytes(call, choice) <= call.workspace_limit) visit(choice);
+  };
+  const auto tiled = [](Algorithm algorithm, double m, double n, auto take) {
+    for (const auto& [tile_m, tile_n] : kProductTiles) {
+      if (!wrong_size(tile_m, m) && !wrong_size(tile_n, n)) take(Choice{algorithm, tile_m, tile_n, 1});
+    }
+  };
+  const bool weights = call.phase == Phase::backward_weights;
+  const bool strided = call.stride_height * call.stride_width > 1;
+  if (weights) {
+    const ConvProduct product = conv_product(call);
+    tiled(Algorithm::implicit_gemm, product.m, product.n, [&](const Choice& choice) {
+      visit(choice);
+      for_each_depth_split(product, choice, hardware.sm_count, within_limit);
+    });
+  } else {
+    for (const auto& [tile_m, tile_n] : kImplicitTiles) {
+      visit(Choice{Algorithm::implicit_gemm, tile_m, tile_n, 1});
+    }
+  }
+  if (call.phase == Phase::backward_data && strided) {
+    tiled(Algorithm::col2im, call.channels * call.kernel_height * call.kernel_width,
+          call.images * call.out_height * call.out_width, within_limit);
+  }
+  if (strided || call.kernel_height != call.kernel_width || hardware.tensor_cores) return;
+  if (call.kernel_height == 3 && !weights) within_limit(kWinogradChoice);
+  if (call.kernel_height == 3 || call.kernel_height == 5) {
+    tiled(Algorithm::winograd_nonfused, weights ? call.channels : conv_patches(call), conv_roles(call).to,
+          within_limit);
+  }
+}
+
+// Thread blocks of a choice.
+[[nodiscard]] inline BlockGrid conv_grid(const ConvCall& c, const Choice& choice) {
+  const double tile_m = choice.tile_m, tile_n = choice.tile_n, area = tile_m * tile_n;
+  const ConvRoles roles = conv_roles(c);
+  const bool weights = c.phase == Phase::backward_weights;
+  switch (choice.algorithm) {
+    case Algorithm::winograd:
+      return {whole_up(roles.to / 32) * c.images * whole_up(roles.height / tile_m) *
+                  whole_up(roles.width / tile_n),
+              kWholeTile, roles.from};
+    case Algorithm::winograd_nonfused: {
+      const double patches = conv_patches(c);
+      return {nonfused_products(c) * whole_up((weights ? c.channels : patches) / tile_m) *
+                  whole_up(roles.to / tile_n),
+              area, weights ? patches : roles.from};
+    }
+    case Algorithm::col2im:
+      return {whole_up(c.channels * c.kernel_height * c.kernel_width / tile_m) *
+                  whole_up(c.images * c.out_height * c.out_width / tile_n),
+              area, c.filters};
+    default: {
+      const ConvProduct product = conv_product(c);
+      return {whole_up(product.m / tile_m) * whole_up(product.n / tile_n) * choice.splits, area,
+              product.depth / choice.splits};
+    }
+  }
+}
+
+// What a choice moves, and which parameters rule it.
+struct ConvTraffic {
+  int efficiency, bandwidth, apart_bandwidth;  // places in ConvFamily::parameters
+  double beside, apart;                        // bytes moved while multiplying; before or after
+  double kernels = 1;
+};
+
+[[nodiscard]] inline ConvTraffic conv_traffic(const ConvCall& c, const Choice& choice) {
+  using F = ConvFamily;
+  const double tensors = F::bytes(c);
+  switch (choice.algorithm) {
+    case Algorithm::winograd:
+      return {F::kWinograd, F::kBandwidth, F::kBandwidth, tensors,
+              c.element_bytes * (9 + 16) * c.channels * c.filters};
+    case Algorithm::winograd_nonfused:
+      return {c.kernel_height == 3 ? F::kNonfused : F::kNonfused5x5,
+              F::kBandwidth,
+              F::kTransform,
+              0,
+              tensors + 2 * c.element_bytes * nonfused_elements(c),
+              3};
+    case Algorithm::col2im: {
+      const double columns = c.element_bytes * column_elements(c);
+      const double gradient = c.element_bytes * c.images * c.channels * c.height * c.width;
+      return {F::kCol2im, F::kBandwidth, F::kBandwidth, tensors - gradient + columns, columns + gradient, 2};
+    }
+    default:
+      if (c.phase == Phase::backward_data) return {F::kData, F::kBandwidth, F::kBandwidth, tensors, 0};
+      if (c.phase == Phase::forward) return {F::kForward, F::kBandwidth, F::kBandwidth, tensors, 0};
+      return {F::kWeights, F::kWeightsBandwidth, F::kBandwidth, tensors, 2 * F::workspace_bytes(c, choice)};
+  }
+}
+
+template <class T>
+TimeParts<T> ConvFamily::time(const Call& call, const Choice& choice, const Hardware& hardware,
+                              const Sustained<T>& sustained, std::span<const T> p) {
+  const ConvTraffic traffic = conv_traffic(call, choice);
+  T clock = sustained.clock;
+  if (hardware.tensor_cores) {
+    const double padding = conv_padding(call);
+    if (padding > 1) clock = clock * p[kUnaligned] / padding;
+  }
+  const T compute = block_time<T>(conv_grid(call, choice), hardware, clock,
+                                  {p[traffic.efficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
+  const T rate = hardware.bandwidth * sustained.bandwidth;
+  const T memory = traffic.beside / (rate * p[traffic.bandwidth]);
+  const T apart = traffic.apart / (rate * p[traffic.apart_bandwidth]);
+  T overhead = traffic.kernels * p[kLaunch];
+  if (choice.splits > 1) overhead = overhead + p[kSplit];
+  return {compute, memory + apart, overhead, overhead + pnorm2(compute, memory) + apart};
+}
+
+inline double ConvFamily::workspace_bytes(const Call& c, const Choice& choice) {
+  switch (choice.algorithm) {
+    case Algorithm::winograd:
+      return c.element_bytes * 16 * c.channels * c.filters;
+    case Algorithm::winograd_nonfused:
+      return c.element_bytes * nonfused_elements(c);
+    case Algorithm::col2im:
+      return c.element_bytes * column_elements(c);
+    default: {
+      const ConvProduct product = conv_product(c);
+      return choice.splits > 1 ? 4 * product.m * product.n * choice.splits : 0;
+    }
+  }
+}
+
+inline double ConvFamily::bytes(const Call& c) {
+  return c.element_bytes *
+         (c.images * c.channels * c.height * c.width + c.images * c.filters * c.out_height * c.out_width +
+          c.filters * c.channels * c.kernel_height * c.kernel_width);
+}
+
+// Libraries choose by these: kernels are of one filter size and stride. Batches matter half as much as
+// channels: a layer at another batch is the nearest call there is.
+inline Features ConvFamily::features(const Call& c) {
+  const auto whole = [](double x) { return static_cast<std::uint64_t>(x); };
+  return {whole(c.stride_height * c.stride_width) << 32U | whole(c.kernel_height) << 18U |
+              whole(c.kernel_width) << 4U | static_cast<std::uint64_t>(c.phase),
+          4,
+          {0.5 * std::log2(c.images), std::log2(c.out_height * c.out_width), std::log2(c.channels),
+           std::log2(c.filters)}};
+}
+
+}  // namespace tbdsim

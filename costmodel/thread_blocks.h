@@ -1,0 +1,63 @@
+// A grid of thread blocks, each of which sums one tile of results: the core of every convolution algorithm.
+//
+//   waves   = ceil(blocks / SMs)
+//   hidden  = sqrt((1 + (h / o)^2) / (1 + (h / q)^2)): memory latency with q blocks on an SM, 1 with as many
+//             as fit (o);  q = min(waves, o), o = clamp(32768 / area, 1, 16), h = latency 16384 / area
+//   seconds = waves 2 area (depth + prologue) / (peak / SMs  clock  efficiency  hidden
+//             small_tile^log2(16384 / area))
+//
+// Waves and tiles: Kerr et al., "CUTLASS", NVIDIA developer blog, 2017.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "costmodel/kernel_time.h"
+
+namespace tbdsim {
+
+struct BlockGrid {
+  double blocks = 1;
+  double area = 16384;  // results of a block
+  double depth = 1;     // multiply-adds for each of them
+};
+
+template <class T>
+struct BlockRates {
+  T efficiency;  // share of the sustained peak that a tile of 128 x 128 reaches
+  T small_tile;  // of it that is kept when the area is halved
+  T latency;     // blocks missing to hide latency, of a tile of 128 x 128
+  T prologue;    // start and end of a block, in steps of the depth
+};
+
+inline constexpr double kWholeTile = 16384;  // 128 x 128
+
+// ceil of what is not negative. Inline: std::ceil is a call into a library, with which a formula takes three
+// times as long.
+[[nodiscard]] inline double whole_up(double x) {
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
+  return whole < x ? whole + 1 : whole;
+}
+
+// Blocks that an SM holds at once.
+[[nodiscard]] inline double resident_blocks(double area) {
+  return std::clamp(2 * kWholeTile / area, 1.0, 16.0);
+}
+
+template <class T>
+[[nodiscard]] T block_time(const BlockGrid& grid, const Hardware& hardware, const T& clock,
+                           const BlockRates<T>& rates) {
+  using std::sqrt;
+  const double waves = whole_up(grid.blocks / hardware.sm_count);
+  const double resident = resident_blocks(grid.area);
+  const double queued = std::min(waves, resident);
+  T efficiency = rates.efficiency;
+  for (double area = grid.area; area < kWholeTile; area *= 2) efficiency = efficiency * rates.small_tile;
+  const T gap = rates.latency * (kWholeTile / grid.area);
+  const T exposed = sqrt((queued * queued + gap * gap) / (resident * resident + gap * gap));
+  return waves * 2 * grid.area * hardware.sm_count * (resident / queued) * exposed *
+         (grid.depth + rates.prologue) / (hardware.peak * clock * efficiency);
+}
+
+}  // namespace tbdsim

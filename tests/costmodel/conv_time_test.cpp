@@ -1,0 +1,224 @@
+// Convolutions: grids, bytes and choices of each algorithm, by hand.
+#include "costmodel/conv_time.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+namespace tbdsim {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::Field;
+using testing::Not;
+
+constexpr Hardware kCard{.sm_count = 30, .peak = 12e12, .bandwidth = 500e9, .clock = 1.6e9};
+constexpr Choice kImplicit{Algorithm::implicit_gemm, 128, 64, 1};
+
+std::vector<double> start_values() {
+  std::vector<double> values;
+  for (const Parameter& parameter : ConvFamily::parameters) values.push_back(parameter.start);
+  return values;
+}
+
+// 8 images of 64 x 28 x 28, 96 filters of 3 x 3 that keep the size.
+ConvCall layer(Phase phase) {
+  return {.phase = phase,
+          .images = 8,
+          .channels = 64,
+          .height = 28,
+          .width = 28,
+          .filters = 96,
+          .out_height = 28,
+          .out_width = 28,
+          .kernel_height = 3,
+          .kernel_width = 3,
+          .pad_height = 1,
+          .pad_width = 1};
+}
+
+// The same with a stride of 2 and 1 x 1 filters.
+ConvCall strided(Phase phase) {
+  ConvCall call = layer(phase);
+  call.out_height = call.out_width = 14;
+  call.kernel_height = call.kernel_width = 1;
+  call.stride_height = call.stride_width = 2;
+  call.pad_height = call.pad_width = 0;
+  return call;
+}
+
+std::vector<Choice> choices(const ConvCall& call, const Hardware& hardware = kCard) {
+  std::vector<Choice> all;
+  ConvFamily::for_each_choice(call, hardware, [&](const Choice& choice) { all.push_back(choice); });
+  return all;
+}
+
+Estimate<ConvFamily> fastest(const ConvCall& call, const Hardware& hardware = kCard) {
+  return kernel_time<ConvFamily>(call, hardware, {0.9, 1}, start_values());
+}
+
+double seconds(const ConvCall& call, const Choice& choice, const Hardware& hardware,
+               const Sustained<double>& sustained) {
+  const auto p = start_values();
+  return ConvFamily::time<double>(call, choice, hardware, sustained, p).total;
+}
+
+void expect_grid(Phase phase, const Choice& choice, double blocks, double depth) {
+  const BlockGrid grid = conv_grid(layer(phase), choice);
+  EXPECT_DOUBLE_EQ(grid.blocks, blocks);
+  EXPECT_DOUBLE_EQ(grid.depth, depth);
+}
+
+// 5 blocks on 2 SMs are 3 waves, each 2 x 16384 x (90 + 10) flop on half of 1e12 flop/s, at an efficiency of
+// one half: 3 x 3276800 / 2.5e11 s. As many blocks as fit wait on an SM: latency is hidden.
+TEST(ThreadBlocks, WavesOfWholeTiles) {
+  const Hardware two{.sm_count = 2, .peak = 1e12};
+  const BlockRates<double> rates{0.5, 0.9, 1, 10};
+  EXPECT_DOUBLE_EQ(block_time({5, 16384, 90}, two, 1.0, rates), 3 * 3276800 / 2.5e11);
+  EXPECT_DOUBLE_EQ(block_time({6, 16384, 90}, two, 1.0, rates), 3 * 3276800 / 2.5e11);
+}
+
+// A single wave has one block on an SM where two would fit: sqrt((1 + (1/2)^2) / (1 + 1)) of the rate.
+// Half the tile has half the work and 0.9 of the efficiency; 4 such blocks fit and 2 blocks are missing:
+// sqrt((1 + (2/4)^2) / (1 + 2^2)) of the rate.
+TEST(ThreadBlocks, LatencyAndSmallTiles) {
+  const Hardware two{.sm_count = 2, .peak = 1e12};
+  const BlockRates<double> rates{0.5, 0.9, 1, 10};
+  EXPECT_DOUBLE_EQ(block_time({2, 16384, 90}, two, 1.0, rates), 3276800 / 2.5e11 / std::sqrt(1.25 / 2));
+  EXPECT_DOUBLE_EQ(block_time({2, 8192, 90}, two, 1.0, rates), 1638400 / 2.5e11 / 0.9 / std::sqrt(1.25 / 5));
+}
+
+// Forward: 8 28 28 = 6272 pixels are 49 tiles of 128, 96 filters are 2 of 64; 64 9 = 576 deep. Data: 64
+// channels are 1; 96 9 = 864 deep. Weights: 576 are 5, 96 are 2, a quarter of 6272 deep.
+TEST(Convolution, ImplicitProducts) {
+  expect_grid(Phase::forward, kImplicit, 98, 576);
+  expect_grid(Phase::backward_data, kImplicit, 49, 864);
+  expect_grid(Phase::backward_weights, {Algorithm::implicit_gemm, 128, 64, 4}, 40, 1568);
+}
+
+// Fused: 96 filters are 3 of 32, 8 images, 28 x 28 are 4 x 2 of 8 x 16 results; data: 64 are 2. Not fused:
+// 8 7 7 = 392 patches are 4 tiles of 128, 36 products; weights: 64 channels x 96 filters, 392 deep.
+TEST(Convolution, Winograd) {
+  expect_grid(Phase::forward, kWinogradChoice, 3 * 8 * 8, 64);
+  expect_grid(Phase::backward_data, kWinogradChoice, 2 * 8 * 8, 96);
+  const Choice nonfused{Algorithm::winograd_nonfused, 128, 128, 1};
+  expect_grid(Phase::forward, nonfused, 36 * 4, 64);
+  expect_grid(Phase::backward_weights, nonfused, 36, 392);
+}
+
+// Columns of a strided data pass: 64 x 8 14 14 = 100352 elements; the gradient they are summed into: 401408.
+TEST(Convolution, Workspace) {
+  const ConvCall forward = layer(Phase::forward);
+  EXPECT_EQ(ConvFamily::workspace_bytes(forward, kImplicit), 0);
+  EXPECT_EQ(ConvFamily::workspace_bytes(forward, kWinogradChoice), 4 * 16 * 64 * 96);
+  EXPECT_EQ(ConvFamily::workspace_bytes(forward, {Algorithm::winograd_nonfused, 128, 128, 1}),
+            4 * 36 * (392 * (64 + 96) + 64 * 96));
+  EXPECT_EQ(
+      ConvFamily::workspace_bytes(layer(Phase::backward_weights), {Algorithm::implicit_gemm, 128, 64, 4}),
+      4 * 576 * 96 * 4);
+  const Choice col2im{Algorithm::col2im, 128, 64, 1};
+  const ConvCall data = strided(Phase::backward_data);
+  EXPECT_EQ(ConvFamily::workspace_bytes(data, col2im), 4 * 100352);
+  EXPECT_EQ(conv_traffic(data, col2im).apart, 4 * (100352 + 401408));
+}
+
+// What needs more than the limit is no choice; something that needs nothing always remains.
+TEST(Convolution, WorkspaceLimitRemovesChoices) {
+  for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
+    ConvCall call = layer(phase);
+    const auto all = choices(call).size();
+    call.workspace_limit = 1;
+    EXPECT_LT(choices(call).size(), all);
+    EXPECT_THAT(choices(call), Each(Field(&Choice::algorithm, Algorithm::implicit_gemm)));
+    EXPECT_THAT(choices(call), Each(Field(&Choice::splits, 1)));
+  }
+}
+
+// Winograd is for 3 x 3 and 5 x 5 without a stride and for arithmetic that is not a tensor core's; columns
+// are for data with a stride; the fused one makes no weights.
+TEST(Convolution, WhatIsOnOffer) {
+  const auto has = [](Algorithm algorithm) { return Contains(Field(&Choice::algorithm, algorithm)); };
+  EXPECT_THAT(choices(layer(Phase::forward)), has(Algorithm::winograd));
+  EXPECT_THAT(choices(layer(Phase::backward_weights)), Not(has(Algorithm::winograd)));
+  EXPECT_THAT(choices(layer(Phase::backward_weights)), has(Algorithm::winograd_nonfused));
+  EXPECT_THAT(choices(layer(Phase::backward_data)), Not(has(Algorithm::col2im)));
+  EXPECT_THAT(choices(strided(Phase::backward_data)), has(Algorithm::col2im));
+  Hardware tensor = kCard;
+  tensor.tensor_cores = true;
+  EXPECT_THAT(choices(layer(Phase::forward), tensor),
+              Each(Field(&Choice::algorithm, Algorithm::implicit_gemm)));
+}
+
+// Fewer multiplications win where there are many: more flop/s than the card sustains; 64 x 64 results of
+// 100352 terms leave 29 of 30 SMs idle unless the terms are split.
+TEST(Convolution, TheFastestIsChosen) {
+  ConvCall many = layer(Phase::forward);
+  many.images = 64;
+  EXPECT_EQ(fastest(many).choice.algorithm, Algorithm::winograd);
+  EXPECT_GT(ConvFamily::flops(many) / fastest(many).parts.total, 0.9 * kCard.peak);
+  ConvCall few = strided(Phase::backward_weights);
+  few.filters = 64;
+  few.images = 512;
+  EXPECT_GE(fastest(few).choice.splits, 16);
+}
+
+// 3 channels on tensor cores are 8, at 0.3 of the rate: compute takes 8 / 3 / 0.3 times as long.
+TEST(Convolution, TensorCoresPadChannels) {
+  Hardware tensor = kCard;
+  tensor.tensor_cores = true;
+  ConvCall first = layer(Phase::forward);
+  first.channels = 3;
+  const auto p = start_values();
+  const double plain = ConvFamily::time<double>(first, kImplicit, kCard, {1, 1}, p).compute;
+  const double padded = ConvFamily::time<double>(first, kImplicit, tensor, {1, 1}, p).compute;
+  EXPECT_DOUBLE_EQ(padded / plain, 8 / 3.0 / p[ConvFamily::kUnaligned]);
+}
+
+// Faster hardware never takes longer, whatever the choice; twice the images never take less.
+TEST(ConvolutionProperty, MonotoneInHardwareAndImages) {
+  Hardware wide = kCard;  // twice the SMs, each as fast
+  wide.sm_count *= 2;
+  wide.peak *= 2;
+  for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
+    for (ConvCall call : {layer(phase), strided(phase)}) {
+      for (const Choice& choice : choices(call)) {
+        const double time = seconds(call, choice, kCard, {0.9, 1});
+        EXPECT_LT(seconds(call, choice, kCard, {1.0, 1}), time);
+        EXPECT_LT(seconds(call, choice, kCard, {0.9, 1.1}), time);
+        EXPECT_LE(seconds(call, choice, wide, {0.9, 1}), time);
+      }
+      for (double last = 0; call.images <= 4096; call.images *= 2) {
+        const double time = fastest(call).parts.total;
+        EXPECT_GE(time, last) << call.images;
+        last = time;
+      }
+    }
+  }
+}
+
+// Splits that are left out win nothing: with the tiles on offer, no split is faster than the fastest choice
+// by more than 1 %.
+TEST(ConvolutionProperty, SplitsLeftOutDoNotWin) {
+  for (const double channels : {16, 64, 256, 1024}) {
+    for (const double images : {1, 8, 64}) {
+      ConvCall call = strided(Phase::backward_weights);
+      call.channels = channels;
+      call.images = images;
+      const double least = fastest(call).parts.total;
+      for (Choice choice : choices(call)) {
+        for (const std::uint16_t splits : kDepthSplits) {
+          choice.splits = splits;
+          if (conv_product(call).depth < kLeastSplitDepth * splits) break;
+          EXPECT_GT(seconds(call, choice, kCard, {0.9, 1}), 0.99 * least)
+              << channels << " " << images << " " << splits;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tbdsim
