@@ -24,8 +24,6 @@ std::uint32_t hash_of(std::string_view text) {
   return hash ^ (hash >> 15);
 }
 
-std::string precision_of(std::string_view block) { return std::string(block.substr(block.find('/') + 1)); }
-
 template <class Family>
 FitOptions options_for(const Samples<Family>& samples, const CrossvalOptions& options) {
   FitOptions fit = fit_options(samples, options.clocks);
@@ -117,7 +115,9 @@ void judge(const Samples<Family>& train, const Samples<Family>& residual_train, 
            const Fitted<Family>& fitted, Protocol protocol, int fold, const CrossvalOptions& options,
            std::vector<Outcome>& outcomes) {
   std::vector<ResidualRow> rows;
-  for (const Residual<Family>& r : residuals_of(residual_train, fitted.fit)) rows.push_back(r.row);
+  for (const Residual<Family>& r :
+       medians_over_gpus(residuals_of(residual_train, fitted.fit), architecture_of(test.front().hardware)))
+    rows.push_back(r.row);
   const ResidualTable table(std::move(rows));
   const Kriging kriging = fit_kriging(table);
   std::vector<double> constant(test.size(), 0), roofline(test.size(), 0);
@@ -229,13 +229,7 @@ void hold_out_gpus(const Samples<Family>& block, const Samples<Family>& all, Pro
   for (const Sample<Family>& s : block) gpus.insert(s.gpu);
   for (const std::string& gpu : gpus) {
     const auto mine = [&](const Sample<Family>& s) { return s.gpu == gpu; };
-    const std::string precision = precision_of(block.front().block);
-    // Other GPUs of the generation; where there is none, of every generation.
-    Samples<Family> train = where(block, std::not_fn(mine));
-    if (train.empty()) {
-      train = where(
-          all, [&](const Sample<Family>& s) { return s.gpu != gpu && precision_of(s.block) == precision; });
-    }
+    const Samples<Family> train = kin_of(where(block, mine).front(), all);
     if (train.empty()) continue;
     if (options.progress) options.progress(block.front().block + ", without " + gpu);
     const Samples<Family> test = where(block, mine);

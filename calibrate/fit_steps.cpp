@@ -1,7 +1,9 @@
 #include "calibrate/fit_steps.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <set>
+#include <tuple>
 
 #include "calibrate/launch_floor.h"
 #include "costmodel/hardware.h"
@@ -17,6 +19,12 @@ constexpr double kDefaultInterval = 1.28;
 constexpr double kLeastSd = 1e-3;
 
 std::string precision_of(std::string_view block) { return std::string(block.substr(block.find('/') + 1)); }
+
+// "cudnn6/fp32" -> cudnn, 6.
+std::pair<std::string, int> library_of(const std::string& block) {
+  const std::size_t digit = std::min(block.find_first_of("0123456789"), block.find('/'));
+  return {block.substr(0, digit), std::atoi(block.c_str() + digit)};
+}
 
 std::string anchor_key(std::string_view set, std::string_view gpu, std::string_view block) {
   return std::string(set) + "|" + std::string(gpu) + "|" + precision_of(block);
@@ -100,6 +108,65 @@ std::vector<Residual<Family>> residuals_of(const Samples<Family>& samples, const
 }
 
 template <class Family>
+Samples<Family> kin_of(const Sample<Family>& held_out, const Samples<Family>& all) {
+  constexpr double kOtherArchitecture = 2;
+  const auto [library, version] = library_of(held_out.block);
+  std::map<std::string, double> unlike;  // by block
+  for (const Sample<Family>& s : all) {
+    const auto [other_library, other_version] = library_of(s.block);
+    if (s.gpu == held_out.gpu || other_library != library ||
+        precision_of(s.block) != precision_of(held_out.block))
+      continue;
+    const double by =
+        std::abs(version - other_version) +
+        (architecture_of(s.hardware) == architecture_of(held_out.hardware) ? 0 : kOtherArchitecture);
+    const auto [it, added] = unlike.emplace(s.block, by);
+    it->second = std::min(it->second, by);
+  }
+  if (unlike.empty()) return {};
+  const auto nearest = std::min_element(unlike.begin(), unlike.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  return where(all,
+               [&](const Sample<Family>& s) { return s.block == nearest->first && s.gpu != held_out.gpu; });
+}
+
+// Of rows in the order of their residuals, from `begin` to `end`.
+template <class Family>
+double weighted_median(const std::vector<Residual<Family>>& rows, std::size_t begin, std::size_t end,
+                       int architecture) {
+  const auto weight = [&](std::size_t i) {
+    return architecture_of(rows[i].sample->hardware) == architecture ? 2 : 1;
+  };
+  int all = 0;
+  for (std::size_t i = begin; i < end; ++i) all += weight(i);
+  int below = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    below += weight(i);
+    if (2 * below == all) return (rows[i].row.residual + rows[i + 1].row.residual) / 2;
+    if (2 * below > all) return rows[i].row.residual;
+  }
+  return 0;
+}
+
+template <class Family>
+std::vector<Residual<Family>> medians_over_gpus(std::vector<Residual<Family>> residuals, int architecture) {
+  const auto place = [](const Residual<Family>& r) { return std::tie(r.row.at.group, r.row.at.x); };
+  std::stable_sort(residuals.begin(), residuals.end(), [&](const auto& a, const auto& b) {
+    return std::tie(a.row.at.group, a.row.at.x, a.row.residual) <
+           std::tie(b.row.at.group, b.row.at.x, b.row.residual);
+  });
+  std::vector<Residual<Family>> merged;
+  for (std::size_t begin = 0, end = 0; begin < residuals.size(); begin = end) {
+    while (end < residuals.size() && place(residuals[end]) == place(residuals[begin])) ++end;
+    Residual<Family> median = residuals[begin];
+    median.row.residual = weighted_median(residuals, begin, end, architecture);
+    median.row.call = static_cast<int>(merged.size());
+    merged.push_back(median);
+  }
+  return merged;
+}
+
+template <class Family>
 ClockRatio clock_ratio(const Samples<Family>& samples, const FamilyFit& fit, const ClockKnowledge& clocks,
                        bool anchored) {
   std::map<std::string, double> ratios;
@@ -156,6 +223,8 @@ double interval_between_gpus(const std::vector<Residual<Family>>& residuals, con
   template FitOptions fit_options<Family>(const Samples<Family>&, const ClockKnowledge&);                  \
   template FitOptions options_around<Family>(const FamilyFit&);                                            \
   template std::vector<Residual<Family>> residuals_of<Family>(const Samples<Family>&, const FamilyFit&);   \
+  template Samples<Family> kin_of<Family>(const Sample<Family>&, const Samples<Family>&);                  \
+  template std::vector<Residual<Family>> medians_over_gpus<Family>(std::vector<Residual<Family>>, int);    \
   template ClockRatio clock_ratio<Family>(const Samples<Family>&, const FamilyFit&, const ClockKnowledge&, \
                                           bool);                                                           \
   template double interval_between_gpus<Family>(const std::vector<Residual<Family>>&, const Kriging&);

@@ -72,6 +72,24 @@ template <class Family>
 [[nodiscard]] std::vector<Residual<Family>> residuals_of(const Samples<Family>& samples,
                                                          const FamilyFit& fit);
 
+// What a GPU that was not measured is predicted from: the other GPUs of the library generation least unlike
+// its own, of the same library and precision. Generations differ by their versions; by two more where none of
+// their GPUs has the GPU's architecture (the same major compute capability), because libraries choose other
+// kernels there.
+template <class Family>
+[[nodiscard]] Samples<Family> kin_of(const Sample<Family>& held_out, const Samples<Family>& all);
+
+// One row for each call: the median over the GPUs that it was measured on, in which GPUs of an architecture
+// (the same major compute capability) count twice; 0: none does. One card that does otherwise than the others
+// (TITAN X Pascal with an early CUDA 8 in DeepBench) does not count then.
+template <class Family>
+[[nodiscard]] std::vector<Residual<Family>> medians_over_gpus(std::vector<Residual<Family>> residuals,
+                                                              int architecture);
+
+[[nodiscard]] inline int architecture_of(const Hardware& hardware) {
+  return static_cast<int>(hardware.compute_capability / 10);
+}
+
 // Fitted clocks over what is known of them: median over the GPUs, and the spread of the logarithm.
 struct ClockRatio {
   double median = 1;

@@ -37,6 +37,14 @@ struct Context {
   [[nodiscard]] bool computes(std::string_view block) const {
     return options.gpu.empty() || gpus.at(options.gpu).math[index_of(math_of_block(block))].has_value();
   }
+  // Of the card or the architecture that the profile is for; 0: of none.
+  [[nodiscard]] int architecture() const {
+    for (const auto& [name, gpu] : gpus) {
+      if (name == options.gpu || gpu.architecture == options.architecture)
+        return std::atoi(gpu.compute_capability.c_str());
+    }
+    return 0;
+  }
   [[nodiscard]] bool is_target(const std::string& gpu) const { return gpu == options.gpu; }
 };
 
@@ -60,13 +68,13 @@ void take_parameters(const FamilyFit& fit, ProfileBlock& block) {
 template <class Family>
 void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const Context& context,
                     ProfileBlock& block) {
-  std::vector<Residual<Family>> residuals = residuals_of(samples, fit);
+  const std::vector<Residual<Family>> by_gpu = residuals_of(samples, fit);
+  const std::vector<Residual<Family>> residuals = medians_over_gpus(by_gpu, context.architecture());
   std::vector<ResidualRow> rows;
   for (const Residual<Family>& r : residuals) rows.push_back(r.row);
   const ResidualTable all(rows);
   block.kriging = fit_kriging(all);
-  block.interval =
-      block.own ? interval_of(all, block.kriging) : interval_between_gpus(residuals, block.kriging);
+  block.interval = block.own ? interval_of(all, block.kriging) : interval_between_gpus(by_gpu, block.kriging);
   std::vector<ResidualRow> kept;
   for (const std::size_t i : telling_rows(rows, block.kriging.nugget, context.options.most_rows)) {
     kept.push_back({rows[i].at, rows[i].residual, static_cast<int>(block.measured.size())});
