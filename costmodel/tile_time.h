@@ -1,13 +1,7 @@
 // A matrix product as a grid of thread blocks, each with a tile of the result: what GemmFamily and
 // BatchedGemmFamily share. fp32, tf32, fp16, bf16 and fp8 differ in peak and element size only.
 //
-//   waves   = ceil(ceil(m / tm) ceil(n / tn) batch splits / SMs)
-//   compute = waves 2 tm tn (k / splits + prologue)
-//             / (peak / SMs  clock  efficiency  small_tile^log2(16384 / (tm tn))  hidden)
-//   hidden  = sqrt((1 + (h / o)^2) / (1 + (h / q)^2)): memory latency with q thread blocks on an SM, 1 with
-//   as
-//             many as fit (o);  q = min(waves, o), o = clamp(32768 / (tm tn), 1, 16), h = latency 16384 / (tm
-//             tn)
+//   compute = block_time of thread_blocks.h: ceil(m / tm) ceil(n / tn) batch splits blocks, k / splits deep
 //   memory  = miss moved / DRAM rate + (1 - miss) (A + B + C) / L2 rate
 //   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident L2) where a call is repeated at once
 //   moved   = A + B + C + strided k / (k + 400) (operands with rows along k): 32 bytes of such a row are read
@@ -22,13 +16,14 @@
 //
 // Sources: waves, tiles and splits of k: NVIDIA, "Matrix Multiplication Background User's Guide"; which
 // tiles: kernel names and grids of the NeuSight tables (sitar-lab/NeuSight); the other terms are named after
-// the mechanism that these tables suggest: no counter was read.
+// the mechanism that these tables suggest: no counter was read. page_reach and page_walk start from fits to
+// linear layers of a P100 and a P4.
 #pragma once
 
 #include <algorithm>
 
 #include "costmodel/call.h"
-#include "costmodel/kernel_time.h"
+#include "costmodel/thread_blocks.h"
 
 namespace tbdsim {
 
@@ -61,46 +56,27 @@ inline constexpr auto kTileParameters = std::to_array<Parameter>({
     {"page_walk", 1e11, 1e9, 1e13, "bytes/s", "rate of the reads beyond its reach; before Volta", 0.7},
 });
 
-inline constexpr double kLargestTile = 16384;
 inline constexpr double kFullClock = 0.92;  // of the quoted peak, where power does not limit: hardware.h
 inline constexpr double kLongRow = 400;     // elements
 
-// Geometry of a call under a choice: plain numbers, the same for every value of the parameters.
-struct TileGrid {
-  double rows, columns;  // of tiles, of one matrix
-  double area, waves, resident, queued;
+// Tiles of one matrix.
+struct Tiling {
+  double rows, columns, area;
 
-  TileGrid(const GemmCall& call, const Choice& choice, const Hardware& hardware)
-      : rows(std::ceil(call.m / choice.tile_m)),
-        columns(std::ceil(call.n / choice.tile_n)),
-        area(static_cast<double>(choice.tile_m) * choice.tile_n),
-        waves(std::ceil(rows * columns * call.batch * choice.splits / hardware.sm_count)),
-        resident(std::clamp(2 * kLargestTile / area, 1.0, 16.0)),
-        queued(std::min(waves, resident)) {}
+  Tiling(const GemmCall& call, const Choice& choice)
+      : rows(whole_up(call.m / choice.tile_m)),
+        columns(whole_up(call.n / choice.tile_n)),
+        area(static_cast<double>(choice.tile_m) * choice.tile_n) {}
 };
 
 // Bytes of the operand rows along k that the thread blocks running at one time read from.
-[[nodiscard]] inline double rows_in_use(const GemmCall& call, const Choice& choice, const TileGrid& grid,
+[[nodiscard]] inline double rows_in_use(const GemmCall& call, const Choice& choice, const Tiling& tiles,
                                         const Hardware& hardware) {
   const double running =
-      std::min(hardware.sm_count * grid.resident, grid.rows * grid.columns * choice.splits);
-  const double m = std::min(call.m, std::min(grid.rows, running) * choice.tile_m);
-  const double n = std::min(call.n, std::ceil(running / grid.rows) * choice.tile_n);
+      std::min(hardware.sm_count * resident_blocks(tiles.area), tiles.rows * tiles.columns * choice.splits);
+  const double m = std::min(call.m, std::min(tiles.rows, running) * choice.tile_m);
+  const double n = std::min(call.n, whole_up(running / tiles.rows) * choice.tile_n);
   return call.element_bytes * call.k * ((call.transpose_a ? m : 0) + (call.transpose_b ? 0 : n));
-}
-
-template <class T>
-[[nodiscard]] T tile_compute(const GemmCall& call, const Choice& choice, const TileGrid& grid,
-                             const Hardware& hardware, const Sustained<T>& sustained, std::span<const T> p) {
-  using std::sqrt;
-  T efficiency = p[kEfficiency];
-  for (double a = grid.area; a < kLargestTile; a *= 2) efficiency = efficiency * p[kSmallTile];
-  const T gap = p[kLatency] * (kLargestTile / grid.area);
-  const T all = gap / grid.resident;
-  const T some = gap / grid.queued;
-  const T hidden = sqrt((1.0 + all * all) / (1.0 + some * some));
-  return grid.waves * 2 * grid.area * (call.k / choice.splits + p[kPrologue]) /
-         (hardware.peak / hardware.sm_count * sustained.clock * efficiency * hidden);
 }
 
 template <class T>
@@ -120,14 +96,14 @@ template <class T>
 
 // Page walks of the tiles' reads.
 template <class T>
-[[nodiscard]] T tile_pages(const GemmCall& call, const Choice& choice, const TileGrid& grid,
+[[nodiscard]] T tile_pages(const GemmCall& call, const Choice& choice, const Tiling& tiles,
                            const Hardware& hardware, std::span<const T> p) {
   if (hardware.compute_capability >= 70) return T(0);
-  const double in_use = rows_in_use(call, choice, grid, hardware);
+  const double in_use = rows_in_use(call, choice, tiles, hardware);
   const T reach = p[kPageReach] * hardware.sm_count;
   if (in_use <= 0 || reach >= in_use) return T(0);
   const double reads =
-      call.element_bytes * call.batch * call.k * (grid.columns * call.m + grid.rows * call.n);
+      call.element_bytes * call.batch * call.k * (tiles.columns * call.m + tiles.rows * call.n);
   return reads * (1.0 - reach / in_use) / p[kPageWalk];
 }
 
@@ -143,11 +119,14 @@ template <class T>
 template <class T>
 [[nodiscard]] TimeParts<T> tile_time(const GemmCall& call, const Choice& choice, const Hardware& hardware,
                                      const Sustained<T>& sustained, std::span<const T> p) {
-  const TileGrid grid(call, choice, hardware);
+  const Tiling tiles(call, choice);
   const T cache_rate = p[kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
-  const T compute = tile_compute(call, choice, grid, hardware, sustained, p);
+  const BlockGrid grid{tiles.rows * tiles.columns * call.batch * choice.splits, tiles.area,
+                       call.k / choice.splits};
+  const T compute = block_time(grid, hardware, sustained.clock,
+                               BlockRates<T>{p[kEfficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
   const T memory = tile_memory(call, hardware, sustained, cache_rate, p);
-  const T pages = tile_pages(call, choice, grid, hardware, p);
+  const T pages = tile_pages(call, choice, tiles, hardware, p);
   T overhead = p[kLaunch];
   if (choice.splits > 1) {
     overhead = overhead + 8 * call.m * call.n * call.batch * choice.splits / cache_rate;
