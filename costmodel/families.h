@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "costmodel/batched_gemm_time.h"
 #include "costmodel/call.h"
 #include "costmodel/conv_time.h"
 #include "costmodel/gemm_time.h"
@@ -15,6 +16,7 @@
 
 #define TBDSIM_FOR_EACH_FAMILY(X) \
   X(GemmFamily)                   \
+  X(BatchedGemmFamily)            \
   X(ConvFamily)                   \
   X(RecurrentFamily)              \
   X(StreamFamily)

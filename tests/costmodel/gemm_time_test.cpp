@@ -1,0 +1,175 @@
+// The card of these tests: 10 SMs, 1 Tflop/s, 100 GB/s, 1 MB of L2, 1 GHz. An L2 rate of 0.5 x 64 B x 10 SMs
+// x 1 GHz = 320 GB/s.
+#include "costmodel/gemm_time.h"
+
+#include <array>
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "costmodel/batched_gemm_time.h"
+
+namespace tbdsim {
+namespace {
+
+const Hardware kCard{
+    .sm_count = 10, .peak = 1e12, .bandwidth = 1e11, .l2_bytes = 1e6, .clock = 1e9, .compute_capability = 80};
+const Sustained<double> kFull{1, 1};
+constexpr Choice kWhole{Algorithm::gemm, 128, 128, 1};
+
+// No latency to hide, prologue 100 steps, half of every rate, a launch of 1 us, a split of 2 us.
+std::array<double, kParameterCount<GemmFamily>> parameters() {
+  std::array<double, kParameterCount<GemmFamily>> p{};
+  p[kEfficiency] = 0.5;
+  p[kSmallTile] = 0.8;
+  p[kLatency] = 1e-9;
+  p[kPrologue] = 100;
+  p[kBandwidth] = 0.5;
+  p[kLaunch] = 1e-6;
+  p[kStrided] = 1;
+  p[kCache] = 0.5;
+  p[kResident] = 0.5;
+  p[kBurst] = 1e-4;
+  p[kPageReach] = 1e4;
+  p[kPageWalk] = 1e9;
+  p[GemmFamily::kSplit] = 2e-6;
+  return p;
+}
+
+TimeParts<double> time(const GemmCall& call, const Choice& choice, const Hardware& card = kCard,
+                       const Sustained<double>& sustained = kFull) {
+  const auto p = parameters();
+  return GemmFamily::time<double>(call, choice, card, sustained, p);
+}
+
+GemmCall square() { return {.m = 256, .n = 256, .k = 400}; }
+
+// 4 blocks on 10 SMs: one wave of 2 x 128 x 128 x (400 + 100) flop at 1e11 x 0.5 flop/s on an SM = 327.68 us.
+// A and B 409,600 bytes each, C 262,144; rows of B lie along k, half (400 / 800) of it is counted once more:
+// 1,286,144 bytes at 50 GB/s.
+TEST(GemmTime, ComputesInWavesOfTilesAndReadsRowsAlongKTwice) {
+  const TimeParts<double> parts = time(square(), kWhole);
+  EXPECT_NEAR(parts.compute, 327.68e-6, 1e-12);
+  EXPECT_NEAR(parts.memory, 25.72288e-6, 1e-12);
+  EXPECT_NEAR(parts.total, 1e-6 + std::hypot(327.68e-6, 25.72288e-6), 1e-12);
+}
+
+// Half the tile: 8 blocks, still one wave, of half the work at 0.8 of the efficiency.
+TEST(GemmTime, SmallerTilesAreLessEfficient) {
+  EXPECT_NEAR(time(square(), {Algorithm::gemm, 64, 128, 1}).compute, 327.68e-6 / 2 / 0.8, 1e-12);
+}
+
+// 11 blocks on 10 SMs take two waves.
+TEST(GemmTime, ABlockMoreThanSMsCostsAWave) {
+  GemmCall call{.m = 128 * 10, .n = 128, .k = 400};
+  EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6, 1e-12);
+  call.m += 1;
+  EXPECT_NEAR(time(call, kWhole).compute, 2 * 327.68e-6, 1e-12);
+}
+
+// 8 blocks of 200 + 100 steps: 2 x 16,384 x 300 / 5e10 s. Two parts of 65,536 results are written and read, 8
+// bytes each, through the L2 cache: 1,048,576 / 3.2e11 s.
+TEST(GemmTime, PartsOfASplitPassTheCache) {
+  const TimeParts<double> parts = time(square(), {Algorithm::split_k, 128, 128, 2});
+  EXPECT_NEAR(parts.compute, 196.608e-6, 1e-12);
+  EXPECT_NEAR(parts.overhead, 1e-6 + 2e-6 + 3.2768e-6, 1e-12);
+}
+
+// z = 1,081,344 / (0.5 x 1e6), miss = z^2 / (1 + z^2) = 0.82386; the rest at 320 GB/s.
+TEST(GemmTime, ARepeatedCallFindsSomeOperandsInTheCache) {
+  GemmCall call = square();
+  call.hot = true;
+  const double z = 1'081'344 / 5e5, miss = z * z / (1 + z * z);
+  EXPECT_NEAR(time(call, kWhole).memory, miss * 25.72288e-6 + (1 - miss) * 1'081'344 / 3.2e11, 1e-12);
+}
+
+// Both operands have rows along k: (819,200 x 1.5 + 262,144) bytes at 50 GB/s = 29.81888 us. All four tiles
+// run at once and use 512 rows of 1,600 bytes, 8.192 times the 1e5 bytes within reach; the tiles read 4 x 128
+// x 2 rows, 1,638,400 bytes, of which 1 - 1 / 8.192 at 1 GB/s.
+TEST(GemmTime, RowsBeyondTheReachOfTheTlbAreSlowBeforeVolta) {
+  GemmCall call = square();
+  call.transpose_a = true;
+  Hardware card = kCard;
+  card.compute_capability = 70;
+  EXPECT_NEAR(time(call, kWhole, card).memory, 29.81888e-6, 1e-12);
+  card.compute_capability = 61;
+  EXPECT_NEAR(time(call, kWhole, card).memory, std::hypot(29.81888e-6, 1.4384e-3), 1e-9);
+}
+
+// At half of full clock the first 100 us after a pause do what else takes 200.
+TEST(GemmTime, ACallAfterAPauseStartsAtFullClock) {
+  const Sustained<double> held{kFullClock / 2, 1};
+  GemmCall call = square();
+  const double steady = time(call, kWhole, kCard, held).total;
+  call.from_idle = true;
+  EXPECT_NEAR(steady - time(call, kWhole, kCard, held).total, 1e-4, 1e-12);
+  EXPECT_EQ(time(call, kWhole).total, time(square(), kWhole).total);  // nothing holds the clock
+}
+
+template <class Family>
+std::set<std::pair<int, int>> tiles_of(const GemmCall& call, const Hardware& card) {
+  std::set<std::pair<int, int>> tiles;
+  Family::for_each_choice(call, card, [&](const Choice& c) { tiles.insert({c.tile_m, c.tile_n}); });
+  return tiles;
+}
+
+TEST(GemmTime, TilesTwiceAsWideAsTheResultAreNotTried) {
+  for (const auto& [m, n] : tiles_of<GemmFamily>({.m = 20, .n = 64, .k = 64}, kCard)) {
+    EXPECT_EQ(m, 32);
+    EXPECT_LE(n, 64);
+  }
+}
+
+// 16 parts would leave more than half of 100 SMs idle, and there are 32 of them at most.
+TEST(GemmTime, ADeepProductOfOneTileIsSplitAsOftenAsItCanBe) {
+  Hardware card = kCard;
+  card.sm_count = 100;
+  std::set<int> splits;
+  GemmFamily::for_each_choice({.m = 16, .n = 16, .k = 100'000}, card,
+                              [&](const Choice& c) { splits.insert(c.splits); });
+  EXPECT_EQ(splits, (std::set<int>{24, 32}));
+}
+
+TEST(BatchedGemmTime, PascalHasOneTileAndNoSplit) {
+  Hardware card = kCard;
+  card.compute_capability = 61;
+  const GemmCall call{.m = 64, .n = 64, .k = 4096, .batch = 2};
+  EXPECT_EQ(tiles_of<BatchedGemmFamily>(call, card), (std::set<std::pair<int, int>>{{128, 64}}));
+  BatchedGemmFamily::for_each_choice(call, card, [](const Choice& c) { EXPECT_EQ(c.splits, 1); });
+}
+
+double least(const GemmCall& call, const Hardware& card = kCard) {
+  const auto p = parameters();
+  return kernel_time<GemmFamily>(call, card, kFull, p).parts.total;
+}
+
+// Twice the bandwidth; twice the arithmetic; that on twice the SMs.
+std::array<Hardware, 3> better_cards() {
+  std::array<Hardware, 3> cards = {kCard, kCard, kCard};
+  cards[0].bandwidth *= 2;
+  cards[1].peak *= 2;
+  cards[2].peak *= 2;
+  cards[2].sm_count *= 2;
+  return cards;
+}
+
+// Whatever the call: twice of a size takes longer, twice the card does not.
+TEST(GemmTime, GrowsWithTheCallAndFallsWithTheCard) {
+  for (const double m : {1.0, 33.0, 200.0, 3000.0}) {
+    for (const double n : {1.0, 48.0, 500.0}) {
+      for (const double k : {7.0, 130.0, 5000.0}) {
+        const GemmCall call{.m = m, .n = n, .k = k};
+        const double time = least(call);
+        EXPECT_GE(least({.m = 2 * m, .n = n, .k = k}), time);
+        EXPECT_GE(least({.m = m, .n = 2 * n, .k = k}), time);
+        EXPECT_GE(least({.m = m, .n = n, .k = 2 * k}), time);
+        for (const Hardware& better : better_cards()) EXPECT_LE(least(call, better), time);
+      }
+    }
+  }
+  for (const Hardware& better : better_cards()) EXPECT_LT(least(square(), better), least(square()));
+}
+
+}  // namespace
+}  // namespace tbdsim
