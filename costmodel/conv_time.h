@@ -137,10 +137,11 @@ struct ConvRoles {
   return whole_up(c.channels / 8) * 8 * whole_up(c.filters / 8) * 8 / (c.channels * c.filters);
 }
 
-inline constexpr std::pair<std::uint16_t, std::uint16_t> kImplicitTiles[] = {
-    {128, 128}, {128, 64}, {128, 32}, {32, 32}};
-inline constexpr std::pair<std::uint16_t, std::uint16_t> kProductTiles[] = {
-    {128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32}, {32, 128}, {64, 32}, {32, 64}, {32, 32}};
+using Tile = std::pair<std::uint16_t, std::uint16_t>;
+inline constexpr Tile kImplicitTiles[] = {{128, 128}, {128, 64}, {128, 32}, {32, 32}};  // forward and data
+inline constexpr Tile kWeightsTiles[] = {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32},
+                                         {32, 128},  {64, 32},  {32, 64},  {32, 32}};
+inline constexpr Tile kProductTiles[] = {{128, 128}, {128, 64}, {64, 64}, {128, 32}, {32, 128}};  // of cuBLAS
 inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};
 inline constexpr double kLeastSplitDepth = 256;
 inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
@@ -173,34 +174,28 @@ void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Vis
   const auto within_limit = [&](const Choice& choice) {
     if (call.workspace_limit <= 0 || workspace_bytes(call, choice) <= call.workspace_limit) visit(choice);
   };
-  const auto tiled = [](Algorithm algorithm, double m, double n, auto take) {
-    for (const auto& [tile_m, tile_n] : kProductTiles) {
-      if (!wrong_size(tile_m, m) && !wrong_size(tile_n, n)) take(Choice{algorithm, tile_m, tile_n, 1});
-    }
+  const auto products = [&](Algorithm algorithm) {
+    for (const auto& [tile_m, tile_n] : kProductTiles) within_limit({algorithm, tile_m, tile_n, 1});
   };
   const bool weights = call.phase == Phase::backward_weights;
   const bool strided = call.stride_height * call.stride_width > 1;
   if (weights) {
     const ConvProduct product = conv_product(call);
-    tiled(Algorithm::implicit_gemm, product.m, product.n, [&](const Choice& choice) {
-      visit(choice);
-      for_each_depth_split(product, choice, hardware.sm_count, within_limit);
-    });
+    for (const auto& [tile_m, tile_n] : kWeightsTiles) {
+      if (wrong_size(tile_m, product.m) || wrong_size(tile_n, product.n)) continue;
+      const Choice whole{Algorithm::implicit_gemm, tile_m, tile_n, 1};
+      visit(whole);
+      for_each_depth_split(product, whole, hardware.sm_count, within_limit);
+    }
   } else {
     for (const auto& [tile_m, tile_n] : kImplicitTiles) {
       visit(Choice{Algorithm::implicit_gemm, tile_m, tile_n, 1});
     }
   }
-  if (call.phase == Phase::backward_data && strided) {
-    tiled(Algorithm::col2im, call.channels * call.kernel_height * call.kernel_width,
-          call.images * call.out_height * call.out_width, within_limit);
-  }
+  if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im);
   if (strided || call.kernel_height != call.kernel_width || hardware.tensor_cores) return;
   if (call.kernel_height == 3 && !weights) within_limit(kWinogradChoice);
-  if (call.kernel_height == 3 || call.kernel_height == 5) {
-    tiled(Algorithm::winograd_nonfused, weights ? call.channels : conv_patches(call), conv_roles(call).to,
-          within_limit);
-  }
+  if (call.kernel_height == 3 || call.kernel_height == 5) products(Algorithm::winograd_nonfused);
 }
 
 // Thread blocks of a choice.
