@@ -83,7 +83,7 @@ TEST(StreamTime, OnlyLongRowsOfASoftmaxAreReadAgain) {
   EXPECT_EQ(rereads(softmax), 1);
 }
 
-// 4096 columns take 1024 threads: 2 rows on each of 10 SMs, 1 on SMs of 1024 threads (Turing); never more
+// 4,096 columns take 1,024 threads: 2 rows on each of 10 SMs, 1 on SMs of 1,024 threads (Turing); never more
 // rows than there are.
 TEST(StreamTime, RowsInFlight) {
   StreamCall softmax{.kind = KernelKind::softmax, .rows = 100, .columns = 4'096};
