@@ -1,6 +1,7 @@
 // Kernels that are counted by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
 //
 //   memory  = outside / (bandwidth share) + cached / (64 byte per boost clock and SM  l2_bandwidth)
+//   compute = flops / (peak clock arithmetic) + serial x numbers that a thread goes through alone
 //   time    = launch + sqrt(compute^2 + memory^2)
 //
 // bytes = read + written, each as often as the kernel counts it. `outside` of them pass the memory bus, the
@@ -13,8 +14,9 @@
 // blocks: 128 threads a row for norms, columns / 4 (32 to 1,024) for softmax. That is why an L4 with 48 MB of
 // L2 computes a softmax as fast as a copy and a T4 with 4 MB in 1.7 times that.
 //
-// Element-wise kernels, softmax and layer norms are fitted to measured tables; a class whose parameter says
-// `modelled` runs at the element-wise share times a factor that no measurement has moved from 1.
+// Element-wise kernels, softmax and layer norms forward are fitted to measured tables. Classes beside them
+// run at the element-wise share times a factor: from a few rows of one table, which its parameter names, or,
+// where that says `modelled`, from none (1).
 #pragma once
 
 #include <algorithm>
@@ -35,6 +37,8 @@ struct StreamFamily {
     kNormRows,
     kTensors,
     kArithmetic,
+    kSerial,
+    kSoftmaxBackward,
     kBatchNorm,
     kPooling,
     kReduction,
@@ -44,7 +48,7 @@ struct StreamFamily {
     kTransfer,
     kLaunch
   };
-  static constexpr double kWide = 0.3;
+  static constexpr double kWide = 0.3;  // where one table says a little, or none anything
   static constexpr auto parameters = std::to_array<Parameter>({
       {"bandwidth", 0.77, 0.3, 1.0, "", "share of the memory bandwidth: GDDR, and HBM before Volta"},
       {"hbm_bandwidth", 0.9, 0.3, 1.0, "", "the same, HBM from Volta on"},
@@ -53,12 +57,15 @@ struct StreamFamily {
       {"norm_rows_in_l2", 0.57, 0.05, 2, "", "the same for layer norms"},
       {"tensors_in_l2", 0.2, 0.02, 2, "", "half is found when tensors are so much of L2"},
       {"arithmetic", 0.25, 0.02, 1, "", "share of the sustained peak; modelled"},
+      {"serial", 3.3e-6, 5e-7, 2e-5, "s", "each such number; nvprof of Sockeye on a TITAN Xp", kWide},
+      {"softmax_backward", 0.5, 0.2, 1.5, "", "bandwidth beside element-wise; NeuSight's models, A100, V100",
+       kWide},
       {"batch_norm", 1, 0.3, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
-      {"pooling", 1, 0.2, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
+      {"pooling", 0.78, 0.2, 1.5, "", "bandwidth beside element-wise; TrioSim's max pooling, H100", kWide},
       {"reduction", 1, 0.2, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
       {"transpose", 1, 0.2, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
       {"gather", 1, 0.1, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
-      {"update", 1, 0.3, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
+      {"update", 0.88, 0.3, 1.5, "", "bandwidth beside element-wise; TrioSim's foreach Adam, H100", kWide},
       {"transfer", 1, 0.3, 1.1, "", "share of what the bus achieves; modelled", kWide},
       {"launch", 2.2e-6, 5e-7, 2e-5, "s",
        "a kernel that does nothing; held (P100: reframe-hpc kernel_latency)", 0},
@@ -83,8 +90,10 @@ struct StreamFamily {
 };
 
 // Parameter of a class beside the element-wise share; -1: none.
-[[nodiscard]] inline int class_parameter(KernelKind kind) {
-  switch (kind) {
+[[nodiscard]] inline int class_parameter(const StreamCall& call) {
+  switch (call.kind) {
+    case KernelKind::softmax:
+      return call.phase == Phase::backward_data ? StreamFamily::kSoftmaxBackward : -1;
     case KernelKind::batch_norm:
       return StreamFamily::kBatchNorm;
     case KernelKind::pooling:
@@ -145,7 +154,7 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware, const
   outside = outside / (1.0 + kept * kept);
   const bool stacked = hardware.hbm && hardware.compute_capability >= kVolta;
   T rate = hardware.bandwidth * sustained.bandwidth * (stacked ? p[kStackedBandwidth] : p[kBandwidth]);
-  if (const int factor = class_parameter(call.kind); factor >= 0) rate = rate * p[factor];
+  if (const int factor = class_parameter(call); factor >= 0) rate = rate * p[factor];
   const T cached = (all + again) - outside;
   return outside / rate + cached / (kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth]);
 }
@@ -157,7 +166,8 @@ TimeParts<T> StreamFamily::time(const Call& call, const Choice&, const Hardware&
     const T memory = bytes(call) / (hardware.bus * p[kTransfer]);
     return {T(0), memory, p[kLaunch], p[kLaunch] + memory};
   }
-  const T compute = call.flops / (hardware.peak * sustained.clock * p[kArithmetic]);
+  const T compute =
+      call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) + call.serial * p[kSerial];
   const T memory = through_memory(call, hardware, sustained, p);
   return {compute, memory, p[kLaunch], p[kLaunch] + pnorm2(compute, memory)};
 }

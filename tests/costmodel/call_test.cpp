@@ -103,6 +103,14 @@ TEST(CallOf, AllElseByItsBytes) {
   EXPECT_EQ(call.columns, 100);
 }
 
+TEST(CallOf, MxnetsSequenceReverseIsSerial) {
+  Kernel kernel = kernel_of(KernelKind::gather, MatrixShape{{0, 1}, 7'168});
+  kernel.op = "parallel_sequence_reverse";
+  EXPECT_EQ(std::get<StreamCall>(call_of(kernel, 64)).serial, 0);
+  kernel.op = "sequence_reverse";
+  EXPECT_EQ(std::get<StreamCall>(call_of(kernel, 64)).serial, 7'168);
+}
+
 // Its bytes hold both readings of an image already; a softmax loss goes back as softmax minus label.
 TEST(CallOf, SomeKernelsRunAsAnotherKind) {
   Kernel kernel = kernel_of(KernelKind::layer_norm, MatrixShape{{0, 1}, 512});

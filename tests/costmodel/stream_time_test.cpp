@@ -64,6 +64,16 @@ TEST(StreamTime, RowsAreReadAgain) {
   EXPECT_NEAR(seconds(norm, small(1), simple()), 1 + 640, 1e-6) << "sums go over columns once";
 }
 
+TEST(StreamTime, SoftmaxGoesBackWithAFactor) {
+  Parameters p = simple();
+  p[StreamFamily::kSoftmaxBackward] = 0.5;
+  StreamCall softmax{.kind = KernelKind::softmax, .rows = 10, .columns = 10};
+  softmax.read_bytes = 500;
+  EXPECT_NEAR(seconds(softmax, small(1), p), 1 + 10, 1e-6);
+  softmax.phase = Phase::backward_data;
+  EXPECT_NEAR(seconds(softmax, small(1), p), 1 + 20, 1e-6);
+}
+
 TEST(StreamTime, OnlyLongRowsOfASoftmaxAreReadAgain) {
   StreamCall softmax{.kind = KernelKind::softmax, .rows = 1, .columns = 1'024};
   EXPECT_EQ(rereads(softmax), 0);
@@ -73,7 +83,7 @@ TEST(StreamTime, OnlyLongRowsOfASoftmaxAreReadAgain) {
   EXPECT_EQ(rereads(softmax), 1);
 }
 
-// 4096 columns take 1024 threads: 2 rows on each of 10 SMs, 1 on SMs of 1024 threads (Turing); never more
+// 4,096 columns take 1,024 threads: 2 rows on each of 10 SMs, 1 on SMs of 1,024 threads (Turing); never more
 // rows than there are.
 TEST(StreamTime, RowsInFlight) {
   StreamCall softmax{.kind = KernelKind::softmax, .rows = 100, .columns = 4'096};
@@ -98,10 +108,18 @@ TEST(StreamTime, ClassesWithoutATableRunAsElementwiseTimesAFactor) {
   p[StreamFamily::kGather] = 0.5;
   StreamCall call{.columns = 100, .read_bytes = 400, .written_bytes = 400};
   const double elementwise = seconds(call, small(1), p);
-  call.kind = KernelKind::pooling;
+  call.kind = KernelKind::transpose;
   EXPECT_NEAR(seconds(call, small(1), p), elementwise, 1e-9);
   call.kind = KernelKind::gather;
   EXPECT_NEAR(seconds(call, small(1), p), 1 + 2 * (elementwise - 1), 1e-9);
+}
+
+// 24 ms for 14 steps of 512 numbers: 3.3 us each, however many samples have a thread.
+TEST(StreamTime, SerialKernelsTakeTheirTimeForEachNumber) {
+  Parameters p = simple();
+  p[StreamFamily::kSerial] = 3.3e-6;
+  const StreamCall reverse{.kind = KernelKind::gather, .rows = 64, .columns = 7'168, .serial = 7'168};
+  EXPECT_NEAR(seconds(reverse, small(1), p), 1 + 0.02365, 1e-5);
 }
 
 TEST(StreamTime, FallsWithBandwidthAndL2AndGrowsWithBytes) {
