@@ -143,20 +143,20 @@ void judge(const Samples<Family>& train, const Samples<Family>& residual_train, 
 // |ln(predicted / measured)| in standard deviations.
 double off_by(const Outcome& o) { return std::abs(std::log(o.residual / o.measured)) / std::max(o.sd, 1e-3); }
 
-// Whether each lies within an interval as wide as those of the other folds need to be.
+// Whether each lies within an interval as wide as those of the other folds need to be; data sets and
+// precisions are judged apart.
 void judge_intervals(std::vector<Outcome>& outcomes) {
-  std::set<int> folds;
-  for (const Outcome& o : outcomes) folds.insert(o.fold);
-  for (const int fold : folds) {
-    std::vector<double> others;
-    for (const Outcome& o : outcomes) {
-      if (o.fold != fold || folds.size() == 1) others.push_back(off_by(o));
-    }
-    const auto place =
-        others.begin() + static_cast<std::ptrdiff_t>(kCoverage * static_cast<double>(others.size() - 1));
-    std::nth_element(others.begin(), place, others.end());
-    for (Outcome& o : outcomes) {
-      if (o.fold == fold) o.inside = off_by(o) <= *place;
+  std::map<std::pair<std::string, std::string>, std::map<int, std::vector<Outcome*>>> groups;
+  for (Outcome& o : outcomes) groups[{o.set, precision_of(o.block)}][o.fold].push_back(&o);
+  for (auto& [group, folds] : groups) {
+    for (auto& [fold, members] : folds) {
+      std::vector<double> others;
+      for (const auto& [other, rest] : folds) {
+        if (other == fold && folds.size() > 1) continue;
+        for (const Outcome* o : rest) others.push_back(off_by(*o));
+      }
+      const double width = quantile(others, kCoverage);
+      for (Outcome* o : members) o->inside = off_by(*o) <= width;
     }
   }
 }
@@ -228,15 +228,16 @@ void hold_out_gpus(const Samples<Family>& block, const Samples<Family>& all, Pro
   std::set<std::string> gpus;
   for (const Sample<Family>& s : block) gpus.insert(s.gpu);
   for (const std::string& gpu : gpus) {
-    const auto mine = [&](const Sample<Family>& s) { return s.gpu == gpu; };
-    const Samples<Family> train = kin_of(where(block, mine).front(), all);
+    const Samples<Family> test = where(block, [&](const Sample<Family>& s) { return s.gpu == gpu; });
+    const Sample<Family>& held = test.front();
+    const Samples<Family> train = kin_of(held, all);
     if (train.empty()) continue;
     if (options.progress) options.progress(block.front().block + ", without " + gpu);
-    const Samples<Family> test = where(block, mine);
-    Fitted<Family> fitted{fit_family<Family>(train, options_for(train, options)), {}};
+    Fitted<Family> fitted{fit_with_generations(train, others_of(held, all), options_for(train, options)), {}};
     fitted.held_out[gpu] =
-        held_out_rates(train, test.front(), fitted.fit, protocol == Protocol::gpu_one_gemm, options);
-    judge(train, train, test, fitted, protocol, static_cast<int>(hash_of(gpu) % 1000), options, outcomes);
+        held_out_rates(train, held, fitted.fit, protocol == Protocol::gpu_one_gemm, options);
+    judge(train, telling_of(held, train), test, fitted, protocol, static_cast<int>(hash_of(gpu) % 1000),
+          options, outcomes);
   }
 }
 

@@ -15,10 +15,7 @@ constexpr double kOwnParameterSd = 0.25;  // of a GPU's parameters about those o
 constexpr double kOwnClockSd = 0.03;
 constexpr double kLeastAboveFloor = 1.5;  // a time below 1.5 floors says little about the kernel
 constexpr double kCoverage = 0.8;
-constexpr double kDefaultInterval = 1.28;
 constexpr double kLeastSd = 1e-3;
-
-std::string precision_of(std::string_view block) { return std::string(block.substr(block.find('/') + 1)); }
 
 // "cudnn6/fp32" -> cudnn, 6.
 std::pair<std::string, int> library_of(const std::string& block) {
@@ -30,16 +27,9 @@ std::string anchor_key(std::string_view set, std::string_view gpu, std::string_v
   return std::string(set) + "|" + std::string(gpu) + "|" + precision_of(block);
 }
 
-double quantile(std::vector<double>& values, double share) {
-  if (values.empty()) return kDefaultInterval;
-  const auto place =
-      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
-}
-
 Anchors anchors_of(const Samples<GemmFamily>& gemms) {
-  constexpr std::size_t kLargest = 10;
+  constexpr std::size_t kLargest = 60;
+  constexpr double kRank = 0.9;
   std::map<std::string, std::vector<std::pair<double, double>>> found;  // work, achieved share
   for (const Sample<GemmFamily>& s : gemms) {
     const double flops = GemmFamily::flops(s.call);
@@ -48,13 +38,24 @@ Anchors anchors_of(const Samples<GemmFamily>& gemms) {
   Anchors anchors;
   for (auto& [key, all] : found) {
     std::sort(all.rbegin(), all.rend());
-    for (std::size_t i = 0; i < std::min(kLargest, all.size()); ++i)
-      anchors[key] = std::max(anchors[key], all[i].second);
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < std::min(kLargest, all.size()); ++i) shares.push_back(all[i].second);
+    anchors[key] = quantile(shares, kRank);
   }
   return anchors;
 }
 
 }  // namespace
+
+std::string precision_of(std::string_view block) { return std::string(block.substr(block.find('/') + 1)); }
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return kDefaultInterval;
+  const auto place =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
+}
 
 ClockKnowledge clock_knowledge(std::span<const Record> records, const GpuSpecs& gpus) {
   ClockKnowledge clocks{anchors_of(samples_of<GemmFamily>(records, gpus)), {}};
@@ -128,6 +129,34 @@ Samples<Family> kin_of(const Sample<Family>& held_out, const Samples<Family>& al
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
   return where(all,
                [&](const Sample<Family>& s) { return s.block == nearest->first && s.gpu != held_out.gpu; });
+}
+
+template <class Family>
+Samples<Family> others_of(const Sample<Family>& held_out, const Samples<Family>& all) {
+  const std::string library = library_of(held_out.block).first;
+  return where(all, [&](const Sample<Family>& s) {
+    return s.gpu != held_out.gpu && library_of(s.block).first == library &&
+           precision_of(s.block) == precision_of(held_out.block);
+  });
+}
+
+template <class Family>
+Samples<Family> telling_of(const Sample<Family>& held_out, const Samples<Family>& kin) {
+  return where(kin, [&](const Sample<Family>& s) {
+    return s.block == held_out.block || architecture_of(s.hardware) == architecture_of(held_out.hardware);
+  });
+}
+
+template <class Family>
+FamilyFit fit_with_generations(const Samples<Family>& samples, const Samples<Family>& all,
+                               FitOptions options) {
+  if (all.size() > samples.size()) {
+    FitOptions every = options;
+    for (const Sample<Family>& s : all) every.gpus.try_emplace(s.gpu);
+    const FamilyFit prior = fit_family<Family>(all, every);
+    options.parameters = options_around<Family>(prior).parameters;
+  }
+  return fit_family<Family>(samples, options);
 }
 
 // Of rows in the order of their residuals, from `begin` to `end`.
@@ -224,6 +253,10 @@ double interval_between_gpus(const std::vector<Residual<Family>>& residuals, con
   template FitOptions options_around<Family>(const FamilyFit&);                                            \
   template std::vector<Residual<Family>> residuals_of<Family>(const Samples<Family>&, const FamilyFit&);   \
   template Samples<Family> kin_of<Family>(const Sample<Family>&, const Samples<Family>&);                  \
+  template Samples<Family> others_of<Family>(const Sample<Family>&, const Samples<Family>&);               \
+  template Samples<Family> telling_of<Family>(const Sample<Family>&, const Samples<Family>&);              \
+  template FamilyFit fit_with_generations<Family>(const Samples<Family>&, const Samples<Family>&,          \
+                                                  FitOptions);                                             \
   template std::vector<Residual<Family>> medians_over_gpus<Family>(std::vector<Residual<Family>>, int);    \
   template ClockRatio clock_ratio<Family>(const Samples<Family>&, const FamilyFit&, const ClockKnowledge&, \
                                           bool);                                                           \

@@ -29,8 +29,9 @@ template <class Family, class Keep>
 
 inline constexpr double kAnchoredClockSd = 0.05;
 
-// Achieved / quoted flop/s of one large matrix product: the fastest of the ten largest. By data set, GPU and
-// precision: "set|gpu|fp32".
+// Achieved / quoted flop/s of one large matrix product: of the sixty largest the one that nine in ten do not
+// exceed (those of hundreds of milliseconds throttle small boards). By data set, GPU and precision:
+// "set|gpu|fp32".
 using Anchors = std::map<std::string, double>;
 
 // What is known of clocks without a fit.
@@ -78,6 +79,25 @@ template <class Family>
 // kernels there.
 template <class Family>
 [[nodiscard]] Samples<Family> kin_of(const Sample<Family>& held_out, const Samples<Family>& all);
+
+// Every other GPU's of the same library and precision, whatever the generation.
+template <class Family>
+[[nodiscard]] Samples<Family> others_of(const Sample<Family>& held_out, const Samples<Family>& all);
+
+// Those whose residuals tell something of the GPU: its own generation's, or its own architecture's.
+template <class Family>
+[[nodiscard]] Samples<Family> telling_of(const Sample<Family>& held_out, const Samples<Family>& kin);
+
+// A fit to samples of one generation, in which what the samples of all generations say is the prior.
+template <class Family>
+[[nodiscard]] FamilyFit fit_with_generations(const Samples<Family>& samples, const Samples<Family>& all,
+                                             FitOptions options);
+
+// The value that a share of the values does not exceed; kDefaultInterval where there is none.
+inline constexpr double kDefaultInterval = 1.28;
+[[nodiscard]] double quantile(std::vector<double> values, double share);
+
+[[nodiscard]] std::string precision_of(std::string_view block);  // "cudnn6/fp32" -> fp32
 
 // One row for each call: the median over the GPUs that it was measured on, in which GPUs of an architecture
 // (the same major compute capability) count twice; 0: none does. One card that does otherwise than the others
