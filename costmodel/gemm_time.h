@@ -52,9 +52,9 @@ struct GemmFamily {
 
 inline constexpr std::pair<std::uint16_t, std::uint16_t> kTiles[] = {
     {128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32}, {32, 128}, {64, 32}, {32, 64}, {32, 32}};
-inline constexpr std::uint16_t kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+inline constexpr std::uint16_t kSplits[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
 inline constexpr double kLeastSplit = 64;  // of k
-inline constexpr double kMostWaves = 3;    // a split whose blocks fill the card more often gains nothing
+inline constexpr double kMostWaves = 4;    // a split whose blocks fill the card more often gains nothing
 
 // A tile of which half would do is never the fastest.
 [[nodiscard]] inline bool is_oversized(double tile, double size) { return tile > 32 && tile / 2 >= size; }
@@ -65,13 +65,14 @@ void GemmFamily::for_each_choice(const Call& call, const Hardware& hardware, Vis
     if (is_oversized(tile_m, call.m) || is_oversized(tile_n, call.n)) continue;
     const double blocks = whole_up(call.m / tile_m) * whole_up(call.n / tile_n) * call.batch;
     const auto deep_enough = [&](double splits) { return call.k >= kLeastSplit * splits; };
+    visit(Choice{Algorithm::gemm, tile_m, tile_n, 1});
     for (const std::uint16_t splits : kSplits) {
-      if (splits > 1 && (!deep_enough(splits) || blocks * splits > kMostWaves * hardware.sm_count)) break;
+      if (!deep_enough(splits) || blocks * splits > kMostWaves * hardware.sm_count) break;
       // Half of the SMs idle: twice the parts take half the time.
       if (2 * splits <= std::end(kSplits)[-1] && 2 * blocks * splits <= hardware.sm_count &&
           deep_enough(2 * splits))
         continue;
-      visit(Choice{splits > 1 ? Algorithm::split_k : Algorithm::gemm, tile_m, tile_n, splits});
+      visit(Choice{Algorithm::split_k, tile_m, tile_n, splits});
     }
   }
 }
