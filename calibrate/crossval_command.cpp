@@ -65,7 +65,8 @@ void crossval_command(const CrossvalCommand& command, const CalibrateContext& co
   if (context.show_progress) context.err << "\r\033[K";
   if (outcomes.empty())
     throw UsageError("no record is of a kernel that is fitted, or there is nothing to leave out");
-  const Sheet sheet = crossval_sheet(outcomes, command.details);
+  Sheet sheet = crossval_sheet(outcomes, command.details);
+  sheet.notes = loaded.notes;
   const auto format =
       static_cast<Format>(std::find(std::begin(kFormats), std::end(kFormats), command.format) - kFormats);
   std::ostringstream text;

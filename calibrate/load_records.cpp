@@ -10,22 +10,35 @@
 
 namespace tbdsim {
 
-LoadedRecords load_records(std::span<const std::string> files, const Catalog& catalog) {
+namespace {
+
+const std::string& name_in(const std::string& file, const std::string& gpu, const GpuNames& names) {
+  try {
+    return gpu_name(gpu, names);
+  } catch (const UsageError& unknown) {
+    throw UsageError(file + ": " + unknown.what());
+  }
+}
+
+}  // namespace
+
+LoadedRecords load_records(std::span<const std::string> files, const Catalog& catalog, std::size_t most) {
   if (files.empty())
     throw UsageError("no file to read; expected records (tbd-measure writes them) or published tables");
   LoadedRecords loaded;
   const GpuNames names = read_gpu_names(catalog);
   for (const std::string& file : files) {
-    import_table(file, "", [&](Record record) {
-      if (loaded.records.size() == kMostRecords) {
-        throw UsageError(fmt::format("{}: more than {} records in all; expected fewer", file, kMostRecords));
+    const ImportSummary summary = import_table(file, "", [&](Record record) {
+      if (loaded.records.size() == most) {
+        throw UsageError(fmt::format("{}: more than {} records in all; expected fewer", file, most));
       }
-      record.gpu = gpu_name(record.gpu, names);
+      record.gpu = name_in(file, record.gpu, names);
       if (!loaded.gpus.contains(record.gpu)) {
         loaded.gpus.emplace(record.gpu, read_gpu(catalog.find(Kind::gpu, record.gpu), catalog));
       }
       loaded.records.push_back(std::move(record));
     });
+    loaded.notes.insert(loaded.notes.end(), summary.notes.begin(), summary.notes.end());
   }
   const std::size_t doubled = drop_duplicates(loaded.records);
   if (doubled > 0) loaded.notes.push_back(fmt::format("{} repeats of a call: the fastest was kept", doubled));

@@ -70,8 +70,8 @@ void write_record(std::ostream& out, const Record& record);
 
 // Why a row cannot be true, or nothing: a time that is zero, negative, NaN or outside 10 ns .. 1000 s, a gemm
 // or convolution faster than 1e17 or slower than 1e10 flop/s above 10 ms (milliseconds in a column of
-// seconds), a negative size, an unknown precision, phase or cache state, an empty gpu, generation, op or
-// source.
+// seconds), a negative size, one that the op needs and has not, a filter beyond its input, an unknown
+// precision, phase or cache state, an empty gpu, generation, op or source.
 [[nodiscard]] std::optional<std::string> implausible(const Record& record);
 
 // Streams records from CSV. Constructor and next() throw SpecError with file and line for: a missing *

@@ -33,8 +33,10 @@ GemmCall gemm_of(const Record& record, double element_bytes) {
   return call;
 }
 
-ConvCall conv_of(const Record& record, Phase phase, double element_bytes) {
+// The formulas know neither groups nor dilation.
+std::optional<ConvCall> conv_of(const Record& record, Phase phase, double element_bytes) {
   const RecordShape& s = record.shape;
+  if (s.groups > 1 || s.dilation_h > 1 || s.dilation_w > 1) return std::nullopt;
   ConvCall call;
   call.phase = phase;
   call.images = size(s.batch);
@@ -136,6 +138,7 @@ std::optional<StreamCall> stream_of(const Record& record, Phase phase, double el
     call.columns = size(s.batch) * size(s.channels) * size(s.height) * size(s.width);
   }
   const double elements = call.rows * call.columns;
+  if (elements == 0) return std::nullopt;
   const bool forward = phase == Phase::forward;
   call.read_bytes = elements * (op->reads * element_bytes + (forward ? 0 : op->mask_bytes));
   call.written_bytes = elements * (op->writes * element_bytes + (forward ? op->mask_bytes : 0));
@@ -157,7 +160,9 @@ std::optional<Call> call_of(const Record& record) {
   if (!math || !phase) return std::nullopt;
   const double element_bytes = bytes_of(*math);
   if (record.op == "gemm" || record.op == "batched_gemm") return gemm_of(record, element_bytes);
-  if (record.op == "conv") return conv_of(record, *phase, element_bytes);
+  if (record.op == "conv") {
+    if (const auto call = conv_of(record, *phase, element_bytes)) return *call;
+  }
   if (const auto call = recurrent_of(record, *phase, element_bytes)) return *call;
   if (const auto call = stream_of(record, *phase, element_bytes)) return *call;
   return std::nullopt;

@@ -9,7 +9,8 @@
 
 namespace tbdsim {
 
-// None for ops that no formula is for (launches, copies, whole networks) and precisions unknown.
+// None for what no formula is for: launches, copies, whole networks, convolutions with groups or dilation;
+// unknown precisions.
 [[nodiscard]] std::optional<Call> call_of(const Record& record);
 
 [[nodiscard]] std::optional<MathType> math_of(const Record& record);

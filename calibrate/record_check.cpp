@@ -39,6 +39,27 @@ double matrix_flops(const Record& r) {
          number(s.channels) * number(s.filter_h) * number(s.filter_w) / number(s.groups);
 }
 
+// Sizes without which a call is none; of other ops any may be missing.
+std::vector<std::string_view> required_sizes(const std::string& op) {
+  if (op == "gemm") return {"m", "n", "k"};
+  if (op == "batched_gemm") return {"batch", "m", "n", "k"};
+  if (op == "conv") return {"batch", "channels", "height", "width", "filters", "filter_h", "filter_w"};
+  if (op == "lstm" || op == "gru" || op == "rnn") return {"batch", "hidden", "steps"};
+  return {};
+}
+
+std::optional<std::string> wrong_shape(const Record& r) {
+  const auto required = required_sizes(r.op);
+  for (const ShapeColumn& column : shape_columns()) {
+    const bool needed = std::find(required.begin(), required.end(), column.name) != required.end();
+    if (needed && r.shape.*column.size == 0)
+      return "column '" + std::string(column.name) + "' is missing or 0; " + r.op + " needs 1 or more";
+  }
+  if (r.op == "conv" && (output_height(r.shape) <= 0 || output_width(r.shape) <= 0))
+    return "the filter is larger than the padded input; expected an output of 1x1 or more";
+  return std::nullopt;
+}
+
 std::optional<std::string> wrong_time(const Record& r) {
   const std::string shown = "time_s is " + std::to_string(r.time_s);
   if (!std::isfinite(r.time_s)) return shown + "; expected a finite number of seconds";
@@ -79,6 +100,7 @@ std::optional<std::string> implausible(const Record& r) {
   if (auto why = unknown("phase", r.phase, kPhases)) return why;
   if (auto why = unknown("cache", r.cache, kCaches)) return why;
   if (auto why = wrong_number(r)) return why;
+  if (auto why = wrong_shape(r)) return why;
   return wrong_time(r);
 }
 

@@ -17,15 +17,17 @@ std::pair<std::string, int> library_of(const std::string& generation) {
 
 bool narrow(MathType math) { return math != MathType::fp32; }
 
-// How ill a block serves kernels of an arithmetic: another precision weighs more than other versions, these
-// more than another GPU.
+// How ill a block serves kernels of an arithmetic: another precision weighs more than another library, this
+// more than other versions; another GPU as much as one and a half versions.
 double distance_of(const ProfileBlock& block, MathType math, const Libraries& libraries) {
-  constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kVersion = 10, kOtherGpu = 15;
+  constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
+  constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
   if (block.math != math) distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
   const auto [library, version] = library_of(block.generation);
   const auto wanted = libraries.find(library);
   if (wanted != libraries.end()) distance += kVersion * std::abs(wanted->second - version);
+  if (wanted == libraries.end() && !libraries.empty()) distance += kOtherLibrary;
   if (!block.own) distance += kOtherGpu;
   return distance;
 }

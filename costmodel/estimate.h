@@ -60,7 +60,8 @@ struct KernelCost {
 using Libraries = std::map<std::string, int>;
 
 // A profile made ready for one GPU and the libraries a framework calls: for each family and arithmetic the
-// block that fits best (the same precision, then the nearest version, then one measured on this GPU).
+// block that fits best (the same precision, then a library it calls, then the nearest version; one measured
+// on another GPU counts as one and a half versions farther).
 struct Calibration {
   struct Entry {
     const ProfileBlock* block = nullptr;  // none: the family has no block

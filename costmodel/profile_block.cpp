@@ -1,7 +1,9 @@
 #include "costmodel/profile_block.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <span>
 
 #include <fmt/format.h>
@@ -14,8 +16,9 @@
 namespace tbdsim {
 namespace {
 
-// Numbers of a row are shares of sizes below 1e15 and logarithms.
-constexpr double kMost = 1e15;
+constexpr double kMost = 1e15;          // of a size
+constexpr double kMostResidual = 20;    // ln(measured / formula)
+constexpr double kLeastKriging = 1e-3;  // amplitude and nugget; rows at one place differ by something
 
 // What the template code needs to know of a family.
 struct FamilyInfo {
@@ -109,13 +112,20 @@ void read_rows(const SpecNode& node, const FamilyInfo& info, ProfileBlock& block
   const std::size_t fields = field_count(info.empty);
   std::vector<ResidualRow> rows;
   const std::vector<SpecNode> list = node.list();
-  if (list.size() > kMostResidualRows) node.fail("has more than 2000 rows");
+  if (list.size() > kMostResidualRows) {
+    node.fail(fmt::format("has {} rows; expected at most {}", list.size(), kMostResidualRows));
+  }
   for (const SpecNode& row : list) {
     const std::vector<double> numbers = numbers_of(row, fields + 1);
     Call call = info.empty;
     std::size_t next = 0;
     std::visit([&](auto& c) { visit_fields(c, SetFields{numbers, next}); }, call);
-    rows.push_back({info.features(call), numbers.back(), static_cast<int>(rows.size())});
+    const Features at = info.features(call);
+    if (!std::all_of(at.x.begin(), at.x.end(), [](double x) { return std::isfinite(x); })) {
+      row.fail("has a size that no call has");
+    }
+    if (std::abs(numbers.back()) > kMostResidual) row.fail("has a residual beyond +-20");
+    rows.push_back({at, numbers.back(), static_cast<int>(rows.size())});
     block.measured.push_back(call);
   }
   block.residuals = ResidualTable(std::move(rows));
@@ -172,8 +182,8 @@ ProfileBlock read_profile_block(const SpecNode& node, std::string_view family) {
       for (const SpecMap::NamedNode& entry : records.all()) block.records[entry.name] = entry.node.count(1);
     });
     m.at("kriging").map([&](SpecMap& k) {
-      block.kriging = {k.at("amplitude").number(0, 10), k.at("length").number(1e-3, 1e3),
-                       k.at("nugget").number(0, 10)};
+      block.kriging = {k.at("amplitude").number(kLeastKriging, 10), k.at("length").number(1e-3, 1e3),
+                       k.at("nugget").number(kLeastKriging, 10)};
     });
     block.interval = m.at("interval").number(0, 100);
     if (const auto columns = m.find("residual_columns");

@@ -31,6 +31,8 @@ constexpr const char* kExamples =
     "  tbd-sim show resnet50 --variant v1.5                  layers, parameters, multiply-adds\n"
     "  tbd-sim show dgx1_v100                                a machine, with its sources\n"
     "  tbd-sim kernels resnet50 --framework tensorflow --gpu titanxp --batch 64\n"
+    "  tbd-sim kernels resnet50 --gpu titanxp --batch 64 --from modelled,roofline   what no measurement is "
+    "near\n"
     "  tbd-sim kernels all --batch 4,16,64 --unique --plan -o plan.csv\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
     "  tbd-sim validate --runs runs.csv --by gpu\n";
@@ -106,6 +108,10 @@ struct CommandLine {
     add_scenario_options(*kernels, options);
     kernels->get_option("--batch")->description("samples in one iteration on one GPU; several as 4,16,64");
     kernels->get_option("--precision")->description("as above; several as fp32,tf32");
+    const std::vector<std::string> provenances(kProvenanceNames.begin(), kProvenanceNames.end());
+    kernels->add_option(
+        "--from", options.from,
+        "only kernels whose time comes from there, as modelled,roofline: " + joined(provenances));
     kernels->add_flag("--unique", options.unique, "each distinct kernel once, the most time first");
     kernels->add_flag("--plan", options.plan,
                       "the distinct kernels as CSV for 'tbd-measure --plan'; --gpu may be left out");

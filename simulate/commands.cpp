@@ -4,6 +4,7 @@
 #include <array>
 #include <fstream>
 #include <ostream>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -204,6 +205,20 @@ std::string unknown_name(const std::string& name, const Catalog& catalog) {
          " ('tbd-sim list' names what it has; a path to a model's YAML file works too)";
 }
 
+// "modelled,roofline" -> those two; none given: all.
+std::set<Provenance> provenances_of(const Options& options) {
+  if (options.from.empty()) return {};
+  if (options.unique || options.plan) {
+    throw UsageError("--from lists kernels one by one; expected no --unique or --plan beside it");
+  }
+  std::set<Provenance> from;
+  for (const std::string& name : list_of(options.from)) {
+    from.insert(
+        static_cast<Provenance>(choice("--from", name, {kProvenanceNames.begin(), kProvenanceNames.end()})));
+  }
+  return from;
+}
+
 std::string number_text(double value) { return fmt::format("{:.6g}", value); }
 
 }  // namespace
@@ -251,6 +266,7 @@ void kernels_command(const Options& options, Library& library, std::ostream& out
   const Format format = format_of(options);
   if (options.plan && !options.format.empty())
     throw UsageError("--plan writes CSV; expected no --format beside it");
+  const std::set<Provenance> from = provenances_of(options);
   std::vector<Prediction> predictions;
   for (const std::string& precision : list_of(options.precision)) {
     for (const std::string& batch : list_of(options.batch)) {
@@ -270,7 +286,7 @@ void kernels_command(const Options& options, Library& library, std::ostream& out
       write_sheets(to, std::span(&sheet, 1), format);
     } else {
       std::vector<Sheet> sheets;
-      for (const Prediction& prediction : predictions) sheets.push_back(kernel_sheet(prediction));
+      for (const Prediction& prediction : predictions) sheets.push_back(kernel_sheet(prediction, from));
       write_sheets(to, sheets, format);
     }
   });

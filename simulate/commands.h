@@ -5,8 +5,8 @@
 #include <iosfwd>
 #include <string>
 
-#include "simulate/library.h"
 #include "hwspecs/base/sheet.h"
+#include "simulate/library.h"
 
 namespace tbdsim {
 
@@ -30,6 +30,7 @@ struct Options {
   std::string scenarios;           // predict: the table to predict
   std::string runs;                // validate: the table of measured runs
   std::string by = "group";
+  std::string from;     // kernels: only those whose time comes from there, "modelled,roofline"
   bool unique = false;  // kernels: each distinct one once
   bool plan = false;    // kernels: as a measuring plan
 };

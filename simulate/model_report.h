@@ -1,15 +1,18 @@
 // What a model is made of: its layers, and the kernels of one training iteration with their cost.
 #pragma once
 
-#include "simulate/prediction.h"
+#include <set>
+
 #include "hwspecs/base/sheet.h"
+#include "simulate/prediction.h"
 
 namespace tbdsim {
 
 // Layers with output shape, parameters, multiply-adds and output bytes for one sample; totals.
 [[nodiscard]] Sheet layer_sheet(const Model& model, const TrainingStep& step, const Precision& precision);
 
-// Every kernel in the order it runs, its work, time, bound and where the time comes from; totals.
-[[nodiscard]] Sheet kernel_sheet(const Prediction& prediction);
+// Every kernel in the order it runs, its work, time, bound and where the time comes from; totals. With `from`
+// only those whose time comes from there; totals are of all.
+[[nodiscard]] Sheet kernel_sheet(const Prediction& prediction, const std::set<Provenance>& from = {});
 
 }  // namespace tbdsim

@@ -43,7 +43,7 @@ void for_every_case(Library& library, const Check& check) {
 
 double total(const TrainingStep& step, double batch, const GpuSpec& gpu, const Profile& profile) {
   double sum = 0;
-  for (const KernelCost& cost : estimate(step, batch, gpu, profile)) sum += cost.total.si();
+  for (const KernelCost& cost : estimate(step, batch, calibration_of(profile, gpu))) sum += cost.total.si();
   return sum;
 }
 
@@ -53,7 +53,7 @@ TEST(EstimateProperty, NoKernelIsFasterThanEitherRoof) {
   Library library = test::source_library();
   const Profile& profile = library.profile("uncalibrated");
   for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
-    const auto costs = estimate(step, batch, gpu, profile);
+    const auto costs = estimate(step, batch, calibration_of(profile, gpu));
     ASSERT_EQ(costs.size(), step.kernels.size());
     for (std::size_t k = 0; k < costs.size(); ++k) {
       const Kernel& kernel = step.kernels[k];
@@ -72,7 +72,7 @@ TEST(EstimateProperty, BoundIsTheLargestPart) {
   Library library = test::source_library();
   const Profile& profile = library.profile("uncalibrated");
   for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
-    for (const KernelCost& cost : estimate(step, batch, gpu, profile)) {
+    for (const KernelCost& cost : estimate(step, batch, calibration_of(profile, gpu))) {
       const Seconds parts[] = {cost.compute, cost.memory, cost.overhead};  // in the order of Bound
       ASSERT_EQ(parts[static_cast<std::size_t>(cost.bound)],
                 *std::max_element(std::begin(parts), std::end(parts)));
@@ -103,8 +103,8 @@ TEST(EstimateProperty, TimeGrowsWithTheBatchAtMostInProportion) {
   Library library = test::source_library();
   const Profile& profile = library.profile("uncalibrated");
   for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
-    const auto once = estimate(step, batch, gpu, profile);
-    const auto twice = estimate(step, 2 * batch, gpu, profile);
+    const auto once = estimate(step, batch, calibration_of(profile, gpu));
+    const auto twice = estimate(step, 2 * batch, calibration_of(profile, gpu));
     constexpr double kRounding = 1 + 1e-12;
     for (std::size_t k = 0; k < once.size(); ++k) {
       ASSERT_GE(twice[k].total, once[k].total) << step.kernels[k].op;

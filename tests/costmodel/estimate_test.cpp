@@ -20,9 +20,12 @@ Kernel kernel(Size flops, Size read, Size written) {
   return made;
 }
 
-KernelCost cost(const Kernel& of, double batch = 1) {
-  return estimate(of, batch, test::small_gpu(), test::small_profile());
+KernelCost cost_on(const GpuSpec& gpu, const Kernel& of, double batch = 1,
+                   const Profile& profile = test::small_profile()) {
+  return estimate(of, batch, calibration_of(profile, gpu));
 }
+
+KernelCost cost(const Kernel& of, double batch = 1) { return cost_on(test::small_gpu(), of, batch); }
 
 // 3000 flop at 1000 flop/s x 0.5 take 6 s; 100 B at 100 B/s x 0.25 take 4 s; the longer counts, and 2 s of
 // start-up.
@@ -95,7 +98,7 @@ TEST(Estimate, ComputedInAnotherType) {
   gpu.computes_in[index_of(MathType::fp16)] = MathType::fp32;
   Kernel half = kernel({3000, 0}, {}, {});
   half.math = MathType::fp16;
-  EXPECT_DOUBLE_EQ(estimate(half, 1, gpu, test::small_profile()).compute.si(), 6);
+  EXPECT_DOUBLE_EQ(cost_on(gpu, half).compute.si(), 6);
 }
 
 TEST(Estimate, UnknownArithmeticIsAnError) {
@@ -112,14 +115,16 @@ TEST(Estimate, EfficiencyOfTheKernelsKind) {
   profile.kinds[index_of(KernelKind::convolution)] = {.compute = 1, .bandwidth = 1, .overhead_s = 0.5};
   Kernel conv = kernel({3000, 0}, {60, 0}, {40, 0});
   conv.kind = KernelKind::convolution;
-  EXPECT_DOUBLE_EQ(estimate(conv, 1, test::small_gpu(), profile).total.si(), 3.5);
+  EXPECT_DOUBLE_EQ(cost_on(test::small_gpu(), conv, 1, profile).total.si(), 3.5);
 }
 
 TEST(Estimate, OneCostForEachKernelOfAStep) {
   TrainingStep step;
   step.kernels = {kernel({3000, 0}, {}, {}), kernel({500, 0}, {}, {})};
   step.kernels[0].repeat = 10;  // a cost is of one execution
-  const auto costs = estimate(step, 1, test::small_gpu(), test::small_profile());
+  const Profile profile = test::small_profile();
+  const GpuSpec gpu = test::small_gpu();
+  const auto costs = estimate(step, 1, calibration_of(profile, gpu));
   ASSERT_EQ(costs.size(), 2u);
   EXPECT_DOUBLE_EQ(costs[0].total.si(), 8);
   EXPECT_DOUBLE_EQ(costs[1].total.si(), 3);
@@ -139,7 +144,7 @@ TEST(Estimate, TransfersPassTheBus) {
   gpu.bus.efficiency = 0.5;
   Kernel copy = kernel({}, fixed_size(80), {});
   copy.kind = KernelKind::transfer;
-  EXPECT_DOUBLE_EQ(estimate(copy, 1, gpu, test::small_profile()).total.si(), 16 + 2);
+  EXPECT_DOUBLE_EQ(cost_on(gpu, copy).total.si(), 16 + 2);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/catalog.h"
+#include "tests/costmodel/recurrent_block.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
@@ -17,11 +18,12 @@ TEST(Profiles, EveryFileOfTheCatalogueLoads) {
   const auto names = catalog.names(Kind::profile);
   ASSERT_THAT(names, testing::Contains("uncalibrated"));
   for (const std::string& name : names) {
-    const Profile profile = read_profile(catalog.find(Kind::profile, name));
+    const Profile profile = read_profile(catalog.find(Kind::profile, name), catalog);
     SCOPED_TRACE(name);
     EXPECT_EQ(profile.name, name);
     EXPECT_FALSE(profile.title.empty());
-    EXPECT_TRUE(profile.sources.contains("kinds") && profile.sources.contains("spread"));
+    EXPECT_TRUE(profile.sources.contains(profile.calibrated ? "families" : "kinds"));
+    EXPECT_GT(profile.spread, 0);
     for (const Efficiency<double>& kind : profile.kinds) {
       EXPECT_GT(kind.compute, 0);
       EXPECT_GT(kind.bandwidth, 0);
@@ -31,13 +33,15 @@ TEST(Profiles, EveryFileOfTheCatalogueLoads) {
 }
 
 TEST(Profiles, UncalibratedSaysSo) {
-  const Profile profile = read_profile(Catalog::from(TBDSIM_SOURCE_DIR).find(Kind::profile, "uncalibrated"));
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  const Profile profile = read_profile(catalog.find(Kind::profile, "uncalibrated"), catalog);
   EXPECT_FALSE(profile.calibrated);
+  EXPECT_EQ(calibration_text(profile), profile.title + " (fitted to no measurement)");
   EXPECT_THAT(profile.sources.at("kinds"), HasSubstr("estimate"));
 }
 
 std::string profile_text(const std::string& gemm, const std::string& spread = "0.1") {
-  std::string text = "title: T\ncalibrated: true\nkinds:\n";
+  std::string text = "schema_version: 2\ntitle: T\ncalibrated: true\nkinds:\n";
   for (const std::string_view kind : kKernelKindNames) {
     text += "  " + std::string(kind) + ": " +
             (kind == "gemm" ? gemm : "{compute: 1, bandwidth: 1, overhead: 1 us}") + "\n";
@@ -47,7 +51,7 @@ std::string profile_text(const std::string& gemm, const std::string& spread = "0
 
 Profile profile_from(const std::string& text) {
   const test::TempDir directory;
-  return read_profile(directory.write("mine.yaml", text));
+  return read_profile(directory.write("mine.yaml", text), Catalog::from(TBDSIM_SOURCE_DIR));
 }
 
 TEST(ReadProfile, ReadsEveryNumber) {
@@ -80,6 +84,117 @@ TEST(ReadProfile, EveryKindNeedsAnEntry) {
     text.erase(line, text.find('\n', line) + 1 - line);
     expect_error(text, std::string(kind));
   }
+}
+
+// A file of its own `kinds`, or `roofline` with the name of one that has them.
+TEST(ReadProfile, KindsOfAnotherProfile) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  const Profile roofline = read_profile(catalog.find(Kind::profile, "uncalibrated"), catalog);
+  const Profile profile =
+      profile_from("schema_version: 2\ntitle: T\ncalibrated: true\nroofline: uncalibrated\nsources: {}\n");
+  EXPECT_EQ(profile.spread, roofline.spread);
+  const std::size_t gather = index_of(KernelKind::gather);
+  EXPECT_EQ(profile.kinds[gather].bandwidth, roofline.kinds[gather].bandwidth);
+}
+
+TEST(ReadProfile, KindsOfAProfileThatHasNone) {
+  const test::TempDir directory;
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  const std::string head = "schema_version: 2\ntitle: T\ncalibrated: true\nroofline: ";
+  const auto first = directory.write("first.yaml", head + "uncalibrated\nsources: {}\n");
+  const auto second = directory.write("second.yaml", head + first.string() + "\nsources: {}\n");
+  EXPECT_THAT([&] { (void)read_profile(second, catalog); },
+              ThrowsMessage<SpecError>(
+                  HasSubstr("second.yaml:4:11: roofline: names a profile that has no kinds of its own")));
+}
+
+Profile fitted() {
+  Profile profile =
+      test::with_blocks({test::with_residual(test::recurrent_block(), test::two_seconds(), -0.1234),
+                         test::recurrent_block("cudnn7", MathType::fp16, false)});
+  profile.name = "mine";
+  profile.title = "A card, measured";
+  profile.gpu = "titanxp";
+  profile.calibrated = true;
+  profile.sources = {{"families", "fitted to a test"}};
+  ProfileBlock& own = profile.families[index_of_family<RecurrentFamily>()][0];
+  for (std::size_t i = 0; i < own.parameters.size(); ++i)
+    own.parameters[i] = RecurrentFamily::parameters[i].start;
+  own.at_bound = {"product", "call"};
+  own.clock = 0.875;
+  own.bandwidth = 1.0625;
+  own.converged = false;
+  own.iterations = 41;
+  own.cost = 123.5;
+  own.records = {{"titanxp, baidu-research/DeepBench", 317}};
+  own.interval = 1.5;
+  ProfileBlock& other = profile.families[index_of_family<RecurrentFamily>()][1];
+  other.parameters = own.parameters;
+  other.clock_of_expected = true;
+  other.clock_sd = 0.125;
+  other.interval = 1.25;
+  ProfileBlock gemm;
+  gemm.generation = "cublas8";
+  for (const Parameter& parameter : GemmFamily::parameters) gemm.parameters.push_back(parameter.start);
+  const GemmCall product{1760, 16, 1760, 1, true, false, true, 2, 4};
+  gemm.measured = {product};
+  gemm.residuals = ResidualTable({{GemmFamily::features(product), 0.5, 0}});
+  profile.families[index_of_family<GemmFamily>()] = {gemm};
+  return profile;
+}
+
+void expect_same(const ProfileBlock& a, const ProfileBlock& b) {
+  EXPECT_EQ(a.generation, b.generation);
+  EXPECT_EQ(a.math, b.math);
+  EXPECT_EQ(a.own, b.own);
+  EXPECT_EQ(a.parameters, b.parameters);
+  EXPECT_EQ(a.at_bound, b.at_bound);
+  EXPECT_EQ(a.clock, b.clock);
+  EXPECT_EQ(a.clock_of_expected, b.clock_of_expected);
+  EXPECT_EQ(a.clock_sd, b.clock_sd);
+  EXPECT_EQ(a.bandwidth, b.bandwidth);
+  EXPECT_EQ(a.converged, b.converged);
+  EXPECT_EQ(a.iterations, b.iterations);
+  EXPECT_EQ(a.cost, b.cost);
+  EXPECT_EQ(a.records, b.records);
+  EXPECT_EQ(a.kriging.amplitude, b.kriging.amplitude);
+  EXPECT_EQ(a.kriging.length, b.kriging.length);
+  EXPECT_EQ(a.kriging.nugget, b.kriging.nugget);
+  EXPECT_EQ(a.interval, b.interval);
+  EXPECT_EQ(a.measured, b.measured);
+  ASSERT_EQ(a.residuals.rows().size(), b.residuals.rows().size());
+  for (std::size_t i = 0; i < a.residuals.rows().size(); ++i) {
+    const ResidualRow& x = a.residuals.rows()[i];
+    const ResidualRow& y = b.residuals.rows()[i];
+    EXPECT_EQ(x.at.group, y.at.group);
+    EXPECT_EQ(x.at.x, y.at.x);
+    EXPECT_EQ(x.residual, y.residual);
+    EXPECT_EQ(x.call, y.call);
+  }
+}
+
+TEST(WriteProfile, ReadsBackAsTheSame) {
+  const Profile written = fitted();
+  const Profile read = profile_from(write_profile(written));
+  EXPECT_EQ(read.title, written.title);
+  EXPECT_EQ(read.gpu, written.gpu);
+  EXPECT_EQ(read.architecture, written.architecture);
+  EXPECT_TRUE(read.calibrated);
+  EXPECT_EQ(read.sources, written.sources);
+  for (std::size_t family = 0; family < kFamilyCount; ++family) {
+    ASSERT_EQ(read.families[family].size(), written.families[family].size()) << kFamilyNames[family];
+    for (std::size_t i = 0; i < read.families[family].size(); ++i) {
+      expect_same(read.families[family][i], written.families[family][i]);
+    }
+  }
+  EXPECT_EQ(write_profile(read), write_profile(written));
+}
+
+TEST(CalibrationText, SaysWhoseMeasurementsTheyAre) {
+  Profile profile = fitted();
+  EXPECT_EQ(calibration_text(profile), "A card, measured");
+  profile.gpu.clear();
+  EXPECT_EQ(calibration_text(profile), "A card, measured (no kernel of this GPU was measured)");
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ void for_every_step(Library& library, const Check& check) {
 TEST(SimulateProperty, TimelineHasNoGapsAndNoOverlap) {
   Library library = test::source_library();
   for_every_step(library, [&](const TrainingStep& step, const Framework&) {
-    const auto costs = estimate(step, 32, library.gpu("rtx3090"), library.profile("uncalibrated"));
+    const auto costs =
+        estimate(step, 32, calibration_of(library.profile("uncalibrated"), library.gpu("rtx3090")));
     const Timeline timeline = simulate_iteration(step, costs);
     ASSERT_EQ(timeline.kernels.size(), step.kernels.size());
     Seconds clock;

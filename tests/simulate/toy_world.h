@@ -51,8 +51,8 @@ class ToyWorld {
     for (const std::string_view kind : kKernelKindNames) {
       kinds += "  " + std::string(kind) + ": {compute: 1, bandwidth: 1, overhead: 0.25 us}\n";
     }
-    directory_.write("profile.yaml", "title: Toy profile\ncalibrated: true\nkinds:\n" + kinds +
-                                         "spread: 0.5\nsources: {kinds: t, spread: t}\n");
+    directory_.write("profile.yaml", "schema_version: 2\ntitle: Toy profile\ncalibrated: true\nkinds:\n" +
+                                         kinds + "spread: 0.5\nsources: {kinds: t, spread: t}\n");
     directory_.write("dataset.yaml",
                      "title: Toy data\nsample: image\nsamples: 5000\nsources: {samples: t}\n");
     directory_.write("model.yaml",

@@ -176,14 +176,21 @@ TEST(ValidationSheet, SectionsMeanIsOverGroups) {
                                  off_by(0.4, 32, {{"group", "b"}}), off_by(0.4, 64, {{"group", "b"}}),
                                  run_row({{"group", "uncovered"}, {"gpus", "2"}})});
   Library library = test::source_library();
-  const Sheet sheet = validation_sheet(v, "group", library.profile("uncalibrated"));
-  ASSERT_EQ(sheet.totals.size(), 3u);  // and the profile, calibrated or not
+  const Sheet sheet = validation_sheet(v, "group", &library.profile("uncalibrated"));
+  ASSERT_EQ(sheet.totals.size(), 2u);  // and the profile
   EXPECT_EQ(sheet.totals[0].first, "score_mean_over_groups");
   EXPECT_NEAR(std::get<double>(sheet.totals[0].second.value), 0.25, 1e-9);
   EXPECT_THAT(sheet.totals[0].second.text, HasSubstr("over 2 groups, 4 configurations"));
   EXPECT_EQ(sheet.rows.size(), 3u);
   EXPECT_THAT(sheet.preface[0], HasSubstr("fitted to no measurement"));
   EXPECT_THAT(sheet.notes, testing::Contains(HasSubstr("several GPUs")));
+}
+
+// Without --profile each GPU has its own, so that none is named.
+TEST(ValidationSheet, OfEachGpusOwnProfile) {
+  const Sheet sheet = validation_sheet(validate({off_by(0.1, 64)}), "group", nullptr);
+  EXPECT_THAT(sheet.preface[0], HasSubstr("the profile of each GPU"));
+  EXPECT_EQ(sheet.totals.back().second.text, "");
 }
 
 // A row of another use or split is a slip of the pen and must not be judged silently.

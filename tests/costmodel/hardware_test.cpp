@@ -1,0 +1,50 @@
+// The data sheet as the formulas need it.
+#include "costmodel/hardware.h"
+
+#include <gtest/gtest.h>
+
+#include "hwspecs/base/catalog.h"
+
+namespace tbdsim {
+namespace {
+
+GpuSpec gpu(const std::string& name) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  return read_gpu(catalog.find(Kind::gpu, name), catalog);
+}
+
+TEST(HardwareOf, TakesTheRatesOfTheArithmetic) {
+  const Hardware h = hardware_of(gpu("v100_sxm2_16gb"), MathType::fp16);
+  EXPECT_EQ(h.sm_count, 80);
+  EXPECT_TRUE(h.tensor_cores);
+  EXPECT_TRUE(h.hbm);
+  EXPECT_EQ(h.compute_capability, 70);
+  EXPECT_FALSE(hardware_of(gpu("v100_sxm2_16gb"), MathType::fp32).tensor_cores);
+  EXPECT_FALSE(hardware_of(gpu("titanxp"), MathType::fp32).hbm);
+}
+
+// A TITAN Xp computes fp16 in fp32.
+TEST(HardwareOf, ComputedInAnotherType) {
+  EXPECT_EQ(hardware_of(gpu("titanxp"), MathType::fp16).peak,
+            hardware_of(gpu("titanxp"), MathType::fp32).peak);
+}
+
+TEST(HardwareOf, UnknownArithmeticIsAnError) {
+  EXPECT_THROW((void)hardware_of(gpu("titanxp"), MathType::tf32), UsageError);
+}
+
+TEST(ExpectedClock, BigCardsHoldTheirClock) {
+  EXPECT_EQ(expected_clock(gpu("titanxp")).mean, 0.92);
+  EXPECT_EQ(expected_clock(gpu("k80")).mean, 0.55);
+}
+
+// 57 Gflop/J x 70 W = 3.99 Tflop/s of the 8.1 a T4 is quoted with.
+TEST(ExpectedClock, PowerHoldsSmallOnes) {
+  const GpuSpec t4 = gpu("t4");
+  const double peak = rate_of(t4, MathType::fp32).peak.si();
+  EXPECT_NEAR(expected_clock(t4).mean, 57e9 * 70 / peak, 1e-9);
+  EXPECT_LT(expected_clock(t4).mean, 0.6);
+}
+
+}  // namespace
+}  // namespace tbdsim
