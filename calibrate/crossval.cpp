@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <set>
 
+#include <tbb/parallel_for.h>
+
 #include "calibrate/family_fit.h"
 #include "calibrate/fit_steps.h"
-#include "calibrate/kriging_fit.h"
 #include "calibrate/launch_floor.h"
 #include "costmodel/baselines.h"
 #include "costmodel/families.h"
@@ -114,12 +117,12 @@ template <class Family>
 void judge(const Samples<Family>& train, const Samples<Family>& residual_train, const Samples<Family>& test,
            const Fitted<Family>& fitted, Protocol protocol, int fold, const CrossvalOptions& options,
            std::vector<Outcome>& outcomes) {
+  const std::vector<Residual<Family>> residuals = residuals_of(residual_train, fitted.fit);
   std::vector<ResidualRow> rows;
-  for (const Residual<Family>& r :
-       medians_over_gpus(residuals_of(residual_train, fitted.fit), architecture_of(test.front().hardware)))
+  for (const Residual<Family>& r : medians_over_gpus(residuals, architecture_of(test.front().hardware)))
     rows.push_back(r.row);
   const ResidualTable table(std::move(rows));
-  const Kriging kriging = fit_kriging(table);
+  const Kriging kriging = kriging_of(residuals);
   std::vector<double> constant(test.size(), 0), roofline(test.size(), 0);
   if (options.baselines) {
     constant = baseline<ConstantShare>(train, test, fitted, options);
@@ -161,12 +164,16 @@ void judge_intervals(std::vector<Outcome>& outcomes) {
   }
 }
 
+// What is held out together, predicted. Run in any order, several at a time.
+using Fold = std::function<std::vector<Outcome>()>;
+
 template <class Family>
-void own_parameters(const Samples<Family>& train, const Samples<Family>& test, const FamilyFit& shared,
-                    Protocol protocol, int fold, const CrossvalOptions& options,
-                    std::vector<Outcome>& outcomes) {
+std::vector<Outcome> own_parameters(const Samples<Family>& train, const Samples<Family>& test,
+                                    Protocol protocol, int fold, const CrossvalOptions& options) {
+  const FamilyFit shared = fit_family<Family>(train, options_for(train, options));
   std::set<std::string> gpus;
   for (const Sample<Family>& s : test) gpus.insert(s.gpu);
+  std::vector<Outcome> outcomes;
   for (const std::string& gpu : gpus) {
     const auto mine = [&](const Sample<Family>& s) { return s.gpu == gpu; };
     const Samples<Family> own = where(train, mine);
@@ -174,26 +181,26 @@ void own_parameters(const Samples<Family>& train, const Samples<Family>& test, c
     const Fitted<Family> fitted{fit_family<Family>(own, options_around<Family>(shared)), {}};
     judge(own, own, where(test, mine), fitted, protocol, fold, options, outcomes);
   }
+  return outcomes;
 }
 
 template <class Family>
 void hold_out_shapes(const Samples<Family>& samples, const CrossvalOptions& options,
-                     std::vector<Outcome>& outcomes) {
+                     std::vector<Fold>& folds) {
   for (int fold = 0; fold < options.folds; ++fold) {
-    const auto held = [&](const Sample<Family>& s) {
-      return static_cast<int>(hash_of(s.shape) % static_cast<std::uint32_t>(options.folds)) == fold;
-    };
-    if (options.progress)
+    folds.push_back([&samples, &options, fold] {
+      const auto held = [&](const Sample<Family>& s) {
+        return static_cast<int>(hash_of(s.shape) % static_cast<std::uint32_t>(options.folds)) == fold;
+      };
       options.progress(samples.front().block + ", shapes, fold " + std::to_string(fold + 1));
-    const Samples<Family> train = where(samples, std::not_fn(held));
-    const FamilyFit shared = fit_family<Family>(train, options_for(train, options));
-    own_parameters(train, where(samples, held), shared, Protocol::shapes, fold, options, outcomes);
+      return own_parameters(where(samples, std::not_fn(held)), where(samples, held), Protocol::shapes, fold,
+                            options);
+    });
   }
 }
 
 template <class Family>
-void hold_out_batches(const Samples<Family>& samples, const CrossvalOptions& options,
-                      std::vector<Outcome>& outcomes) {
+std::vector<Outcome> without_largest_batches(const Samples<Family>& samples, const CrossvalOptions& options) {
   const auto key = [](const Sample<Family>& s) { return s.gpu + "|" + s.phase + "|" + s.layer; };
   std::map<std::string, std::pair<double, double>> span;  // of the work of a layer over its batches
   for (const Sample<Family>& s : samples) {
@@ -206,10 +213,9 @@ void hold_out_batches(const Samples<Family>& samples, const CrossvalOptions& opt
     const auto& [least, most] = span.at(key(s));
     return least < most && Family::flops(s.call) + Family::bytes(s.call) == most;
   };
-  if (options.progress) options.progress(samples.front().block + ", largest batches");
-  const Samples<Family> train = where(samples, std::not_fn(held));
-  const FamilyFit shared = fit_family<Family>(train, options_for(train, options));
-  own_parameters(train, where(samples, held), shared, Protocol::largest_batch, 0, options, outcomes);
+  options.progress(samples.front().block + ", largest batches");
+  return own_parameters(where(samples, std::not_fn(held)), where(samples, held), Protocol::largest_batch, 0,
+                        options);
 }
 
 // The clock of a GPU that was not fitted: what is known of it, times what fitted clocks are of what is known
@@ -223,40 +229,66 @@ Sustained<double> held_out_rates(const Samples<Family>& train, const Sample<Fami
 }
 
 template <class Family>
+std::vector<Outcome> without_gpu(const std::string& gpu, const Samples<Family>& block,
+                                 const Samples<Family>& all, Protocol protocol,
+                                 const CrossvalOptions& options) {
+  std::vector<Outcome> outcomes;
+  const Samples<Family> test = where(block, [&](const Sample<Family>& s) { return s.gpu == gpu; });
+  const Sample<Family>& held = test.front();
+  const Samples<Family> train = kin_of(held, all);
+  if (train.empty()) return outcomes;
+  options.progress(held.block + ", without " + gpu);
+  Fitted<Family> fitted{fit_with_generations(train, others_of(held, all), options_for(train, options)), {}};
+  fitted.held_out[gpu] = held_out_rates(train, held, fitted.fit, protocol == Protocol::gpu_one_gemm, options);
+  judge(train, telling_of(held, train), test, fitted, protocol, static_cast<int>(hash_of(gpu) % 1000),
+        options, outcomes);
+  return outcomes;
+}
+
+template <class Family>
 void hold_out_gpus(const Samples<Family>& block, const Samples<Family>& all, Protocol protocol,
-                   const CrossvalOptions& options, std::vector<Outcome>& outcomes) {
+                   const CrossvalOptions& options, std::vector<Fold>& folds) {
   std::set<std::string> gpus;
   for (const Sample<Family>& s : block) gpus.insert(s.gpu);
   for (const std::string& gpu : gpus) {
-    const Samples<Family> test = where(block, [&](const Sample<Family>& s) { return s.gpu == gpu; });
-    const Sample<Family>& held = test.front();
-    const Samples<Family> train = kin_of(held, all);
-    if (train.empty()) continue;
-    if (options.progress) options.progress(block.front().block + ", without " + gpu);
-    Fitted<Family> fitted{fit_with_generations(train, others_of(held, all), options_for(train, options)), {}};
-    fitted.held_out[gpu] =
-        held_out_rates(train, held, fitted.fit, protocol == Protocol::gpu_one_gemm, options);
-    judge(train, telling_of(held, train), test, fitted, protocol, static_cast<int>(hash_of(gpu) % 1000),
-          options, outcomes);
+    folds.push_back([&, gpu, protocol] { return without_gpu(gpu, block, all, protocol, options); });
   }
+}
+
+std::vector<Outcome> run(const std::vector<Fold>& folds) {
+  std::vector<std::vector<Outcome>> found(folds.size());
+  tbb::parallel_for(std::size_t{0}, folds.size(), [&](std::size_t i) { found[i] = folds[i](); });
+  std::vector<Outcome> outcomes;
+  for (const std::vector<Outcome>& of_fold : found)
+    outcomes.insert(outcomes.end(), of_fold.begin(), of_fold.end());
+  return outcomes;
 }
 
 }  // namespace
 
 template <class Family>
 std::vector<Outcome> cross_validate(std::span<const Sample<Family>> samples, Protocol protocol,
-                                    const CrossvalOptions& options) {
+                                    const CrossvalOptions& given) {
+  CrossvalOptions options = given;
+  std::mutex lock;  // folds run at the same time
+  options.progress = [&](std::string_view step) {
+    const std::scoped_lock held(lock);
+    if (given.progress) given.progress(step);
+  };
   std::map<std::string, Samples<Family>> blocks;
   for (const Sample<Family>& s : samples) blocks[s.block + "|" + s.set].push_back(s);
   const Samples<Family> all(samples.begin(), samples.end());
-  std::vector<Outcome> outcomes;
+  std::vector<Fold> folds;
   for (const auto& [key, block] : blocks) {
-    if (protocol == Protocol::shapes) hold_out_shapes(block, options, outcomes);
-    if (protocol == Protocol::largest_batch) hold_out_batches(block, options, outcomes);
-    if (protocol == Protocol::gpu || protocol == Protocol::gpu_one_gemm) {
-      hold_out_gpus(block, all, protocol, options, outcomes);
+    if (protocol == Protocol::shapes) {
+      hold_out_shapes(block, options, folds);
+    } else if (protocol == Protocol::largest_batch) {
+      folds.push_back([&] { return without_largest_batches(block, options); });
+    } else {
+      hold_out_gpus(block, all, protocol, options, folds);
     }
   }
+  std::vector<Outcome> outcomes = run(folds);
   if (!outcomes.empty()) judge_intervals(outcomes);
   return outcomes;
 }

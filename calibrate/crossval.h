@@ -45,7 +45,7 @@ struct CrossvalOptions {
   ClockKnowledge clocks;
   int folds = 5;
   int starts = 1;
-  int threads = 2;
+  int threads = 1;  // of a fit; folds run at the same time beside
   bool baselines = true;
   std::function<void(std::string_view)> progress;  // called before each fit
 };

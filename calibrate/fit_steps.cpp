@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "calibrate/kriging_fit.h"
 #include "calibrate/launch_floor.h"
 #include "costmodel/hardware.h"
 
@@ -196,6 +197,13 @@ std::vector<Residual<Family>> medians_over_gpus(std::vector<Residual<Family>> re
 }
 
 template <class Family>
+Kriging kriging_of(const std::vector<Residual<Family>>& residuals) {
+  std::map<std::string, std::vector<ResidualRow>> cards;
+  for (const Residual<Family>& r : residuals) cards[r.sample->gpu].push_back(r.row);
+  return fit_kriging_between(cards);
+}
+
+template <class Family>
 ClockRatio clock_ratio(const Samples<Family>& samples, const FamilyFit& fit, const ClockKnowledge& clocks,
                        bool anchored) {
   std::map<std::string, double> ratios;
@@ -257,6 +265,7 @@ double interval_between_gpus(const std::vector<Residual<Family>>& residuals, con
   template Samples<Family> telling_of<Family>(const Sample<Family>&, const Samples<Family>&);              \
   template FamilyFit fit_with_generations<Family>(const Samples<Family>&, const Samples<Family>&,          \
                                                   FitOptions);                                             \
+  template Kriging kriging_of<Family>(const std::vector<Residual<Family>>&);                               \
   template std::vector<Residual<Family>> medians_over_gpus<Family>(std::vector<Residual<Family>>, int);    \
   template ClockRatio clock_ratio<Family>(const Samples<Family>&, const FamilyFit&, const ClockKnowledge&, \
                                           bool);                                                           \

@@ -106,6 +106,10 @@ template <class Family>
 [[nodiscard]] std::vector<Residual<Family>> medians_over_gpus(std::vector<Residual<Family>> residuals,
                                                               int architecture);
 
+// How to interpolate them: between the calls of one GPU, or of several.
+template <class Family>
+[[nodiscard]] Kriging kriging_of(const std::vector<Residual<Family>>& residuals);
+
 [[nodiscard]] inline int architecture_of(const Hardware& hardware) {
   return static_cast<int>(hardware.compute_capability / 10);
 }

@@ -9,7 +9,6 @@
 #include "calibrate/crossval.h"
 #include "calibrate/family_fit.h"
 #include "calibrate/fit_steps.h"
-#include "calibrate/kriging_fit.h"
 #include "calibrate/telling_rows.h"
 #include "hwspecs/base/error.h"
 
@@ -73,7 +72,7 @@ void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const 
   std::vector<ResidualRow> rows;
   for (const Residual<Family>& r : residuals) rows.push_back(r.row);
   const ResidualTable all(rows);
-  block.kriging = fit_kriging(all);
+  block.kriging = kriging_of(by_gpu);
   block.interval = block.own ? interval_of(all, block.kriging) : interval_between_gpus(by_gpu, block.kriging);
   std::vector<ResidualRow> kept;
   for (const std::size_t i : telling_rows(rows, block.kriging.nugget, context.options.most_rows)) {

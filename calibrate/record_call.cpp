@@ -29,7 +29,6 @@ GemmCall gemm_of(const Record& record, double element_bytes) {
   call.element_bytes = element_bytes;
   call.output_bytes = std::max(element_bytes, 2.0);  // sums of fp8 products are stored as bf16
   call.hot = record.cache != "cold";
-  call.from_idle = record.timer == "event";
   return call;
 }
 

@@ -19,8 +19,7 @@ struct GemmCall {
   double element_bytes = 4;  // of A and B
   double output_bytes = 4;   // of an element of C
   // How it was measured; training is neither.
-  bool hot = false;        // repeated at once with the same operands: the L2 cache may hold them
-  bool from_idle = false;  // alone after a pause: the card still runs at full clock
+  bool hot = false;  // repeated at once with the same operands: the L2 cache may hold them
 
   friend auto operator<=>(const GemmCall&, const GemmCall&) = default;
 };

@@ -183,7 +183,7 @@ ProfileBlock read_profile_block(const SpecNode& node, std::string_view family) {
     });
     m.at("kriging").map([&](SpecMap& k) {
       block.kriging = {k.at("amplitude").number(kLeastKriging, 10), k.at("length").number(1e-3, 1e3),
-                       k.at("nugget").number(kLeastKriging, 10)};
+                       k.at("nugget").number(kLeastKriging, 10), k.at("repeat").number(0, 10)};
     });
     block.interval = m.at("interval").number(0, 100);
     if (const auto columns = m.find("residual_columns");
@@ -225,6 +225,7 @@ SpecTree write_profile_block(const ProfileBlock& block, std::string_view family)
   add_entry(kriging, "amplitude", number(block.kriging.amplitude, 4));
   add_entry(kriging, "length", number(block.kriging.length, 4));
   add_entry(kriging, "nugget", number(block.kriging.nugget, 4));
+  add_entry(kriging, "repeat", number(block.kriging.repeat, 4));
   add_entry(tree, "kriging", kriging);
   add_entry(tree, "interval", number(block.interval, 4));
   if (block.measured.empty()) return tree;

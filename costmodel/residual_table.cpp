@@ -14,7 +14,6 @@ constexpr int kMost = ResidualTable::kNeighbours;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMost, kMost>;
 using Vector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMost, 1>;
 
-constexpr double kRepeat = 0.05;  // ln(time)
 constexpr double kSamePlace = 1e-6;
 
 bool by_group(const ResidualRow& a, const ResidualRow& b) { return a.at.group < b.at.group; }
@@ -61,7 +60,7 @@ ResidualEstimate ResidualTable::estimate(const Features&, const Kriging& kriging
                                          std::span<const Neighbour> neighbours) const {
   const double variance = kriging.amplitude * kriging.amplitude;
   const double nugget = kriging.nugget * kriging.nugget;
-  const double noise = std::min(nugget, kRepeat * kRepeat);
+  const double noise = std::min(nugget, kriging.repeat * kriging.repeat);
   const auto shared = [&](double d) {
     return variance * std::exp(-d / kriging.length) + (d < kSamePlace ? nugget - noise : 0);
   };

@@ -28,6 +28,7 @@ struct Kriging {
   double amplitude = 0.2;  // standard deviation of residuals
   double length = 1;       // in Features::x: 1 is a factor of two in one size
   double nugget = 0.05;    // what a call differs by from calls very near
+  double repeat = 0.05;    // the part of it that the same call on another card does not share
 };
 
 struct ResidualEstimate {

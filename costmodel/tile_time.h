@@ -6,18 +6,14 @@
 //   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident L2) where a call is repeated at once
 //   moved   = A + B + C + strided k / (k + 400) (operands with rows along k): 32 bytes of such a row are read
 //             at a time, and the longer the rows, the less of an open DRAM page such visits share
-//   pages   = reads of the tiles (1 - reach / in use) / page_walk before Volta: rows along k in use by the
-//             thread blocks that run at one time, beyond what the TLB reaches (`page_reach` times SMs)
-//   time    = launch + sqrt(compute^2 + memory^2 + pages^2) + parts of a split / L2 rate
+//   time    = launch + sqrt(compute^2 + memory^2) + parts of a split / L2 rate
 //   L2 rate = cache  64 bytes per clock and SM  clock
-//
-// A card that power holds below full clock runs at full clock for a while (`burst`) when a call comes after a
-// pause: single calls on an idle stream show it (T4, P4, L4), training does not.
 //
 // Sources: waves, tiles and splits of k: NVIDIA, "Matrix Multiplication Background User's Guide"; which
 // tiles: kernel names and grids of the NeuSight tables (sitar-lab/NeuSight); the other terms are named after
-// the mechanism that these tables suggest: no counter was read. page_reach and page_walk start from fits to
-// linear layers of a P100 and a P4.
+// the mechanism that these tables suggest: no counter was read. Two more terms were tried and left out,
+// because they made cards that were left out worse: page walks before Volta (P100 24 -> 43 % on linear
+// layers) and full clock after a pause (batched products 13.6 -> 18.9 %).
 #pragma once
 
 #include <algorithm>
@@ -36,10 +32,7 @@ enum TileParameter {
   kLaunch,
   kStrided,
   kCache,
-  kResident,
-  kBurst,
-  kPageReach,
-  kPageWalk
+  kResident
 };
 inline constexpr auto kTileParameters = std::to_array<Parameter>({
     {"efficiency", 0.95, 0.3, 1.3, "", "share of the sustained peak that the largest tile reaches"},
@@ -51,13 +44,9 @@ inline constexpr auto kTileParameters = std::to_array<Parameter>({
     {"strided", 0.5, 0.01, 5, "", "extra bytes read of an operand with long rows along k", 1},
     {"cache", 0.4, 0.05, 2, "", "share of 64 bytes per clock and SM that the L2 cache gives"},
     {"resident", 0.5, 0.05, 2, "", "operands of this share of the L2 cache are half there when repeated"},
-    {"burst", 2e-3, 1e-5, 0.1, "s", "full clock after a pause, on cards that power holds below it", 1},
-    {"page_reach", 2e6, 5e5, 1e8, "bytes", "of operands within reach of the TLB, for each SM; before Volta"},
-    {"page_walk", 1e11, 1e9, 1e13, "bytes/s", "rate of the reads beyond its reach; before Volta", 0.7},
 });
 
-inline constexpr double kFullClock = 0.92;  // of the quoted peak, where power does not limit: hardware.h
-inline constexpr double kLongRow = 400;     // elements
+inline constexpr double kLongRow = 400;  // elements
 
 // Tiles of one matrix.
 struct Tiling {
@@ -68,16 +57,6 @@ struct Tiling {
         columns(whole_up(call.n / choice.tile_n)),
         area(static_cast<double>(choice.tile_m) * choice.tile_n) {}
 };
-
-// Bytes of the operand rows along k that the thread blocks running at one time read from.
-[[nodiscard]] inline double rows_in_use(const GemmCall& call, const Choice& choice, const Tiling& tiles,
-                                        const Hardware& hardware) {
-  const double running =
-      std::min(hardware.sm_count * resident_blocks(tiles.area), tiles.rows * tiles.columns * choice.splits);
-  const double m = std::min(call.m, std::min(tiles.rows, running) * choice.tile_m);
-  const double n = std::min(call.n, whole_up(running / tiles.rows) * choice.tile_n);
-  return call.element_bytes * call.k * ((call.transpose_a ? m : 0) + (call.transpose_b ? 0 : n));
-}
 
 template <class T>
 [[nodiscard]] T tile_memory(const GemmCall& call, const Hardware& hardware, const Sustained<T>& sustained,
@@ -94,28 +73,6 @@ template <class T>
   return miss * from_memory + (1.0 - miss) * ((a + b + c) / cache_rate);
 }
 
-// Page walks of the tiles' reads.
-template <class T>
-[[nodiscard]] T tile_pages(const GemmCall& call, const Choice& choice, const Tiling& tiles,
-                           const Hardware& hardware, std::span<const T> p) {
-  if (hardware.compute_capability >= 70) return T(0);
-  const double in_use = rows_in_use(call, choice, tiles, hardware);
-  const T reach = p[kPageReach] * hardware.sm_count;
-  if (in_use <= 0 || reach >= in_use) return T(0);
-  const double reads =
-      call.element_bytes * call.batch * call.k * (tiles.columns * call.m + tiles.rows * call.n);
-  return reads * (1.0 - reach / in_use) / p[kPageWalk];
-}
-
-// The time of a call after a pause, from that at the clock that power allows for long.
-template <class T>
-[[nodiscard]] T after_pause(const Sustained<T>& sustained, const T& time, const T& burst) {
-  const T share = sustained.clock / kFullClock;
-  if (share >= 1.0) return time;
-  const T fast = time * share;
-  return fast < burst ? fast : burst + (fast - burst) / share;
-}
-
 template <class T>
 [[nodiscard]] TimeParts<T> tile_time(const GemmCall& call, const Choice& choice, const Hardware& hardware,
                                      const Sustained<T>& sustained, std::span<const T> p) {
@@ -126,15 +83,11 @@ template <class T>
   const T compute = block_time(grid, hardware, sustained.clock,
                                BlockRates<T>{p[kEfficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
   const T memory = tile_memory(call, hardware, sustained, cache_rate, p);
-  const T pages = tile_pages(call, choice, tiles, hardware, p);
   T overhead = p[kLaunch];
   if (choice.splits > 1) {
     overhead = overhead + 8 * call.m * call.n * call.batch * choice.splits / cache_rate;
   }
-  const T fetched = pnorm2(memory, pages);
-  const T busy = pnorm2(compute, fetched);
-  return {compute, fetched, overhead,
-          overhead + (call.from_idle ? after_pause(sustained, busy, p[kBurst]) : busy)};
+  return {compute, memory, overhead, overhead + pnorm2(compute, memory)};
 }
 
 }  // namespace tbdsim

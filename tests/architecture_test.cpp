@@ -38,7 +38,7 @@ constexpr Fence kFences[] = {
     {"nlohmann/", "(hwspecs/base/sheet|simulate/.*)\\.cpp"},
     {"CLI/", "(simulate|calibrate)/(cli|main)\\.cpp"},
     {"fmt/", ".*\\.cpp"},
-    {"tbb/", "simulate/predict_all\\.cpp"},
+    {"tbb/", "(calibrate/crossval|calibrate/fit_command|simulate/predict_all)\\.cpp"},
     {"ceres/", "calibrate/.*\\.cpp"},
     {"Eigen/", "(calibrate|costmodel)/.*\\.cpp"},
     {"cu(da|dnn|blas|pti|rand)", "calibrate/measure/.*"},
