@@ -1,8 +1,8 @@
 #include "calibrate/crossval_command.h"
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
-#include <sstream>
 
 #include <fmt/format.h>
 
@@ -47,9 +47,11 @@ void run_family(const CrossvalCommand& command, const LoadedRecords& loaded, con
 
 void crossval_command(const CrossvalCommand& command, const CalibrateContext& context) {
   require_one_of("--family", command.family, kFamilyNames);
-  require_one_of("--protocol", command.protocol, kProtocolNames);
+  require_one_of("--left-out", command.protocol, kProtocolNames);
   constexpr std::string_view kFormats[] = {"table", "json", "csv"};
   require_one_of("--format", command.format, kFormats);
+  std::optional<AtomicFile> file;  // before the fits, which take minutes: one that cannot be written
+  if (!command.output.empty()) file.emplace(command.output);
   const LoadedRecords loaded = load_records(command.files, Catalog::from(context.data_dir));
   if (context.catch_signals != nullptr) context.catch_signals();
   CrossvalOptions options;
@@ -69,15 +71,8 @@ void crossval_command(const CrossvalCommand& command, const CalibrateContext& co
   sheet.notes = loaded.notes;
   const auto format =
       static_cast<Format>(std::find(std::begin(kFormats), std::end(kFormats), command.format) - kFormats);
-  std::ostringstream text;
-  write_sheets(text, std::span(&sheet, 1), format);
-  if (command.output.empty()) {
-    context.out << text.str();
-    return;
-  }
-  AtomicFile file(command.output);
-  file.stream() << text.str();
-  file.commit();
+  write_sheets(file ? file->stream() : context.out, std::span(&sheet, 1), format);
+  if (file) file->commit();
 }
 
 }  // namespace tbdsim

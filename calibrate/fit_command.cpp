@@ -11,6 +11,7 @@
 #include "calibrate/profile_fit.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
+#include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
 namespace {
@@ -23,13 +24,23 @@ struct Target {
 
 std::string only_gpu(const LoadedRecords& loaded) {
   if (loaded.gpus.size() == 1) return loaded.gpus.begin()->first;
-  std::string names;
-  for (const auto& [name, gpu] : loaded.gpus) names += (names.empty() ? "" : ", ") + name;
-  throw UsageError("the records are of " + names +
+  std::vector<std::string> names;
+  for (const auto& [name, gpu] : loaded.gpus) names.push_back(name);
+  throw UsageError("the records are of " + joined(names) +
                    "; expected --gpu, --architecture or --generic to say for which");
 }
 
+void require_architecture(const std::string& architecture, const LoadedRecords& loaded) {
+  std::set<std::string> measured;
+  for (const auto& [name, gpu] : loaded.gpus) measured.insert(gpu.architecture);
+  if (architecture.empty() || measured.contains(architecture)) return;
+  const std::vector<std::string> names(measured.begin(), measured.end());
+  throw UsageError("--architecture: no record is of a GPU of architecture " + in_quotes(architecture) +
+                   "; expected one of " + joined(names) + did_you_mean(architecture, names));
+}
+
 ProfileFitOptions options_of(const FitCommand& command, const LoadedRecords& loaded) {
+  require_architecture(command.architecture, loaded);
   ProfileFitOptions options;
   options.gpu = command.gpu;
   options.architecture = command.architecture;
@@ -60,7 +71,14 @@ std::vector<Target> all_targets(const std::filesystem::path& folder, const Loade
   return targets;
 }
 
+void create_folder(const std::filesystem::path& folder) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw UsageError(folder.string() + ": cannot be created: " + failure.message());
+}
+
 void write_target(const Target& target, const LoadedRecords& loaded, const CalibrateContext& context) {
+  AtomicFile file(target.file);  // before the fit, which takes minutes: a file that cannot be written
   ProfileFitOptions options = target.options;
   const std::string name = target.file.stem().string();
   options.progress = [&](std::string_view step) {
@@ -68,8 +86,6 @@ void write_target(const Target& target, const LoadedRecords& loaded, const Calib
     if (context.show_progress) context.err << "\r\033[K" << name << ": " << step << std::flush;
   };
   const Profile profile = fit_profile(loaded.records, loaded.gpus, options);
-  std::filesystem::create_directories(target.file.parent_path().empty() ? "." : target.file.parent_path());
-  AtomicFile file(target.file);
   file.stream() << write_profile(profile);
   file.commit();
   if (context.show_progress) context.err << "\r\033[K";
@@ -93,6 +109,7 @@ void fit_command(const FitCommand& command, const CalibrateContext& context) {
   const std::vector<Target> targets = command.all.empty()
                                           ? std::vector<Target>{{command.output, options_of(command, loaded)}}
                                           : all_targets(command.all, loaded);
+  if (!command.all.empty()) create_folder(std::filesystem::path(command.all) / "unseen");
   for (const Target& target : targets) write_target(target, loaded, context);
 }
 

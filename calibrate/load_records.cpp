@@ -40,6 +40,10 @@ LoadedRecords load_records(std::span<const std::string> files, const Catalog& ca
     });
     loaded.notes.insert(loaded.notes.end(), summary.notes.begin(), summary.notes.end());
   }
+  if (loaded.records.empty()) {
+    throw UsageError(fmt::format("{}: no record in {}; expected some", files.front(),
+                                 files.size() == 1 ? "it" : "this and the other files"));
+  }
   const std::size_t doubled = drop_duplicates(loaded.records);
   if (doubled > 0) loaded.notes.push_back(fmt::format("{} repeats of a call: the fastest was kept", doubled));
   return loaded;

@@ -11,6 +11,7 @@
 #include "calibrate/fit_steps.h"
 #include "calibrate/telling_rows.h"
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
 namespace {
@@ -31,6 +32,7 @@ struct Context {
   const GpuSpecs& gpus;
   ClockKnowledge clocks;
   Profile& profile;
+  std::vector<std::string> too_few{};  // blocks that were left out: "5 of gemm (cublas8/fp32)"
 
   // A profile of a card needs no block of arithmetic that it has not.
   [[nodiscard]] bool computes(std::string_view block) const {
@@ -154,7 +156,10 @@ void fit_blocks(std::span<const Record> records, Context& context) {
     const Samples<Family> target = where(samples, targets);
     const Samples<Family> others = where(samples, std::not_fn(targets));
     const bool own = !target.empty() && !context.options.without_gpu;
-    if (!own && others.size() < kFewestSamples) continue;
+    if (!own && others.size() < kFewestSamples) {
+      context.too_few.push_back(fmt::format("{} of {} ({})", others.size(), Family::name, key));
+      continue;
+    }
     if (!context.computes(key)) continue;
     if (context.options.progress) context.options.progress(fmt::format("{} {}", Family::name, key));
     ProfileBlock block = own ? own_block<Family>(samples, context)
@@ -170,6 +175,16 @@ void require_records(std::span<const Record> records, const ProfileFitOptions& o
   const bool any =
       std::any_of(records.begin(), records.end(), [&](const Record& r) { return r.gpu == options.gpu; });
   if (!any) throw UsageError("no record is of " + options.gpu + "; expected some, or --without");
+}
+
+void require_blocks(const Context& context) {
+  for (const auto& blocks : context.profile.families) {
+    if (!blocks.empty()) return;
+  }
+  throw UsageError(
+      "too few records for a fit: " +
+      (context.too_few.empty() ? "none of a kernel that has a formula" : joined(context.too_few)) +
+      "; expected at least " + std::to_string(kFewestSamples) + " of one");
 }
 
 std::string title_of(const ProfileFitOptions& options, const GpuSpecs& gpus) {
@@ -206,6 +221,7 @@ Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus, const
 #define TBDSIM_FIT(Family) fit_blocks<Family>(records, context);
   TBDSIM_FOR_EACH_FAMILY(TBDSIM_FIT)
 #undef TBDSIM_FIT
+  require_blocks(context);
   profile.sources["families"] = source_of(profile);
   return profile;
 }

@@ -163,8 +163,11 @@ Sheet kernel_sheet(const Prediction& p, const std::set<Provenance>& from) {
                                       p.scenario.variant, p.framework->title, p.gpu->title,
                                       batch_text(p, iteration), p.scenario.precision, p.profile->title),
                           kScreenWidth);
-  sheet.preface.push_back("where the time comes from: " + shares_text(shares) +
-                          "; +-%: 80 % of measured times are expected so near");
+  for (std::string& line : wrapped("where the time comes from: " + shares_text(shares) +
+                                       "; +-%: 80 % of measured times are expected so near",
+                                   kScreenWidth)) {
+    sheet.preface.push_back(std::move(line));
+  }
   sheet.preface.emplace_back();
   const char* from_header = one_provenance(shares) ? "" : "from";
   sheet.columns = {{"model", ""},        {"variant", ""},       {"framework", ""},

@@ -65,7 +65,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::commit() {
-  errno = 0;
+  if (out_) errno = 0;  // else it says why writing failed
   out_.close();
   if (!out_) throw UsageError(target_.string() + ": cannot be written: " + reason());
   if (written_ == target_) return;

@@ -19,6 +19,15 @@ class FamilyFitTest : public testing::Test {
   GpuSpecs gpus_ = test::specs_of({"titanxp", "p100_pcie"});
 };
 
+// Mean |ln(formula / time)|.
+double mean_error(const Samples<GemmFamily>& samples, const FamilyFit& fit) {
+  double off = 0;
+  for (const Sample<GemmFamily>& s : samples) {
+    off += std::abs(std::log(formula_of(s, fit, fit.gpus.at(s.gpu).sustained) / s.time_s));
+  }
+  return off / static_cast<double>(samples.size());
+}
+
 // One card's rates are held, since efficiency and clock show in their product only; the other's are found.
 FitOptions one_card_held(const test::Truth& truth) {
   FitOptions options;
@@ -35,6 +44,7 @@ TEST_F(FamilyFitTest, FindsTheParametersAndTheOtherCardsClock) {
     EXPECT_NEAR(fit.parameters[i] / expected(i), 1, 0.05) << GemmFamily::parameters[i].name;
     EXPECT_FALSE(fit.at_bound[i]) << GemmFamily::parameters[i].name;
   }
+  EXPECT_LT(mean_error(samples(truth), fit), 0.005);
   EXPECT_DOUBLE_EQ(fit.gpus.at("titanxp").sustained.clock, 0.85);
   EXPECT_NEAR(fit.gpus.at("p100_pcie").sustained.clock, 0.95, 0.01);
   EXPECT_EQ(fit.gpus.at("p100_pcie").samples, 80);
@@ -49,11 +59,7 @@ TEST_F(FamilyFitTest, OutliersDoNotMoveIt) {
     noisy[i].time_s *= std::exp(0.1 * noise()) * (i % 10 == 0 ? 3 : 1);
   }
   const FamilyFit fit = fit_family<GemmFamily>(noisy, one_card_held(truth));
-  double off = 0;
-  for (const Sample<GemmFamily>& s : samples(truth)) {
-    off += std::abs(std::log(formula_of(s, fit, fit.gpus.at(s.gpu).sustained) / s.time_s));
-  }
-  EXPECT_LT(off / static_cast<double>(noisy.size()), 0.04);
+  EXPECT_LT(mean_error(samples(truth), fit), 0.04);
 }
 
 // A split needs 64 steps of k in each part, so products with k < 128 say nothing of what a split costs.
@@ -73,9 +79,9 @@ TEST_F(FamilyFitTest, AHeldParameterStays) {
   const test::Truth truth = test::gemm_truth();
   FitOptions options = one_card_held(truth);
   for (const Parameter& p : GemmFamily::parameters) options.parameters.push_back({p.start, p.prior});
-  options.parameters[GemmFamily::kLaunch] = {2e-6, 0};
+  options.parameters[kLaunch] = {2e-6, 0};
   const FamilyFit fit = fit_family<GemmFamily>(samples(truth), options);
-  EXPECT_NEAR(fit.parameters[GemmFamily::kLaunch], 2e-6, 1e-12);
+  EXPECT_NEAR(fit.parameters[kLaunch], 2e-6, 1e-12);
 }
 
 // Four times as fast as the true formula: an efficiency of 3.4 would say so, but 1.3 is the most.
@@ -86,8 +92,8 @@ TEST_F(FamilyFitTest, StopsAtBoundsAndSaysSo) {
   FitOptions options;
   options.gpus["titanxp"].clock = options.gpus["p100_pcie"].clock = {0.9, 0};
   const FamilyFit fit = fit_family<GemmFamily>(fast, options);
-  EXPECT_NEAR(fit.parameters[GemmFamily::kEfficiency], 1.3, 1e-4);
-  EXPECT_TRUE(fit.at_bound[GemmFamily::kEfficiency]);
+  EXPECT_NEAR(fit.parameters[kEfficiency], 1.3, 1e-4);
+  EXPECT_TRUE(fit.at_bound[kEfficiency]);
 }
 
 // Timed from an idle stream each card adds a floor of its own.

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "hwspecs/machine_spec.h"
-#include "tests/support/cli.h"
+#include "tests/calibrate/run_calibrate.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
@@ -55,13 +55,22 @@ Arguments command_reading(const fs::path& file) {
             "resnet50", "--variant", "v1.5",    "--framework", file};
   if (is("profile")) return {"--gpu", "titanxp", "--batch", "64", "--model", "resnet50", "--profile", file};
   if (is("dataset")) return {"--gpu", "titanxp", "--batch", "64", "--model", "resnet50", "--dataset", file};
+  if (is("records")) return {"fit", file, "-o", "/dev/null"};
   return {"predict", "--scenarios", file};
 }
 
+bool is_calibrate(const Arguments& arguments) {
+  return arguments.front() == "fit" || arguments.front() == "crossval";
+}
+
+test::CliResult run(const Arguments& arguments) {
+  return is_calibrate(arguments) ? test::calibrate(arguments) : test::run(arguments);
+}
+
 void expect_refused(const Arguments& arguments, const std::string& message) {
-  const test::CliResult result = test::run(arguments);
+  const test::CliResult result = run(arguments);
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.err, "tbd-sim: " + message + "\n");
+  EXPECT_EQ(result.err, (is_calibrate(arguments) ? "tbd-calibrate: " : "tbd-sim: ") + message + "\n");
   if (arguments.front() != "predict") {  // which writes a table's rows up to the wrong one
     EXPECT_EQ(result.out, "");
   }
@@ -113,8 +122,8 @@ TEST(BadFiles, NoMessageWithoutItsFile) {
 // The bad files are these with one thing wrong, so these must pass.
 TEST(BadFiles, TheValidOnesPass) {
   for (const char* name : {"valid_gpu.yaml", "valid_model.yaml", "valid_framework.yaml", "valid_profile.yaml",
-                           "valid_runs.csv"}) {
-    const test::CliResult result = test::run(command_reading(kBadSpecs / name));
+                           "valid_profile_fitted.yaml", "valid_records.csv", "valid_runs.csv"}) {
+    const test::CliResult result = run(command_reading(kBadSpecs / name));
     EXPECT_EQ(result.exit_code, 0) << name;
     EXPECT_EQ(result.err, "") << name;
     EXPECT_NE(result.out, "") << name;
@@ -141,7 +150,7 @@ class BadPath : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(, BadPath,
                          testing::Values("gpu_x.yaml", "link_x.yaml", "machine_x.yaml", "model_x.yaml",
                                          "dataset_x.yaml", "framework_x.yaml", "profile_x.yaml",
-                                         "runs_x.csv"),
+                                         "records_x.csv", "runs_x.csv"),
                          stem_of);
 
 TEST_P(BadPath, Missing) {
