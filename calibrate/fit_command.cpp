@@ -77,9 +77,11 @@ void create_folder(const std::filesystem::path& folder) {
   if (failure) throw UsageError(folder.string() + ": cannot be created: " + failure.message());
 }
 
-void write_target(const Target& target, const LoadedRecords& loaded, const CalibrateContext& context) {
+void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& memo,
+                  const CalibrateContext& context) {
   AtomicFile file(target.file);  // before the fit, which takes minutes: a file that cannot be written
   ProfileFitOptions options = target.options;
+  options.memo = &memo;
   const std::string name = target.file.stem().string();
   options.progress = [&](std::string_view step) {
     stop_if_interrupted(context);
@@ -110,7 +112,8 @@ void fit_command(const FitCommand& command, const CalibrateContext& context) {
                                           ? std::vector<Target>{{command.output, options_of(command, loaded)}}
                                           : all_targets(command.all, loaded);
   if (!command.all.empty()) create_folder(std::filesystem::path(command.all) / "unseen");
-  for (const Target& target : targets) write_target(target, loaded, context);
+  FitMemo memo;
+  for (const Target& target : targets) write_target(target, loaded, memo, context);
 }
 
 }  // namespace tbdsim

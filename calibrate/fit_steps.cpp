@@ -40,8 +40,11 @@ Anchors anchors_of(const Samples<GemmFamily>& gemms) {
   for (auto& [key, all] : found) {
     std::sort(all.rbegin(), all.rend());
     std::vector<double> shares;
-    for (std::size_t i = 0; i < std::min(kLargest, all.size()); ++i) shares.push_back(all[i].second);
-    anchors[key] = quantile(shares, kRank);
+    const std::size_t largest = std::min(kLargest, (all.size() + 2) / 3);
+    for (std::size_t i = 0; i < largest; ++i) shares.push_back(all[i].second);
+    std::sort(shares.begin(), shares.end());
+    anchors[key] =
+        shares[static_cast<std::size_t>(std::ceil(kRank * static_cast<double>(shares.size()))) - 1];
   }
   return anchors;
 }

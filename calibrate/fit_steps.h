@@ -29,9 +29,9 @@ template <class Family, class Keep>
 
 inline constexpr double kAnchoredClockSd = 0.05;
 
-// Achieved / quoted flop/s of one large matrix product: of the sixty largest the one that nine in ten do not
-// exceed (those of hundreds of milliseconds throttle small boards). By data set, GPU and precision:
-// "set|gpu|fp32".
+// Achieved / quoted flop/s of one large matrix product: of the sixty largest (the largest third, where there
+// are fewer) the one that nine in ten do not exceed (those of hundreds of milliseconds throttle small
+// boards). By data set, GPU and precision: "set|gpu|fp32".
 using Anchors = std::map<std::string, double>;
 
 // What is known of clocks without a fit.

@@ -76,12 +76,37 @@ void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const 
   const ResidualTable all(rows);
   block.kriging = kriging_of(by_gpu);
   block.interval = block.own ? interval_of(all, block.kriging) : interval_between_gpus(by_gpu, block.kriging);
+  // Other GPUs' tables stand in many profiles.
+  const std::size_t most = block.own ? context.options.most_rows : context.options.most_rows / 3;
   std::vector<ResidualRow> kept;
-  for (const std::size_t i : telling_rows(rows, block.kriging.nugget, context.options.most_rows)) {
+  for (const std::size_t i : telling_rows(rows, block.kriging.nugget, most)) {
     kept.push_back({rows[i].at, rows[i].residual, static_cast<int>(block.measured.size())});
     block.measured.push_back(residuals[i].sample->call);
   }
   block.residuals = ResidualTable(std::move(kept));
+}
+
+// "gemm|cublas8/fp32|gtx1080ti,titanxp": what a fit depends on.
+template <class Family>
+std::string memo_key(const Samples<Family>& samples) {
+  std::set<std::string> gpus;
+  for (const Sample<Family>& s : samples) gpus.insert(s.gpu);
+  std::string key = std::string(Family::name) + "|" + samples.front().block + "|";
+  for (const std::string& gpu : gpus) key += gpu + ",";
+  return key;
+}
+
+template <class Family>
+FamilyFit fit_of(const Samples<Family>& samples, const Context& context) {
+  const std::string key = memo_key(samples);
+  FitMemo* const memo = context.options.memo;
+  if (memo != nullptr && memo->fits.contains(key)) return memo->fits.at(key);
+  FitOptions options = fit_options<Family>(samples, context.clocks);
+  options.starts = context.options.starts;
+  options.threads = context.options.threads;
+  FamilyFit fit = fit_family<Family>(samples, options);
+  if (memo != nullptr) memo->fits[key] = fit;
+  return fit;
 }
 
 template <class Family>
@@ -92,10 +117,7 @@ ProfileBlock own_block(const Samples<Family>& samples, const Context& context) {
     throw UsageError(fmt::format("{} records of {} ({}) on {}; expected at least {} for a fit", own.size(),
                                  Family::name, own.front().block, context.options.gpu, kFewestSamples));
   }
-  FitOptions options = fit_options<Family>(samples, context.clocks);
-  options.starts = context.options.starts;
-  options.threads = context.options.threads;
-  const FamilyFit shared = fit_family<Family>(samples, options);
+  const FamilyFit shared = fit_of(samples, context);
   FitOptions around = options_around<Family>(shared);
   around.threads = context.options.threads;
   const FamilyFit fit = fit_family<Family>(own, around);
@@ -109,29 +131,36 @@ ProfileBlock own_block(const Samples<Family>& samples, const Context& context) {
   return block;
 }
 
+// The block of other GPUs, without a clock.
+template <class Family>
+ProfileBlock block_of_others(const Samples<Family>& samples, const FamilyFit& fit, const Context& context) {
+  const std::string key = memo_key(samples) + std::to_string(context.architecture());
+  FitMemo* const memo = context.options.memo;
+  if (memo != nullptr && memo->blocks.contains(key)) return memo->blocks.at(key);
+  ProfileBlock block;
+  take_parameters<Family>(fit, block);
+  note_records(samples, block);
+  take_residuals(samples, fit, context, block);
+  if (memo != nullptr) memo->blocks[key] = block;
+  return block;
+}
+
 template <class Family>
 ProfileBlock shared_block(const Samples<Family>& samples, const Samples<Family>& target,
                           const Context& context) {
-  FitOptions options = fit_options<Family>(samples, context.clocks);
-  options.starts = context.options.starts;
-  options.threads = context.options.threads;
-  const FamilyFit fit = fit_family<Family>(samples, options);
-  ProfileBlock block;
-  take_parameters<Family>(fit, block);
+  const FamilyFit fit = fit_of(samples, context);
+  ProfileBlock block = block_of_others(samples, fit, context);
   const ClockRatio ratio = clock_ratio(samples, fit, context.clocks, false);
   block.clock = ratio.median;
   block.clock_of_expected = true;
   block.clock_sd = std::max(kLeastClockSd, ratio.sd);
-  if (context.options.one_gemm && !target.empty()) {
-    if (const auto anchor = anchor_of(target.front(), context.clocks)) {
-      const ClockRatio anchored = clock_ratio(samples, fit, context.clocks, true);
-      block.clock = *anchor * anchored.median;
-      block.clock_of_expected = false;
-      block.clock_sd = std::max(kAnchoredClockSd, anchored.sd);
-    }
+  if (!context.options.one_gemm || target.empty()) return block;
+  if (const auto anchor = anchor_of(target.front(), context.clocks)) {
+    const ClockRatio anchored = clock_ratio(samples, fit, context.clocks, true);
+    block.clock = *anchor * anchored.median;
+    block.clock_of_expected = false;
+    block.clock_sd = std::max(kAnchoredClockSd, anchored.sd);
   }
-  note_records(samples, block);
-  take_residuals(samples, fit, context, block);
   return block;
 }
 

@@ -10,26 +10,34 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "calibrate/family_fit.h"
 #include "calibrate/record.h"
 #include "calibrate/samples.h"
 #include "costmodel/profile.h"
 
 namespace tbdsim {
 
+// What several profiles have in common is fitted once: fits by family, block and GPUs.
+struct FitMemo {
+  std::map<std::string, FamilyFit> fits;
+  std::map<std::string, ProfileBlock> blocks;  // of other GPUs, but for the clock
+};
+
 struct ProfileFitOptions {
   std::string gpu;                  // whose profile; empty: ...
   std::string architecture;         // ... of the GPUs of an architecture; both empty: of all
   bool without_gpu = false;         // nothing measured on it is used (unseen/<gpu>.yaml) ...
   bool one_gemm = false;            // ... but one large matrix product, for its clock
-  const Profile* base = nullptr;    // priors of parameters, and blocks that the records have nothing for
-  std::size_t most_samples = 3000;  // of a family, GPU and block
+  std::size_t most_samples = 1000;  // of a family, GPU and block
   std::size_t most_rows = 300;      // of a residual table
-  int starts = 4;
+  int starts = 2;
   int threads = 2;
+  FitMemo* memo = nullptr;  // shared by calls with the same records; or none
   std::function<void(std::string_view)> progress;
 };
 

@@ -30,15 +30,16 @@ Samples<GemmFamily> samples(const std::vector<Record>& records) {
 }
 
 // The largest reaches 0.7, the tenth largest 0.8; a small one is timed at 0.95, which is not believed.
-TEST(Anchors, TheFastestOfTheTenLargest) {
+// The largest third of 11 are the one of 4000 and three of 0.6; nine in ten of four do not exceed the fastest.
+TEST(Anchors, OneOfTheLargestThird) {
   std::vector<Record> records = {product("titanxp", 500, 0.95), product("titanxp", 4000, 0.7)};
   for (int i = 0; i < 8; ++i) records.push_back(product("titanxp", 2100 + i, 0.6));
   records.push_back(product("titanxp", 2000, 0.8));
   const ClockKnowledge clocks = clock_knowledge(records, gpus());
   const Sample<GemmFamily> any = samples(records).front();
   ASSERT_TRUE(anchor_of(any, clocks));
-  EXPECT_NEAR(*anchor_of(any, clocks), 0.8, 1e-12);
-  EXPECT_NEAR(clock_of(any, clocks, true).mean, 0.8, 1e-12);
+  EXPECT_NEAR(*anchor_of(any, clocks), 0.7, 1e-12);
+  EXPECT_NEAR(clock_of(any, clocks, true).mean, 0.7, 1e-12);
   EXPECT_EQ(clock_of(any, clocks, true).sd, kAnchoredClockSd);
   EXPECT_EQ(clock_of(any, clocks, false).mean, 0.92);  // of 250 W, by the data sheet
 }
