@@ -128,6 +128,7 @@ Profile fitted() {
   own.cost = 123.5;
   own.records = {{"titanxp, baidu-research/DeepBench", 317}};
   own.interval = 1.5;
+  own.kriging.repeat = 0.0375;
   ProfileBlock& other = profile.families[index_of_family<RecurrentFamily>()][1];
   other.parameters = own.parameters;
   other.clock_of_expected = true;
@@ -160,6 +161,7 @@ void expect_same(const ProfileBlock& a, const ProfileBlock& b) {
   EXPECT_EQ(a.kriging.amplitude, b.kriging.amplitude);
   EXPECT_EQ(a.kriging.length, b.kriging.length);
   EXPECT_EQ(a.kriging.nugget, b.kriging.nugget);
+  EXPECT_EQ(a.kriging.repeat, b.kriging.repeat);
   EXPECT_EQ(a.interval, b.interval);
   EXPECT_EQ(a.measured, b.measured);
   ASSERT_EQ(a.residuals.rows().size(), b.residuals.rows().size());
