@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
 #include "calibrate/record.h"
 #include "hwspecs/base/suggest.h"
@@ -25,8 +26,8 @@ constexpr double kSlowest_flop_per_s = 1e10;
 
 std::optional<std::string> unknown(const char* column, const std::string& value, const Names& known) {
   if (std::find(known.begin(), known.end(), value) != known.end()) return std::nullopt;
-  return std::string("column '") + column + "' holds " + in_quotes(value) + did_you_mean(value, known) +
-         "; expected one of: " + joined(known);
+  return std::string("column '") + column + "' holds " + in_quotes(value) + "; expected one of " +
+         joined(known) + did_you_mean(value, known);
 }
 
 double matrix_flops(const Record& r) {
@@ -61,7 +62,9 @@ std::optional<std::string> wrong_shape(const Record& r) {
 }
 
 std::optional<std::string> wrong_time(const Record& r) {
-  const std::string shown = "time_s is " + std::to_string(r.time_s);
+  std::ostringstream number;
+  number << r.time_s;
+  const std::string shown = "time_s is " + number.str();
   if (!std::isfinite(r.time_s)) return shown + "; expected a finite number of seconds";
   if (r.time_s <= 0) return shown + "; expected more than 0 seconds";
   if (r.time_s < kShortest_s || r.time_s > kLongest_s) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/error.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/spec_writer.h"
@@ -37,7 +38,13 @@ void read_kinds(SpecMap& m, Profile& profile) {
 
 // The kinds of another profile, which must be its own: no chains.
 void take_kinds(const SpecNode& name, const Catalog& catalog, Profile& profile) {
-  const SpecTree base = read_spec_file(catalog.find(Kind::profile, name.text()));
+  std::filesystem::path file;
+  try {
+    file = catalog.find(Kind::profile, name.text());
+  } catch (const UsageError& unknown) {
+    name.fail(unknown.what());
+  }
+  const SpecTree base = read_spec_file(file);
   const bool chained = std::any_of(base.entries.begin(), base.entries.end(),
                                    [](const SpecEntry& entry) { return entry.key == "roofline"; });
   if (chained) name.fail("names a profile that has no kinds of its own");

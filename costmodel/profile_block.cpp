@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kMost = 1e15;          // of a size
 constexpr double kMostResidual = 20;    // ln(measured / formula)
-constexpr double kLeastKriging = 1e-3;  // amplitude and nugget; rows at one place differ by something
+constexpr double kLeastKriging = 1e-3;  // of standard deviations: rows at one place differ by something
 
 // What the template code needs to know of a family.
 struct FamilyInfo {
@@ -183,7 +183,7 @@ ProfileBlock read_profile_block(const SpecNode& node, std::string_view family) {
     });
     m.at("kriging").map([&](SpecMap& k) {
       block.kriging = {k.at("amplitude").number(kLeastKriging, 10), k.at("length").number(1e-3, 1e3),
-                       k.at("nugget").number(kLeastKriging, 10), k.at("repeat").number(0, 10)};
+                       k.at("nugget").number(kLeastKriging, 10), k.at("repeat").number(kLeastKriging, 10)};
     });
     block.interval = m.at("interval").number(0, 100);
     if (const auto columns = m.find("residual_columns");

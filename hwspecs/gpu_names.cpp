@@ -29,6 +29,7 @@ GpuNames read_gpu_names(const Catalog& catalog) {
   for (const std::string& name : catalog.names(Kind::gpu)) {
     const GpuSpec gpu = read_gpu(catalog.find(Kind::gpu, name), catalog);
     add(names, name, name);
+    names.known.push_back(name);
     names.known.push_back(gpu.title);
     names.known.insert(names.known.end(), gpu.also_called.begin(), gpu.also_called.end());
     add(names, gpu.title, name);

@@ -12,7 +12,7 @@ namespace tbdsim {
 
 struct GpuNames {
   std::map<std::string, std::string> name_of;  // plain text -> file stem
-  std::vector<std::string> known;              // titles and `also_called` as they are written, for messages
+  std::vector<std::string> known;              // stems, titles and `also_called`, for messages
 };
 
 // Titles, `also_called` and file stems of every GPU. Throws SpecError for a bad file, UsageError when two

@@ -107,8 +107,8 @@ TEST_F(FitCommandTest, WithoutTheCardOrWithOneProductOfIt) {
   }
   EXPECT_TRUE(gemm_block(without).clock_of_expected);
   EXPECT_FALSE(gemm_block(one_gemm).clock_of_expected);
-  EXPECT_NEAR(predicted(without), 0.95 / 0.85, 0.03);
-  EXPECT_NEAR(predicted(one_gemm), 1, 0.03);
+  EXPECT_NEAR(predicted(without), 0.95 / 0.85, kAnchoredClockSd);
+  EXPECT_NEAR(predicted(one_gemm), 1, kAnchoredClockSd);
 }
 
 TEST_F(FitCommandTest, AllOfThem) {

@@ -29,7 +29,6 @@ Samples<GemmFamily> samples(const std::vector<Record>& records) {
   return samples_of<GemmFamily>(records, gpus());
 }
 
-// The largest reaches 0.7, the tenth largest 0.8; a small one is timed at 0.95, which is not believed.
 // The largest third of 11 are the one of 4000 and three of 0.6; nine in ten of four do not exceed the fastest.
 TEST(Anchors, OneOfTheLargestThird) {
   std::vector<Record> records = {product("titanxp", 500, 0.95), product("titanxp", 4000, 0.7)};
@@ -124,6 +123,57 @@ TEST(IntervalBetweenGpus, ACardsOwnMeanDoesNotCount) {
   residuals.resize(3);
   EXPECT_EQ(interval_between_gpus(residuals, {.amplitude = 1e-3, .length = 1, .nugget = 1}), 1.28)
       << "of one card alone the width of a normal distribution";
+}
+
+Sample<GemmFamily> of_generation(const std::string& gpu, const std::string& block, double capability) {
+  Sample<GemmFamily> s;
+  s.gpu = gpu;
+  s.block = block;
+  s.hardware.compute_capability = capability;
+  return s;
+}
+
+// A Pascal card at cudnn6. One version away there is a Pascal card at cudnn5 (1) and a Volta at cudnn7 (1,
+// and 2 for its architecture); other libraries and precisions do not count, nor does the card itself.
+TEST(KinOf, TheLeastUnlikeGeneration) {
+  const auto held = of_generation("titanxp", "cudnn6/fp32", 61);
+  const Samples<GemmFamily> all = {held,
+                                   of_generation("titanxp", "cudnn5/fp32", 61),
+                                   of_generation("p100_pcie", "cudnn5/fp32", 60),
+                                   of_generation("v100_pcie_16gb", "cudnn7/fp32", 70),
+                                   of_generation("v100_pcie_16gb", "cudnn6/fp16", 70),
+                                   of_generation("v100_pcie_16gb", "torch6/fp32", 70)};
+  const auto kin = kin_of(held, all);
+  ASSERT_EQ(kin.size(), 1u);
+  EXPECT_EQ(kin[0].gpu, "p100_pcie");
+  EXPECT_EQ(others_of(held, all).size(), 2u);  // p100_pcie and v100_pcie_16gb of cudnn7
+  EXPECT_TRUE(kin_of(held, {held}).empty());
+}
+
+// Residuals of another generation on another architecture tell nothing.
+TEST(TellingOf, OwnGenerationOrOwnArchitecture) {
+  const auto held = of_generation("titanxp", "cudnn6/fp32", 61);
+  EXPECT_EQ(telling_of(held, {of_generation("v100_pcie_16gb", "cudnn6/fp32", 70)}).size(), 1u);
+  EXPECT_EQ(telling_of(held, {of_generation("p100_pcie", "cudnn5/fp32", 60)}).size(), 1u);
+  EXPECT_EQ(telling_of(held, {of_generation("v100_pcie_16gb", "cudnn7/fp32", 70)}).size(), 0u);
+}
+
+// 0.1, 0.2 and 0.9 on three cards: 0.2. Where the last card's architecture counts twice: between 0.2 and 0.9.
+TEST(MediansOverGpus, OfOneCall) {
+  const Samples<GemmFamily> cards = {of_generation("a", "cudnn6/fp32", 61),
+                                     of_generation("b", "cudnn6/fp32", 61),
+                                     of_generation("c", "cudnn6/fp32", 70)};
+  const Features call{0, 1, {5}}, other{0, 1, {6}};
+  const std::vector<Residual<GemmFamily>> residuals = {{{call, 0.9, 0}, &cards[2]},
+                                                       {{call, 0.1, 1}, &cards[0]},
+                                                       {{other, -0.3, 2}, &cards[0]},
+                                                       {{call, 0.2, 3}, &cards[1]}};
+  const auto medians = medians_over_gpus(residuals, 0);
+  ASSERT_EQ(medians.size(), 2u);
+  EXPECT_DOUBLE_EQ(medians[0].row.residual, 0.2);
+  EXPECT_DOUBLE_EQ(medians[1].row.residual, -0.3);
+  EXPECT_EQ(medians[1].row.call, 1);
+  EXPECT_DOUBLE_EQ(medians_over_gpus(residuals, 7)[0].row.residual, 0.55);
 }
 
 TEST(OptionsAround, PriorsAreWhatTheGenerationHas) {

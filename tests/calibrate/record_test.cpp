@@ -142,7 +142,7 @@ TEST(Record, RefusesSwappedUnits) {
   // column), or 0.05 (milliseconds), is below 1e10 flop/s; 5e-11 s (kiloseconds) is shorter than a clock
   // cycle allows.
   EXPECT_EQ(with_time(5e-5), "no error");
-  EXPECT_THAT(with_time(50), HasSubstr("r.csv:2:1: time_s is 50.000000, which is below 1e10 flop/s"));
+  EXPECT_THAT(with_time(50), HasSubstr("r.csv:2:1: time_s is 50, which is below 1e10 flop/s"));
   EXPECT_THAT(with_time(0.05), HasSubstr("below 1e10 flop/s"));
   EXPECT_THAT(with_time(5e-11), HasSubstr("is the unit right?"));
   EXPECT_THAT(with_time(5000), HasSubstr("is the unit right?"));
@@ -166,12 +166,27 @@ TEST(Record, RefusesTimesThatAreZeroNegativeOrNoNumber) {
 }
 
 TEST(Record, RefusesNamesOutsideTheSchema) {
-  EXPECT_THAT(error_of(replaced(csv({gemm()}), "fp32", "fp33")),
-              HasSubstr("column 'precision' holds 'fp33'; did you"));
+  EXPECT_THAT(
+      error_of(replaced(csv({gemm()}), "fp32", "fp33")),
+      HasSubstr("column 'precision' holds 'fp33'; expected one of fp32, tf32, fp16, bf16, fp8; did you "
+                "mean 'fp32'?"));
   EXPECT_THAT(error_of(replaced(csv({gemm()}), "cold", "warm")), HasSubstr("column 'cache' holds 'warm'"));
   EXPECT_THAT(error_of(replaced(csv({conv()}), "backward_weights", "wgrad")),
               HasSubstr("column 'phase' holds 'wgrad'"));
   EXPECT_THAT(error_of(replaced(csv({gemm()}), "NVIDIA TITAN Xp", "")), HasSubstr("column 'gpu' is empty"));
+}
+
+// A product without k, a convolution without filters, a filter larger than its padded input.
+TEST(Record, RefusesACallWithoutTheSizesItNeeds) {
+  Record r = gemm();
+  r.shape.k = 0;
+  EXPECT_THAT(error_of(csv({r})), HasSubstr("column 'k' is missing or 0; gemm needs 1 or more"));
+  r = conv();
+  r.shape.filters = 0;
+  EXPECT_THAT(error_of(csv({r})), HasSubstr("column 'filters' is missing or 0; conv needs 1 or more"));
+  r = conv();
+  r.shape.filter_h = 57;
+  EXPECT_THAT(error_of(csv({r})), HasSubstr("the filter is larger than the padded input"));
 }
 
 TEST(Record, RefusesANegativeSizeByName) {

@@ -128,6 +128,7 @@ Profile fitted() {
   own.cost = 123.5;
   own.records = {{"titanxp, baidu-research/DeepBench", 317}};
   own.interval = 1.5;
+  own.kriging.repeat = 0.0375;
   ProfileBlock& other = profile.families[index_of_family<RecurrentFamily>()][1];
   other.parameters = own.parameters;
   other.clock_of_expected = true;
@@ -160,6 +161,7 @@ void expect_same(const ProfileBlock& a, const ProfileBlock& b) {
   EXPECT_EQ(a.kriging.amplitude, b.kriging.amplitude);
   EXPECT_EQ(a.kriging.length, b.kriging.length);
   EXPECT_EQ(a.kriging.nugget, b.kriging.nugget);
+  EXPECT_EQ(a.kriging.repeat, b.kriging.repeat);
   EXPECT_EQ(a.interval, b.interval);
   EXPECT_EQ(a.measured, b.measured);
   ASSERT_EQ(a.residuals.rows().size(), b.residuals.rows().size());
@@ -188,6 +190,22 @@ TEST(WriteProfile, ReadsBackAsTheSame) {
     }
   }
   EXPECT_EQ(write_profile(read), write_profile(written));
+}
+
+// A table is searched for every kernel: 2000 rows are enough.
+TEST(ReadProfile, TooManyResiduals) {
+  Profile profile = fitted();
+  ProfileBlock& block = profile.families[index_of_family<RecurrentFamily>()][0];
+  std::vector<ResidualRow> rows;
+  block.measured.assign(2000, test::two_seconds());
+  for (int i = 0; i < 2000; ++i) rows.push_back({RecurrentFamily::features(test::two_seconds()), 0.1, i});
+  block.residuals = ResidualTable(rows);
+  EXPECT_NO_THROW((void)profile_from(write_profile(profile)));
+  rows.push_back({rows[0].at, 0.1, 2000});
+  block.measured.push_back(test::two_seconds());
+  block.residuals = ResidualTable(rows);
+  expect_error(write_profile(profile),
+               "families.recurrent[0].residuals: has 2001 rows; expected at most 2000");
 }
 
 TEST(CalibrationText, SaysWhoseMeasurementsTheyAre) {

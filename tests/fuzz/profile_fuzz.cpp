@@ -11,8 +11,8 @@ Kernel kernel_of(KernelKind kind, KernelShape shape) {
   Kernel kernel;
   kernel.kind = kind;
   kernel.shape = std::move(shape);
-  kernel.flops = {0, 2e6};
-  kernel.read_bytes = kernel.written_bytes = {0, 4e4};
+  kernel.flops = {0, 2'000'000};
+  kernel.read_bytes = kernel.written_bytes = {0, 40'000};
   return kernel;
 }
 
@@ -35,7 +35,7 @@ const std::vector<Kernel>& kernels() {
       kernel_of(KernelKind::recurrent,
                 RecurrentShape{.batch = {0, 1}, .steps = 25, .inputs = 512, .hidden = 512, .gates = 4}),
       kernel_of(KernelKind::softmax, MatrixShape{.rows = {0, 1}, .columns = 1000}),
-      kernel_of(KernelKind::elementwise, VectorShape{.elements = {0, 1e4}})};
+      kernel_of(KernelKind::elementwise, VectorShape{.elements = {0, 10'000}})};
   return all;
 }
 
