@@ -1,11 +1,13 @@
 #include "calibrate/fit_command.h"
 
 #include <atomic>
+#include <map>
 #include <ostream>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "calibrate/importers/importers.h"
 #include "calibrate/interrupted.h"
 #include "calibrate/load_records.h"
 #include "calibrate/profile_fit.h"
@@ -77,6 +79,41 @@ void create_folder(const std::filesystem::path& folder) {
   if (failure) throw UsageError(folder.string() + ": cannot be created: " + failure.message());
 }
 
+// The published data sets: "owner/repository" -> its revision and licence.
+struct Published {
+  std::string revision;
+  std::string licence;
+};
+std::map<std::string, Published> published_sets() {
+  std::map<std::string, Published> sets;
+  for (const Importer& importer : importers()) {
+    const std::string from(importer.from);
+    const std::size_t at = from.find('@');
+    sets[from.substr(0, at)] = {at == std::string::npos ? "" : from.substr(at),
+                                std::string(importer.licence)};
+  }
+  return sets;
+}
+
+bool is_permissive(const std::string& licence) { return licence == "MIT" || licence == "Apache-2.0"; }
+
+// Where the fitted numbers are from: "..., sitar-lab/NeuSight@6945927d9afc (MIT)".
+std::string source_of(const Profile& profile, const std::map<std::string, Published>& published) {
+  std::set<std::string> sets;
+  for (const auto& blocks : profile.families) {
+    for (const ProfileBlock& block : blocks) {
+      for (const auto& [from, count] : block.records) sets.insert(from.substr(from.find(", ") + 2));
+    }
+  }
+  std::string text = "tbd-calibrate fit, to";
+  for (const std::string& set : sets) {
+    text += (text.ends_with("to") ? " " : ", ") + set;
+    const auto found = published.find(set);
+    if (found != published.end()) text += found->second.revision + " (" + found->second.licence + ")";
+  }
+  return text;
+}
+
 void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& memo,
                   const CalibrateContext& context) {
   AtomicFile file(target.file);  // before the fit, which takes minutes: a file that cannot be written
@@ -87,7 +124,12 @@ void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& me
     stop_if_interrupted(context);
     if (context.show_progress) context.err << "\r\033[K" << name << ": " << step << std::flush;
   };
-  const Profile profile = fit_profile(loaded.records, loaded.gpus, options);
+  const std::map<std::string, Published> published = published_sets();
+  for (const auto& [set, from] : published) {
+    if (!is_permissive(from.licence)) options.unlisted.insert(set);
+  }
+  Profile profile = fit_profile(loaded.records, loaded.gpus, options);
+  profile.sources["families"] = source_of(profile, published);
   file.stream() << write_profile(profile);
   file.commit();
   if (context.show_progress) context.err << "\r\033[K";

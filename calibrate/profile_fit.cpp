@@ -80,6 +80,7 @@ void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const 
   const std::size_t most = block.own ? context.options.most_rows : context.options.most_rows / 3;
   std::vector<ResidualRow> kept;
   for (const std::size_t i : telling_rows(rows, block.kriging.nugget, most)) {
+    if (context.options.unlisted.contains(residuals[i].sample->set)) continue;
     kept.push_back({rows[i].at, rows[i].residual, static_cast<int>(block.measured.size())});
     block.measured.push_back(residuals[i].sample->call);
   }
@@ -225,18 +226,6 @@ std::string title_of(const ProfileFitOptions& options, const GpuSpecs& gpus) {
                           : title + ", from its data sheet and other GPUs";
 }
 
-std::string source_of(const Profile& profile) {
-  std::set<std::string> sets;
-  for (const auto& blocks : profile.families) {
-    for (const ProfileBlock& block : blocks) {
-      for (const auto& [from, count] : block.records) sets.insert(from.substr(from.find(", ") + 2));
-    }
-  }
-  std::string text = "fitted with tbd-calibrate fit to";
-  for (const std::string& set : sets) text += (text.ends_with("to") ? " " : ", ") + set;
-  return text;
-}
-
 }  // namespace
 
 Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus, const ProfileFitOptions& options) {
@@ -251,7 +240,7 @@ Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus, const
   TBDSIM_FOR_EACH_FAMILY(TBDSIM_FIT)
 #undef TBDSIM_FIT
   require_blocks(context);
-  profile.sources["families"] = source_of(profile);
+  profile.sources["families"] = "fitted to records";
   return profile;
 }
 

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,7 +38,8 @@ struct ProfileFitOptions {
   std::size_t most_rows = 300;      // of a residual table
   int starts = 2;
   int threads = 2;
-  FitMemo* memo = nullptr;  // shared by calls with the same records; or none
+  std::set<std::string> unlisted;  // data sets whose licence lets no row of theirs stand in a residual table
+  FitMemo* memo = nullptr;         // shared by calls with the same records; or none
   std::function<void(std::string_view)> progress;
 };
 

@@ -38,7 +38,10 @@ Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuS
   double least = std::numeric_limits<double>::infinity();
   for (const ProfileBlock& block : blocks) {
     const double distance = distance_of(block, math, libraries);
-    if (distance > least) continue;  // of equals the last, which is the newest
+    // Of equals the newest.
+    const bool newer = entry.block != nullptr &&
+                       library_of(block.generation).second > library_of(entry.block->generation).second;
+    if (distance > least || (distance == least && !newer)) continue;
     least = distance;
     entry.block = &block;
   }
