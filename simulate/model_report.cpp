@@ -90,7 +90,7 @@ Cell times_cell(double repeat) {
 
 // Long names lose their middle on the screen.
 Cell layer_cell(const std::string& name) {
-  constexpr std::size_t kWidest = 17;
+  constexpr std::size_t kWidest = 16;
   constexpr std::size_t kEnd = 9;
   if (name.size() <= kWidest) return text_cell(name);
   return {name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd), name};

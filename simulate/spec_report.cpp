@@ -27,13 +27,25 @@ std::string flat_text(const SpecTree& tree) {
   return text;
 }
 
+// Long lists lose what is beyond their first items on the screen.
+Cell value_cell(const SpecTree& tree) {
+  const std::string text = flat_text(tree);
+  if (tree.kind != SpecTree::Kind::list || text.size() <= kWidestValue) return text_cell(text);
+  std::string shown = "[";
+  for (const SpecTree& item : tree.items) {
+    if (shown.size() + flat_text(item).size() > kWidestValue) break;
+    shown += flat_text(item) + ", ";
+  }
+  return {shown + "... " + std::to_string(tree.items.size()) + " in all]", text};
+}
+
 // Appends a row for each value that fits on a line.
 void append_rows(const std::string& path, const SpecTree& tree, const std::string& source, Sheet& sheet) {
   const bool flat_map =
       tree.kind == SpecTree::Kind::map && std::all_of(tree.entries.begin(), tree.entries.end(),
                                                       [](const SpecEntry& e) { return is_flat(e.value); });
   if (is_flat(tree) || (flat_map && flat_text(tree).size() <= kWidestValue)) {
-    sheet.rows.push_back({text_cell(path), text_cell(flat_text(tree)), text_cell(source)});
+    sheet.rows.push_back({text_cell(path), value_cell(tree), text_cell(source)});
     return;
   }
   for (std::size_t i = 0; i < tree.items.size(); ++i)

@@ -32,7 +32,9 @@ RowPrediction predicted(const Row& changes, const std::string& profile = "uncali
 
 Prediction resnet50(const std::string& framework = "mxnet") {
   static Library library = test::source_library();
-  return predict({.model = "resnet50", .framework = framework, .gpu = "titanxp", .batch = 64}, library);
+  return predict(
+      {.model = "resnet50", .framework = framework, .gpu = "titanxp", .batch = 64, .profile = "uncalibrated"},
+      library);
 }
 
 TEST(PredictRow, ThroughputInTheModelsUnit) {
@@ -129,7 +131,7 @@ TEST(RunColumns, MissingOneIsNamed) {
 
 test::CliResult predict_table(const test::TempDir& directory, const std::string& csv) {
   const auto file = directory.write("scenarios.csv", csv);
-  return test::run({"predict", "--scenarios", file.string()});
+  return test::run({"predict", "--scenarios", file.string(), "--profile", "uncalibrated"});
 }
 
 TEST(PredictScenarios, KeepsColumnsAndOrderAndAppendsFour) {
