@@ -75,9 +75,8 @@ std::vector<double> baseline(const Samples<Family>& train, const Samples<Family>
 }
 
 double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 // The launch floor of an op on other GPUs.
@@ -136,7 +135,10 @@ void judge(const Samples<Family>& train, const Samples<Family>& residual_train, 
     const auto shown = [&](double kernel) { return s.floor ? shown_time(kernel, floor) : kernel; };
     const ResidualEstimate estimate = table.estimate(s.features, kriging);
     const double with_residual = formula * std::exp(estimate.mean);
-    outcomes.push_back({Family::name, protocol, s.block, s.gpu, s.phase, s.set, fold, s.time_s,
+    // One fit predicts all largest batches; intervals are judged by layers.
+    const int judged_with =
+        protocol == Protocol::largest_batch ? static_cast<int>(hash_of(s.layer) % 5) : fold;
+    outcomes.push_back({Family::name, protocol, s.block, s.gpu, s.phase, s.set, judged_with, s.time_s,
                         shown(formula), shown(with_residual),
                         estimate.sd * with_residual / (with_residual + floor), shown(constant[i]),
                         shown(roofline[i]), false});

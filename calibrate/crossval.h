@@ -1,14 +1,17 @@
 // How well a family predicts calls it was not fitted to.
 //
 //   shapes         a fifth of the shapes is held out on every GPU (all phases of a shape together); each GPU
-//   has
-//                  parameters of its own, with the generation's as prior
+//                  has parameters of its own, with the generation's as prior
 //   gpu            a GPU is held out; its clock is what the data sheet lets expect
 //   gpu_one_gemm   the same; its clock is from one measured large matrix product of its own
 //   largest_batch  the largest batch of each layer is held out, on each GPU
 //
 // Each outcome holds the formula alone, the formula with residuals of the calls nearby (of the same GPU, or
 // of the other GPUs where one is held out), and two simpler models fitted to the same folds.
+//
+// Clocks of GPUs that are fitted have a prior (deviation 0.05) from one of their large products, which may be
+// among the calls held out; the product that tells the clock of a GPU held out is among its calls that are
+// judged.
 #pragma once
 
 #include <functional>

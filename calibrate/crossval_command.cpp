@@ -49,7 +49,7 @@ void crossval_command(const CrossvalCommand& command, const CalibrateContext& co
   require_one_of("--family", command.family, kFamilyNames);
   require_one_of("--left-out", command.protocol, kProtocolNames);
   constexpr std::string_view kFormats[] = {"table", "json", "csv"};
-  require_one_of("--format", command.format, kFormats);
+  require_one_of("--format", command.format.empty() ? "nothing" : command.format, kFormats);
   std::optional<AtomicFile> file;  // before the fits, which take minutes: one that cannot be written
   if (!command.output.empty()) file.emplace(command.output);
   const LoadedRecords loaded = load_records(command.files, Catalog::from(context.data_dir));

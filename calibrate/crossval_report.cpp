@@ -20,7 +20,12 @@ std::string short_set(const std::string& set) {
   return tail.substr(0, tail.find('@'));
 }
 
-Cell percent(double share) { return number_cell(share, fmt::format("{:.1f}", 100 * share)); }
+// A model may not apply: a constant share of the peak to kernels without arithmetic.
+Cell percent(double share) {
+  constexpr double kNonsense = 10;
+  if (share > kNonsense) return {"-", std::monostate{}};
+  return number_cell(share, fmt::format("{:.1f}", 100 * share));
+}
 Cell signed_percent(double share) { return number_cell(share, fmt::format("{:+.1f}", 100 * share)); }
 
 // The geometric error of each GPU, averaged.

@@ -4,6 +4,7 @@
 #include <map>
 #include <ostream>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -55,21 +56,26 @@ ProfileFitOptions options_of(const FitCommand& command, const LoadedRecords& loa
 std::vector<Target> all_targets(const std::filesystem::path& folder, const LoadedRecords& loaded) {
   std::vector<Target> targets;
   std::set<std::string> architectures;
-  const auto add = [&](const std::string& file) -> ProfileFitOptions& {
-    return targets.emplace_back(Target{folder / (file + ".yaml"), {}}).options;
+  const auto add = [&](const std::string& file, const ProfileFitOptions& options) {
+    targets.push_back({folder / (file + ".yaml"), options});
   };
   for (const auto& [name, gpu] : loaded.gpus) {
-    add(name).gpu = name;
-    ProfileFitOptions& unseen = add("unseen/" + name);
-    unseen.gpu = name;
-    unseen.without_gpu = true;
-    ProfileFitOptions& one_gemm = add("unseen/" + name + "_one_gemm");
-    one_gemm = unseen;
-    one_gemm.one_gemm = true;
+    ProfileFitOptions options;
+    options.gpu = name;
+    options.refuse_thin = false;
+    add(name, options);
+    options.without_gpu = true;
+    add("unseen/" + name, options);
+    options.one_gemm = true;
+    add("unseen/" + name + "_one_gemm", options);
     architectures.insert(gpu.architecture);
   }
-  for (const std::string& architecture : architectures) add(architecture).architecture = architecture;
-  add("generic");
+  for (const std::string& architecture : architectures) {
+    ProfileFitOptions options;
+    options.architecture = architecture;
+    add(architecture, options);
+  }
+  add("generic", {});
   return targets;
 }
 
@@ -87,10 +93,12 @@ struct Published {
 std::map<std::string, Published> published_sets() {
   std::map<std::string, Published> sets;
   for (const Importer& importer : importers()) {
-    const std::string from(importer.from);
-    const std::size_t at = from.find('@');
-    sets[from.substr(0, at)] = {at == std::string::npos ? "" : from.substr(at),
-                                std::string(importer.licence)};
+    std::istringstream all{std::string(importer.from)};
+    for (std::string from; std::getline(all >> std::ws, from, ',');) {
+      const std::size_t at = from.find('@');
+      sets[from.substr(0, at)] = {at == std::string::npos ? "" : from.substr(at),
+                                  std::string(importer.licence)};
+    }
   }
   return sets;
 }
@@ -133,9 +141,17 @@ void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& me
   file.stream() << write_profile(profile);
   file.commit();
   if (context.show_progress) context.err << "\r\033[K";
-  std::size_t blocks = 0;
-  for (const auto& family : profile.families) blocks += family.size();
-  context.out << fmt::format("{}: {}, {} blocks\n", target.file.string(), profile.title, blocks);
+  std::size_t blocks = 0, unfinished = 0, at_bounds = 0;
+  for (const auto& family : profile.families) {
+    for (const ProfileBlock& block : family) {
+      ++blocks;
+      unfinished += block.converged ? 0 : 1;
+      at_bounds += block.at_bound.size();
+    }
+  }
+  context.out << fmt::format(
+      "{}: {}, {} blocks ({} stopped before they converged, {} parameters at a bound)\n",
+      target.file.string(), profile.title, blocks, unfinished, at_bounds);
 }
 
 }  // namespace
@@ -144,6 +160,9 @@ void fit_command(const FitCommand& command, const CalibrateContext& context) {
   if (command.output.empty() == command.all.empty()) {
     throw UsageError("fit: expected --output FILE for one profile or --all FOLDER for those of every GPU");
   }
+  const int targets_named = (command.gpu.empty() ? 0 : 1) + (command.architecture.empty() ? 0 : 1) +
+                            (command.generic ? 1 : 0) + (command.all.empty() ? 0 : 1);
+  if (targets_named > 1) throw UsageError("fit: expected one of --gpu, --architecture, --generic and --all");
   const Catalog catalog = Catalog::from(context.data_dir);
   LoadedRecords loaded = load_records(command.files, catalog);
   if (!command.gpu.empty())

@@ -17,6 +17,7 @@ constexpr double kOwnClockSd = 0.03;
 constexpr double kLeastAboveFloor = 1.5;  // a time below 1.5 floors says little about the kernel
 constexpr double kCoverage = 0.8;
 constexpr double kLeastSd = 1e-3;
+constexpr double kWidestInterval = 100;
 
 // "cudnn6/fp32" -> cudnn, 6.
 std::pair<std::string, int> library_of(const std::string& block) {
@@ -31,8 +32,10 @@ std::string anchor_key(std::string_view set, std::string_view gpu, std::string_v
 Anchors anchors_of(const Samples<GemmFamily>& gemms) {
   constexpr std::size_t kLargest = 60;
   constexpr double kRank = 0.9;
+  constexpr double kLeastAnchorTime = 2e-4;  // s; shorter ones are launches more than products
   std::map<std::string, std::vector<std::pair<double, double>>> found;  // work, achieved share
   for (const Sample<GemmFamily>& s : gemms) {
+    if (s.time_s < kLeastAnchorTime) continue;
     const double flops = GemmFamily::flops(s.call);
     found[anchor_key(s.set, s.gpu, s.block)].push_back({flops, flops / (s.time_s * s.hardware.peak)});
   }
@@ -216,19 +219,25 @@ ClockRatio clock_ratio(const Samples<Family>& samples, const FamilyFit& fit, con
   std::vector<double> values;
   for (const auto& [gpu, ratio] : ratios) values.push_back(ratio);
   std::sort(values.begin(), values.end());
-  ClockRatio result{std::exp(values[values.size() / 2]), 0};
+  const std::size_t low = (values.size() - 1) / 2, high = values.size() / 2;
+  ClockRatio result{std::exp((values[low] + values[high]) / 2), 0};
   for (const double value : values) result.sd += std::pow(value - std::log(result.median), 2);
   result.sd = std::sqrt(result.sd / static_cast<double>(values.size()));
   return result;
 }
 
-double interval_of(const ResidualTable& table, const Kriging& kriging) {
-  std::vector<double> off;
+double interval_of(const ResidualTable& table, const std::vector<ResidualRow>& rows, const Kriging& kriging) {
+  std::map<std::pair<std::uint64_t, std::array<double, 8>>, int> place;
   for (std::size_t i = 0; i < table.rows().size(); ++i) {
-    const ResidualEstimate estimate = table.estimate(table.rows()[i].at, kriging, static_cast<int>(i));
-    off.push_back(std::abs(table.rows()[i].residual - estimate.mean) / std::max(estimate.sd, kLeastSd));
+    place[{table.rows()[i].at.group, table.rows()[i].at.x}] = static_cast<int>(i);
   }
-  return quantile(off, kCoverage);
+  std::vector<double> off;
+  for (const ResidualRow& row : rows) {
+    const auto own = place.find({row.at.group, row.at.x});
+    const ResidualEstimate estimate = table.estimate(row.at, kriging, own == place.end() ? -1 : own->second);
+    off.push_back(std::abs(row.residual - estimate.mean) / std::max(estimate.sd, kLeastSd));
+  }
+  return std::min(kWidestInterval, quantile(off, kCoverage));
 }
 
 template <class Family>

@@ -123,8 +123,10 @@ template <class Family>
 [[nodiscard]] ClockRatio clock_ratio(const Samples<Family>& samples, const FamilyFit& fit,
                                      const ClockKnowledge& clocks, bool anchored);
 
-// How many standard deviations 80 % of the rows lie within when each is left out ...
-[[nodiscard]] double interval_of(const ResidualTable& table, const Kriging& kriging);
+// How many standard deviations 80 % of the rows lie within, estimated from a table; a row that stands in it
+// is left out ...
+[[nodiscard]] double interval_of(const ResidualTable& table, const std::vector<ResidualRow>& rows,
+                                 const Kriging& kriging);
 
 // ... and when each GPU is: its own mean, which is its clock's, does not count.
 template <class Family>

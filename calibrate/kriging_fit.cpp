@@ -14,12 +14,12 @@ constexpr double kNuggets[] = {0.1, 0.25, 0.5, 1.0, 2.0};  // of the amplitude
 constexpr double kSharedNuggets[] = {0.2, 0.5, 1.0};       // repeat, of the nugget
 constexpr std::size_t kMostLeftOut = 400;                  // of a table or a card
 constexpr std::size_t kFewestRows = 4;
+constexpr double kLeastRepeat = 1e-3;    // what a profile may hold
 constexpr std::size_t kFewestCards = 4;  // fewer cannot tell which of them is the odd one
 
 double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 double robust_spread(const std::vector<ResidualRow>& rows) {
@@ -127,7 +127,8 @@ Kriging fit_kriging_between(const std::map<std::string, std::vector<ResidualRow>
   for (const double length : kLengths) {
     for (const double nugget : kNuggets) {
       for (const double repeat : kSharedNuggets) {
-        const Kriging kriging{amplitude, length, nugget * amplitude, repeat * nugget * amplitude};
+        const Kriging kriging{amplitude, length, nugget * amplitude,
+                              std::max(kLeastRepeat, repeat * nugget * amplitude)};
         const double error = misses(left, kriging, true);
         if (error >= least) continue;
         least = error;

@@ -73,9 +73,7 @@ void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const 
   const std::vector<Residual<Family>> residuals = medians_over_gpus(by_gpu, context.architecture());
   std::vector<ResidualRow> rows;
   for (const Residual<Family>& r : residuals) rows.push_back(r.row);
-  const ResidualTable all(rows);
   block.kriging = kriging_of(by_gpu);
-  block.interval = block.own ? interval_of(all, block.kriging) : interval_between_gpus(by_gpu, block.kriging);
   // Other GPUs' tables stand in many profiles.
   const std::size_t most = block.own ? context.options.most_rows : context.options.most_rows / 3;
   std::vector<ResidualRow> kept;
@@ -85,6 +83,8 @@ void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const 
     block.measured.push_back(residuals[i].sample->call);
   }
   block.residuals = ResidualTable(std::move(kept));
+  block.interval = block.own ? interval_of(block.residuals, rows, block.kriging)
+                             : interval_between_gpus(by_gpu, block.kriging);
 }
 
 // "gemm|cublas8/fp32|gtx1080ti,titanxp": what a fit depends on.
@@ -185,7 +185,8 @@ void fit_blocks(std::span<const Record> records, Context& context) {
     const auto targets = [&](const Sample<Family>& s) { return context.is_target(s.gpu); };
     const Samples<Family> target = where(samples, targets);
     const Samples<Family> others = where(samples, std::not_fn(targets));
-    const bool own = !target.empty() && !context.options.without_gpu;
+    const bool thin = target.size() < kFewestSamples && !context.options.refuse_thin;
+    const bool own = !target.empty() && !thin && !context.options.without_gpu;
     if (!own && others.size() < kFewestSamples) {
       context.too_few.push_back(fmt::format("{} of {} ({})", others.size(), Family::name, key));
       continue;

@@ -1,12 +1,11 @@
 // Records -> profile. For each family, library generation and precision a block:
 //
-//   measured on the GPU    parameters fitted to its own calls, about those that all GPUs of the generation
-//   share measured on others     the shared parameters; the GPU's clock is what its data sheet lets expect,
-//   times what fitted
-//                          clocks of the others are of theirs
+//   measured on the GPU   parameters fitted to its own calls, about those that the generation's GPUs share
+//   measured on others    the shared parameters; the clock is what the data sheet lets expect, times what
+//                         fitted clocks of the others are of theirs
 //
-// Residuals of the most telling calls are kept with it; the width of intervals is that which 80 % of calls
-// left out (of other GPUs: of GPUs left out) lie within.
+// Residuals of the most telling calls are kept with it. Intervals are as wide as 80 % of the fitted calls
+// need when each is left out of that table (of other GPUs: when each card is), its own residual unseen.
 #pragma once
 
 #include <functional>
@@ -39,7 +38,8 @@ struct ProfileFitOptions {
   int starts = 2;
   int threads = 2;
   std::set<std::string> unlisted;  // data sets whose licence lets no row of theirs stand in a residual table
-  FitMemo* memo = nullptr;         // shared by calls with the same records; or none
+  bool refuse_thin = true;  // too few records of an op on the GPU: an error, or the block of other GPUs
+  FitMemo* memo = nullptr;  // shared by calls with the same records; or none
   std::function<void(std::string_view)> progress;
 };
 

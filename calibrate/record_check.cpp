@@ -49,6 +49,17 @@ std::vector<std::string_view> required_sizes(const std::string& op) {
   return {};
 }
 
+// Letters, then digits or nothing: "cudnn9", "own".
+bool is_generation(const std::string& text) {
+  constexpr std::size_t kMostDigits = 4;
+  const std::size_t letters =
+      text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-");
+  if (letters == std::string::npos) return true;
+  const std::string digits = text.substr(letters);
+  return letters > 0 && digits.size() <= kMostDigits &&
+         digits.find_first_not_of("0123456789") == std::string::npos;
+}
+
 std::optional<std::string> wrong_shape(const Record& r) {
   const auto required = required_sizes(r.op);
   for (const ShapeColumn& column : shape_columns()) {
@@ -78,10 +89,15 @@ std::optional<std::string> wrong_time(const Record& r) {
   return std::nullopt;
 }
 
+constexpr std::int64_t kLargestSize = 1'000'000'000'000;
+
 std::optional<std::string> wrong_number(const Record& r) {
   for (const ShapeColumn& column : shape_columns()) {
     if (r.shape.*column.size < 0)
       return "column '" + std::string(column.name) + "' is negative; expected 0 or more";
+    if (r.shape.*column.size > kLargestSize)
+      return "column '" + std::string(column.name) + "' is beyond any size; expected at most " +
+             std::to_string(kLargestSize);
   }
   const std::array measured{r.spread,      r.event_time_s,    r.slowdown,
                             r.sm_clock_hz, r.memory_clock_hz, r.power_limit_w};
@@ -97,6 +113,9 @@ std::optional<std::string> wrong_number(const Record& r) {
 std::optional<std::string> implausible(const Record& r) {
   if (r.gpu.empty()) return "column 'gpu' is empty; expected the GPU's name";
   if (r.generation.empty()) return "column 'generation' is empty; expected a library such as cudnn9";
+  if (!is_generation(r.generation))
+    return "column 'generation' holds " + in_quotes(r.generation) +
+           "; expected a library and its major version, as cudnn9";
   if (r.op.empty()) return "column 'op' is empty; expected an op such as gemm";
   if (r.source.empty()) return "column 'source' is empty; expected where the row comes from";
   if (auto why = unknown("precision", r.precision, kPrecisions)) return why;

@@ -10,8 +10,9 @@ namespace tbdsim {
 
 // 0 means "does not apply" (an empty field), except for the padding, where 0 is a size. Which fields an op
 // uses is said in calibrate/measure/op_table.cpp; the conventions are:
-//   gemm           C[m x n] = op(A)[m x k] op(B)[k x n], column-major as in cuBLAS; batched_gemm: `batch` of
-//   them convolution    input batch x channels x height x width, `filters` outputs of filter_h x filter_w
+//   gemm           C[m x n] = op(A)[m x k] op(B)[k x n], column-major as in cuBLAS
+//   batched_gemm   `batch` of them
+//   convolution    input batch x channels x height x width, `filters` outputs of filter_h x filter_w
 //   pooling        the same without `filters`; batch_norm: input sizes only
 //   softmax, ...   rows x cols, reduced over cols
 //   element-wise   elements; copies and all_reduce: bytes (and ranks)

@@ -32,8 +32,8 @@ double distance_of(const ProfileBlock& block, MathType math, const Libraries& li
   return distance;
 }
 
-Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuSpec& gpu, MathType math,
-                             const Libraries& libraries) {
+Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuSpec& gpu, bool of_gpu,
+                             MathType math, const Libraries& libraries) {
   Calibration::Entry entry;
   double least = std::numeric_limits<double>::infinity();
   for (const ProfileBlock& block : blocks) {
@@ -48,10 +48,15 @@ Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuS
   if (entry.block == nullptr) return entry;
   const Prior expected = expected_clock(gpu);
   entry.exact = entry.block->math == math;
+  entry.own = entry.block->own && of_gpu;
   entry.hardware = hardware_of(gpu, math);
   entry.sustained = {entry.block->clock * (entry.block->clock_of_expected ? expected.mean : 1),
                      entry.block->bandwidth};
   entry.clock_sd = entry.block->clock_sd;
+  if (entry.own || !entry.block->own) return entry;
+  // The profile is another card's: its clock says nothing of this one.
+  entry.sustained.clock = expected.mean;
+  entry.clock_sd = expected.sd;
   return entry;
 }
 
@@ -67,11 +72,12 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
   calibration.profile = &profile;
   calibration.gpu = &gpu;
   calibration.workspace_limit = workspace_limit.si();
+  const bool of_gpu = profile.gpu.empty() || profile.gpu == gpu.name;
   for (std::size_t family = 0; family < kFamilyCount; ++family) {
     for (std::size_t m = 0; m < kMathTypeCount; ++m) {
       const auto math = static_cast<MathType>(m);
       if (computes(gpu, math)) {
-        calibration.entries[family][m] = entry_for(profile.families[family], gpu, math, libraries);
+        calibration.entries[family][m] = entry_for(profile.families[family], gpu, of_gpu, math, libraries);
       }
     }
   }

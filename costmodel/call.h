@@ -32,7 +32,7 @@ struct ConvCall {
   double kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1;
   double pad_height = 0, pad_width = 0;
   double element_bytes = 4;
-  double workspace_limit = 0;  // bytes; 0: none
+  double workspace_limit = 0;  // bytes; 0: any workspace may be used
 
   friend auto operator<=>(const ConvCall&, const ConvCall&) = default;
 };

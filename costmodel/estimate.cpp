@@ -56,9 +56,9 @@ KernelCost by_family(const typename Family::Call& call, const Calibration::Entry
                   .total = Seconds(parts.total * factor),
                   .workspace = Bytes(Family::workspace_bytes(call, best.choice))};
   cost.bound = bound_of(parts.compute, parts.memory, parts.overhead);
-  cost.provenance = entry.exact ? provenance_of(found, block.kriging, block.own) : Provenance::modelled;
+  cost.provenance = entry.exact ? provenance_of(found, block.kriging, entry.own) : Provenance::modelled;
   cost.algorithm = best.choice.algorithm;
-  cost.sd = std::hypot(found.sd * block.interval / kEightyPercent, block.own ? 0 : entry.clock_sd);
+  cost.sd = std::hypot(found.sd * block.interval / kEightyPercent, entry.own ? 0 : entry.clock_sd);
   if (!entry.exact) cost.sd = std::hypot(cost.sd, kOtherPrecision);
   return cost;
 }

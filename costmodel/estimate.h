@@ -66,6 +66,7 @@ struct Calibration {
   struct Entry {
     const ProfileBlock* block = nullptr;  // none: the family has no block
     bool exact = false;                   // of this precision
+    bool own = false;                     // measured on this GPU
     Hardware hardware;
     Sustained<double> sustained{1, 1};
     double clock_sd = 0;

@@ -18,8 +18,9 @@ struct Prior {
 
 // The share of the quoted peak that large matrix products of an unmeasured card reach. Cards of 150 W and
 // more from Pascal on: 0.92 (0.78-0.99 measured). Power holds the others: min(0.92, eta x W / peak) with eta
-// of 57 GFLOP/J (Maxwell to Turing), 77 (Volta, Ampere, Hopper) or 126 (Ada), from a T4, a P4 and an L4.
-// Kepler: 0.55. Source: the study of DeepBench and NeuSight tables, "Rule for an unseen GPU".
+// of 57 GFLOP/J (Maxwell, Pascal, Turing), 77 (Volta, Ampere, Hopper) or 126 (Ada; Blackwell is taken as
+// Ada), from a T4, a P4 and an L4. Kepler: 0.55. Source: the study of DeepBench and NeuSight tables, "Rule
+// for an unseen GPU".
 [[nodiscard]] Prior expected_clock(const GpuSpec& gpu);
 
 }  // namespace tbdsim

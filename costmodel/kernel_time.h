@@ -4,6 +4,7 @@
 //   struct GemmFamily {
 //     using Call = GemmCall;
 //     static constexpr std::string_view name = "gemm";
+//     static constexpr bool batched = false;   // of matrix products: which of the two families it is
 //     static constexpr auto parameters = std::to_array<Parameter>({...});   // what is fitted
 //     // Calls visit(choice) for every algorithm a library could pick; which ones is geometry alone.
 //     template <class Visit> static void for_each_choice(const Call&, const Hardware&, Visit visit);

@@ -117,6 +117,8 @@ void read_rows(const SpecNode& node, const FamilyInfo& info, ProfileBlock& block
   }
   for (const SpecNode& row : list) {
     const std::vector<double> numbers = numbers_of(row, fields + 1);
+    if (std::any_of(numbers.begin(), numbers.end() - 1, [](double n) { return n < 0; }))
+      row.fail("has a negative size");
     Call call = info.empty;
     std::size_t next = 0;
     std::visit([&](auto& c) { visit_fields(c, SetFields{numbers, next}); }, call);

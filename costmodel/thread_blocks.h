@@ -1,4 +1,4 @@
-// A grid of thread blocks, each of which sums one tile of results: the core of every convolution algorithm.
+// A grid of thread blocks, each of which sums one tile of results: the core of matrix products and convolutions.
 //
 //   waves   = ceil(blocks / SMs)
 //   hidden  = sqrt((1 + (h / o)^2) / (1 + (h / q)^2)): memory latency with q blocks on an SM, 1 with as many

@@ -2,12 +2,11 @@
 // layers of training on nine GPUs, the mean of 400 calls back to back by the host's clock, no L2 flush.
 //
 // * Times are cut to whole microseconds: half of one is added, and `spread` is at least the standard
-// deviation
-//   of that rounding, 0.29 us over the time.
+//   deviation of that rounding, 0.29 us over the time.
 // * fp16 stored and computed in fp32 (P100) is left out: the record has no precision for it, and "fp16" would
 //   be held against a peak that was never used. So are inference and int8 rows.
 // * Recurrent layers ran with CUDNN_SKIP_INPUT: no product with the input; `input_size` is 0.
-// * Matrix products used beta = 1: C is read too.
+// * Matrix products used beta = 1: C is read too, which a record cannot say; fitted bandwidths hold it.
 // * One word of the algorithms lost its head in the sheets ("LICIT_PRECOMP_GEMM"); it is kept as it is.
 #include <array>
 

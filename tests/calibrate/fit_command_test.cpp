@@ -62,7 +62,9 @@ TEST_F(FitCommandTest, AProfileThatPredictsWhatWasMeasured) {
   const test::CliResult result =
       test::calibrate({"fit", write(records_), "--gpu", "titanxp", "-o", path("titanxp.yaml")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out, path("titanxp.yaml") + ": NVIDIA TITAN Xp, measured, 1 blocks\n");
+  EXPECT_EQ(result.out, path("titanxp.yaml") +
+                            ": NVIDIA TITAN Xp, measured, 1 blocks (0 stopped before they converged, 0 "
+                            "parameters at a bound)\n");
   const Profile fitted = profile(path("titanxp.yaml"));
   EXPECT_TRUE(fitted.calibrated);
   EXPECT_EQ(fitted.gpu, "titanxp");

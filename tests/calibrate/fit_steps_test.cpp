@@ -29,7 +29,8 @@ Samples<GemmFamily> samples(const std::vector<Record>& records) {
   return samples_of<GemmFamily>(records, gpus());
 }
 
-// The largest third of 11 are the one of 4000 and three of 0.6; nine in ten of four do not exceed the fastest.
+// The largest third of 11 are the one of 4000 and three of 0.6; nine in ten of four do not exceed the
+// fastest.
 TEST(Anchors, OneOfTheLargestThird) {
   std::vector<Record> records = {product("titanxp", 500, 0.95), product("titanxp", 4000, 0.7)};
   for (int i = 0; i < 8; ++i) records.push_back(product("titanxp", 2100 + i, 0.6));
@@ -61,17 +62,18 @@ FamilyFit fit_with(double titanxp_clock, double p100_clock) {
   return fit;
 }
 
-// Both are expected at 0.92: 0.92 and 0.46 are ratios of 1 and 1/2. Of two the median is the larger; the
-// spread about it is sqrt((0 + ln(2)^2) / 2).
+// Both are expected at 0.92: 0.92 and 0.46 are ratios of 1 and 1/2. Of two the median lies between, at
+// 1/sqrt(2); each is ln(2)/2 away.
 TEST(ClockRatio, MedianAndSpreadOverTheGpus) {
   const std::vector<Record> records = {product("titanxp", 1000, 0.5), product("p100_pcie", 1000, 0.5),
                                        product("p100_pcie", 1500, 0.5)};
   ClockKnowledge clocks = clock_knowledge(records, gpus());
   const ClockRatio ratio = clock_ratio(samples(records), fit_with(0.92, 0.46), clocks, false);
-  EXPECT_NEAR(ratio.median, 1, 1e-12);
-  EXPECT_NEAR(ratio.sd, std::log(2.0) / std::sqrt(2.0), 1e-12);
+  EXPECT_NEAR(ratio.median, std::sqrt(0.5), 1e-12);
+  EXPECT_NEAR(ratio.sd, std::log(2.0) / 2, 1e-12);
   // Anchored at 0.5 the clocks are 1.84 and 0.92 times as high.
-  EXPECT_NEAR(clock_ratio(samples(records), fit_with(0.92, 0.46), clocks, true).median, 1.84, 1e-12);
+  EXPECT_NEAR(clock_ratio(samples(records), fit_with(0.92, 0.46), clocks, true).median,
+              std::sqrt(1.84 * 0.92), 1e-12);
 }
 
 // Twice the formula's time is a residual of ln 2.
@@ -106,8 +108,9 @@ TEST(ResidualsOf, TimesThatAreMostlyLaunchFloorAreLeftOut) {
 TEST(IntervalOf, EightyPercentOfRowsLeftOut) {
   std::vector<ResidualRow> rows;
   for (int i = 1; i <= 6; ++i) rows.push_back({{0, 1, {1e4 * i}}, 0.5 * i, i});
-  EXPECT_NEAR(interval_of(ResidualTable(rows), {.amplitude = 3, .length = 1, .nugget = 4}), 2.5 / 5, 1e-12);
-  EXPECT_EQ(interval_of(ResidualTable({}), {}), 1.28);
+  EXPECT_NEAR(interval_of(ResidualTable(rows), rows, {.amplitude = 3, .length = 1, .nugget = 4}), 2.5 / 5,
+              1e-12);
+  EXPECT_EQ(interval_of(ResidualTable({}), {}, {}), 1.28);
 }
 
 // A card whose calls are all off alike has another clock: that is not what the width is for.

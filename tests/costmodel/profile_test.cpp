@@ -1,6 +1,8 @@
 // Profiles: every file of the catalogue, and what the reader accepts.
 #include "costmodel/profile.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/catalog.h"
@@ -30,6 +32,28 @@ TEST(Profiles, EveryFileOfTheCatalogueLoads) {
       EXPECT_GT(kind.overhead_s, 0);
     }
   }
+}
+
+// Nothing measured on a card is in the profiles that are to judge predictions of unseen cards.
+TEST(Profiles, OfUnseenCardsHoldNothingOfTheCard) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(TBDSIM_SOURCE_DIR "/calibrate/profiles/unseen")) {
+    const Profile profile = read_profile(entry.path(), catalog);
+    SCOPED_TRACE(profile.name);
+    ASSERT_FALSE(profile.gpu.empty());
+    EXPECT_TRUE(profile.name == profile.gpu || profile.name == profile.gpu + "_one_gemm");
+    for (const auto& blocks : profile.families) {
+      for (const ProfileBlock& block : blocks) {
+        EXPECT_FALSE(block.own);
+        for (const auto& [from, count] : block.records)
+          EXPECT_FALSE(from.starts_with(profile.gpu + ",")) << from;
+      }
+    }
+    ++files;
+  }
+  EXPECT_GE(files, 30);
 }
 
 TEST(Profiles, UncalibratedSaysSo) {
