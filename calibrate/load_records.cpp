@@ -45,7 +45,11 @@ LoadedRecords load_records(std::span<const std::string> files, const Catalog& ca
                                  files.size() == 1 ? "it" : "this and the other files"));
   }
   const std::size_t doubled = drop_duplicates(loaded.records);
+  const std::size_t slower = keep_fastest_algorithms(loaded.records);
   if (doubled > 0) loaded.notes.push_back(fmt::format("{} repeats of a call: the fastest was kept", doubled));
+  if (slower > 0) {
+    loaded.notes.push_back(fmt::format("{} slower algorithms of a call: the fastest was kept", slower));
+  }
   return loaded;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <ostream>
 #include <variant>
@@ -177,12 +178,17 @@ RecordTable read_records(const std::string& path) {
   return table;
 }
 
-std::size_t drop_duplicates(std::vector<Record>& records) {
+namespace {
+
+// Keeps the fastest of the rows with one key, at the first one's place; an empty key: the row stays.
+std::size_t keep_fastest(std::vector<Record>& records,
+                         const std::function<std::string(const Record&)>& key_of) {
   std::map<std::string, std::size_t> first;
   std::vector<Record> kept;
   for (Record& record : records) {
-    const auto [at, is_new] = first.try_emplace(record_key(record), kept.size());
-    if (is_new) {
+    const std::string key = key_of(record);
+    const auto [at, is_new] = first.try_emplace(key, kept.size());
+    if (is_new || key.empty()) {
       kept.push_back(std::move(record));
     } else if (record.time_s < kept[at->second].time_s) {
       kept[at->second] = std::move(record);
@@ -191,6 +197,17 @@ std::size_t drop_duplicates(std::vector<Record>& records) {
   const std::size_t dropped = records.size() - kept.size();
   records = std::move(kept);
   return dropped;
+}
+
+}  // namespace
+
+std::size_t drop_duplicates(std::vector<Record>& records) { return keep_fastest(records, record_key); }
+
+std::size_t keep_fastest_algorithms(std::vector<Record>& records) {
+  return keep_fastest(records, [](const Record& r) {
+    const bool chosen = r.op == "conv" || r.op == "gemm" || r.op == "batched_gemm";
+    return chosen ? r.gpu + '|' + r.generation + '|' + point_key(r) : std::string();
+  });
 }
 
 std::int64_t end_of_whole_lines(std::istream& in) {

@@ -105,6 +105,10 @@ struct RecordTable {
 // Keeps the fastest of the rows with one key, at the first one's place; returns how many were dropped.
 std::size_t drop_duplicates(std::vector<Record>& records);
 
+// The same for products and convolutions timed with several algorithms of a library: keeps the fastest, which
+// is what the library is expected to pick.
+std::size_t keep_fastest_algorithms(std::vector<Record>& records);
+
 // Offset just after the last line break of a stream (0: there is none); -1 when the stream ends with one, is
 // empty, cannot be searched, or its last line is beyond 1 MiB.
 [[nodiscard]] std::int64_t end_of_whole_lines(std::istream& in);

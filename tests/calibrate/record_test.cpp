@@ -238,6 +238,20 @@ TEST(Record, KeepsTheFastestOfDuplicates) {
   EXPECT_EQ(records, (std::vector<Record>{fast, conv(), other_cache, other_workspace}));
 }
 
+// A library picks the fastest of its algorithms; another phase is another call, and rows of other ops stay.
+TEST(Record, KeepsTheFastestAlgorithm) {
+  Record slow = conv();
+  slow.algorithm = "GEMM";
+  slow.time_s = 2 * conv().time_s;
+  Record other_phase = slow;
+  other_phase.phase = "backward_data";
+  Record copy = gemm();
+  copy.op = "copy_h2d";
+  std::vector<Record> records{slow, conv(), other_phase, copy, copy};
+  EXPECT_EQ(keep_fastest_algorithms(records), 1U);
+  EXPECT_EQ(records, (std::vector<Record>{conv(), other_phase, copy, copy}));
+}
+
 TEST(Record, KeyTellsLayoutsAndPhasesApart) {
   Record other = conv();
   other.layout = "NHWC";
