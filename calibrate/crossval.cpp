@@ -253,7 +253,8 @@ void hold_out_gpus(const Samples<Family>& block, const Samples<Family>& all, Pro
   std::set<std::string> gpus;
   for (const Sample<Family>& s : block) gpus.insert(s.gpu);
   for (const std::string& gpu : gpus) {
-    folds.push_back([&, gpu, protocol] { return without_gpu(gpu, block, all, protocol, options); });
+    folds.push_back(
+        [&block, &all, &options, gpu, protocol] { return without_gpu(gpu, block, all, protocol, options); });
   }
 }
 
@@ -281,11 +282,12 @@ std::vector<Outcome> cross_validate(std::span<const Sample<Family>> samples, Pro
   for (const Sample<Family>& s : samples) blocks[s.block + "|" + s.set].push_back(s);
   const Samples<Family> all(samples.begin(), samples.end());
   std::vector<Fold> folds;
-  for (const auto& [key, block] : blocks) {
+  for (const auto& entry : blocks) {
+    const Samples<Family>& block = entry.second;
     if (protocol == Protocol::shapes) {
       hold_out_shapes(block, options, folds);
     } else if (protocol == Protocol::largest_batch) {
-      folds.push_back([&] { return without_largest_batches(block, options); });
+      folds.push_back([&block, &options] { return without_largest_batches(block, options); });
     } else {
       hold_out_gpus(block, all, protocol, options, folds);
     }

@@ -169,9 +169,13 @@ void fit_command(const FitCommand& command, const CalibrateContext& context) {
     loaded.gpus.try_emplace(command.gpu, read_gpu(catalog.find(Kind::gpu, command.gpu), catalog));
   if (context.catch_signals != nullptr) context.catch_signals();
   for (const std::string& note : loaded.notes) context.out << note << '\n';
-  const std::vector<Target> targets = command.all.empty()
-                                          ? std::vector<Target>{{command.output, options_of(command, loaded)}}
-                                          : all_targets(command.all, loaded);
+  std::vector<Target> targets;
+  if (command.all.empty()) {
+    const ProfileFitOptions options = options_of(command, loaded);
+    targets.push_back({command.output, options});
+  } else {
+    targets = all_targets(command.all, loaded);
+  }
   if (!command.all.empty()) create_folder(std::filesystem::path(command.all) / "unseen");
   FitMemo memo;
   for (const Target& target : targets) write_target(target, loaded, memo, context);
