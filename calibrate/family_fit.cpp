@@ -36,7 +36,7 @@ class Residual final : public ceres::CostFunction {
 
   bool Evaluate(double const* const* x, double* residual, double** jacobians) const override {
     std::array<double, kTheta> p;
-    for (int i = 0; i < kTheta; ++i) p[i] = std::exp(x[0][i]);
+    for (std::size_t i = 0; i < p.size(); ++i) p[i] = std::exp(x[0][i]);
     const Sustained<double> sustained{std::exp(x[1][0]), std::exp(x[1][1])};
     const auto best = kernel_time<Family>(sample_.call, sample_.hardware, sustained, p);
     const double floor = sample_.floor ? std::exp(x[2][0]) : 0;
@@ -53,8 +53,8 @@ class Residual final : public ceres::CostFunction {
   void differentiate(const std::array<double, kTheta>& p, const Sustained<double>& sustained,
                      const Choice& choice, double floor, double model, double** jacobians) const {
     std::array<J, kTheta> jets;
-    for (int i = 0; i < kTheta; ++i) {
-      jets[i] = J(p[i], i);
+    for (std::size_t i = 0; i < jets.size(); ++i) {
+      jets[i] = J(p[i], static_cast<int>(i));
       jets[i].v *= p[i];
     }
     Sustained<J> rates{J(sustained.clock, kTheta), J(sustained.bandwidth, kTheta + 1)};

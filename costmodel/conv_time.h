@@ -36,7 +36,7 @@ namespace tbdsim {
 struct ConvFamily {
   using Call = ConvCall;
   static constexpr std::string_view name = "convolution";
-  enum {
+  enum : std::size_t {
     kForward,
     kData,
     kWeights,
@@ -228,8 +228,8 @@ void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Vis
 
 // What a choice moves, and which parameters rule it.
 struct ConvTraffic {
-  int efficiency, bandwidth, apart_bandwidth;  // places in ConvFamily::parameters
-  double beside, apart;                        // bytes moved while multiplying; before or after
+  std::size_t efficiency, bandwidth, apart_bandwidth;  // places in ConvFamily::parameters
+  double beside, apart;                                // bytes moved while multiplying; before or after
   double kernels = 1;
 };
 

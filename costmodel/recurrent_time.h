@@ -24,7 +24,7 @@ namespace tbdsim {
 struct RecurrentFamily {
   using Call = RecurrentCall;
   static constexpr std::string_view name = "recurrent";
-  enum {
+  enum : std::size_t {
     kForward,
     kBackward,
     kNarrowForward,

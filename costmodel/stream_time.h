@@ -20,6 +20,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "costmodel/call.h"
 #include "costmodel/kernel_time.h"
@@ -29,7 +30,7 @@ namespace tbdsim {
 struct StreamFamily {
   using Call = StreamCall;
   static constexpr std::string_view name = "stream";
-  enum {
+  enum : std::size_t {
     kBandwidth,
     kStackedBandwidth,
     kL2Bandwidth,
@@ -89,11 +90,12 @@ struct StreamFamily {
                           std::span<const T> p);
 };
 
-// Parameter of a class beside the element-wise share; -1: none.
-[[nodiscard]] inline int class_parameter(const StreamCall& call) {
+// Parameter of a class beside the element-wise share, if it has one.
+[[nodiscard]] inline std::optional<std::size_t> class_parameter(const StreamCall& call) {
   switch (call.kind) {
     case KernelKind::softmax:
-      return call.phase == Phase::backward_data ? StreamFamily::kSoftmaxBackward : -1;
+      return call.phase == Phase::backward_data ? std::optional<std::size_t>(StreamFamily::kSoftmaxBackward)
+                                                : std::nullopt;
     case KernelKind::batch_norm:
       return StreamFamily::kBatchNorm;
     case KernelKind::pooling:
@@ -107,7 +109,7 @@ struct StreamFamily {
     case KernelKind::update:
       return StreamFamily::kUpdate;
     default:
-      return -1;
+      return std::nullopt;
   }
 }
 
@@ -154,7 +156,7 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware, const
   outside = outside / (1.0 + kept * kept);
   const bool stacked = hardware.hbm && hardware.compute_capability >= kVolta;
   T rate = hardware.bandwidth * sustained.bandwidth * (stacked ? p[kStackedBandwidth] : p[kBandwidth]);
-  if (const int factor = class_parameter(call); factor >= 0) rate = rate * p[factor];
+  if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
   const T cached = (all + again) - outside;
   return outside / rate + cached / (kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth]);
 }

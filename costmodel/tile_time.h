@@ -17,22 +17,25 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 
 #include "costmodel/call.h"
 #include "costmodel/thread_blocks.h"
 
 namespace tbdsim {
 
-enum TileParameter {
-  kEfficiency,
-  kSmallTile,
-  kLatency,
-  kPrologue,
-  kBandwidth,
-  kLaunch,
-  kStrided,
-  kCache,
-  kResident
+struct TileParameter {
+  enum : std::size_t {
+    kEfficiency,
+    kSmallTile,
+    kLatency,
+    kPrologue,
+    kBandwidth,
+    kLaunch,
+    kStrided,
+    kCache,
+    kResident
+  };
 };
 inline constexpr auto kTileParameters = std::to_array<Parameter>({
     {"efficiency", 0.95, 0.3, 1.3, "", "share of the sustained peak that the largest tile reaches"},
@@ -65,10 +68,10 @@ template <class T>
   const double b = call.batch * call.element_bytes * call.k * call.n;
   const double c = call.batch * call.output_bytes * call.m * call.n * (call.reads_c ? 2 : 1);
   const double along_k = (call.transpose_a ? a : 0) + (call.transpose_b ? 0 : b);
-  const T moved = a + b + c + p[kStrided] * (along_k * call.k / (call.k + kLongRow));
-  const T from_memory = moved / (hardware.bandwidth * sustained.bandwidth * p[kBandwidth]);
+  const T moved = a + b + c + p[TileParameter::kStrided] * (along_k * call.k / (call.k + kLongRow));
+  const T from_memory = moved / (hardware.bandwidth * sustained.bandwidth * p[TileParameter::kBandwidth]);
   if (!call.hot || hardware.l2_bytes == 0) return from_memory;
-  const T ratio = (a + b + c) / (p[kResident] * hardware.l2_bytes);
+  const T ratio = (a + b + c) / (p[TileParameter::kResident] * hardware.l2_bytes);
   const T miss = ratio * ratio / (1.0 + ratio * ratio);
   return miss * from_memory + (1.0 - miss) * ((a + b + c) / cache_rate);
 }
@@ -77,13 +80,14 @@ template <class T>
 [[nodiscard]] TimeParts<T> tile_time(const GemmCall& call, const Choice& choice, const Hardware& hardware,
                                      const Sustained<T>& sustained, std::span<const T> p) {
   const Tiling tiles(call, choice);
-  const T cache_rate = p[kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
+  const T cache_rate = p[TileParameter::kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
   const BlockGrid grid{tiles.rows * tiles.columns * call.batch * choice.splits, tiles.area,
                        call.k / choice.splits};
   const T compute = block_time(grid, hardware, sustained.clock,
-                               BlockRates<T>{p[kEfficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
+                               BlockRates<T>{p[TileParameter::kEfficiency], p[TileParameter::kSmallTile],
+                                             p[TileParameter::kLatency], p[TileParameter::kPrologue]});
   const T memory = tile_memory(call, hardware, sustained, cache_rate, p);
-  T overhead = p[kLaunch];
+  T overhead = p[TileParameter::kLaunch];
   if (choice.splits > 1) {
     overhead = overhead + 8 * call.m * call.n * call.batch * choice.splits / cache_rate;
   }

@@ -79,9 +79,9 @@ TEST_F(FamilyFitTest, AHeldParameterStays) {
   const test::Truth truth = test::gemm_truth();
   FitOptions options = one_card_held(truth);
   for (const Parameter& p : GemmFamily::parameters) options.parameters.push_back({p.start, p.prior});
-  options.parameters[kLaunch] = {2e-6, 0};
+  options.parameters[TileParameter::kLaunch] = {2e-6, 0};
   const FamilyFit fit = fit_family<GemmFamily>(samples(truth), options);
-  EXPECT_NEAR(fit.parameters[kLaunch], 2e-6, 1e-12);
+  EXPECT_NEAR(fit.parameters[TileParameter::kLaunch], 2e-6, 1e-12);
 }
 
 // Four times as fast as the true formula: an efficiency of 3.4 would say so, but 1.3 is the most.
@@ -92,8 +92,8 @@ TEST_F(FamilyFitTest, StopsAtBoundsAndSaysSo) {
   FitOptions options;
   options.gpus["titanxp"].clock = options.gpus["p100_pcie"].clock = {0.9, 0};
   const FamilyFit fit = fit_family<GemmFamily>(fast, options);
-  EXPECT_NEAR(fit.parameters[kEfficiency], 1.3, 1e-4);
-  EXPECT_TRUE(fit.at_bound[kEfficiency]);
+  EXPECT_NEAR(fit.parameters[TileParameter::kEfficiency], 1.3, 1e-4);
+  EXPECT_TRUE(fit.at_bound[TileParameter::kEfficiency]);
 }
 
 // Timed from an idle stream each card adds a floor of its own.

@@ -27,11 +27,11 @@ struct Truth {
 [[nodiscard]] inline Truth gemm_truth() {
   Truth truth{{}, {{"titanxp", {0.85, 1}}, {"p100_pcie", {0.95, 1}}}};
   for (const Parameter& parameter : GemmFamily::parameters) truth.parameters.push_back(parameter.start);
-  truth.parameters[kEfficiency] = 0.85;
-  truth.parameters[kSmallTile] = 0.95;
-  truth.parameters[kPrologue] = 20;
-  truth.parameters[kBandwidth] = 0.65;
-  truth.parameters[kLaunch] = 8e-6;
+  truth.parameters[TileParameter::kEfficiency] = 0.85;
+  truth.parameters[TileParameter::kSmallTile] = 0.95;
+  truth.parameters[TileParameter::kPrologue] = 20;
+  truth.parameters[TileParameter::kBandwidth] = 0.65;
+  truth.parameters[TileParameter::kLaunch] = 8e-6;
   truth.parameters[GemmFamily::kSplit] = 8e-6;
   return truth;
 }

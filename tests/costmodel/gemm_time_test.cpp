@@ -21,15 +21,15 @@ constexpr Choice kWhole{Algorithm::gemm, 128, 128, 1};
 // No latency to hide, prologue 100 steps, half of every rate, a launch of 1 us, a split of 2 us.
 std::array<double, kParameterCount<GemmFamily>> parameters() {
   std::array<double, kParameterCount<GemmFamily>> p{};
-  p[kEfficiency] = 0.5;
-  p[kSmallTile] = 0.8;
-  p[kLatency] = 1e-9;
-  p[kPrologue] = 100;
-  p[kBandwidth] = 0.5;
-  p[kLaunch] = 1e-6;
-  p[kStrided] = 1;
-  p[kCache] = 0.5;
-  p[kResident] = 0.5;
+  p[TileParameter::kEfficiency] = 0.5;
+  p[TileParameter::kSmallTile] = 0.8;
+  p[TileParameter::kLatency] = 1e-9;
+  p[TileParameter::kPrologue] = 100;
+  p[TileParameter::kBandwidth] = 0.5;
+  p[TileParameter::kLaunch] = 1e-6;
+  p[TileParameter::kStrided] = 1;
+  p[TileParameter::kCache] = 0.5;
+  p[TileParameter::kResident] = 0.5;
   p[GemmFamily::kSplit] = 2e-6;
   return p;
 }
