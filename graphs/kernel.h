@@ -128,7 +128,13 @@ struct Kernel {
   // How often it runs in one iteration. Neighbours of one layer with the same repeat run as a pattern, one
   // after another, that often: the steps of an unrolled recurrence.
   std::int64_t repeat = 1;
+  Size host_nanoseconds;  // work of the host on what a copy to it brought, before it issues more
 };
+
+// The host needs what it copies before it goes on.
+[[nodiscard]] constexpr bool is_copy_to_host(const Kernel& kernel) {
+  return kernel.kind == KernelKind::transfer && kernel.op == "device_to_host";
+}
 
 // "double_backward" for second-order work, else the phase.
 [[nodiscard]] constexpr std::string_view phase_name(const Kernel& kernel) {

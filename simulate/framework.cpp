@@ -1,5 +1,7 @@
 #include "simulate/framework.h"
 
+#include <optional>
+
 #include "graphs/lowering_reader.h"
 #include "hwspecs/base/spec_reader.h"
 
@@ -7,6 +9,9 @@ namespace tbdsim {
 namespace {
 
 constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
+constexpr std::string_view kSourcedKeys[] = {"lowering", "libraries", "workspace_limit", "context_memory",
+                                             "factors"};
+constexpr int kDeepest = 8;  // files based on files
 
 Libraries read_libraries(const SpecNode& node) {
   Libraries libraries;
@@ -19,22 +24,52 @@ Libraries read_libraries(const SpecNode& node) {
   return libraries;
 }
 
-}  // namespace
+Framework read_based(const std::filesystem::path& file, int depth);
 
-Framework read_framework(const std::filesystem::path& file) {
-  constexpr std::string_view kSourcedKeys[] = {"lowering", "libraries", "workspace_limit", "context_memory"};
+// The file beside this one; all of the new framework but what is its own.
+Framework read_base(const SpecNode& node, const std::filesystem::path& file, int depth) {
+  if (depth == kDeepest) node.fail("files are based on one another without end");
+  const std::string name = node.text();
+  if (name.find_first_of("/\\") != std::string::npos)
+    node.fail("is a path; expected the name of a file beside");
+  const std::filesystem::path base = file.parent_path() / (name + ".yaml");
+  if (!std::filesystem::exists(base)) node.fail("no framework " + name + " beside this file");
+  Framework framework = read_based(base, depth + 1);
+  framework.versions.clear();
+  return framework;
+}
+
+Framework read_based(const std::filesystem::path& file, int depth) {
   const SpecTree tree = read_spec_file(file);
   Framework framework;
-  framework.name = file.stem().string();
+  framework.factors.fill(1);
   SpecNode(tree).map([&](SpecMap& m) {
+    const auto base = m.find("based_on");
+    if (base) framework = read_base(*base, file, depth);
+    framework.name = file.stem().string();
+    if (!base) framework.family = framework.name;
     framework.title = m.at("title").text();
-    framework.lowering = read_lowering(m.at("lowering"));
+    // Without a base these keys are required, with one any may be left out.
+    const auto key = [&](std::string_view name) { return base ? m.find(name) : std::optional(m.at(name)); };
+    if (const auto versions = m.find("versions")) {
+      for (const SpecNode& version : versions->list()) framework.versions.push_back(version.text());
+    }
+    if (const auto node = key("lowering")) {
+      framework.lowering = base ? override_lowering(*node, framework.lowering) : read_lowering(*node);
+    }
     if (const auto libraries = m.find("libraries")) framework.libraries = read_libraries(*libraries);
-    framework.workspace_limit = m.at("workspace_limit").quantity<Bytes>();
-    framework.context_memory = m.at("context_memory").quantity<Bytes>();
-    framework.sources = read_sources(m, kSourcedKeys);
+    if (const auto node = key("workspace_limit")) framework.workspace_limit = node->quantity<Bytes>();
+    if (const auto node = key("context_memory")) framework.context_memory = node->quantity<Bytes>();
+    if (const auto node = m.find("execution"))
+      framework.execution = override_execution(*node, framework.execution);
+    if (const auto node = m.find("factors")) framework.factors = override_factors(*node, framework.factors);
+    for (auto& [name, source] : read_sources(m, kSourcedKeys)) framework.sources[name] = source;
   });
   return framework;
 }
+
+}  // namespace
+
+Framework read_framework(const std::filesystem::path& file) { return read_based(file, 0); }
 
 }  // namespace tbdsim

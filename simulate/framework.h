@@ -1,24 +1,31 @@
-// What a framework does with a model. One YAML file a framework in simulate/frameworks/.
+// What a framework does with a model. One YAML file for each version in simulate/frameworks/; a file that is
+// `based_on` another gives only what differs.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "costmodel/estimate.h"
 #include "graphs/lowering.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
+#include "simulate/execution.h"
 
 namespace tbdsim {
 
 struct Framework {
-  std::string name;   // the file's stem
-  std::string title;  // with its version
+  std::string name;    // the file's stem
+  std::string family;  // the file at the root of those it is based on: which variants of models it trains
+  std::string title;   // with its version
+  std::vector<std::string> versions;  // texts by which tables of runs name it, as "1.2.0"
   Lowering lowering;
   Libraries libraries;    // major versions of those it calls: {cublas: 8, cudnn: 6}
   Bytes workspace_limit;  // convolution algorithms that need more scratch memory are not used
   Bytes context_memory;   // CUDA context and libraries, beside the model's tensors
-  Sources sources;
+  Execution execution;    // without one, issuing takes no time
+  KernelFactors factors;
+  Sources sources;  // with those of the file it is based on, for what it does not give itself
 };
 
 // Throws UsageError or SpecError.

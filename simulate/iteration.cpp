@@ -1,17 +1,151 @@
 #include "simulate/iteration.h"
 
+#include <algorithm>
 #include <cassert>
+#include <cstdint>
 
 namespace tbdsim {
+namespace {
 
-Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs) {
+constexpr double kSecondsPerNanosecond = 1e-9;
+
+// Seconds of one kernel, or of each of several alike.
+struct Work {
+  double issue, run, host;
+  bool waits;  // the thread waits after each
+};
+
+// Both clocks while kernels are issued and run, over iterations without end.
+class Clocks {
+ public:
+  explicit Clocks(const Execution& execution)
+      : wait_(execution.wait.si()),
+        latency_(execution.latency.si()),
+        gap_(execution.gap.si()),
+        segment_(execution.segment),
+        queue_(execution.queue) {}
+
+  double cpu = 0, gpu = 0;
+  double start = 0;  // on the GPU, of the last kernels issued
+
+  void issue(const Work& work, std::int64_t count) {
+    if (work.waits) return issue_and_wait(work, count);
+    if (segment_ == 0) return enqueue(work, count);
+    const double first = issue_segment(work, count);
+    if (count >= 2 * segment_) {  // one whole segment tells how long the others take
+      const double cpu_before = cpu;
+      issue_segment(work, count);
+      const auto more = static_cast<double>(count / segment_) * (cpu - cpu_before);
+      cpu += more;
+      gpu += more;
+      count %= segment_;
+    }
+    while (count > 0) issue_segment(work, count);
+    start = first;
+  }
+
+  void wait() {
+    cpu = std::max(cpu, gpu) + wait_;
+    in_segment_ = 0;
+  }
+
+ private:
+  struct Issued {
+    std::int64_t count;  // of all kernels so far
+    double end;
+  };
+
+  // Up to the end of the segment; takes what it issued off `count`. Returns the start of the first.
+  double issue_segment(const Work& work, std::int64_t& count) {
+    const std::int64_t n = std::min(count, segment_ - in_segment_);
+    enqueue(work, n);
+    count -= n;
+    in_segment_ += n;
+    if (in_segment_ == segment_) wait();
+    return start;
+  }
+
+  void issue_and_wait(const Work& work, std::int64_t count) {
+    cpu += work.issue;
+    start = std::max(gpu + gap_, cpu + latency_);
+    const double each = std::max(gap_, wait_ + work.host + work.issue + latency_) + work.run;
+    gpu = start + work.run + static_cast<double>(count - 1) * each;
+    wait();
+    cpu += work.host;
+    remember(count);
+  }
+
+  void enqueue(const Work& work, std::int64_t count) {
+    const auto n = static_cast<double>(count);
+    start = std::max(gpu + gap_, cpu + work.issue + latency_);
+    cpu += n * work.issue;
+    gpu = std::max(start + n * work.run + (n - 1) * gap_, cpu + latency_ + work.run);
+    remember(count);
+    cpu = std::max(cpu, room_in_queue(work));
+  }
+
+  void remember(std::int64_t count) {
+    issued_ += count;
+    history_.push_back({issued_, gpu});
+  }
+
+  // When the last kernel issued found room: the one `queue` before it has ended.
+  double room_in_queue(const Work& work) {
+    const std::int64_t ended = issued_ - queue_;
+    if (ended <= 0) return 0;
+    while (history_[oldest_].count < ended) ++oldest_;
+    const Issued& block = history_[oldest_];
+    return block.end -
+           static_cast<double>(block.count - ended) * (oldest_ + 1 == history_.size() ? work.run + gap_ : 0);
+  }
+
+  double wait_, latency_, gap_;
+  std::int64_t segment_, queue_;
+  std::int64_t issued_ = 0, in_segment_ = 0;
+  std::vector<Issued> history_;
+  std::size_t oldest_ = 0;
+};
+
+Work work_of(const Kernel& kernel, const KernelCost& cost, double batch, const Execution& execution) {
+  const bool update = kernel.kind == KernelKind::update;
+  return {.issue = (update ? execution.update : execution.kernel).si(),
+          .run = cost.total.si(),
+          .host = kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond,
+          .waits = is_copy_to_host(kernel) || (update && execution.after_update)};
+}
+
+}  // namespace
+
+Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
+                            const Execution& execution) {
   assert(costs.size() == step.kernels.size());
   Timeline timeline;
-  timeline.kernels.reserve(costs.size());
+  timeline.kernels.resize(costs.size());
+  Clocks clocks(execution);
+  const auto run = [&](double origin) {
+    for (std::size_t k = 0; k < costs.size(); ++k) {
+      KernelSpan& span = timeline.kernels[k];
+      const Kernel& kernel = step.kernels[k];
+      span.issue = Seconds(clocks.cpu - origin);
+      clocks.issue(work_of(kernel, costs[k], batch, execution), kernel.repeat);
+      span.issued = Seconds(clocks.cpu - origin);
+      span.start = Seconds(clocks.start - origin);
+      span.end = Seconds(clocks.gpu - origin);
+    }
+    if (execution.after_iteration) clocks.wait();
+    clocks.cpu += execution.iteration.si();
+  };
+  run(0);
+  const double cpu = clocks.cpu;
+  const double gpu = clocks.gpu;
+  run(cpu);
+  timeline.iteration = Seconds(std::max(clocks.cpu - cpu, clocks.gpu - gpu));
+  timeline.cpu_busy = execution.iteration;
   for (std::size_t k = 0; k < costs.size(); ++k) {
-    const Seconds start = timeline.iteration;
-    timeline.iteration += costs[k].total * static_cast<double>(step.kernels[k].repeat);
-    timeline.kernels.push_back({start, timeline.iteration});
+    const Work work = work_of(step.kernels[k], costs[k], batch, execution);
+    const auto repeat = static_cast<double>(step.kernels[k].repeat);
+    timeline.cpu_busy += Seconds((work.issue + work.host) * repeat);
+    if (step.kernels[k].kind != KernelKind::transfer) timeline.gpu_busy += costs[k].total * repeat;
   }
   return timeline;
 }

@@ -42,6 +42,21 @@ const Framework& Library::framework(const std::string& name) {
   return cached(frameworks_, name, [&] { return read_framework(catalog_.find(Kind::framework, name)); });
 }
 
+const Framework& Library::framework_of_version(const std::string& family, const std::string& version) {
+  const Framework* best = &framework(family);
+  std::size_t longest = 0;
+  for (const std::string& name : catalog_.names(Kind::framework)) {
+    const Framework& candidate = framework(name);
+    if (candidate.family != family) continue;
+    for (const std::string& text : candidate.versions) {
+      if (text.size() <= longest || version.find(text) == std::string::npos) continue;
+      best = &candidate;
+      longest = text.size();
+    }
+  }
+  return *best;
+}
+
 const Profile& Library::profile(const std::string& name) {
   return cached(profiles_, name, [&] { return read_profile(catalog_.find(Kind::profile, name), catalog_); });
 }

@@ -24,6 +24,15 @@ std::int64_t batch_of(const Scenario& scenario, const Variant& variant, std::int
   return token_batch(variant.token_batches, scenario.tokens, length, shortest);
 }
 
+void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors) {
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const double factor = factors[index_of(step.kernels[k].kind)];
+    for (Seconds* time : {&costs[k].compute, &costs[k].memory, &costs[k].overhead, &costs[k].total}) {
+      *time = *time * factor;
+    }
+  }
+}
+
 Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p) {
   Iteration iteration;
   iteration.bucket = step.bucket;
@@ -38,8 +47,10 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   iteration.units =
       static_cast<double>(iteration.batch) * (unit.per_sample + unit.per_length * step.bucket.mean_length);
   iteration.step = &step.step;
-  iteration.costs = estimate(step.step, static_cast<double>(iteration.batch), p.calibration);
-  iteration.timeline = simulate_iteration(step.step, iteration.costs);
+  const auto batch = static_cast<double>(iteration.batch);
+  iteration.costs = estimate(step.step, batch, p.calibration);
+  scale(iteration.costs, step.step, p.framework->factors);
+  iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, p.framework->execution);
   return iteration;
 }
 
@@ -157,7 +168,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
   p.calibration = calibration_of(*p.profile, *p.gpu, p.framework->libraries, p.framework->workspace_limit);
   const Precision& precision = find_precision(scenario.precision);
   p.model = &library.model(scenario.model);
-  const Variant& variant = find_variant(*p.model, scenario.variant, p.framework->name);
+  const Variant& variant = find_variant(*p.model, scenario.variant, p.framework->family);
   p.scenario.variant = variant.name;
   const std::string& dataset = scenario.dataset.empty() ? variant.dataset : scenario.dataset;
   p.dataset = dataset.empty() ? nullptr : &library.dataset(dataset);

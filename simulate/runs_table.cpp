@@ -48,8 +48,10 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Libr
   require_known(library.catalog(), Kind::framework, row[c.framework]);
   require_known(library.catalog(), Kind::gpu, row[c.gpu]);
   require_single_gpu(row[c.gpus], row[c.machines]);
+  const bool named = c.version && !is_path(row[c.framework]);
   return {.model = row[c.model],
-          .framework = row[c.framework],
+          .framework =
+              named ? library.framework_of_version(row[c.framework], row[*c.version]).name : row[c.framework],
           .gpu = row[c.gpu],
           .batch = whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
           .variant = row[c.variant],
@@ -111,7 +113,8 @@ RunColumns::RunColumns(const CsvReader& reader)
       gpus(reader.column("gpus")),
       machines(reader.column("machines")),
       metric(reader.column("metric")),
-      unit(reader.column("unit")) {}
+      unit(reader.column("unit")),
+      version(reader.find_column("version")) {}
 
 RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row, Library& library,
                           const std::string& profile) {

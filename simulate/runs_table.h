@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ struct RunColumns {
   explicit RunColumns(const CsvReader& reader);  // throws SpecError naming a missing column
 
   std::size_t gpu, framework, precision, model, variant, batch_per_gpu, gpus, machines, metric, unit;
+  std::optional<std::size_t> version;  // of the framework
 };
 
 struct RowPrediction {

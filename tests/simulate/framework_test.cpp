@@ -53,9 +53,11 @@ constexpr const char* kText =
     "step_gradients: in_place, joins: whole, "
     "layer_norm: fused, dropout: fused, softmax: fused, embedding_gradient: dense, "
     "global_norm: fused}\n"
+    "execution: {kernel: 5 us, segment: 15, after_iteration: false, sources: {kernel: a test}}\n"
+    "factors: {convolution: 1.25}\n"
     "workspace_limit: 64 MiB\n"
     "context_memory: 100 MB\n"
-    "sources: {lowering: a test, workspace_limit: a test, context_memory: a test}\n";
+    "sources: {lowering: a test, factors: a test, workspace_limit: a test, context_memory: a test}\n";
 
 Framework framework_from(const std::string& text) {
   const test::TempDir directory;
@@ -75,6 +77,40 @@ TEST(ReadFramework, ReadsEveryKey) {
                                           .parameter_copies = 2}));
   EXPECT_EQ(framework.workspace_limit.si(), 64.0 * 1024 * 1024);
   EXPECT_EQ(framework.context_memory.si(), 100e6);
+  EXPECT_EQ(framework.family, "mine");
+  EXPECT_DOUBLE_EQ(framework.execution.kernel.si(), 5e-6);
+  EXPECT_EQ(framework.execution.segment, 15);
+  EXPECT_FALSE(framework.execution.after_iteration);
+  EXPECT_EQ(framework.execution.sources.at("kernel"), "a test");
+  EXPECT_EQ(framework.factors[index_of(KernelKind::convolution)], 1.25);
+  EXPECT_EQ(framework.factors[index_of(KernelKind::gemm)], 1);
+}
+
+// A file gives what differs from the one it is based on; what it does not give keeps its source.
+TEST(ReadFramework, BasedOnAnother) {
+  const test::TempDir directory;
+  directory.write("mine.yaml", kText);
+  const Framework framework = read_framework(directory.write(
+      "mine_2.yaml",
+      "title: Mine 2.0\nbased_on: mine\nversions: [2.0, '2.1']\nlowering: {layout: nchw}\n"
+      "execution: {update: 7 us, sources: {update: another}}\nsources: {lowering: another}\n"));
+  EXPECT_EQ(framework.name, "mine_2");
+  EXPECT_EQ(framework.family, "mine");
+  EXPECT_THAT(framework.versions, testing::ElementsAre("2.0", "2.1"));
+  EXPECT_EQ(framework.lowering.layout, Layout::nchw);
+  EXPECT_EQ(framework.lowering.conv_1x1, Conv1x1::gemm);
+  EXPECT_DOUBLE_EQ(framework.execution.kernel.si(), 5e-6);
+  EXPECT_DOUBLE_EQ(framework.execution.update.si(), 7e-6);
+  EXPECT_EQ(framework.sources.at("lowering"), "another");
+  EXPECT_EQ(framework.sources.at("workspace_limit"), "a test");
+  const auto error = [&](const char* base, const char* part) {
+    const auto file =
+        directory.write("bad.yaml", "title: Bad\nbased_on: " + std::string(base) + "\nsources: {}\n");
+    EXPECT_THAT([&] { (void)read_framework(file); }, ThrowsMessage<SpecError>(HasSubstr(part)));
+  };
+  error("bad", "without end");
+  error("theirs", "no framework theirs beside this file");
+  error("../mine", "is a path");
 }
 
 TEST(ReadFramework, Errors) {
@@ -91,6 +127,10 @@ TEST(ReadFramework, Errors) {
                "a source for 'context', which this file does not give");
   expect_error(", context_memory: a test", "", "context_memory");
   expect_error(", update: fused", "", "update");
+  expect_error("kernel: 5 us", "kernel: 5", "execution.kernel");
+  expect_error("sources: {kernel: a test}", "sources: {}", "no source for 'kernel'");
+  expect_error("convolution: 1.25", "convolutions: 1.25", "did you mean 'convolution'?");
+  expect_error("convolution: 1.25", "convolution: 0", "factors.convolution");
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
-// Timeline and memory of steps put together by hand.
+// Memory of steps put together by hand.
 #include "simulate/memory_plan.h"
 
 #include <gmock/gmock.h>
-
-#include "simulate/iteration.h"
 
 namespace tbdsim {
 namespace {
@@ -20,33 +18,6 @@ Kernel with_workspace(Size bytes, std::int64_t repeat = 1) {
   kernel.workspace_bytes = bytes;
   kernel.repeat = repeat;
   return kernel;
-}
-
-KernelCost taking(double seconds) {
-  KernelCost cost;
-  cost.total = Seconds(seconds);
-  return cost;
-}
-
-// 2 s once, 3 s four times, 1 s once: one after another, 15 s in all.
-TEST(Iteration, KernelsRunOneAfterAnother) {
-  TrainingStep step;
-  step.kernels = {with_workspace({}), with_workspace({}, 4), with_workspace({})};
-  const std::vector<KernelCost> costs{taking(2), taking(3), taking(1)};
-  const Timeline timeline = simulate_iteration(step, costs);
-  ASSERT_EQ(timeline.kernels.size(), 3u);
-  const double expected[][2] = {{0, 2}, {2, 14}, {14, 15}};
-  for (std::size_t k = 0; k < 3; ++k) {
-    EXPECT_DOUBLE_EQ(timeline.kernels[k].start.si(), expected[k][0]);
-    EXPECT_DOUBLE_EQ(timeline.kernels[k].end.si(), expected[k][1]);
-  }
-  EXPECT_DOUBLE_EQ(timeline.iteration.si(), 15);
-}
-
-TEST(Iteration, NothingTakesNoTime) {
-  const Timeline timeline = simulate_iteration({}, {});
-  EXPECT_TRUE(timeline.kernels.empty());
-  EXPECT_EQ(timeline.iteration.si(), 0);
 }
 
 // Four kernels. Weights 100 B throughout; a feature map of 10 b in kernels 0-2; a gradient map of 30 b in

@@ -1,0 +1,52 @@
+#include "simulate/execution.h"
+
+#include <string_view>
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostKernels = 1'000'000;
+constexpr std::int64_t kMostThreads = 1024;
+constexpr double kLeastFactor = 0.1;
+constexpr double kLargestFactor = 10;
+constexpr std::string_view kSourcedKeys[] = {"kernel",  "update", "wait",         "iteration",
+                                             "latency", "gap",    "input_threads"};
+
+}  // namespace
+
+Execution override_execution(const SpecNode& node, Execution execution) {
+  node.map([&](SpecMap& m) {
+    const auto time = [&](std::string_view key, Seconds& value) {
+      if (const auto found = m.find(key)) value = found->quantity<Seconds>();
+    };
+    const auto flag = [&](std::string_view key, bool& value) {
+      if (const auto found = m.find(key)) value = found->flag();
+    };
+    time("kernel", execution.kernel);
+    time("update", execution.update);
+    time("wait", execution.wait);
+    time("iteration", execution.iteration);
+    time("latency", execution.latency);
+    time("gap", execution.gap);
+    if (const auto found = m.find("segment")) execution.segment = found->count(0, kMostKernels);
+    flag("after_update", execution.after_update);
+    flag("after_iteration", execution.after_iteration);
+    if (const auto found = m.find("queue")) execution.queue = found->count(1, kMostKernels);
+    if (const auto found = m.find("input_threads"))
+      execution.input_threads = static_cast<int>(found->count(0, kMostThreads));
+    for (auto& [name, source] : read_sources(m, kSourcedKeys)) execution.sources[name] = source;
+  });
+  return execution;
+}
+
+KernelFactors override_factors(const SpecNode& node, KernelFactors factors) {
+  node.map([&](SpecMap& m) {
+    for (std::size_t kind = 0; kind < factors.size(); ++kind) {
+      if (const auto found = m.find(kKernelKindNames[kind]))
+        factors[kind] = found->number(kLeastFactor, kLargestFactor);
+    }
+  });
+  return factors;
+}
+
+}  // namespace tbdsim

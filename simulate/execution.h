@@ -1,0 +1,41 @@
+// How a framework's CPU side drives the GPU: what issuing work costs, and where it waits for results. Part of
+// a framework file; at most four of the times are fitted to training runs of a version, the others are
+// estimates or published (its sources say which).
+#pragma once
+
+#include <array>
+
+#include "graphs/kernel.h"
+#include "hwspecs/base/quantity.h"
+#include "hwspecs/base/sources.h"
+
+namespace tbdsim {
+
+struct Execution {
+  // CPU time of the thread that issues work.
+  Seconds kernel{};     // for a kernel or a copy
+  Seconds update{};     // for a kernel that updates a parameter, instead: keys, engine, Python
+  Seconds wait{};       // each time it waits for the GPU: until it goes on after the last result is there
+  Seconds iteration{};  // once an iteration: a session's call, feeds and fetches, the training script
+  // GPU time.
+  Seconds latency{};  // from the end of issuing a kernel to its start on an idle GPU
+  Seconds gap{};      // between kernels that were issued in time
+  // Where the thread waits until the GPU has done all that was issued; it always does for a copy to the host.
+  std::int64_t segment = 0;  // after so many kernels; 0: not for that
+  bool after_update = false;
+  bool after_iteration = true;
+  std::int64_t queue = 1024;  // kernels issued and not yet done, at the most
+  // Threads that read and decode samples beside; 0: samples are made up on the GPU.
+  int input_threads = 0;
+  Sources sources{};  // of the times and threads given
+};
+
+// Time of kernels of a kind over what the calibration says: what a framework's own kernels or the version of
+// its libraries cost or save.
+using KernelFactors = std::array<double, kKernelKindCount>;
+
+// The keys that `node` has replace those given. Throw SpecError.
+[[nodiscard]] Execution override_execution(const SpecNode& node, Execution execution);
+[[nodiscard]] KernelFactors override_factors(const SpecNode& node, KernelFactors factors);
+
+}  // namespace tbdsim

@@ -1,0 +1,137 @@
+// Two clocks on steps put together by hand.
+#include "simulate/iteration.h"
+
+#include <gmock/gmock.h>
+
+namespace tbdsim {
+namespace {
+
+Kernel kernel_of(KernelKind kind, std::int64_t repeat = 1) {
+  Kernel kernel;
+  kernel.kind = kind;
+  kernel.repeat = repeat;
+  return kernel;
+}
+
+Kernel copy_to_host(std::int64_t host_nanoseconds = 0) {
+  Kernel kernel = kernel_of(KernelKind::transfer);
+  kernel.op = "device_to_host";
+  kernel.host_nanoseconds = {host_nanoseconds, 0};
+  return kernel;
+}
+
+Timeline simulate(const std::vector<std::pair<Kernel, double>>& work, const Execution& execution) {
+  TrainingStep step;
+  std::vector<KernelCost> costs;
+  for (const auto& [kernel, seconds] : work) {
+    step.kernels.push_back(kernel);
+    costs.emplace_back().total = Seconds(seconds);
+  }
+  return simulate_iteration(step, costs, 1, execution);
+}
+
+const Kernel kOnce = kernel_of(KernelKind::elementwise);
+
+// 2 s once, 3 s four times, 1 s once, issued in no time: one after another, 15 s in all.
+TEST(Iteration, KernelsRunOneAfterAnother) {
+  const Timeline t = simulate({{kOnce, 2}, {kernel_of(KernelKind::elementwise, 4), 3}, {kOnce, 1}}, {});
+  const double expected[][2] = {{0, 2}, {2, 14}, {14, 15}};
+  ASSERT_EQ(t.kernels.size(), 3u);
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_DOUBLE_EQ(t.kernels[k].start.si(), expected[k][0]);
+    EXPECT_DOUBLE_EQ(t.kernels[k].end.si(), expected[k][1]);
+  }
+  EXPECT_DOUBLE_EQ(t.iteration.si(), 15);
+  EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 15);
+}
+
+TEST(Iteration, NothingTakesNoTime) {
+  const Timeline t = simulate({}, {});
+  EXPECT_TRUE(t.kernels.empty());
+  EXPECT_EQ(t.iteration.si(), 0);
+}
+
+// Issue takes 2 s, a kernel 1 s: kernel i is issued at 2 (i + 1) and starts at once. The thread ends at 6 s,
+// the GPU at 7 s, where the thread waits; 0.5 s later the next iteration begins.
+TEST(Iteration, TheThreadIsTheLimit) {
+  const Execution execution{.kernel = Seconds(2), .wait = Seconds(0.5)};
+  const Timeline t = simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution);
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_DOUBLE_EQ(t.kernels[k].issue.si(), 2.0 * static_cast<double>(k));
+    EXPECT_DOUBLE_EQ(t.kernels[k].start.si(), 2.0 * static_cast<double>(k + 1));
+  }
+  EXPECT_DOUBLE_EQ(t.iteration.si(), 7.5);
+  EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 3);
+  EXPECT_DOUBLE_EQ(t.cpu_busy.si(), 6);
+}
+
+// The same three as one kernel that repeats, whichever side is the limit.
+TEST(Iteration, RepeatsAreAsManyKernels) {
+  for (const double issue : {0.25, 1.0, 2.0}) {
+    for (const double gap : {0.0, 0.5}) {
+      const Execution execution{
+          .kernel = Seconds(issue), .wait = Seconds(0.5), .latency = Seconds(0.125), .gap = Seconds(gap)};
+      const Timeline apart = simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution);
+      const Timeline together = simulate({{kernel_of(KernelKind::elementwise, 3), 1}}, execution);
+      EXPECT_DOUBLE_EQ(apart.iteration.si(), together.iteration.si()) << issue << " " << gap;
+      EXPECT_DOUBLE_EQ(apart.kernels[2].end.si(), together.kernels[0].end.si());
+    }
+  }
+}
+
+// Without a wait at its end an iteration overlaps the next: the longer of 3 x 2 s on the CPU and 3 x 1 s on
+// the GPU.
+TEST(Iteration, OverlapsTheNext) {
+  Execution execution{.kernel = Seconds(2), .after_iteration = false};
+  EXPECT_DOUBLE_EQ(simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution).iteration.si(), 6);
+  execution.kernel = Seconds(0.5);
+  EXPECT_DOUBLE_EQ(simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution).iteration.si(), 3);
+}
+
+// Kernel of 4 s issued in 1 s; copy of 1 s; the host works 2 s; another kernel of 4 s. 1 + 4 + 1, wait 0.5,
+// work 2, issue 1, run 4, wait 0.5. The GPU is busy 8 s, the thread works 3 x 1 + 2 s.
+TEST(Iteration, TheHostWaitsForACopyAndWorksOnIt) {
+  const Execution execution{.kernel = Seconds(1), .wait = Seconds(0.5)};
+  const Timeline t = simulate({{kOnce, 4}, {copy_to_host(2'000'000'000), 1}, {kOnce, 4}}, execution);
+  EXPECT_DOUBLE_EQ(t.kernels[1].end.si(), 6);
+  EXPECT_DOUBLE_EQ(t.kernels[1].issued.si(), 8.5);
+  EXPECT_DOUBLE_EQ(t.kernels[2].start.si(), 9.5);
+  EXPECT_DOUBLE_EQ(t.iteration.si(), 14);
+  EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 8);
+  EXPECT_DOUBLE_EQ(t.cpu_busy.si(), 5);
+}
+
+// Segments of two: 1 + 3 + 3, wait 1, the same again, then half a segment of 1 + 3 and the wait at the end.
+TEST(Iteration, WaitsAfterEachSegment) {
+  const Execution execution{.kernel = Seconds(1), .wait = Seconds(1), .segment = 2};
+  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 5), 3}}, execution).iteration.si(),
+                   8 + 8 + 5);
+  EXPECT_DOUBLE_EQ(simulate({{kOnce, 3}, {kernel_of(KernelKind::elementwise, 3), 3}, {kOnce, 3}}, execution)
+                       .iteration.si(),
+                   8 + 8 + 5);
+  // Many segments are as long as a few of them say: 100 of 8 s.
+  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 200), 3}}, execution).iteration.si(), 801);
+}
+
+// Two updates: issue 2, run 1, wait 0.5 each; then the wait at the end.
+TEST(Iteration, WaitsAfterEachUpdate) {
+  const Execution execution{
+      .kernel = Seconds(1), .update = Seconds(2), .wait = Seconds(0.5), .after_update = true};
+  const Timeline t =
+      simulate({{kernel_of(KernelKind::update), 1}, {kernel_of(KernelKind::update), 1}}, execution);
+  EXPECT_DOUBLE_EQ(t.iteration.si(), 7.5);
+  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::update, 2), 1}}, execution).iteration.si(), 7.5);
+}
+
+// Ten kernels of 1 s, issued in no time into a queue of four: the last finds room when the sixth has ended.
+TEST(Iteration, TheQueueIsFinite) {
+  Execution execution{.queue = 4};
+  std::vector<std::pair<Kernel, double>> ten(10, {kOnce, 1});
+  EXPECT_DOUBLE_EQ(simulate(ten, execution).kernels[9].issued.si(), 6);
+  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 10), 1}}, execution).kernels[0].issued.si(),
+                   6);
+  EXPECT_DOUBLE_EQ(simulate(ten, execution).iteration.si(), 10);
+}
+
+}  // namespace
+}  // namespace tbdsim
