@@ -17,16 +17,28 @@ std::pair<std::string, int> library_of(const std::string& generation) {
 
 bool narrow(MathType math) { return math != MathType::fp32; }
 
+// Later versions kept the kernels they had for cards before Volta (maxwell_scudnn_* and maxwell_sgemm_* in
+// their names), while what was measured of those versions elsewhere ran others.
+int newest_kernels(const GpuSpec& gpu, const std::string& library) {
+  constexpr double kVolta = 7;
+  const bool old = std::strtod(gpu.compute_capability.c_str(), nullptr) < kVolta;
+  if (!old) return std::numeric_limits<int>::max();
+  return library == "cublas" ? 8 : 6;
+}
+
 // How ill a block serves kernels of an arithmetic: another precision weighs more than another library, this
 // more than other versions; another GPU as much as one and a half versions.
-double distance_of(const ProfileBlock& block, MathType math, const Libraries& libraries) {
+double distance_of(const ProfileBlock& block, const GpuSpec& gpu, MathType math, const Libraries& libraries) {
   constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
   constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
   if (block.math != math) distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
   const auto [library, version] = library_of(block.generation);
   const auto wanted = libraries.find(library);
-  if (wanted != libraries.end()) distance += kVersion * std::abs(wanted->second - version);
+  if (wanted != libraries.end()) {
+    const int most = block.own ? wanted->second : newest_kernels(gpu, library);
+    distance += kVersion * std::abs(std::min(wanted->second, most) - version);
+  }
   if (wanted == libraries.end() && !libraries.empty()) distance += kOtherLibrary;
   if (!block.own) distance += kOtherGpu;
   return distance;
@@ -37,7 +49,7 @@ Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuS
   Calibration::Entry entry;
   double least = std::numeric_limits<double>::infinity();
   for (const ProfileBlock& block : blocks) {
-    const double distance = distance_of(block, math, libraries);
+    const double distance = distance_of(block, gpu, math, libraries);
     // Of equals the newest.
     const bool newer = entry.block != nullptr &&
                        library_of(block.generation).second > library_of(entry.block->generation).second;
@@ -53,10 +65,14 @@ Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuS
   entry.sustained = {entry.block->clock * (entry.block->clock_of_expected ? expected.mean : 1),
                      entry.block->bandwidth};
   entry.clock_sd = entry.block->clock_sd;
-  if (entry.own || !entry.block->own) return entry;
-  // The profile is another card's: its clock says nothing of this one.
-  entry.sustained.clock = expected.mean;
-  entry.clock_sd = expected.sd;
+  if (entry.own) return entry;
+  if (entry.block->own) {  // the profile is another card's: its clock says nothing of this one
+    entry.sustained.clock = expected.mean;
+    entry.clock_sd = expected.sd;
+  }
+  if (entry.hardware.tensor_cores) {
+    entry.sustained.clock *= power_share(gpu) * (entry.block->own ? 1 : instruction_share(gpu));
+  }
   return entry;
 }
 

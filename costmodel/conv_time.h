@@ -285,7 +285,7 @@ inline double ConvFamily::workspace_bytes(const Call& c, const Choice& choice) {
     case Algorithm::winograd_nonfused:
       return c.element_bytes * nonfused_elements(c);
     case Algorithm::col2im:
-      return c.element_bytes * column_elements(c);
+      return 0;  // BWD_DATA_ALGO_0 adds the columns into the gradient as it makes them
     default: {
       const ConvProduct product = conv_product(c);
       return choice.splits > 1 ? 4 * product.m * product.n * choice.splits : 0;

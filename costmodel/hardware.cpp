@@ -7,8 +7,11 @@ namespace tbdsim {
 namespace {
 
 constexpr double kSustained = 0.92;
-constexpr double kKepler = 0.55;
+constexpr double kGeForce = 1.0;
+constexpr double kKepler = 0.40;
 constexpr double kUnthrottledWatts = 150;
+constexpr double kHopper = 9;
+constexpr double kWarpInstructions = 0.62;
 constexpr double kGiga = 1'000'000'000;
 
 double flops_per_joule(const GpuSpec& gpu) {
@@ -18,7 +21,29 @@ double flops_per_joule(const GpuSpec& gpu) {
   return 57 * kGiga;
 }
 
+// Watts for each SM and GHz of the board of an architecture that has most.
+double watts_of_full_board(const std::string& architecture) {
+  if (architecture == "volta") return 2.45;   // V100 SXM2: 300 W, 80 SMs, 1.53 GHz
+  if (architecture == "turing") return 2.38;  // RTX 2080 Ti: 250 W, 68, 1.545
+  if (architecture == "ampere") return 2.63;  // A100 SXM: 400 W, 108, 1.41
+  if (architecture == "hopper") return 2.68;  // H100 SXM: 700 W, 132, 1.98
+  return 0;                                   // no two boards to compare
+}
+
 }  // namespace
+
+double power_share(const GpuSpec& gpu) {
+  const double full = watts_of_full_board(gpu.architecture);
+  const double watts = gpu.tdp.si();
+  if (full == 0 || watts < kUnthrottledWatts) return 1;
+  const double each = watts / (gpu.sm_count * gpu.boost_clock.si() / kGiga);
+  return std::min(1.0, std::cbrt(each / full));
+}
+
+double instruction_share(const GpuSpec& gpu) {
+  const bool warp_groups = std::strtod(gpu.compute_capability.c_str(), nullptr) >= kHopper;
+  return warp_groups ? kWarpInstructions : 1;
+}
 
 Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   const MathRate& rate = rate_of(gpu, math);
@@ -39,6 +64,7 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
 Prior expected_clock(const GpuSpec& gpu) {
   if (gpu.architecture == "kepler") return {kKepler, 0.25};
   const double watts = gpu.tdp.si();
+  if (gpu.title.find("GeForce") != std::string::npos) return {kGeForce, 0.08};
   if (watts >= kUnthrottledWatts) return {kSustained, 0.08};
   const double cap = flops_per_joule(gpu) * watts / rate_of(gpu, MathType::fp32).peak.si();
   return {std::min(kSustained, cap), 0.25};

@@ -17,10 +17,24 @@ struct Prior {
 };
 
 // The share of the quoted peak that large matrix products of an unmeasured card reach. Cards of 150 W and
-// more from Pascal on: 0.92 (0.78-0.99 measured). Power holds the others: min(0.92, eta x W / peak) with eta
-// of 57 GFLOP/J (Maxwell, Pascal, Turing), 77 (Volta, Ampere, Hopper) or 126 (Ada; Blackwell is taken as
-// Ada), from a T4, a P4 and an L4. Kepler: 0.55. Source: the study of DeepBench and NeuSight tables, "Rule
-// for an unseen GPU".
+// more from Pascal on: 0.92 (0.78-0.99 measured), GeForce cards, which exceed the boost clock they are sold
+// with where they are cool: 1 (0.99 measured on a GTX 1080 Ti). Power holds the others: min(0.92, eta x W /
+// peak) with eta of 57 GFLOP/J (Maxwell, Pascal, Turing), 77 (Volta, Ampere, Hopper) or 126 (Ada; Blackwell
+// is taken as Ada), from a T4, a P4 and an L4. Kepler: 0.40, for its base clock is 0.64 of the boost clock,
+// and schedulers feed 128 of 192 lanes without pairs of instructions. Source: the study of DeepBench and
+// NeuSight tables, "Rule for an unseen GPU".
 [[nodiscard]] Prior expected_clock(const GpuSpec& gpu);
+
+// Tensor cores at work for seconds draw what the board allows, and power goes with the cube of the clock: the
+// clock of a board with fewer watts for each SM and GHz than the fullest of its architecture, over that
+// one's. An A100 on PCIe (250 W) has 0.86 of the SXM board (400 W); BERT takes 1.12 to 1.14 times as long
+// there. 1 for boards below 150 W, whose expected clock knows their power.
+[[nodiscard]] double power_share(const GpuSpec& gpu);
+
+// Kernels written for earlier architectures multiply warp by warp (mma.sync), which gives 0.62 of the peak of
+// Hopper's tensor cores. Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture
+// via Microbenchmarking", 2024 (62.9 % on an H800); convolutions of VGG-13 in TF32 with cuDNN 8 on an H100
+// agree.
+[[nodiscard]] double instruction_share(const GpuSpec& gpu);
 
 }  // namespace tbdsim

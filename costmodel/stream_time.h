@@ -1,7 +1,8 @@
 // Kernels that are counted by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
 //
 //   memory  = outside / (bandwidth share) + cached / (64 byte per boost clock and SM  l2_bandwidth)
-//   compute = flops / (peak clock arithmetic) + serial x numbers that a thread goes through alone
+//   compute = flops / (peak clock arithmetic) + serial_time
+//   serial_time = serial x numbers that a thread goes through alone x (0.15 + 0.85 threads / 128)
 //   time    = launch + sqrt(compute^2 + memory^2)
 //
 // bytes = read + written, each as often as the kernel counts it. `outside` of them pass the memory bus, the
@@ -13,6 +14,10 @@
 // forward: maximum, sum; once backward), as in PyTorch 2. In flight are the rows of all resident thread
 // blocks: 128 threads a row for norms, columns / 4 (32 to 1,024) for softmax. That is why an L4 with 48 MB of
 // L2 computes a softmax as fast as a copy and a T4 with 4 MB in 1.7 times that.
+//
+// A thread alone takes a trip to memory for each number, some 0.5 us on a Pascal card; 128 threads on one
+// multiprocessor, each on a row of its own, wait for one another's (MXNet's SequenceReverse: a thread a
+// sample).
 //
 // Element-wise kernels, softmax and layer norms forward are fitted to measured tables. Classes beside them
 // run at the element-wise share times a factor: from a few rows of one table, which its parameter names, or,
@@ -58,7 +63,8 @@ struct StreamFamily {
       {"norm_rows_in_l2", 0.57, 0.05, 2, "", "the same for layer norms"},
       {"tensors_in_l2", 0.2, 0.02, 2, "", "half is found when tensors are so much of L2"},
       {"arithmetic", 0.25, 0.02, 1, "", "share of the sustained peak; modelled"},
-      {"serial", 3.3e-6, 5e-7, 2e-5, "s", "each such number; nvprof of Sockeye on a TITAN Xp", kWide},
+      {"serial", 3.3e-6, 5e-7, 2e-5, "s", "each such number, of 128 threads; nvprof of Sockeye on a TITAN Xp",
+       kWide},
       {"softmax_backward", 0.5, 0.2, 1.5, "", "bandwidth beside element-wise; NeuSight's models, A100, V100",
        kWide},
       {"batch_norm", 1, 0.3, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
@@ -139,6 +145,13 @@ struct StreamFamily {
   return std::min(call.rows, hardware.sm_count * resident) * call.read_bytes / call.rows;
 }
 
+// Numbers that threads go through alone, as if 128 of them did.
+[[nodiscard]] inline double serial_share(const StreamCall& call) {
+  constexpr double kAlone = 0.15;
+  constexpr double kThreads = 128;
+  return call.serial * (kAlone + (1 - kAlone) * call.rows / kThreads);
+}
+
 template <class T>
 T StreamFamily::through_memory(const Call& call, const Hardware& hardware, const Sustained<T>& sustained,
                                std::span<const T> p) {
@@ -169,7 +182,7 @@ TimeParts<T> StreamFamily::time(const Call& call, const Choice&, const Hardware&
     return {T(0), memory, p[kLaunch], p[kLaunch] + memory};
   }
   const T compute =
-      call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) + call.serial * p[kSerial];
+      call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) + serial_share(call) * p[kSerial];
   const T memory = through_memory(call, hardware, sustained, p);
   return {compute, memory, p[kLaunch], p[kLaunch] + pnorm2(compute, memory)};
 }

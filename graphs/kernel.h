@@ -128,7 +128,7 @@ struct Kernel {
   // How often it runs in one iteration. Neighbours of one layer with the same repeat run as a pattern, one
   // after another, that often: the steps of an unrolled recurrence.
   std::int64_t repeat = 1;
-  Size host_nanoseconds;  // work of the host on what a copy to it brought, before it issues more
+  Size host_nanoseconds;  // of copies: work of the host on what it was sent, or to make what it sends
 };
 
 // The host needs what it copies before it goes on.

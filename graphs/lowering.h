@@ -7,7 +7,7 @@
 
 namespace tbdsim {
 
-enum class Layout { nchw, nhwc };                      // nhwc: transposes around every cuDNN convolution
+enum class Layout { nchw, nhwc };                      // of images; cuDNN convolves fp32 in NCHW
 enum class Conv1x1 { convolution, gemm };              // a 1x1 convolution of stride 1 as a matrix product
 enum class ReluKeeps { output, input_and_output };     // what backward passes of activations read
 enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
@@ -42,6 +42,7 @@ inline constexpr std::array<std::string_view, 3> kJoinsNames = {"parts", "whole"
 
 struct Lowering {
   Layout layout = Layout::nchw;
+  Layout tensor_core_layout = Layout::nchw;  // in which tensor cores convolve; other images are transposed
   Conv1x1 conv_1x1 = Conv1x1::convolution;
   ReluKeeps relu_keeps = ReluKeeps::output;
   bool relu_in_place = false;  // ReLU writes over its input where nothing else needs that

@@ -16,6 +16,7 @@ void read_keys(FindKey key, Lowering& lowering) {
     }
   };
   choice("layout", kLayoutNames, lowering.layout);
+  choice("tensor_core_layout", kLayoutNames, lowering.tensor_core_layout);
   choice("conv_1x1", kConv1x1Names, lowering.conv_1x1);
   choice("relu_keeps", kReluKeepsNames, lowering.relu_keeps);
   if (const std::optional<SpecNode> node = key("relu_in_place")) lowering.relu_in_place = node->flag();

@@ -108,10 +108,13 @@ class Clocks {
 
 Work work_of(const Kernel& kernel, const KernelCost& cost, double batch, const Execution& execution) {
   const bool update = kernel.kind == KernelKind::update;
-  return {.issue = (update ? execution.update : execution.kernel).si(),
+  const bool to_host = is_copy_to_host(kernel);
+  const double issue = (update ? execution.update : execution.kernel).si();
+  const double host = kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond;
+  return {.issue = to_host ? issue : issue + host,  // what is sent is made before
           .run = cost.total.si(),
-          .host = kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond,
-          .waits = is_copy_to_host(kernel) || (update && execution.after_update)};
+          .host = to_host ? host : 0,
+          .waits = to_host || (update && execution.after_update)};
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class Conv2d : public Layer {
     const Shape& in = site.inputs[0];
     transpose(how, Phase::forward, in, kernels);
     kernels.push_back(product(site, how, Phase::forward));
-    transpose(how, Phase::forward, site.output, kernels);
+    transpose_back(how, Phase::forward, site.output, kernels);
     if (bias_) {
       const Size y = stored_bytes(site.output, how.precision);
       kernels.push_back(
@@ -56,7 +56,7 @@ class Conv2d : public Layer {
     if (site.input_gradient) {
       transpose(how, Phase::backward_data, site.output, kernels);
       kernels.push_back(product(site, how, Phase::backward_data));
-      transpose(how, Phase::backward_data, site.inputs[0], kernels);
+      transpose_back(how, Phase::backward_data, site.inputs[0], kernels);
     }
   }
 
@@ -66,7 +66,7 @@ class Conv2d : public Layer {
                        std::vector<Kernel>& kernels) const override {
     transpose(how, Phase::forward, site.inputs[0], kernels);
     kernels.push_back(product(site, how, Phase::forward));
-    transpose(how, Phase::forward, site.output, kernels);
+    transpose_back(how, Phase::forward, site.output, kernels);
     if (!site.weight_gradient) return;
     transpose(how, Phase::backward_weights, site.inputs[0], kernels);
     transpose(how, Phase::backward_weights, site.output, kernels);
@@ -88,11 +88,26 @@ class Conv2d : public Layer {
            window_.height.stride * window_.width.stride == 1 && window_.height.pad + window_.width.pad == 0;
   }
 
-  // cuDNN convolves NCHW; NHWC tensors are copied to that layout and back.
+  [[nodiscard]] static bool on_tensor_cores(const Expansion& how) {
+    return how.precision.math != MathType::fp32;
+  }
+
+  // cuDNN convolves NCHW, on tensor cores what the lowering says; other tensors are copied to that layout.
+  [[nodiscard]] static bool transposes(const Expansion& how) {
+    return how.lowering.layout != (on_tensor_cores(how) ? how.lowering.tensor_core_layout : Layout::nchw);
+  }
+
   void transpose(const Expansion& how, Phase phase, const Shape& shape, std::vector<Kernel>& kernels) const {
-    if (how.lowering.layout != Layout::nhwc || as_gemm(how.lowering)) return;
+    if (!transposes(how) || as_gemm(how.lowering)) return;
     const Size bytes = stored_bytes(shape, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "nhwc_nchw", shape, 0, bytes, bytes));
+  }
+
+  // Results are copied back; kernels for tensor cores write NCHW themselves ("nhwc2nchw" and "nhwckrsc_nchw"
+  // in their names).
+  void transpose_back(const Expansion& how, Phase phase, const Shape& shape,
+                      std::vector<Kernel>& kernels) const {
+    if (!on_tensor_cores(how) || how.lowering.layout != Layout::nchw) transpose(how, phase, shape, kernels);
   }
 
   // The multiply-adds of any phase: each output pixel meets each weight of its filter once.
@@ -117,7 +132,7 @@ class Conv2d : public Layer {
       kernel.op = "conv";
       kernel.shape = conv_shape(site);
       kernel.workspace_bytes = winograd_workspace(site, how.precision);
-      if (how.lowering.layout == Layout::nhwc) kernel.scratch_bytes = x + y;  // the transposed copies
+      if (transposes(how)) kernel.scratch_bytes = x + y;  // the transposed copies
     }
     return kernel;
   }

@@ -1,5 +1,5 @@
 // host_copy: a tensor goes over the bus, to the device (data that is fed) or to the host (results that are
-// fetched).
+// fetched). `host_time`: what the host does for each sample before it sends, or with what it was sent.
 #include <array>
 
 #include "graphs/layers/layer_types.h"
@@ -15,6 +15,7 @@ class HostCopy : public Layer {
  public:
   explicit HostCopy(SpecMap& keys) : to_(keys.at("to").one_of(kTo)) {
     if (const auto bytes = keys.find("element_bytes")) element_bytes_ = bytes->count(1, kMostBytes);
+    host_ = host_nanoseconds(keys);
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -25,6 +26,7 @@ class HostCopy : public Layer {
   void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
     const auto copy = kTo[to_] == "device" ? host_to_device : device_to_host;
     kernels.push_back(copy(elements(site.output), element_bytes_));
+    kernels.back().host_nanoseconds = host_;
   }
   void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
@@ -34,6 +36,7 @@ class HostCopy : public Layer {
  private:
   std::size_t to_;
   std::int64_t element_bytes_ = kFp32Bytes;
+  Size host_;
 };
 
 }  // namespace

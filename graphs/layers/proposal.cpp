@@ -33,6 +33,7 @@ class Proposal : public Layer {
       : after_(keys.at("after").count(1, kMostBoxes)),
         suppression_(static_cast<Suppression>(keys.at("suppression").one_of(kSuppressionNames))) {
     if (const auto before = keys.find("before")) before_ = before->count(1, kMostBoxes);
+    if (suppression_ != Suppression::device) host_ = host_nanoseconds(keys);
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -60,6 +61,7 @@ class Proposal : public Layer {
                        suppression_ == Suppression::mask_to_host ? kOperatorKernels : kTensorOperations));
     if (suppression_ == Suppression::host) {
       kernels.push_back(device_to_host(anchors * (kBoxNumbers + 1)));
+      kernels.back().host_nanoseconds = host_;
       return;
     }
     const std::int64_t boxes = competing(site.inputs);
@@ -98,6 +100,7 @@ class Proposal : public Layer {
     if (suppression_ == Suppression::mask_to_host) {
       kernels.push_back(overlaps);
       kernels.push_back(device_to_host(mask));
+      kernels.back().host_nanoseconds = host_;
       kernels.push_back(host_to_device(all));  // which boxes stay
       return;
     }
@@ -112,6 +115,7 @@ class Proposal : public Layer {
   std::int64_t after_;
   std::optional<std::int64_t> before_;
   Suppression suppression_;
+  Size host_;  // what suppression takes there
 };
 
 }  // namespace

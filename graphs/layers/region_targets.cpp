@@ -44,18 +44,24 @@ class Targets : public Layer {
     }
     if (place_ == Place::round_trip) kernels.push_back(device_to_host(elements(site.inputs[0])));
     kernels.push_back(host_to_device(elements(site.output)));
+    kernels.back().host_nanoseconds = host_;
   }
 
  protected:
   Targets(SpecMap& keys, std::span<const std::string_view> places, const Operations& operations)
       : place_(static_cast<Place>(keys.at("on").one_of(places))), operations_(operations) {
-    if (place_ == Place::device) objects_ = keys.at("objects").count(1, kMostObjects);
+    if (place_ == Place::device) {
+      objects_ = keys.at("objects").count(1, kMostObjects);
+    } else {
+      host_ = host_nanoseconds(keys);
+    }
   }
 
  private:
   Place place_;
   Operations operations_;
   std::int64_t objects_ = 0;  // in an image
+  Size host_;                 // what matching takes there
 };
 
 // A label, four offsets and their weights for every anchor, or for the `samples` of an image drawn.

@@ -35,7 +35,7 @@ TEST(HardwareOf, UnknownArithmeticIsAnError) {
 
 TEST(ExpectedClock, BigCardsHoldTheirClock) {
   EXPECT_EQ(expected_clock(gpu("titanxp")).mean, 0.92);
-  EXPECT_EQ(expected_clock(gpu("k80")).mean, 0.55);
+  EXPECT_EQ(expected_clock(gpu("k80")).mean, 0.40);
 }
 
 // 57 Gflop/J x 70 W = 3.99 Tflop/s of the 8.1 a T4 is quoted with.

@@ -39,7 +39,7 @@ class ToyWorld {
     directory_.write(
         "framework.yaml",
         "title: Toy framework\n"
-        "lowering: {layout: nchw, conv_1x1: convolution, relu_keeps: output, relu_in_place: false, "
+        "lowering: {layout: nchw, tensor_core_layout: nhwc, conv_1x1: convolution, relu_keeps: output, relu_in_place: false, "
         "weight_gradients: persistent, update: per_tensor, parameter_copies: 0, "
         "recurrence: cells, cell_products: separate, cell_pointwise: composite, "
         "step_gradients: in_place, joins: whole, "
