@@ -1,0 +1,43 @@
+// Fits constants of a framework to measured training runs. Steps and kernel costs are those of the runs'
+// predictions; only the clocks run again with other constants.
+//
+// Least squares in the logarithms of the constants, over
+//   ln(predicted / measured time of an iteration) / 0.1   with a Cauchy loss that bends at 20 %
+//   ln(constant / present value) / prior sd               of each constant, without a loss
+// from the present values and from every corner of one prior sd around them. Deterministic.
+//
+// A constant counts as told by the runs where its standard error is clearly below its prior's or where they
+// moved it; the others stay as they are and are fitted no further.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "calibrate/framework_fit_constants.h"
+#include "calibrate/framework_fit_rows.h"
+
+namespace tbdsim {
+
+struct FittedConstant {
+  FitConstant constant;
+  double before = 0, value = 0;  // seconds, or a factor
+  double sd = 0;                 // rough standard error of ln(value), from the Jacobian and the prior
+  bool at_bound = false;
+  bool told = true;  // else `value` is `before`: an estimate
+};
+
+struct FrameworkFit {
+  std::vector<FittedConstant> constants;
+  Framework framework;  // with them
+};
+
+using RowsToFit = std::vector<const RunRow*>;
+
+// `progress` is called now and then and may throw to stop.
+[[nodiscard]] FrameworkFit fit_framework(const Framework& framework, std::span<const FitConstant> constants,
+                                         const RowsToFit& rows, const std::function<void()>& progress);
+
+}  // namespace tbdsim
