@@ -11,45 +11,51 @@ namespace {
 
 constexpr double kSpread = 0.1;    // of ln(predicted / measured). Estimate: what validated kernels miss by
 constexpr double kLossBend = 0.2;  // runs that are farther off count less: what misses is not the CPU side
-constexpr double kStep = 1e-3;     // of ln(constant), for differences
-constexpr double kToldSd = 0.7;    // of the prior sd: data that say as much as the prior give 1 / sqrt 2
-constexpr double kToldMove = 0.5;  // of the prior sd
-constexpr double kAtBound = 1e-4;  // of ln(constant)
+constexpr double kGpuSd = 0.15;  // of ln(factor). Estimate: convolutions of a GPU left out are off by as much
+constexpr double kStep = 1e-3;   // of a logarithm, for differences
+constexpr double kToldSd = 0.7;  // of the prior sd: data that say as much as the prior leave 1 / sqrt 2
+constexpr double kToldMove = 1.0;  // in prior sd
+constexpr double kAtBound = 1e-4;  // of a logarithm
 
 using Constants = std::span<const FitConstant>;
+using Progress = std::function<void()>;
 
 Framework with_constants(Framework framework, Constants constants, const double* logs) {
   for (std::size_t i = 0; i < constants.size(); ++i) set_value(constants[i], std::exp(logs[i]), framework);
   return framework;
 }
 
-// Of one run, by the logarithms of all constants.
+// Of one run, by the logarithms of all constants (the first block) and of its GPU's factor (the second).
 class RunResidual final : public ceres::CostFunction {
  public:
   RunResidual(const RunRow& row, const Framework& framework, Constants constants)
       : row_(row), framework_(framework), constants_(constants) {
     set_num_residuals(1);
     mutable_parameter_block_sizes()->push_back(static_cast<int>(constants.size()));
+    mutable_parameter_block_sizes()->push_back(1);
   }
 
   bool Evaluate(double const* const* x, double* residual, double** jacobians) const override {
-    residual[0] = at(x[0]);
+    residual[0] = at(x[0], x[1][0]);
     if (jacobians != nullptr && jacobians[0] != nullptr) {
       std::vector<double> moved(x[0], x[0] + constants_.size());
       for (std::size_t i = 0; i < moved.size(); ++i) {
         moved[i] = x[0][i] + kStep;
-        const double above = at(moved.data());
+        const double above = at(moved.data(), x[1][0]);
         moved[i] = x[0][i] - kStep;
-        jacobians[0][i] = (above - at(moved.data())) / (2 * kStep);
+        jacobians[0][i] = (above - at(moved.data(), x[1][0])) / (2 * kStep);
         moved[i] = x[0][i];
       }
+    }
+    if (jacobians != nullptr && jacobians[1] != nullptr) {
+      jacobians[1][0] = (at(x[0], x[1][0] + kStep) - at(x[0], x[1][0] - kStep)) / (2 * kStep);
     }
     return std::isfinite(residual[0]);
   }
 
  private:
-  double at(const double* logs) const {
-    const Framework changed = with_constants(framework_, constants_, logs);
+  double at(const double* logs, double gpu) const {
+    const Framework changed = with_kernel_factor(with_constants(framework_, constants_, logs), std::exp(gpu));
     return std::log(iteration_time_with(changed, row_.prediction) / row_.measured) / kSpread;
   }
 
@@ -58,33 +64,33 @@ class RunResidual final : public ceres::CostFunction {
   Constants constants_;
 };
 
-// (x - ln present value) / sd of each constant.
+// (x - centre) / sd of each number of a block.
 class PriorResidual final : public ceres::CostFunction {
  public:
-  PriorResidual(Constants constants, std::vector<double> centre)
-      : constants_(constants), centre_(std::move(centre)) {
-    const int n = static_cast<int>(constants.size());
+  PriorResidual(std::vector<double> centre, std::vector<double> sds)
+      : centre_(std::move(centre)), sds_(std::move(sds)) {
+    const int n = static_cast<int>(centre_.size());
     set_num_residuals(n);
     mutable_parameter_block_sizes()->push_back(n);
   }
 
   bool Evaluate(double const* const* x, double* residuals, double** jacobians) const override {
-    const std::size_t n = constants_.size();
-    for (std::size_t i = 0; i < n; ++i) residuals[i] = (x[0][i] - centre_[i]) / constants_[i].sd;
+    const std::size_t n = centre_.size();
+    for (std::size_t i = 0; i < n; ++i) residuals[i] = (x[0][i] - centre_[i]) / sds_[i];
     if (jacobians == nullptr || jacobians[0] == nullptr) return true;
     std::fill_n(jacobians[0], n * n, 0.0);
-    for (std::size_t i = 0; i < n; ++i) jacobians[0][i * n + i] = 1 / constants_[i].sd;
+    for (std::size_t i = 0; i < n; ++i) jacobians[0][i * n + i] = 1 / sds_[i];
     return true;
   }
 
  private:
-  Constants constants_;
-  std::vector<double> centre_;
+  std::vector<double> centre_, sds_;
 };
 
-// Logarithms of the constants and their standard errors.
+// Logarithms of the constants, their standard errors, and logarithms of the GPUs' factors.
 struct Solution {
   std::vector<double> logs, sds;
+  std::map<std::string, double> gpus;
   double cost = std::numeric_limits<double>::infinity();
 };
 
@@ -94,105 +100,151 @@ std::vector<double> present(const Framework& framework, Constants constants) {
   return logs;
 }
 
-std::vector<double> standard_errors(ceres::Problem& problem, const double* x, std::size_t n) {
+void add_residuals(ceres::Problem& problem, Solution& x, const Framework& framework, Constants constants,
+                   const RowsToFit& rows) {
+  problem.AddParameterBlock(x.logs.data(), static_cast<int>(constants.size()));
+  std::vector<double> sds;
+  for (const FitConstant& constant : constants) {
+    const int i = static_cast<int>(sds.size());
+    problem.SetParameterLowerBound(x.logs.data(), i, std::log(constant.least));
+    problem.SetParameterUpperBound(x.logs.data(), i, std::log(constant.most));
+    sds.push_back(constant.sd);
+  }
+  problem.AddResidualBlock(new PriorResidual(present(framework, constants), sds), nullptr, x.logs.data());
+  for (const RunRow* row : rows) x.gpus[row->prediction.scenario.gpu] = 0;
+  for (auto& [gpu, log] : x.gpus) problem.AddResidualBlock(new PriorResidual({0}, {kGpuSd}), nullptr, &log);
+  for (const RunRow* row : rows) {
+    problem.AddResidualBlock(new RunResidual(*row, framework, constants),
+                             new ceres::CauchyLoss(kLossBend / kSpread), x.logs.data(),
+                             &x.gpus.at(row->prediction.scenario.gpu));
+  }
+}
+
+std::vector<double> standard_errors(ceres::Problem& problem, const std::vector<double>& x) {
+  const std::size_t n = x.size();
   ceres::Covariance::Options options;
   options.algorithm_type = ceres::DENSE_SVD;
   ceres::Covariance covariance(options);
-  std::vector<double> square(n * n), sds(n, std::numeric_limits<double>::infinity());
-  const std::vector<std::pair<const double*, const double*>> blocks{{x, x}};
-  if (!covariance.Compute(blocks, &problem) || !covariance.GetCovarianceBlock(x, x, square.data()))
-    return sds;
+  std::vector<double> square(n * n);
+  std::vector<double> sds(n, std::numeric_limits<double>::infinity());
+  const std::vector<std::pair<const double*, const double*>> blocks{{x.data(), x.data()}};
+  if (!covariance.Compute(blocks, &problem)) return sds;
+  if (!covariance.GetCovarianceBlock(x.data(), x.data(), square.data())) return sds;
   for (std::size_t i = 0; i < n; ++i) sds[i] = std::sqrt(square[i * n + i]);
   return sds;
 }
 
 Solution solve_from(std::vector<double> logs, const Framework& framework, Constants constants,
                     const RowsToFit& rows) {
-  const int n = static_cast<int>(constants.size());
+  Solution x{.logs = std::move(logs), .sds = {}, .gpus = {}};
   ceres::Problem problem;
-  problem.AddParameterBlock(logs.data(), n);
-  for (int i = 0; i < n; ++i) {
-    const FitConstant& constant = constants[static_cast<std::size_t>(i)];
-    problem.SetParameterLowerBound(logs.data(), i, std::log(constant.least));
-    problem.SetParameterUpperBound(logs.data(), i, std::log(constant.most));
-  }
-  for (const RunRow* row : rows) {
-    problem.AddResidualBlock(new RunResidual(*row, framework, constants),
-                             new ceres::CauchyLoss(kLossBend / kSpread), logs.data());
-  }
-  problem.AddResidualBlock(new PriorResidual(constants, present(framework, constants)), nullptr, logs.data());
+  add_residuals(problem, x, framework, constants, rows);
   ceres::Solver::Options solver;
   solver.linear_solver_type = ceres::DENSE_QR;
   solver.logging_type = ceres::SILENT;
   ceres::Solver::Summary summary;
   ceres::Solve(solver, &problem, &summary);
-  Solution solution{logs, standard_errors(problem, logs.data(), logs.size()), summary.final_cost};
-  return solution;
+  x.cost = summary.final_cost;
+  x.sds = standard_errors(problem, x.logs);
+  return x;
 }
 
-// The best from the present values and the corners around them.
-Solution solve(const Framework& framework, Constants constants, const RowsToFit& rows,
-               const std::function<void()>& progress) {
-  const std::vector<double> centre = present(framework, constants);
-  Solution best;
-  const unsigned corners = 1U << constants.size();
-  for (unsigned start = 0; start <= corners; ++start) {
-    progress();
-    std::vector<double> logs = centre;
-    for (std::size_t i = 0; start < corners && i < logs.size(); ++i) {
-      const FitConstant& constant = constants[i];
-      logs[i] += (start >> i & 1U) != 0 ? constant.sd : -constant.sd;
-      logs[i] = std::clamp(logs[i], std::log(constant.least), std::log(constant.most));
+using Starts = std::vector<std::vector<double>>;
+
+// The present values, and one sd to either side of each.
+Starts starts_around(const Framework& framework, Constants constants) {
+  Starts starts{present(framework, constants)};
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    for (const double sd : {-constants[i].sd, constants[i].sd}) {
+      starts.push_back(starts[0]);
+      starts.back()[i] =
+          std::clamp(starts[0][i] + sd, std::log(constants[i].least), std::log(constants[i].most));
     }
-    Solution found = solve_from(std::move(logs), framework, constants, rows);
+  }
+  return starts;
+}
+
+Solution best_from(const Starts& starts, const Framework& framework, Constants constants,
+                   const RowsToFit& rows, const Progress& progress) {
+  Solution best;
+  for (const std::vector<double>& start : starts) {
+    progress();
+    Solution found = solve_from(start, framework, constants, rows);
     if (found.cost < best.cost) best = std::move(found);
   }
   return best;
 }
 
-bool is_told(const FitConstant& constant, double sd, double move) {
-  return sd < kToldSd * constant.sd || std::abs(move) > kToldMove * constant.sd;
+FittedConstant fitted(const FitConstant& constant, const Framework& framework, double log, double sd) {
+  FittedConstant f{
+      .constant = constant, .before = value_of(constant, framework), .value = std::exp(log), .sd = sd};
+  f.at_bound = std::min(log - std::log(constant.least), std::log(constant.most) - log) < kAtBound;
+  const double move = std::abs(log - std::log(f.before));
+  f.told = sd < kToldSd * constant.sd || move > kToldMove * constant.sd;
+  if (!f.told) f.value = f.before;
+  return f;
 }
 
-FittedConstant fitted(const FitConstant& constant, double before, double log, double sd) {
-  FittedConstant f{.constant = constant, .before = before, .value = std::exp(log), .sd = sd};
-  f.at_bound = std::min(log - std::log(constant.least), std::log(constant.most) - log) < kAtBound;
-  f.told = is_told(constant, sd, log - std::log(before));
-  if (!f.told) f.value = before;
-  return f;
+FrameworkFit result_of(const Framework& framework, Constants constants, const Solution& solution) {
+  FrameworkFit fit{{}, framework, {}};
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    fit.constants.push_back(fitted(constants[i], framework, solution.logs[i], solution.sds[i]));
+    if (fit.constants[i].told) set_value(constants[i], fit.constants[i].value, fit.framework);
+  }
+  for (const auto& [gpu, log] : solution.gpus) fit.gpus[gpu] = std::exp(log);
+  return fit;
+}
+
+std::vector<FitConstant> told_of(const FrameworkFit& fit) {
+  std::vector<FitConstant> told;
+  for (const FittedConstant& f : fit.constants) {
+    if (f.told) told.push_back(f.constant);
+  }
+  return told;
+}
+
+// Of those that the runs do not tell the one that they say least of; when they tell all, any. One at a time:
+// of two that can stand for each other the runs may well tell one.
+std::size_t least_told_of(const FrameworkFit& fit) {
+  const auto say = [](const FittedConstant& f) { return std::pair(f.told, -f.sd / f.constant.sd); };
+  const auto least =
+      std::min_element(fit.constants.begin(), fit.constants.end(),
+                       [&](const FittedConstant& a, const FittedConstant& b) { return say(a) < say(b); });
+  return static_cast<std::size_t>(least - fit.constants.begin());
 }
 
 }  // namespace
 
+Framework with_kernel_factor(Framework framework, double factor) {
+  for (double& of_kind : framework.factors) of_kind *= factor;
+  return framework;
+}
+
 FrameworkFit fit_framework(const Framework& framework, Constants constants, const RowsToFit& rows,
-                           const std::function<void()>& progress) {
-  FrameworkFit fit{{}, framework};
-  std::vector<FitConstant> told(constants.begin(), constants.end());
-  for (bool all_told = false; !all_told && !told.empty();) {
-    const Solution solution = solve(framework, told, rows, progress);
-    all_told = true;
-    std::vector<FitConstant> still;
-    std::vector<FittedConstant> found;
-    for (std::size_t i = 0; i < told.size(); ++i) {
-      const double before = value_of(told[i], framework);
-      const FittedConstant f = fitted(told[i], before, solution.logs[i], solution.sds[i]);
-      all_told = all_told && f.told;
-      if (f.told) still.push_back(told[i]);
-      (f.told ? found : fit.constants).push_back(f);
+                           const Progress& progress) {
+  std::map<std::string, FittedConstant> found;
+  std::vector<FitConstant> free(constants.begin(), constants.end());
+  for (;;) {
+    const Starts starts = starts_around(framework, free);
+    FrameworkFit fit = result_of(framework, free, best_from(starts, framework, free, rows, progress));
+    for (const FittedConstant& f : fit.constants) found.insert_or_assign(f.constant.name, f);
+    const std::size_t least_told = least_told_of(fit);
+    if (!fit.constants[least_told].told && free.size() > 1) {
+      free.erase(free.begin() + static_cast<std::ptrdiff_t>(least_told));
+      continue;
     }
-    if (all_told) fit.constants.insert(fit.constants.begin(), found.begin(), found.end());
-    told = std::move(still);
+    fit.constants.clear();
+    for (const FitConstant& constant : constants) fit.constants.push_back(found.at(constant.name));
+    return fit;
   }
-  const auto place = [&](const FittedConstant& f) {
-    return std::find_if(constants.begin(), constants.end(),
-                        [&](const FitConstant& constant) { return constant.name == f.constant.name; });
-  };
-  std::sort(fit.constants.begin(), fit.constants.end(),
-            [&](const FittedConstant& a, const FittedConstant& b) { return place(a) < place(b); });
-  for (const FittedConstant& f : fit.constants) {
-    if (f.told) set_value(f.constant, f.value, fit.framework);
-  }
-  return fit;
+}
+
+FrameworkFit refit_framework(const Framework& framework, const FrameworkFit& whole, const RowsToFit& rows,
+                             const Progress& progress) {
+  const std::vector<FitConstant> told = told_of(whole);
+  if (told.empty()) return {whole.constants, framework, {}};
+  const Starts starts{present(framework, told), present(whole.framework, told)};
+  return result_of(framework, told, best_from(starts, framework, told, rows, progress));
 }
 
 }  // namespace tbdsim

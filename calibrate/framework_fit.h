@@ -1,16 +1,20 @@
 // Fits constants of a framework to measured training runs. Steps and kernel costs are those of the runs'
 // predictions; only the clocks run again with other constants.
 //
-// Least squares in the logarithms of the constants, over
+// Least squares in the logarithms of the constants and of one factor for each GPU, over
 //   ln(predicted / measured time of an iteration) / 0.1   with a Cauchy loss that bends at 20 %
 //   ln(constant / present value) / prior sd               of each constant, without a loss
-// from the present values and from every corner of one prior sd around them. Deterministic.
+//   ln(factor of a GPU) / 0.15                            likewise
+// from the present values and from one prior sd to either side of each. Deterministic. The factor of a GPU
+// stands for what its profile misses of all kernel times, so that no constant has to; it is shown and no
+// prediction uses it.
 //
 // A constant counts as told by the runs where its standard error is clearly below its prior's or where they
 // moved it; the others stay as they are and are fitted no further.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,13 +35,21 @@ struct FittedConstant {
 
 struct FrameworkFit {
   std::vector<FittedConstant> constants;
-  Framework framework;  // with them
+  Framework framework;                 // with them
+  std::map<std::string, double> gpus;  // time of all kernels over what the GPU's profile says
 };
 
 using RowsToFit = std::vector<const RunRow*>;
 
+// As if every kernel took `factor` times as long.
+[[nodiscard]] Framework with_kernel_factor(Framework framework, double factor);
+
 // `progress` is called now and then and may throw to stop.
 [[nodiscard]] FrameworkFit fit_framework(const Framework& framework, std::span<const FitConstant> constants,
                                          const RowsToFit& rows, const std::function<void()>& progress);
+
+// Fits what `whole` was told, to some of its rows, from the present values and its solution.
+[[nodiscard]] FrameworkFit refit_framework(const Framework& framework, const FrameworkFit& whole,
+                                           const RowsToFit& rows, const std::function<void()>& progress);
 
 }  // namespace tbdsim

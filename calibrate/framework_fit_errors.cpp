@@ -34,30 +34,39 @@ RowsToFit rows_where(const RowsToFit& rows, Condition condition) {
   return found;
 }
 
-std::optional<RowErrors> left_out(const Framework& framework, std::span<const FitConstant> constants,
-                                  const RowsToFit& rows, const Key& key, const Progress& progress) {
+std::optional<RowErrors> left_out(const Framework& framework, const FrameworkFit& fit, const RowsToFit& rows,
+                                  const Key& key, const Progress& progress) {
   std::set<std::string> names;
   for (const RunRow* row : rows) names.insert(key(*row));
   if (names.size() < 2) return std::nullopt;
   RowErrors sums;
   for (const std::string& name : names) {
     const RowsToFit seen = rows_where(rows, [&](const RunRow& row) { return key(row) != name; });
-    const FrameworkFit fold = fit_framework(framework, constants, seen, progress);
+    const FrameworkFit fold = refit_framework(framework, fit, seen, progress);
     add(sums, framework, fold.framework,
         rows_where(rows, [&](const RunRow& row) { return key(row) == name; }));
   }
   return mean_of(sums);
 }
 
-std::optional<RowErrors> large_batches(const Framework& framework, std::span<const FitConstant> constants,
+std::optional<RowErrors> large_batches(const Framework& framework, const FrameworkFit& fit,
                                        const RowsToFit& rows, const Progress& progress) {
   const auto batch = [](const RunRow& row) { return row.prediction.scenario.batch; };
   const RowsToFit small = rows_where(rows, [&](const RunRow& row) { return batch(row) <= kSmallBatch; });
   const RowsToFit large = rows_where(rows, [&](const RunRow& row) { return batch(row) >= kLargeBatch; });
   if (small.empty() || large.empty()) return std::nullopt;
   RowErrors sums;
-  add(sums, framework, fit_framework(framework, constants, small, progress).framework, large);
+  add(sums, framework, refit_framework(framework, fit, small, progress).framework, large);
   return mean_of(sums);
+}
+
+double error_with_gpus(const FrameworkFit& fit, const RowsToFit& rows) {
+  double sum = 0;
+  for (const RunRow* row : rows) {
+    const double factor = fit.gpus.at(row->prediction.scenario.gpu);
+    sum += std::abs(row->error(with_kernel_factor(fit.framework, factor)));
+  }
+  return sum / static_cast<double>(rows.size());
 }
 
 }  // namespace
@@ -70,10 +79,6 @@ RowsToFit pointers_to(const std::vector<RunRow>& rows) {
 
 FitErrors errors_of(const Framework& framework, const FrameworkFit& fit, const RunRows& rows,
                     const Progress& progress) {
-  std::vector<FitConstant> told;
-  for (const FittedConstant& f : fit.constants) {
-    if (f.told) told.push_back(f.constant);
-  }
   const RowsToFit seen = pointers_to(rows.fit);
   const auto of_framework = [&](const RowsToFit& some) {
     RowErrors sums;
@@ -83,9 +88,10 @@ FitErrors errors_of(const Framework& framework, const FrameworkFit& fit, const R
   const auto model = [](const RunRow& row) { return row.prediction.scenario.model; };
   const auto gpu = [](const RunRow& row) { return row.prediction.scenario.gpu; };
   return {.fit = of_framework(seen).value_or(RowErrors{}),
-          .left_out_model = left_out(framework, told, seen, model, progress),
-          .left_out_gpu = left_out(framework, told, seen, gpu, progress),
-          .large_batch = large_batches(framework, told, seen, progress),
+          .with_gpus = error_with_gpus(fit, seen),
+          .left_out_model = left_out(framework, fit, seen, model, progress),
+          .left_out_gpu = left_out(framework, fit, seen, gpu, progress),
+          .large_batch = large_batches(framework, fit, seen, progress),
           .score = of_framework(pointers_to(rows.score))};
 }
 

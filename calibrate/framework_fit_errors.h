@@ -20,6 +20,7 @@ struct RowErrors {
 // Errors on rows that the constants were not fitted to; none where there is nothing left to fit to.
 struct FitErrors {
   RowErrors fit;                            // the very rows they were fitted to
+  double with_gpus = 0;                     // of them, after the fit, with the factor of each GPU
   std::optional<RowErrors> left_out_model;  // each model's rows, of a fit to those of the others
   std::optional<RowErrors> left_out_gpu;
   std::optional<RowErrors> large_batch;  // rows of batch 16 and above, of a fit to those of 4 and below

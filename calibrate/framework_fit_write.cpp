@@ -62,6 +62,17 @@ Sheet constants_sheet(const Framework& framework, const RunRows& rows, const Fra
   return sheet;
 }
 
+Sheet gpus_sheet(const FrameworkFit& fit) {
+  Sheet sheet;
+  sheet.preface = {
+      "", "time of all kernels over what a GPU's profile says: fitted beside, used in no prediction"};
+  sheet.columns = {{"gpu", "GPU"}, {"factor", "factor", true}};
+  for (const auto& [gpu, factor] : fit.gpus) {
+    sheet.rows.push_back({text_cell(gpu), number_cell(factor, fmt::format("{:.2f}", factor))});
+  }
+  return sheet;
+}
+
 Sheet errors_sheet(const FitErrors& errors) {
   Sheet sheet;
   sheet.preface = {"", "mean |predicted / measured - 1| before and after"};
@@ -76,6 +87,8 @@ Sheet errors_sheet(const FitErrors& errors) {
                           percent(of->after)});
   };
   line("fitted to", errors.fit);
+  sheet.rows.push_back({text_cell("fitted to, with the factor of each GPU"),
+                        count_cell(static_cast<double>(errors.fit.rows)), Cell{}, percent(errors.with_gpus)});
   line("of a model left out", errors.left_out_model);
   line("of a GPU left out", errors.left_out_gpu);
   line(fmt::format("batch {} and above, fitted to {} and below", kLargeBatch, kSmallBatch),
@@ -143,6 +156,7 @@ void write_fit_report(std::ostream& out, const Framework& framework, const RunRo
                       const FrameworkFit& fit, const FitErrors& errors, bool details) {
   const auto write = [&](const Sheet& sheet) { write_sheets(out, std::span(&sheet, 1), Format::table); };
   write(constants_sheet(framework, rows, fit));
+  write(gpus_sheet(fit));
   write(errors_sheet(errors));
   if (details) write(rows_sheet(framework, rows, fit));
 }
