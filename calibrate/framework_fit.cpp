@@ -9,8 +9,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kSpread = 0.1;    // of ln(predicted / measured). Estimate: what validated kernels miss by
-constexpr double kLossBend = 0.2;  // runs that are farther off count less: what misses is not the CPU side
+constexpr double kLeastSpread = 0.02, kMostSpread = 0.1;  // estimates: repeats, what kernels' profiles miss
+constexpr double kLossBend = 2;  // in spreads: runs farther off count less, what misses is not the CPU side
 constexpr double kGpuSd = 0.15;  // of ln(factor). Estimate: convolutions of a GPU left out are off by as much
 constexpr double kStep = 1e-3;   // of a logarithm, for differences
 constexpr double kToldSd = 0.7;  // of the prior sd: data that say as much as the prior leave 1 / sqrt 2
@@ -25,20 +25,30 @@ Framework with_constants(Framework framework, Constants constants, const double*
   return framework;
 }
 
+double log_error(const RunRow& row, const Framework& framework) {
+  return std::log(iteration_time_with(framework, row.prediction) / row.measured);
+}
+
+struct FitProblem {
+  const Framework& framework;
+  Constants constants;
+  const RowsToFit& rows;
+  double spread;
+};
+
 // Of one run, by the logarithms of all constants (the first block) and of its GPU's factor (the second).
 class RunResidual final : public ceres::CostFunction {
  public:
-  RunResidual(const RunRow& row, const Framework& framework, Constants constants)
-      : row_(row), framework_(framework), constants_(constants) {
+  RunResidual(const RunRow& row, const FitProblem& of) : row_(row), of_(of) {
     set_num_residuals(1);
-    mutable_parameter_block_sizes()->push_back(static_cast<int>(constants.size()));
+    mutable_parameter_block_sizes()->push_back(static_cast<int>(of.constants.size()));
     mutable_parameter_block_sizes()->push_back(1);
   }
 
   bool Evaluate(double const* const* x, double* residual, double** jacobians) const override {
     residual[0] = at(x[0], x[1][0]);
     if (jacobians != nullptr && jacobians[0] != nullptr) {
-      std::vector<double> moved(x[0], x[0] + constants_.size());
+      std::vector<double> moved(x[0], x[0] + of_.constants.size());
       for (std::size_t i = 0; i < moved.size(); ++i) {
         moved[i] = x[0][i] + kStep;
         const double above = at(moved.data(), x[1][0]);
@@ -55,13 +65,13 @@ class RunResidual final : public ceres::CostFunction {
 
  private:
   double at(const double* logs, double gpu) const {
-    const Framework changed = with_kernel_factor(with_constants(framework_, constants_, logs), std::exp(gpu));
-    return std::log(iteration_time_with(changed, row_.prediction) / row_.measured) / kSpread;
+    const Framework changed =
+        with_kernel_factor(with_constants(of_.framework, of_.constants, logs), std::exp(gpu));
+    return log_error(row_, changed) / of_.spread;
   }
 
   const RunRow& row_;
-  const Framework& framework_;
-  Constants constants_;
+  const FitProblem& of_;
 };
 
 // (x - centre) / sd of each number of a block.
@@ -100,22 +110,21 @@ std::vector<double> present(const Framework& framework, Constants constants) {
   return logs;
 }
 
-void add_residuals(ceres::Problem& problem, Solution& x, const Framework& framework, Constants constants,
-                   const RowsToFit& rows) {
-  problem.AddParameterBlock(x.logs.data(), static_cast<int>(constants.size()));
+void add_residuals(ceres::Problem& problem, Solution& x, const FitProblem& of) {
+  problem.AddParameterBlock(x.logs.data(), static_cast<int>(of.constants.size()));
   std::vector<double> sds;
-  for (const FitConstant& constant : constants) {
+  for (const FitConstant& constant : of.constants) {
     const int i = static_cast<int>(sds.size());
     problem.SetParameterLowerBound(x.logs.data(), i, std::log(constant.least));
     problem.SetParameterUpperBound(x.logs.data(), i, std::log(constant.most));
     sds.push_back(constant.sd);
   }
-  problem.AddResidualBlock(new PriorResidual(present(framework, constants), sds), nullptr, x.logs.data());
-  for (const RunRow* row : rows) x.gpus[row->prediction.scenario.gpu] = 0;
+  problem.AddResidualBlock(new PriorResidual(present(of.framework, of.constants), sds), nullptr,
+                           x.logs.data());
+  for (const RunRow* row : of.rows) x.gpus[row->prediction.scenario.gpu] = 0;
   for (auto& [gpu, log] : x.gpus) problem.AddResidualBlock(new PriorResidual({0}, {kGpuSd}), nullptr, &log);
-  for (const RunRow* row : rows) {
-    problem.AddResidualBlock(new RunResidual(*row, framework, constants),
-                             new ceres::CauchyLoss(kLossBend / kSpread), x.logs.data(),
+  for (const RunRow* row : of.rows) {
+    problem.AddResidualBlock(new RunResidual(*row, of), new ceres::CauchyLoss(kLossBend), x.logs.data(),
                              &x.gpus.at(row->prediction.scenario.gpu));
   }
 }
@@ -134,11 +143,10 @@ std::vector<double> standard_errors(ceres::Problem& problem, const std::vector<d
   return sds;
 }
 
-Solution solve_from(std::vector<double> logs, const Framework& framework, Constants constants,
-                    const RowsToFit& rows) {
+Solution solve_from(std::vector<double> logs, const FitProblem& of) {
   Solution x{.logs = std::move(logs), .sds = {}, .gpus = {}};
   ceres::Problem problem;
-  add_residuals(problem, x, framework, constants, rows);
+  add_residuals(problem, x, of);
   ceres::Solver::Options solver;
   solver.linear_solver_type = ceres::DENSE_QR;
   solver.logging_type = ceres::SILENT;
@@ -164,15 +172,33 @@ Starts starts_around(const Framework& framework, Constants constants) {
   return starts;
 }
 
-Solution best_from(const Starts& starts, const Framework& framework, Constants constants,
-                   const RowsToFit& rows, const Progress& progress) {
+Solution best_from(const Starts& starts, const FitProblem& of, const Progress& progress) {
   Solution best;
   for (const std::vector<double>& start : starts) {
     progress();
-    Solution found = solve_from(start, framework, constants, rows);
+    Solution found = solve_from(start, of);
     if (found.cost < best.cost) best = std::move(found);
   }
   return best;
+}
+
+// Of the errors that are left, as a standard deviation; half of them are smaller whatever the others are.
+double spread_left(const FitProblem& of, const Solution& solution) {
+  const Framework framework = with_constants(of.framework, of.constants, solution.logs.data());
+  std::vector<double> errors;
+  for (const RunRow* row : of.rows) {
+    const double gpu = std::exp(solution.gpus.at(row->prediction.scenario.gpu));
+    errors.push_back(std::abs(log_error(*row, with_kernel_factor(framework, gpu))));
+  }
+  const std::size_t fitted = of.constants.size() + solution.gpus.size();
+  if (errors.size() <= fitted) return kMostSpread;
+  std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2),
+                   errors.end());
+  const auto n = static_cast<double>(errors.size());
+  constexpr double kOfMedian = 1.4826;  // of a normal distribution
+  const double spread =
+      kOfMedian * errors[errors.size() / 2] * std::sqrt(n / (n - static_cast<double>(fitted)));
+  return std::clamp(spread, kLeastSpread, kMostSpread);
 }
 
 FittedConstant fitted(const FitConstant& constant, const Framework& framework, double log, double sd) {
@@ -185,11 +211,11 @@ FittedConstant fitted(const FitConstant& constant, const Framework& framework, d
   return f;
 }
 
-FrameworkFit result_of(const Framework& framework, Constants constants, const Solution& solution) {
-  FrameworkFit fit{{}, framework, {}};
-  for (std::size_t i = 0; i < constants.size(); ++i) {
-    fit.constants.push_back(fitted(constants[i], framework, solution.logs[i], solution.sds[i]));
-    if (fit.constants[i].told) set_value(constants[i], fit.constants[i].value, fit.framework);
+FrameworkFit result_of(const FitProblem& of, const Solution& solution) {
+  FrameworkFit fit{{}, of.framework, {}, of.spread};
+  for (std::size_t i = 0; i < of.constants.size(); ++i) {
+    fit.constants.push_back(fitted(of.constants[i], of.framework, solution.logs[i], solution.sds[i]));
+    if (fit.constants[i].told) set_value(of.constants[i], fit.constants[i].value, fit.framework);
   }
   for (const auto& [gpu, log] : solution.gpus) fit.gpus[gpu] = std::exp(log);
   return fit;
@@ -222,11 +248,14 @@ Framework with_kernel_factor(Framework framework, double factor) {
 
 FrameworkFit fit_framework(const Framework& framework, Constants constants, const RowsToFit& rows,
                            const Progress& progress) {
+  const Starts starts = starts_around(framework, constants);
+  const FitProblem first{framework, constants, rows, kMostSpread};
+  const double spread = spread_left(first, best_from(starts, first, progress));
   std::map<std::string, FittedConstant> found;
   std::vector<FitConstant> free(constants.begin(), constants.end());
   for (;;) {
-    const Starts starts = starts_around(framework, free);
-    FrameworkFit fit = result_of(framework, free, best_from(starts, framework, free, rows, progress));
+    const FitProblem problem{framework, free, rows, spread};
+    FrameworkFit fit = result_of(problem, best_from(starts_around(framework, free), problem, progress));
     for (const FittedConstant& f : fit.constants) found.insert_or_assign(f.constant.name, f);
     const std::size_t least_told = least_told_of(fit);
     if (!fit.constants[least_told].told && free.size() > 1) {
@@ -242,9 +271,10 @@ FrameworkFit fit_framework(const Framework& framework, Constants constants, cons
 FrameworkFit refit_framework(const Framework& framework, const FrameworkFit& whole, const RowsToFit& rows,
                              const Progress& progress) {
   const std::vector<FitConstant> told = told_of(whole);
-  if (told.empty()) return {whole.constants, framework, {}};
-  const Starts starts{present(framework, told), present(whole.framework, told)};
-  return result_of(framework, told, best_from(starts, framework, told, rows, progress));
+  if (told.empty()) return {whole.constants, framework, {}, whole.spread};
+  const FitProblem problem{framework, told, rows, whole.spread};
+  return result_of(problem,
+                   best_from({present(framework, told), present(whole.framework, told)}, problem, progress));
 }
 
 }  // namespace tbdsim

@@ -59,6 +59,7 @@ Sheet constants_sheet(const Framework& framework, const RunRows& rows, const Fra
                           number_cell(f.sd, fmt::format("{:.0f} %", 100 * std::expm1(f.sd))),
                           text_cell(remark(f))});
   }
+  sheet.notes = {fmt::format("spread of ln(predicted / measured) that is left: {:.2f}", fit.spread)};
   return sheet;
 }
 
