@@ -121,11 +121,11 @@ void add_residuals(ceres::Problem& problem, Solution& x, const FitProblem& of) {
   }
   problem.AddResidualBlock(new PriorResidual(present(of.framework, of.constants), sds), nullptr,
                            x.logs.data());
-  for (const RunRow* row : of.rows) x.gpus[row->prediction.scenario.gpu] = 0;
+  for (const RunRow* row : of.rows) x.gpus[gpu_and_precision(*row)] = 0;
   for (auto& [gpu, log] : x.gpus) problem.AddResidualBlock(new PriorResidual({0}, {kGpuSd}), nullptr, &log);
   for (const RunRow* row : of.rows) {
     problem.AddResidualBlock(new RunResidual(*row, of), new ceres::CauchyLoss(kLossBend), x.logs.data(),
-                             &x.gpus.at(row->prediction.scenario.gpu));
+                             &x.gpus.at(gpu_and_precision(*row)));
   }
 }
 
@@ -187,7 +187,7 @@ double spread_left(const FitProblem& of, const Solution& solution) {
   const Framework framework = with_constants(of.framework, of.constants, solution.logs.data());
   std::vector<double> errors;
   for (const RunRow* row : of.rows) {
-    const double gpu = std::exp(solution.gpus.at(row->prediction.scenario.gpu));
+    const double gpu = std::exp(solution.gpus.at(gpu_and_precision(*row)));
     errors.push_back(std::abs(log_error(*row, with_kernel_factor(framework, gpu))));
   }
   const std::size_t fitted = of.constants.size() + solution.gpus.size();
@@ -240,6 +240,11 @@ std::size_t least_told_of(const FrameworkFit& fit) {
 }
 
 }  // namespace
+
+std::string gpu_and_precision(const RunRow& row) {
+  const Scenario& scenario = row.prediction.scenario;
+  return scenario.gpu + ", " + scenario.precision;
+}
 
 Framework with_kernel_factor(Framework framework, double factor) {
   for (double& of_kind : framework.factors) of_kind *= factor;

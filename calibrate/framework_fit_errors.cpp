@@ -63,7 +63,7 @@ std::optional<RowErrors> large_batches(const Framework& framework, const Framewo
 double error_with_gpus(const FrameworkFit& fit, const RowsToFit& rows) {
   double sum = 0;
   for (const RunRow* row : rows) {
-    const double factor = fit.gpus.at(row->prediction.scenario.gpu);
+    const double factor = fit.gpus.at(gpu_and_precision(*row));
     sum += std::abs(row->error(with_kernel_factor(fit.framework, factor)));
   }
   return sum / static_cast<double>(rows.size());
