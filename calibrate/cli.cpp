@@ -7,6 +7,7 @@
 
 #include "calibrate/crossval_command.h"
 #include "calibrate/fit_command.h"
+#include "calibrate/framework_fit_command.h"
 #include "calibrate/import_command.h"
 #include "calibrate/interrupted.h"
 #include "hwspecs/base/error.h"
@@ -25,7 +26,8 @@ constexpr const char* kExamples =
     "  tbd-calibrate import neusight *.csv -o records.csv\n"
     "  tbd-calibrate fit my_gpu.csv -o my_gpu.yaml               what tbd-measure wrote -> a profile for "
     "tbd-sim\n"
-    "  tbd-calibrate crossval deepbench_*.csv --details          errors on calls that were left out\n";
+    "  tbd-calibrate crossval deepbench_*.csv --details          errors on calls that were left out\n"
+    "  tbd-calibrate fit-framework runs.csv --framework mxnet --constants kernel,wait -o mxnet.yaml\n";
 
 // A subcommand with its options, and what runs it.
 struct Command {
@@ -38,6 +40,7 @@ struct CommandLine {
   ImportOptions import;
   FitCommand fit;
   CrossvalCommand crossval;
+  FrameworkFitCommand framework;
   std::string data_dir;
   std::vector<Command> commands;
 
@@ -51,6 +54,7 @@ struct CommandLine {
     add_import();
     add_fit();
     add_crossval();
+    add_fit_framework();
   }
 
   void add_import() {
@@ -94,6 +98,21 @@ struct CommandLine {
     command->add_option("-o,--output", crossval.output, "write to this file instead of standard output");
     commands.push_back(
         {command, [this](const CalibrateContext& context) { crossval_command(crossval, context); }});
+  }
+
+  void add_fit_framework() {
+    CLI::App* command = app.add_subcommand(
+        "fit-framework", "measured training runs into what a framework's CPU side and kernels cost");
+    command->add_option("runs", framework.runs, "a table of runs; its single-GPU rows of split fit are used");
+    command->add_option("--framework", framework.framework, "a framework of the catalogue, or a path");
+    command->add_option("--constants", framework.constants,
+                        "at most four of kernel, update, wait, iteration, gap and factors.KIND, with commas\n"
+                        "between; factors.KIND+KIND is one factor of several kinds of kernels");
+    command->add_option("-o,--output", framework.output,
+                        "the framework's file with the fitted constants; appears whole or not at all");
+    command->add_flag("--details", framework.details, "also the errors of each row");
+    commands.push_back(
+        {command, [this](const CalibrateContext& context) { framework_fit_command(framework, context); }});
   }
 };
 

@@ -194,4 +194,16 @@ Prediction predict(const Scenario& scenario, Library& library) {
   return p;
 }
 
+Seconds iteration_time_with(const Framework& framework, const Prediction& prediction) {
+  KernelFactors ratios = framework.factors;
+  for (std::size_t kind = 0; kind < ratios.size(); ++kind)
+    ratios[kind] /= prediction.framework->factors[kind];
+  return mean_over(prediction.iterations, [&](const Iteration& iteration) {
+    std::vector<KernelCost> costs = iteration.costs;
+    scale(costs, *iteration.step, ratios);
+    const auto batch = static_cast<double>(iteration.batch);
+    return simulate_iteration(*iteration.step, costs, batch, framework.execution).iteration;
+  });
+}
+
 }  // namespace tbdsim

@@ -89,4 +89,8 @@ struct Prediction {
 // throughput.
 [[nodiscard]] Prediction predict(const Scenario& scenario, Library& library);
 
+// The mean time of an iteration if the CPU side and the factors were those of `framework`, which differs from
+// the one predicted for in nothing else: only the clocks run again.
+[[nodiscard]] Seconds iteration_time_with(const Framework& framework, const Prediction& prediction);
+
 }  // namespace tbdsim

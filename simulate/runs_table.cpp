@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
@@ -15,9 +16,9 @@ namespace {
 constexpr double kMemoryIntervalFactor = 1.16;
 
 // A row this version cannot predict, and why.
-class NotCovered : public std::runtime_error {
+class NotCovered : public Error {
  public:
-  using std::runtime_error::runtime_error;
+  using Error::Error;
 };
 
 std::int64_t whole(const std::string& text, std::string_view column, std::int64_t most) {
@@ -41,21 +42,6 @@ void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
   if (!is_path(name) && !catalog.contains(kind, name)) {
     throw NotCovered(fmt::format("{} {} is not in the catalogue", what, in_quotes(name)));
   }
-}
-
-Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Library& library) {
-  require_known(library.catalog(), Kind::model, row[c.model]);
-  require_known(library.catalog(), Kind::framework, row[c.framework]);
-  require_known(library.catalog(), Kind::gpu, row[c.gpu]);
-  require_single_gpu(row[c.gpus], row[c.machines]);
-  const bool named = c.version && !is_path(row[c.framework]);
-  return {.model = row[c.model],
-          .framework =
-              named ? library.framework_of_version(row[c.framework], row[*c.version]).name : row[c.framework],
-          .gpu = row[c.gpu],
-          .batch = whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
-          .variant = row[c.variant],
-          .precision = row[c.precision]};
 }
 
 // What a framework's allocator has handed out does not hold the CUDA context; what the device has in use
@@ -116,19 +102,36 @@ RunColumns::RunColumns(const CsvReader& reader)
       unit(reader.column("unit")),
       version(reader.find_column("version")) {}
 
+Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Library& library) {
+  require_known(library.catalog(), Kind::model, row[c.model]);
+  require_known(library.catalog(), Kind::framework, row[c.framework]);
+  require_known(library.catalog(), Kind::gpu, row[c.gpu]);
+  require_single_gpu(row[c.gpus], row[c.machines]);
+  const bool named = c.version && !is_path(row[c.framework]);
+  return {.model = row[c.model],
+          .framework =
+              named ? library.framework_of_version(row[c.framework], row[*c.version]).name : row[c.framework],
+          .gpu = row[c.gpu],
+          .batch = whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
+          .variant = row[c.variant],
+          .precision = row[c.precision]};
+}
+
+RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,
+                              const Prediction& p) {
+  if (p.batch_limited) {
+    throw NotCovered(fmt::format("batch {}: {} trains at most {} at a time", p.batch_asked, p.model->name,
+                                 p.model->largest_batch));
+  }
+  return value_of(p, row[columns.metric], row[columns.unit]);
+}
+
 RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row, Library& library,
                           const std::string& profile) {
   try {
     Scenario scenario = scenario_of(columns, row, library);
     scenario.profile = profile;
-    const Prediction p = predict(scenario, library);
-    if (p.batch_limited) {
-      throw NotCovered(fmt::format("batch {}: {} trains at most {} at a time", p.batch_asked, p.model->name,
-                                   p.model->largest_batch));
-    }
-    return value_of(p, row[columns.metric], row[columns.unit]);
-  } catch (const NotCovered& reason) {
-    return {reason.what(), 0, {}};
+    return predicted_value(columns, row, predict(scenario, library));
   } catch (const Error& reason) {  // unknown variant or precision, arithmetic the GPU lacks, a wrong file
     return {reason.what(), 0, {}};
   }

@@ -30,6 +30,15 @@ struct RowPrediction {
   [[nodiscard]] bool ok() const { return status == "ok"; }
 };
 
+// What a row describes, with the framework that its version means. Throws Error, which says why a row is not
+// covered.
+[[nodiscard]] Scenario scenario_of(const RunColumns& columns, std::span<const std::string> row,
+                                   Library& library);
+
+// The prediction in the row's metric and unit. Throws Error where it has none.
+[[nodiscard]] RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,
+                                            const Prediction& prediction);
+
 // Never throws for what a row says: that becomes its status.
 [[nodiscard]] RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row,
                                         Library& library, const std::string& profile);

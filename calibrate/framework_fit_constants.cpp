@@ -1,0 +1,120 @@
+#include "calibrate/framework_fit_constants.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kLeastTime = 1e-7, kMostTime = 1e-2, kMostIteration = 1e-1;
+constexpr double kLeastFactor = 0.5, kMostFactor = 2;
+// Priors. Estimates: times are known to about a factor of e, kernels were fitted to measured ones.
+constexpr double kTimeSd = 1, kFactorSd = 0.15;
+constexpr std::string_view kFactors = "factors.";
+
+struct Time {
+  std::string_view name;
+  Seconds Execution::*member;
+  double most;
+  double typical;  // estimates, where a framework gives none
+};
+constexpr Time kTimes[] = {{"kernel", &Execution::kernel, kMostTime, 1e-5},
+                           {"update", &Execution::update, kMostTime, 1e-5},
+                           {"wait", &Execution::wait, kMostTime, 3e-5},
+                           {"iteration", &Execution::iteration, kMostIteration, 1e-3},
+                           {"gap", &Execution::gap, kMostTime, 1e-6}};
+
+std::vector<std::string> parts(const std::string& text, char separator) {
+  std::vector<std::string> found;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, separator);) found.push_back(part);
+  return found;
+}
+
+KernelKind kind_of(const std::string& name) {
+  const auto found = std::find(kKernelKindNames.begin(), kKernelKindNames.end(), name);
+  if (found != kKernelKindNames.end()) return static_cast<KernelKind>(found - kKernelKindNames.begin());
+  const std::vector<std::string> known(kKernelKindNames.begin(), kKernelKindNames.end());
+  throw UsageError(fmt::format("--constants: unknown kernel kind {}; expected one of {}{}", in_quotes(name),
+                               joined(known), did_you_mean(name, known)));
+}
+
+FitConstant factor_of(const std::string& name) {
+  FitConstant factor{.name = name, .least = kLeastFactor, .most = kMostFactor, .sd = kFactorSd};
+  for (const std::string& kind : parts(name.substr(kFactors.size()), '+')) {
+    factor.kinds.push_back(kind_of(kind));
+  }
+  if (factor.kinds.empty()) throw UsageError("--constants: 'factors.' names no kernel kind");
+  return factor;
+}
+
+FitConstant constant_of(const std::string& name) {
+  if (name.starts_with(kFactors)) return factor_of(name);
+  std::vector<std::string> known;
+  for (const Time& time : kTimes) {
+    if (time.name == name) {
+      return {.name = name, .time = time.member, .least = kLeastTime, .most = time.most, .sd = kTimeSd};
+    }
+    known.emplace_back(time.name);
+  }
+  throw UsageError(fmt::format("--constants: unknown constant {}; expected {} or factors.KIND{}",
+                               in_quotes(name), joined(known), did_you_mean(name, known)));
+}
+
+void require_once(const FitConstant& constant, std::set<std::string>& named) {
+  const auto require_new = [&](const std::string& name) {
+    if (!named.insert(name).second) throw UsageError("--constants: " + name + " is named twice");
+  };
+  if (constant.time != nullptr) require_new(constant.name);
+  for (const KernelKind kind : constant.kinds)
+    require_new(std::string(kFactors) + std::string(name_of(kind)));
+}
+
+}  // namespace
+
+std::vector<FitConstant> parse_fit_constants(const std::string& names) {
+  std::vector<FitConstant> constants;
+  std::set<std::string> named;
+  for (const std::string& name : parts(names, ',')) {
+    constants.push_back(constant_of(name));
+    require_once(constants.back(), named);
+  }
+  if (constants.empty()) {
+    throw UsageError("--constants: none named; expected some, as kernel,wait,factors.convolution+gemm");
+  }
+  if (constants.size() > kMostFitted) {
+    throw UsageError(
+        fmt::format("--constants: {} named; at most {} may be fitted for a version of a framework",
+                    constants.size(), kMostFitted));
+  }
+  return constants;
+}
+
+double value_of(const FitConstant& constant, const Framework& framework) {
+  double value = 1;
+  if (constant.time != nullptr) {
+    value = (framework.execution.*constant.time).si();
+    for (const Time& time : kTimes) {
+      if (time.name == constant.name && value == 0) value = time.typical;
+    }
+  } else {
+    double logs = 0;
+    for (const KernelKind kind : constant.kinds) logs += std::log(framework.factors[index_of(kind)]);
+    value = std::exp(logs / static_cast<double>(constant.kinds.size()));
+  }
+  return std::clamp(value, constant.least, constant.most);
+}
+
+void set_value(const FitConstant& constant, double value, Framework& framework) {
+  if (constant.time != nullptr) framework.execution.*constant.time = Seconds(value);
+  for (const KernelKind kind : constant.kinds) framework.factors[index_of(kind)] = value;
+}
+
+}  // namespace tbdsim

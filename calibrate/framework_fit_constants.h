@@ -1,0 +1,32 @@
+// The constants of a framework that can be fitted to training runs, by name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulate/framework.h"
+
+namespace tbdsim {
+
+inline constexpr std::size_t kMostFitted = 4;  // of a framework version
+
+// kernel, update, wait, iteration, gap: a time of Execution. factors.convolution+gemm: one number for the
+// kernels of these kinds.
+struct FitConstant {
+  std::string name{};
+  Seconds Execution::*time = nullptr;  // none: a factor
+  std::vector<KernelKind> kinds{};     // of a factor
+  double least = 0, most = 0;          // seconds, or a factor
+  double sd = 0;                       // of the prior: of ln(value / the framework's present value)
+};
+
+// "kernel,wait,factors.convolution+gemm". Throws UsageError for more than four, for none, for unknown ones
+// and for what is named twice.
+[[nodiscard]] std::vector<FitConstant> parse_fit_constants(const std::string& names);
+
+// In seconds, or the factor (of several kinds the geometric mean), within the bounds. A time that the
+// framework does not give is a typical one.
+[[nodiscard]] double value_of(const FitConstant& constant, const Framework& framework);
+void set_value(const FitConstant& constant, double value, Framework& framework);
+
+}  // namespace tbdsim
