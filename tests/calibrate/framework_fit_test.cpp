@@ -247,6 +247,16 @@ TEST_F(FrameworkFitTest, RefusesOutputThatCannotBeWritten) {
                  {"-o", "/dev/full"});
 }
 
+TEST_F(FrameworkFitTest, AnInterruptLeavesNothingBehind) {
+  const std::string file = write({row({})});
+  const test::CliResult result =
+      test::calibrate({"--data-dir", directory_.path().string(), "fit-framework", file, "--framework", "toy",
+                       "--constants", "kernel", "-o", path("out.yaml")},
+                      true);
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_FALSE(fs::exists(path("out.yaml")));
+}
+
 TEST_F(FrameworkFitTest, TheClocksRunAgainAsInThePrediction) {
   Library library(Catalog::from(directory_.path()));
   const Prediction p =
