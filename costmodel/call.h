@@ -54,6 +54,7 @@ struct StreamCall {
   double rows = 1, columns = 1;  // of softmax and norms; a vector is one row
   double read_bytes = 0, written_bytes = 0;
   double flops = 0;
+  double element_bytes = 4;
   double serial = 0;  // numbers that each thread goes through alone, one after another
 
   friend auto operator<=>(const StreamCall&, const StreamCall&) = default;

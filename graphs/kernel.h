@@ -125,6 +125,7 @@ struct Kernel {
   Size workspace_bytes;  // scratch memory of an algorithm that a framework's limit may rule out
   Size scratch_bytes;    // temporary tensors it cannot do without
   KernelShape shape;
+  std::int64_t element_bytes = 4;  // of the numbers it goes through
   // How often it runs in one iteration. Neighbours of one layer with the same repeat run as a pattern, one
   // after another, that often: the steps of an unrolled recurrence.
   std::int64_t repeat = 1;

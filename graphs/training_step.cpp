@@ -134,6 +134,7 @@ class StepExpansion {
 
   // Runs forward in order, backward in reverse order, then updates each trained graph once.
   void run_pass(const TrainingPass& pass) {
+    const std::size_t first = step_.kernels.size();
     zero_gradients(pass);
     cast_weights(pass);
     std::vector<PassExpansion> runs;
@@ -155,6 +156,8 @@ class StepExpansion {
       if (trains(pass.runs[i])) trained.try_emplace(graph, runs[i].weight_gradient_births());
     }
     const int backward_end = static_cast<int>(step_.kernels.size()) - 1;
+    for (std::size_t k = first; k < step_.kernels.size(); ++k)
+      step_.kernels[k].element_bytes = how_.precision.storage_bytes;
     for (auto& [name, births] : trained) {
       ParameterKernels parameters = parameters_of(name, pass.repeat);
       parameters.gradient_casts();
