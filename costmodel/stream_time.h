@@ -2,7 +2,7 @@
 //
 //   memory  = outside / (bandwidth share) + cached / (64 byte per boost clock and SM  l2_bandwidth)
 //   compute = flops / (peak clock arithmetic) + serial_time
-//   serial_time = serial x numbers that a thread goes through alone x (0.15 + 0.85 threads / 128)
+//   serial_time = serial x numbers that a thread goes through alone x (0.07 + 0.93 threads / 128)
 //   time    = launch + sqrt(compute^2 + memory^2)
 //
 // bytes = read + written, each as often as the kernel counts it. `outside` of them pass the memory bus, the
@@ -18,9 +18,9 @@
 // Numbers read and written are at most 3.6 for each clock and SM: what limits half precision where the memory
 // is fast. Source: PyTorch 1.13 training ResNet-50 with AMP on an H100 PCIe; fp32 is nowhere held by it.
 //
-// A thread alone takes a trip to memory for each number, some 0.5 us on a Pascal card; 128 threads on one
-// multiprocessor, each on a row of its own, wait for one another's (MXNet's SequenceReverse: a thread a
-// sample).
+// A thread alone takes a trip to L2 for each number, some 0.23 us on a Pascal card (estimate: 216 clocks to
+// L2, there and back with the loop around); 128 threads on one multiprocessor, each on a row of its own, wait
+// for one another's (MXNet's SequenceReverse: a thread a sample).
 //
 // Element-wise kernels, softmax and layer norms forward are fitted to measured tables. Classes beside them
 // run at the element-wise share times a factor: from a few rows of one table, which its parameter names, or,
@@ -150,7 +150,7 @@ struct StreamFamily {
 
 // Numbers that threads go through alone, as if 128 of them did.
 [[nodiscard]] inline double serial_share(const StreamCall& call) {
-  constexpr double kAlone = 0.15;
+  constexpr double kAlone = 0.07;
   constexpr double kThreads = 128;
   return call.serial * (kAlone + (1 - kAlone) * call.rows / kThreads);
 }
