@@ -62,6 +62,7 @@ constexpr KnownName kNames[] = {
     // (2)
     {"mxnet", {}, "add", Pass::any, {}, kGenericMxnet},
     {"mxnet", {}, "add_n", Pass::any, {}, kGenericMxnet},
+    {"mxnet", {}, "gradient_sum", Pass::any, {}, kGenericMxnet},
     {"mxnet",
      KernelKind::softmax,
      "softmax",

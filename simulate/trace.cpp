@@ -34,7 +34,8 @@ class Events {
   }
   void slice(Track track, std::string_view category, const std::string& name, Seconds start, Seconds end,
              Json args) {
-    if (end <= start) return;
+    constexpr Seconds kShortest(1e-10);  // less is rounding
+    if (end - start < kShortest) return;
     events_.push_back({{"ph", "X"},
                        {"cat", category},
                        {"name", name},
@@ -118,11 +119,12 @@ void add_cpu(Events& events, const Prediction& p, const Iteration& iteration, st
   const Seconds end_of_issue = std::min(span.issued, span.issue + issue_time(kernel, execution) * repeat);
   const Seconds end_of_wait =
       std::max(end_of_issue, span.issued - host_work(kernel, static_cast<double>(iteration.batch)) * repeat);
-  const Json args{
-      {"correlation", k + 1}, {"layer", layer_of(kernel, *iteration.step)}, {"count", kernel.repeat}};
+  const Json args{{"layer", layer_of(kernel, *iteration.step)}, {"count", kernel.repeat}};
+  Json issue = args;
+  issue["correlation"] = k + 1;  // with the event on the GPU
   const bool copy = kernel.kind == KernelKind::transfer;
   events.slice(thread, "cuda_runtime", copy ? "cudaMemcpyAsync" : "cudaLaunchKernel", span.issue,
-               end_of_issue, args);
+               end_of_issue, std::move(issue));
   events.slice(thread, "cuda_runtime", "cudaStreamSynchronize", end_of_issue, end_of_wait, args);
   events.slice(thread, "cpu_op", fmt::format("work on {}", kernel.op), end_of_wait, span.issued, args);
 }
@@ -193,6 +195,7 @@ void write_trace(std::ostream& out, const Prediction& p) {
   add_decoders(events, p, iteration);
   const Json document{{"schemaVersion", 1},
                       {"displayTimeUnit", "ms"},
+                      {"distributedInfo", {{"rank", 0}}},
                       {"deviceProperties", Json::array({{{"id", 0}, {"name", p.gpu->title}}})},
                       {"metadata", metadata(p, iteration)},
                       {"traceEvents", events.take()}};

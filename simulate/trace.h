@@ -7,7 +7,8 @@
 //             decoding thread 1..   samples of an iteration to come
 //   GPU       compute, copies       kernels: layer, phase, shape, flops, bytes, bound, provenance
 //
-// Times are in microseconds from the start of the iteration on the CPU. A kernel that repeats is one event
+// Times are in microseconds from the start of the iteration on the CPU; where its thread does not wait at the
+// end, it runs ahead, and the GPU's part of the iteration comes later. A kernel that repeats is one event
 // with its count; its time includes the gaps between them. An arrow goes from the issue to the execution.
 #pragma once
 

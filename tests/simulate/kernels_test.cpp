@@ -124,7 +124,9 @@ TEST_F(Kernels, FromWhatThereIs) {
             "tbd-sim: --from: 'modeled' is unknown; expected one of measured, interpolated, transferred, "
             "modelled, roofline; did you mean 'modelled'?\n");
   EXPECT_EQ(test::run(arguments({"--from", "roofline", "--unique"})).err,
-            "tbd-sim: --from lists kernels one by one; expected no --unique or --plan beside it\n");
+            "tbd-sim: --from lists kernels one by one; expected no --unique, --plan, --by or --below-average "
+            "beside "
+            "it\n");
 }
 
 }  // namespace

@@ -83,8 +83,9 @@ TEST(Metrics, EveryOneByHand) {
     const auto found = expected.find(std::string(metric.name));
     ASSERT_NE(found, expected.end()) << metric.name << " has no value derived by hand; add one";
     ASSERT_EQ(metric.value(p).has_value(), found->second != kNone) << metric.name;
-    if (metric.value(p))
+    if (metric.value(p)) {
       EXPECT_NEAR(*metric.value(p), found->second, 1e-9 * found->second + 1e-12) << metric.name;
+    }
   }
 }
 

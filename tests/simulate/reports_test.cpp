@@ -44,8 +44,12 @@ std::vector<std::string> keys(const json& object) {
 
 // Every command with its arguments, less the tables of runs.
 std::vector<Arguments> commands() {
-  std::vector<Arguments> all{
-      kPrediction, {"show", "resnet50", "--variant", "v1.5"}, with({"kernels"}, kPrediction)};
+  std::vector<Arguments> all{kPrediction,
+                             {"show", "resnet50", "--variant", "v1.5"},
+                             with({"kernels"}, kPrediction),
+                             with({"kernels", "--by", "kernel"}, kPrediction),
+                             with({"kernels", "--by", "layer"}, kPrediction),
+                             with({"kernels", "--below-average", "3"}, kPrediction)};
   for (const Listing& listing : listings()) all.push_back({"list", std::string(listing.name)});
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
   for (const KindInfo& info : kKinds) {  // one of each kind
