@@ -27,6 +27,11 @@ Value achieved_bandwidth(const P& p) {
   return activity.gpu == Seconds(0) ? std::nullopt : Value((activity.moved / activity.gpu).si());
 }
 
+Value nvprof_level(const P& p) {
+  const Activity activity = activity_of(p);
+  return activity.gpu == Seconds(0) ? std::nullopt : Value(kPercent * (activity.nvprof / activity.gpu));
+}
+
 template <class Q>
 Value si_of(const std::optional<Q>& quantity) {
   return quantity ? Value(quantity->si()) : std::nullopt;
@@ -34,7 +39,7 @@ Value si_of(const std::optional<Q>& quantity) {
 
 constexpr std::string_view kSamplesPerSecond = "samples/s";
 
-constexpr std::array<Metric, 26> kMetrics = {{
+constexpr std::array<Metric, 27> kMetrics = {{
     {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
      [](const P& p) -> Value { return p.throughput(); }},
     {"iteration_time", MetricGroup::time, "s", "one training iteration, the mean over its lengths",
@@ -50,6 +55,9 @@ constexpr std::array<Metric, 26> kMetrics = {{
     {"fp32_utilization", MetricGroup::time, "%",
      "single-precision operations executed over their peak, while the GPU is active",
      [](const P& p) { return fp32_utilization(activity_of(p), *p.gpu); }},
+    {"nvprof_fp32_level", MetricGroup::time, "%",
+     "an estimate of what nvprof reports for it; constants fitted to the paper's Tables V and VI",
+     nvprof_level},
     {"tensor_core_utilization", MetricGroup::time, "%",
      "the same of tensor cores and their arithmetic; none on GPUs without",
      [](const P& p) { return tensor_core_utilization(activity_of(p), *p.gpu); }},

@@ -1,5 +1,7 @@
 #include "simulate/utilization.h"
 
+#include <algorithm>
+
 #include "costmodel/hardware.h"
 
 namespace tbdsim {
@@ -39,6 +41,16 @@ Flops fp32_flops(const Kernel& kernel, const KernelCost& cost, double batch, con
   return packed ? Flops(0) : executed_flops(kernel, cost, batch);
 }
 
+double nvprof_fp32_level(const Kernel& kernel, const KernelCost& cost, double batch, const GpuSpec& gpu) {
+  if (kernel.kind == KernelKind::batch_norm) return 0.43;
+  if (kernel.op == "relu") return 0.10;
+  if (kernel.op == "bias_add") return 0.40;
+  if (kernel.kind == KernelKind::elementwise || kernel.kind == KernelKind::update) return 0.23;
+  constexpr double kProducts = 1.4;
+  const double own = fp32_flops(kernel, cost, batch, gpu) / (rate_of(gpu, MathType::fp32).peak * cost.total);
+  return std::min(1.0, is_product(kernel) ? kProducts * own : own);
+}
+
 bool has_tensor_cores(const GpuSpec& gpu) {
   return is_native(gpu, MathType::fp16) && hardware_of(gpu, MathType::fp16).tensor_cores;
 }
@@ -56,6 +68,7 @@ Activity activity_of(const Prediction& p) {
       const double times = static_cast<double>(kernel.repeat) * i.share;
       mean.fp32 += fp32_flops(kernel, i.costs[k], batch, *p.gpu) * times;
       mean.moved += Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * times;
+      mean.nvprof += i.costs[k].total * (nvprof_fp32_level(kernel, i.costs[k], batch, *p.gpu) * times);
       if (on_tensor_cores(kernel, *p.gpu))
         mean.tensor += Flops(kernel.flops.at(batch)) * times / rate_of(*p.gpu, kernel.math).peak;
     }

@@ -17,6 +17,19 @@ namespace tbdsim {
 [[nodiscard]] Flops fp32_flops(const Kernel& kernel, const KernelCost& cost, double batch,
                                const GpuSpec& gpu);
 
+// What nvprof calls the utilization of the single-precision unit, 0 to 1, while a kernel runs. It counts
+// instructions in ten levels, not operations, and is what the paper's authors weight by time to get FP32
+// utilization. By class of kernel, constants fitted to rows of the paper, which are no test of them any more:
+//
+//   batch_norm                0.43   Tables V and VI, four rows, weighted by their time
+//   relu                      0.10   Table VI, two rows
+//   bias_add                  0.40   Table V
+//   element-wise and updates  0.23   Tables V and VI, Eigen's and MXNet's generic kernels
+//   products                  1.4 x operations over the peak, at most 1; Faster R-CNN's 70.9 and 58.9 %
+//   others                    operations over the peak
+[[nodiscard]] double nvprof_fp32_level(const Kernel& kernel, const KernelCost& cost, double batch,
+                                       const GpuSpec& gpu);
+
 [[nodiscard]] bool has_tensor_cores(const GpuSpec& gpu);
 
 // Means over the iterations of a prediction.
@@ -27,6 +40,7 @@ struct Activity {
   Flops fp32;      // executed
   Seconds tensor;  // that tensor cores would need at their peak
   Bytes moved;     // by kernels, to and from the GPU's memory
+  Seconds nvprof;  // of each kernel times its level
 };
 [[nodiscard]] Activity activity_of(const Prediction& prediction);
 
