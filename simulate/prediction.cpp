@@ -215,7 +215,8 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& predic
     std::vector<KernelCost> costs = iteration.costs;
     scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
-    return simulate_iteration(*iteration.step, costs, batch, framework.execution).iteration;
+    return std::max(simulate_iteration(*iteration.step, costs, batch, framework.execution).iteration,
+                    iteration.input);
   });
 }
 

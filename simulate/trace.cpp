@@ -78,13 +78,16 @@ std::string layer_of(const Kernel& kernel, const TrainingStep& step) {
   return kernel.layer < 0 ? "" : step.layers[static_cast<std::size_t>(kernel.layer)].name;
 }
 
-// As iteration.h has them, of one of the repeats.
-Seconds issue_time(const Kernel& kernel, const Execution& execution) {
-  return kernel.kind == KernelKind::update ? execution.update : execution.kernel;
-}
-Seconds host_work(const Kernel& kernel, double batch) {
+// What the thread does for one of the repeats, as iteration.cpp has it: what is sent is made before it is
+// issued, what is copied to the host is worked on after.
+struct ThreadWork {
+  Seconds before, issue, after;
+};
+ThreadWork thread_work(const Kernel& kernel, double batch, const Execution& execution) {
   constexpr double kSecondsPerNanosecond = 1e-9;
-  return Seconds(kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond);
+  const Seconds host(kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond);
+  const Seconds issue = kernel.kind == KernelKind::update ? execution.update : execution.kernel;
+  return is_copy_to_host(kernel) ? ThreadWork{Seconds(0), issue, host} : ThreadWork{host, issue, Seconds(0)};
 }
 
 // Work is that of all repeats.
@@ -109,35 +112,30 @@ Json kernel_args(const Prediction& p, const Iteration& iteration, std::size_t k)
           {"correlation", k + 1}};
 }
 
-// Issue, wait and host work of a kernel, in the time the thread spends on it.
-void add_cpu(Events& events, const Prediction& p, const Iteration& iteration, std::size_t k) {
+// Work, issue, wait and work of a kernel, and its arrow. Work before further repeats is part of the issue.
+void add_kernel(Events& events, const Prediction& p, const Iteration& iteration, std::size_t k) {
   const Kernel& kernel = iteration.step->kernels[k];
   const KernelSpan& span = iteration.timeline.kernels[k];
-  const Execution& execution = p.framework->execution;
   const auto repeat = static_cast<double>(kernel.repeat);
-  const Track thread{kHost, kIssuingThread};
-  const Seconds end_of_issue = std::min(span.issued, span.issue + issue_time(kernel, execution) * repeat);
-  const Seconds end_of_wait =
-      std::max(end_of_issue, span.issued - host_work(kernel, static_cast<double>(iteration.batch)) * repeat);
-  const Json args{{"layer", layer_of(kernel, *iteration.step)}, {"count", kernel.repeat}};
-  Json issue = args;
-  issue["correlation"] = k + 1;  // with the event on the GPU
+  const ThreadWork work = thread_work(kernel, static_cast<double>(iteration.batch), p.framework->execution);
+  const Seconds issue = span.issue + work.before;
+  const Seconds end_of_issue = std::min(span.issued, span.issue + (work.before + work.issue) * repeat);
+  const Seconds end_of_wait = std::max(end_of_issue, span.issued - work.after * repeat);
+  const std::string layer = layer_of(kernel, *iteration.step);
+  const Json args{{"layer", layer}, {"count", kernel.repeat}};
+  Json issue_args = args;
+  issue_args["correlation"] = k + 1;  // with the event on the GPU
   const bool copy = kernel.kind == KernelKind::transfer;
-  events.slice(thread, "cuda_runtime", copy ? "cudaMemcpyAsync" : "cudaLaunchKernel", span.issue,
-               end_of_issue, std::move(issue));
+  const Track thread{kHost, kIssuingThread}, stream{kGpu, copy ? kCopies : kCompute};
+  const std::string work_name = fmt::format("work for {}", kernel.op);
+  events.slice(thread, "cpu_op", work_name, span.issue, issue, args);
+  events.slice(thread, "cuda_runtime", copy ? "cudaMemcpyAsync" : "cudaLaunchKernel", issue, end_of_issue,
+               std::move(issue_args));
   events.slice(thread, "cuda_runtime", "cudaStreamSynchronize", end_of_issue, end_of_wait, args);
-  events.slice(thread, "cpu_op", fmt::format("work on {}", kernel.op), end_of_wait, span.issued, args);
-}
-
-void add_gpu(Events& events, const Prediction& p, const Iteration& iteration, std::size_t k) {
-  const Kernel& kernel = iteration.step->kernels[k];
-  const KernelSpan& span = iteration.timeline.kernels[k];
-  const bool copy = kernel.kind == KernelKind::transfer;
-  const Track stream{kGpu, copy ? kCopies : kCompute};
-  events.slice(stream, copy ? "gpu_memcpy" : "kernel",
-               fmt::format("{} {}", layer_of(kernel, *iteration.step), kernel.op), span.start, span.end,
-               kernel_args(p, iteration, k));
-  events.arrow(k + 1, {kHost, kIssuingThread}, span.issue, stream, span.start);
+  events.slice(thread, "cpu_op", work_name, end_of_wait, span.issued, args);
+  events.slice(stream, copy ? "gpu_memcpy" : "kernel", fmt::format("{} {}", layer, kernel.op), span.start,
+               span.end, kernel_args(p, iteration, k));
+  events.arrow(k + 1, thread, issue, stream, span.start);
 }
 
 // After the last kernel the thread waits where the framework does, then runs what is done once an iteration.
@@ -187,10 +185,7 @@ void write_trace(std::ostream& out, const Prediction& p) {
   events.name({kHost, kIssuingThread}, "host", "issuing thread");
   events.name({kGpu, kCompute}, p.gpu->title, "compute");
   events.name({kGpu, kCopies}, p.gpu->title, "copies");
-  for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
-    add_cpu(events, p, iteration, k);
-    add_gpu(events, p, iteration, k);
-  }
+  for (std::size_t k = 0; k < iteration.costs.size(); ++k) add_kernel(events, p, iteration, k);
   add_end(events, p, iteration);
   add_decoders(events, p, iteration);
   const Json document{{"schemaVersion", 1},
