@@ -12,7 +12,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::string_view kSourcedKeys[] = {"samples", "lengths"};
+constexpr std::string_view kSourcedKeys[] = {"samples", "lengths", "decode_time"};
 constexpr double kShareTolerance = 1e-6;
 constexpr std::int64_t kLongest = 1'000'000'000;
 
@@ -48,6 +48,7 @@ Dataset read_dataset(const std::filesystem::path& file) {
       dataset.lengths = read_lengths(*lengths);
       dataset.length_unit = m.at("length_unit").text();
     }
+    if (const auto decode = m.find("decode_time")) dataset.decode_time = decode->quantity<Seconds>();
     dataset.sources = read_sources(m, kSourcedKeys);
   });
   return dataset;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
 
 namespace tbdsim {
@@ -32,6 +33,7 @@ struct Dataset {
   std::optional<std::int64_t> samples;  // in an epoch; empty where there is none (reinforcement learning)
   std::string length_unit;  // what lengths count: "token", "frame of 10 ms"; empty without lengths
   LengthHistogram lengths;  // empty where all samples are alike
+  std::optional<Seconds> decode_time;  // one thread reads, decodes and augments a sample; empty: not known
   Sources sources;
 };
 

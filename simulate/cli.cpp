@@ -12,6 +12,7 @@
 #include "hwspecs/base/suggest.h"
 #include "simulate/catalog_report.h"
 #include "simulate/commands.h"
+#include "simulate/kernel_groups.h"
 
 namespace tbdsim {
 namespace {
@@ -34,14 +35,21 @@ constexpr const char* kExamples =
     "  tbd-sim kernels resnet50 --gpu titanxp --batch 64 --from modelled,roofline   what no measurement is "
     "near\n"
     "  tbd-sim kernels all --batch 4,16,64 --unique --plan -o plan.csv\n"
+    "  tbd-sim kernels resnet50 --framework mxnet --gpu p4000 --batch 32 --below-average     Table VI of the "
+    "paper\n"
+    "  tbd-sim trace resnet50 --framework mxnet --gpu titanxp --batch 64 -o trace.json       for Perfetto\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
     "  tbd-sim validate --runs runs.csv --by gpu\n";
 
 class Interrupted : public std::exception {};
 
+void add_output_file(CLI::App& app, Options& options) {
+  app.add_option("-o,--output", options.output, "write to this file instead of standard output");
+}
+
 void add_output_options(CLI::App& app, Options& options, const std::string& format = "table") {
   app.add_option("--format", options.format, "table, json or csv (default " + format + ")");
-  app.add_option("-o,--output", options.output, "write to this file instead of standard output");
+  add_output_file(app, options);
 }
 
 void add_model_options(CLI::App& app, Options& options) {
@@ -64,7 +72,6 @@ void add_scenario_options(CLI::App& app, Options& options) {
   app.add_option("--dataset", options.dataset, "a data set, or a YAML file (default: the variant's)");
   app.add_option("--profile", options.profile,
                  "source of kernel times (default: the GPU's, its architecture's, or the generic one)");
-  add_output_options(app, options);
 }
 
 // The root command and its subcommands, filled into one Options.
@@ -75,6 +82,7 @@ struct CommandLine {
   CLI::App* list = nullptr;
   CLI::App* show = nullptr;
   CLI::App* kernels = nullptr;
+  CLI::App* trace = nullptr;
   CLI::App* scenarios = nullptr;
   CLI::App* validate = nullptr;
 
@@ -89,6 +97,7 @@ struct CommandLine {
                    "a model of 'tbd-sim list models', or a YAML file (default: the eight of the TBD suite; "
                    "all: the whole catalogue)");
     add_scenario_options(app, options);
+    add_output_options(app, options);
 
     std::vector<std::string> kinds;
     for (const Listing& listing : listings()) kinds.emplace_back(listing.name);
@@ -106,15 +115,29 @@ struct CommandLine {
                                  "every kernel of an iteration: cost, bound, where the number comes from");
     kernels->add_option("model", options.model, "a model, a YAML file, or all (default)");
     add_scenario_options(*kernels, options);
+    add_output_options(*kernels, options);
     kernels->get_option("--batch")->description("samples in one iteration on one GPU; several as 4,16,64");
     kernels->get_option("--precision")->description("as above; several as fp32,tf32");
     const std::vector<std::string> provenances(kProvenanceNames.begin(), kProvenanceNames.end());
     kernels->add_option(
         "--from", options.from,
         "only kernels whose time comes from there, as modelled,roofline: " + joined(provenances));
+    const std::vector<std::string> views(kKernelViewNames.begin(), kKernelViewNames.end());
+    kernels->add_option("--by", options.view, "summed by " + joined(views));
+    kernels
+        ->add_option(
+            "--below-average", options.below_average,
+            "the longest kernels whose FP32 utilization is below the iteration's, so many (default 5)")
+        ->expected(0, 1)
+        ->default_str("5");
     kernels->add_flag("--unique", options.unique, "each distinct kernel once, the most time first");
     kernels->add_flag("--plan", options.plan,
                       "the distinct kernels as CSV for 'tbd-measure --plan'; --gpu may be left out");
+
+    trace = app.add_subcommand("trace", "one iteration as a trace for Perfetto or chrome://tracing");
+    trace->add_option("model", options.model, "a model, or a YAML file");
+    add_scenario_options(*trace, options);
+    add_output_file(*trace, options);
 
     scenarios = app.add_subcommand("predict", "predict every row of a table of training runs");
     scenarios->add_option("--scenarios", options.scenarios, "CSV in the schema of the README")->required();
@@ -143,7 +166,8 @@ struct CommandLine {
     };
     add_options(app);
     for (const CLI::App* sub : app.get_subcommands()) add_options(*sub);
-    for (const CLI::App* sub : {list, show, kernels, scenarios, validate}) words.push_back(sub->get_name());
+    for (const CLI::App* sub : {list, show, kernels, trace, scenarios, validate})
+      words.push_back(sub->get_name());
     return words;
   }
 };
@@ -188,6 +212,8 @@ void dispatch(const CommandLine& line, const CliContext& context) {
     show_command(options, library, context.out);
   } else if (line.kernels->parsed()) {
     kernels_command(options, library, context.out);
+  } else if (line.trace->parsed()) {
+    trace_command(options, library, context.out);
   } else if (line.scenarios->parsed()) {
     scenarios_command(options, library, context.out, report);
   } else if (line.validate->parsed()) {

@@ -16,11 +16,13 @@
 #include "hwspecs/base/suggest.h"
 #include "simulate/catalog_report.h"
 #include "simulate/distinct_kernels.h"
+#include "simulate/kernel_groups.h"
 #include "simulate/model_report.h"
 #include "simulate/predict_all.h"
 #include "simulate/prediction_report.h"
 #include "simulate/runs_table.h"
 #include "simulate/spec_report.h"
+#include "simulate/trace.h"
 #include "simulate/validation.h"
 
 namespace tbdsim {
@@ -208,8 +210,9 @@ std::string unknown_name(const std::string& name, const Catalog& catalog) {
 // "modelled,roofline" -> those two; none given: all.
 std::set<Provenance> provenances_of(const Options& options) {
   if (options.from.empty()) return {};
-  if (options.unique || options.plan) {
-    throw UsageError("--from lists kernels one by one; expected no --unique or --plan beside it");
+  if (options.unique || options.plan || !options.view.empty() || !options.below_average.empty()) {
+    throw UsageError(
+        "--from lists kernels one by one; expected no --unique, --plan, --by or --below-average beside it");
   }
   std::set<Provenance> from;
   for (const std::string& name : list_of(options.from)) {
@@ -217,6 +220,27 @@ std::set<Provenance> provenances_of(const Options& options) {
         static_cast<Provenance>(choice("--from", name, {kProvenanceNames.begin(), kProvenanceNames.end()})));
   }
   return from;
+}
+
+bool sums_kernels(const Options& options) {
+  if (options.view.empty() && options.below_average.empty()) return false;
+  if (options.unique || options.plan) {
+    throw UsageError(
+        "--by and --below-average sum the kernels of one iteration; expected no --unique or --plan beside "
+        "them");
+  }
+  return true;
+}
+
+// Kernels summed as asked for: by name unless said.
+Sheet summed_kernels(const Options& options, const Prediction& p) {
+  const std::string by = options.view.empty() ? std::string(kKernelViewNames[0]) : options.view;
+  const auto view =
+      static_cast<KernelView>(choice("--by", by, {kKernelViewNames.begin(), kKernelViewNames.end()}));
+  if (options.below_average.empty()) return kernel_group_sheet(p, view, kernel_groups(p, view));
+  constexpr std::int64_t kMostGroups = 1'000'000;
+  const std::int64_t most = whole_number("--below-average", options.below_average, kMostGroups);
+  return kernel_group_sheet(p, view, below_average(p, view, static_cast<std::size_t>(most)));
 }
 
 std::string number_text(double value) { return fmt::format("{:.6g}", value); }
@@ -267,6 +291,7 @@ void kernels_command(const Options& options, Library& library, std::ostream& out
   if (options.plan && !options.format.empty())
     throw UsageError("--plan writes CSV; expected no --format beside it");
   const std::set<Provenance> from = provenances_of(options);
+  const bool summed = sums_kernels(options);
   std::vector<Prediction> predictions;
   for (const std::string& precision : list_of(options.precision)) {
     for (const std::string& batch : list_of(options.batch)) {
@@ -286,10 +311,26 @@ void kernels_command(const Options& options, Library& library, std::ostream& out
       write_sheets(to, std::span(&sheet, 1), format);
     } else {
       std::vector<Sheet> sheets;
-      for (const Prediction& prediction : predictions) sheets.push_back(kernel_sheet(prediction, from));
+      for (const Prediction& prediction : predictions) {
+        sheets.push_back(summed ? summed_kernels(options, prediction) : kernel_sheet(prediction, from));
+      }
       write_sheets(to, sheets, format);
     }
   });
+}
+
+void trace_command(const Options& options, Library& library, std::ostream& out) {
+  if (options.model.empty() || options.model == "all")
+    throw UsageError("a trace is of one iteration; expected a model ('tbd-sim list models')");
+  const std::vector<Scenario> scenarios = scenarios_for(options, library);
+  if (scenarios.size() > 1) {
+    std::vector<std::string> frameworks;
+    for (const Scenario& scenario : scenarios) frameworks.push_back(scenario.framework);
+    throw UsageError(fmt::format("a trace is of one iteration, {} is trained by {}; expected a --framework",
+                                 options.model, joined(frameworks)));
+  }
+  const Prediction prediction = predict(scenarios[0], library);
+  write_output(options, out, [&](std::ostream& to) { write_trace(to, prediction); });
 }
 
 void scenarios_command(const Options& options, Library& library, std::ostream& out,

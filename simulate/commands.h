@@ -30,9 +30,11 @@ struct Options {
   std::string scenarios;           // predict: the table to predict
   std::string runs;                // validate: the table of measured runs
   std::string by = "group";
-  std::string from;     // kernels: only those whose time comes from there, "modelled,roofline"
-  bool unique = false;  // kernels: each distinct one once
-  bool plan = false;    // kernels: as a measuring plan
+  std::string from;           // kernels: only those whose time comes from there, "modelled,roofline"
+  std::string view;           // kernels: summed by kernel, layer, phase or type
+  std::string below_average;  // kernels: so many of those with the least use of the peak
+  bool unique = false;        // kernels: each distinct one once
+  bool plan = false;          // kernels: as a measuring plan
 };
 
 // Called for every row of a long table with the number of rows done; may throw to stop.
@@ -44,6 +46,8 @@ void list_command(const Options& options, Library& library, std::ostream& out);
 void show_command(const Options& options, Library& library, std::ostream& out);
 // Also for several batches and precisions: "4,16,64".
 void kernels_command(const Options& options, Library& library, std::ostream& out);
+// One iteration of one model on one framework as a trace in JSON.
+void trace_command(const Options& options, Library& library, std::ostream& out);
 // Copies the table with predicted, predicted_low, predicted_high and status appended; predictions are in the
 // row's own unit.
 void scenarios_command(const Options& options, Library& library, std::ostream& out, const Progress& progress);

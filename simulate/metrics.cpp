@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "simulate/utilization.h"
+
 namespace tbdsim {
 namespace {
 
@@ -20,6 +22,16 @@ Value kernel_count(const P& p) {
   return mean;
 }
 
+Value achieved_bandwidth(const P& p) {
+  const Activity activity = activity_of(p);
+  return activity.gpu == Seconds(0) ? std::nullopt : Value((activity.moved / activity.gpu).si());
+}
+
+Value nvprof_level(const P& p) {
+  const Activity activity = activity_of(p);
+  return activity.gpu == Seconds(0) ? std::nullopt : Value(kPercent * (activity.nvprof / activity.gpu));
+}
+
 template <class Q>
 Value si_of(const std::optional<Q>& quantity) {
   return quantity ? Value(quantity->si()) : std::nullopt;
@@ -27,7 +39,7 @@ Value si_of(const std::optional<Q>& quantity) {
 
 constexpr std::string_view kSamplesPerSecond = "samples/s";
 
-constexpr std::array<Metric, 20> kMetrics = {{
+constexpr std::array<Metric, 27> kMetrics = {{
     {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
      [](const P& p) -> Value { return p.throughput(); }},
     {"iteration_time", MetricGroup::time, "s", "one training iteration, the mean over its lengths",
@@ -38,18 +50,37 @@ constexpr std::array<Metric, 20> kMetrics = {{
      [](const P& p) { return si_of(p.epoch_time()); }},
     {"epoch_cost", MetricGroup::time, "USD", "the GPU's rent for that time",
      [](const P& p) { return si_of(p.epoch_cost()); }},
+    {"gpu_utilization", MetricGroup::time, "%", "time in which the GPU executes kernels, of the iteration",
+     [](const P& p) -> Value { return gpu_utilization(activity_of(p)); }},
+    {"fp32_utilization", MetricGroup::time, "%",
+     "single-precision operations executed over their peak, while the GPU is active",
+     [](const P& p) { return fp32_utilization(activity_of(p), *p.gpu); }},
+    {"nvprof_fp32_level", MetricGroup::time, "%",
+     "an estimate of what nvprof reports for it; constants fitted to the paper's Tables V and VI",
+     nvprof_level},
+    {"tensor_core_utilization", MetricGroup::time, "%",
+     "the same of tensor cores and their arithmetic; none on GPUs without",
+     [](const P& p) { return tensor_core_utilization(activity_of(p), *p.gpu); }},
+    {"cpu_utilization", MetricGroup::time, "%",
+     "an estimate: issuing thread and decoding of samples, over 28 cores",
+     [](const P& p) -> Value { return cpu_utilization(activity_of(p)); }},
+    {"achieved_bandwidth", MetricGroup::time, "B/s", "bytes kernels move, in a second of their time",
+     achieved_bandwidth},
     {"flop_utilization", MetricGroup::time, "%", "floating-point work over the peak of the arithmetic used",
      [](const P& p) -> Value { return kPercent * (p.flops / (p.peak * p.iteration_time())); }},
     {"achieved_rate", MetricGroup::time, "flop/s", "floating-point work in a second",
      [](const P& p) -> Value { return (p.flops / p.iteration_time()).si(); }},
     {"compute_bound_share", MetricGroup::time, "%", "share of the iteration in kernels limited by arithmetic",
-     [](const P& p) -> Value { return kPercent * p.share(Bound::compute); }},
+     [](const P& p) -> Value { return kPercent * p.share(Limit::compute); }},
     {"memory_bound_share", MetricGroup::time, "%",
      "share of the iteration in kernels limited by memory bandwidth",
-     [](const P& p) -> Value { return kPercent * p.share(Bound::memory); }},
+     [](const P& p) -> Value { return kPercent * p.share(Limit::memory); }},
     {"overhead_bound_share", MetricGroup::time, "%",
      "share of the iteration in kernels limited by their start-up",
-     [](const P& p) -> Value { return kPercent * p.share(Bound::overhead); }},
+     [](const P& p) -> Value { return kPercent * p.share(Limit::overhead); }},
+    {"launch_bound_share", MetricGroup::time, "%",
+     "share of the iteration in which the GPU executes no kernel",
+     [](const P& p) -> Value { return kPercent * (p.share(Limit::cpu) + p.share(Limit::input)); }},
     {"kernel_count", MetricGroup::time, "kernels", "GPU kernels in one iteration", kernel_count},
     {"memory_weights", MetricGroup::memory, "B", "parameters and moving statistics",
      [](const P& p) -> Value { return p.memory.weights.si(); }},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -34,19 +35,23 @@ ProvenanceShares shares_of(const Iteration& iteration) {
   return shares;
 }
 
+// The rest: the GPU executes and copies nothing.
+double idle_share(const ProvenanceShares& shares) {
+  return std::max(0.0, 1 - std::accumulate(shares.begin(), shares.end(), 0.0));
+}
+
 bool one_provenance(const ProvenanceShares& shares) {
   return std::count_if(shares.begin(), shares.end(), [](double share) { return share > 0; }) == 1;
 }
 
-// "measured 61.3 %, modelled 38.7 %"; "roofline" where all of it is.
+// "measured 61.3 %, modelled 28.7 %, GPU idle 10.0 %".
 std::string shares_text(const ProvenanceShares& shares) {
   std::string text;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (shares[i] == 0) continue;
-    text += (text.empty() ? "" : ", ") + std::string(kProvenanceNames[i]);
-    if (!one_provenance(shares)) text += fmt::format(" {:.1f} %", 100 * shares[i]);
+    text += fmt::format("{} {:.1f} %, ", kProvenanceNames[i], 100 * shares[i]);
   }
-  return text;
+  return text + fmt::format("GPU idle {:.1f} %", 100 * idle_share(shares));
 }
 
 // Short on the screen; the line above the table spells them out.
@@ -153,21 +158,27 @@ Sheet layer_sheet(const Model& model, const TrainingStep& step, const Precision&
   return sheet;
 }
 
+std::vector<std::string> kernel_preface(const Prediction& p) {
+  const Iteration& iteration = p.typical();
+  std::vector<std::string> preface =
+      wrapped(fmt::format("{} ({}) on {}, {}, {}, {}; kernel times: {}", p.model->name, p.scenario.variant,
+                          p.framework->title, p.gpu->title, batch_text(p, iteration), p.scenario.precision,
+                          p.profile->title),
+              kScreenWidth);
+  for (std::string& line :
+       wrapped("where the time comes from: " + shares_text(shares_of(iteration)), kScreenWidth)) {
+    preface.push_back(std::move(line));
+  }
+  return preface;
+}
+
 Sheet kernel_sheet(const Prediction& p, const std::set<Provenance>& from) {
   const Iteration& iteration = p.typical();
   const ProvenanceShares shares = shares_of(iteration);
   const auto batch = static_cast<double>(iteration.batch);
   Sheet sheet;
   sheet.name = "kernels";
-  sheet.preface = wrapped(fmt::format("{} ({}) on {}, {}, {}, {}; kernel times: {}", p.model->name,
-                                      p.scenario.variant, p.framework->title, p.gpu->title,
-                                      batch_text(p, iteration), p.scenario.precision, p.profile->title),
-                          kScreenWidth);
-  for (std::string& line : wrapped("where the time comes from: " + shares_text(shares) +
-                                       "; +-%: 80 % of measured times are expected so near",
-                                   kScreenWidth)) {
-    sheet.preface.push_back(std::move(line));
-  }
+  sheet.preface = kernel_preface(p);
   sheet.preface.emplace_back();
   const char* from_header = one_provenance(shares) ? "" : "from";
   sheet.columns = {{"model", ""},        {"variant", ""},       {"framework", ""},
@@ -206,6 +217,7 @@ Sheet kernel_sheet(const Prediction& p, const std::set<Provenance>& from) {
       row.push_back(std::move(cell));
     }
   }
+  sheet.notes = {"+-%: 80 % of measured times are expected so near."};
   const double rate = iteration.units / iteration.time().si();
   sheet.totals = {
       {"model", text_cell(p.model->name)},
@@ -213,6 +225,7 @@ Sheet kernel_sheet(const Prediction& p, const std::set<Provenance>& from) {
       {"batch", count_cell(batch)},
       {"precision", text_cell(p.scenario.precision)},
       {"iteration_time", number_cell(iteration.time().si(), to_text(iteration.time()))},
+      {"gpu_busy", number_cell(iteration.timeline.gpu_busy.si(), to_text(iteration.timeline.gpu_busy))},
       {"throughput", number_cell(rate, fmt::format("{:.1f} {}", rate, throughput_unit(*p.model)))},
       {"flops", number_cell(flops.si(), to_text(flops))}};
   return sheet;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <set>
+#include <string>
+#include <vector>
 
 #include "hwspecs/base/sheet.h"
 #include "simulate/prediction.h"
@@ -10,6 +12,9 @@ namespace tbdsim {
 
 // Layers with output shape, parameters, multiply-adds and output bytes for one sample; totals.
 [[nodiscard]] Sheet layer_sheet(const Model& model, const TrainingStep& step, const Precision& precision);
+
+// What was predicted and where its kernel times come from, above tables of kernels.
+[[nodiscard]] std::vector<std::string> kernel_preface(const Prediction& prediction);
 
 // Every kernel in the order it runs, its work, time, bound and where the time comes from; totals. With `from`
 // only those whose time comes from there; totals are of all.

@@ -50,7 +50,13 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   const auto batch = static_cast<double>(iteration.batch);
   iteration.costs = estimate(step.step, batch, p.calibration);
   scale(iteration.costs, step.step, p.framework->factors);
-  iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, p.framework->execution);
+  const Execution& execution = p.framework->execution;
+  iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, execution);
+  if (execution.input_threads > 0 && p.dataset != nullptr && p.dataset->decode_time) {
+    const double samples = batch * static_cast<double>(p.model->batches_per_iteration);
+    iteration.decode = *p.dataset->decode_time * samples;
+    iteration.input = iteration.decode * (1.0 / execution.input_threads);
+  }
   return iteration;
 }
 
@@ -72,6 +78,20 @@ Flops flops_of(const Iteration& iteration) {
         Flops(kernel.flops.at(static_cast<double>(iteration.batch))) * static_cast<double>(kernel.repeat);
   }
   return flops;
+}
+
+// Copies are no kernels: while one runs the GPU is idle, and the CPU waits or could issue.
+Seconds limited_time(const Iteration& iteration, Limit limit) {
+  if (limit == Limit::input) return iteration.time() - iteration.timeline.iteration;
+  if (limit == Limit::cpu) return iteration.timeline.iteration - iteration.timeline.gpu_busy;
+  Seconds sum;
+  for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+    const Kernel& kernel = iteration.step->kernels[k];
+    const bool limited = static_cast<Limit>(iteration.costs[k].bound) == limit;
+    if (kernel.kind != KernelKind::transfer && limited)
+      sum += iteration.costs[k].total * static_cast<double>(kernel.repeat);
+  }
+  return sum;
 }
 
 // Those that fit the longest bucket; 0 where the data set has no epoch.
@@ -113,21 +133,14 @@ Interval Prediction::throughput_interval() const {
   return {throughput() / interval_factor, throughput() * interval_factor};
 }
 
-double Prediction::share(Bound bound) const {
-  const Seconds bounded = mean_over(iterations, [&](const Iteration& iteration) {
-    Seconds sum;
-    for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
-      if (iteration.costs[k].bound != bound) continue;
-      sum += iteration.costs[k].total * static_cast<double>(iteration.step->kernels[k].repeat);
-    }
-    return sum;
-  });
-  return bounded / iteration_time();
+double Prediction::share(Limit limit) const {
+  const Seconds limited = mean_over(iterations, [&](const Iteration& i) { return limited_time(i, limit); });
+  return limited / iteration_time();
 }
 
-Bound Prediction::bound() const {
-  Bound largest_share = Bound::compute;
-  for (const Bound candidate : {Bound::memory, Bound::overhead}) {
+Limit Prediction::bound() const {
+  Limit largest_share = Limit::compute;
+  for (const Limit candidate : {Limit::memory, Limit::overhead, Limit::cpu, Limit::input}) {
     if (share(candidate) > share(largest_share)) largest_share = candidate;
   }
   return largest_share;
@@ -202,7 +215,8 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& predic
     std::vector<KernelCost> costs = iteration.costs;
     scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
-    return simulate_iteration(*iteration.step, costs, batch, framework.execution).iteration;
+    return std::max(simulate_iteration(*iteration.step, costs, batch, framework.execution).iteration,
+                    iteration.input);
   });
 }
 

@@ -2,9 +2,12 @@
 // public function of its own; this runs them all.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulate/iteration.h"
@@ -29,6 +32,9 @@ struct Scenario {
   Sizes sizes{};          // instead of the model's own: sequence_length, image_size, rois
 };
 
+// Cores of the host over which CPU utilization is reported: the TBD paper, Table IV.
+inline constexpr int kHostCores = 28;
+
 struct Interval {
   double low = 0;
   double high = 0;
@@ -43,9 +49,20 @@ struct Iteration {
   const TrainingStep* step = nullptr;
   std::vector<KernelCost> costs;  // one for each kernel of the step
   Timeline timeline;
+  Seconds decode;  // of one thread for the batch's samples; 0 where it is not known or they are made up
+  Seconds input;   // of all threads that decode: samples come no faster, however far ahead they are fetched
 
-  [[nodiscard]] Seconds time() const { return timeline.iteration; }
+  [[nodiscard]] Seconds time() const { return std::max(timeline.iteration, input); }
 };
+
+// What a part of an iteration is limited by: as kernels are while the GPU is busy; while it is idle the CPU
+// that issues work, waits for copies and works on them, or the samples that are not there yet.
+enum class Limit { compute, memory, overhead, cpu, input };
+inline constexpr std::array<std::string_view, 5> kLimitNames = {"compute", "memory", "overhead", "cpu",
+                                                                "input"};
+[[nodiscard]] constexpr std::string_view name_of(Limit limit) {
+  return kLimitNames[static_cast<std::size_t>(limit)];
+}
 
 struct Prediction {
   Scenario scenario;  // with the variant's name and the batch that is trained filled in
@@ -72,9 +89,8 @@ struct Prediction {
   [[nodiscard]] double throughput() const;  // units per second
   [[nodiscard]] Interval throughput_interval() const;
   [[nodiscard]] double samples_per_second() const;
-  // Share of the time spent in kernels limited by compute, memory or overhead.
-  [[nodiscard]] double share(Bound bound) const;
-  [[nodiscard]] Bound bound() const;  // the largest share
+  [[nodiscard]] double share(Limit limit) const;  // of the time; all of them make 1
+  [[nodiscard]] Limit bound() const;              // the largest share
   // Where most of the time goes.
   [[nodiscard]] const Iteration& typical() const;
   // Samples that fit into the GPU's memory where a batch is of the length that needs most; 0: none does.

@@ -11,6 +11,7 @@
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/metrics.h"
+#include "simulate/utilization.h"
 
 namespace tbdsim {
 namespace {
@@ -19,29 +20,39 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kNoteWidth = 100;
 
+std::string legend() {
+  return fmt::format(
+      "+-%: 80 % of measured throughputs are expected so near; time: of an iteration; GPU, FP32, CPU: "
+      "utilization in %, of the iteration, of the single-precision peak while the GPU is active, of {} cores "
+      "(an estimate); par. to total: GPU memory at its peak, in GiB (parameters, their gradients, feature "
+      "maps, workspace, dynamic; total with the CUDA context, ! where it does not fit); bound: what limits "
+      "most of the time.",
+      kHostCores);
+}
+
 std::string rate_text(double rate) {
   return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2);
 }
 
-// Ends of an interval need no more than three digits: "20.9k".
-std::string end_text(double rate) {
-  constexpr double kThousand = 1000;
-  return rate >= 10 * kThousand ? rate_text(rate / kThousand) + "k" : rate_text(rate);
-}
-
 std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
 
+Cell percent_cell(std::optional<double> percent) {
+  return percent ? number_cell(*percent, fmt::format("{:.0f}", *percent)) : Cell{};
+}
+
 std::vector<Cell> table_row(const Prediction& p) {
-  const Interval interval = p.throughput_interval();
+  const Activity activity = activity_of(p);
   const MemoryPlan& m = p.memory;
   const auto memory = [](Bytes bytes) { return number_cell(bytes.si(), gib_text(in_unit(bytes, "GiB"))); };
   const std::string total = gib_text(in_unit(m.total(), "GiB"));
   return {text_cell(p.model->name),
           text_cell(p.framework->name),
           text_cell(rate_text(p.throughput()) + " " + throughput_unit(*p.model)),
-          text_cell(end_text(interval.low) + "-" + end_text(interval.high)),
+          percent_cell(100 * (p.interval_factor - 1)),
           text_cell(to_text(p.iteration_time())),
-          text_cell(fmt::format("{:.0f} %", 100 * (p.flops / (p.peak * p.iteration_time())))),
+          percent_cell(gpu_utilization(activity)),
+          percent_cell(fp32_utilization(activity, *p.gpu)),
+          percent_cell(cpu_utilization(activity)),
           memory(m.weights),
           memory(m.weight_gradients),
           memory(m.feature_maps),
@@ -49,6 +60,15 @@ std::vector<Cell> table_row(const Prediction& p) {
           memory(m.dynamic),
           number_cell(m.total().si(), p.fits ? total : total + "!"),
           text_cell(name_of(p.bound()))};
+}
+
+// Keys whose values nobody measured.
+std::vector<std::string> estimates_among(const Sources& sources) {
+  std::vector<std::string> keys;
+  for (const auto& [key, source] : sources) {
+    if (source.starts_with("estimate:")) keys.push_back(key);
+  }
+  return keys;
 }
 
 // The largest batch that fits, for those that do not.
@@ -128,6 +148,25 @@ std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
   return text.empty() ? std::vector<std::string>{} : wrapped(text, kNoteWidth);
 }
 
+// Of one model: which constants of its frameworks and data set were not measured.
+std::vector<std::string> estimate_notes(std::span<const Prediction> predictions) {
+  const auto several = [&](const Prediction& p) { return p.model != predictions[0].model; };
+  if (std::any_of(predictions.begin(), predictions.end(), several)) return {};
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    std::vector<std::string> keys = estimates_among(p.framework->execution.sources);
+    if (p.iterations[0].input > Seconds(0)) {
+      for (const std::string& key : estimates_among(p.dataset->sources))
+        keys.push_back(key + " of " + p.dataset->name);
+    }
+    if (keys.empty()) continue;
+    const auto lines =
+        wrapped(fmt::format("Estimates, on {}: {}.", p.framework->name, joined(keys)), kNoteWidth);
+    notes.insert(notes.end(), lines.begin(), lines.end());
+  }
+  return notes;
+}
+
 std::string batch_title(const Prediction& p) {
   if (p.scenario.tokens > 0) return fmt::format("{} tokens a batch", p.scenario.tokens);
   return fmt::format("batch {}", p.batch_limited ? p.batch_asked : p.scenario.batch);
@@ -138,25 +177,18 @@ Sheet table_sheet(std::span<const Prediction> predictions) {
   Sheet sheet;
   sheet.preface = {fmt::format("{}, {}, {}", first.gpu->title, batch_title(first), first.scenario.precision),
                    "kernel times: " + calibration_text(*first.profile), ""};
-  for (const char* header : {"model", "framework", "throughput", "80 %", "time", "flop", "params", "grad",
-                             "maps", "work", "dyn.", "total", "bound by"}) {
+  for (const char* header : {"model", "framework", "throughput", "+-%", "time", "GPU", "FP32", "CPU", "par.",
+                             "grad", "maps", "work", "dyn.", "total", "bound"}) {
     const std::string_view name = header;
-    const bool right = name != "model" && name != "framework" && name != "bound by";
+    const bool right = name != "model" && name != "framework" && name != "bound";
     sheet.columns.push_back({header, header, right});
   }
   for (const Prediction& p : predictions) sheet.rows.push_back(table_row(p));
-  for (const auto& notes : {batch_notes(predictions), length_notes(predictions)}) {
+  for (const auto& notes :
+       {batch_notes(predictions), length_notes(predictions), estimate_notes(predictions)}) {
     sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
   }
-  for (const std::string& line : wrapped(
-           "80 %: interval of the throughput; time: of an iteration; flop: work over the peak, in time; "
-           "params to "
-           "total: GPU memory at its peak, in GiB (parameters, their gradients, feature maps, workspace, "
-           "dynamic; "
-           "total with the CUDA context, ! where it does not fit); bound by: what limits most of the time.",
-           kNoteWidth)) {
-    sheet.notes.push_back(line);
-  }
+  for (const std::string& line : wrapped(legend(), kNoteWidth)) sheet.notes.push_back(line);
   const auto notes = fit_notes(predictions);
   sheet.notes.insert(sheet.notes.end(), notes.begin(), notes.end());
   return sheet;

@@ -39,6 +39,29 @@ Cell value_cell(const SpecTree& tree) {
   return {shown + "... " + std::to_string(tree.items.size()) + " in all]", text};
 }
 
+// What the map says under `sources`.
+std::map<std::string, std::string> sources_in(const SpecTree& tree) {
+  std::map<std::string, std::string> sources;
+  for (const SpecEntry& entry : tree.entries) {
+    if (entry.key != "sources") continue;
+    for (const SpecEntry& source : entry.value.entries) sources[source.key] = source.value.text;
+  }
+  return sources;
+}
+
+void append_rows(const std::string& path, const SpecTree& tree, const std::string& source, Sheet& sheet);
+
+// Each key with its own source; the first with that of the whole map where it has none.
+void append_entries(const std::string& prefix, const SpecTree& tree, std::string source, Sheet& sheet) {
+  const auto sources = sources_in(tree);
+  for (const SpecEntry& entry : tree.entries) {
+    if (entry.key == "sources") continue;
+    const auto own = sources.find(entry.key);
+    append_rows(prefix + entry.key, entry.value, own == sources.end() ? source : own->second, sheet);
+    source.clear();
+  }
+}
+
 // Appends a row for each value that fits on a line.
 void append_rows(const std::string& path, const SpecTree& tree, const std::string& source, Sheet& sheet) {
   const bool flat_map =
@@ -50,8 +73,7 @@ void append_rows(const std::string& path, const SpecTree& tree, const std::strin
   }
   for (std::size_t i = 0; i < tree.items.size(); ++i)
     append_rows(path + "[" + std::to_string(i) + "]", tree.items[i], i == 0 ? source : "", sheet);
-  for (std::size_t i = 0; i < tree.entries.size(); ++i)
-    append_rows(path + "." + tree.entries[i].key, tree.entries[i].value, i == 0 ? source : "", sheet);
+  append_entries(path + ".", tree, source, sheet);
 }
 
 }  // namespace
@@ -66,18 +88,11 @@ std::optional<Kind> kind_of(const Catalog& catalog, const std::string& name) {
 
 Sheet spec_sheet(const Catalog& catalog, Kind kind, const std::string& name) {
   const SpecTree tree = read_spec_file(catalog.find(kind, name));
-  std::map<std::string, std::string> sources;
-  for (const SpecEntry& entry : tree.entries) {
-    if (entry.key != "sources") continue;
-    for (const SpecEntry& source : entry.value.entries) sources[source.key] = source.value.text;
-  }
   Sheet sheet;
   sheet.name = "keys";
   sheet.preface = {std::string(info_of(kind).singular) + " " + name, ""};
   sheet.columns = {{"key", "key"}, {"value", "value"}, {"source", "source"}};
-  for (const SpecEntry& entry : tree.entries) {
-    if (entry.key != "sources") append_rows(entry.key, entry.value, sources[entry.key], sheet);
-  }
+  append_entries("", tree, "", sheet);
   return sheet;
 }
 

@@ -99,6 +99,12 @@ TEST(Dataset, FewSentencesAreLong) {
   EXPECT_GT(within, 0.99);
 }
 
+// More than 1000 images a second with 4 threads; nobody says how long a sentence takes.
+TEST(Dataset, DecodeTimeWhereItIsKnown) {
+  EXPECT_DOUBLE_EQ(catalogue_dataset("imagenet").decode_time.value().si(), 0.004);
+  EXPECT_FALSE(catalogue_dataset("iwslt15").decode_time);
+}
+
 // Of two bins, 1 to 10 with 0.4 and 11 to 20 with 0.6, half of the second is within 15.
 TEST(ShareWithin, CountsBinsInPart) {
   const LengthHistogram lengths{{10, 0.4}, {20, 0.6}};

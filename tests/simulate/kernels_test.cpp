@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "simulate/model_report.h"
+#include "simulate/utilization.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
@@ -79,7 +80,8 @@ TEST_F(Kernels, FromListsThoseOfAProvenance) {
   EXPECT_EQ(rows({"--from", "measured,roofline"}).size(), counts["measured"] + counts["roofline"]);
 }
 
-// The shares of the time in the line above the table add up to all of it.
+// The shares of the time in the line above the table, with that of the idle GPU, add up to all of it; those
+// of kernels to the time the GPU is busy.
 TEST_F(Kernels, SaysWhereTheTimeComesFrom) {
   const test::CliResult result = test::run(arguments({"--from", "measured"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -92,7 +94,19 @@ TEST_F(Kernels, SaysWhereTheTimeComesFrom) {
     EXPECT_THAT(result.out, HasSubstr(expected));
     sum += share;
   }
-  EXPECT_NEAR(sum, 1, 1e-9);
+  char idle[64];
+  std::snprintf(idle, sizeof idle, "GPU idle %.1f %%", 100 * (1 - sum));
+  EXPECT_THAT(result.out, HasSubstr(idle));
+  double kernels = 0;
+  for (const auto& row : rows({})) {
+    if (row.at("kind") != "transfer") kernels += std::stod(row.at("share"));
+  }
+  Library library = test::source_library();
+  const Prediction p = predict(
+      {.model = "resnet50", .framework = "tensorflow", .gpu = "titanxp", .batch = 64, .profile = file_},
+      library);
+  EXPECT_NEAR(100 * kernels, gpu_utilization(activity_of(p)), 1e-6);
+  EXPECT_LT(kernels, 1);
 }
 
 TEST_F(Kernels, FitTheScreenWhereSourcesDiffer) {
@@ -110,7 +124,9 @@ TEST_F(Kernels, FromWhatThereIs) {
             "tbd-sim: --from: 'modeled' is unknown; expected one of measured, interpolated, transferred, "
             "modelled, roofline; did you mean 'modelled'?\n");
   EXPECT_EQ(test::run(arguments({"--from", "roofline", "--unique"})).err,
-            "tbd-sim: --from lists kernels one by one; expected no --unique or --plan beside it\n");
+            "tbd-sim: --from lists kernels one by one; expected no --unique, --plan, --by or --below-average "
+            "beside "
+            "it\n");
 }
 
 }  // namespace

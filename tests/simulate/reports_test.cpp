@@ -9,6 +9,7 @@
 #include "simulate/catalog_report.h"
 #include "simulate/metrics.h"
 #include "tests/simulate/runs_fixture.h"
+#include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
@@ -44,8 +45,12 @@ std::vector<std::string> keys(const json& object) {
 
 // Every command with its arguments, less the tables of runs.
 std::vector<Arguments> commands() {
-  std::vector<Arguments> all{
-      kPrediction, {"show", "resnet50", "--variant", "v1.5"}, with({"kernels"}, kPrediction)};
+  std::vector<Arguments> all{kPrediction,
+                             {"show", "resnet50", "--variant", "v1.5"},
+                             with({"kernels"}, kPrediction),
+                             with({"kernels", "--by", "kernel"}, kPrediction),
+                             with({"kernels", "--by", "layer"}, kPrediction),
+                             with({"kernels", "--below-average", "3"}, kPrediction)};
   for (const Listing& listing : listings()) all.push_back({"list", std::string(listing.name)});
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
   for (const KindInfo& info : kKinds) {  // one of each kind
@@ -199,6 +204,16 @@ TEST(Tables, PredictionNamesItsAssumptions) {
   EXPECT_THAT(text, testing::AllOf(testing::HasSubstr("NVIDIA TITAN Xp, batch 64, fp32"),
                                    testing::HasSubstr("kernel times: NVIDIA TITAN Xp, measured"),
                                    testing::HasSubstr("images/s")));
+}
+
+// Of one model a line for each framework names the constants that nobody measured; of many models none does.
+TEST(Tables, SayWhatIsAnEstimate) {
+  const test::ToyWorld world;
+  const Scenario slow = world.slow_scenario(10, world.dataset_decoded_in("1 us"));
+  const Arguments one{"--gpu",     slow.gpu,     "--batch",   "10",         "--model",     slow.model,
+                      "--profile", slow.profile, "--dataset", slow.dataset, "--framework", slow.framework};
+  EXPECT_THAT(output(one), testing::HasSubstr("\nEstimates, on slow: update, decode_time of decoded.\n"));
+  EXPECT_THAT(output(kPrediction), testing::Not(testing::HasSubstr("Estimates, on")));
 }
 
 TEST(Sheet, Counts) {

@@ -23,6 +23,11 @@ namespace tbdsim::test {
 //   5 matmul, dW      24 b   48 + 28 b                240  328    0.48      0.328      0.73     compute
 //   6 momentum          48   240                       48  240    0.096     0.24       0.49     overhead
 //
+// slow.yaml is the same framework with a thread that issues a kernel in 1 us, an update in 2 us, waits 0.5 us
+// longer than the last kernel at the end of an iteration and then works 3 us; a kernel starts 0.25 us after
+// it was issued. Two threads decode. At b = 10 kernels are issued at 1, 2, 3, 4, 5, 6 and 8 us, start
+// at 1.25, 2.25, ... 6.25 and 8.25 us, the last ends at 8.74 us, the iteration at 8.74 + 0.5 + 3 = 12.24 us.
+//
 // The data set has 5000 images; the GPU is rented for 3.6 USD an hour, 0.001 USD a second.
 class ToyWorld {
  public:
@@ -47,6 +52,12 @@ class ToyWorld {
         "global_norm: fused}\n"
         "workspace_limit: 4 KiB\ncontext_memory: 1 KiB\n"
         "sources: {lowering: t, workspace_limit: t, context_memory: t}\n");
+    directory_.write(
+        "slow.yaml",
+        "title: Slow framework\nbased_on: framework\n"
+        "execution: {kernel: 1 us, update: 2 us, wait: 0.5 us, iteration: 3 us, latency: 0.25 us, "
+        "input_threads: 2, sources: {kernel: t, update: \"estimate: t\", wait: t, iteration: t, "
+        "latency: t, input_threads: t}}\nsources: {}\n");
     std::string kinds;
     for (const std::string_view kind : kKernelKindNames) {
       kinds += "  " + std::string(kind) + ": {compute: 1, bandwidth: 1, overhead: 0.25 us}\n";
@@ -69,6 +80,19 @@ class ToyWorld {
 
   [[nodiscard]] std::string path(const std::string& name) const {
     return (directory_.path() / name).string();
+  }
+  // Of images that take one thread so long: "1 us".
+  [[nodiscard]] std::string dataset_decoded_in(const std::string& time) const {
+    return directory_
+        .write("decoded.yaml", "title: Toy data\nsample: image\nsamples: 5000\ndecode_time: " + time +
+                                   "\nsources: {samples: t, decode_time: \"estimate: t\"}\n")
+        .string();
+  }
+  [[nodiscard]] Scenario slow_scenario(std::int64_t batch, const std::string& dataset = "") const {
+    Scenario slow = scenario(batch);
+    slow.framework = path("slow.yaml");
+    slow.dataset = dataset;
+    return slow;
   }
   [[nodiscard]] Scenario scenario(std::int64_t batch) const {
     return {.model = path("model.yaml"),

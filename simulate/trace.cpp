@@ -1,0 +1,200 @@
+#include "simulate/trace.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "hwspecs/base/quantity_text.h"
+#include "simulate/kernel_names.h"
+
+namespace tbdsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Numbers by which trace events name processes and threads; a stream is a thread of the GPU.
+constexpr int kHost = 1, kGpu = 0;
+constexpr int kIssuingThread = 1, kFirstDecoder = 2;
+constexpr int kCompute = 7, kCopies = 14;  // as profilers number the first streams of CUDA
+
+double microseconds(Seconds time) { return in_unit(time, "us"); }
+
+struct Track {
+  int process;
+  int thread;
+};
+
+class Events {
+ public:
+  void name(Track track, std::string_view process, std::string_view thread) {
+    meta(track, "process_name", process);
+    meta(track, "thread_name", thread);
+  }
+  void slice(Track track, std::string_view category, const std::string& name, Seconds start, Seconds end,
+             Json args) {
+    constexpr Seconds kShortest(1e-10);  // less is rounding
+    if (end - start < kShortest) return;
+    events_.push_back({{"ph", "X"},
+                       {"cat", category},
+                       {"name", name},
+                       {"pid", track.process},
+                       {"tid", track.thread},
+                       {"ts", microseconds(start)},
+                       {"dur", microseconds(end - start)},
+                       {"args", std::move(args)}});
+  }
+  // From a slice that starts at `from` to one that starts at `to`.
+  void arrow(std::size_t id, Track a, Seconds from, Track b, Seconds to) {
+    end_of_arrow("s", id, a, from);
+    end_of_arrow("f", id, b, to);
+    events_.back()["bp"] = "e";  // to the slice around its end
+  }
+  [[nodiscard]] Json take() { return std::move(events_); }
+
+ private:
+  void meta(Track track, const char* what, std::string_view name) {
+    events_.push_back({{"ph", "M"},
+                       {"name", what},
+                       {"pid", track.process},
+                       {"tid", track.thread},
+                       {"args", {{"name", name}}}});
+  }
+  void end_of_arrow(const char* phase, std::size_t id, Track track, Seconds at) {
+    events_.push_back({{"ph", phase},
+                       {"cat", "ac2g"},
+                       {"name", "ac2g"},
+                       {"id", id},
+                       {"pid", track.process},
+                       {"tid", track.thread},
+                       {"ts", microseconds(at)}});
+  }
+
+  Json events_ = Json::array();
+};
+
+std::string layer_of(const Kernel& kernel, const TrainingStep& step) {
+  return kernel.layer < 0 ? "" : step.layers[static_cast<std::size_t>(kernel.layer)].name;
+}
+
+// What the thread does for one of the repeats, as iteration.cpp has it: what is sent is made before it is
+// issued, what is copied to the host is worked on after.
+struct ThreadWork {
+  Seconds before, issue, after;
+};
+ThreadWork thread_work(const Kernel& kernel, double batch, const Execution& execution) {
+  constexpr double kSecondsPerNanosecond = 1e-9;
+  const Seconds host(kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond);
+  const Seconds issue = kernel.kind == KernelKind::update ? execution.update : execution.kernel;
+  return is_copy_to_host(kernel) ? ThreadWork{Seconds(0), issue, host} : ThreadWork{host, issue, Seconds(0)};
+}
+
+// Work is that of all repeats.
+Json kernel_args(const Prediction& p, const Iteration& iteration, std::size_t k) {
+  const Kernel& kernel = iteration.step->kernels[k];
+  const KernelCost& cost = iteration.costs[k];
+  const auto batch = static_cast<double>(iteration.batch);
+  const auto repeat = static_cast<double>(kernel.repeat);
+  const bool copy = kernel.kind == KernelKind::transfer;
+  return {{"layer", layer_of(kernel, *iteration.step)},
+          {"phase", phase_name(kernel)},
+          {"operation", kernel.op},
+          {"kernel", kernel_name(kernel, cost.algorithm, p.framework->family, *p.gpu)},
+          {"shape", shape_text(kernel, batch)},
+          {"count", kernel.repeat},
+          {"time_us", microseconds(cost.total * repeat)},
+          {"flops", kernel.flops.at(batch) * repeat},
+          {"bytes", (kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * repeat},
+          {"bound", name_of(cost.bound)},
+          {"provenance", name_of(cost.provenance)},
+          {"stream", copy ? kCopies : kCompute},
+          {"correlation", k + 1}};
+}
+
+// Work, issue, wait and work of a kernel, and its arrow. Work before further repeats is part of the issue.
+void add_kernel(Events& events, const Prediction& p, const Iteration& iteration, std::size_t k) {
+  const Kernel& kernel = iteration.step->kernels[k];
+  const KernelSpan& span = iteration.timeline.kernels[k];
+  const auto repeat = static_cast<double>(kernel.repeat);
+  const ThreadWork work = thread_work(kernel, static_cast<double>(iteration.batch), p.framework->execution);
+  const Seconds issue = span.issue + work.before;
+  const Seconds end_of_issue = std::min(span.issued, span.issue + (work.before + work.issue) * repeat);
+  const Seconds end_of_wait = std::max(end_of_issue, span.issued - work.after * repeat);
+  const std::string layer = layer_of(kernel, *iteration.step);
+  const Json args{{"layer", layer}, {"count", kernel.repeat}};
+  Json issue_args = args;
+  issue_args["correlation"] = k + 1;  // with the event on the GPU
+  const bool copy = kernel.kind == KernelKind::transfer;
+  const Track thread{kHost, kIssuingThread}, stream{kGpu, copy ? kCopies : kCompute};
+  const std::string work_name = fmt::format("work for {}", kernel.op);
+  events.slice(thread, "cpu_op", work_name, span.issue, issue, args);
+  events.slice(thread, "cuda_runtime", copy ? "cudaMemcpyAsync" : "cudaLaunchKernel", issue, end_of_issue,
+               std::move(issue_args));
+  events.slice(thread, "cuda_runtime", "cudaStreamSynchronize", end_of_issue, end_of_wait, args);
+  events.slice(thread, "cpu_op", work_name, end_of_wait, span.issued, args);
+  events.slice(stream, copy ? "gpu_memcpy" : "kernel", fmt::format("{} {}", layer, kernel.op), span.start,
+               span.end, kernel_args(p, iteration, k));
+  events.arrow(k + 1, thread, issue, stream, span.start);
+}
+
+// After the last kernel the thread waits where the framework does, then runs what is done once an iteration.
+void add_end(Events& events, const Prediction& p, const Iteration& iteration) {
+  const Seconds last =
+      iteration.timeline.kernels.empty() ? Seconds(0) : iteration.timeline.kernels.back().issued;
+  const Seconds work = p.framework->execution.iteration;
+  const Seconds end_of_wait = std::max(last, iteration.timeline.iteration - work);
+  const Track thread{kHost, kIssuingThread};
+  const Seconds end = p.framework->execution.after_iteration ? iteration.timeline.iteration : last + work;
+  if (p.framework->execution.after_iteration)
+    events.slice(thread, "cuda_runtime", "cudaStreamSynchronize", last, end_of_wait, Json::object());
+  events.slice(thread, "cpu_op", "end of the iteration", end - work, end, Json::object());
+  events.slice(thread, "input", "wait for samples", iteration.timeline.iteration, iteration.time(),
+               Json::object());
+}
+
+void add_decoders(Events& events, const Prediction& p, const Iteration& iteration) {
+  if (iteration.input == Seconds(0)) return;
+  for (int i = 0; i < p.framework->execution.input_threads; ++i) {
+    const Track thread{kHost, kFirstDecoder + i};
+    events.name(thread, "host", fmt::format("decoding thread {}", i + 1));
+    events.slice(thread, "input", "decode samples", Seconds(0), iteration.input,
+                 {{"samples", iteration.batch}});
+  }
+}
+
+// What the whole trace is of.
+Json metadata(const Prediction& p, const Iteration& iteration) {
+  return {{"model", p.model->name},
+          {"variant", p.scenario.variant},
+          {"framework", p.framework->title},
+          {"gpu", p.gpu->title},
+          {"precision", p.scenario.precision},
+          {"batch", iteration.batch},
+          {"length", iteration.bucket.length},
+          {"kernel_times", p.profile->title},
+          {"iteration_us", microseconds(iteration.time())},
+          {"gpu_busy_us", microseconds(iteration.timeline.gpu_busy)}};
+}
+
+}  // namespace
+
+void write_trace(std::ostream& out, const Prediction& p) {
+  const Iteration& iteration = p.typical();
+  Events events;
+  events.name({kHost, kIssuingThread}, "host", "issuing thread");
+  events.name({kGpu, kCompute}, p.gpu->title, "compute");
+  events.name({kGpu, kCopies}, p.gpu->title, "copies");
+  for (std::size_t k = 0; k < iteration.costs.size(); ++k) add_kernel(events, p, iteration, k);
+  add_end(events, p, iteration);
+  add_decoders(events, p, iteration);
+  const Json document{{"schemaVersion", 1},
+                      {"displayTimeUnit", "ms"},
+                      {"distributedInfo", {{"rank", 0}}},
+                      {"deviceProperties", Json::array({{{"id", 0}, {"name", p.gpu->title}}})},
+                      {"metadata", metadata(p, iteration)},
+                      {"traceEvents", events.take()}};
+  out << document.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,95 @@
+#include "simulate/utilization.h"
+
+#include <algorithm>
+
+#include "costmodel/hardware.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kPercent = 100;
+
+// Multiply-adds that Winograd's algorithm leaves of those of the direct form.
+double winograd_part(const ConvShape& shape, Algorithm algorithm) {
+  if (algorithm == Algorithm::winograd) return 16.0 / 36;
+  if (algorithm != Algorithm::winograd_nonfused) return 1;
+  return shape.kernel_height == 3 ? 36.0 / 144 : 64.0 / 400;
+}
+
+bool is_product(const Kernel& kernel) {
+  return kernel.kind == KernelKind::convolution || kernel.kind == KernelKind::gemm ||
+         kernel.kind == KernelKind::recurrent;
+}
+
+// Of its own arithmetic, not another one that it is computed in.
+bool is_native(const GpuSpec& gpu, MathType math) { return gpu.math[index_of(math)].has_value(); }
+
+bool on_tensor_cores(const Kernel& kernel, const GpuSpec& gpu) {
+  return is_product(kernel) && is_native(gpu, kernel.math) && hardware_of(gpu, kernel.math).tensor_cores;
+}
+
+}  // namespace
+
+Flops executed_flops(const Kernel& kernel, const KernelCost& cost, double batch) {
+  const auto* shape = std::get_if<ConvShape>(&kernel.shape);
+  const double part = shape == nullptr ? 1 : winograd_part(*shape, cost.algorithm);
+  return Flops(kernel.flops.at(batch) * part);
+}
+
+Flops fp32_flops(const Kernel& kernel, const KernelCost& cost, double batch, const GpuSpec& gpu) {
+  const bool packed = is_product(kernel) && kernel.math != MathType::fp32 && is_native(gpu, kernel.math);
+  return packed ? Flops(0) : executed_flops(kernel, cost, batch);
+}
+
+double nvprof_fp32_level(const Kernel& kernel, const KernelCost& cost, double batch, const GpuSpec& gpu) {
+  if (kernel.kind == KernelKind::batch_norm) return 0.43;
+  if (kernel.op == "relu") return 0.10;
+  if (kernel.op == "bias_add") return 0.40;
+  if (kernel.kind == KernelKind::elementwise || kernel.kind == KernelKind::update) return 0.23;
+  constexpr double kProducts = 1.4;
+  const double own = fp32_flops(kernel, cost, batch, gpu) / (rate_of(gpu, MathType::fp32).peak * cost.total);
+  return std::min(1.0, is_product(kernel) ? kProducts * own : own);
+}
+
+bool has_tensor_cores(const GpuSpec& gpu) {
+  return is_native(gpu, MathType::fp16) && hardware_of(gpu, MathType::fp16).tensor_cores;
+}
+
+Activity activity_of(const Prediction& p) {
+  Activity mean;
+  for (const Iteration& i : p.iterations) {
+    const auto batch = static_cast<double>(i.batch);
+    mean.time += i.time() * i.share;
+    mean.gpu += i.timeline.gpu_busy * i.share;
+    mean.cpu += (i.timeline.cpu_busy + i.decode) * i.share;
+    for (std::size_t k = 0; k < i.costs.size(); ++k) {
+      const Kernel& kernel = i.step->kernels[k];
+      if (kernel.kind == KernelKind::transfer) continue;
+      const double times = static_cast<double>(kernel.repeat) * i.share;
+      mean.fp32 += fp32_flops(kernel, i.costs[k], batch, *p.gpu) * times;
+      mean.moved += Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * times;
+      mean.nvprof += i.costs[k].total * (nvprof_fp32_level(kernel, i.costs[k], batch, *p.gpu) * times);
+      if (on_tensor_cores(kernel, *p.gpu))
+        mean.tensor += Flops(kernel.flops.at(batch)) * times / rate_of(*p.gpu, kernel.math).peak;
+    }
+  }
+  return mean;
+}
+
+double gpu_utilization(const Activity& activity) { return kPercent * (activity.gpu / activity.time); }
+
+std::optional<double> fp32_utilization(const Activity& activity, const GpuSpec& gpu) {
+  if (activity.gpu == Seconds(0)) return std::nullopt;
+  return kPercent * (activity.fp32 / (rate_of(gpu, MathType::fp32).peak * activity.gpu));
+}
+
+double cpu_utilization(const Activity& activity) {
+  return kPercent * (activity.cpu / (activity.time * static_cast<double>(kHostCores)));
+}
+
+std::optional<double> tensor_core_utilization(const Activity& activity, const GpuSpec& gpu) {
+  if (activity.gpu == Seconds(0) || !has_tensor_cores(gpu)) return std::nullopt;
+  return kPercent * (activity.tensor / activity.gpu);
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,133 @@
+// `tbd-sim trace`: events in order on their tracks, whose times are those of the iteration.
+#include "simulate/trace.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/simulate/toy_world.h"
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+
+using nlohmann::json;
+using Track = std::pair<int, int>;
+
+constexpr Track kThread{1, 1}, kCompute{0, 7}, kCopies{0, 14};
+
+json trace_of(const Prediction& p) {
+  std::ostringstream out;
+  write_trace(out, p);
+  return json::parse(out.str());
+}
+
+std::map<Track, std::vector<json>> tracks_of(const json& trace) {
+  std::map<Track, std::vector<json>> tracks;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X") tracks[{event["pid"], event["tid"]}].push_back(event);
+  }
+  return tracks;
+}
+
+double total(const std::vector<json>& events) {
+  double sum = 0;
+  for (const json& event : events) sum += event["dur"].get<double>();
+  return sum;
+}
+
+// toy_world.h says when each is issued and starts.
+TEST(Trace, OfTheToyWorld) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const json trace = trace_of(predict(world.slow_scenario(10, world.dataset_decoded_in("1 us")), library));
+  EXPECT_NEAR(trace["metadata"]["iteration_us"].get<double>(), 12.24, 1e-9);
+  auto tracks = tracks_of(trace);
+  ASSERT_EQ(tracks[kCompute].size(), 7u);
+  const double starts[] = {1.25, 2.25, 3.25, 4.25, 5.25, 6.25, 8.25};
+  for (std::size_t k = 0; k < 7; ++k) EXPECT_NEAR(tracks[kCompute][k]["ts"], starts[k], 1e-9);
+  EXPECT_NEAR(total(tracks[kCompute]), 4.09, 1e-9);
+  EXPECT_EQ(tracks[kThread].size(), 9u);  // seven issued, a wait of 0.74 + 0.5 us, work of 3 us
+  EXPECT_NEAR(tracks[kThread][7]["dur"], 1.24, 1e-9);
+  EXPECT_NEAR(tracks[kThread][8]["dur"], 3, 1e-9);
+  EXPECT_NEAR(total(tracks[kThread]), 12.24, 1e-9);
+  EXPECT_NEAR((tracks[{1, 2}].at(0)["dur"]), 5, 1e-9);  // two threads decode
+  EXPECT_NEAR((tracks[{1, 3}].at(0)["dur"]), 5, 1e-9);
+  const json& args = tracks[kCompute][0]["args"];
+  EXPECT_EQ(args["flops"], 240);
+  EXPECT_EQ(args["bytes"], 328);
+  EXPECT_EQ(args["bound"], "compute");
+  EXPECT_EQ(args["provenance"], "roofline");
+  EXPECT_EQ(args["layer"], "fc");
+  EXPECT_EQ(args["phase"], "forward");
+}
+
+class TraceOf : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+// On every track events follow one another; the thread's are the iteration, the kernels' the time the GPU is
+// busy; every one on the GPU was issued before, and its arrow says so.
+TEST_P(TraceOf, AddsUp) {
+  const auto [model, framework] = GetParam();
+  Library library = test::source_library();
+  const Prediction p =
+      predict({.model = model, .framework = framework, .gpu = "titanxp", .batch = 8}, library);
+  const json trace = trace_of(p);
+  auto tracks = tracks_of(trace);
+  for (const auto& [track, events] : tracks) {
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      ASSERT_GT(events[i]["dur"], 0);
+      ASSERT_GE(events[i]["ts"], 0);
+      if (i == 0) continue;
+      const double end = events[i - 1]["ts"].get<double>() + events[i - 1]["dur"].get<double>();
+      ASSERT_GE(events[i]["ts"].get<double>(), end * (1 - 1e-9)) << events[i];
+    }
+  }
+  const double iteration = trace["metadata"]["iteration_us"];
+  if (p.framework->execution.after_iteration) {
+    EXPECT_NEAR(total(tracks[kThread]), iteration, 1e-6 * iteration);
+  }
+  double busy = 0;
+  for (const json& event : tracks[kCompute]) busy += event["args"]["time_us"].get<double>();
+  EXPECT_NEAR(busy, trace["metadata"]["gpu_busy_us"], 1e-6 * busy);
+  EXPECT_EQ(tracks[kCompute].size() + tracks[kCopies].size(), p.typical().costs.size());
+  std::map<std::int64_t, double> issued;
+  for (const json& event : tracks[kThread]) {
+    if (event["args"].contains("correlation")) issued[event["args"]["correlation"]] = event["ts"];
+  }
+  EXPECT_EQ(issued.size(), p.typical().costs.size());
+  for (const Track& stream : {kCompute, kCopies}) {
+    for (const json& event : tracks[stream]) EXPECT_GT(event["ts"], issued.at(event["args"]["correlation"]));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, TraceOf,
+                         testing::Values(std::pair{"resnet50", "mxnet"}, std::pair{"resnet50", "pytorch"},
+                                         std::pair{"faster_rcnn", "tensorflow"}, std::pair{"a3c", "mxnet"},
+                                         std::pair{"deep_speech2", "mxnet"}));
+
+TEST(Trace, IsAFileThatAppearsWhole) {
+  const test::TempDir directory;
+  const std::string file = (directory.path() / "trace.json").string();
+  const test::CliResult result = test::run(
+      {"trace", "resnet50", "--framework", "mxnet", "--gpu", "titanxp", "--batch", "64", "-o", file});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+  std::ifstream in(file);
+  EXPECT_EQ(json::parse(in)["metadata"]["batch"], 64);
+}
+
+TEST(Trace, IsOfOneIteration) {
+  EXPECT_EQ(test::run({"trace", "resnet50", "--gpu", "titanxp", "--batch", "64"}).err,
+            "tbd-sim: a trace is of one iteration, resnet50 is trained by tensorflow, mxnet, cntk, pytorch; "
+            "expected a --framework\n");
+  EXPECT_EQ(test::run({"trace", "--gpu", "titanxp", "--batch", "64"}).err,
+            "tbd-sim: a trace is of one iteration; expected a model ('tbd-sim list models')\n");
+  EXPECT_EQ(
+      test::run({"trace", "resnet50", "--gpu", "titanxp", "--batch", "64", "--format", "csv"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace tbdsim

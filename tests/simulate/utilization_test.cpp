@@ -1,0 +1,105 @@
+// Utilization of the GPU, its arithmetic and the host, and what limits an iteration, by hand in the toy
+// world.
+#include "simulate/utilization.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/simulate/toy_world.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kBusy = 4.09;   // us, of the GPU (toy_world.h)
+constexpr double kSlow = 12.24;  // us, an iteration of the slow framework
+constexpr double kTolerance = 1e-9;
+
+// The thread issues 6 + 2 us and works 3 us; kernels do 768 flop of 500 in a microsecond.
+TEST(Utilization, OfASlowFramework) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const Prediction p = predict(world.slow_scenario(10), library);
+  const Activity activity = activity_of(p);
+  EXPECT_NEAR(activity.time.si(), kSlow * 1e-6, 1e-15);
+  EXPECT_NEAR(gpu_utilization(activity), 100 * kBusy / kSlow, kTolerance);
+  EXPECT_NEAR(*fp32_utilization(activity, *p.gpu), 100 * 768 / (500 * kBusy), kTolerance);
+  EXPECT_NEAR(cpu_utilization(activity), 100 * 11 / (28 * kSlow), kTolerance);
+  EXPECT_FALSE(tensor_core_utilization(activity, *p.gpu));
+  EXPECT_NEAR(p.share(Limit::cpu), 1 - kBusy / kSlow, kTolerance);
+  EXPECT_EQ(p.share(Limit::input), 0);
+  EXPECT_EQ(p.bound(), Limit::cpu);
+}
+
+// Ten images of 1 us are 10 us of two threads, 5 us before the iteration needs them.
+TEST(Utilization, DecodingIsWorkOfTheHost) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const Prediction p = predict(world.slow_scenario(10, world.dataset_decoded_in("1 us")), library);
+  EXPECT_NEAR(p.iteration_time().si(), kSlow * 1e-6, 1e-15);
+  EXPECT_NEAR(cpu_utilization(activity_of(p)), 100 * (11 + 10) / (28 * kSlow), kTolerance);
+}
+
+// Of 10 us each they come every 50 us, whatever else is done meanwhile.
+TEST(Utilization, SamplesCanBeTheLimit) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const Prediction p = predict(world.slow_scenario(10, world.dataset_decoded_in("10 us")), library);
+  EXPECT_NEAR(p.iteration_time().si(), 50e-6, 1e-15);
+  EXPECT_NEAR(p.share(Limit::input), (50 - kSlow) / 50, kTolerance);
+  EXPECT_NEAR(p.share(Limit::cpu), (kSlow - kBusy) / 50, kTolerance);
+  EXPECT_EQ(p.bound(), Limit::input);
+}
+
+// A framework that makes samples up on the GPU waits for none.
+TEST(Utilization, MadeUpSamplesAreNotDecoded) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  Scenario scenario = world.scenario(10);
+  scenario.dataset = world.dataset_decoded_in("10 us");
+  EXPECT_NEAR(predict(scenario, library).iteration_time().si(), kBusy * 1e-6, 1e-15);
+}
+
+// 64 filters of 3x3 over 64 channels, 8x8 pixels, one image: 2 x 64 x 64 x 9 x 64 flop in the direct form.
+TEST(Utilization, WinogradExecutesLess) {
+  Kernel kernel;
+  kernel.kind = KernelKind::convolution;
+  kernel.shape = ConvShape{.images = {0, 1},
+                           .channels = 64,
+                           .height = 8,
+                           .width = 8,
+                           .filters = 64,
+                           .out_height = 8,
+                           .out_width = 8,
+                           .kernel_height = 3,
+                           .kernel_width = 3};
+  const double direct = 2.0 * 64 * 64 * 9 * 64;
+  kernel.flops = {0, static_cast<std::int64_t>(direct)};
+  KernelCost cost;
+  cost.algorithm = Algorithm::implicit_gemm;
+  EXPECT_DOUBLE_EQ(executed_flops(kernel, cost, 1).si(), direct);
+  cost.algorithm = Algorithm::winograd;
+  EXPECT_DOUBLE_EQ(executed_flops(kernel, cost, 1).si(), direct / 2.25);
+  cost.algorithm = Algorithm::winograd_nonfused;
+  EXPECT_DOUBLE_EQ(executed_flops(kernel, cost, 1).si(), direct / 4);
+}
+
+// Mixed precision: products run on a V100's tensor cores and are no single-precision work; a P100 has none,
+// and packs halves instead.
+TEST(Utilization, OfTensorCores) {
+  Library library = test::source_library();
+  Scenario scenario{.model = "resnet50", .framework = "pytorch", .gpu = "v100_sxm2_16gb", .batch = 64};
+  const Prediction single = predict(scenario, library);
+  EXPECT_EQ(tensor_core_utilization(activity_of(single), *single.gpu), 0.0);
+  EXPECT_GT(*fp32_utilization(activity_of(single), *single.gpu), 20);
+  scenario.precision = "amp";
+  const Prediction mixed = predict(scenario, library);
+  EXPECT_GT(*tensor_core_utilization(activity_of(mixed), *mixed.gpu), 10);
+  EXPECT_LT(*fp32_utilization(activity_of(mixed), *mixed.gpu), 5);
+  scenario.gpu = "p100_pcie";
+  const Prediction packed = predict(scenario, library);
+  EXPECT_FALSE(tensor_core_utilization(activity_of(packed), *packed.gpu));
+  EXPECT_LT(*fp32_utilization(activity_of(packed), *packed.gpu), 5);
+}
+
+}  // namespace
+}  // namespace tbdsim
