@@ -58,6 +58,36 @@ Bytes used_memory(const MemoryPlan& memory, const std::string& unit) {
 // "tokens/s (source and target)" -> "tokens/s".
 std::string without_remark(const std::string& unit) { return unit.substr(0, unit.find(" (")); }
 
+// "gpu_time:backward": the time of all kernels of a phase, both gradients as one.
+std::optional<Seconds> phase_time(const Prediction& p, std::string_view metric) {
+  constexpr std::string_view kPrefix = "gpu_time:";
+  if (!metric.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view wanted = metric.substr(kPrefix.size());
+  const auto phase_of = [](const Kernel& kernel) -> std::string_view {
+    if (kernel.phase == Phase::forward) return "forward";
+    return kernel.phase == Phase::update ? "optimizer" : "backward";
+  };
+  Seconds time;
+  bool found = false;
+  for (const Iteration& iteration : p.iterations) {
+    for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+      const Kernel& kernel = iteration.step->kernels[k];
+      if (phase_of(kernel) != wanted) continue;
+      found = true;
+      time += iteration.costs[k].total * (static_cast<double>(kernel.repeat) * iteration.share);
+    }
+  }
+  return found ? std::optional(time) : std::nullopt;
+}
+
+RowPrediction time_value(const Prediction& p, Seconds time, const std::string& unit) {
+  if (unit != "s" && unit != "ms")
+    throw NotCovered(fmt::format("unit {} of a time: s and ms are known", in_quotes(unit)));
+  return {"ok",
+          in_unit(time, unit),
+          {in_unit(time / p.interval_factor, unit), in_unit(time * p.interval_factor, unit)}};
+}
+
 // A predicted quantity of the row's metric, with its interval, in SI or samples/s.
 RowPrediction value_of(const Prediction& p, const std::string& metric, const std::string& unit_text) {
   const std::string unit = without_remark(unit_text);
@@ -72,14 +102,8 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
     }
     throw NotCovered(fmt::format("unit {}: {} trains {}", in_quotes(unit), p.model->name, own));
   }
-  if (metric == "iteration_time") {
-    if (unit != "s" && unit != "ms")
-      throw NotCovered(fmt::format("unit {} of a time: s and ms are known", in_quotes(unit)));
-    const Seconds time = p.iteration_time();
-    return {"ok",
-            in_unit(time, unit),
-            {in_unit(time / p.interval_factor, unit), in_unit(time * p.interval_factor, unit)}};
-  }
+  if (metric == "iteration_time") return time_value(p, p.iteration_time(), unit);
+  if (const auto time = phase_time(p, metric)) return time_value(p, *time, unit);
   if (metric == "memory_used") {
     const double bytes = used_memory(p.memory, unit_text).si();
     return {"ok", bytes, {bytes / kMemoryIntervalFactor, bytes * kMemoryIntervalFactor}};
