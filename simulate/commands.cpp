@@ -137,16 +137,18 @@ void write_output(const Options& options, std::ostream& out, Write write) {
 }
 
 // The frameworks to predict a model for: the one asked for; else those that train the variant asked for or,
-// of no variant in particular, any variant; else all there are.
-std::vector<std::string> frameworks_for(const Options& options, const ModelFile& model,
-                                        const Library& library) {
+// of no variant in particular, any variant; else all there are, less their other versions.
+std::vector<std::string> frameworks_for(const Options& options, const ModelFile& model, Library& library) {
   if (!options.framework.empty()) return {options.framework};
   std::vector<std::string> frameworks;
   for (const Variant& variant : model.variants) {
     if (!options.variant.empty() && &variant != &find_variant(model, options.variant, "")) continue;
     frameworks.insert(frameworks.end(), variant.frameworks.begin(), variant.frameworks.end());
   }
-  return frameworks.empty() ? library.catalog().names(Kind::framework) : frameworks;
+  if (!frameworks.empty()) return frameworks;
+  frameworks = library.catalog().names(Kind::framework);
+  std::erase_if(frameworks, [&](const std::string& name) { return library.framework(name).family != name; });
+  return frameworks;
 }
 
 // The model asked for; else the suite's, or with "all" those of the whole catalogue.
