@@ -105,9 +105,10 @@ struct CommandLine {
         "fit-framework", "measured training runs into what a framework's CPU side and kernels cost");
     command->add_option("runs", framework.runs, "a table of runs; its single-GPU rows of split fit are used");
     command->add_option("--framework", framework.framework, "a framework of the catalogue, or a path");
-    command->add_option("--constants", framework.constants,
-                        "at most four of kernel, update, wait, iteration, gap and factors.KIND, with commas\n"
-                        "between; factors.KIND+KIND is one factor of several kinds of kernels");
+    command->add_option(
+        "--constants", framework.constants,
+        "at most four of kernel, step, update, wait, iteration, gap and factors.KIND, with commas\n"
+        "between; factors.KIND+KIND is one factor of several kinds of kernels");
     command->add_option("-o,--output", framework.output,
                         "the framework's file with the fitted constants; appears whole or not at all");
     command->add_flag("--details", framework.details, "also the errors of each row");

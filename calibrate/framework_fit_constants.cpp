@@ -26,6 +26,7 @@ struct Time {
   double typical;  // estimates, where a framework gives none
 };
 constexpr Time kTimes[] = {{"kernel", &Execution::kernel, kMostTime, 1e-5},
+                           {"step", &Execution::step, kMostTime, 1e-5},
                            {"update", &Execution::update, kMostTime, 1e-5},
                            {"wait", &Execution::wait, kMostTime, 3e-5},
                            {"iteration", &Execution::iteration, kMostIteration, 1e-3},

@@ -10,8 +10,8 @@ namespace tbdsim {
 
 inline constexpr std::size_t kMostFitted = 4;  // of a framework version
 
-// kernel, update, wait, iteration, gap: a time of Execution. factors.convolution+gemm: one number for the
-// kernels of these kinds.
+// kernel, step, update, wait, iteration, gap: a time of Execution. factors.convolution+gemm: one number for
+// the kernels of these kinds.
 struct FitConstant {
   std::string name{};
   Seconds Execution::*time = nullptr;  // none: a factor

@@ -9,8 +9,8 @@ constexpr std::int64_t kMostKernels = 1'000'000;
 constexpr std::int64_t kMostThreads = 1024;
 constexpr double kLeastFactor = 0.1;
 constexpr double kLargestFactor = 10;
-constexpr std::string_view kSourcedKeys[] = {"kernel",  "update", "wait",         "iteration",
-                                             "latency", "gap",    "input_threads"};
+constexpr std::string_view kSourcedKeys[] = {"kernel",    "step",    "update", "wait",
+                                             "iteration", "latency", "gap",    "input_threads"};
 
 }  // namespace
 
@@ -23,6 +23,7 @@ Execution override_execution(const SpecNode& node, Execution execution) {
       if (const auto found = m.find(key)) value = found->flag();
     };
     time("kernel", execution.kernel);
+    time("step", execution.step);
     time("update", execution.update);
     time("wait", execution.wait);
     time("iteration", execution.iteration);
@@ -37,6 +38,11 @@ Execution override_execution(const SpecNode& node, Execution execution) {
     for (auto& [name, source] : read_sources(m, kSourcedKeys)) execution.sources[name] = source;
   });
   return execution;
+}
+
+Seconds issue_time(const Kernel& kernel, const Execution& execution) {
+  if (kernel.kind == KernelKind::update) return execution.update;
+  return kernel.repeat > 1 && execution.step.si() > 0 ? execution.step : execution.kernel;
 }
 
 KernelFactors override_factors(const SpecNode& node, KernelFactors factors) {

@@ -13,9 +13,10 @@ namespace tbdsim {
 
 struct Execution {
   // CPU time of the thread that issues work.
-  Seconds kernel{};     // for a kernel or a copy
-  Seconds update{};     // for a kernel that updates a parameter, instead: keys, engine, Python
-  Seconds wait{};       // each time it waits for the GPU: until it goes on after the last result is there
+  Seconds kernel{};  // for a kernel or a copy
+  Seconds step{};    // for one in a step of a recurrence, instead: loops that the framework runs; 0: as any
+  Seconds update{};  // for a kernel that updates a parameter, instead: keys, engine, Python
+  Seconds wait{};    // each time it waits for the GPU: until it goes on after the last result is there
   Seconds iteration{};  // once an iteration: a session's call, feeds and fetches, the training script
   // GPU time.
   Seconds latency{};  // from the end of issuing a kernel to its start on an idle GPU
@@ -29,6 +30,9 @@ struct Execution {
   int input_threads = 0;
   Sources sources{};  // of the times and threads given
 };
+
+// CPU time to issue a kernel once.
+[[nodiscard]] Seconds issue_time(const Kernel& kernel, const Execution& execution);
 
 // Time of kernels of a kind over what the calibration says: what a framework's own kernels or the version of
 // its libraries cost or save.

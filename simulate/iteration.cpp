@@ -109,7 +109,7 @@ class Clocks {
 Work work_of(const Kernel& kernel, const KernelCost& cost, double batch, const Execution& execution) {
   const bool update = kernel.kind == KernelKind::update;
   const bool to_host = is_copy_to_host(kernel);
-  const double issue = (update ? execution.update : execution.kernel).si();
+  const double issue = issue_time(kernel, execution).si();
   const double host = kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond;
   return {.issue = to_host ? issue : issue + host,  // what is sent is made before
           .run = cost.total.si(),

@@ -86,7 +86,7 @@ struct ThreadWork {
 ThreadWork thread_work(const Kernel& kernel, double batch, const Execution& execution) {
   constexpr double kSecondsPerNanosecond = 1e-9;
   const Seconds host(kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond);
-  const Seconds issue = kernel.kind == KernelKind::update ? execution.update : execution.kernel;
+  const Seconds issue = issue_time(kernel, execution);
   return is_copy_to_host(kernel) ? ThreadWork{Seconds(0), issue, host} : ThreadWork{host, issue, Seconds(0)};
 }
 
