@@ -69,6 +69,7 @@ struct Variant {
   std::string dataset;     // name of the data set it is trained on, or empty
   TokenBatches token_batches = TokenBatches::fitting;
   std::vector<std::int64_t> buckets;  // sequence lengths to which samples are padded; empty: one length
+  double source_share = 1;            // of the target's length that a source is padded to
   SpecTree lowering;  // a map of the keys in which its code departs from the framework's, or nothing
   std::map<std::string, SpecTree> parameters;  // and sizes
   std::optional<ExpectedCounts> expected;
@@ -76,6 +77,9 @@ struct Variant {
 
 // The size that counts the steps of a sequence: data sets have lengths, variants have buckets of it.
 inline constexpr std::string_view kLengthSize = "sequence_length";
+
+// A model with this size, too, pads sources to a share of that length, rounded down.
+inline constexpr std::string_view kSourceLengthSize = "source_length";
 
 // Values of sizes and parameters that replace the model's own: sequence_length -> 25.
 using Sizes = std::map<std::string, std::int64_t>;

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "graphs/blocks.h"
 #include "graphs/lowering_reader.h"
 #include "graphs/model.h"
+#include "hwspecs/base/number.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
 
@@ -16,6 +18,8 @@ constexpr std::size_t kMostBuckets = 1'000;
 constexpr std::size_t kMostEnds = 1'000;  // inputs of a graph; outputs
 constexpr std::size_t kMostRuns = 1'000;  // of a pass; passes of the training
 constexpr std::int64_t kMostSamplesAtOnce = 1'000'000'000;
+constexpr double kLeastSourceShare = 0.01;
+constexpr double kRounding = 1e-9;  // 0.7 x 30 is 21
 constexpr double kMostUnits = 1'000'000'000;
 
 std::vector<std::string> texts(const std::optional<SpecNode>& node) {
@@ -87,6 +91,11 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
       if (!known.sizes.contains(std::string(kLengthSize)))
         buckets->fail("are lengths of a sequence; expected 'sequence_length' among the model's sizes");
     }
+    if (const auto share = m.find("source_share")) {
+      variant.source_share = share->number(kLeastSourceShare, 1);
+      if (!known.sizes.contains(std::string(kSourceLengthSize)))
+        share->fail("is of a source's length; expected 'source_length' among the model's sizes");
+    }
     if (const auto lowering = m.find("lowering")) {
       (void)override_lowering(*lowering, {});  // errors are of this file
       variant.lowering = lowering->tree();
@@ -103,6 +112,20 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
     }
   });
   return variant;
+}
+
+SpecTree scalar_tree(const std::string& text) {
+  return {.kind = SpecTree::Kind::scalar, .text = text, .items = {}, .entries = {}, .mark = {}};
+}
+
+// The length of a source follows that of the target.
+void set_source_length(Model& model) {
+  const auto source = model.sizes.find(std::string(kSourceLengthSize));
+  const auto target = model.sizes.find(std::string(kLengthSize));
+  if (source == model.sizes.end() || target == model.sizes.end()) return;
+  const auto length = static_cast<double>(parse_whole_number(target->second.text).value_or(1));
+  source->second = scalar_tree(std::to_string(
+      std::max<std::int64_t>(1, std::llround(std::floor(length * model.variant.source_share + kRounding)))));
 }
 
 Shape read_shape(const SpecNode& node) {
@@ -123,10 +146,6 @@ std::vector<GraphInput> read_inputs(const SpecNode& node, const Parameters& visi
   if (inputs.size() > kMostEnds) node.fail("names more than 1000 inputs");
   if (inputs.empty()) node.fail("names no input; expected 'data: [channels, height, width]'");
   return inputs;
-}
-
-SpecTree scalar_tree(const std::string& text) {
-  return {.kind = SpecTree::Kind::scalar, .text = text, .items = {}, .entries = {}, .mark = {}};
 }
 
 // The inputs with their parameters put in, sizes still by name.
@@ -354,6 +373,7 @@ Model build_model(const ModelFile& file, const Variant& variant, const Sizes& si
     }
     set(name, scalar_tree(std::to_string(value)));
   }
+  set_source_length(model);
   std::map<std::string, Mark> marks;
   SpecNode(file.graphs, "graphs").map([&](SpecMap& m) {
     for (const auto& [name, mark, node] : m.all()) {
@@ -383,6 +403,7 @@ Model resized(const Model& model, const Sizes& sizes) {
     if (!other.sizes.contains(name)) throw UsageError(model.name + " has no size " + name);
     other.sizes[name] = scalar_tree(std::to_string(value));
   }
+  set_source_length(other);
   for (const auto& [name, graph] : model.graphs) {
     const SpecNode inputs(model.inputs.at(name), "inputs");
     other.graphs.emplace(name, reshaped(graph, read_inputs(inputs, other.sizes)));

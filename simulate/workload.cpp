@@ -26,6 +26,18 @@ std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
   return buckets;
 }
 
+// Sources that are long for their targets have a bucket where both have the longest length: so rare that it
+// takes no time, and what memory must hold.
+LengthBucket longest_pair(LengthBucket longest) {
+  longest.share = 0;
+  return longest;
+}
+
+Model with_long_source(Model model) {
+  model.variant.source_share = 1;
+  return resized(model, {});
+}
+
 }  // namespace
 
 std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant, const Sizes& sizes,
@@ -35,8 +47,11 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
   const std::int64_t own = built_length(model);
   std::vector<LengthStep> steps;
   std::size_t kernels = 0;
-  for (const LengthBucket& bucket : lengths_of(variant, sizes, dataset)) {
-    const Model padded = resized(model, {{std::string(kLengthSize), bucket.length}});
+  std::vector<LengthBucket> lengths = lengths_of(variant, sizes, dataset);
+  if (!lengths.empty() && variant.source_share < 1) lengths.push_back(longest_pair(lengths.back()));
+  for (const LengthBucket& bucket : lengths) {
+    Model padded = resized(model, {{std::string(kLengthSize), bucket.length}});
+    if (bucket.share == 0) padded = with_long_source(padded);
     steps.push_back({bucket, expand_training_step(padded, lowering, precision)});
     kernels += steps.back().step.kernels.size();
     if (kernels > kMostKernels) {
