@@ -6,7 +6,7 @@ namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMostKernels = 1'000'000;
-constexpr std::int64_t kMostThreads = 1024;
+constexpr std::int64_t kMostThreads = 1'024;
 constexpr double kLeastFactor = 0.1;
 constexpr double kLargestFactor = 10;
 constexpr std::string_view kSourcedKeys[] = {"kernel",    "step",    "update", "wait",

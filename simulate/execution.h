@@ -25,7 +25,7 @@ struct Execution {
   std::int64_t segment = 0;  // after so many kernels; 0: not for that
   bool after_update = false;
   bool after_iteration = true;
-  std::int64_t queue = 1024;  // kernels issued and not yet done, at the most
+  std::int64_t queue = 1'024;  // kernels issued and not yet done, at the most
   // Threads that read and decode samples beside; 0: samples are made up on the GPU.
   int input_threads = 0;
   Sources sources{};  // of the times and threads given

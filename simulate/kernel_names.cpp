@@ -19,12 +19,13 @@ struct KnownName {
   std::string_view op;
   Pass pass = Pass::any;
   Algorithm algorithm = Algorithm::none;  // none: any
-  std::string_view name;                  // {} is the architecture in cuDNN's and cuBLAS's names
+  std::string_view
+      name;  // {} is the architecture in cuDNN's and cuBLAS's names, <> what a template is made for
 };
 
-constexpr std::string_view kGenericMxnet = "mxnet::op::mxnet_op::mxnet_generic_kernel";
-constexpr std::string_view kEigen = "Eigen::internal::EigenMetaKernel";
-constexpr std::string_view kPytorch = "at::native::vectorized_elementwise_kernel";
+constexpr std::string_view kGenericMxnet = "mxnet::op::mxnet_op::mxnet_generic_kernel<>";
+constexpr std::string_view kEigen = "Eigen::internal::EigenMetaKernel<>";
+constexpr std::string_view kPytorch = "at::native::vectorized_elementwise_kernel<>";
 
 // Sources: (1) the TBD paper, Tables V and VI (it prints cuda::detail for cudnn::detail, and bn_fw for the
 // backward kernel in Table V); (2) nvprof summaries of Sockeye on MXNet
@@ -124,12 +125,15 @@ std::string kernel_name(const Kernel& kernel, Algorithm algorithm, const std::st
            (row.op.empty() || row.op == kernel.op) && fits(row.pass, kernel.phase) &&
            (row.algorithm == Algorithm::none || row.algorithm == algorithm);
   });
+  const std::string own = fmt::format("{} {}", kernel.op, phase_name(kernel));
+  if (known == std::end(kNames)) return "(" + own + ")";
+  if (known->name.ends_with("<>")) {
+    return fmt::format("{}<{}>", known->name.substr(0, known->name.size() - 2), own);
+  }
+  if (!known->name.starts_with("{}")) return std::string(known->name);
   // Products in other precisions have other names.
-  const bool by_architecture = known != std::end(kNames) && known->name.starts_with("{}");
-  if (known == std::end(kNames) || (by_architecture && kernel.math != MathType::fp32))
-    return fmt::format("({} {})", kernel.op, phase_name(kernel));
-  const std::string_view rest = known->name.substr(by_architecture ? 2 : 0);
-  return std::string(by_architecture ? library_architecture(gpu) : "") + std::string(rest);
+  if (kernel.math != MathType::fp32) return "(" + own + ")";
+  return std::string(library_architecture(gpu)) + std::string(known->name.substr(2));
 }
 
 }  // namespace tbdsim

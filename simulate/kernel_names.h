@@ -9,8 +9,9 @@
 
 namespace tbdsim {
 
-// "cudnn::detail::bn_bw_1C11_kernel_new"; where none is known the simulator's own operation and phase in
-// parentheses: "(max_pool backward_data)".
+// "cudnn::detail::bn_bw_1C11_kernel_new"; of templates, whose arguments profilers print, with the simulator's
+// own operation and phase in their place: "Eigen::internal::EigenMetaKernel<relu forward>"; where none is
+// known the simulator's own operation and phase in parentheses: "(max_pool backward_data)".
 [[nodiscard]] std::string kernel_name(const Kernel& kernel, Algorithm algorithm, const std::string& family,
                                       const GpuSpec& gpu);
 

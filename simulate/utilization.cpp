@@ -46,7 +46,7 @@ double nvprof_fp32_level(const Kernel& kernel, const KernelCost& cost, double ba
   if (kernel.op == "relu") return 0.10;
   if (kernel.op == "bias_add") return 0.40;
   if (kernel.kind == KernelKind::elementwise || kernel.kind == KernelKind::update) return 0.23;
-  constexpr double kProducts = 1.4;
+  constexpr double kProducts = 1.7;
   const double own = fp32_flops(kernel, cost, batch, gpu) / (rate_of(gpu, MathType::fp32).peak * cost.total);
   return std::min(1.0, is_product(kernel) ? kProducts * own : own);
 }

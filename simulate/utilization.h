@@ -25,7 +25,7 @@ namespace tbdsim {
 //   relu                      0.10   Table VI, two rows
 //   bias_add                  0.40   Table V
 //   element-wise and updates  0.23   Tables V and VI, Eigen's and MXNet's generic kernels
-//   products                  1.4 x operations over the peak, at most 1; Faster R-CNN's 70.9 and 58.9 %
+//   products                  1.7 x operations over the peak, at most 1; Faster R-CNN's 70.9 and 58.9 %
 //   others                    operations over the peak
 [[nodiscard]] double nvprof_fp32_level(const Kernel& kernel, const KernelCost& cost, double batch,
                                        const GpuSpec& gpu);
