@@ -1,5 +1,7 @@
 #include "simulate/workload.h"
 
+#include <utility>
+
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 
@@ -34,20 +36,21 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
   const Model model = build_model(file, variant, sizes);
   const std::int64_t own = built_length(model);
   std::vector<LengthStep> steps;
+  const auto append = [&](const LengthBucket& bucket, const Model& padded) {
+    TrainingStep step = expand_training_step(padded, lowering, precision);
+    MemoryOutline memory = memory_outline(step);
+    steps.push_back({bucket, std::move(step), std::move(memory)});
+  };
   std::size_t kernels = 0;
   for (const LengthBucket& bucket : lengths_of(variant, sizes, dataset)) {
-    const Model padded = resized(model, {{std::string(kLengthSize), bucket.length}});
-    steps.push_back({bucket, expand_training_step(padded, lowering, precision)});
+    append(bucket, resized(model, {{std::string(kLengthSize), bucket.length}}));
     kernels += steps.back().step.kernels.size();
     if (kernels > kMostKernels) {
       throw ModelError("model " + file.name +
                        ": more than 2000000 kernels over its lengths; expected fewer buckets");
     }
   }
-  if (steps.empty()) {
-    const LengthBucket one{.length = own, .share = 1, .mean_length = static_cast<double>(own)};
-    steps.push_back({one, expand_training_step(model, lowering, precision)});
-  }
+  if (steps.empty()) append({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
   return steps;
 }
 
