@@ -44,6 +44,23 @@ double distance_of(const ProfileBlock& block, const GpuSpec& gpu, MathType math,
   return distance;
 }
 
+// What the card sustains of its data sheet, as far as the block knows.
+void set_rates(Calibration::Entry& entry, const GpuSpec& gpu, MathType math) {
+  const ProfileBlock& block = *entry.block;
+  const Prior expected = expected_clock(gpu);
+  entry.hardware = hardware_of(gpu, math);
+  entry.sustained = {block.clock * (block.clock_of_expected ? expected.mean : 1), block.bandwidth};
+  entry.clock_sd = block.clock_sd;
+  if (entry.own) return;
+  if (block.own) {  // the profile is another card's: its clock says nothing of this one
+    entry.sustained.clock = expected.mean;
+    entry.clock_sd = expected.sd;
+  }
+  if (entry.hardware.tensor_cores) {
+    entry.sustained.clock *= power_share(gpu) * (block.own ? 1 : instruction_share(gpu));
+  }
+}
+
 Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuSpec& gpu, bool of_gpu,
                              MathType math, const Libraries& libraries) {
   Calibration::Entry entry;
@@ -58,21 +75,9 @@ Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuS
     entry.block = &block;
   }
   if (entry.block == nullptr) return entry;
-  const Prior expected = expected_clock(gpu);
   entry.exact = entry.block->math == math;
   entry.own = entry.block->own && of_gpu;
-  entry.hardware = hardware_of(gpu, math);
-  entry.sustained = {entry.block->clock * (entry.block->clock_of_expected ? expected.mean : 1),
-                     entry.block->bandwidth};
-  entry.clock_sd = entry.block->clock_sd;
-  if (entry.own) return entry;
-  if (entry.block->own) {  // the profile is another card's: its clock says nothing of this one
-    entry.sustained.clock = expected.mean;
-    entry.clock_sd = expected.sd;
-  }
-  if (entry.hardware.tensor_cores) {
-    entry.sustained.clock *= power_share(gpu) * (entry.block->own ? 1 : instruction_share(gpu));
-  }
+  set_rates(entry, gpu, math);
   return entry;
 }
 
@@ -89,12 +94,28 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
   calibration.gpu = &gpu;
   calibration.workspace_limit = workspace_limit.si();
   const bool of_gpu = profile.gpu.empty() || profile.gpu == gpu.name;
+  std::map<const ProfileBlock*, std::shared_ptr<const ResidualLookup>> lookups;
   for (std::size_t family = 0; family < kFamilyCount; ++family) {
     for (std::size_t m = 0; m < kMathTypeCount; ++m) {
       const auto math = static_cast<MathType>(m);
-      if (computes(gpu, math)) {
-        calibration.entries[family][m] = entry_for(profile.families[family], gpu, of_gpu, math, libraries);
-      }
+      if (!computes(gpu, math)) continue;
+      Calibration::Entry& entry = calibration.entries[family][m];
+      entry = entry_for(profile.families[family], gpu, of_gpu, math, libraries);
+      if (entry.block == nullptr) continue;
+      auto& lookup = lookups[entry.block];
+      if (!lookup)
+        lookup = std::make_shared<const ResidualLookup>(entry.block->residuals, entry.block->kriging);
+      entry.residuals = lookup;
+    }
+  }
+  return calibration;
+}
+
+Calibration with_rates(Calibration calibration, const GpuSpec& gpu) {
+  calibration.gpu = &gpu;
+  for (auto& family : calibration.entries) {
+    for (std::size_t m = 0; m < kMathTypeCount; ++m) {
+      if (family[m].block != nullptr) set_rates(family[m], gpu, static_cast<MathType>(m));
     }
   }
   return calibration;

@@ -38,32 +38,48 @@ KernelCost by_roofline(const Kernel& kernel, double batch, const Calibration& ca
   return cost;
 }
 
-Provenance provenance_of(const ResidualEstimate& found, const Kriging& kriging, bool own) {
-  if (found.distance < kSame) return own ? Provenance::measured : Provenance::transferred;
-  if (found.sd < kTelling * std::hypot(kriging.amplitude, kriging.nugget)) {
-    return own ? Provenance::interpolated : Provenance::transferred;
+Provenance provenance_of(const ResidualEstimate& found, const Calibration::Entry& entry) {
+  if (!entry.exact) return Provenance::modelled;
+  if (found.distance < kSame) return entry.own ? Provenance::measured : Provenance::transferred;
+  if (found.sd < kTelling * entry.residuals->sd_alone()) {
+    return entry.own ? Provenance::interpolated : Provenance::transferred;
   }
   return Provenance::modelled;
 }
 
+// Of ln(measured / predicted).
+double sd_of(const ResidualEstimate& found, const Calibration::Entry& entry) {
+  double sd = found.sd * entry.block->interval / kEightyPercent;
+  if (!entry.own) sd = std::hypot(sd, entry.clock_sd);
+  if (!entry.block->measured.empty() && !std::isfinite(found.distance)) sd = std::hypot(sd, kNoSuchCall);
+  return entry.exact ? sd : std::hypot(sd, kOtherPrecision);
+}
+
+// `known`: its cost under other rates, or none.
 template <class Family>
-KernelCost by_family(const typename Family::Call& call, const Calibration::Entry& entry) {
-  const ProfileBlock& block = *entry.block;
-  const auto best = kernel_time<Family>(call, entry.hardware, entry.sustained, block.parameters);
-  const ResidualEstimate found = block.residuals.estimate(Family::features(call), block.kriging);
-  const double factor = std::exp(found.mean);
+KernelCost by_family(const typename Family::Call& call, const Calibration::Entry& entry,
+                     const KernelCost* known) {
+  const auto best = kernel_time<Family>(call, entry.hardware, entry.sustained, entry.block->parameters);
+  KernelCost cost{};
+  cost.workspace = Bytes(Family::workspace_bytes(call, best.choice));
+  if (known != nullptr) {
+    cost.residual = known->residual;
+    cost.provenance = known->provenance;
+    cost.sd = known->sd;
+  } else {
+    const ResidualEstimate found = entry.residuals->estimate(Family::features(call));
+    cost.residual = found.mean;
+    cost.provenance = provenance_of(found, entry);
+    cost.sd = sd_of(found, entry);
+  }
   const TimeParts<double>& parts = best.parts;
-  KernelCost cost{.compute = Seconds(parts.compute * factor),
-                  .memory = Seconds(parts.memory * factor),
-                  .overhead = Seconds(parts.overhead * factor),
-                  .total = Seconds(parts.total * factor),
-                  .workspace = Bytes(Family::workspace_bytes(call, best.choice))};
+  const double factor = std::exp(cost.residual);
+  cost.compute = Seconds(parts.compute * factor);
+  cost.memory = Seconds(parts.memory * factor);
+  cost.overhead = Seconds(parts.overhead * factor);
+  cost.total = Seconds(parts.total * factor);
   cost.bound = bound_of(parts.compute, parts.memory, parts.overhead);
-  cost.provenance = entry.exact ? provenance_of(found, block.kriging, entry.own) : Provenance::modelled;
   cost.algorithm = best.choice.algorithm;
-  cost.sd = std::hypot(found.sd * block.interval / kEightyPercent, entry.own ? 0 : entry.clock_sd);
-  if (!block.measured.empty() && !std::isfinite(found.distance)) cost.sd = std::hypot(cost.sd, kNoSuchCall);
-  if (!entry.exact) cost.sd = std::hypot(cost.sd, kOtherPrecision);
   return cost;
 }
 
@@ -76,44 +92,48 @@ std::optional<Call> fitted_call(const Kernel& kernel, double batch, const Calibr
 }
 
 // None where the profile has no block for it.
-std::optional<KernelCost> by_families(const Call& call, MathType math, const Calibration& calibration) {
-#define TBDSIM_TRY(Family)                                                                              \
-  if (belongs_to<Family>(call)) {                                                                       \
-    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)];   \
-    if (entry.block != nullptr) return by_family<Family>(std::get<typename Family::Call>(call), entry); \
+std::optional<KernelCost> by_families(const Call& call, MathType math, const Calibration& calibration,
+                                      const KernelCost* known) {
+#define TBDSIM_TRY(Family)                                                                            \
+  if (belongs_to<Family>(call)) {                                                                     \
+    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)]; \
+    if (entry.block != nullptr)                                                                       \
+      return by_family<Family>(std::get<typename Family::Call>(call), entry, known);                  \
   }
   TBDSIM_FOR_EACH_FAMILY(TBDSIM_TRY)
 #undef TBDSIM_TRY
   return std::nullopt;
 }
 
-}  // namespace
-
-KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
+KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration,
+                    const KernelCost* known) {
   (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
   if (const auto call = fitted_call(kernel, batch, calibration)) {
-    if (const auto cost = by_families(*call, kernel.math, calibration)) return *cost;
+    if (const auto cost = by_families(*call, kernel.math, calibration, known)) return *cost;
   }
   return by_roofline(kernel, batch, calibration);
 }
 
-std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration) {
-  std::map<std::pair<MathType, Call>, KernelCost> known;  // layers repeat: most calls come several times
+}  // namespace
+
+KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
+  return estimate(kernel, batch, calibration, nullptr);
+}
+
+std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, const Calibration& calibration,
+                                       std::span<const KernelCost> known) {
   std::vector<KernelCost> costs;
   costs.reserve(step.kernels.size());
   for (const Kernel& kernel : step.kernels) {
-    const auto call = fitted_call(kernel, batch, calibration);
-    if (!call) {
-      costs.push_back(by_roofline(kernel, batch, calibration));
-      continue;
-    }
-    const auto [found, added] = known.try_emplace({kernel.math, *call});
-    if (added) found->second = estimate(kernel, batch, calibration);
-    // Kernels that only the roofline covers differ by their kind.
-    costs.push_back(found->second.provenance == Provenance::roofline ? by_roofline(kernel, batch, calibration)
-                                                                     : found->second);
+    costs.push_back(kernel.same_as >= 0
+                        ? costs[static_cast<std::size_t>(kernel.same_as)]
+                        : estimate(kernel, batch, calibration, known.empty() ? nullptr : &known[costs.size()]));
   }
   return costs;
+}
+
+std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration) {
+  return estimate_again(step, batch, calibration, {});
 }
 
 double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "costmodel/families.h"
 #include "costmodel/hardware.h"
 #include "costmodel/profile.h"
+#include "costmodel/residual_lookup.h"
 #include "graphs/training_step.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/gpu_spec.h"
@@ -50,6 +53,7 @@ struct KernelCost {
   Provenance provenance = Provenance::roofline;
   Algorithm algorithm = Algorithm::none;  // what the library is expected to pick
   Bytes workspace;                        // its scratch memory
+  double residual = 0;                    // ln(measured / formula) of calls nearby, which is in the times
   double sd = 0;                          // of ln(measured / total)
 
   // 80 % of measured times are expected within total / factor to total x factor.
@@ -70,6 +74,7 @@ struct Calibration {
     Hardware hardware;
     Sustained<double> sustained{1, 1};
     double clock_sd = 0;
+    std::shared_ptr<const ResidualLookup> residuals;  // of the block
   };
   const Profile* profile = nullptr;
   const GpuSpec* gpu = nullptr;
@@ -79,12 +84,20 @@ struct Calibration {
 [[nodiscard]] Calibration calibration_of(const Profile& profile, const GpuSpec& gpu,
                                          const Libraries& libraries = {}, Bytes workspace_limit = Bytes(0));
 
+// The same card with other rates: what was measured on it says as much of it. `gpu` must outlive it.
+[[nodiscard]] Calibration with_rates(Calibration calibration, const GpuSpec& gpu);
+
 // Throws UsageError when the GPU has no rate for the kernel's arithmetic.
 [[nodiscard]] KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration);
 
 // One cost for each kernel of the step.
 [[nodiscard]] std::vector<KernelCost> estimate(const TrainingStep& step, double batch,
                                                const Calibration& calibration);
+
+// Under other rates: `known` are the costs under those before. Calls nearby are the same, whatever the rates.
+[[nodiscard]] std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch,
+                                                     const Calibration& calibration,
+                                                     std::span<const KernelCost> known);
 
 // Standard deviation of ln(time) of kernels run one after another: those of one kind err together, their
 // deviations add; kinds err independently, theirs add as squares.

@@ -4,17 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-
 namespace tbdsim {
 namespace {
 
 constexpr int kMost = ResidualTable::kNeighbours;
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMost, kMost>;
-using Vector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMost, 1>;
-
-constexpr double kSamePlace = 1e-6;
 
 bool by_group(const ResidualRow& a, const ResidualRow& b) { return a.at.group < b.at.group; }
 
@@ -58,32 +51,23 @@ ResidualEstimate ResidualTable::estimate(const Features& at, const Kriging& krig
 
 ResidualEstimate ResidualTable::estimate(const Features&, const Kriging& kriging,
                                          std::span<const Neighbour> neighbours) const {
-  const double variance = kriging.amplitude * kriging.amplitude;
-  const double nugget = kriging.nugget * kriging.nugget;
-  const double noise = std::min(nugget, kriging.repeat * kriging.repeat);
-  const auto shared = [&](double d) {
-    return variance * std::exp(-d / kriging.length) + (d < kSamePlace ? nugget - noise : 0);
-  };
-  ResidualEstimate result{0, std::sqrt(variance + nugget), std::numeric_limits<double>::infinity(), -1};
-  const auto n = static_cast<Eigen::Index>(neighbours.size());
-  if (n == 0) return result;
+  const Covariance covariance(kriging);
+  ResidualEstimate result{0, covariance.sd(0), std::numeric_limits<double>::infinity(), -1};
+  if (neighbours.empty()) return result;
   result.distance = neighbours[0].distance;
   result.nearest = neighbours[0].row;
-  Matrix covariance(n, n);
-  Vector to_point(n), residuals(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const ResidualRow& a = rows_[static_cast<std::size_t>(neighbours[static_cast<std::size_t>(i)].row)];
-    residuals(i) = a.residual;
-    to_point(i) = shared(neighbours[static_cast<std::size_t>(i)].distance);
-    covariance(i, i) = variance + nugget;
-    for (Eigen::Index j = 0; j < i; ++j) {
-      const ResidualRow& b = rows_[static_cast<std::size_t>(neighbours[static_cast<std::size_t>(j)].row)];
-      covariance(i, j) = covariance(j, i) = shared(distance(a.at, b.at));
-    }
+  const auto row = [&](std::size_t i) -> const ResidualRow& {
+    return rows_[static_cast<std::size_t>(neighbours[i].row)];
+  };
+  KrigingSystem system(neighbours.size());
+  for (std::size_t i = 0; i < neighbours.size(); ++i) {
+    system.set_neighbour(i, covariance(neighbours[i].distance), row(i).residual);
+    system.set_covariance(i, i, covariance.of_itself());
+    for (std::size_t j = 0; j < i; ++j) system.set_covariance(i, j, covariance(distance(row(i).at, row(j).at)));
   }
-  const Vector weights = covariance.llt().solve(to_point);
-  result.mean = weights.dot(residuals);
-  result.sd = std::sqrt(std::max(noise, variance + nugget - weights.dot(to_point)));
+  const KrigingSystem::Solution solution = system.solve();
+  result.mean = solution.mean;
+  result.sd = covariance.sd(solution.told);
   return result;
 }
 

@@ -1,8 +1,5 @@
 // What a formula leaves unexplained, looked up among measured calls: ln(measured / formula) is interpolated
-// between calls whose sizes lie near (kriging with the nearest rows of the same group).
-//
-//   covariance(a, b) = amplitude^2 exp(-|x_a - x_b| / length) + [x_a = x_b] own^2 + [a is b] repeat^2
-//   nugget^2 = own^2 + repeat^2,   mean 0
+// between calls whose sizes lie near (kriging.h, with the nearest rows of the same group; the mean is 0).
 //
 // `own` is what one call deviates from its neighbours on every GPU: it holds for the same call on another
 // card, from which that card differs by `repeat` (0.03-0.05 within a generation, DeepBench) only.
@@ -15,6 +12,7 @@
 #include <vector>
 
 #include "costmodel/kernel_time.h"
+#include "costmodel/kriging.h"
 
 namespace tbdsim {
 
@@ -22,13 +20,6 @@ struct ResidualRow {
   Features at;
   double residual = 0;  // ln(measured / formula)
   int call = -1;        // index of the measured call, in the order given
-};
-
-struct Kriging {
-  double amplitude = 0.2;  // standard deviation of residuals
-  double length = 1;       // in Features::x: 1 is a factor of two in one size
-  double nugget = 0.05;    // what a call differs by from calls very near
-  double repeat = 0.05;    // the part of it that the same call on another card does not share
 };
 
 struct ResidualEstimate {
@@ -40,7 +31,7 @@ struct ResidualEstimate {
 
 class ResidualTable {
  public:
-  static constexpr int kNeighbours = 12;
+  static constexpr int kNeighbours = KrigingSystem::kMost;
 
   explicit ResidualTable(std::vector<ResidualRow> rows);  // sorted by group, otherwise in the order given
 

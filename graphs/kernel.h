@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -53,7 +54,7 @@ struct ConvShape {
   std::int64_t stride_height = 1, stride_width = 1;
   std::int64_t pad_height = 0, pad_width = 0;  // before the first row and column
 
-  friend bool operator==(const ConvShape&, const ConvShape&) = default;
+  friend auto operator<=>(const ConvShape&, const ConvShape&) = default;
 };
 
 // C[m x n] += A[m x k] B[k x n], column-major as cuBLAS has it, `batch` times.
@@ -63,7 +64,7 @@ struct GemmShape {
   bool transpose_a = false;
   bool transpose_b = false;
 
-  friend bool operator==(const GemmShape&, const GemmShape&) = default;
+  friend auto operator<=>(const GemmShape&, const GemmShape&) = default;
 };
 
 // Batch normalisation.
@@ -71,7 +72,7 @@ struct ImageShape {
   Size images;
   std::int64_t channels = 0, height = 0, width = 0;
 
-  friend bool operator==(const ImageShape&, const ImageShape&) = default;
+  friend auto operator<=>(const ImageShape&, const ImageShape&) = default;
 };
 
 // Pooling: the input and its window.
@@ -81,7 +82,7 @@ struct PoolShape {
   std::int64_t stride_height = 1, stride_width = 1;
   std::int64_t pad_height = 0, pad_width = 0;
 
-  friend bool operator==(const PoolShape&, const PoolShape&) = default;
+  friend auto operator<=>(const PoolShape&, const PoolShape&) = default;
 };
 
 // Softmax and layer normalisation over the columns; a bias for each column; rows of a table.
@@ -89,14 +90,14 @@ struct MatrixShape {
   Size rows;
   std::int64_t columns = 0;
 
-  friend bool operator==(const MatrixShape&, const MatrixShape&) = default;
+  friend auto operator<=>(const MatrixShape&, const MatrixShape&) = default;
 };
 
 // Everything element-wise.
 struct VectorShape {
   Size elements;
 
-  friend bool operator==(const VectorShape&, const VectorShape&) = default;
+  friend auto operator<=>(const VectorShape&, const VectorShape&) = default;
 };
 
 // One recurrent layer in one direction over all its steps.
@@ -105,7 +106,7 @@ struct RecurrentShape {
   std::int64_t steps = 0, inputs = 0, hidden = 0;
   std::int64_t gates = 0;  // 4: LSTM, 3: GRU
 
-  friend bool operator==(const RecurrentShape&, const RecurrentShape&) = default;
+  friend auto operator<=>(const RecurrentShape&, const RecurrentShape&) = default;
 };
 
 using KernelShape =
@@ -130,6 +131,8 @@ struct Kernel {
   // after another, that often: the steps of an unrolled recurrence.
   std::int64_t repeat = 1;
   Size host_nanoseconds;  // of copies: work of the host on what it was sent, or to make what it sends
+  // An earlier kernel of the step that computes and moves the same whatever the batch; -1: none.
+  int same_as = -1;
 };
 
 // The host needs what it copies before it goes on.

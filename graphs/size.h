@@ -2,6 +2,7 @@
 // throw std::overflow_error, so that no model file can make a size wrap around.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <stdexcept>
 
@@ -27,7 +28,7 @@ struct Size {
     return static_cast<double>(fixed) + static_cast<double>(per_sample) * batch;
   }
 
-  friend bool operator==(const Size&, const Size&) = default;
+  friend auto operator<=>(const Size&, const Size&) = default;
   friend Size operator+(const Size& a, const Size& b) {
     return {checked_add(a.fixed, b.fixed), checked_add(a.per_sample, b.per_sample)};
   }

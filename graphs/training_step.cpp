@@ -1,7 +1,9 @@
 #include "graphs/training_step.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "graphs/lowering_reader.h"
 #include "graphs/parameter_kernels.h"
@@ -82,6 +84,19 @@ void count_training_macs(TrainingStep& step) {
   }
 }
 
+// Layers repeat: most kernels come several times, and need be costed once.
+void find_same(std::vector<Kernel>& kernels) {
+  using Cost = std::tuple<KernelKind, Phase, std::string_view, MathType, Size, Size, Size, KernelShape>;
+  std::map<Cost, int> known;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    Kernel& kernel = kernels[k];
+    const Cost cost{kernel.kind,  kernel.phase,      kernel.op,            kernel.math,
+                    kernel.flops, kernel.read_bytes, kernel.written_bytes, kernel.shape};
+    const auto [first, added] = known.try_emplace(cost, static_cast<int>(k));
+    if (!added) kernel.same_as = first->second;
+  }
+}
+
 // Expands a model pass by pass.
 class StepExpansion {
  public:
@@ -103,6 +118,7 @@ class StepExpansion {
     for (const auto& [name, use] : gradients_)
       append_weight_gradients(model_.graphs.at(name), first_layers_[name], use, how_, step_);
     count_training_macs(step_);
+    find_same(step_.kernels);
     return std::move(step_);
   }
 

@@ -18,12 +18,14 @@ struct Work {
 // Both clocks while kernels are issued and run, over iterations without end.
 class Clocks {
  public:
-  explicit Clocks(const Execution& execution)
+  Clocks(const Execution& execution, std::size_t kernels)
       : wait_(execution.wait.si()),
         latency_(execution.latency.si()),
         gap_(execution.gap.si()),
         segment_(execution.segment),
-        queue_(execution.queue) {}
+        queue_(execution.queue) {
+    history_.reserve(kernels);
+  }
 
   double cpu = 0, gpu = 0;
   double start = 0;  // on the GPU, of the last kernels issued
@@ -124,13 +126,17 @@ Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost
   assert(costs.size() == step.kernels.size());
   Timeline timeline;
   timeline.kernels.resize(costs.size());
-  Clocks clocks(execution);
+  std::vector<Work> works;
+  works.reserve(costs.size());
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    works.push_back(work_of(step.kernels[k], costs[k], batch, execution));
+  }
+  Clocks clocks(execution, 2 * costs.size());
   const auto run = [&](double origin) {
     for (std::size_t k = 0; k < costs.size(); ++k) {
       KernelSpan& span = timeline.kernels[k];
-      const Kernel& kernel = step.kernels[k];
       span.issue = Seconds(clocks.cpu - origin);
-      clocks.issue(work_of(kernel, costs[k], batch, execution), kernel.repeat);
+      clocks.issue(works[k], step.kernels[k].repeat);
       span.issued = Seconds(clocks.cpu - origin);
       span.start = Seconds(clocks.start - origin);
       span.end = Seconds(clocks.gpu - origin);
@@ -145,9 +151,8 @@ Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost
   timeline.iteration = Seconds(std::max(clocks.cpu - cpu, clocks.gpu - gpu));
   timeline.cpu_busy = execution.iteration;
   for (std::size_t k = 0; k < costs.size(); ++k) {
-    const Work work = work_of(step.kernels[k], costs[k], batch, execution);
     const auto repeat = static_cast<double>(step.kernels[k].repeat);
-    timeline.cpu_busy += Seconds((work.issue + work.host) * repeat);
+    timeline.cpu_busy += Seconds((works[k].issue + works[k].host) * repeat);
     if (step.kernels[k].kind != KernelKind::transfer) timeline.gpu_busy += costs[k].total * repeat;
   }
   return timeline;

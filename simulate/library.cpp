@@ -72,6 +72,15 @@ const Profile& Library::profile_for(const std::string& gpu_name, const std::stri
   return profile(std::string(kRoofline));
 }
 
+const Calibration& Library::calibration(const std::string& gpu_name, const std::string& profile_name,
+                                        const std::string& framework_name) {
+  return cached(calibrations_, gpu_name + '\n' + profile_name + '\n' + framework_name, [&] {
+    const Framework& calls = framework(framework_name);
+    return calibration_of(profile_for(gpu_name, profile_name), gpu(gpu_name), calls.libraries,
+                          calls.workspace_limit);
+  });
+}
+
 const ModelFile& Library::model(const std::string& name) {
   return cached(models_, name, [&] { return read_model_file(catalog_.find(Kind::model, name)); });
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/profile.h"
+#include "costmodel/estimate.h"
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/gpu_spec.h"
 #include "simulate/framework.h"
@@ -35,6 +35,9 @@ class Library {
   // The profile for a GPU: the one named; where none is named the GPU's own, else its architecture's, else
   // the generic one, else the roofline.
   [[nodiscard]] const Profile& profile_for(const std::string& gpu, const std::string& name);
+  // That profile made ready for the GPU and what the framework calls.
+  [[nodiscard]] const Calibration& calibration(const std::string& gpu, const std::string& profile,
+                                               const std::string& framework);
   [[nodiscard]] const ModelFile& model(const std::string& name);
   [[nodiscard]] const Dataset& dataset(const std::string& name);
   // `variant` must be one of the model's; `dataset` may be empty.
@@ -62,6 +65,7 @@ class Library {
   Cache<GpuSpec> gpus_;
   Cache<Framework> frameworks_;
   Cache<Profile> profiles_;
+  Cache<Calibration> calibrations_;
   Cache<ModelFile> models_;
   Cache<Dataset> datasets_;
   Cache<std::vector<LengthStep>> workloads_;

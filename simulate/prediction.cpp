@@ -47,8 +47,9 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   iteration.units =
       static_cast<double>(iteration.batch) * (unit.per_sample + unit.per_length * step.bucket.mean_length);
   iteration.step = &step.step;
+  iteration.memory = &step.memory;
   const auto batch = static_cast<double>(iteration.batch);
-  iteration.costs = estimate(step.step, batch, p.calibration);
+  iteration.costs = estimate(step.step, batch, *p.calibration);
   scale(iteration.costs, step.step, p.framework->factors);
   const Execution& execution = p.framework->execution;
   iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, execution);
@@ -63,7 +64,7 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
 void plan_memory_of_largest(Prediction& p) {
   for (std::size_t i = 0; i < p.iterations.size(); ++i) {
     const Iteration& iteration = p.iterations[i];
-    const MemoryPlan plan = plan_memory(*iteration.step, static_cast<double>(iteration.batch), *p.framework);
+    const MemoryPlan plan = plan_memory(*iteration.memory, static_cast<double>(iteration.batch), *p.framework);
     if (i > 0 && plan.total() <= p.memory.total()) continue;
     p.largest = i;
     p.memory = plan;
@@ -92,6 +93,12 @@ Seconds limited_time(const Iteration& iteration, Limit limit) {
       sum += iteration.costs[k].total * static_cast<double>(kernel.repeat);
   }
   return sum;
+}
+
+// What follows from the GPU's rates and the costs.
+void set_peak(Prediction& p) {
+  p.peak = rate_of(*p.gpu, find_precision(p.scenario.precision).math).peak;
+  p.interval_factor = std::exp(kEightyPercent * combined_sd(*p.typical().step, p.typical().costs));
 }
 
 // Those that fit the longest bucket; 0 where the data set has no epoch.
@@ -154,7 +161,7 @@ const Iteration& Prediction::typical() const {
 
 std::int64_t Prediction::largest_batch() const {
   const std::int64_t most = model->largest_batch > 0 ? model->largest_batch : kMostSamples;
-  return tbdsim::largest_batch(*iterations[largest].step, *framework, gpu->memory_size, most);
+  return tbdsim::largest_batch(*iterations[largest].memory, *framework, gpu->memory_size, most);
 }
 
 std::optional<Seconds> Prediction::epoch_time() const {
@@ -177,8 +184,8 @@ Prediction predict(const Scenario& scenario, Library& library) {
   p.batch_asked = scenario.batch;
   p.gpu = &library.gpu(scenario.gpu);
   p.framework = &library.framework(scenario.framework);
-  p.profile = &library.profile_for(scenario.gpu, scenario.profile);
-  p.calibration = calibration_of(*p.profile, *p.gpu, p.framework->libraries, p.framework->workspace_limit);
+  p.calibration = &library.calibration(scenario.gpu, scenario.profile, scenario.framework);
+  p.profile = p.calibration->profile;
   const Precision& precision = find_precision(scenario.precision);
   p.model = &library.model(scenario.model);
   const Variant& variant = find_variant(*p.model, scenario.variant, p.framework->family);
@@ -202,8 +209,22 @@ Prediction predict(const Scenario& scenario, Library& library) {
   if (p.batch_limited) p.scenario.batch = p.model->largest_batch;
   plan_memory_of_largest(p);
   p.flops = mean_over(p.iterations, flops_of);
-  p.peak = rate_of(*p.gpu, precision.math).peak;
-  p.interval_factor = std::exp(kEightyPercent * combined_sd(*p.typical().step, p.typical().costs));
+  set_peak(p);
+  return p;
+}
+
+Prediction with_rates(Prediction p, const GpuSpec& gpu) {
+  const Calibration calibration = with_rates(*p.calibration, gpu);
+  for (Iteration& iteration : p.iterations) {
+    const auto batch = static_cast<double>(iteration.batch);
+    iteration.costs = estimate_again(*iteration.step, batch, calibration, iteration.costs);
+    scale(iteration.costs, *iteration.step, p.framework->factors);
+    iteration.timeline =
+        simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
+  }
+  p.gpu = &gpu;
+  p.fits = p.memory.total() <= gpu.memory_size;
+  set_peak(p);
   return p;
 }
 

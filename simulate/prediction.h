@@ -47,6 +47,7 @@ struct Iteration {
   std::int64_t batch = 1;
   double units = 1;  // of what throughput counts
   const TrainingStep* step = nullptr;
+  const MemoryOutline* memory = nullptr;  // of the step
   std::vector<KernelCost> costs;  // one for each kernel of the step
   Timeline timeline;
   Seconds decode;  // of one thread for the batch's samples; 0 where it is not known or they are made up
@@ -72,7 +73,7 @@ struct Prediction {
   const GpuSpec* gpu = nullptr;
   const Framework* framework = nullptr;
   const Profile* profile = nullptr;
-  Calibration calibration;
+  const Calibration* calibration = nullptr;  // of the library's card, whatever its rates here
   const Dataset* dataset = nullptr;   // or none
   double samples_trained_on = 0;      // of the data set in an epoch
   std::vector<Iteration> iterations;  // one for each padded length; at least one
@@ -104,6 +105,10 @@ struct Prediction {
 // Throws UsageError, SpecError or ModelError. A batch that does not fit still gets its hypothetical
 // throughput.
 [[nodiscard]] Prediction predict(const Scenario& scenario, Library& library);
+
+// The same on a card that differs in its rates only (clocks, bandwidths, units, memory): what if. Several times
+// as fast as a prediction of its own. `gpu` must outlive it.
+[[nodiscard]] Prediction with_rates(Prediction prediction, const GpuSpec& gpu);
 
 // The mean time of an iteration if the CPU side and the factors were those of `framework`, which differs from
 // the one predicted for in nothing else: only the clocks run again.

@@ -1,5 +1,7 @@
 #include "simulate/workload.h"
 
+#include <utility>
+
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 
@@ -46,23 +48,25 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
   const Model model = build_model(file, variant, sizes);
   const std::int64_t own = built_length(model);
   std::vector<LengthStep> steps;
+  const auto append = [&](const LengthBucket& bucket, const Model& padded) {
+    TrainingStep step = expand_training_step(padded, lowering, precision);
+    MemoryOutline memory = memory_outline(step);
+    steps.push_back({bucket, std::move(step), std::move(memory)});
+  };
   std::size_t kernels = 0;
   std::vector<LengthBucket> lengths = lengths_of(variant, sizes, dataset);
   if (!lengths.empty() && variant.source_share < 1) lengths.push_back(longest_pair(lengths.back()));
   for (const LengthBucket& bucket : lengths) {
     Model padded = resized(model, {{std::string(kLengthSize), bucket.length}});
     if (bucket.share == 0) padded = with_long_source(padded);
-    steps.push_back({bucket, expand_training_step(padded, lowering, precision)});
+    append(bucket, padded);
     kernels += steps.back().step.kernels.size();
     if (kernels > kMostKernels) {
       throw ModelError("model " + file.name +
                        ": more than 2000000 kernels over its lengths; expected fewer buckets");
     }
   }
-  if (steps.empty()) {
-    const LengthBucket one{.length = own, .share = 1, .mean_length = static_cast<double>(own)};
-    steps.push_back({one, expand_training_step(model, lowering, precision)});
-  }
+  if (steps.empty()) append({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
   return steps;
 }
 

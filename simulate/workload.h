@@ -9,12 +9,14 @@
 #include "graphs/dataset.h"
 #include "graphs/lowering.h"
 #include "graphs/training_step.h"
+#include "simulate/memory_plan.h"
 
 namespace tbdsim {
 
 struct LengthStep {
   LengthBucket bucket;  // length 0, share 1 for a model without sequences
   TrainingStep step;
+  MemoryOutline memory;
 };
 
 // Steps ascend in length. With `sequence_length` among `sizes` there is one step, of that length. Else a

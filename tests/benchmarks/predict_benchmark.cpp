@@ -1,5 +1,6 @@
 // How fast predictions are. Run build/release/tests/benchmarks/predict_benchmark; items are predictions.
 #include <array>
+#include <utility>
 
 #include <benchmark/benchmark.h>
 
@@ -9,19 +10,66 @@
 namespace tbdsim {
 namespace {
 
-// Everything in memory; batch and GPU change at every prediction.
+constexpr std::array kGpus = {"titanxp", "p4000",         "m40", "gtx1080ti",
+                              "t4",      "v100_sxm2_16gb", "p100_pcie", "titanx_maxwell"};
+
+// Time, utilizations and memory.
+double figures(const Prediction& p) {
+  const Seconds time = p.iteration_time();
+  const Timeline& timeline = p.iterations.front().timeline;
+  return p.throughput() + p.flops / (p.peak * time) + timeline.gpu_busy / time + timeline.cpu_busy / time +
+         p.memory.total().si();
+}
+
+// Graph and profiles in memory; batch and GPU change at every prediction, and no point comes twice before all
+// 4096 have come.
 void predict_resnet50(benchmark::State& state) {
   Library library = test::source_library();
-  constexpr std::array<const char*, 2> kGpus = {"titanxp", "p4000"};
   Scenario scenario{.model = "resnet50", .framework = "mxnet"};
+  std::size_t point = 0;
   for (auto step : state) {
-    scenario.batch = scenario.batch % 64 + 1;
-    scenario.gpu = kGpus[static_cast<std::size_t>(scenario.batch) % kGpus.size()];
-    benchmark::DoNotOptimize(predict(scenario, library).iteration_time());
+    scenario.batch = static_cast<std::int64_t>(point * 37 / kGpus.size() % 512 + 1);
+    scenario.gpu = kGpus[point % kGpus.size()];
+    ++point;
+    benchmark::DoNotOptimize(figures(predict(scenario, library)));
   }
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(predict_resnet50);
+
+// The same batch on a card whose clock and bandwidth change.
+void predict_resnet50_with_other_rates(benchmark::State& state) {
+  Library library = test::source_library();
+  Prediction p = predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 32}, library);
+  const GpuSpec& card = library.gpu("titanxp");
+  GpuSpec changed = card;
+  double percent = 0;
+  for (auto step : state) {
+    percent = percent < 100 ? percent + 1 : 1;
+    changed.memory_bandwidth = card.memory_bandwidth * (0.5 + percent / 100);
+    MathRate& rate = *changed.math[index_of(MathType::fp32)];
+    rate.clock = rate_of(card, MathType::fp32).clock * (1.5 - percent / 100);
+    rate.peak = rate_of(card, MathType::fp32).peak * (1.5 - percent / 100);
+    p = with_rates(std::move(p), changed);
+    benchmark::DoNotOptimize(figures(p));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(predict_resnet50_with_other_rates);
+
+// All 15 lengths, graph and profiles in memory.
+void predict_deep_speech2(benchmark::State& state) {
+  Library library = test::source_library();
+  Scenario scenario{.model = "deep_speech2", .framework = "mxnet"};
+  std::size_t point = 0;
+  for (auto step : state) {
+    scenario.batch = static_cast<std::int64_t>(point % 16 + 1);
+    scenario.gpu = kGpus[point % 2];
+    ++point;
+    benchmark::DoNotOptimize(figures(predict(scenario, library)));
+  }
+}
+BENCHMARK(predict_deep_speech2)->Unit(benchmark::kMillisecond);
 
 // From the YAML file to kernels and tensors.
 void expand_resnet50(benchmark::State& state) {
@@ -37,13 +85,13 @@ BENCHMARK(expand_resnet50);
 void plan_memory_resnet50(benchmark::State& state) {
   Library library = test::source_library();
   const Variant& variant = find_variant(library.model("resnet50"), "", "mxnet");
-  const TrainingStep& training_step =
-      library.workload("resnet50", variant, "mxnet", kPrecisions[0]).front().step;
+  const MemoryOutline& outline =
+      library.workload("resnet50", variant, "mxnet", kPrecisions[0]).front().memory;
   const Framework& framework = library.framework("mxnet");
   double batch = 1;
   for (auto step : state) {
     batch = batch < 64 ? batch + 1 : 1;
-    benchmark::DoNotOptimize(plan_memory(training_step, batch, framework).peak_kernel);
+    benchmark::DoNotOptimize(plan_memory(outline, batch, framework).peak_kernel);
   }
 }
 BENCHMARK(plan_memory_resnet50);

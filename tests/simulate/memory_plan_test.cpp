@@ -68,8 +68,17 @@ TEST(MemoryPlan, WorkspaceUpToTheLimit) {
   EXPECT_EQ(plan_memory(four_kernels(), 20, framework(99, 0)).workspace.si(), 0);
 }
 
+// Kernel 3 has most at small batches, kernel 2 at large ones, the others never.
+TEST(MemoryOutline, KernelsThatCanHaveMost) {
+  const MemoryOutline outline = memory_outline(four_kernels());
+  ASSERT_EQ(outline.peaks.size(), 2u);
+  EXPECT_EQ(outline.peaks[0].kernel, 2);
+  EXPECT_EQ(outline.peaks[1].kernel, 3);
+  EXPECT_EQ(outline.scratch.size(), 2u);  // none, and 5 b
+}
+
 TEST(MemoryPlan, EmptyStepNeedsTheContextOnly) {
-  EXPECT_EQ(plan_memory({}, 1, framework(100, 7)).total().si(), 7);
+  EXPECT_EQ(plan_memory(TrainingStep{}, 1, framework(100, 7)).total().si(), 7);
 }
 
 // Total at large batches: 150 + 40 b + 5 b + 7 B. 1000 B hold b = 18 (967 B), not 19 (1012 B).

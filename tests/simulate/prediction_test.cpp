@@ -245,5 +245,31 @@ TEST(Predict, NoMoreThanTheLargestBatch) {
   EXPECT_EQ(p.iterations[0].batch, 1);
 }
 
+// A card with other rates, changed or read from a file of its own: the same figures.
+TEST(WithRates, AsAPredictionForSuchACard) {
+  Library library = test::source_library();
+  GpuSpec changed = library.gpu("titanxp");
+  changed.memory_bandwidth = changed.memory_bandwidth * 0.5;
+  MathRate& rate = *changed.math[index_of(MathType::fp32)];
+  rate.clock = rate.clock * 1.25;
+  rate.peak = rate.peak * 1.25;
+  const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 16};
+  const Prediction before = predict(scenario, library);
+  const Prediction after = with_rates(before, changed);
+  const Calibration calibration =
+      calibration_of(*before.profile, changed, before.framework->libraries, before.framework->workspace_limit);
+  const Iteration& iteration = after.iterations.front();
+  const auto expected = estimate(*iteration.step, 16, calibration);
+  ASSERT_EQ(iteration.costs.size(), expected.size());
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    EXPECT_EQ(iteration.costs[k].total, expected[k].total) << k;
+    EXPECT_EQ(iteration.costs[k].sd, expected[k].sd) << k;
+    EXPECT_EQ(iteration.costs[k].provenance, expected[k].provenance) << k;
+  }
+  EXPECT_GT(after.iteration_time(), before.iteration_time());
+  EXPECT_EQ(after.peak, before.peak * 1.25);
+  EXPECT_EQ(with_rates(after, library.gpu("titanxp")).iteration_time(), before.iteration_time());
+}
+
 }  // namespace
 }  // namespace tbdsim
