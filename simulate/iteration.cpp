@@ -24,7 +24,7 @@ class Clocks {
         gap_(execution.gap.si()),
         segment_(execution.segment),
         queue_(execution.queue) {
-    history_.reserve(kernels);
+    history_.reserve(kernels);  // repeats are one block, segments may need more
   }
 
   double cpu = 0, gpu = 0;

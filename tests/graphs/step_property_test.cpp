@@ -93,6 +93,31 @@ TEST(StepProperty, LifetimesAreIntervalsOfTheStep) {
   }
 }
 
+// A kernel said to be the same as an earlier one computes and moves what that one does, and that one is the
+// first of its sort.
+TEST(StepProperty, SameKernelsComputeAndMoveTheSame) {
+  std::size_t repeated = 0;
+  for (const Case& c : cases()) {
+    SCOPED_TRACE(c.name);
+    for (std::size_t k = 0; k < c.step.kernels.size(); ++k) {
+      const Kernel& kernel = c.step.kernels[k];
+      if (kernel.same_as < 0) continue;
+      ++repeated;
+      ASSERT_LT(kernel.same_as, static_cast<int>(k));
+      const Kernel& first = c.step.kernels[static_cast<std::size_t>(kernel.same_as)];
+      ASSERT_EQ(first.same_as, -1);
+      ASSERT_EQ(first.kind, kernel.kind);
+      ASSERT_EQ(first.phase, kernel.phase);
+      ASSERT_EQ(first.op, kernel.op);
+      ASSERT_EQ(first.math, kernel.math);
+      ASSERT_TRUE(first.shape == kernel.shape);
+      ASSERT_TRUE(first.flops == kernel.flops);
+      ASSERT_TRUE(first.read_bytes == kernel.read_bytes && first.written_bytes == kernel.written_bytes);
+    }
+  }
+  EXPECT_GT(repeated, 0u);
+}
+
 // Forward, then backward, then updates; kernels of a layer carry its index.
 TEST(StepProperty, PhasesFollowEachOther) {
   for (const Case& c : cases()) {

@@ -256,8 +256,8 @@ TEST(WithRates, AsAPredictionForSuchACard) {
   const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 16};
   const Prediction before = predict(scenario, library);
   const Prediction after = with_rates(before, changed);
-  const Calibration calibration =
-      calibration_of(*before.profile, changed, before.framework->libraries, before.framework->workspace_limit);
+  const Calibration calibration = calibration_of(*before.profile, changed, before.framework->libraries,
+                                                 before.framework->workspace_limit);
   const Iteration& iteration = after.iterations.front();
   const auto expected = estimate(*iteration.step, 16, calibration);
   ASSERT_EQ(iteration.costs.size(), expected.size());
