@@ -373,7 +373,7 @@ Model build_model(const ModelFile& file, const Variant& variant, const Sizes& si
     }
     set(name, scalar_tree(std::to_string(value)));
   }
-  set_source_length(model);
+  if (sizes.contains(std::string(kLengthSize))) set_source_length(model);
   std::map<std::string, Mark> marks;
   SpecNode(file.graphs, "graphs").map([&](SpecMap& m) {
     for (const auto& [name, mark, node] : m.all()) {

@@ -215,7 +215,7 @@ TEST_F(FrameworkFitTest, RefusesConstantsThatThereAreNot) {
   expect_refused(file, "kernel,update,wait,iteration,gap",
                  "--constants: 5 named; at most 4 may be fitted for a version of a framework");
   expect_refused(file, "kernle",
-                 "--constants: unknown constant 'kernle'; expected kernel, update, wait, iteration, gap or "
+                 "--constants: unknown constant 'kernle'; expected kernel, step, update, wait, iteration, gap or "
                  "factors.KIND; did you mean 'kernel'?");
   expect_refused(
       file, "factors.conovlution",

@@ -22,8 +22,9 @@ KernelCost cost(const Profile& profile, MathType math = MathType::fp32) {
 
 // The generation of the block taken; "" for none.
 std::string taken(const std::vector<ProfileBlock>& blocks, const Libraries& libraries,
-                  MathType math = MathType::fp32) {
-  const GpuSpec gpu = test::small_gpu();
+                  MathType math = MathType::fp32, const std::string& capability = "7.0") {
+  GpuSpec gpu = test::small_gpu();
+  gpu.compute_capability = capability;
   const Profile profile = with_blocks(blocks);
   const Calibration calibration = calibration_of(profile, gpu, libraries);
   const ProfileBlock* block = calibration.entries[index_of_family<RecurrentFamily>()][index_of(math)].block;
@@ -56,6 +57,16 @@ TEST(CalibrationOf, TheOwnGpu) {
   EXPECT_EQ(taken(blocks, {{"cudnn", 6}}), "cudnn5");
   EXPECT_EQ(taken(blocks, {{"cudnn", 7}}), "cudnn7, others") << "two versions are more";
   EXPECT_EQ(taken({recurrent_block("cudnn6"), recurrent_block("cudnn6", kSingle, false)}, {}), "cudnn6");
+}
+
+// cuDNN 7 on a Pascal card runs the kernels of cuDNN 6; what others ran of cuDNN 7 tells little.
+TEST(CalibrationOf, KernelsOfCardsBeforeVolta) {
+  const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5"),
+                                            recurrent_block("cudnn7", kSingle, false)};
+  EXPECT_EQ(taken(blocks, {{"cudnn", 7}}, kSingle, "6.1"), "cudnn5");
+  EXPECT_EQ(taken({recurrent_block("cudnn6", kSingle, false), recurrent_block("cudnn7", kSingle, false)},
+                  {{"cudnn", 8}}, kSingle, "6.1"),
+            "cudnn6, others");
 }
 
 // A block of a library that the framework does not call is not near for having no version to compare.

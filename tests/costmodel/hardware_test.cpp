@@ -36,6 +36,7 @@ TEST(HardwareOf, UnknownArithmeticIsAnError) {
 TEST(ExpectedClock, BigCardsHoldTheirClock) {
   EXPECT_EQ(expected_clock(gpu("titanxp")).mean, 0.92);
   EXPECT_EQ(expected_clock(gpu("k80")).mean, 0.40);
+  EXPECT_EQ(expected_clock(gpu("rtx2080ti")).mean, 1.0);
 }
 
 // 57 Gflop/J x 70 W = 3.99 Tflop/s of the 8.1 a T4 is quoted with.
@@ -44,6 +45,20 @@ TEST(ExpectedClock, PowerHoldsSmallOnes) {
   const double peak = rate_of(t4, MathType::fp32).peak.si();
   EXPECT_NEAR(expected_clock(t4).mean, 57e9 * 70 / peak, 1e-9);
   EXPECT_LT(expected_clock(t4).mean, 0.6);
+}
+
+// An A100 on PCIe has 250 W where the SXM board has 400 W: the cube root of 0.62.
+TEST(PowerShare, OfBoardsWithLessPower) {
+  EXPECT_NEAR(power_share(gpu("a100_pcie_40gb")), std::cbrt(250 / (108 * 1.41) / 2.63), 1e-9);
+  EXPECT_NEAR(power_share(gpu("a100_pcie_40gb")), 0.855, 0.002);
+  EXPECT_NEAR(power_share(gpu("a100_sxm_80gb")), 1, 0.002);
+  EXPECT_EQ(power_share(gpu("titanxp")), 1) << "no two boards to compare";
+  EXPECT_EQ(power_share(gpu("t4")), 1) << "its expected clock knows its power";
+}
+
+TEST(InstructionShare, OfHopperAndLater) {
+  EXPECT_EQ(instruction_share(gpu("h100_sxm")), 0.62);
+  EXPECT_EQ(instruction_share(gpu("a100_sxm_80gb")), 1);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ TEST(LoweringOverride, ReplacesTheKeysItHas) {
 TEST(LoweringOverride, AFrameworkSaysEverything) {
   const SpecTree tree = parse_spec("{layout: nchw}", "framework.yaml");
   EXPECT_THAT([&] { (void)read_lowering(SpecNode(tree)); },
-              ThrowsMessage<SpecError>(HasSubstr("key 'conv_1x1' is missing")));
+              ThrowsMessage<SpecError>(HasSubstr("key 'tensor_core_layout' is missing")));
 }
 
 std::string with_lowering(const std::string& lowering) {

@@ -76,11 +76,19 @@ TEST(Sockeye, KernelsOfAnIterationAreThoseOfAProfile) {
 TEST(Sockeye, AttentionIsKeptOrRecomputed) {
   const Size kept = test::kept_for_backward(test::step_of(sockeye(100, 100), kMxnet));
   Model echo = build("seq2seq", "sockeye_echo");
+  echo.variant.source_share = 1;
   echo = resized(echo, {{"sequence_length", 100}});
   const Size recomputed = test::kept_for_backward(test::step_of(echo, kMxnet));
   const std::int64_t hidden = 2 * 100 * 100 * 512 * 4;
   // What the recomputation reads: queries and keys, 100 x 512 each.
   EXPECT_EQ(kept.per_sample - recomputed.per_sample, hidden - 2 * 100 * 512 * 4);
+}
+
+// In the bucket of 20 sources have 14 words: nvprof's 3 x 14 + 2 x 20 cells, each of three sigmoids.
+TEST(Sockeye, SourcesAreShorterThanTargets) {
+  const TrainingStep step =
+      test::step_of(resized(build("seq2seq", "sockeye"), {{"sequence_length", 20}}), kMxnet);
+  EXPECT_EQ(runs(step, {"sigmoid"}, {Phase::forward}), 3 * (3 * 14 + 2 * 20));
 }
 
 TEST(Sockeye, LibraryCallsForTheEncoderOnly) {

@@ -41,9 +41,12 @@ TEST(DistinctKernels, KeepCountsAndTime) {
   double expected_count = 0;
   Seconds expected_time;
   for (const Prediction& p : all) {
-    for (const Kernel& kernel : p.typical().step->kernels)
-      expected_count += static_cast<double>(kernel.repeat);
-    expected_time += p.iteration_time();
+    const Iteration& iteration = p.typical();
+    for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+      const auto repeat = static_cast<double>(iteration.step->kernels[k].repeat);
+      expected_count += repeat;
+      expected_time += iteration.costs[k].total * repeat;
+    }
   }
   EXPECT_EQ(count, expected_count);
   EXPECT_NEAR(time / expected_time, 1, 1e-9);

@@ -47,7 +47,8 @@ TEST(Frameworks, OfTheTbdSuite) {
 
 constexpr const char* kText =
     "title: Mine 1.0\n"
-    "lowering: {layout: nhwc, tensor_core_layout: nhwc, conv_1x1: gemm, relu_keeps: input_and_output, relu_in_place: true,\n"
+    "lowering: {layout: nhwc, tensor_core_layout: nhwc, conv_1x1: gemm, relu_keeps: input_and_output, "
+    "relu_in_place: true,\n"
     "           weight_gradients: transient, update: fused, parameter_copies: 2, "
     "recurrence: cells, cell_products: separate, cell_pointwise: composite, "
     "step_gradients: in_place, joins: whole, "
