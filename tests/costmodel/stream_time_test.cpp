@@ -114,6 +114,17 @@ TEST(StreamTime, ClassesWithoutATableRunAsElementwiseTimesAFactor) {
   EXPECT_NEAR(seconds(call, small(1), p), 1 + 2 * (elementwise - 1), 1e-9);
 }
 
+// Ten SMs of 2 Hz go through 72 numbers a second, 144 B of half precision or 288 B of single; the memory
+// gives 200 B.
+TEST(StreamTime, HalfPrecisionMovesFewNumbersAClock) {
+  StreamCall call{.columns = 400, .read_bytes = 400, .written_bytes = 400, .element_bytes = 2};
+  Hardware hardware = small(1);
+  hardware.bandwidth = 400;
+  EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 800 / 144.0, 1e-6);
+  call.element_bytes = 4;
+  EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 800 / 200.0, 1e-6);
+}
+
 // 24 ms for 14 steps of 512 numbers and 128 samples: 3.3 us each; 4 samples take 0.07 + 0.93 4 / 128 of that.
 TEST(StreamTime, SerialKernelsTakeTheirTimeForEachNumber) {
   Parameters p = simple();

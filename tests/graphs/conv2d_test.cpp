@@ -1,4 +1,6 @@
 // conv2d: one output pixel meets every weight of its filter once, in each of the three phases.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "tests/graphs/layer_fixture.h"
@@ -119,6 +121,22 @@ TEST(Conv2d, Fp16HalvesBytesAndKeepsWork) {
   EXPECT_EQ(kernels[0].written_bytes, per_sample(640));
   EXPECT_EQ(kernels[0].workspace_bytes, (Size{864, 3024}));
   EXPECT_EQ(kernels[1].math, MathType::fp32);  // the bias is added in fp32
+}
+
+// Kernels for tensor cores read NHWC and write NCHW: what they read is copied, what they write is not.
+TEST(Conv2d, TensorCoresReadTransposedImages) {
+  LayerBench bench = padded();
+  bench.precision = test::kFp16;
+  bench.lowering.tensor_core_layout = Layout::nhwc;
+  const auto transposes = [](const std::vector<Kernel>& kernels) {
+    return std::count_if(kernels.begin(), kernels.end(),
+                         [](const Kernel& kernel) { return kernel.kind == KernelKind::transpose; });
+  };
+  EXPECT_EQ(transposes(bench.forward()), 1);
+  EXPECT_EQ(transposes(bench.backward()), 2 + 1);
+  bench.lowering.layout = Layout::nhwc;
+  EXPECT_EQ(transposes(bench.forward()), 0);
+  EXPECT_EQ(transposes(bench.backward()), 0);
 }
 
 // 1x7 over 5x17, stride 1x2, padding 0x3: rows (5-1)/1+1 = 5, columns floor((17+6-7)/2)+1 = 9.

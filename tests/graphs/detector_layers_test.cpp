@@ -278,6 +278,9 @@ TEST(ProposalTarget, RoundTrip) {
   EXPECT_EQ(bench.output, rows(64, 174));
   EXPECT_THAT(works_of(bench.forward()),
               ElementsAre(to_host(per_sample(6000)), to_device(per_sample(64 * 174 * 4))));
+  const LayerBench slow{"{type: proposal_target, on: round_trip, regions: 64, offsets: 84, host_time: 10 ms}",
+                        {rows(300, 5)}};
+  EXPECT_EQ(slow.forward().back().host_nanoseconds, (Size{0, 10'000'000}));
   const LayerBench host{"{type: proposal_target, on: host, regions: 64, offsets: 4}", {rows(300, 5)}};
   EXPECT_THAT(works_of(host.forward()), ElementsAre(to_device(per_sample(64 * 14 * 4))));
 }
