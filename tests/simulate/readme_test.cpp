@@ -27,15 +27,22 @@ std::vector<std::string> yaml_blocks() {
   return blocks;
 }
 
-TEST(Readme, ItsGpuAndItsModelWork) {
+TEST(Readme, ItsGpuItsModelAndItsFrameworkWork) {
   const auto blocks = yaml_blocks();
-  ASSERT_EQ(blocks.size(), 2u);
+  ASSERT_EQ(blocks.size(), 3u);
   const test::TempDir directory;
   const std::string gpu = directory.write("my_gpu.yaml", blocks[0]).string();
   const std::string model = directory.write("my_model.yaml", blocks[1]).string();
   const test::CliResult result = test::run({"--gpu", gpu, "--batch", "64", "--model", model});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, testing::HasSubstr("my_model  pytorch"));
+  std::filesystem::copy_file(TBDSIM_SOURCE_DIR "/simulate/frameworks/pytorch.yaml",
+                             directory.path() / "pytorch.yaml");
+  const std::string framework = directory.write("my_framework.yaml", blocks[2]).string();
+  const test::CliResult mine =
+      test::run({"--gpu", gpu, "--batch", "64", "--model", model, "--framework", framework});
+  EXPECT_EQ(mine.exit_code, 0) << mine.err;
+  EXPECT_THAT(mine.out, testing::HasSubstr("my_model  my_framework"));
 }
 
 TEST(Readme, ItsTableIsWhatTheProgramPrints) {
