@@ -5,14 +5,11 @@
 #include <ostream>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
-#include "simulate/catalog_report.h"
-#include "simulate/commands.h"
-#include "simulate/kernel_groups.h"
+#include "simulate/commands/command.h"
 
 namespace tbdsim {
 namespace {
@@ -43,48 +40,11 @@ constexpr const char* kExamples =
 
 class Interrupted : public std::exception {};
 
-void add_output_file(CLI::App& app, Options& options) {
-  app.add_option("-o,--output", options.output, "write to this file instead of standard output");
-}
-
-void add_output_options(CLI::App& app, Options& options, const std::string& format = "table") {
-  app.add_option("--format", options.format, "table, json or csv (default " + format + ")");
-  add_output_file(app, options);
-}
-
-void add_model_options(CLI::App& app, Options& options) {
-  app.add_option("--framework", options.framework, "a framework (default: those that train the model)");
-  app.add_option("--variant", options.variant, "a variant of the model (default: the framework's)");
-  app.add_option("--precision", options.precision, "fp32, tf32, fp16, bf16 or amp (default fp32)");
-  app.add_option("--seq-len", options.seq_len,
-                 "steps of every sequence (default: the lengths of the data set)");
-  app.add_option("--image-size", options.image_size,
-                 "pixels of every image, 299 or 600x800 (height x width)");
-  app.add_option("--rois", options.rois, "regions of interest in every image");
-}
-
-void add_scenario_options(CLI::App& app, Options& options) {
-  add_model_options(app, options);
-  app.add_option("--gpu", options.gpu, "a GPU of 'tbd-sim list gpus', or a YAML file");
-  app.add_option("--batch", options.batch, "samples in one iteration on one GPU");
-  app.add_option("--tokens", options.tokens,
-                 "instead of --batch: steps of all sequences of an iteration, each as long as the longest");
-  app.add_option("--dataset", options.dataset, "a data set, or a YAML file (default: the variant's)");
-  app.add_option("--profile", options.profile,
-                 "source of kernel times (default: the GPU's, its architecture's, or the generic one)");
-}
-
-// The root command and its subcommands, filled into one Options.
+// The root command and its subcommands.
 struct CommandLine {
   CLI::App app{kDescription, "tbd-sim"};
-  Options options;
   std::string data_dir;
-  CLI::App* list = nullptr;
-  CLI::App* show = nullptr;
-  CLI::App* kernels = nullptr;
-  CLI::App* trace = nullptr;
-  CLI::App* scenarios = nullptr;
-  CLI::App* validate = nullptr;
+  std::vector<Command> commands;  // the first is the root's own
 
   CommandLine() {
     app.footer(kExamples);
@@ -93,67 +53,17 @@ struct CommandLine {
                    "where the catalogue lies (default: TBDSIM_DATA_DIR, else as installed)");
     app.fallthrough();
     app.require_subcommand(0, 1);
-    app.add_option("--model", options.model,
-                   "a model of 'tbd-sim list models', or a YAML file (default: the eight of the TBD suite; "
-                   "all: the whole catalogue)");
-    add_scenario_options(app, options);
-    add_output_options(app, options);
+    for (const auto add :
+         {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios, add_validate})
+      commands.push_back(add(app));
+  }
 
-    std::vector<std::string> kinds;
-    for (const Listing& listing : listings()) kinds.emplace_back(listing.name);
-    list = app.add_subcommand("list", "what the catalogue holds: " + joined(kinds));
-    list->add_option("what", options.list_of, joined(kinds));
-    add_output_options(*list, options);
-
-    show = app.add_subcommand("show",
-                              "a model's layers, or what a GPU, machine, data set, ... is, with its sources");
-    show->add_option("what", options.model, "a name of the catalogue, or a model's YAML file")->required();
-    add_model_options(*show, options);
-    add_output_options(*show, options);
-
-    kernels = app.add_subcommand("kernels",
-                                 "every kernel of an iteration: cost, bound, where the number comes from");
-    kernels->add_option("model", options.model, "a model, a YAML file, or all (default)");
-    add_scenario_options(*kernels, options);
-    add_output_options(*kernels, options);
-    kernels->get_option("--batch")->description("samples in one iteration on one GPU; several as 4,16,64");
-    kernels->get_option("--precision")->description("as above; several as fp32,tf32");
-    const std::vector<std::string> provenances(kProvenanceNames.begin(), kProvenanceNames.end());
-    kernels->add_option(
-        "--from", options.from,
-        "only kernels whose time comes from there, as modelled,roofline: " + joined(provenances));
-    const std::vector<std::string> views(kKernelViewNames.begin(), kKernelViewNames.end());
-    kernels->add_option("--by", options.view, "summed by " + joined(views));
-    kernels
-        ->add_option(
-            "--below-average", options.below_average,
-            "the longest kernels whose FP32 utilization is below the iteration's, so many (default 5)")
-        ->expected(0, 1)
-        ->default_str("5");
-    kernels->add_flag("--unique", options.unique, "each distinct kernel once, the most time first");
-    kernels->add_flag("--plan", options.plan,
-                      "the distinct kernels as CSV for 'tbd-measure --plan'; --gpu may be left out");
-
-    trace = app.add_subcommand("trace", "one iteration as a trace for Perfetto or chrome://tracing");
-    trace->add_option("model", options.model, "a model, or a YAML file");
-    add_scenario_options(*trace, options);
-    add_output_file(*trace, options);
-
-    scenarios = app.add_subcommand("predict", "predict every row of a table of training runs");
-    scenarios->add_option("--scenarios", options.scenarios, "CSV in the schema of the README")->required();
-    scenarios->add_option(
-        "--profile", options.profile,
-        "source of kernel times (default: the GPU's, its architecture's, or the generic one)");
-    add_output_options(*scenarios, options, "csv");
-
-    validate = app.add_subcommand("validate", "predictions against measured runs: errors by group");
-    validate->add_option("--runs", options.runs, "CSV of measured runs in the schema of the README")
-        ->required();
-    validate->add_option("--by", options.by, "group, set, gpu, model or framework (default group)");
-    validate->add_option(
-        "--profile", options.profile,
-        "source of kernel times (default: the GPU's, its architecture's, or the generic one)");
-    add_output_options(*validate, options);
+  // The one given.
+  [[nodiscard]] const Command& command() const {
+    for (const Command& command : commands) {
+      if (command.app != &app && command.app->parsed()) return command;
+    }
+    return commands.front();
   }
 
   // Names a stray argument may have been meant to be.
@@ -166,8 +76,9 @@ struct CommandLine {
     };
     add_options(app);
     for (const CLI::App* sub : app.get_subcommands()) add_options(*sub);
-    for (const CLI::App* sub : {list, show, kernels, trace, scenarios, validate})
-      words.push_back(sub->get_name());
+    for (const Command& command : commands) {
+      if (command.app != &app) words.push_back(command.app->get_name());
+    }
     return words;
   }
 };
@@ -203,24 +114,9 @@ void dispatch(const CommandLine& line, const CliContext& context) {
       Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
   ProgressLine progress(context);
   const Progress report = [&](std::size_t rows) { progress(rows); };
-  const bool long_work = line.scenarios->parsed() || line.validate->parsed();
-  if (long_work && context.catch_signals != nullptr) context.catch_signals();
-  const Options& options = line.options;
-  if (line.list->parsed()) {
-    list_command(options, library, context.out);
-  } else if (line.show->parsed()) {
-    show_command(options, library, context.out);
-  } else if (line.kernels->parsed()) {
-    kernels_command(options, library, context.out);
-  } else if (line.trace->parsed()) {
-    trace_command(options, library, context.out);
-  } else if (line.scenarios->parsed()) {
-    scenarios_command(options, library, context.out, report);
-  } else if (line.validate->parsed()) {
-    validate_command(options, library, context.out, report);
-  } else {
-    predict_command(options, library, context.out);
-  }
+  const Command& command = line.command();
+  if (command.long_work && context.catch_signals != nullptr) context.catch_signals();
+  command.run(library, context.out, report);
 }
 
 // Refuses what CLI11 lets pass and would be silently ignored: options without a value (an unset variable in a

@@ -31,8 +31,13 @@ struct Execution {
   Sources sources{};  // of the times and threads given
 };
 
-// CPU time to issue a kernel once.
-[[nodiscard]] Seconds issue_time(const Kernel& kernel, const Execution& execution);
+// What the thread does for a kernel each time it runs: what is sent is made before it is issued, what is copied
+// to the host is worked on after the wait for it.
+struct ThreadWork {
+  Seconds before, issue, after;
+  bool waits = false;  // for the GPU, between issue and `after`
+};
+[[nodiscard]] ThreadWork thread_work(const Kernel& kernel, double batch, const Execution& execution);
 
 // Time of kernels of a kind over what the calibration says: what a framework's own kernels or the version of
 // its libraries cost or save.

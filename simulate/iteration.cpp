@@ -7,8 +7,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kSecondsPerNanosecond = 1e-9;
-
 // Seconds of one kernel, or of each of several alike.
 struct Work {
   double issue, run, host;
@@ -109,14 +107,11 @@ class Clocks {
 };
 
 Work work_of(const Kernel& kernel, const KernelCost& cost, double batch, const Execution& execution) {
-  const bool update = kernel.kind == KernelKind::update;
-  const bool to_host = is_copy_to_host(kernel);
-  const double issue = issue_time(kernel, execution).si();
-  const double host = kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond;
-  return {.issue = to_host ? issue : issue + host,  // what is sent is made before
+  const ThreadWork thread = thread_work(kernel, batch, execution);
+  return {.issue = (thread.before + thread.issue).si(),
           .run = cost.total.si(),
-          .host = to_host ? host : 0,
-          .waits = to_host || (update && execution.after_update)};
+          .host = thread.after.si(),
+          .waits = thread.waits};
 }
 
 }  // namespace

@@ -42,6 +42,22 @@ const Framework& Library::framework(const std::string& name) {
   return cached(frameworks_, name, [&] { return read_framework(catalog_.find(Kind::framework, name)); });
 }
 
+namespace {
+
+// "1.2" names "MXNet 1.2.0" but not "1.20", "11.2" or "0.1.2".
+bool names_version(const std::string& text, const std::string& version) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (std::size_t at = version.find(text); at != std::string::npos; at = version.find(text, at + 1)) {
+    const std::size_t end = at + text.size();
+    const bool starts = at == 0 || !digit(text.front()) || (!digit(version[at - 1]) && version[at - 1] != '.');
+    const bool ends = end == version.size() || !digit(text.back()) || !digit(version[end]);
+    if (starts && ends) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 const Framework& Library::framework_of_version(const std::string& family, const std::string& version) {
   const Framework* best = &framework(family);
   std::size_t longest = 0;
@@ -49,7 +65,7 @@ const Framework& Library::framework_of_version(const std::string& family, const 
     const Framework& candidate = framework(name);
     if (candidate.family != family) continue;
     for (const std::string& text : candidate.versions) {
-      if (text.size() <= longest || version.find(text) == std::string::npos) continue;
+      if (text.size() <= longest || !names_version(text, version)) continue;
       best = &candidate;
       longest = text.size();
     }

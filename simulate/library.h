@@ -29,7 +29,7 @@ class Library {
   [[nodiscard]] const GpuSpec& gpu(const std::string& name);
   [[nodiscard]] const Framework& framework(const std::string& name);
   // The framework that a table of runs means: of this family, with the longest of its `versions` that is part
-  // of the text; the family's own file where none is.
+  // of the text and of no longer number there; the family's own file where none is.
   [[nodiscard]] const Framework& framework_of_version(const std::string& family, const std::string& version);
   [[nodiscard]] const Profile& profile(const std::string& name);
   // The profile for a GPU: the one named; where none is named the GPU's own, else its architecture's, else

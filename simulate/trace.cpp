@@ -78,18 +78,6 @@ std::string layer_of(const Kernel& kernel, const TrainingStep& step) {
   return kernel.layer < 0 ? "" : step.layers[static_cast<std::size_t>(kernel.layer)].name;
 }
 
-// What the thread does for one of the repeats, as iteration.cpp has it: what is sent is made before it is
-// issued, what is copied to the host is worked on after.
-struct ThreadWork {
-  Seconds before, issue, after;
-};
-ThreadWork thread_work(const Kernel& kernel, double batch, const Execution& execution) {
-  constexpr double kSecondsPerNanosecond = 1e-9;
-  const Seconds host(kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond);
-  const Seconds issue = issue_time(kernel, execution);
-  return is_copy_to_host(kernel) ? ThreadWork{Seconds(0), issue, host} : ThreadWork{host, issue, Seconds(0)};
-}
-
 // Work is that of all repeats.
 Json kernel_args(const Prediction& p, const Iteration& iteration, std::size_t k) {
   const Kernel& kernel = iteration.step->kernels[k];

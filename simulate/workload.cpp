@@ -28,18 +28,6 @@ std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
   return buckets;
 }
 
-// Sources that are long for their targets have a bucket where both have the longest length: so rare that it
-// takes no time, and what memory must hold.
-LengthBucket longest_pair(LengthBucket longest) {
-  longest.share = 0;
-  return longest;
-}
-
-Model with_long_source(Model model) {
-  model.variant.source_share = 1;
-  return resized(model, {});
-}
-
 }  // namespace
 
 std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant, const Sizes& sizes,
@@ -48,23 +36,28 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
   const Model model = build_model(file, variant, sizes);
   const std::int64_t own = built_length(model);
   std::vector<LengthStep> steps;
+  std::size_t kernels = 0;
   const auto append = [&](const LengthBucket& bucket, const Model& padded) {
     TrainingStep step = expand_training_step(padded, lowering, precision);
     MemoryOutline memory = memory_outline(step);
-    steps.push_back({bucket, std::move(step), std::move(memory)});
-  };
-  std::size_t kernels = 0;
-  std::vector<LengthBucket> lengths = lengths_of(variant, sizes, dataset);
-  if (!lengths.empty() && variant.source_share < 1) lengths.push_back(longest_pair(lengths.back()));
-  for (const LengthBucket& bucket : lengths) {
-    Model padded = resized(model, {{std::string(kLengthSize), bucket.length}});
-    if (bucket.share == 0) padded = with_long_source(padded);
-    append(bucket, padded);
-    kernels += steps.back().step.kernels.size();
+    kernels += step.kernels.size();
     if (kernels > kMostKernels) {
       throw ModelError("model " + file.name +
                        ": more than 2000000 kernels over its lengths; expected fewer buckets");
     }
+    steps.push_back({bucket, std::move(step), std::move(memory)});
+  };
+  for (const LengthBucket& bucket : lengths_of(variant, sizes, dataset)) {
+    append(bucket, resized(model, {{std::string(kLengthSize), bucket.length}}));
+  }
+  if (!steps.empty() && variant.source_share < 1) {
+    // Sources that are long for their targets have a bucket where both have the longest length: so rare that
+    // it takes no time, and what memory must hold.
+    LengthBucket longest = steps.back().bucket;
+    longest.share = 0;
+    Model pair = model;
+    pair.variant.source_share = 1;
+    append(longest, resized(pair, {{std::string(kLengthSize), longest.length}}));
   }
   if (steps.empty()) append({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
   return steps;

@@ -36,7 +36,7 @@ constexpr Fence kFences[] = {
     {"boost/graph/", "graphs/.*\\.cpp"},
     {"boost/", "graphs/.*\\.cpp"},
     {"nlohmann/", "(hwspecs/base/sheet|simulate/.*)\\.cpp"},
-    {"CLI/", "(simulate|calibrate)/(cli|main)\\.cpp"},
+    {"CLI/", "((simulate|calibrate)/(cli|main)\\.cpp|simulate/commands/(.*\\.cpp|command\\.h|options\\.h))"},
     {"fmt/", ".*\\.cpp"},
     {"tbb/", "(calibrate/crossval|calibrate/fit_command|simulate/predict_all)\\.cpp"},
     {"ceres/", "calibrate/.*\\.cpp"},

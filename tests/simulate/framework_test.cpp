@@ -5,6 +5,7 @@
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/error.h"
+#include "simulate/library.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
@@ -113,6 +114,30 @@ TEST(ReadFramework, BasedOnAnother) {
   error("bad", "without end");
   error("theirs", "no framework theirs beside this file");
   error("../mine", "is a path");
+}
+
+TEST(FrameworkOfVersion, TakesTheLongestTextThatIsThere) {
+  const test::TempDir directory;
+  for (const KindInfo& kind : kKinds) std::filesystem::create_directories(directory.path() / kind.folder);
+  const auto write = [&](const std::string& name, const std::string& versions) {
+    std::string text = "title: Mine\nversions: [" + versions + "]\n";
+    text += name == "mine" ? std::string(kText).substr(std::string(kText).find('\n') + 1)
+                           : "based_on: mine\nsources: {}\n";
+    directory.write("simulate/frameworks/" + name + ".yaml", text);
+  };
+  write("mine", "\"1.0\"");
+  write("mine_1_2", "\"1.2\"");
+  write("mine_1_20", "\"1.20\"");
+  write("mine_ngc", "NGC, NGC 20");
+  Library library{Catalog::from(directory.path())};
+  const auto named = [&](const char* text) { return library.framework_of_version("mine", text).name; };
+  EXPECT_EQ(named("Mine 1.2.0, CUDA 9"), "mine_1_2");
+  EXPECT_EQ(named("1.20.1"), "mine_1_20");
+  EXPECT_EQ(named("11.2"), "mine");
+  EXPECT_EQ(named("0.1.2"), "mine");
+  EXPECT_EQ(named("1.21"), "mine");
+  EXPECT_EQ(named("NGC 20.03, Mine 1.2"), "mine_ngc");
+  EXPECT_EQ(named(""), "mine");
 }
 
 TEST(ReadFramework, Errors) {
