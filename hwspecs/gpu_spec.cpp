@@ -92,9 +92,7 @@ GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog) {
   gpu.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {
     gpu.title = m.at("title").text();
-    if (const auto names = m.find("also_called")) {
-      for (const SpecNode& name : names->list()) gpu.also_called.push_back(name.text());
-    }
+    gpu.also_called = m.texts("also_called");
     gpu.architecture = kArchitectures[m.at("architecture").one_of(kArchitectures)];
     gpu.compute_capability = m.at("compute_capability").text();
     gpu.sm_count = static_cast<int>(m.at("sm_count").count(1, 10'000));

@@ -10,8 +10,8 @@ constexpr std::int64_t kMostThreads = 1'024;
 constexpr double kLeastFactor = 0.1;
 constexpr double kLargestFactor = 10;
 constexpr double kSecondsPerNanosecond = 1e-9;
-constexpr std::string_view kSourcedKeys[] = {"kernel",    "step",    "update", "wait",
-                                             "iteration", "latency", "gap",    "input_threads"};
+constexpr std::string_view kSourcedKeys[] = {"kernel",  "step", "update",  "wait",  "iteration",
+                                             "latency", "gap",  "segment", "queue", "input_threads"};
 
 Seconds issue_time(const Kernel& kernel, const Execution& execution) {
   if (kernel.kind == KernelKind::update) return execution.update;

@@ -51,9 +51,7 @@ Framework read_based(const std::filesystem::path& file, int depth) {
     framework.title = m.at("title").text();
     // Without a base these keys are required, with one any may be left out.
     const auto key = [&](std::string_view name) { return base ? m.find(name) : std::optional(m.at(name)); };
-    if (const auto versions = m.find("versions")) {
-      for (const SpecNode& version : versions->list()) framework.versions.push_back(version.text());
-    }
+    framework.versions = m.texts("versions");
     if (const auto node = key("lowering")) {
       framework.lowering = base ? override_lowering(*node, framework.lowering) : read_lowering(*node);
     }

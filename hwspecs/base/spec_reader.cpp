@@ -117,6 +117,14 @@ std::optional<SpecNode> SpecMap::find(std::string_view key) {
   return std::nullopt;
 }
 
+std::vector<std::string> SpecMap::texts(std::string_view key) {
+  std::vector<std::string> all;
+  if (const auto list = find(key)) {
+    for (const SpecNode& item : list->list()) all.push_back(item.text());
+  }
+  return all;
+}
+
 SpecNode SpecMap::at(std::string_view key) {
   if (auto found = find(key)) return *found;
   std::vector<std::string> present;

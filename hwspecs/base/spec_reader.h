@@ -87,6 +87,8 @@ class SpecMap {
 
   [[nodiscard]] SpecNode at(std::string_view key);  // SpecError when missing
   [[nodiscard]] std::optional<SpecNode> find(std::string_view key);
+  [[nodiscard]] std::vector<std::string> texts(
+      std::string_view key);  // of the list there; none where missing
 
   // A map whose keys are free (names of parameters, blocks, sources): all of them count as asked for.
   struct NamedNode {
