@@ -88,11 +88,11 @@ bool computes(const GpuSpec& gpu, MathType math) {
 }  // namespace
 
 Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Libraries& libraries,
-                           Bytes workspace_limit) {
+                           const ConvLimits& conv_limits) {
   Calibration calibration;
   calibration.profile = &profile;
   calibration.gpu = &gpu;
-  calibration.workspace_limit = workspace_limit.si();
+  calibration.conv_limits = conv_limits;
   const bool of_gpu = profile.gpu.empty() || profile.gpu == gpu.name;
   std::map<const ProfileBlock*, std::shared_ptr<const ResidualLookup>> lookups;
   for (std::size_t family = 0; family < kFamilyCount; ++family) {

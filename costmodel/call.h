@@ -24,6 +24,14 @@ struct GemmCall {
   friend auto operator<=>(const GemmCall&, const GemmCall&) = default;
 };
 
+// Which algorithms of a convolution a framework may use.
+struct ConvLimits {
+  double workspace = 0;  // bytes; 0: any
+  bool nonfused_winograd = true;
+
+  friend auto operator<=>(const ConvLimits&, const ConvLimits&) = default;
+};
+
 // In the terms of the forward pass, whatever the phase.
 struct ConvCall {
   Phase phase = Phase::forward;
@@ -32,7 +40,7 @@ struct ConvCall {
   double kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1;
   double pad_height = 0, pad_width = 0;
   double element_bytes = 4;
-  double workspace_limit = 0;  // bytes; 0: any workspace may be used
+  ConvLimits limits;
 
   friend auto operator<=>(const ConvCall&, const ConvCall&) = default;
 };

@@ -172,7 +172,7 @@ void for_each_depth_split(const ConvProduct& product, const Choice& whole, doubl
 template <class Visit>
 void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Visit visit) {
   const auto within_limit = [&](const Choice& choice) {
-    if (call.workspace_limit <= 0 || workspace_bytes(call, choice) <= call.workspace_limit) visit(choice);
+    if (call.limits.workspace <= 0 || workspace_bytes(call, choice) <= call.limits.workspace) visit(choice);
   };
   const auto products = [&](Algorithm algorithm) {
     for (const auto& [tile_m, tile_n] : kProductTiles) within_limit({algorithm, tile_m, tile_n, 1});
@@ -195,6 +195,7 @@ void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Vis
   if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im);
   if (strided || call.kernel_height != call.kernel_width || hardware.tensor_cores) return;
   if (call.kernel_height == 3 && !weights) within_limit(kWinogradChoice);
+  if (!call.limits.nonfused_winograd) return;
   if (call.kernel_height == 3 || call.kernel_height == 5) products(Algorithm::winograd_nonfused);
 }
 

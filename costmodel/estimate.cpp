@@ -87,7 +87,7 @@ KernelCost by_family(const typename Family::Call& call, const Calibration::Entry
 std::optional<Call> fitted_call(const Kernel& kernel, double batch, const Calibration& calibration) {
   if (kernel.kind == KernelKind::transfer) return std::nullopt;
   Call call = call_of(kernel, batch);
-  if (auto* conv = std::get_if<ConvCall>(&call)) conv->workspace_limit = calibration.workspace_limit;
+  if (auto* conv = std::get_if<ConvCall>(&call)) conv->limits = calibration.conv_limits;
   return call;
 }
 
@@ -125,9 +125,9 @@ std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, c
   std::vector<KernelCost> costs;
   costs.reserve(step.kernels.size());
   for (const Kernel& kernel : step.kernels) {
-    costs.push_back(kernel.same_as >= 0
-                        ? costs[static_cast<std::size_t>(kernel.same_as)]
-                        : estimate(kernel, batch, calibration, known.empty() ? nullptr : &known[costs.size()]));
+    costs.push_back(kernel.same_as >= 0 ? costs[static_cast<std::size_t>(kernel.same_as)]
+                                        : estimate(kernel, batch, calibration,
+                                                   known.empty() ? nullptr : &known[costs.size()]));
   }
   return costs;
 }

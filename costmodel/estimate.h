@@ -79,10 +79,10 @@ struct Calibration {
   const Profile* profile = nullptr;
   const GpuSpec* gpu = nullptr;
   std::array<std::array<Entry, kMathTypeCount>, kFamilyCount> entries;
-  double workspace_limit = 0;  // bytes; 0: none
+  ConvLimits conv_limits;
 };
 [[nodiscard]] Calibration calibration_of(const Profile& profile, const GpuSpec& gpu,
-                                         const Libraries& libraries = {}, Bytes workspace_limit = Bytes(0));
+                                         const Libraries& libraries = {}, const ConvLimits& conv_limits = {});
 
 // The same card with other rates: what was measured on it says as much of it. `gpu` must outlive it.
 [[nodiscard]] Calibration with_rates(Calibration calibration, const GpuSpec& gpu);

@@ -135,9 +135,13 @@ struct Kernel {
   int same_as = -1;
 };
 
+// Operations of copies.
+inline constexpr std::string_view kDeviceToHost = "device_to_host";
+inline constexpr std::string_view kHostToDevice = "host_to_device";
+
 // The host needs what it copies before it goes on.
 [[nodiscard]] constexpr bool is_copy_to_host(const Kernel& kernel) {
-  return kernel.kind == KernelKind::transfer && kernel.op == "device_to_host";
+  return kernel.kind == KernelKind::transfer && kernel.op == kDeviceToHost;
 }
 
 // "double_backward" for second-order work, else the phase.

@@ -27,6 +27,10 @@ enum class TableGradient { dense, sparse };  // of an embedding: the whole table
 // kernel for a join or a split, one for each part of a join's gradient; views: one for a join, none apart.
 enum class Joins { parts, whole, views };
 
+// Where parameters and optimizer state live. host: weights are sent to the GPU before each pass and gradients
+// brought back after it; the host updates.
+enum class Variables { device, host };
+
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
 inline constexpr std::array<std::string_view, 2> kReluKeepsNames = {"output", "input_and_output"};
@@ -39,6 +43,7 @@ inline constexpr std::array<std::string_view, 2> kCompositionNames = {"fused", "
 inline constexpr std::array<std::string_view, 3> kGlobalNormNames = {"fused", "summing", "composite"};
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
 inline constexpr std::array<std::string_view, 3> kJoinsNames = {"parts", "whole", "views"};
+inline constexpr std::array<std::string_view, 2> kVariablesNames = {"device", "host"};
 
 struct Lowering {
   Layout layout = Layout::nchw;
@@ -58,7 +63,8 @@ struct Lowering {
   Composition softmax = Composition::fused;  // between layers, and of a smoothed loss
   TableGradient embedding_gradient = TableGradient::dense;
   Joins joins = Joins::whole;
-  int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
+  Variables variables = Variables::device;  // a file need not say
+  int parameter_copies = 0;                 // further copies of all parameters on the GPU (MXNet's kvstore)
 
   friend bool operator==(const Lowering&, const Lowering&) = default;
 };

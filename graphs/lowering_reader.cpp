@@ -37,18 +37,27 @@ void read_keys(FindKey key, Lowering& lowering) {
   }
 }
 
+void read_variables(SpecMap& m, Lowering& lowering) {
+  if (const auto node = m.find("variables"))
+    lowering.variables = static_cast<Variables>(node->one_of(kVariablesNames));
+}
+
 }  // namespace
 
 Lowering read_lowering(const SpecNode& node) {
   Lowering lowering;
   node.map([&](SpecMap& m) {
     read_keys([&](std::string_view name) { return std::optional(m.at(name)); }, lowering);
+    read_variables(m, lowering);
   });
   return lowering;
 }
 
 Lowering override_lowering(const SpecNode& node, Lowering lowering) {
-  node.map([&](SpecMap& m) { read_keys([&](std::string_view name) { return m.find(name); }, lowering); });
+  node.map([&](SpecMap& m) {
+    read_keys([&](std::string_view name) { return m.find(name); }, lowering);
+    read_variables(m, lowering);
+  });
   return lowering;
 }
 

@@ -9,6 +9,18 @@ Kernel over_words(KernelKind kind, Phase phase, std::string_view op, Size words,
   return memory_kernel(kind, phase, op, {words, {}}, flops, words * read_bytes, words * written_bytes);
 }
 
+// What a host's cores read and write together: half of the 77 GB/s that four channels of DDR4-2400 quote (the
+// TBD paper's Xeon E5-2680 v4). An estimate.
+constexpr std::int64_t kHostBytesPerNanosecond = 40;
+
+// A copy of so many words that no layer has for itself.
+Kernel bus_copy(Phase phase, std::string_view op, const Size& words) {
+  const bool to_host = op == kDeviceToHost;
+  const Size bytes = words * kFp32Bytes;
+  return memory_kernel(KernelKind::transfer, phase, op, {words, {}}, 0, to_host ? bytes : Size{},
+                       to_host ? Size{} : bytes);
+}
+
 }  // namespace
 
 Size gradient_elements(const ParameterTensor& tensor, const Lowering& lowering) {
@@ -20,6 +32,11 @@ void ParameterKernels::append(Kernel kernel, int layer) {
   kernel.layer = first_layer_ + layer;
   kernel.repeat = repeat_;
   step_.kernels.push_back(std::move(kernel));
+}
+
+void ParameterKernels::append_for_all(Kernel kernel) {
+  append(std::move(kernel), 0);
+  step_.kernels.back().layer = -1;
 }
 
 // Adds the kernel's work to the one at `fused`, where updates are fused and that one is there.
@@ -103,6 +120,32 @@ void ParameterKernels::update(const Optimizer& optimizer) {
                                  optimizer.flops, reads, writes),
                    layer, fused);
   });
+}
+
+void ParameterKernels::fetch() {
+  Size words;
+  for (const GraphLayer& layer : graph_.layers) {
+    for (const ParameterTensor& tensor : layer.parameters) words += fixed_size(tensor.elements);
+  }
+  append_for_all(bus_copy(Phase::forward, kHostToDevice, words));
+}
+
+void ParameterKernels::update_on_host(const Optimizer& optimizer, Clip clip) {
+  if (optimizer.name == "none") return;
+  const std::int64_t clipped = clip == Clip::norm ? 3 : clip == Clip::value ? 2 : 0;  // passes over gradients
+  Size gradients;
+  Size bytes;
+  each_trained(graph_, [&](int, const ParameterTensor& tensor) {
+    const Size words = fixed_size(tensor.elements);
+    const Size gradient = gradient_elements(tensor, how_.lowering);
+    gradients += gradient;
+    const std::int64_t passes =
+        2 * (1 + optimizer.state_words) + optimizer.further_reads + optimizer.further_writes;
+    bytes += words * (passes * kFp32Bytes) + gradient * ((1 + clipped) * kFp32Bytes);
+  });
+  Kernel copy = bus_copy(Phase::update, kDeviceToHost, gradients);
+  copy.host_nanoseconds = {bytes.fixed / kHostBytesPerNanosecond, bytes.per_sample / kHostBytesPerNanosecond};
+  append_for_all(std::move(copy));
 }
 
 void ParameterKernels::copy() {

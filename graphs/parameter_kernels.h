@@ -33,12 +33,16 @@ class ParameterKernels {
   void unscale();         // gradients of a scaled loss are divided and looked through for overflow
   void clip(Clip clip);   // gradients by their norm or by value
   void update(const Optimizer& optimizer);
+  void fetch();  // weights that live on the host are sent to the GPU, in one copy
+  // All gradients are copied to the host in one go, which clips them and updates, bound by its memory.
+  void update_on_host(const Optimizer& optimizer, Clip clip);
   void copy();  // updated weights from a store of their own, as often as the framework keeps copies
 
  private:
   // A kernel over the gradient of every trained parameter, fused where updates are.
   void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, std::int64_t written_bytes);
   void append(Kernel kernel, int layer);
+  void append_for_all(Kernel kernel);  // of no layer in particular
   void append_or_fuse(const Kernel& kernel, int layer, std::size_t fused);
 
   const LayerGraph& graph_;

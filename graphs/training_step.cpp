@@ -19,8 +19,9 @@ constexpr std::size_t kMostLayersRun = 2'000'000;  // also such as need no kerne
 void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Model& model,
                               const Expansion& how, TrainingStep& step) {
   const int last = std::max(0, static_cast<int>(step.kernels.size()) - 1);
+  const bool on_host = how.lowering.variables == Variables::host;
   const std::int64_t kept_bytes =
-      (model.variant.optimizer.state_words + how.lowering.parameter_copies) * kFp32Bytes;
+      ((on_host ? 0 : model.variant.optimizer.state_words) + how.lowering.parameter_copies) * kFp32Bytes;
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     for (const ParameterTensor& tensor : graph.layers[i].parameters) {
       const Size words = fixed_size(tensor.elements);
@@ -153,7 +154,7 @@ class StepExpansion {
   void run_pass(const TrainingPass& pass) {
     const std::size_t first = step_.kernels.size();
     zero_gradients(pass);
-    cast_weights(pass);
+    ready_weights(pass);
     std::vector<PassExpansion> runs;
     runs.reserve(pass.runs.size());
     for (const GraphRun& run : pass.runs) {
@@ -178,11 +179,7 @@ class StepExpansion {
     for (auto& [name, births] : trained) {
       ParameterKernels parameters = parameters_of(name, pass.repeat);
       parameters.gradient_casts();
-      if (!pass.update) continue;
-      parameters.unscale();
-      parameters.clip(model_.variant.clip);
-      parameters.update(model_.variant.optimizer);
-      if (model_.variant.optimizer.name != "none") parameters.copy();
+      if (pass.update) update(parameters);
     }
     for (std::size_t i = 0; i < runs.size(); ++i) {
       runs[i].feature_maps();
@@ -195,6 +192,17 @@ class StepExpansion {
       growing_.erase(name);
       if (!pass.update) growing_.insert(name);
     }
+  }
+
+  void update(ParameterKernels& parameters) const {
+    parameters.unscale();
+    if (how_.lowering.variables == Variables::host) {
+      parameters.update_on_host(model_.variant.optimizer, model_.variant.clip);
+      return;
+    }
+    parameters.clip(model_.variant.clip);
+    parameters.update(model_.variant.optimizer);
+    if (model_.variant.optimizer.name != "none") parameters.copy();
   }
 
   // Several runs, or passes, make gradients of the graph's weights before one update.
@@ -228,11 +236,14 @@ class StepExpansion {
     }
   }
 
-  // Under mixed precision each pass casts the weights it uses.
-  void cast_weights(const TrainingPass& pass) {
+  // Weights that live on the host are sent before each pass; under mixed precision it casts those it uses.
+  void ready_weights(const TrainingPass& pass) {
     std::set<std::string> graphs;
     for (const GraphRun& run : pass.runs) graphs.insert(run.graph);
-    for (const std::string& name : graphs) parameters_of(name, pass.repeat).casts();
+    for (const std::string& name : graphs) {
+      if (how_.lowering.variables == Variables::host) parameters_of(name, pass.repeat).fetch();
+      parameters_of(name, pass.repeat).casts();
+    }
   }
 
   [[nodiscard]] ParameterKernels parameters_of(const std::string& graph, std::int64_t repeat) {

@@ -9,8 +9,8 @@ namespace tbdsim {
 namespace {
 
 constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
-constexpr std::string_view kSourcedKeys[] = {"lowering", "libraries", "workspace_limit", "context_memory",
-                                             "factors"};
+constexpr std::string_view kSourcedKeys[] = {"lowering",          "libraries",      "workspace_limit",
+                                             "nonfused_winograd", "context_memory", "factors"};
 constexpr int kDeepest = 8;  // files based on files
 
 Libraries read_libraries(const SpecNode& node) {
@@ -57,6 +57,7 @@ Framework read_based(const std::filesystem::path& file, int depth) {
     }
     if (const auto libraries = m.find("libraries")) framework.libraries = read_libraries(*libraries);
     if (const auto node = key("workspace_limit")) framework.workspace_limit = node->quantity<Bytes>();
+    if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();
     if (const auto node = key("context_memory")) framework.context_memory = node->quantity<Bytes>();
     if (const auto node = m.find("execution"))
       framework.execution = override_execution(*node, framework.execution);

@@ -20,10 +20,11 @@ struct Framework {
   std::string title;   // with its version
   std::vector<std::string> versions;  // texts by which tables of runs name it, as "1.2.0"
   Lowering lowering;
-  Libraries libraries;    // major versions of those it calls: {cublas: 8, cudnn: 6}
-  Bytes workspace_limit;  // convolution algorithms that need more scratch memory are not used
-  Bytes context_memory;   // CUDA context and libraries, beside the model's tensors
-  Execution execution;    // without one, issuing takes no time
+  Libraries libraries;            // major versions of those it calls: {cublas: 8, cudnn: 6}
+  Bytes workspace_limit;          // convolution algorithms that need more scratch memory are not used
+  bool nonfused_winograd = true;  // cuDNN's non-fused Winograd algorithms may be used
+  Bytes context_memory;           // CUDA context and libraries, beside the model's tensors
+  Execution execution;            // without one, issuing takes no time
   KernelFactors factors;
   Sources sources;  // with those of the file it is based on, for what it does not give itself
 };

@@ -49,7 +49,8 @@ bool names_version(const std::string& text, const std::string& version) {
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   for (std::size_t at = version.find(text); at != std::string::npos; at = version.find(text, at + 1)) {
     const std::size_t end = at + text.size();
-    const bool starts = at == 0 || !digit(text.front()) || (!digit(version[at - 1]) && version[at - 1] != '.');
+    const bool starts =
+        at == 0 || !digit(text.front()) || (!digit(version[at - 1]) && version[at - 1] != '.');
     const bool ends = end == version.size() || !digit(text.back()) || !digit(version[end]);
     if (starts && ends) return true;
   }
@@ -93,7 +94,7 @@ const Calibration& Library::calibration(const std::string& gpu_name, const std::
   return cached(calibrations_, gpu_name + '\n' + profile_name + '\n' + framework_name, [&] {
     const Framework& calls = framework(framework_name);
     return calibration_of(profile_for(gpu_name, profile_name), gpu(gpu_name), calls.libraries,
-                          calls.workspace_limit);
+                          {calls.workspace_limit.si(), calls.nonfused_winograd});
   });
 }
 

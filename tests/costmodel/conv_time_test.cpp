@@ -13,6 +13,7 @@ namespace {
 using testing::Contains;
 using testing::Each;
 using testing::Field;
+using testing::Ne;
 using testing::Not;
 
 constexpr Hardware kCard{.sm_count = 30, .peak = 12e12, .bandwidth = 500e9, .clock = 1.6e9};
@@ -130,10 +131,20 @@ TEST(Convolution, WorkspaceLimitRemovesChoices) {
   for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
     ConvCall call = layer(phase);
     const auto all = choices(call).size();
-    call.workspace_limit = 1;
+    call.limits.workspace = 1;
     EXPECT_LT(choices(call).size(), all);
     EXPECT_THAT(choices(call), Each(Field(&Choice::algorithm, Algorithm::implicit_gemm)));
     EXPECT_THAT(choices(call), Each(Field(&Choice::splits, 1)));
+  }
+}
+
+TEST(Convolution, WithoutNonfusedWinograd) {
+  for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
+    ConvCall call = layer(phase);
+    const auto all = choices(call).size();
+    call.limits.nonfused_winograd = false;
+    EXPECT_LT(choices(call).size(), all);
+    EXPECT_THAT(choices(call), Each(Field(&Choice::algorithm, Ne(Algorithm::winograd_nonfused))));
   }
 }
 

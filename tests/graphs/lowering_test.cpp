@@ -11,11 +11,12 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 TEST(LoweringOverride, ReplacesTheKeysItHas) {
-  const SpecTree tree = parse_spec("{layout: nchw, parameter_copies: 2}", "model.yaml");
+  const SpecTree tree = parse_spec("{layout: nchw, parameter_copies: 2, variables: host}", "model.yaml");
   const Lowering framework{.layout = Layout::nhwc, .conv_1x1 = Conv1x1::gemm};
   Lowering expected = framework;
   expected.layout = Layout::nchw;
   expected.parameter_copies = 2;
+  expected.variables = Variables::host;
   EXPECT_EQ(override_lowering(SpecNode(tree), framework), expected);
 }
 

@@ -52,6 +52,31 @@ TEST(Copies, FollowTheUpdate) {
   EXPECT_EQ(step.kernels.back().op, "copy");
 }
 
+// 24 weights are sent in one copy, their gradients come back in one. The host reads and writes weights and
+// reads gradients, 3 x 96 B at 40 B/ns; to clip by norm it reads gradients twice more and writes them once.
+TEST(HostVariables, AreSentBeforeAndUpdatedAfter) {
+  const Lowering host{.variables = Variables::host};
+  const TrainingStep step = test::step_of(two_products(""), host);
+  EXPECT_EQ(step.kernels.front().op, kHostToDevice);
+  EXPECT_EQ(step.kernels.front().written_bytes, fixed_size(96));
+  EXPECT_EQ(step.kernels.front().layer, -1);
+  EXPECT_TRUE(is_copy_to_host(step.kernels.back()));
+  EXPECT_EQ(step.kernels.back().read_bytes, fixed_size(96));
+  EXPECT_EQ(step.kernels.back().host_nanoseconds, fixed_size(3 * 96 / 40));
+  EXPECT_TRUE(kernels_of(step, "sgd").empty());
+  const TrainingStep clipped = test::step_of(two_products(", clip: norm"), host);
+  EXPECT_TRUE(kernels_of(clipped, "clip").empty());
+  EXPECT_EQ(clipped.kernels.back().host_nanoseconds, fixed_size(6 * 96 / 40));
+}
+
+// A step that updates nothing brings nothing back.
+TEST(HostVariables, ForwardOnly) {
+  const TrainingStep step =
+      test::step_of(two_products("", "[{graph: main, backward: none}]"), {.variables = Variables::host});
+  EXPECT_EQ(step.kernels.front().op, kHostToDevice);
+  EXPECT_FALSE(is_copy_to_host(step.kernels.back()));
+}
+
 // Each pass casts the weights anew, for all its repeats.
 TEST(Casts, InEveryPass) {
   const TrainingStep step = test::step_of(

@@ -257,7 +257,7 @@ TEST(WithRates, AsAPredictionForSuchACard) {
   const Prediction before = predict(scenario, library);
   const Prediction after = with_rates(before, changed);
   const Calibration calibration = calibration_of(*before.profile, changed, before.framework->libraries,
-                                                 before.framework->workspace_limit);
+                                                 {before.framework->workspace_limit.si()});
   const Iteration& iteration = after.iterations.front();
   const auto expected = estimate(*iteration.step, 16, calibration);
   ASSERT_EQ(iteration.costs.size(), expected.size());
