@@ -26,13 +26,14 @@ Libraries read_libraries(const SpecNode& node) {
 
 Framework read_based(const std::filesystem::path& file, int depth);
 
-// The file beside this one; all of the new framework but what is its own.
+// The file beside this one, or in the folder above; all of the new framework but what is its own.
 Framework read_base(const SpecNode& node, const std::filesystem::path& file, int depth) {
   if (depth == kDeepest) node.fail("files are based on one another without end");
   const std::string name = node.text();
   if (name.find_first_of("/\\") != std::string::npos)
     node.fail("is a path; expected the name of a file beside");
-  const std::filesystem::path base = file.parent_path() / (name + ".yaml");
+  std::filesystem::path base = file.parent_path() / (name + ".yaml");
+  if (!std::filesystem::exists(base)) base = file.parent_path() / ".." / (name + ".yaml");
   if (!std::filesystem::exists(base)) node.fail("no framework " + name + " beside this file");
   Framework framework = read_based(base, depth + 1);
   framework.versions.clear();

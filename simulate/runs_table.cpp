@@ -88,6 +88,12 @@ RowPrediction time_value(const Prediction& p, Seconds time, const std::string& u
           {in_unit(time / p.interval_factor, unit), in_unit(time * p.interval_factor, unit)}};
 }
 
+// Iterations in a second.
+Interval in_steps(const Prediction& p) {
+  const double steps = 1 / p.iteration_time().si();
+  return {steps / p.interval_factor, steps * p.interval_factor};
+}
+
 // A predicted quantity of the row's metric, with its interval, in SI or samples/s.
 RowPrediction value_of(const Prediction& p, const std::string& metric, const std::string& unit_text) {
   const std::string unit = without_remark(unit_text);
@@ -100,6 +106,7 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
       const double each = p.samples_per_second();
       return {"ok", each, {each / p.interval_factor, each * p.interval_factor}};
     }
+    if (unit == "steps/s") return {"ok", 1 / p.iteration_time().si(), in_steps(p)};
     throw NotCovered(fmt::format("unit {}: {} trains {}", in_quotes(unit), p.model->name, own));
   }
   if (metric == "iteration_time") return time_value(p, p.iteration_time(), unit);
@@ -124,7 +131,8 @@ RunColumns::RunColumns(const CsvReader& reader)
       machines(reader.column("machines")),
       metric(reader.column("metric")),
       unit(reader.column("unit")),
-      version(reader.find_column("version")) {}
+      version(reader.find_column("version")),
+      tokens_per_gpu(reader.find_column("tokens_per_gpu")) {}
 
 Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Library& library) {
   require_known(library.catalog(), Kind::model, row[c.model]);
@@ -132,11 +140,13 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Libr
   require_known(library.catalog(), Kind::gpu, row[c.gpu]);
   require_single_gpu(row[c.gpus], row[c.machines]);
   const bool named = c.version && !is_path(row[c.framework]);
+  const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();
   return {.model = row[c.model],
           .framework =
               named ? library.framework_of_version(row[c.framework], row[*c.version]).name : row[c.framework],
           .gpu = row[c.gpu],
-          .batch = whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
+          .batch = tokens ? 1 : whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
+          .tokens = tokens ? whole(row[*c.tokens_per_gpu], "tokens_per_gpu", kMostSamples) : 0,
           .variant = row[c.variant],
           .precision = row[c.precision]};
 }

@@ -19,7 +19,8 @@ struct RunColumns {
   explicit RunColumns(const CsvReader& reader);  // throws SpecError naming a missing column
 
   std::size_t gpu, framework, precision, model, variant, batch_per_gpu, gpus, machines, metric, unit;
-  std::optional<std::size_t> version;  // of the framework
+  std::optional<std::size_t> version;         // of the framework
+  std::optional<std::size_t> tokens_per_gpu;  // instead of batch_per_gpu, where a row has it
 };
 
 struct RowPrediction {

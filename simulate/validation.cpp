@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <tuple>
 
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
@@ -11,11 +13,6 @@ namespace tbdsim {
 namespace {
 
 constexpr std::string_view kSections[] = {"score", "fit", "context"};
-
-// Columns that together say what was run; a table may lack some of them.
-constexpr std::string_view kIdentity[] = {"gpu",     "framework",     "version", "precision", "model",
-                                          "variant", "batch_per_gpu", "gpus",    "machines",  "network",
-                                          "method",  "metric",        "unit"};
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -56,11 +53,16 @@ GroupErrors errors_of(const std::vector<const Configuration*>& configurations) {
   return e;
 }
 
-std::map<std::string, double> noise_by_group(
-    const std::map<std::vector<std::string>, std::vector<double>>& repeats) {
+// By group; repeats count in whatever section they are.
+std::map<std::string, double> noise_by_group(const std::vector<Configuration>& configurations) {
+  std::map<std::pair<std::string, std::vector<std::string>>, std::vector<double>> repeats;
+  for (const Configuration& c : configurations) {
+    std::vector<double>& measured = repeats[{c.group, c.run}];
+    measured.insert(measured.end(), c.measured.begin(), c.measured.end());
+  }
   std::map<std::string, std::vector<double>> spreads;
   for (const auto& [key, measured] : repeats) {
-    if (measured.size() > 1) spreads[key.front()].push_back(spread(measured));
+    if (measured.size() > 1) spreads[key.first].push_back(spread(measured));
   }
   std::map<std::string, double> noise;
   for (auto& [group, values] : spreads) {
@@ -83,6 +85,56 @@ std::string section_of(const std::string& use, const std::string& split, const M
   return split;
 }
 
+// Section, group and what was run -> configuration.
+using ConfigurationKey = std::tuple<std::string, std::string, std::vector<std::string>>;
+using Configurations = std::map<ConfigurationKey, Configuration>;
+
+// Columns of one table that validation reads beside those of a prediction.
+struct ValidationColumns {
+  ValidationColumns(const CsvReader& reader, const std::string& by)
+      : value(reader.column("value")),
+        use(reader.column("use")),
+        split(reader.column("split")),
+        group(reader.column(by)) {
+    for (const std::string_view name : kRunIdentity) identity.push_back(reader.find_column(name));
+  }
+  [[nodiscard]] std::vector<std::string> run(const std::vector<std::string>& row) const {
+    std::vector<std::string> texts;
+    for (const auto& column : identity) texts.push_back(column ? row[*column] : "");
+    return texts;
+  }
+
+  std::size_t value, use, split, group;
+  std::vector<std::optional<std::size_t>> identity;
+};
+
+void add_row(const ConfigurationKey& key, double measured, const std::function<RowPrediction()>& predict,
+             Configurations& configurations, std::map<std::string, int>& not_covered) {
+  Configuration& configuration = configurations[key];
+  if (configuration.measured.empty()) {
+    std::tie(configuration.section, configuration.group, configuration.run) = key;
+    configuration.prediction = predict();
+  }
+  configuration.measured.push_back(measured);
+  if (!configuration.prediction.ok()) ++not_covered[configuration.prediction.status];
+}
+
+std::vector<GroupErrors> errors_by_group(const std::vector<Configuration>& configurations) {
+  std::map<std::pair<std::string, std::string>, std::vector<const Configuration*>> members;
+  for (const Configuration& c : configurations) members[{c.section, c.group}].push_back(&c);
+  const std::map<std::string, double> noise = noise_by_group(configurations);
+  std::vector<GroupErrors> groups;
+  for (const std::string_view section : kSections) {
+    for (const auto& [key, of_group] : members) {
+      if (key.first != section) continue;
+      GroupErrors& errors = groups.emplace_back(errors_of(of_group));
+      const auto found = noise.find(key.second);
+      if (errors.configurations > 0 && found != noise.end()) errors.noise = found->second;
+    }
+  }
+  return groups;
+}
+
 }  // namespace
 
 double quantile(const std::vector<double>& sorted, double q) {
@@ -103,59 +155,43 @@ bool Configuration::inside_interval() const {
   return prediction.interval.low <= centre && centre <= prediction.interval.high;
 }
 
+Validation validate_runs(std::span<const RunsTable> tables, const std::string& by,
+                         const RowPredictor& predictor, const std::function<void(std::size_t)>& progress) {
+  Validation result;
+  Configurations configurations;
+  std::vector<std::string> row;
+  std::size_t rows = 0;
+  for (const RunsTable& table : tables) {
+    CsvReader reader(table.in, table.file);
+    const RunColumns columns(reader);
+    const ValidationColumns judged(reader, by);
+    while (reader.next(row)) {
+      progress(++rows);
+      const std::string section = section_of(row[judged.use], row[judged.split], reader.row_mark());
+      const auto measured = parse_number(row[judged.value]);
+      if (!measured || *measured <= 0) {
+        ++result.not_covered["value is not a positive number"];
+        continue;
+      }
+      add_row(
+          {section, row[judged.group], judged.run(row)}, *measured, [&] { return predictor(columns, row); },
+          configurations, result.not_covered);
+    }
+  }
+  for (auto& [key, configuration] : configurations) result.configurations.push_back(std::move(configuration));
+  result.groups = errors_by_group(result.configurations);
+  return result;
+}
+
 Validation validate_runs(std::istream& in, const std::string& file, const std::string& by, Library& library,
                          const std::string& profile, const std::function<void(std::size_t)>& progress) {
-  CsvReader reader(in, file);
-  const RunColumns columns(reader);
-  const std::size_t value = reader.column("value");
-  const std::size_t use = reader.column("use");
-  const std::size_t split = reader.column("split");
-  const std::size_t group = reader.column(by);
-  std::vector<std::size_t> identity;
-  for (const std::string_view name : kIdentity) {
-    if (const auto column = reader.find_column(name)) identity.push_back(*column);
-  }
-
-  Validation result;
-  std::map<std::vector<std::string>, Configuration> configurations;
-  std::map<std::vector<std::string>, std::vector<double>>
-      repeats;  // by group and identity, in whatever section
-  std::vector<std::string> row;
-  for (std::size_t rows = 1; reader.next(row); ++rows) {
-    progress(rows);
-    std::vector<std::string> key{section_of(row[use], row[split], reader.row_mark()), row[group]};
-    for (const std::size_t column : identity) key.push_back(row[column]);
-    const auto measured = parse_number(row[value]);
-    if (!measured || *measured <= 0) {
-      ++result.not_covered["value is not a positive number"];
-      continue;
-    }
-    Configuration& configuration = configurations[key];
-    if (configuration.measured.empty()) {
-      configuration.section = key[0];
-      configuration.group = key[1];
-      configuration.prediction = predict_row(columns, row, library, profile);
-    }
-    configuration.measured.push_back(*measured);
-    repeats[{key.begin() + 1, key.end()}].push_back(*measured);
-    if (!configuration.prediction.ok()) ++result.not_covered[configuration.prediction.status];
-  }
-
-  std::map<std::pair<std::string, std::string>, std::vector<const Configuration*>> groups;
-  for (const auto& [key, configuration] : configurations) {
-    groups[{configuration.section, configuration.group}].push_back(&configuration);
-  }
-  const std::map<std::string, double> noise = noise_by_group(repeats);
-  for (const std::string_view section : kSections) {
-    for (const auto& [key, members] : groups) {
-      if (key.first != section) continue;
-      result.groups.push_back(errors_of(members));
-      const bool judged = result.groups.back().configurations > 0;
-      if (const auto found = noise.find(key.second); judged && found != noise.end())
-        result.groups.back().noise = found->second;
-    }
-  }
-  return result;
+  const RunsTable table{in, file};
+  return validate_runs(
+      std::span(&table, 1), by,
+      [&](const RunColumns& columns, std::span<const std::string> row) {
+        return predict_row(columns, row, library, profile);
+      },
+      progress);
 }
 
 }  // namespace tbdsim

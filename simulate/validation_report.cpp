@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -89,6 +90,47 @@ Sheet validation_sheet(const Validation& validation, const std::string& by, cons
   sheet.notes = reasons(validation);
   sheet.counts_name = "not_covered";
   sheet.counts = validation.not_covered;
+  return sheet;
+}
+
+namespace {
+
+// Four digits: what a measurement is good for.
+Cell value_cell(double value) { return number_cell(value, fmt::format("{:.4g}", value)); }
+
+// "resnet50 mxnet 1.2.0 k80 fp32 ..." without what a table leaves empty.
+std::vector<Cell> worst_row(const Configuration& c) {
+  std::vector<Cell> row{text_cell(c.group)};
+  for (const std::string& text : c.run) row.push_back(text_cell(text));
+  row.push_back(value_cell(c.prediction.predicted / (1 + c.error())));
+  row.push_back(value_cell(c.prediction.predicted));
+  row.push_back(signed_percent(c.error()));
+  row.push_back(flag_cell(c.inside_interval()));
+  return row;
+}
+
+}  // namespace
+
+Sheet worst_sheet(const Validation& validation, std::size_t most) {
+  std::vector<const Configuration*> worst;
+  for (const Configuration& c : validation.configurations) {
+    if (c.section == "score" && c.prediction.ok()) worst.push_back(&c);
+  }
+  // An error of -50 % is as far off as one of +100 %.
+  std::stable_sort(worst.begin(), worst.end(), [](const Configuration* a, const Configuration* b) {
+    return std::abs(std::log1p(a->error())) > std::abs(std::log1p(b->error()));
+  });
+  Sheet sheet;
+  sheet.name = "configurations";
+  sheet.columns = {{"group", "group"}};
+  for (const std::string_view name : kRunIdentity) {
+    const bool shown = name == "gpu" || name == "model" || name == "framework" || name == "precision" ||
+                       name == "batch_per_gpu" || name == "gpus" || name == "metric";
+    sheet.columns.push_back({std::string(name), shown ? std::string(name) : ""});
+  }
+  for (const char* name : {"measured", "predicted", "error"}) sheet.columns.push_back({name, name, true});
+  sheet.columns.push_back({"in_interval", "in 80 %"});
+  for (std::size_t i = 0; i < std::min(most, worst.size()); ++i) sheet.rows.push_back(worst_row(*worst[i]));
   return sheet;
 }
 

@@ -38,6 +38,12 @@ bool Catalog::contains(Kind kind, std::string_view name) const {
   return fs::is_regular_file(data_dir_ / info_of(kind).folder / (std::string(name) + ".yaml"), ignored);
 }
 
+std::optional<fs::path> Catalog::unseen(Kind kind, std::string_view name) const {
+  const fs::path file = data_dir_ / info_of(kind).folder / "unseen" / (std::string(name) + ".yaml");
+  std::error_code ignored;
+  return fs::is_regular_file(file, ignored) ? std::optional(file) : std::nullopt;
+}
+
 fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
   if (is_path(name_or_path)) return name_or_path;
   const KindInfo& info = info_of(kind);

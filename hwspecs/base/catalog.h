@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,10 @@ class Catalog {
   [[nodiscard]] std::filesystem::path find(Kind kind, std::string_view name_or_path) const;
   [[nodiscard]] std::vector<std::string> names(Kind kind) const;  // sorted
   [[nodiscard]] bool contains(Kind kind, std::string_view name) const;
+  // What stands in for a name where a GPU is to be predicted as if nothing had been measured on it: the file
+  // <folder>/unseen/<name>.yaml, or none.
+  [[nodiscard]] std::optional<std::filesystem::path> unseen(Kind kind, std::string_view name) const;
+  [[nodiscard]] const std::filesystem::path& data_dir() const { return data_dir_; }
 
  private:
   explicit Catalog(std::filesystem::path data_dir) : data_dir_(std::move(data_dir)) {}

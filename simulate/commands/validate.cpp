@@ -1,27 +1,51 @@
-#include <fstream>
 #include <memory>
 
+#include "hwspecs/base/error.h"
 #include "simulate/commands/command.h"
 #include "simulate/commands/options.h"
-#include "simulate/validation.h"
+#include "simulate/unseen.h"
+#include "simulate/validation_set.h"
 
 namespace tbdsim {
 namespace {
 
 struct ValidateOptions {
-  std::string runs;  // the table of measured runs
-  std::string by = "group";
+  std::string runs;    // a table of measured runs; empty: the project's own
+  std::string by;      // empty: group
+  std::string unseen;  // a GPU, or all
+  std::string worst;   // how many
   std::string profile;
   OutputOptions output;
 };
 
-void run(const ValidateOptions& options, Library& library, std::ostream& out, const Progress& progress) {
-  (void)choice("--by", options.by, {"group", "set", "gpu", "model", "framework"});
-  const Format format = format_of(options.output);
+// Refuses a GPU that is not in the catalogue; all of them: "".
+std::string unseen_gpu(const ValidateOptions& options, Library& library) {
+  if (!options.profile.empty() || !options.worst.empty())
+    throw UsageError("--unseen compares the profiles there are; expected no --profile or --worst beside it");
+  return options.unseen == "all" ? "" : library.gpu(options.unseen).name;
+}
+
+Sheet validated(const ValidateOptions& options, const std::string& by, Library& library,
+                const Progress& progress) {
   const Profile* profile = options.profile.empty() ? nullptr : &library.profile(options.profile);
-  std::ifstream in = open_input(options.runs);
-  const Sheet sheet = validation_sheet(
-      validate_runs(in, options.runs, options.by, library, options.profile, progress), options.by, profile);
+  const auto files = options.runs.empty() ? validation_set(library.catalog())
+                                          : std::vector<std::filesystem::path>{options.runs};
+  if (!options.unseen.empty())
+    return unseen_sheet(unseen_errors(files, unseen_gpu(options, library), by, library, progress), by);
+  const RowPredictor predictor = [&](const RunColumns& columns, std::span<const std::string> row) {
+    return predict_row(columns, row, library, options.profile);
+  };
+  const Validation validation = validate_runs(files, by, predictor, progress);
+  if (options.worst.empty()) return validation_sheet(validation, by, profile);
+  constexpr std::int64_t kMost = 1'000'000;
+  return worst_sheet(validation, static_cast<std::size_t>(whole_number("--worst", options.worst, kMost)));
+}
+
+void run(const ValidateOptions& options, Library& library, std::ostream& out, const Progress& progress) {
+  const std::string by = options.by.empty() ? (options.unseen == "all" ? "gpu" : "group") : options.by;
+  (void)choice("--by", by, {"group", "set", "gpu", "model", "framework"});
+  const Format format = format_of(options.output);
+  const Sheet sheet = validated(options, by, library, progress);
   write_output(options.output, out,
                [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
 }
@@ -31,8 +55,15 @@ void run(const ValidateOptions& options, Library& library, std::ostream& out, co
 Command add_validate(CLI::App& root) {
   const auto options = std::make_shared<ValidateOptions>();
   CLI::App* app = root.add_subcommand("validate", "predictions against measured runs: errors by group");
-  app->add_option("--runs", options->runs, "CSV of measured runs in the schema of the README")->required();
+  app->add_option("--runs", options->runs,
+                  "CSV of measured runs in the schema of the README (default: the project's own)");
   app->add_option("--by", options->by, "group, set, gpu, model or framework (default group)");
+  app->add_option("--unseen", options->unseen,
+                  "a GPU, or all: also as if nothing had been measured on it but what its data sheet says");
+  app->add_option("--worst", options->worst,
+                  "so many configurations of score with the largest errors (default 10)")
+      ->expected(0, 1)
+      ->default_str("10");
   add_profile_option(*app, options->profile);
   add_output_options(*app, options->output);
   return {app,

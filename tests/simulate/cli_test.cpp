@@ -61,7 +61,6 @@ TEST(Cli, UnknownArguments) {
   expect_usage_error({"list"}, "list: says not of what; expected one of gpus");
   expect_usage_error({"show"}, "what");
   expect_usage_error({"predict"}, "--scenarios");
-  expect_usage_error({"validate"}, "--runs");
   expect_usage_error({"--gpu"}, "--gpu");
 }
 
@@ -72,6 +71,9 @@ TEST(Cli, MissingAndWrongOptions) {
   expect_usage_error({"--gpu", "titanxp", "--batch", "0"}, "'0' is out of range");
   expect_usage_error({"--gpu", "titanxp", "--batch", "64", "--format", "jsno"}, "did you mean 'json'?");
   expect_usage_error({"validate", "--runs", "x.csv", "--by", "gpus"}, "did you mean 'gpu'?");
+  expect_usage_error({"validate", "--unseen", "titnxp"}, "did you mean 'titanxp'?");
+  expect_usage_error({"validate", "--unseen", "all", "--worst", "3"}, "--unseen compares the profiles");
+  expect_usage_error({"validate", "--worst", "0"}, "--worst: '0' is out of range");
   expect_usage_error({"predict", "--scenarios", "/no/such.csv"}, "/no/such.csv");
   expect_usage_error({"--data-dir", "/no/such", "list", "gpus"}, "/no/such: no data directory of tbd-sim");
 }
