@@ -36,7 +36,9 @@ constexpr const char* kExamples =
     "paper\n"
     "  tbd-sim trace resnet50 --framework mxnet --gpu titanxp --batch 64 -o trace.json       for Perfetto\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
-    "  tbd-sim validate --runs runs.csv --by gpu\n";
+    "  tbd-sim validate                                      predictions beside measured runs: how far off\n"
+    "  tbd-sim validate --runs runs.csv --by gpu\n"
+    "  tbd-sim observations                                  which of the paper's twelve hold\n";
 
 class Interrupted : public std::exception {};
 
@@ -53,8 +55,8 @@ struct CommandLine {
                    "where the catalogue lies (default: TBDSIM_DATA_DIR, else as installed)");
     app.fallthrough();
     app.require_subcommand(0, 1);
-    for (const auto add :
-         {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios, add_validate})
+    for (const auto add : {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios,
+                           add_validate, add_observations})
       commands.push_back(add(app));
   }
 

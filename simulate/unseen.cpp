@@ -26,12 +26,11 @@ RowPrediction predict_unseen(const RunColumns& columns, std::span<const std::str
                        !library.catalog().unseen(Kind::profile, profile_name(row[columns.gpu], knowledge));
   if (several || other || unknown || row[columns.metric] == "memory_used")
     return {std::string(kLeftOut), 0, {}};
-  try {
-    const Scenario scenario = as_unseen(scenario_of(columns, row, library), library.catalog(), knowledge);
-    return predicted_value(columns, row, predict(scenario, library));
-  } catch (const Error& reason) {
-    return {reason.what(), 0, {}};
-  }
+  const RowPrediction measured = predict_row(columns, row, library, "");
+  if (!measured.ok() || knowledge == Knowledge::measured) return measured;
+  // What stands in must be able to say as much.
+  const Scenario scenario = as_unseen(scenario_of(columns, row, library), library.catalog(), knowledge);
+  return predicted_value(columns, row, predict(scenario, library));
 }
 
 Cell percent(double ratio) { return number_cell(ratio, fmt::format("{:.1f} %", 100 * ratio)); }

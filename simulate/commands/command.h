@@ -31,5 +31,6 @@ struct Command {
 [[nodiscard]] Command add_trace(CLI::App& root);
 [[nodiscard]] Command add_scenarios(CLI::App& root);
 [[nodiscard]] Command add_validate(CLI::App& root);
+[[nodiscard]] Command add_observations(CLI::App& root);
 
 }  // namespace tbdsim

@@ -20,7 +20,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::vector<std::string> kCommands = {"list", "show", "kernels", "predict", "validate"};
+const std::vector<std::string> kCommands = {"list", "show", "kernels", "predict", "validate", "observations"};
 
 TEST(Cli, HelpNamesEveryCommand) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{}, {"--help"}, {"-h"}}) {
