@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/number.h"
@@ -109,6 +110,19 @@ TEST(ValidationSet, NoErrorGrewByMoreThanATenth) {
   const fs::path expected = fs::path(TBDSIM_SOURCE_DIR) / "tests/validation" / kExpectedErrors;
   EXPECT_THAT(worse(rows_of(expected), rows_of(now, "now.csv")), IsEmpty())
       << "if that is meant: tbd-sim validate --format csv -o tests/validation/expected_errors.csv";
+}
+
+// A line of the README for each group that judges.
+TEST(ValidationSet, TheReadmeStatesTheExpectedErrors) {
+  std::ifstream in(fs::path(TBDSIM_SOURCE_DIR) / "README.md");
+  const std::string readme((std::istreambuf_iterator<char>(in)), {});
+  for (const Row& row : rows_of(fs::path(TBDSIM_SOURCE_DIR) / "tests/validation" / kExpectedErrors)) {
+    if (row.at("section") != "score" || row.at("configurations") == "0") continue;
+    const std::string line =
+        fmt::format("| `{}` | {} | {:.1f} % | {:+.1f} % |\n", row.at("group"), row.at("configurations"),
+                    100 * number(row, "mean"), 100 * number(row, "bias"));
+    EXPECT_THAT(readme, testing::HasSubstr(line));
+  }
 }
 
 // Tests that the guard sees what it looks for.
