@@ -29,11 +29,15 @@ install_missing() {  # install_missing PACKAGE...
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
 }
 
+# HTML reports alone need it; without a network everything else works.
+plotly() { "$root/simulate/web/get_plotly.sh" || echo "quickstart: no Plotly, so no HTML reports" >&2; }
+
 configure() { (cd "$root" && cmake --preset release) >&2; }
 
 if [[ ${1:-} == test ]]; then
   mapfile -t needed < <(packages build; packages test)
   install_missing "${needed[@]}"
+  plotly
   configure
   cmake --build "$build" --target all all_verify_interface_header_sets >&2
   cd "$root" && exec ctest --preset release "${@:2}"
@@ -41,6 +45,7 @@ fi
 
 mapfile -t needed < <(packages build)
 install_missing "${needed[@]}"
+plotly
 [[ -f $build/build.ninja ]] || configure  # once configured, ninja alone decides what is out of date
 cmake --build "$build" --target tbd-sim >&2
 # Where CUDA was found tbd-measure is built as well; the answer does not wait for it to succeed.

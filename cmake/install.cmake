@@ -11,6 +11,7 @@ foreach(folder IN ITEMS hwspecs/gpus hwspecs/cpus hwspecs/links hwspecs/machines
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/${folder} FILES_MATCHING PATTERN "*.yaml")
 endforeach()
 install(DIRECTORY tests/validation/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/tests/validation FILES_MATCHING PATTERN "*.csv")
+install(DIRECTORY simulate/web/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/simulate/web USE_SOURCE_PERMISSIONS)
 install(EXPORT tbd-sim-targets NAMESPACE tbdsim:: DESTINATION ${config_dir})
 configure_package_config_file(cmake/tbd-sim-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tbd-sim-config.cmake
                               INSTALL_DESTINATION ${config_dir} PATH_VARS CMAKE_INSTALL_DATADIR)

@@ -22,19 +22,6 @@ Cell sparse_count(double count) {
   return cell;
 }
 
-// Share of the iteration's time from each source, by Provenance.
-using ProvenanceShares = std::array<double, kProvenanceNames.size()>;
-
-ProvenanceShares shares_of(const Iteration& iteration) {
-  ProvenanceShares shares{};
-  for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
-    const KernelCost& cost = iteration.costs[k];
-    shares[static_cast<std::size_t>(cost.provenance)] +=
-        cost.total * static_cast<double>(iteration.step->kernels[k].repeat) / iteration.time();
-  }
-  return shares;
-}
-
 // The rest: the GPU executes and copies nothing.
 double idle_share(const ProvenanceShares& shares) {
   return std::max(0.0, 1 - std::accumulate(shares.begin(), shares.end(), 0.0));
@@ -110,6 +97,16 @@ Cell time_cell(Seconds time) { return number_cell(time.si(), short_text(in_unit(
 
 }  // namespace
 
+ProvenanceShares provenance_shares(const Iteration& iteration) {
+  ProvenanceShares shares{};
+  for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+    const KernelCost& cost = iteration.costs[k];
+    shares[static_cast<std::size_t>(cost.provenance)] +=
+        cost.total * static_cast<double>(iteration.step->kernels[k].repeat) / iteration.time();
+  }
+  return shares;
+}
+
 Sheet layer_sheet(const Model& model, const TrainingStep& step, const Precision& precision) {
   Sheet sheet;
   sheet.name = "layers";
@@ -166,7 +163,7 @@ std::vector<std::string> kernel_preface(const Prediction& p) {
                           p.profile->title),
               kScreenWidth);
   for (std::string& line :
-       wrapped("where the time comes from: " + shares_text(shares_of(iteration)), kScreenWidth)) {
+       wrapped("where the time comes from: " + shares_text(provenance_shares(iteration)), kScreenWidth)) {
     preface.push_back(std::move(line));
   }
   return preface;
@@ -174,7 +171,7 @@ std::vector<std::string> kernel_preface(const Prediction& p) {
 
 Sheet kernel_sheet(const Prediction& p, const std::set<Provenance>& from) {
   const Iteration& iteration = p.typical();
-  const ProvenanceShares shares = shares_of(iteration);
+  const ProvenanceShares shares = provenance_shares(iteration);
   const auto batch = static_cast<double>(iteration.batch);
   Sheet sheet;
   sheet.name = "kernels";

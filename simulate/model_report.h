@@ -1,6 +1,7 @@
 // What a model is made of: its layers, and the kernels of one training iteration with their cost.
 #pragma once
 
+#include <array>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,10 @@ namespace tbdsim {
 
 // Layers with output shape, parameters, multiply-adds and output bytes for one sample; totals.
 [[nodiscard]] Sheet layer_sheet(const Model& model, const TrainingStep& step, const Precision& precision);
+
+// Share of the iteration's time from each source, by Provenance; the GPU is idle in the rest.
+using ProvenanceShares = std::array<double, kProvenanceNames.size()>;
+[[nodiscard]] ProvenanceShares provenance_shares(const Iteration& iteration);
 
 // What was predicted and where its kernel times come from, above tables of kernels.
 [[nodiscard]] std::vector<std::string> kernel_preface(const Prediction& prediction);

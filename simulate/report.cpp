@@ -1,0 +1,114 @@
+#include "simulate/report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/quantity_text.h"
+#include "simulate/predict_all.h"
+#include "simulate/report_sections.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr int kDoublings = 10;              // of the batch: 1 to 1024
+constexpr std::int64_t kFewestTokens = 64;  // of batches that count them
+
+// The scenario at each size that is looked at.
+std::vector<Scenario> growing(const Scenario& scenario) {
+  std::vector<Scenario> sizes(kDoublings + 1, scenario);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const std::int64_t size = std::int64_t{1} << i;
+    if (scenario.tokens > 0) {
+      sizes[i].tokens = kFewestTokens * size;
+    } else {
+      sizes[i].batch = size;
+    }
+  }
+  return sizes;
+}
+
+// Those that fit, of a model that takes no more samples only the first.
+void keep_fitting(std::vector<Prediction>& predictions) {
+  const auto too_large =
+      std::find_if(predictions.begin(), predictions.end(), [](const Prediction& p) { return !p.fits; });
+  predictions.erase(too_large, predictions.end());
+  const auto limited = std::find_if(predictions.begin(), predictions.end(),
+                                    [](const Prediction& p) { return p.batch_limited; });
+  predictions.erase(limited, predictions.end());
+}
+
+std::vector<std::vector<Prediction>> growth_of(std::span<const Scenario> scenarios, Library& library) {
+  std::vector<Scenario> all;
+  for (const Scenario& scenario : scenarios) {
+    for (Scenario& one : growing(scenario)) all.push_back(std::move(one));
+  }
+  std::vector<Prediction> predictions = predict_all(all, library);
+  std::vector<std::vector<Prediction>> growth;
+  for (auto from = predictions.begin(); from != predictions.end(); from += kDoublings + 1) {
+    growth.emplace_back(std::make_move_iterator(from), std::make_move_iterator(from + kDoublings + 1));
+    keep_fitting(growth.back());
+  }
+  return growth;
+}
+
+std::vector<Prediction> on_gpu(const std::vector<Prediction>& predictions,
+                               std::span<const Scenario> scenarios, const std::string& gpu,
+                               Library& library) {
+  std::vector<Scenario> there;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    Scenario& scenario = there.emplace_back(scenarios[i]);
+    scenario.gpu = gpu;
+    scenario.batch = predictions[i].scenario.batch;
+    scenario.tokens = predictions[i].scenario.tokens;
+    scenario.profile.clear();  // that of the other card
+  }
+  return predict_all(there, library);
+}
+
+std::vector<std::string> summary_of(const ReportData& data) {
+  const Prediction& first = data.predictions[0];
+  const GpuSpec& gpu = *first.gpu;
+  return {fmt::format("{}: {} SMs, {} in fp32, {} of {} at {}, {}", gpu.title, gpu.sm_count,
+                      to_text(rate_of(gpu, MathType::fp32).peak), to_text(gpu.memory_size), gpu.memory_type,
+                      to_text(gpu.memory_bandwidth), to_text(gpu.tdp)),
+          "kernel times: " + calibration_text(*first.profile),
+          "Everything here is predicted by tbd-sim " TBDSIM_VERSION
+          ", nothing measured; intervals hold 80 % of what is expected to be measured."};
+}
+
+}  // namespace
+
+ReportData report_data(std::span<const Scenario> scenarios, std::span<const std::string> others,
+                       Library& library) {
+  ReportData data;
+  data.growth = growth_of(scenarios, library);
+  data.predictions = predict_all(scenarios, library);
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    if (data.predictions[i].fits || data.growth[i].empty()) continue;
+    data.predictions[i] = data.growth[i].back();
+    data.all_fit = false;
+  }
+  data.others.assign(others.begin(), others.end());
+  for (const std::string& gpu : others)
+    data.on_others.push_back(on_gpu(data.predictions, scenarios, gpu, library));
+  return data;
+}
+
+Page report_page(const ReportData& data, Library& library) {
+  constexpr Section (*kSections[])(const ReportData&) = {overview_section, throughput_section, gpu_section,
+                                                         fp32_section,     comparison_section, memory_section,
+                                                         time_section,     kernels_section};
+  const Prediction& first = data.predictions[0];
+  Page page;
+  page.title = fmt::format("Training on {}, {}", first.gpu->title, first.scenario.precision);
+  page.summary = summary_of(data);
+  for (const auto section : kSections) {
+    Section made = section(data);
+    if (!made.views.empty()) page.sections.push_back(std::move(made));
+  }
+  page.sections.push_back(sources_section(data, library));
+  return page;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,291 @@
+// Draws the charts of a page with Plotly and brings its tables and lists to life. The charts are the structs of
+// html_page.h as JSON; each is drawn when it first comes into view.
+"use strict";
+(() => {
+  // Apart for most colour-blind eyes, and visible on white as on near-black.
+  const PALETTE = ["#3b82c4", "#e08a1e", "#2a9d6f", "#c8553d", "#9b6bc3", "#3fa9bd", "#a8922b", "#d0679d",
+                   "#7c8fa3", "#8a6a4f", "#6f9a3d", "#5c62c9", "#b04a86"];
+  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "hexagon"];
+  const PREFIXED = new Set(["flop/s", "flop/B", "B/s", "B", "s", "flop"]);  // units that take k, M, G, ...
+  const charts = JSON.parse(document.getElementById("charts").textContent);
+  const root = document.documentElement;
+  const drawn = new Set();
+
+  const colour = (series) => PALETTE[series.colour % PALETTE.length];
+  const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const narrow = () => window.matchMedia("(max-width: 40rem)").matches;
+  const words = (list) => list && list[1].map((index) => list[0][index]);
+  const nameOf = (axis) => axis.title.replace(/, [^,]*$/, "");
+  const unitOf = (axis) => (axis.title.match(/, ([^,]*)$/) || ["", ""])[1];
+
+  function numberText(value, axis) {
+    const unit = unitOf(axis);
+    const size = Math.abs(value);
+    const digits = (number) => Number(number.toPrecision(4)).toLocaleString("en", {maximumFractionDigits: 6});
+    if (!PREFIXED.has(unit) || size === 0) return `${digits(value)} ${unit}`.trim();
+    const power = Math.max(-4, Math.min(5, Math.floor(Math.log10(size) / 3)));
+    return `${digits(value / 1000 ** power)} ${["p", "n", "µ", "m", "", "k", "M", "G", "T", "P"][power + 4]}${unit}`;
+  }
+
+  const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+
+  // What is said of point i: its own words, then its numbers.
+  function hoverText(chart, series, i) {
+    const lines = [`<b>${escaped(series.name)}</b>`];
+    if (series.categories) lines.push(escaped(words(series.categories)[i]));
+    if (series.hover) lines.push(escaped(words(series.hover)[i]));
+    if (series.start) lines.push(`starts at ${numberText(series.start[i], chart.x)}`);
+    if (series.x) lines.push(`${nameOf(chart.x)}: ${numberText(series.x[i], chart.x)}`);
+    if (series.y) {
+      const interval = series.low ? ` (${numberText(series.low[i], chart.y)} to ${numberText(series.high[i], chart.y)})` : "";
+      lines.push(`${nameOf(chart.y)}: ${numberText(series.y[i], chart.y)}${interval}`);
+    }
+    return lines.join("<br>");
+  }
+
+  const hoverTexts = (chart, series) => (series.x || series.y).map((_, i) => hoverText(chart, series, i));
+
+  function area(series) {
+    return {type: "scatter", mode: "lines", x: [...series.x, ...series.x.slice().reverse()],
+            y: [...series.high, ...series.low.slice().reverse()], fill: "toself", fillcolor: colour(series),
+            opacity: 0.18, line: {width: 0}, hoverinfo: "skip", showlegend: false, legendgroup: series.name};
+  }
+
+  const MARKS = {
+    line: (chart, series) => ({
+      type: "scatter", mode: series.x.length > 30 || series.dashed ? "lines" : "lines+markers", x: series.x, y: series.y,
+      line: {color: colour(series), width: 2, dash: series.dashed ? "dash" : "solid"},
+      marker: {symbol: SYMBOLS[series.colour % SYMBOLS.length], size: 7, color: colour(series)}}),
+    point: (chart, series) => {
+      return {
+        type: "scatter", mode: "markers", x: series.x, y: series.y,
+        marker: {color: colour(series), opacity: 0.75, symbol: SYMBOLS[series.colour % SYMBOLS.length],
+                 size: series.size ? series.size.map((size) => 5 + 22 * Math.sqrt(size / chart.largest)) : 7,
+                 line: {width: 0.5, color: css("--ground")}},
+        error_y: series.low && {type: "data", symmetric: false, thickness: 1, width: 0, color: colour(series),
+                                array: series.high.map((high, i) => high - series.y[i]),
+                                arrayminus: series.low.map((low, i) => series.y[i] - low)}};
+    },
+    bar: (chart, series) => ({type: "bar", orientation: "h", x: series.x, y: words(series.categories),
+                              marker: {color: colour(series)}}),
+    span: (chart, series) => ({type: "bar", orientation: "h", x: series.x, base: series.start,
+                               y: words(series.categories), marker: {color: colour(series), line: {width: 0}}}),
+    box: (chart, series) => ({type: "box", orientation: "h", x: series.x, y: words(series.categories),
+                              boxpoints: "outliers", marker: {color: colour(series), size: 4}}),
+  };
+
+  function tracesOf(chart) {
+    chart.largest = Math.max(...chart.series.flatMap((series) => series.size || [0]));
+    return chart.series.flatMap((series) => {
+      const texts = hoverTexts(chart, series);
+      const trace = {...MARKS[series.mark](chart, series), name: series.name, legendgroup: series.name,
+                     hoverinfo: "text", hovertext: texts, text: texts, textposition: "none"};
+      if (series.mark !== "bar" && series.mark !== "span") delete trace.textposition;
+      return series.mark === "line" && series.low ? [area(series), trace] : [trace];
+    });
+  }
+
+  const lying = (chart) => chart.series.some((series) => series.categories);
+
+  // 1, 2, 5, 10, ... of the range; powers of ten only where that would be many.
+  function decadeTicks(values) {
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    const steps = most / least > 300 ? [1] : most / least > 20 ? [1, 3] : [1, 1.5, 2, 3, 5, 7];
+    const ticks = [];
+    for (let power = Math.floor(Math.log10(least)); power <= Math.log10(most); ++power)
+      ticks.push(...steps.map((step) => Number((step * 10 ** power).toPrecision(2))));
+    return ticks;
+  }
+
+  // The batches themselves, every other one where they are many.
+  function batchTicks(values, figure) {
+    const batches = [...new Set(values)].sort((a, b) => a - b);
+    const skip = Math.ceil((batches.length * 42) / figure.clientWidth);
+    return batches.filter((_, i) => i % skip === 0);
+  }
+
+  function axisLayout(axis, values, figure) {
+    const layout = {title: {text: axis.title, standoff: 8}, type: axis.log ? "log" : "linear", automargin: true,
+                    gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), tickangle: 0};
+    if (axis.log && values.length) {
+      layout.tickvals = axis.title.startsWith("batch") ? batchTicks(values, figure) : decadeTicks(values);
+      layout.ticktext = layout.tickvals.map((value) => numberText(value, axis).replace(unitOf(axis), "").trim());
+    }
+    const place = (value) => (axis.log ? Math.log10(value) : value);
+    if (axis.from !== undefined && axis.to !== undefined) layout.range = [place(axis.from), place(axis.to)];
+    else if (!axis.log) layout.rangemode = "tozero";
+    return layout;
+  }
+
+  const ROW = 18;  // pixels of a line of the legend
+
+  // Plotly gives every entry of a legend the same width, and all of them that of the plot.
+  function legendOf(chart, figure) {
+    const names = [...new Set(chart.series.map((series) => series.name))];
+    const labels = Math.max(0, ...chart.series.flatMap((series) => (series.categories ? series.categories[0] : [])).map((label) => label.length));
+    const width = Math.max(120, figure.clientWidth - 34 - (labels ? 7 * labels : 40));
+    const columns = Math.max(1, Math.min(names.length, Math.floor(width / (44 + 6 * Math.max(...names.map((name) => name.length))))));
+    return {shown: names.length > 1, columns, height: names.length > 1 ? ROW * Math.ceil(names.length / columns) : 0};
+  }
+
+  function plotHeight(chart, figure) {
+    if (chart.square) return Math.min(figure.clientWidth, 640);
+    if (!lying(chart)) return figure.classList.contains("wide") ? 420 : 230;
+    const rows = new Set(chart.series.flatMap((series) => (series.categories ? series.categories[0] : []))).size;
+    const bars = chart.stacked || chart.series[0].mark === "span" ? 1 : new Set(chart.series.map((series) => series.name)).size;
+    return 10 + rows * Math.max(chart.series[0].mark === "span" ? 40 : 19, 11 * bars);
+  }
+
+  const valuesOf = (chart, keys) => chart.series.flatMap((series) => keys.flatMap((key) => series[key] || []));
+
+  function layoutOf(chart, figure) {
+    const legend = legendOf(chart, figure);
+    const below = 54 + legend.height;
+    const family = getComputedStyle(document.body).fontFamily;
+    const layout = {
+      height: 34 + plotHeight(chart, figure) + below, margin: {l: 40, r: 14, t: 34, b: below}, autosize: true,
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
+      dragmode: narrow() ? false : "zoom", barmode: chart.stacked ? "stack" : "group", bargap: 0.25,
+      font: {family, size: 12, color: css("--text")}, hoverlabel: {align: "left", font: {family}},
+      modebar: {bgcolor: "rgba(0,0,0,0)", color: css("--quiet"), activecolor: css("--accent")},
+      legend: {orientation: "h", xref: "container", x: 0.02, xanchor: "left", yref: "container", y: 0.01,
+               yanchor: "bottom", traceorder: "normal", font: {size: 11}, entrywidth: 0.98 / legend.columns,
+               entrywidthmode: "fraction", maxheight: 2000},
+      showlegend: legend.shown,
+      xaxis: axisLayout(chart.x, valuesOf(chart, ["x"]), figure),
+      yaxis: axisLayout(chart.y, valuesOf(chart, ["y", "low", "high"]), figure)};
+    if (lying(chart)) Object.assign(layout.yaxis, {type: "category", autorange: "reversed", rangemode: "normal", dtick: 1});
+    if (chart.series.some((series) => series.mark === "span")) layout.barmode = "overlay";
+    if (chart.square) Object.assign(layout.yaxis, {scaleanchor: "x", scaleratio: 1});
+    return layout;
+  }
+
+  function draw(figure) {
+    if (drawn.has(figure) || !window.Plotly) return;
+    drawn.add(figure);
+    const chart = charts[Number(figure.dataset.chart)];
+    const title = figure.querySelector("figcaption").textContent;
+    const file = title.replace(/[^A-Za-z0-9]+/g, "_");
+    const save = (format) => (plot) => window.Plotly.downloadImage(plot, {format, filename: file, scale: format === "png" ? 3 : 1});
+    const place = document.createElement("div");
+    figure.append(place);
+    window.Plotly.newPlot(place, tracesOf(chart), layoutOf(chart, figure), {
+      displayModeBar: narrow() ? false : "hover", displaylogo: false, responsive: true, scrollZoom: false,
+      modeBarButtons: [["zoom2d", "pan2d", "resetScale2d"],
+                       [{name: "svg", title: "save as SVG", icon: window.Plotly.Icons.camera, click: save("svg")},
+                        {name: "png", title: "save as PNG", icon: window.Plotly.Icons.disk, click: save("png")}]]});
+    figure.dataset.drawn = "true";
+  }
+
+  const figures = () => [...document.querySelectorAll("figure.chart")];
+  const shown = () => figures().filter((figure) => !figure.closest("[hidden]"));
+
+  function redraw() {
+    for (const figure of drawn) {
+      const chart = charts[Number(figure.dataset.chart)];
+      window.Plotly.react(figure.lastElementChild, tracesOf(chart), layoutOf(chart, figure));
+    }
+  }
+
+  async function loadPlotly() {
+    const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent), (char) => char.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+  }
+
+  function addThemeButton() {
+    const button = document.createElement("button");
+    button.className = "theme";
+    button.textContent = "dark / light";
+    button.addEventListener("click", () => {
+      const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+      root.dataset.theme = dark ? "light" : "dark";
+      redraw();
+    });
+    document.querySelector("header").append(button);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  }
+
+  // A list over the views of each section that has several.
+  function addLists() {
+    for (const section of document.querySelectorAll("section")) {
+      const views = [...section.querySelectorAll(".view")];
+      if (views.length < 2) continue;
+      const list = document.createElement("select");
+      list.className = "choose";
+      list.setAttribute("aria-label", section.querySelector("h2").textContent);
+      views.forEach((view, i) => list.add(new Option(view.dataset.name, i)));
+      const show = () => views.forEach((view, i) => { view.hidden = i !== Number(list.value); });
+      list.addEventListener("change", show);
+      section.insertBefore(list, views[0]);
+      show();
+    }
+  }
+
+  const keyOf = (cell) => (cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value));
+
+  function sortBy(table, header) {
+    const up = header.getAttribute("aria-sort") !== "ascending";
+    table.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
+    header.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const rows = [...table.tBodies[0].rows];
+    const column = header.cellIndex;
+    rows.sort((a, b) => {
+      const [left, right] = [keyOf(a.cells[column]), keyOf(b.cells[column])];
+      const order = typeof left === "number" && typeof right === "number" ? left - right : String(left).localeCompare(String(right));
+      return up ? order : -order;
+    });
+    table.tBodies[0].append(...rows);
+  }
+
+  function addTableTools() {
+    for (const table of document.querySelectorAll("table")) {
+      table.tHead.addEventListener("click", (event) => event.target.cellIndex !== undefined && sortBy(table, event.target));
+      if (table.tBodies[0].rows.length < 15) continue;
+      const filter = document.createElement("input");
+      filter.className = "filter";
+      filter.type = "search";
+      filter.placeholder = "only rows with ...";
+      filter.addEventListener("input", () => {
+        const wanted = filter.value.toLowerCase();
+        for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      });
+      table.parentElement.before(filter);
+    }
+  }
+
+  // Paper is white and shows every chart, whether it was looked at or not.
+  function preparePrint() {
+    let before;
+    window.addEventListener("beforeprint", () => {
+      before = root.dataset.theme;
+      root.dataset.theme = "light";
+      shown().forEach(draw);
+      redraw();
+    });
+    window.addEventListener("afterprint", () => {
+      if (before) root.dataset.theme = before; else delete root.dataset.theme;
+      redraw();
+    });
+  }
+
+  async function start() {
+    addThemeButton();
+    addLists();
+    addTableTools();
+    try {
+      await loadPlotly();
+    } catch (failure) {
+      figures().forEach((figure) => figure.insertAdjacentHTML("beforeend", '<p class="failure">This chart needs a browser of 2023 or later.</p>'));
+      return;
+    }
+    const seen = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
+                                          {rootMargin: "400px"});
+    figures().forEach((figure) => seen.observe(figure));
+    preparePrint();
+    root.dataset.ready = "true";
+  }
+  start();
+})();
