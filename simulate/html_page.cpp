@@ -17,6 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 5> kMarkNames = {"line", "point", "bar", "span", "box"};
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::uintmax_t kMostAssetBytes = 20'000'000;
 
 // Five digits are more than a chart shows, and a third of the text.
@@ -187,7 +188,6 @@ std::string html_text(std::string_view text) {
 }
 
 std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t at = 0; at < bytes.size(); at += 3) {
@@ -201,6 +201,22 @@ std::string base64(std::string_view bytes) {
     }
   }
   return text;
+}
+
+std::string from_base64(std::string_view text) {
+  std::string bytes;
+  unsigned group = 0;
+  int bits = 0;
+  for (const char c : text) {
+    const std::size_t digit = kDigits.find(c);
+    if (digit == std::string_view::npos) break;
+    group = group << 6U | static_cast<unsigned>(digit);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>(group >> static_cast<unsigned>(bits) & 255U);
+  }
+  return bytes;
 }
 
 PageAssets read_page_assets(const std::filesystem::path& data_dir) {

@@ -60,7 +60,7 @@ struct View {
 };
 
 struct Section {
-  std::string title;
+  std::string title{};
   std::vector<std::string> text{};  // paragraphs
   std::vector<View> views{};
 };
@@ -86,7 +86,8 @@ void write_page(std::ostream& out, const Page& page, const PageAssets& assets);
 // &, <, > and quotes as HTML has them.
 [[nodiscard]] std::string html_text(std::string_view text);
 
-// RFC 4648, padded.
+// RFC 4648, padded. Digits of other alphabets are an end of what is decoded.
 [[nodiscard]] std::string base64(std::string_view bytes);
+[[nodiscard]] std::string from_base64(std::string_view text);
 
 }  // namespace tbdsim

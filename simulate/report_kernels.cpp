@@ -247,18 +247,19 @@ Section time_section(const ReportData& data) {
                             provenances.chart("By provenance of kernel times", data)}}}};
 }
 
+View kernels_view(const Prediction& p) {
+  return {.name = fmt::format("{}, batch {}", title_of(p), p.typical().batch),
+          .charts = {roofline_chart(p), timeline_chart(p)},
+          .tables = {kernel_group_sheet(p, KernelView::kernel, longest(p, KernelView::kernel))}};
+}
+
 Section kernels_section(const ReportData& data) {
   Section section{.title = "Kernels"};
   section.text.emplace_back(
       "Every kernel of an iteration. Kernels that only move data do no operations and are not on the "
       "roofline; "
       "operations are those that are executed, of Winograd's algorithm fewer than of the direct form.");
-  for (const Prediction* p : shown_in_detail(data)) {
-    section.views.push_back(
-        {.name = fmt::format("{}, batch {}", title_of(*p), p->typical().batch),
-         .charts = {roofline_chart(*p), timeline_chart(*p)},
-         .tables = {kernel_group_sheet(*p, KernelView::kernel, longest(*p, KernelView::kernel))}});
-  }
+  for (const Prediction* p : shown_in_detail(data)) section.views.push_back(kernels_view(*p));
   return section;
 }
 

@@ -16,6 +16,9 @@ namespace tbdsim {
 [[nodiscard]] Section kernels_section(const ReportData& data);     // roofline, timeline, longest kernels
 [[nodiscard]] Section sources_section(const ReportData& data, Library& library);
 
+// Roofline, timeline and longest kernels of one iteration.
+[[nodiscard]] View kernels_view(const Prediction& prediction);
+
 // "resnet50, mxnet".
 [[nodiscard]] std::string title_of(const Prediction& prediction);
 

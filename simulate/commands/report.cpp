@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "hwspecs/base/error.h"
+#include "simulate/chart_pictures.h"
 #include "simulate/commands/command.h"
 #include "simulate/commands/options.h"
 
@@ -15,6 +16,8 @@ struct ReportOptions {
   ScenarioOptions scenario;
   std::string against;
   OutputOptions output;
+  std::string svg;  // directories for pictures
+  std::string png;
 };
 
 // The GPUs to compare with: those asked for, else the paper's other one (its Figure 7).
@@ -31,6 +34,8 @@ void run(const ReportOptions& options, Library& library, std::ostream& out) {
   const ReportData data = report_data(scenarios_for(asked, library), others_of(options), library);
   const Page page = report_page(data, library);
   write_output(options.output, out, [&](std::ostream& to) { write_page(to, page, assets); });
+  if (!options.svg.empty()) write_chart_pictures(page, options.output.file, "svg", options.svg);
+  if (!options.png.empty()) write_chart_pictures(page, options.output.file, "png", options.png);
 }
 
 }  // namespace
@@ -46,6 +51,8 @@ Command add_report(CLI::App& root) {
   app->add_option("--against", options->against,
                   "GPUs to compare with, as p4000,v100_sxm2_16gb (default p4000, for that titanxp)");
   add_output_file(*app, options->output);
+  app->add_option("--svg", options->svg, "also write each chart as SVG to this directory (needs Chromium)");
+  app->add_option("--png", options->png, "also as PNG");
   return {app,
           [options](Library& library, std::ostream& out, const Progress&) { run(*options, library, out); }};
 }

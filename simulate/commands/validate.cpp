@@ -4,6 +4,7 @@
 #include "simulate/commands/command.h"
 #include "simulate/commands/options.h"
 #include "simulate/unseen.h"
+#include "simulate/validation_page.h"
 #include "simulate/validation_set.h"
 
 namespace tbdsim {
@@ -15,6 +16,7 @@ struct ValidateOptions {
   std::string unseen;  // a GPU, or all
   std::string worst;   // how many
   std::string profile;
+  std::string html;  // a page instead
   OutputOptions output;
 };
 
@@ -25,25 +27,56 @@ std::string unseen_gpu(const ValidateOptions& options, Library& library) {
   return options.unseen == "all" ? "" : library.gpu(options.unseen).name;
 }
 
-Sheet validated(const ValidateOptions& options, const std::string& by, Library& library,
-                const Progress& progress) {
-  const Profile* profile = options.profile.empty() ? nullptr : &library.profile(options.profile);
-  const auto files = options.runs.empty() ? validation_set(library.catalog())
-                                          : std::vector<std::filesystem::path>{options.runs};
-  if (!options.unseen.empty())
-    return unseen_sheet(unseen_errors(files, unseen_gpu(options, library), by, library, progress), by);
+const Profile* profile_of(const ValidateOptions& options, Library& library) {
+  return options.profile.empty() ? nullptr : &library.profile(options.profile);
+}
+
+std::vector<std::filesystem::path> files_of(const ValidateOptions& options, const Library& library) {
+  if (options.runs.empty()) return validation_set(library.catalog());
+  return {options.runs};
+}
+
+Validation validation_of(const ValidateOptions& options, const std::string& by, Library& library,
+                         const Progress& progress) {
   const RowPredictor predictor = [&](const RunColumns& columns, std::span<const std::string> row) {
     return predict_row(columns, row, library, options.profile);
   };
-  const Validation validation = validate_runs(files, by, predictor, progress);
+  return validate_runs(files_of(options, library), by, predictor, progress);
+}
+
+Sheet validated(const ValidateOptions& options, const std::string& by, Library& library,
+                const Progress& progress) {
+  const Profile* profile = profile_of(options, library);
+  if (!options.unseen.empty()) {
+    return unseen_sheet(
+        unseen_errors(files_of(options, library), unseen_gpu(options, library), by, library, progress), by);
+  }
+  const Validation validation = validation_of(options, by, library, progress);
   if (options.worst.empty()) return validation_sheet(validation, by, profile);
   constexpr std::int64_t kMost = 1'000'000;
   return worst_sheet(validation, static_cast<std::size_t>(whole_number("--worst", options.worst, kMost)));
 }
 
+void write_html(const ValidateOptions& options, const std::string& by, Library& library,
+                const Progress& progress) {
+  if (!options.unseen.empty() || !options.worst.empty() || !options.output.file.empty() ||
+      !options.output.format.empty())
+    throw UsageError("--html writes a page; expected no --unseen, --worst, --format or -o beside it");
+  const PageAssets assets = read_page_assets(library.catalog().data_dir());
+  const Profile* profile = profile_of(options, library);
+  const Page page = validation_page(validation_of(options, by, library, progress), by, profile, library);
+  AtomicFile file(options.html);
+  write_page(file.stream(), page, assets);
+  file.commit();
+}
+
 void run(const ValidateOptions& options, Library& library, std::ostream& out, const Progress& progress) {
   const std::string by = options.by.empty() ? (options.unseen == "all" ? "gpu" : "group") : options.by;
   (void)choice("--by", by, {"group", "set", "gpu", "model", "framework"});
+  if (!options.html.empty()) {
+    write_html(options, by, library, progress);
+    return;
+  }
   const Format format = format_of(options.output);
   const Sheet sheet = validated(options, by, library, progress);
   write_output(options.output, out,
@@ -65,6 +98,7 @@ Command add_validate(CLI::App& root) {
       ->expected(0, 1)
       ->default_str("10");
   add_profile_option(*app, options->profile);
+  app->add_option("--html", options->html, "write a page with charts and every configuration to this file");
   add_output_options(*app, options->output);
   return {app,
           [options](Library& library, std::ostream& out, const Progress& progress) {

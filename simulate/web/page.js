@@ -16,7 +16,7 @@
   const narrow = () => window.matchMedia("(max-width: 40rem)").matches;
   const words = (list) => list && list[1].map((index) => list[0][index]);
   const nameOf = (axis) => axis.title.replace(/, [^,]*$/, "");
-  const unitOf = (axis) => (axis.title.match(/, ([^,]*)$/) || ["", ""])[1];
+  const unitOf = (axis) => (axis.title.match(/, ([^,]*)$/) || ["", ""])[1].replace(/^bytes.*/, "B");
 
   function numberText(value, axis) {
     const unit = unitOf(axis);
@@ -145,7 +145,7 @@
     const layout = {
       height: 34 + plotHeight(chart, figure) + below, margin: {l: 40, r: 14, t: 34, b: below}, autosize: true,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
-      dragmode: narrow() ? false : "zoom", barmode: chart.stacked ? "stack" : "group", bargap: 0.25,
+      dragmode: narrow() ? false : "zoom", barmode: chart.stacked ? "stack" : "group", bargap: 0.25, boxmode: "group",
       font: {family, size: 12, color: css("--text")}, hoverlabel: {align: "left", font: {family}},
       modebar: {bgcolor: "rgba(0,0,0,0)", color: css("--quiet"), activecolor: css("--accent")},
       legend: {orientation: "h", xref: "container", x: 0.02, xanchor: "left", yref: "container", y: 0.01,
@@ -185,6 +185,24 @@
       const chart = charts[Number(figure.dataset.chart)];
       window.Plotly.react(figure.lastElementChild, tracesOf(chart), layoutOf(chart, figure));
     }
+  }
+
+  const ascii = (text) => text.replace(/[^\x00-\x7f]/gu, (char) => `&#${char.codePointAt(0)};`);
+
+  // Opened as "PAGE#export-svg" or "PAGE#export-png" by chart_pictures(): every chart in base64, a line each.
+  async function exportCharts(format) {
+    root.dataset.theme = "light";
+    document.querySelectorAll(".view").forEach((view) => { view.hidden = false; });
+    const pictures = [];
+    for (const figure of figures()) {
+      draw(figure);
+      const url = await window.Plotly.toImage(figure.lastElementChild, {format, scale: format === "png" ? 3 : 1});
+      const data = url.slice(url.indexOf(",") + 1);
+      pictures.push(format === "svg" ? btoa(ascii(decodeURIComponent(data))) : data);
+    }
+    document.querySelectorAll("script").forEach((script) => script.remove());
+    document.body.innerHTML = '<pre id="exported"></pre>';
+    document.getElementById("exported").textContent = pictures.join("\n");
   }
 
   async function loadPlotly() {
@@ -279,6 +297,11 @@
       await loadPlotly();
     } catch (failure) {
       figures().forEach((figure) => figure.insertAdjacentHTML("beforeend", '<p class="failure">This chart needs a browser of 2023 or later.</p>'));
+      return;
+    }
+    const wanted = location.hash.match(/^#export-(svg|png)$/);
+    if (wanted) {
+      await exportCharts(wanted[1]);
       return;
     }
     const seen = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# check_pictures.sh TBD_SIM: a report's charts as pictures are as many as its charts, and are pictures.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+[[ -s $here/../../simulate/web/plotly.min.js.gz ]] && command -v chromium >/dev/null || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$1" report --gpu titanxp --model alexnet --framework mxnet -o "$work/page.html" --svg "$work/svg" --png "$work/png"
+charts=$(grep -c '<figure class="chart' "$work/page.html")
+[[ $charts -gt 5 ]]
+for format in svg png; do
+  [[ $(ls "$work/$format" | wc -l) == "$charts" ]] || { echo "not $charts pictures as $format" >&2; exit 1; }
+done
+for picture in "$work"/svg/*.svg; do
+  python3 -c 'import sys, xml.dom.minidom as x; assert x.parse(sys.argv[1]).documentElement.tagName == "svg"' "$picture"
+done
+for picture in "$work"/png/*.png; do [[ $(head -c 4 "$picture" | tail -c 3) == PNG ]]; done
