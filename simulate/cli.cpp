@@ -35,7 +35,8 @@ constexpr const char* kExamples =
     "  tbd-sim kernels resnet50 --framework mxnet --gpu p4000 --batch 32 --below-average     Table VI of the "
     "paper\n"
     "  tbd-sim trace resnet50 --framework mxnet --gpu titanxp --batch 64 -o trace.json       for Perfetto\n"
-    "  tbd-sim report --gpu titanxp -o report.html                                        the paper's figures\n"
+    "  tbd-sim report --gpu titanxp -o report.html                                        the paper's "
+    "figures\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
     "  tbd-sim validate                                      predictions beside measured runs: how far off\n"
     "  tbd-sim validate --runs runs.csv --by gpu\n"
@@ -47,6 +48,7 @@ class Interrupted : public std::exception {};
 struct CommandLine {
   CLI::App app{kDescription, "tbd-sim"};
   std::string data_dir;
+  bool quiet = false;
   std::vector<Command> commands;  // the first is the root's own
 
   CommandLine() {
@@ -54,10 +56,11 @@ struct CommandLine {
     app.set_version_flag("--version", "tbd-sim " TBDSIM_VERSION);
     app.add_option("--data-dir", data_dir,
                    "where the catalogue lies (default: TBDSIM_DATA_DIR, else as installed)");
+    app.add_flag("-q,--quiet", quiet, "no progress on long work");
     app.fallthrough();
     app.require_subcommand(0, 1);
     for (const auto add : {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios,
-                           add_validate, add_observations, add_report})
+                           add_validate, add_observations, add_report, add_completion, add_man})
       commands.push_back(add(app));
   }
 
@@ -89,7 +92,8 @@ struct CommandLine {
 // Rows done, at most four times a second, on a terminal; stops at an interrupt.
 class ProgressLine {
  public:
-  explicit ProgressLine(const CliContext& context) : context_(context) {}
+  ProgressLine(const CliContext& context, bool quiet)
+      : context_(context), shows_(context.show_progress && !quiet) {}
   ~ProgressLine() {
     if (shown_) context_.err << '\n';
   }
@@ -98,7 +102,7 @@ class ProgressLine {
 
   void operator()(std::size_t rows) {
     if (context_.interrupted != nullptr && context_.interrupted->load()) throw Interrupted();
-    if (!context_.show_progress) return;
+    if (!shows_) return;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < std::chrono::milliseconds(250)) return;
     last_ = now;
@@ -108,6 +112,7 @@ class ProgressLine {
 
  private:
   const CliContext& context_;
+  bool shows_;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   bool shown_ = false;
 };
@@ -115,7 +120,7 @@ class ProgressLine {
 void dispatch(const CommandLine& line, const CliContext& context) {
   Library library(
       Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
-  ProgressLine progress(context);
+  ProgressLine progress(context, line.quiet);
   const Progress report = [&](std::size_t rows) { progress(rows); };
   const Command& command = line.command();
   if (command.long_work && context.catch_signals != nullptr) context.catch_signals();
@@ -142,7 +147,7 @@ void require_meaning(const CommandLine& line) {
   if (apps.size() == 1) return;
   for (const CLI::Option* option : line.app.get_options()) {
     const std::string name = option->get_name();
-    if (option->count() == 0 || name == "--data-dir") continue;
+    if (option->count() == 0 || name == "--data-dir" || name == "--quiet") continue;
     const bool known = apps[1]->get_option_no_throw(name) != nullptr ||
                        apps[1]->get_option_no_throw(name.substr(name.find_first_not_of('-'))) != nullptr;
     if (!known)

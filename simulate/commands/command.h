@@ -33,5 +33,7 @@ struct Command {
 [[nodiscard]] Command add_scenarios(CLI::App& root);
 [[nodiscard]] Command add_validate(CLI::App& root);
 [[nodiscard]] Command add_observations(CLI::App& root);
+[[nodiscard]] Command add_completion(CLI::App& root);
+[[nodiscard]] Command add_man(CLI::App& root);
 
 }  // namespace tbdsim
