@@ -1,7 +1,9 @@
 #include <memory>
 
+#include "hwspecs/base/error.h"
 #include "simulate/commands/command.h"
 #include "simulate/commands/options.h"
+#include "simulate/explanation.h"
 #include "simulate/predict_all.h"
 #include "simulate/prediction_report.h"
 
@@ -11,7 +13,18 @@ namespace {
 struct PredictOptions {
   ScenarioOptions scenario;
   OutputOptions output;
+  bool explain = false;
 };
+
+void explain(const PredictOptions& options, Library& library, std::ostream& out) {
+  if (!options.output.format.empty())
+    throw UsageError("--explain writes words; expected no --format beside it");
+  const Prediction prediction =
+      predict(scenario_for(options.scenario, library, "--explain is of one iteration"), library);
+  write_output(options.output, out, [&](std::ostream& to) {
+    for (const std::string& line : explanation(prediction)) to << line << '\n';
+  });
+}
 
 void run(const PredictOptions& options, Library& library, std::ostream& out) {
   const Format format = format_of(options.output);
@@ -28,8 +41,10 @@ Command add_predict(CLI::App& root) {
                   "all: the whole catalogue)");
   add_scenario_options(root, options->scenario);
   add_output_options(root, options->output);
-  return {&root,
-          [options](Library& library, std::ostream& out, const Progress&) { run(*options, library, out); }};
+  root.add_flag("--explain", options->explain, "how one prediction came about, step by step");
+  return {&root, [options](Library& library, std::ostream& out, const Progress&) {
+            options->explain ? explain(*options, library, out) : run(*options, library, out);
+          }};
 }
 
 }  // namespace tbdsim

@@ -1,0 +1,54 @@
+// `tbd-sim --explain`: every step of the toy world, whose numbers toy_world.h works out by hand.
+#include "simulate/explanation.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/simulate/toy_world.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string joined_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + ' ';
+  return text;
+}
+
+TEST(Explanation, OfTheToyWorld) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const Prediction p = predict(world.slow_scenario(10), library);
+  const std::string text = joined_lines(explanation(p));
+  EXPECT_THAT(
+      text,
+      StartsWith("1. Work. Toy model (variant v1) trains on 10 images in an iteration. Its 3 layers become "
+                 "7 kernels on Slow framework: 768 flop (a multiply-add is 2) and 1.93 KiB to and from"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("The one with the most time is matmul forward of fc, 1 times: arithmetic 480 ns (240 flop at 66 % of 500 "
+                "Mflop/s), memory 328 ns (328 B at 45 % of 1 GB/s), overhead 250 ns: 730 ns each, limited "
+                "by compute."));
+  EXPECT_THAT(text, HasSubstr("4.09 us active and 8.15 us idle make 12.24 us for the iteration."));
+  EXPECT_THAT(text, HasSubstr("10 images in 12.24 us are 816993 images/s."));
+  EXPECT_THAT(text, HasSubstr("GPU: 4.09 us active of 12.24 us are 33.4 %"));
+}
+
+TEST(Explanation, IsOfOnePredictionInWords) {
+  const test::CliResult one = test::run(
+      {"--gpu", "titanxp", "--batch", "64", "--model", "seq2seq", "--framework", "mxnet", "--explain"});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_THAT(one.out, HasSubstr("lengths of the data set"));
+  EXPECT_THAT(test::run({"--gpu", "titanxp", "--batch", "64", "--model", "resnet50", "--explain"}).err,
+              StartsWith("tbd-sim: --explain is of one iteration, resnet50 is trained by"));
+  EXPECT_EQ(test::run({"--gpu", "titanxp", "--batch", "64", "--model", "resnet50", "--framework", "mxnet",
+                       "--explain", "--format", "json"})
+                .exit_code,
+            2);
+}
+
+}  // namespace
+}  // namespace tbdsim
