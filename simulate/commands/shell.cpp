@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "simulate/catalog_report.h"
 #include "simulate/commands/command.h"
 #include "simulate/commands/options.h"
 
@@ -52,6 +53,12 @@ std::string all_commands(const CLI::App& root) {
   return text;
 }
 
+std::string all_listings() {
+  std::string text;
+  for (const Listing& listing : listings()) text += (text.empty() ? "" : " ") + std::string(listing.name);
+  return text;
+}
+
 void write_bash(std::ostream& out, const CLI::App& root) {
   out << "# bash completion of tbd-sim: source it, or put it into "
          "~/.local/share/bash-completion/completions/tbd-sim\n"
@@ -61,9 +68,9 @@ void write_bash(std::ostream& out, const CLI::App& root) {
          "  case $before in\n";
   for (const Listed& listed : kListed) out << fmt::format("    {}) kind={} ;;\n", listed.option, listed.kind);
   out << "    --format) words='table json csv' ;;\n"
-         "    list) words='gpus cpus links machines models suites datasets frameworks profiles metrics "
-         "precisions "
-         "layers' ;;\n"
+         "    list) words='"
+      << all_listings()
+      << "' ;;\n"
          "    show|kernels|trace) [[ $word == -* ]] || kind=models ;;\n"
          "  esac\n"
          "  [[ -z $kind ]] || words=$(tbd-sim list \"$kind\" --format csv 2>/dev/null | tail -n +2 | cut -d, "

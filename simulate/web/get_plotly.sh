@@ -7,7 +7,7 @@ target="$folder/plotly.min.js.gz"
 [[ -s $target && $target -nt $folder/plotly.txt ]] && exit 0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-python3 -m pip download -q --disable-pip-version-check --no-deps --require-hashes -r "$folder/plotly.txt" -d "$work" >&2
+python3 -m pip download -q --disable-pip-version-check --retries 1 --timeout 10 --no-deps --require-hashes -r "$folder/plotly.txt" -d "$work" >&2
 python3 - "$work" "$work/plotly.min.js.gz" <<'PYTHON'
 import glob, gzip, sys, zipfile
 with zipfile.ZipFile(glob.glob(sys.argv[1] + "/plotly-*.whl")[0]) as wheel:

@@ -11,6 +11,14 @@
   const root = document.documentElement;
   const drawn = new Set();
 
+  // Pixels there are for a chart: on paper those of A4 and of half of it.
+  const PAPER = {wide: 690, half: 335};
+  let printing = false;
+  function widthOf(figure) {
+    if (!printing) return figure.clientWidth;
+    return figure.classList.contains("wide") ? PAPER.wide : PAPER.half;
+  }
+
   const colour = (series) => PALETTE[series.colour % PALETTE.length];
   const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
   const narrow = () => window.matchMedia("(max-width: 40rem)").matches;
@@ -60,8 +68,7 @@
       return {
         type: "scatter", mode: "markers", x: series.x, y: series.y,
         marker: {color: colour(series), opacity: 0.75, symbol: SYMBOLS[series.colour % SYMBOLS.length],
-                 size: series.size ? series.size.map((size) => 5 + 22 * Math.sqrt(size / chart.largest)) : 7,
-                 line: {width: 0.5, color: css("--ground")}},
+                 size: series.size ? series.size.map((size) => 5 + 22 * Math.sqrt(size / chart.largest)) : 7},
         error_y: series.low && {type: "data", symmetric: false, thickness: 1, width: 0, color: colour(series),
                                 array: series.high.map((high, i) => high - series.y[i]),
                                 arrayminus: series.low.map((low, i) => series.y[i] - low)}};
@@ -100,7 +107,7 @@
   // The batches themselves, every other one where they are many.
   function batchTicks(values, figure) {
     const batches = [...new Set(values)].sort((a, b) => a - b);
-    const skip = Math.ceil((batches.length * 42) / figure.clientWidth);
+    const skip = Math.ceil((batches.length * 42) / widthOf(figure));
     return batches.filter((_, i) => i % skip === 0);
   }
 
@@ -123,13 +130,13 @@
   function legendOf(chart, figure) {
     const names = [...new Set(chart.series.map((series) => series.name))];
     const labels = Math.max(0, ...chart.series.flatMap((series) => (series.categories ? series.categories[0] : [])).map((label) => label.length));
-    const width = Math.max(120, figure.clientWidth - 34 - (labels ? 7 * labels : 40));
+    const width = Math.max(120, widthOf(figure) - 34 - (labels ? 7 * labels : 40));
     const columns = Math.max(1, Math.min(names.length, Math.floor(width / (44 + 6 * Math.max(...names.map((name) => name.length))))));
     return {shown: names.length > 1, columns, height: names.length > 1 ? ROW * Math.ceil(names.length / columns) : 0};
   }
 
   function plotHeight(chart, figure) {
-    if (chart.square) return Math.min(figure.clientWidth, 640);
+    if (chart.square) return Math.min(widthOf(figure), 640);
     if (!lying(chart)) return figure.classList.contains("wide") ? 420 : 230;
     const rows = new Set(chart.series.flatMap((series) => (series.categories ? series.categories[0] : []))).size;
     const bars = chart.stacked || chart.series[0].mark === "span" ? 1 : new Set(chart.series.map((series) => series.name)).size;
@@ -143,7 +150,8 @@
     const below = 54 + legend.height;
     const family = getComputedStyle(document.body).fontFamily;
     const layout = {
-      height: 34 + plotHeight(chart, figure) + below, margin: {l: 40, r: 14, t: 34, b: below}, autosize: true,
+      height: 34 + plotHeight(chart, figure) + below, margin: {l: 40, r: 14, t: printing ? 8 : 34, b: below},
+      width: printing ? widthOf(figure) - 12 : undefined, autosize: !printing,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
       dragmode: narrow() ? false : "zoom", barmode: chart.stacked ? "stack" : "group", bargap: 0.25, boxmode: "group",
       font: {family, size: 12, color: css("--text")}, hoverlabel: {align: "left", font: {family}},
@@ -280,10 +288,12 @@
     window.addEventListener("beforeprint", () => {
       before = root.dataset.theme;
       root.dataset.theme = "light";
+      printing = true;
       shown().forEach(draw);
       redraw();
     });
     window.addEventListener("afterprint", () => {
+      printing = false;
       if (before) root.dataset.theme = before; else delete root.dataset.theme;
       redraw();
     });
