@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -36,7 +37,8 @@ constexpr const char* kExamples =
     "paper\n"
     "  tbd-sim trace resnet50 --framework mxnet --gpu titanxp --batch 64 -o trace.json       for Perfetto\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
-    "  tbd-sim validate --runs runs.csv --by gpu\n";
+    "  tbd-sim validate --runs runs.csv --by gpu\n"
+    "  tbd-sim sweep --model resnet50 --framework mxnet --gpu titanxp,p4000 --batch 1:64 -o sweep.csv\n";
 
 class Interrupted : public std::exception {};
 
@@ -54,7 +56,7 @@ struct CommandLine {
     app.fallthrough();
     app.require_subcommand(0, 1);
     for (const auto add :
-         {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios, add_validate})
+         {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios, add_validate, add_sweep})
       commands.push_back(add(app));
   }
 
@@ -83,7 +85,8 @@ struct CommandLine {
   }
 };
 
-// Rows done, at most four times a second, on a terminal; stops at an interrupt.
+// Rows done, how many there are and how long that takes, at most four times a second, on a terminal; stops at
+// an interrupt.
 class ProgressLine {
  public:
   explicit ProgressLine(const CliContext& context) : context_(context) {}
@@ -93,19 +96,38 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void operator()(std::size_t rows) {
+  void operator()(std::size_t rows, std::size_t of) {
     if (context_.interrupted != nullptr && context_.interrupted->load()) throw Interrupted();
     if (!context_.show_progress) return;
     const auto now = std::chrono::steady_clock::now();
+    if (!first_) first_ = {rows, now};
     if (now - last_ < std::chrono::milliseconds(250)) return;
     last_ = now;
     shown_ = true;
-    context_.err << '\r' << rows << " rows" << std::flush;
+    context_.err << '\r' << (of == 0 ? fmt::format("{} rows", rows) : bar(rows, of, now)) << std::flush;
   }
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
+  struct First {  // rows may have been there before
+    std::size_t rows;
+    Time time;
+  };
+
+  // "[#####.....]  51 %  514,048 of 1,000,000, 11 s left "
+  [[nodiscard]] std::string bar(std::size_t rows, std::size_t of, Time now) const {
+    constexpr std::size_t kWidth = 30;
+    const std::size_t full = kWidth * rows / of;
+    const double seconds = std::chrono::duration<double>(now - first_->time).count();
+    const auto done = static_cast<double>(rows - first_->rows);
+    const double left = done > 0 ? seconds / done * static_cast<double>(of - rows) : 0;
+    return fmt::format("[{}{}] {:3} %  {} of {}, {:.0f} s left  ", std::string(full, '#'),
+                       std::string(kWidth - full, '.'), 100 * rows / of, rows, of, left);
+  }
+
   const CliContext& context_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  std::optional<First> first_;
+  Time last_ = std::chrono::steady_clock::now();
   bool shown_ = false;
 };
 
@@ -113,7 +135,7 @@ void dispatch(const CommandLine& line, const CliContext& context) {
   Library library(
       Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
   ProgressLine progress(context);
-  const Progress report = [&](std::size_t rows) { progress(rows); };
+  const Progress report{[&](std::size_t rows, std::size_t of) { progress(rows, of); }};
   const Command& command = line.command();
   if (command.long_work && context.catch_signals != nullptr) context.catch_signals();
   command.run(library, context.out, report);
