@@ -38,6 +38,7 @@ constexpr const char* kExamples =
     "  tbd-sim trace resnet50 --framework mxnet --gpu titanxp --batch 64 -o trace.json       for Perfetto\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
     "  tbd-sim validate --runs runs.csv --by gpu\n"
+    "  tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32 --set gpu.memory_bandwidth=+50%\n"
     "  tbd-sim sweep --model resnet50 --framework mxnet --gpu titanxp,p4000 --batch 1:64 -o sweep.csv\n";
 
 class Interrupted : public std::exception {};
@@ -56,7 +57,7 @@ struct CommandLine {
     app.fallthrough();
     app.require_subcommand(0, 1);
     for (const auto add :
-         {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios, add_validate, add_sweep})
+         {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios, add_validate, add_sweep, add_whatif})
       commands.push_back(add(app));
   }
 

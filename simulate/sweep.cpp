@@ -1,59 +1,16 @@
 #include "simulate/sweep.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
-#include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/scenario_keys.h"
 
 namespace tbdsim {
 namespace {
-
-// What an axis sets.
-struct Key {
-  std::string_view name;
-  void (*set)(Scenario&, const std::string& value);
-  void (*check)(Library&, const std::string& value) = nullptr;
-};
-
-std::int64_t count_of(std::string_view key, const std::string& text) {
-  const auto number = parse_whole_number(text);
-  if (number && *number >= 1 && *number <= kMostSamples) return *number;
-  throw UsageError(fmt::format("{}: {} is no whole number from 1 to {}", key, in_quotes(text), kMostSamples));
-}
-
-constexpr std::array<Key, 12> kKeys = {{
-    {"model", [](Scenario& s, const std::string& v) { s.model = v; },
-     [](Library& l, const std::string& v) { (void)l.model(v); }},
-    {"framework", [](Scenario& s, const std::string& v) { s.framework = v; },
-     [](Library& l, const std::string& v) { (void)l.framework(v); }},
-    {"variant", [](Scenario& s, const std::string& v) { s.variant = v; }},
-    {"precision", [](Scenario& s, const std::string& v) { s.precision = v; },
-     [](Library&, const std::string& v) { (void)find_precision(v); }},
-    {"dataset", [](Scenario& s, const std::string& v) { s.dataset = v; },
-     [](Library& l, const std::string& v) { (void)l.dataset(v); }},
-    {"profile", [](Scenario& s, const std::string& v) { s.profile = v; },
-     [](Library& l, const std::string& v) { (void)l.profile(v); }},
-    {"sequence_length",
-     [](Scenario& s, const std::string& v) { s.sizes["sequence_length"] = count_of("sequence_length", v); }},
-    {"image_size",
-     [](Scenario& s, const std::string& v) { s.sizes["image_size"] = count_of("image_size", v); }},
-    {"rois", [](Scenario& s, const std::string& v) { s.sizes["rois"] = count_of("rois", v); }},
-    {"gpu", [](Scenario& s, const std::string& v) { s.gpu = v; },
-     [](Library& l, const std::string& v) { (void)l.gpu(v); }},
-    {"batch", [](Scenario& s, const std::string& v) { s.batch = count_of("batch", v); }},
-    {"tokens", [](Scenario& s, const std::string& v) { s.tokens = count_of("tokens", v); }},
-}};
-
-const Key* key_of(std::string_view name) {
-  const auto found =
-      std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& key) { return key.name == name; });
-  return found == kKeys.end() ? nullptr : &*found;
-}
 
 SpecChange change_of(const SweepAxis& axis, const std::string& value) {
   return parse_change(axis.key() + "=" + value);
@@ -89,7 +46,7 @@ void require_axes(const Sweep& sweep) {
 
 // A name that is wrong at every point is wrong as such.
 void check_axis(const Sweep& sweep, const SweepAxis& axis, Library& library) {
-  if (const Key* key = key_of(axis.key())) {
+  if (const ScenarioKey* key = find_scenario_key(axis.key())) {
     if (key->check == nullptr) {
       Scenario any;
       for (const double i : {0.0, axis.size() - 1}) key->set(any, axis.value(static_cast<std::int64_t>(i)));
@@ -100,23 +57,19 @@ void check_axis(const Sweep& sweep, const SweepAxis& axis, Library& library) {
     return;
   }
   if (axis.key().find('.') == std::string::npos)
-    throw UsageError("unknown axis " + in_quotes(axis.key()) + did_you_mean(axis.key(), scenario_keys()) +
-                     "; expected one of " + joined(scenario_keys()) + ", or a key of a spec as gpu.sm_count");
+    throw UsageError("unknown axis " + in_quotes(axis.key()) +
+                     did_you_mean(axis.key(), scenario_key_names()) + "; expected one of " +
+                     joined(scenario_key_names()) + ", or a key of a spec as gpu.sm_count");
   for (const double i : {0.0, axis.size() - 1}) {
     Library changed(library, {change_of(axis, axis.value(static_cast<std::int64_t>(i)))});
     for (const char* key : {"gpu", "framework", "model", "dataset"}) {
-      if (const SweepAxis* names = axis_of(sweep, key)) key_of(key)->check(changed, names->value(0));
+      if (const SweepAxis* names = axis_of(sweep, key))
+        find_scenario_key(key)->check(changed, names->value(0));
     }
   }
 }
 
 }  // namespace
-
-std::vector<std::string> scenario_keys() {
-  std::vector<std::string> names;
-  for (const Key& key : kKeys) names.emplace_back(key.name);
-  return names;
-}
 
 void check(const Sweep& sweep, Library& library) {
   require_axes(sweep);
@@ -166,7 +119,7 @@ struct PointPredictor::State {
   [[nodiscard]] Scenario scenario() const {
     Scenario scenario;
     for (std::size_t a = 0; a < values.size(); ++a) {
-      if (const Key* key = key_of(sweep.axes[a].key())) key->set(scenario, values[a]);
+      if (const ScenarioKey* key = find_scenario_key(sweep.axes[a].key())) key->set(scenario, values[a]);
     }
     return scenario;
   }
@@ -176,7 +129,7 @@ struct PointPredictor::State {
     SpecChanges all;
     for (std::size_t a = 0; a < values.size(); ++a) {
       const SweepAxis& axis = sweep.axes[a];
-      if (key_of(axis.key()) == nullptr && which(axis)) all.push_back(change_of(axis, values[a]));
+      if (find_scenario_key(axis.key()) == nullptr && which(axis)) all.push_back(change_of(axis, values[a]));
     }
     return all;
   }
@@ -184,7 +137,7 @@ struct PointPredictor::State {
   // As changed by all axes but those of the GPU.
   Library& library_at(std::int64_t point) {
     const auto other = [](const SweepAxis& axis) {
-      return key_of(axis.key()) == nullptr && !changes_gpu(axis);
+      return find_scenario_key(axis.key()) == nullptr && !changes_gpu(axis);
     };
     const SpecChanges made = changes(other);
     if (made.empty()) return library;

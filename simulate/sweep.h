@@ -33,9 +33,6 @@ struct SweepPoint {
   [[nodiscard]] bool ok() const { return status == "ok"; }
 };
 
-// Keys of axes that are no change of a spec: "model", "gpu", "batch", ... "image_size".
-[[nodiscard]] std::vector<std::string> scenario_keys();
-
 // Throws UsageError or SpecError for what is wrong with the sweep as a whole: axes that contradict one
 // another or are missing, names and keys that do not exist, more points than kMostPoints. Combinations that
 // are impossible (a variant that a framework does not train) are left to the points.

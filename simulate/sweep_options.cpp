@@ -7,6 +7,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/scenario_keys.h"
 
 namespace tbdsim {
 namespace {
@@ -43,7 +44,7 @@ std::string values_of(const SpecNode& node) {
 
 std::vector<SweepAxis> ordered(const SweepOptions& options) {
   std::vector<SweepAxis> axes;
-  const std::vector<std::string> keys = scenario_keys();
+  const std::vector<std::string> keys = scenario_key_names();
   for (const std::string& key : keys) {
     for (const auto& [name, values] : options.axes) {
       if (name == key) axes.emplace_back(name, values);
@@ -83,7 +84,7 @@ SweepOptions read_sweep(const std::filesystem::path& file) {
   const SpecTree tree = read_spec_file(file);
   SweepOptions options;
   SpecNode(tree).map([&](SpecMap& m) {
-    for (const std::string& key : scenario_keys()) {
+    for (const std::string& key : scenario_key_names()) {
       if (const auto node = m.find(key)) options.axes.emplace_back(key, values_of(*node));
     }
     if (const auto set = m.find("set")) {

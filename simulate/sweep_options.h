@@ -23,7 +23,7 @@ struct SweepOptions {
 // `metrics: [...]`, `best:`, `pareto:`, `per:`, `where: [...]`. Throws UsageError or SpecError.
 [[nodiscard]] SweepOptions read_sweep(const std::filesystem::path& file);
 
-// Checked, with all its points. Axes are in the order of scenario_keys(), then changes as given. Throws as
+// Checked, with all its points. Axes are in the order of scenario_keys.h, then changes as given. Throws as
 // check().
 [[nodiscard]] SweepRun sweep_run(const SweepOptions& options, RowFormat format, Library& library);
 

@@ -36,5 +36,6 @@ struct Command {
 [[nodiscard]] Command add_scenarios(CLI::App& root);
 [[nodiscard]] Command add_validate(CLI::App& root);
 [[nodiscard]] Command add_sweep(CLI::App& root);
+[[nodiscard]] Command add_whatif(CLI::App& root);
 
 }  // namespace tbdsim
