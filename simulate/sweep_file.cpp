@@ -22,8 +22,10 @@ fs::path with_ending(const fs::path& file, const char* ending) { return fs::path
 SweepFile::SweepFile(fs::path file, const std::string& sweep)
     : file_(std::move(file)), part_(with_ending(file_, ".part")), sweep_(with_ending(file_, ".part.sweep")) {
   std::error_code ignored;
-  if (fs::exists(file_, ignored) && !fs::is_regular_file(file_, ignored))
-    throw UsageError(file_.string() + " is no regular file; expected the name of a file, or no -o");
+  for (const fs::path& used : {file_, part_}) {
+    if (fs::exists(used, ignored) && !fs::is_regular_file(used, ignored))
+      throw UsageError(used.string() + " is no regular file; expected the name of a file, or no -o");
+  }
   if (fs::exists(part_, ignored)) {
     if (!fs::exists(sweep_, ignored) || read_file(sweep_, kLongestDescription) != sweep) {
       throw UsageError(part_.string() +
