@@ -111,6 +111,13 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
   return calibration;
 }
 
+bool differ_in_rates_only(const GpuSpec& a, const GpuSpec& b) {
+  bool same = a.name == b.name && a.architecture == b.architecture &&
+              a.compute_capability == b.compute_capability && a.computes_in == b.computes_in;
+  for (std::size_t m = 0; m < kMathTypeCount; ++m) same &= a.math[m].has_value() == b.math[m].has_value();
+  return same;
+}
+
 Calibration with_rates(Calibration calibration, const GpuSpec& gpu) {
   calibration.gpu = &gpu;
   for (auto& family : calibration.entries) {

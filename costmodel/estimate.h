@@ -84,6 +84,10 @@ struct Calibration {
 [[nodiscard]] Calibration calibration_of(const Profile& profile, const GpuSpec& gpu,
                                          const Libraries& libraries = {}, const ConvLimits& conv_limits = {});
 
+// Whether what was measured on the one card says as much of the other: they are of one architecture and
+// calculate with the same types of numbers.
+[[nodiscard]] bool differ_in_rates_only(const GpuSpec& a, const GpuSpec& b);
+
 // The same card with other rates: what was measured on it says as much of it. `gpu` must outlive it.
 [[nodiscard]] Calibration with_rates(Calibration calibration, const GpuSpec& gpu);
 

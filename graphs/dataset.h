@@ -14,6 +14,7 @@
 
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
+#include "hwspecs/base/spec_change.h"
 
 namespace tbdsim {
 
@@ -31,14 +32,14 @@ struct Dataset {
   std::string title;                    // "IWSLT 2015 English-Vietnamese"
   std::string sample;                   // what one is, singular: "sentence pair"
   std::optional<std::int64_t> samples;  // in an epoch; empty where there is none (reinforcement learning)
-  std::string length_unit;  // what lengths count: "token", "frame of 10 ms"; empty without lengths
-  LengthHistogram lengths;  // empty where all samples are alike
+  std::string length_unit;             // what lengths count: "token", "frame of 10 ms"; empty without lengths
+  LengthHistogram lengths;             // empty where all samples are alike
   std::optional<Seconds> decode_time;  // one thread reads, decodes and augments a sample; empty: not known
   Sources sources;
 };
 
 // Throws UsageError or SpecError (lengths that do not ascend, shares that do not sum to 1).
-[[nodiscard]] Dataset read_dataset(const std::filesystem::path& file);
+[[nodiscard]] Dataset read_dataset(const std::filesystem::path& file, const SpecChanges& changes = {});
 
 // The samples that are padded to one length.
 struct LengthBucket {

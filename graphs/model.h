@@ -14,6 +14,7 @@
 
 #include "graphs/layer_graph.h"
 #include "graphs/optimizer.h"
+#include "hwspecs/base/spec_change.h"
 #include "hwspecs/base/spec_tree.h"
 
 namespace tbdsim {
@@ -110,7 +111,7 @@ struct Model {
 
 // Throws UsageError or SpecError. A file may be `based_on` another one of its folder, whose keys it then has
 // unless it gives its own.
-[[nodiscard]] ModelFile read_model_file(const std::filesystem::path& file);
+[[nodiscard]] ModelFile read_model_file(const std::filesystem::path& file, const SpecChanges& changes = {});
 
 // The variant of that name or that is also called so; where the name is empty the one the framework trains,
 // or, for no framework or of a single variant, the first. Throws UsageError, with "did you mean" for a name.

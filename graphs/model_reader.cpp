@@ -170,16 +170,16 @@ std::string base_of(const SpecTree& tree) {
   return "";
 }
 
-ModelFile read_model_file(const std::filesystem::path& path, int depth) {
+ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& changes, int depth) {
   constexpr int kDeepest = 4;
-  const SpecTree tree = read_spec_file(path);
+  const SpecTree tree = read_spec_file(path, changes);
   ModelFile file;
   const std::string base = base_of(tree);
   if (!base.empty()) {
     if (depth == kDeepest)
       throw SpecError(tree.mark,
                       "is based on a model that is based on another, and so on; expected at most 4");
-    file = read_model_file(path.parent_path() / (base + ".yaml"), depth + 1);
+    file = read_model_file(path.parent_path() / (base + ".yaml"), {}, depth + 1);
   }
   file.name = path.stem().string();
   read_model_keys(tree, file);
@@ -194,7 +194,9 @@ std::vector<std::string> names_of(const ModelFile& file) {
 
 }  // namespace
 
-ModelFile read_model_file(const std::filesystem::path& path) { return read_model_file(path, 0); }
+ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& changes) {
+  return read_model_file(path, changes_of(changes, "model"), 0);
+}
 
 bool has_size(const ModelFile& file, const std::string& name) {
   return file.sizes.contains(name) || file.parameters.contains(name);

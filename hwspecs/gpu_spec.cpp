@@ -19,7 +19,7 @@ constexpr std::string_view kSourcedKeys[] = {
 constexpr std::string_view kArchitectures[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
                                                "ampere", "ada",     "hopper", "blackwell"};
 
-MathRate read_rate(const SpecNode& node, const GpuSpec& gpu) {
+MathRate read_rate(const SpecNode& node, const GpuSpec& gpu, bool as_sold) {
   MathRate rate;
   node.map([&](SpecMap& m) {
     rate.flops_per_clock_per_sm = static_cast<double>(m.at("flops_per_clock_per_sm").count(1, 1'000'000));
@@ -29,7 +29,7 @@ MathRate read_rate(const SpecNode& node, const GpuSpec& gpu) {
     const SpecNode quoted = m.at("quoted_peak");
     rate.quoted_peak = quoted.quantity<FlopsPerSecond>();
     const double off = rate.peak / rate.quoted_peak - 1;
-    if (std::abs(off) > kPeakTolerance) {
+    if (as_sold && std::abs(off) > kPeakTolerance) {
       quoted.fail(
           fmt::format("{} is quoted, but {} SMs x {} flop/clock/SM x {} = {}, {:+.1f} % off; expected "
                       "agreement within 1 %",
@@ -40,7 +40,7 @@ MathRate read_rate(const SpecNode& node, const GpuSpec& gpu) {
   return rate;
 }
 
-void read_math(const SpecNode& node, GpuSpec& gpu) {
+void read_math(const SpecNode& node, GpuSpec& gpu, bool as_sold) {
   node.map([&](SpecMap& m) {
     for (std::size_t i = 0; i < kMathTypeCount; ++i) {
       const auto entry = m.find(kMathTypeNames[i]);
@@ -50,7 +50,7 @@ void read_math(const SpecNode& node, GpuSpec& gpu) {
         for (const SpecEntry& key : entry->tree().entries) stored_only |= key.key == "computes_in";
       }
       if (!stored_only) {
-        gpu.math[i] = read_rate(*entry, gpu);
+        gpu.math[i] = read_rate(*entry, gpu, as_sold);
         continue;
       }
       entry->map([&](SpecMap& e) {
@@ -74,41 +74,67 @@ void read_math(const SpecNode& node, GpuSpec& gpu) {
   });
 }
 
-NvLinkPorts read_nvlink(const SpecNode& node, const Catalog& catalog) {
+NvLinkPorts read_nvlink(const SpecNode& node, const Catalog& catalog, const SpecChanges& changes) {
   NvLinkPorts ports;
   node.map([&](SpecMap& m) {
-    ports.link = link_named(m.at("link"), LinkKind::nvlink, catalog);
+    ports.link = link_named(m.at("link"), LinkKind::nvlink, catalog, changes);
     ports.count = static_cast<int>(m.at("count").count(1, 1000));
     if (const auto bridge = m.find("bridge")) ports.bridge = bridge->flag();
   });
   return ports;
 }
 
+void read_bus_and_nvlinks(SpecMap& m, GpuSpec& gpu, const Catalog& catalog, const SpecChanges& changes) {
+  gpu.bus = link_named(m.at("bus"), LinkKind::pcie, catalog, changes);
+  if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink, catalog, changes);
+}
+
+// All but the links.
+void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
+  gpu.title = m.at("title").text();
+  if (const auto names = m.find("also_called")) {
+    for (const SpecNode& name : names->list()) gpu.also_called.push_back(name.text());
+  }
+  gpu.architecture = kArchitectures[m.at("architecture").one_of(kArchitectures)];
+  gpu.compute_capability = m.at("compute_capability").text();
+  gpu.sm_count = static_cast<int>(m.at("sm_count").count(1, 10'000));
+  gpu.fp32_lanes_per_sm = static_cast<int>(m.at("fp32_lanes_per_sm").count(1, 10'000));
+  gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
+  read_math(m.at("math"), gpu, as_sold);
+  gpu.memory_size = m.at("memory_size").quantity<Bytes>();
+  gpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
+  gpu.memory_type = m.at("memory_type").text();
+  gpu.l2_size = m.at("l2_size").quantity<Bytes>();
+  gpu.tdp = m.at("tdp").quantity<Watts>();
+  if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
+  if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();
+}
+
 }  // namespace
 
-GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog) {
-  const SpecTree tree = read_spec_file(file);
+GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog, const SpecChanges& changes) {
+  const SpecChanges own = changes_of(changes, "gpu");
+  const SpecTree tree = read_spec_file(file, own);
   GpuSpec gpu;
   gpu.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {
-    gpu.title = m.at("title").text();
-    gpu.also_called = m.texts("also_called");
-    gpu.architecture = kArchitectures[m.at("architecture").one_of(kArchitectures)];
-    gpu.compute_capability = m.at("compute_capability").text();
-    gpu.sm_count = static_cast<int>(m.at("sm_count").count(1, 10'000));
-    gpu.fp32_lanes_per_sm = static_cast<int>(m.at("fp32_lanes_per_sm").count(1, 10'000));
-    gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
-    read_math(m.at("math"), gpu);
-    gpu.memory_size = m.at("memory_size").quantity<Bytes>();
-    gpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
-    gpu.memory_type = m.at("memory_type").text();
-    gpu.l2_size = m.at("l2_size").quantity<Bytes>();
-    gpu.tdp = m.at("tdp").quantity<Watts>();
-    gpu.bus = link_named(m.at("bus"), LinkKind::pcie, catalog);
-    if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink, catalog);
-    if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
-    if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();
+    read_card(m, gpu, own.empty());
+    read_bus_and_nvlinks(m, gpu, catalog, changes);
     gpu.sources = read_sources(m, kSourcedKeys);
+  });
+  return gpu;
+}
+
+GpuSpec changed_gpu(SpecTree tree, const GpuSpec& as_sold, const SpecChanges& changes) {
+  apply_changes(tree, changes);
+  GpuSpec gpu;
+  gpu.name = as_sold.name;
+  gpu.bus = as_sold.bus;
+  gpu.nvlink = as_sold.nvlink;
+  gpu.sources = as_sold.sources;
+  SpecNode(tree).map([&](SpecMap& m) {
+    read_card(m, gpu, false);
+    for (const char* same : {"bus", "nvlink", "sources"}) (void)m.find(same);
   });
   return gpu;
 }

@@ -55,8 +55,13 @@ struct GpuSpec {
 };
 
 // Reads and checks a file and the links of its bus and NVLinks. Throws UsageError or SpecError (a missing
-// source, a quoted peak more than 1 % off).
-[[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog);
+// source, a quoted peak more than 1 % off). Changes are those of "gpu" and of "link", its bus and NVLinks; a
+// changed card's peak is what its units and clock make, whatever is quoted.
+[[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog,
+                               const SpecChanges& changes = {});
+
+// The same card with changes of "gpu", none of them of its links; faster, for many. `tree` is its file.
+[[nodiscard]] GpuSpec changed_gpu(SpecTree tree, const GpuSpec& as_sold, const SpecChanges& changes);
 
 // The rate at which kernels of a math type run, through `computes_in`. Throws UsageError when the card has
 // neither.

@@ -7,10 +7,26 @@
 
 namespace tbdsim {
 
-LinkSpec read_link(const std::filesystem::path& file) {
+namespace {
+
+SpecChanges changes_of_link(const SpecChanges& changes, const std::string& name) {
+  SpecChanges own;
+  for (SpecChange change : changes_of(changes, "link")) {
+    if (change.path.size() > 1) {
+      if (change.path.front() != name) continue;
+      change.path.erase(change.path.begin());
+    }
+    own.push_back(std::move(change));
+  }
+  return own;
+}
+
+}  // namespace
+
+LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes) {
   constexpr std::string_view kSourcedKeys[] = {"bandwidth", "efficiency", "latency"};
   constexpr double kLeastEfficiency = 0.01;  // less is a slip of the unit
-  const SpecTree tree = read_spec_file(file);
+  const SpecTree tree = read_spec_file(file, changes_of_link(changes, file.stem().string()));
   LinkSpec link;
   link.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {
@@ -24,8 +40,8 @@ LinkSpec read_link(const std::filesystem::path& file) {
   return link;
 }
 
-LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog) {
-  LinkSpec link = read_link(file_named(node, Kind::link, catalog));
+LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog, const SpecChanges& changes) {
+  LinkSpec link = read_link(file_named(node, Kind::link, catalog), changes);
   if (link.kind != kind) {
     const auto name = [](LinkKind of) { return kLinkKindNames[static_cast<std::size_t>(of)]; };
     node.fail(fmt::format("{} is a link of kind {}; expected one of kind {}", link.name, name(link.kind),

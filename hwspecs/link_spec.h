@@ -9,6 +9,7 @@
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
+#include "hwspecs/base/spec_change.h"
 
 namespace tbdsim {
 
@@ -37,10 +38,13 @@ struct LinkSpec {
   return link.bandwidth * link.efficiency;
 }
 
-// Throws UsageError or SpecError.
-[[nodiscard]] LinkSpec read_link(const std::filesystem::path& file);
+// Throws UsageError or SpecError. Changes of "link" are of every link ("link.latency=x2") or of one by its
+// name
+// ("link.pcie3.bandwidth=10 GB/s").
+[[nodiscard]] LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes = {});
 
 // The link that the node names; SpecError where it is of another kind.
-[[nodiscard]] LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog);
+[[nodiscard]] LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog,
+                                  const SpecChanges& changes = {});
 
 }  // namespace tbdsim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -40,7 +41,9 @@ constexpr const char* kExamples =
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
     "  tbd-sim validate                                      predictions beside measured runs: how far off\n"
     "  tbd-sim validate --runs runs.csv --by gpu\n"
-    "  tbd-sim observations                                  which of the paper's twelve hold\n";
+    "  tbd-sim observations                                  which of the paper's twelve hold\n"
+    "  tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32 --set gpu.memory_bandwidth=+50%\n"
+    "  tbd-sim sweep --model resnet50 --framework mxnet --gpu titanxp,p4000 --batch 1:64 -o sweep.csv\n";
 
 class Interrupted : public std::exception {};
 
@@ -59,8 +62,9 @@ struct CommandLine {
     app.add_flag("-q,--quiet", quiet, "no progress on long work");
     app.fallthrough();
     app.require_subcommand(0, 1);
-    for (const auto add : {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios,
-                           add_validate, add_observations, add_report, add_completion, add_man})
+    for (const auto add :
+         {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios, add_validate,
+          add_observations, add_report, add_sweep, add_whatif, add_completion, add_man})
       commands.push_back(add(app));
   }
 
@@ -89,7 +93,8 @@ struct CommandLine {
   }
 };
 
-// Rows done, at most four times a second, on a terminal; stops at an interrupt.
+// Rows done, how many there are and how long that takes, at most four times a second, on a terminal; stops at
+// an interrupt.
 class ProgressLine {
  public:
   ProgressLine(const CliContext& context, bool quiet)
@@ -100,20 +105,39 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void operator()(std::size_t rows) {
+  void operator()(std::size_t rows, std::size_t of) {
     if (context_.interrupted != nullptr && context_.interrupted->load()) throw Interrupted();
     if (!shows_) return;
     const auto now = std::chrono::steady_clock::now();
+    if (!first_) first_ = {rows, now};
     if (now - last_ < std::chrono::milliseconds(250)) return;
     last_ = now;
     shown_ = true;
-    context_.err << '\r' << rows << " rows" << std::flush;
+    context_.err << '\r' << (of == 0 ? fmt::format("{} rows", rows) : bar(rows, of, now)) << std::flush;
   }
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
+  struct First {  // rows may have been there before
+    std::size_t rows;
+    Time time;
+  };
+
+  // "[#####.....]  51 %  514,048 of 1,000,000, 11 s left "
+  [[nodiscard]] std::string bar(std::size_t rows, std::size_t of, Time now) const {
+    constexpr std::size_t kWidth = 30;
+    const std::size_t full = kWidth * rows / of;
+    const double seconds = std::chrono::duration<double>(now - first_->time).count();
+    const auto done = static_cast<double>(rows - first_->rows);
+    const double left = done > 0 ? seconds / done * static_cast<double>(of - rows) : 0;
+    return fmt::format("[{}{}] {:3} %  {} of {}, {:.0f} s left  ", std::string(full, '#'),
+                       std::string(kWidth - full, '.'), 100 * rows / of, rows, of, left);
+  }
+
   const CliContext& context_;
   bool shows_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  std::optional<First> first_;
+  Time last_ = std::chrono::steady_clock::now();
   bool shown_ = false;
 };
 
@@ -121,7 +145,7 @@ void dispatch(const CommandLine& line, const CliContext& context) {
   Library library(
       Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
   ProgressLine progress(context, line.quiet);
-  const Progress report = [&](std::size_t rows) { progress(rows); };
+  const Progress report{[&](std::size_t rows, std::size_t of) { progress(rows, of); }};
   const Command& command = line.command();
   if (command.long_work && context.catch_signals != nullptr) context.catch_signals();
   command.run(library, context.out, report);

@@ -24,10 +24,11 @@ Libraries read_libraries(const SpecNode& node) {
   return libraries;
 }
 
-Framework read_based(const std::filesystem::path& file, int depth);
+Framework read_based(const std::filesystem::path& file, const SpecChanges& changes, int depth);
 
 // The file beside this one, or in the folder above; all of the new framework but what is its own.
-Framework read_base(const SpecNode& node, const std::filesystem::path& file, int depth) {
+Framework read_base(const SpecNode& node, const std::filesystem::path& file, const SpecChanges& changes,
+                    int depth) {
   if (depth == kDeepest) node.fail("files are based on one another without end");
   const std::string name = node.text();
   if (name.find_first_of("/\\") != std::string::npos)
@@ -35,18 +36,37 @@ Framework read_base(const SpecNode& node, const std::filesystem::path& file, int
   std::filesystem::path base = file.parent_path() / (name + ".yaml");
   if (!std::filesystem::exists(base)) base = file.parent_path() / ".." / (name + ".yaml");
   if (!std::filesystem::exists(base)) node.fail("no framework " + name + " beside this file");
-  Framework framework = read_based(base, depth + 1);
+  Framework framework = read_based(base, changes, depth + 1);
   framework.versions.clear();
   return framework;
 }
 
-Framework read_based(const std::filesystem::path& file, int depth) {
-  const SpecTree tree = read_spec_file(file);
+// The file with the changes made; returns what is left to do to the file it is based on, which may hold the
+// number that a relative change is of.
+SpecChanges apply_here(const SpecChanges& changes, SpecTree& tree) {
+  const bool based = has_value(tree, {.spec = {}, .path = {"based_on"}, .value = {}});
+  SpecChanges left;
+  for (const SpecChange& change : changes) {
+    const bool there = has_value(tree, change);
+    if (is_relative(change) && !there && based) {
+      left.push_back(change);
+      continue;
+    }
+    const bool factor = change.path.size() == 2 && change.path[0] == "factors";
+    if (is_relative(change) && !there && factor) apply_changes(tree, {{change.spec, change.path, "1"}});
+    apply_changes(tree, {change});
+  }
+  return left;
+}
+
+Framework read_based(const std::filesystem::path& file, const SpecChanges& changes, int depth) {
+  SpecTree tree = read_spec_file(file);
+  const SpecChanges left = apply_here(changes, tree);
   Framework framework;
   framework.factors.fill(1);
   SpecNode(tree).map([&](SpecMap& m) {
     const auto base = m.find("based_on");
-    if (base) framework = read_base(*base, file, depth);
+    if (base) framework = read_base(*base, file, left, depth);
     framework.name = file.stem().string();
     if (!base) framework.family = framework.name;
     framework.title = m.at("title").text();
@@ -70,6 +90,8 @@ Framework read_based(const std::filesystem::path& file, int depth) {
 
 }  // namespace
 
-Framework read_framework(const std::filesystem::path& file) { return read_based(file, 0); }
+Framework read_framework(const std::filesystem::path& file, const SpecChanges& changes) {
+  return read_based(file, changes_of(changes, "framework"), 0);
+}
 
 }  // namespace tbdsim

@@ -29,7 +29,8 @@ struct Framework {
   Sources sources;  // with those of the file it is based on, for what it does not give itself
 };
 
-// Throws UsageError or SpecError.
-[[nodiscard]] Framework read_framework(const std::filesystem::path& file);
+// Throws UsageError or SpecError. Changes are those of "framework", to what the file and those it is based on
+// say.
+[[nodiscard]] Framework read_framework(const std::filesystem::path& file, const SpecChanges& changes = {});
 
 }  // namespace tbdsim

@@ -1,5 +1,7 @@
 #include "simulate/library.h"
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "hwspecs/base/error.h"
@@ -10,6 +12,7 @@ namespace {
 
 constexpr std::string_view kGeneric = "generic";
 constexpr std::string_view kRoofline = "uncalibrated";
+constexpr std::array<std::string_view, 5> kSpecs = {"gpu", "link", "framework", "model", "dataset"};
 
 }  // namespace
 
@@ -34,12 +37,30 @@ const T& Library::cached(Cache<T>& cache, const std::string& key, Make make) {
   return *entry->value;
 }
 
+Library::Library(Library& other, SpecChanges changes)
+    : catalog_(other.catalog_), other_(&other), changes_(std::move(changes)) {
+  const std::vector<std::string> known(kSpecs.begin(), kSpecs.end());
+  for (const SpecChange& change : changes_) {
+    if (std::find(known.begin(), known.end(), change.spec) != known.end()) continue;
+    throw UsageError(in_quotes(key_text(change)) + ": no spec is called " + in_quotes(change.spec) +
+                     "; expected one of " + joined(known) + did_you_mean(change.spec, known));
+  }
+}
+
+bool Library::changes(std::string_view spec) const {
+  return std::any_of(changes_.begin(), changes_.end(),
+                     [&](const SpecChange& change) { return change.spec == spec; });
+}
+
 const GpuSpec& Library::gpu(const std::string& name) {
-  return cached(gpus_, name, [&] { return read_gpu(catalog_.find(Kind::gpu, name), catalog_); });
+  if (other_ != nullptr && !changes("gpu") && !changes("link")) return other_->gpu(name);
+  return cached(gpus_, name, [&] { return read_gpu(catalog_.find(Kind::gpu, name), catalog_, changes_); });
 }
 
 const Framework& Library::framework(const std::string& name) {
-  return cached(frameworks_, name, [&] { return read_framework(catalog_.find(Kind::framework, name)); });
+  if (other_ != nullptr && !changes("framework")) return other_->framework(name);
+  return cached(frameworks_, name,
+                [&] { return read_framework(catalog_.find(Kind::framework, name), changes_); });
 }
 
 namespace {
@@ -75,6 +96,7 @@ const Framework& Library::framework_of_version(const std::string& family, const 
 }
 
 const Profile& Library::profile(const std::string& name) {
+  if (other_ != nullptr) return other_->profile(name);
   return cached(profiles_, name, [&] { return read_profile(catalog_.find(Kind::profile, name), catalog_); });
 }
 
@@ -91,25 +113,46 @@ const Profile& Library::profile_for(const std::string& gpu_name, const std::stri
 
 const Calibration& Library::calibration(const std::string& gpu_name, const std::string& profile_name,
                                         const std::string& framework_name) {
+  const Framework& calls = framework(framework_name);
+  if (other_ != nullptr) {
+    const Framework& before = other_->framework(framework_name);
+    const bool same_calls = calls.libraries == before.libraries &&
+                            calls.workspace_limit == before.workspace_limit &&
+                            calls.nonfused_winograd == before.nonfused_winograd;
+    const GpuSpec& card = gpu(gpu_name);
+    const GpuSpec& card_before = other_->gpu(gpu_name);
+    if (same_calls && &card == &card_before)
+      return other_->calibration(gpu_name, profile_name, framework_name);
+    if (same_calls && differ_in_rates_only(card, card_before)) {
+      return cached(calibrations_, gpu_name + '\n' + profile_name + '\n' + framework_name, [&] {
+        return with_rates(other_->calibration(gpu_name, profile_name, framework_name), card);
+      });
+    }
+  }
   return cached(calibrations_, gpu_name + '\n' + profile_name + '\n' + framework_name, [&] {
-    const Framework& calls = framework(framework_name);
     return calibration_of(profile_for(gpu_name, profile_name), gpu(gpu_name), calls.libraries,
                           {calls.workspace_limit.si(), calls.nonfused_winograd});
   });
 }
 
 const ModelFile& Library::model(const std::string& name) {
-  return cached(models_, name, [&] { return read_model_file(catalog_.find(Kind::model, name)); });
+  if (other_ != nullptr && !changes("model")) return other_->model(name);
+  return cached(models_, name, [&] { return read_model_file(catalog_.find(Kind::model, name), changes_); });
 }
 
 const Dataset& Library::dataset(const std::string& name) {
-  return cached(datasets_, name, [&] { return read_dataset(catalog_.find(Kind::dataset, name)); });
+  if (other_ != nullptr && !changes("dataset")) return other_->dataset(name);
+  return cached(datasets_, name, [&] { return read_dataset(catalog_.find(Kind::dataset, name), changes_); });
 }
 
 const std::vector<LengthStep>& Library::workload(const std::string& model_name, const Variant& variant,
                                                  const std::string& framework_name,
                                                  const Precision& precision, const std::string& dataset_name,
                                                  const Sizes& sizes) {
+  if (other_ != nullptr && !changes("model") && !changes("dataset") &&
+      framework(framework_name).lowering == other_->framework(framework_name).lowering) {
+    return other_->workload(model_name, variant, framework_name, precision, dataset_name, sizes);
+  }
   std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' +
                     std::string(precision.name) + '\n' + dataset_name;
   for (const auto& [name, value] : sizes) key += '\n' + name + '=' + std::to_string(value);

@@ -22,6 +22,9 @@ namespace tbdsim {
 class Library {
  public:
   explicit Library(Catalog catalog) : catalog_(std::move(catalog)) {}
+  // As `other`, which must outlive it, if its files said something else: what is not touched by the changes
+  // is shared. Throws UsageError where they name no spec that a prediction reads.
+  Library(Library& other, SpecChanges changes);
 
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
 
@@ -61,7 +64,11 @@ class Library {
   template <class T, class Make>
   static const T& cached(Cache<T>& cache, const std::string& key, Make make);
 
+  [[nodiscard]] bool changes(std::string_view spec) const;
+
   Catalog catalog_;
+  Library* other_ = nullptr;
+  SpecChanges changes_;
   Cache<GpuSpec> gpus_;
   Cache<Framework> frameworks_;
   Cache<Profile> profiles_;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "simulate/cli.h"
+#include "simulate/ranks.h"
 
 namespace {
 
@@ -33,12 +34,19 @@ std::filesystem::path data_dir() {
   return TBDSIM_SOURCE_DATA_DIR;
 }
 
+// Open MPI's and MPICH's launchers, and Slurm's with either, say so.
+bool launched_by_mpi() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr ||
+         std::getenv("PMIX_RANK") != nullptr;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
+    const tbdsim::RankSession session(launched_by_mpi());
     const tbdsim::CliContext context{.out = std::cout,
                                      .err = std::cerr,
                                      .data_dir = data_dir(),

@@ -39,7 +39,7 @@ Value si_of(const std::optional<Q>& quantity) {
 
 constexpr std::string_view kSamplesPerSecond = "samples/s";
 
-constexpr std::array<Metric, 27> kMetrics = {{
+constexpr std::array<Metric, 29> kMetrics = {{
     {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
      [](const P& p) -> Value { return p.throughput(); }},
     {"iteration_time", MetricGroup::time, "s", "one training iteration, the mean over its lengths",
@@ -50,6 +50,9 @@ constexpr std::array<Metric, 27> kMetrics = {{
      [](const P& p) { return si_of(p.epoch_time()); }},
     {"epoch_cost", MetricGroup::time, "USD", "the GPU's rent for that time",
      [](const P& p) { return si_of(p.epoch_cost()); }},
+    {"price", MetricGroup::time, "USD", "what the GPU costs", [](const P& p) { return si_of(p.gpu->price); }},
+    {"rent", MetricGroup::time, "USD/s", "what the GPU's rent is, on demand",
+     [](const P& p) { return si_of(p.gpu->price_per_hour); }},
     {"gpu_utilization", MetricGroup::time, "%", "time in which the GPU executes kernels, of the iteration",
      [](const P& p) -> Value { return gpu_utilization(activity_of(p)); }},
     {"fp32_utilization", MetricGroup::time, "%",

@@ -216,8 +216,10 @@ SpecTree parse_spec(const std::string& yaml, const std::string& file) {
   return builder.take();
 }
 
-SpecTree read_spec_file(const std::filesystem::path& path) {
-  return parse_spec(read_file(path, kLargestFile), path.string());
+SpecTree read_spec_file(const std::filesystem::path& path, const SpecChanges& changes) {
+  SpecTree tree = parse_spec(read_file(path, kLargestFile), path.string());
+  apply_changes(tree, changes);
+  return tree;
 }
 
 }  // namespace tbdsim

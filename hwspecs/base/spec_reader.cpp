@@ -54,6 +54,16 @@ bool SpecNode::flag() const {
   fail(in_quotes(word) + " is neither true nor false");
 }
 
+namespace {
+
+std::optional<std::int64_t> rounded(std::string_view word) {
+  constexpr double kMost = 9e18;  // of 64 bits
+  const auto number = parse_number(word);
+  return number && std::abs(*number) < kMost ? std::optional(std::llround(*number)) : std::nullopt;
+}
+
+}  // namespace
+
 std::int64_t SpecNode::count(std::int64_t least, std::int64_t most) const {
   const std::string expected = "expected a whole number, " + range_text(least, most);
   const std::string& word = scalar("a whole number, " + range_text(least, most));
@@ -61,7 +71,8 @@ std::int64_t SpecNode::count(std::int64_t least, std::int64_t most) const {
   if (word.size() > 1 && word[0] == '0' && word.find_first_not_of("01234567") == std::string::npos) {
     fail(in_quotes(word) + " has a leading zero, which YAML reads as octal; " + expected);
   }
-  const auto value = parse_whole_number(word);
+  const bool scaled = tree_->change == SpecTree::Change::scaled;
+  const auto value = scaled ? rounded(word) : parse_whole_number(word);
   const bool digits = word.find_first_not_of("0123456789", word[0] == '-' ? 1 : 0) == std::string::npos;
   if (!value && digits && word.size() > 18) fail(in_quotes(word) + " is out of range; " + expected);
   if (!value) fail(in_quotes(word) + " is not a whole number; " + expected);

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/spec_change.h"
 #include "hwspecs/base/spec_tree.h"
 
 namespace tbdsim {
@@ -32,8 +33,9 @@ namespace tbdsim {
 // Parses one YAML document. `file` is only used in messages. Throws SpecError.
 [[nodiscard]] SpecTree parse_spec(const std::string& yaml, const std::string& file);
 
-// The file parsed; throws UsageError when it cannot be read or is larger than 1 MiB, else SpecError.
-[[nodiscard]] SpecTree read_spec_file(const std::filesystem::path& path);
+// The file parsed, with changes made to it; throws UsageError when it cannot be read or is larger than 1 MiB,
+// else SpecError.
+[[nodiscard]] SpecTree read_spec_file(const std::filesystem::path& path, const SpecChanges& changes = {});
 
 class SpecMap;
 

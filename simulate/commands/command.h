@@ -12,8 +12,12 @@
 
 namespace tbdsim {
 
-// Called for every row of a long table with the number of rows done; may throw to stop.
-using Progress = std::function<void(std::size_t rows)>;
+// Called for every row of a long table with the number of rows done, of so many where that is known; may
+// throw to stop.
+struct Progress {
+  std::function<void(std::size_t rows, std::size_t of)> report;
+  void operator()(std::size_t rows, std::size_t of = 0) const { report(rows, of); }
+};
 
 // Throws UsageError, SpecError or ModelError.
 using CommandRun = std::function<void(Library& library, std::ostream& out, const Progress& progress)>;
@@ -35,5 +39,7 @@ struct Command {
 [[nodiscard]] Command add_observations(CLI::App& root);
 [[nodiscard]] Command add_completion(CLI::App& root);
 [[nodiscard]] Command add_man(CLI::App& root);
+[[nodiscard]] Command add_sweep(CLI::App& root);
+[[nodiscard]] Command add_whatif(CLI::App& root);
 
 }  // namespace tbdsim

@@ -1,0 +1,25 @@
+// The parts of a scenario by name, for what sets them as text: axes of sweeps, changes of what-ifs.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulate/prediction.h"
+
+namespace tbdsim {
+
+struct ScenarioKey {
+  std::string_view name;  // "model", "gpu", "batch", ... "image_size"
+  // Throws UsageError for a number out of range.
+  void (*set)(Scenario& scenario, const std::string& value);
+  // Throws for a name that the library does not have; none where any text may be right.
+  void (*check)(Library& library, const std::string& value);
+};
+
+[[nodiscard]] std::span<const ScenarioKey> scenario_keys();
+[[nodiscard]] const ScenarioKey* find_scenario_key(std::string_view name);  // or none
+[[nodiscard]] std::vector<std::string> scenario_key_names();
+
+}  // namespace tbdsim

@@ -1,0 +1,107 @@
+#include "simulate/whatif_report.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/quantity_text.h"
+#include "simulate/metrics.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kPercent = 100;
+constexpr double kRounding = 1e-12;  // of the iteration
+
+// All tables have these columns, so that they are one list in CSV and JSON.
+Sheet sheet_of(std::string preface, const char* name, const char* before, const char* after,
+               const char* change) {
+  Sheet sheet;
+  sheet.name = "whatif";
+  sheet.preface = {std::move(preface)};
+  sheet.columns = {{"table", ""},          {"name", name},          {"unit", ""}, {"before", before, true},
+                   {"after", after, true}, {"change", change, true}};
+  return sheet;
+}
+
+std::string percent_text(double ratio) { return fmt::format("{:+.1f} %", kPercent * (ratio - 1)); }
+
+std::string metric_text(double value, const std::string& unit) {
+  if (unit == "s") return to_text(Seconds(value));
+  if (unit == "B") return to_text(Bytes(value));
+  if (unit == "B/s") return to_text(BytesPerSecond(value));
+  if (unit == "flop/s") return to_text(FlopsPerSecond(value));
+  if (unit == "USD/s") return to_text(DollarsPerSecond(value));
+  return fmt::format("{:.4g} {}", value, unit);
+}
+
+std::string scenario_text(const Prediction& p) {
+  return fmt::format("{} on {}, {}, batch {}, {}", p.model->name, p.framework->name, p.gpu->title,
+                     p.scenario.batch, p.scenario.precision);
+}
+
+}  // namespace
+
+Sheet before_and_after_sheet(const Prediction& before, const Prediction& after, const SpecChanges& changes) {
+  std::string title = scenario_text(before) + ", with";
+  for (const SpecChange& change : changes) title += " " + to_text(change);
+  Sheet sheet = sheet_of(std::move(title), "metric", "before", "after", "change");
+  for (const Metric& metric : metrics()) {
+    const auto was = metric.value(before), is = metric.value(after);
+    if (!was && !is) continue;
+    const std::string unit = unit_of(metric, before);
+    const auto cell = [&](const std::optional<double>& value) {
+      return value ? number_cell(*value, metric_text(*value, unit)) : Cell{};
+    };
+    const bool ratio = was && is && *was != 0;
+    sheet.rows.push_back(
+        {text_cell("metrics"), text_cell(metric.name), text_cell(unit), cell(was), cell(is),
+         ratio ? number_cell(*is / *was - 1, *is == *was ? "" : percent_text(*is / *was)) : Cell{}});
+  }
+  if (!after.fits) sheet.notes.push_back("! after the changes it does not fit into the memory of the GPU");
+  return sheet;
+}
+
+Sheet time_parts_sheet(const Prediction& before, const Prediction& after) {
+  Sheet sheet = sheet_of("where the time of an iteration goes", "kernels", "before", "after", "difference");
+  const auto add = [&](const std::string& name, Seconds was, Seconds is) {
+    const bool same = std::abs((is - was) / before.iteration_time()) < kRounding;
+    const double difference = same ? 0 : (is - was).si();
+    const std::string text =
+        difference == 0 ? "" : (difference > 0 ? "+" : "-") + to_text(Seconds(std::abs(difference)));
+    sheet.rows.push_back({text_cell("time"), text_cell(name), text_cell("s"),
+                          number_cell(was.si(), to_text(was)), number_cell(is.si(), to_text(is)),
+                          number_cell(difference, text)});
+  };
+  for (const TimePart& part : time_parts(before, after)) add(part.name, part.before, part.after);
+  add("all", before.iteration_time(), after.iteration_time());
+  return sheet;
+}
+
+Sheet limitless_sheet(const Prediction& p, std::span<const Limitless> bounds) {
+  Sheet sheet = sheet_of("bounds: what could be had at most", "if it had", "now", "then", "change");
+  const std::string unit = throughput_unit(*p.model);
+  for (const Limitless& bound : bounds) {
+    sheet.rows.push_back({text_cell("bounds"), text_cell(bound.name), text_cell(unit),
+                          number_cell(p.throughput(), metric_text(p.throughput(), unit)),
+                          number_cell(bound.throughput, metric_text(bound.throughput, unit)),
+                          number_cell(bound.throughput / p.throughput() - 1,
+                                      percent_text(bound.throughput / p.throughput()))});
+  }
+  return sheet;
+}
+
+Sheet sensitivity_sheet(const Prediction& p, std::span<const Sensitivity> all) {
+  Sheet sheet = sheet_of("elasticities: per cent of throughput for each per cent of", "key", "value",
+                         "elasticity", "if doubled");
+  const std::string unit = throughput_unit(*p.model);
+  for (const Sensitivity& one : all) {
+    sheet.rows.push_back({text_cell("elasticities"), text_cell(one.key), text_cell(unit),
+                          text_cell(one.value),
+                          number_cell(one.elasticity, fmt::format("{:+.3f}", one.elasticity)),
+                          number_cell(one.if_doubled - 1, percent_text(one.if_doubled))});
+  }
+  return sheet;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,283 @@
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/file.h"
+#include "simulate/sweep_file.h"
+#include "simulate/sweep_options.h"
+#include "tests/hwspecs/message_of.h"
+#include "tests/simulate/toy_world.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> values(const std::string& text) {
+  const SweepAxis axis("x", text);
+  std::vector<std::string> all;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(axis.size()); ++i) all.push_back(axis.value(i));
+  return all;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+const std::vector<std::string> kSmall = {"sweep",
+                                         "--model",
+                                         "resnet50",
+                                         "--framework",
+                                         "mxnet",
+                                         "--gpu",
+                                         "titanxp,p4000",
+                                         "--batch",
+                                         "8,16",
+                                         "--set",
+                                         "gpu.memory_bandwidth=+0%,+50%"};
+
+std::vector<std::string> small_with(std::initializer_list<std::string> more) {
+  std::vector<std::string> all = kSmall;
+  all.insert(all.end(), more);
+  return all;
+}
+
+TEST(SweepAxis, ListsAndRanges) {
+  EXPECT_THAT(values("8,16,32"), ElementsAre("8", "16", "32"));
+  EXPECT_THAT(values("1:3"), ElementsAre("1", "2", "3"));
+  EXPECT_THAT(values("1:8:3,100"), ElementsAre("1", "4", "7", "100"));
+  EXPECT_THAT(values("1:16:x2"), ElementsAre("1", "2", "4", "8", "16"));
+  EXPECT_THAT(values("100GB/s:200GB/s:50GB/s"), ElementsAre("100 GB/s", "150 GB/s", "200 GB/s"));
+  EXPECT_THAT(values("0.1:0.3:0.1"), ElementsAre("0.1", "0.2", "0.3"));
+  EXPECT_THAT(values("[1, 2],[3]"), ElementsAre("[1, 2]", "[3]"));
+  EXPECT_EQ(SweepAxis("x", "1:1000000000000").size(), 1e12);
+}
+
+TEST(SweepAxis, RefusesRangesThatGoNowhere) {
+  for (const char* text :
+       {"", "1,,2", "3:1", "1:5:0", "1:5:-1", "0:8:x2", "1:8:x1", "1us:2ms:1us", "1us:5us", "1:2:3:4", "1:b"})
+    EXPECT_THROW(SweepAxis("x", text), UsageError) << text;
+}
+
+TEST(Sweep, TheLastAxisVariesFastest) {
+  const test::CliResult result = test::run(small_with({"--metrics", "throughput"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<std::string> lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 9u);
+  EXPECT_EQ(lines[0], "model,framework,gpu,batch,gpu.memory_bandwidth,throughput,status");
+  EXPECT_THAT(lines[1], testing::StartsWith("resnet50,mxnet,titanxp,8,+0%,"));
+  EXPECT_THAT(lines[2], testing::StartsWith("resnet50,mxnet,titanxp,8,+50%,"));
+  EXPECT_THAT(lines[3], testing::StartsWith("resnet50,mxnet,titanxp,16,+0%,"));
+  EXPECT_THAT(lines[8], testing::StartsWith("resnet50,mxnet,p4000,16,+50%,"));
+}
+
+// Whatever was predicted before it, on however many threads.
+TEST(Sweep, APointIsWhatItIsAlone) {
+  Library library = test::source_library();
+  SweepOptions options;
+  options.axes = {{"model", "resnet50,a3c"},    {"framework", "mxnet"},
+                  {"gpu", "titanxp,t4"},        {"batch", "4,8"},
+                  {"gpu.sm_count", "20,40"},    {"framework.execution.kernel", "+0%,x2"},
+                  {"link.latency", "+0%,x1000"}};
+  const SweepRun run = sweep_run(options, RowFormat::csv, library);
+  PointPredictor all(run.sweep, library);
+  std::set<double> distinct;
+  for (std::int64_t point = 0; point < run.end; ++point) {
+    const SweepPoint together = all.at(point);
+    const SweepPoint alone = PointPredictor(run.sweep, library).at(point);
+    ASSERT_EQ(together.status, "ok");
+    ASSERT_EQ(together.metrics, alone.metrics) << point;
+    distinct.insert(*together.metrics[0]);
+  }
+  EXPECT_GE(distinct.size(), 32u);  // all but the bus, over which nothing goes
+}
+
+TEST(Sweep, ThroughputIsThatOfThePrediction) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  SweepOptions options;
+  options.axes = {{"model", world.path("model.yaml")},
+                  {"framework", world.path("slow.yaml")},
+                  {"gpu", world.path("gpu.yaml")},
+                  {"profile", world.path("profile.yaml")},
+                  {"batch", "10"},
+                  {"framework.execution.iteration", "+0%,1 us"}};
+  options.metrics = "throughput";
+  const SweepRun run = sweep_run(options, RowFormat::csv, library);
+  PointPredictor predictor(run.sweep, library);
+  EXPECT_NEAR(*predictor.at(0).metrics[0], 10 / 12.24e-6, 1);
+  EXPECT_NEAR(*predictor.at(1).metrics[0], 10 / 10.24e-6, 1);
+}
+
+TEST(Sweep, RowsSayWhatIsImpossible) {
+  const test::CliResult result =
+      test::run({"sweep", "--model", "resnet50,faster_rcnn", "--framework", "cntk", "--gpu", "p4000",
+                 "--batch", "1,512", "--format", "jsonl", "--metrics", "throughput,price"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<std::string> lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_THAT(lines[0], HasSubstr("\"batch\": 1, \"throughput\": "));
+  EXPECT_THAT(lines[0], HasSubstr("\"status\": \"ok\"}"));
+  EXPECT_THAT(lines[1], HasSubstr("\"status\": \"out of memory\""));
+  EXPECT_THAT(lines[2],
+              HasSubstr("\"throughput\": null, \"price\": null, \"status\": \"no variant of faster_rcnn"));
+}
+
+TEST(Sweep, BestAndParetoFitAndAreNotBeaten) {
+  const std::vector<std::string> command = {"sweep",
+                                            "--model",
+                                            "resnet50",
+                                            "--framework",
+                                            "mxnet",
+                                            "--gpu",
+                                            "titanxp,p4000",
+                                            "--batch",
+                                            "8:128:8",
+                                            "--metrics",
+                                            "throughput,memory_total"};
+  const auto with = [&](std::initializer_list<std::string> more) {
+    std::vector<std::string> all = command;
+    all.insert(all.end(), more);
+    return lines_of(test::run(all).out);
+  };
+  const auto best = with({"--best", "throughput", "--per", "gpu"});
+  ASSERT_EQ(best.size(), 3u);
+  EXPECT_THAT(best[1], testing::StartsWith("resnet50,mxnet,titanxp,96,"));  // 104 do not fit into 12 GiB
+  EXPECT_THAT(best[2], testing::StartsWith("resnet50,mxnet,p4000,56,"));    // nor 64 into 8
+  EXPECT_EQ(with({"--best", "throughput"}).size(), 2u);
+  // More throughput takes more memory, and a TITAN Xp is faster at equal memory: its rising throughputs are
+  // the front.
+  const auto front = with({"--pareto", "throughput,memory_total"});
+  EXPECT_GE(front.size(), 5u);
+  for (std::size_t i = 1; i < front.size(); ++i) EXPECT_THAT(front[i], HasSubstr("titanxp"));
+  const auto cheapest = with({"--best", "memory_total", "--where", "throughput>=150"});
+  ASSERT_EQ(cheapest.size(), 2u);
+  EXPECT_THAT(cheapest[1], testing::StartsWith("resnet50,mxnet,titanxp,16,"));
+}
+
+TEST(Sweep, ShardsAreTheWholeInParts) {
+  const std::string whole = test::run(small_with({"--format", "jsonl"})).out;
+  std::string parts;
+  for (const char* shard : {"1/3", "2/3", "3/3"})
+    parts += test::run(small_with({"--format", "jsonl", "--shard", shard})).out;
+  EXPECT_EQ(parts, whole);
+}
+
+TEST(Sweep, FlagsAndYamlSayTheSame) {
+  const test::TempDir directory;
+  const std::string file =
+      directory
+          .write("sweep.yaml",
+                 "model: resnet50\nframework: mxnet\ngpu: [titanxp, p4000]\nbatch: 8,16\n"
+                 "set: {gpu.memory_bandwidth: [+0%, +50%]}\n")
+          .string();
+  EXPECT_EQ(test::run({"sweep", file}).out, test::run(kSmall).out);
+  EXPECT_THAT(test::run({"sweep", file, "--gpu", "t4"}).err, HasSubstr("gpu is given twice"));
+  EXPECT_THAT(test::run({"sweep", directory.write("bad.yaml", "modle: resnet50\n").string()}).err,
+              HasSubstr("bad.yaml:1:1: unknown key 'modle'; did you mean 'model'?"));
+}
+
+// As an interrupt, a full disk or a crash leave it: some lines, and half a line.
+TEST(Sweep, GoesOnWhereItWasInterrupted) {
+  const test::TempDir directory;
+  const std::string whole = test::run(kSmall).out;
+  const std::string file = (directory.path() / "sweep.csv").string();
+  ASSERT_EQ(test::run(small_with({"-o", file})).exit_code, 0);
+  EXPECT_EQ(read_file(file, 100'000), whole);
+  EXPECT_FALSE(fs::exists(file + ".part"));
+  Library library = test::source_library();
+  SweepOptions options;
+  options.axes = {{"model", "resnet50"},
+                  {"framework", "mxnet"},
+                  {"gpu", "titanxp,p4000"},
+                  {"batch", "8,16"},
+                  {"gpu.memory_bandwidth", "+0%,+50%"}};
+  const std::string text = description(sweep_run(options, RowFormat::csv, library));
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{10}, whole.size() / 2, whole.size() - 1, whole.size()}) {
+    directory.write("again.csv.part", whole.substr(0, bytes));
+    directory.write("again.csv.part.sweep", text);
+    const std::string again = (directory.path() / "again.csv").string();
+    const test::CliResult result = test::run(small_with({"-o", again}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(read_file(again, 100'000), whole) << bytes;
+    EXPECT_FALSE(fs::exists(again + ".part.sweep"));
+  }
+}
+
+TEST(Sweep, HalfOfAnotherSweepIsNotGoneOnWith) {
+  const test::TempDir directory;
+  directory.write("a.csv.part", "x\n");
+  directory.write("a.csv.part.sweep", "batch: 7\n");
+  const test::CliResult result = test::run(small_with({"-o", (directory.path() / "a.csv").string()}));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("a.csv.part is half of another sweep"));
+  EXPECT_EQ(read_file(directory.path() / "a.csv.part", 100), "x\n");
+}
+
+// A limit on files stands for a full disk.
+TEST(SweepFile, AFullDiskLeavesNoFileOfThatName) {
+  const test::TempDir directory;
+  const fs::path file = directory.path() / "a.csv";
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{1'000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &full);
+  const std::string message = test::message_of<UsageError>([&] {
+    SweepFile sweep(file, "s");
+    for (int i = 0; i < 100; ++i) sweep.append("a row of some twenty bytes\n");
+  });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_THAT(message, HasSubstr("a.csv.part: cannot be written"));
+  EXPECT_FALSE(fs::exists(file));
+  EXPECT_GT(SweepFile(file, "s").lines(), 10);  // what is there stays
+}
+
+TEST(Sweep, RefusesWhatIsWrongAsAWhole) {
+  const auto message = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "sweep");
+    return test::run(arguments).err;
+  };
+  const auto with = [&](std::initializer_list<std::string> more) {
+    std::vector<std::string> all = {"--model", "resnet50", "--framework", "mxnet", "--gpu", "titanxp"};
+    all.insert(all.end(), more);
+    return message(all);
+  };
+  EXPECT_THAT(with({"--batch", "1:1000000", "--set", "link.latency=1us:1000000us:1us"}),
+              HasSubstr("the axes make 1000000000000 points; expected at most 1000000000"));
+  EXPECT_THAT(message({"--model", "resnet50"}), HasSubstr("a sweep needs a framework"));
+  EXPECT_THAT(with({}), HasSubstr("a sweep needs a batch"));
+  EXPECT_THAT(with({"--batch", "8", "--tokens", "100"}), HasSubstr("batch and tokens are both given"));
+  EXPECT_THAT(with({"--batch", "0:8"}), HasSubstr("batch: '0' is no whole number"));
+  EXPECT_THAT(with({"--batch", "8", "--set", "gpu.sm_count=1", "--set", "gpu.sm_count=2"}),
+              HasSubstr("gpu.sm_count is given twice"));
+  EXPECT_THAT(with({"--batch", "8", "--set", "gpu.sm_cout=1"}), HasSubstr("did you mean 'sm_count'?"));
+  EXPECT_THAT(with({"--batch", "8", "--set", "gpu.memory_bandwidth=1,2"}), HasSubstr("has no unit"));
+  EXPECT_THAT(with({"--batch", "8", "--set", "batsh=4"}), HasSubstr("did you mean 'batch'?"));
+  EXPECT_THAT(with({"--batch", "8", "--metrics", "thruput"}), HasSubstr("unknown metric 'thruput'"));
+  EXPECT_THAT(with({"--batch", "8", "--best", "throughput", "--per", "gpus"}),
+              HasSubstr("did you mean 'gpu'?"));
+  EXPECT_THAT(with({"--batch", "8", "--best", "throughput", "--pareto", "price,throughput"}),
+              HasSubstr("best and pareto are both given"));
+  EXPECT_THAT(with({"--batch", "8", "--where", "throughput=5"}), HasSubstr("is no bound"));
+  EXPECT_THAT(with({"--batch", "8", "--shard", "5/4"}), HasSubstr("is no part of a sweep"));
+  EXPECT_THAT(
+      message({"--model", "resnet50", "--framework", "mxnet", "--gpu", "titanxp,titanpx", "--batch", "8"}),
+      HasSubstr("did you mean 'titanxp'?"));
+}
+
+}  // namespace
+}  // namespace tbdsim
