@@ -83,6 +83,34 @@ std::string section_of(const std::string& use, const std::string& split, const M
   return split;
 }
 
+// Rows of a table whose GPU is not stated are judged as speed-ups over one of the same GPU, which their column
+// `why` names and which stands above them: what is predicted is scaled as that one's value is.
+class SpeedUps {
+ public:
+  explicit SpeedUps(const CsvReader& reader)
+      : id_(reader.find_column("id")), why_(reader.find_column("why")) {}
+
+  void scale(const std::vector<std::string>& row, double measured, RowPrediction& prediction) {
+    if (!id_ || !why_ || !prediction.ok()) return;
+    factors_[row[*id_]] = measured / prediction.predicted;
+    const std::size_t at = row[*why_].find(kOver);
+    if (at == std::string::npos) return;
+    const std::string rest = row[*why_].substr(at + kOver.size());
+    const auto base = factors_.find(rest.substr(0, rest.find_first_not_of("0123456789abcdef")));
+    if (base == factors_.end()) {
+      prediction = {"the row it is a speed-up over is not above it", 0, {}};
+      return;
+    }
+    for (double* number : {&prediction.predicted, &prediction.interval.low, &prediction.interval.high})
+      *number *= base->second;
+  }
+
+ private:
+  static constexpr std::string_view kOver = "speed-up over row ";
+  std::optional<std::size_t> id_, why_;
+  std::map<std::string, double> factors_;  // measured over predicted
+};
+
 }  // namespace
 
 double quantile(const std::vector<double>& sorted, double q) {
@@ -117,6 +145,7 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
   }
 
   Validation result;
+  SpeedUps speed_ups(reader);
   std::map<std::vector<std::string>, Configuration> configurations;
   std::map<std::vector<std::string>, std::vector<double>>
       repeats;  // by group and identity, in whatever section
@@ -135,6 +164,7 @@ Validation validate_runs(std::istream& in, const std::string& file, const std::s
       configuration.section = key[0];
       configuration.group = key[1];
       configuration.prediction = predict_row(columns, row, library, profile);
+      speed_ups.scale(row, *measured, configuration.prediction);
     }
     configuration.measured.push_back(*measured);
     repeats[{key.begin() + 1, key.end()}].push_back(*measured);
