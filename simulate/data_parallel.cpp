@@ -113,7 +113,9 @@ double forward_stall(const TrainingStep& step, const Timeline& timeline, double 
 // Kernels beside an exchange of so many bytes that takes so long while they run.
 double contention(const Exchange& exchange, const GpuSpec& gpu, double beside, double total, double bytes) {
   if (total <= 0) return 0;
-  const double sms = std::min(0.5, exchange.sms / static_cast<double>(gpu.sm_count));
+  const double sms = exchange.interference > 0
+                         ? exchange.interference
+                         : std::min(0.5, exchange.sms / static_cast<double>(gpu.sm_count));
   const double memory = kMemoryPasses * bytes * (beside / total) / gpu.memory_bandwidth.si();
   return beside * sms + memory;
 }

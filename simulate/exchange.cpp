@@ -238,8 +238,14 @@ Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framewo
   Exchange exchange;
   exchange.method = &find_exchange_method(cluster.method.empty() ? standard : cluster.method);
   exchange.cluster = cluster;
-  exchange.bucket = framework.exchange.bucket;
-  exchange.first_bucket = framework.exchange.first_bucket;
+  const Sum sum = exchange.method->sum;
+  if (sum == Sum::ranks || sum == Sum::host_ranks) {
+    const bool across = cluster.machines > 1;
+    exchange.bucket = across ? framework.exchange.bucket_across : framework.exchange.bucket;
+    exchange.first_bucket = std::min(exchange.bucket, framework.exchange.first_bucket);
+    if (across && framework.exchange.bucket == Bytes(0)) exchange.first_bucket = exchange.bucket;
+  }
+  exchange.interference = framework.exchange.interference;
   exchange.overlaps = exchange.method->overlaps;
   const MachineSpec machine = machine_of(cluster, gpu, catalog);
   exchange.machine = machine.title;

@@ -57,7 +57,8 @@ struct Exchange {
   std::vector<ExchangeStage> stages;
   Bytes bucket, first_bucket;
   bool overlaps = true;
-  double sms = 0;  // streaming multiprocessors its kernels hold
+  double sms = 0;           // streaming multiprocessors its kernels hold
+  double interference = 0;  // the framework's
   std::vector<LinkUse> links;
 
   [[nodiscard]] std::int64_t ranks() const { return cluster.ranks(); }

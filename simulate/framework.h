@@ -21,7 +21,10 @@ struct ExchangeDefaults {
   // Gradients are sent together until there are so many bytes: 0: each by itself.
   Bytes bucket;
   Bytes first_bucket;
-  Seconds message;  // time of the exchange that each message costs beside its transfer
+  Bytes bucket_across;  // the same between machines, where a library of its own exchanges (Horovod)
+  Seconds message;      // time of the exchange that each message costs beside its transfer
+  // Part of the time of an exchange by which kernels beside it take longer; 0: as its multiprocessors say.
+  double interference = 0;
   Sources sources;
 };
 

@@ -15,6 +15,7 @@ constexpr double kAcrossPorts = 0.91;
 constexpr double kAcrossSockets = 0.71;
 // The same where copies are staged in host memory: NCCL's SHM transport.
 constexpr double kStaged = 0.71;
+constexpr Seconds kStagedStep(25e-6);  // two processes and host memory; estimate
 
 }  // namespace
 
@@ -173,8 +174,11 @@ Rings Topology::rings() const {
   Traffic traffic = shared(std::move(flows));
   const bool one_port = std::all_of(slots_.begin(), slots_.end(),
                                     [&](const Slot& slot) { return slot.port == slots_.front().port; });
-  return {1, traffic.slowest * (one_port ? 1 : kAcrossPorts), machine_.root_ports.front().link.collective, false,
-          std::move(traffic)};
+  bool staged = false;
+  for (int g = 0; g < gpus_; ++g) staged = staged || !are_peers(machine_, g, (g + 1) % gpus_);
+  CollectiveCost cost = machine_.root_ports.front().link.collective;
+  if (staged) cost.step = std::max(cost.step, kStagedStep);
+  return {1, traffic.slowest * (one_port || staged ? 1 : kAcrossPorts), cost, false, std::move(traffic)};
 }
 
 std::vector<BytesPerSecond> Topology::load(const Traffic& traffic, BytesPerSecond rate) const {
