@@ -14,7 +14,7 @@ constexpr double kPeakTolerance = 0.01;  // vendors print three or four digits
 constexpr std::string_view kSourcedKeys[] = {
     "sm_count",         "fp32_lanes_per_sm", "boost_clock", "math",   "memory_size",
     "memory_bandwidth", "l2_size",           "tdp",         "nvlink", "price",
-    "price_per_hour"};
+    "price_per_hour", "board_slowdown"};
 
 constexpr std::string_view kArchitectures[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
                                                "ampere", "ada",     "hopper", "blackwell"};
@@ -107,6 +107,7 @@ GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog) {
     gpu.bus = link_named(m.at("bus"), LinkKind::pcie, catalog);
     if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink, catalog);
     if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
+    if (const auto slowdown = m.find("board_slowdown")) gpu.board_slowdown = slowdown->number(0, 1);
     if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();
     gpu.sources = read_sources(m, kSourcedKeys);
   });

@@ -155,6 +155,7 @@ ExchangeTime simulate_exchange(const TrainingStep& step, const Timeline& timelin
                                double gradient_bytes, const GpuSpec& gpu, const Exchange& exchange) {
   ExchangeTime time;
   if (exchange.ranks() == 1) return time;
+  if (exchange.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
   if (!exchange.method->asynchronous)
     time.stragglers = timeline.iteration * (kRankSpread * expected_largest(exchange.ranks()));
   std::vector<Message> messages = messages_of(step, timeline, batch, gradient_bytes, exchange);
@@ -187,7 +188,7 @@ ExchangeTime simulate_exchange(const TrainingStep& step, const Timeline& timelin
   }
   time.exposed = Seconds(last - computed);
   time.total = Seconds(std::max(pipeline.busy, last - computed));
-  time.contention =
+  time.contention +=
       Seconds(contention(exchange, gpu, std::max(0.0, beside), std::max(pipeline.busy, beside), bytes));
   time.gradients = Bytes(bytes);
   time.messages = static_cast<int>(messages.size());

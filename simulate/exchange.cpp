@@ -245,7 +245,8 @@ Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framewo
     exchange.first_bucket = std::min(exchange.bucket, framework.exchange.first_bucket);
     if (across && framework.exchange.bucket == Bytes(0)) exchange.first_bucket = exchange.bucket;
   }
-  exchange.interference = framework.exchange.interference;
+  exchange.interference =
+      sum == Sum::ranks ? framework.exchange.interference : framework.exchange.copy_interference;
   exchange.overlaps = exchange.method->overlaps;
   const MachineSpec machine = machine_of(cluster, gpu, catalog);
   exchange.machine = machine.title;

@@ -13,7 +13,7 @@
 
 #include "simulate/exchange_methods.h"
 #include "simulate/framework.h"
-#include "simulate/topology.h"
+#include "costmodel/topology.h"
 
 namespace tbdsim {
 

@@ -25,6 +25,7 @@ struct ExchangeDefaults {
   Seconds message;      // time of the exchange that each message costs beside its transfer
   // Part of the time of an exchange by which kernels beside it take longer; 0: as its multiprocessors say.
   double interference = 0;
+  double copy_interference = 0;  // the same where copy engines exchange, or the host does
   Sources sources;
 };
 

@@ -276,6 +276,17 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
   return p;
 }
 
+Prediction with_cluster(Prediction p, const Cluster& cluster, const Library& library) {
+  require_cluster(cluster);
+  p.scenario.cluster = cluster;
+  p.exchange.reset();
+  if (cluster.ranks() > 1) p.exchange = plan_exchange(cluster, *p.gpu, *p.framework, library.catalog());
+  for (Iteration& iteration : p.iterations) iteration.exchange = {};
+  exchange_gradients(p);
+  plan_memory_of_largest(p);
+  return p;
+}
+
 Seconds iteration_time_with(const Framework& framework, const Prediction& prediction) {
   KernelFactors ratios = framework.factors;
   for (std::size_t kind = 0; kind < ratios.size(); ++kind)

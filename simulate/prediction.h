@@ -118,6 +118,9 @@ struct Prediction {
 // as fast as a prediction of its own. `gpu` must outlive it.
 [[nodiscard]] Prediction with_rates(Prediction prediction, const GpuSpec& gpu);
 
+// The same by other GPUs together: only what they exchange is simulated again. Throws as plan_exchange.
+[[nodiscard]] Prediction with_cluster(Prediction prediction, const Cluster& cluster, const Library& library);
+
 // The mean time of an iteration if the CPU side and the factors were those of `framework`, which differs from
 // the one predicted for in nothing else: only the clocks run again.
 [[nodiscard]] Seconds iteration_time_with(const Framework& framework, const Prediction& prediction);

@@ -29,6 +29,7 @@ struct Command {
 [[nodiscard]] Command add_show(CLI::App& root);
 [[nodiscard]] Command add_kernels(CLI::App& root);
 [[nodiscard]] Command add_trace(CLI::App& root);
+[[nodiscard]] Command add_scaling(CLI::App& root);
 [[nodiscard]] Command add_scenarios(CLI::App& root);
 [[nodiscard]] Command add_validate(CLI::App& root);
 

@@ -1,4 +1,4 @@
-#include "simulate/topology.h"
+#include "costmodel/topology.h"
 
 #include <algorithm>
 
@@ -14,8 +14,8 @@ namespace {
 constexpr double kAcrossPorts = 0.91;
 constexpr double kAcrossSockets = 0.71;
 // The same where copies are staged in host memory: NCCL's SHM transport.
-constexpr double kStaged = 0.71;
-constexpr Seconds kStagedStep(25e-6);  // two processes and host memory; estimate
+constexpr double kStaged = 0.85;
+constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimate
 
 }  // namespace
 

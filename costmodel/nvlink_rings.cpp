@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "simulate/topology.h"
+#include "costmodel/topology.h"
 
 namespace tbdsim {
 namespace {
