@@ -117,7 +117,7 @@ class Plan {
     group.bandwidth =
         std::min(achievable(network.link) * cards, transport_limit(exchange_.method->transport));
     group.cost = network.link.collective;
-    exchange_.links.push_back({"network, out of a machine", achievable(network.link) * cards,
+    exchange_.links.push_back({"network", achievable(network.link) * cards,
                                2 * (1 - 1.0 / static_cast<double>(machines()))});
     return group;
   }
