@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "calibrate/communication_command.h"
 #include "calibrate/crossval_command.h"
 #include "calibrate/fit_command.h"
 #include "calibrate/framework_fit_command.h"
@@ -27,7 +28,8 @@ constexpr const char* kExamples =
     "  tbd-calibrate fit my_gpu.csv -o my_gpu.yaml               what tbd-measure wrote -> a profile for "
     "tbd-sim\n"
     "  tbd-calibrate crossval deepbench_*.csv --details          errors on calls that were left out\n"
-    "  tbd-calibrate fit-framework runs.csv --framework mxnet --constants kernel,wait -o mxnet.yaml\n";
+    "  tbd-calibrate fit-framework runs.csv --framework mxnet --constants kernel,wait -o mxnet.yaml\n"
+    "  tbd-calibrate fit-communication nccl.csv --machine dgx1_v100 --only gpu=v100\n";
 
 // A subcommand with its options, and what runs it.
 struct Command {
@@ -41,6 +43,7 @@ struct CommandLine {
   FitCommand fit;
   CrossvalCommand crossval;
   FrameworkFitCommand framework;
+  CommunicationCommand communication;
   std::string data_dir;
   std::vector<Command> commands;
 
@@ -55,6 +58,7 @@ struct CommandLine {
     add_fit();
     add_crossval();
     add_fit_framework();
+    add_fit_communication();
   }
 
   void add_import() {
@@ -98,6 +102,17 @@ struct CommandLine {
     command->add_option("-o,--output", crossval.output, "write to this file instead of standard output");
     commands.push_back(
         {command, [this](const CalibrateContext& context) { crossval_command(crossval, context); }});
+  }
+
+  void add_fit_communication() {
+    CLI::App* command = app.add_subcommand(
+        "fit-communication", "measured all-reduces into what collective operations cost over a machine's links");
+    command->add_option("files", communication.files, "tables with columns gpus, bytes and time_ms, or alike");
+    command->add_option("--machine", communication.machine, "a machine of the catalogue, or a path");
+    command->add_option("--only", communication.only, "rows with this value in a column, as gpu=v100");
+    commands.push_back({command, [this](const CalibrateContext& context) {
+                          communication_command(communication, context);
+                        }});
   }
 
   void add_fit_framework() {

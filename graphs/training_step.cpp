@@ -54,6 +54,33 @@ void append_weight_gradients(const LayerGraph& graph, int first_layer, const Gra
   });
 }
 
+// For every layer its last kernel from `first` on; -1 where it has none.
+std::vector<int> last_kernels(const TrainingStep& step, std::size_t first) {
+  std::vector<int> last(step.layers.size(), -1);
+  for (std::size_t k = first; k < step.kernels.size(); ++k) {
+    const int layer = step.kernels[k].layer;
+    if (layer >= 0) last[static_cast<std::size_t>(layer)] = static_cast<int>(k);
+  }
+  return last;
+}
+
+// What a pass that ends with the newest kernel leaves to exchange. A tied layer's kernels write the owner's.
+void append_gradients(const LayerGraph& graph, int first_layer, std::vector<int> last, const Lowering& lowering,
+                      std::int64_t repeat, TrainingStep& step) {
+  const auto at = [&](int layer) -> int& { return last[static_cast<std::size_t>(first_layer + layer)]; };
+  for (int i = 0; i < static_cast<int>(graph.layers.size()); ++i) {
+    const GraphLayer& layer = graph.layers[static_cast<std::size_t>(i)];
+    if (layer.tied_to >= 0 && layer.weight_gradient) at(layer.tied_to) = std::max(at(layer.tied_to), at(i));
+  }
+  const auto before = static_cast<std::ptrdiff_t>(step.gradients.size());
+  each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
+    const int ready = at(layer) < 0 ? static_cast<int>(step.kernels.size()) - 1 : at(layer);
+    step.gradients.push_back({first_layer + layer, gradient_elements(tensor, lowering), ready, repeat});
+  });
+  std::stable_sort(step.gradients.begin() + before, step.gradients.end(),
+                   [](const ParameterGradient& a, const ParameterGradient& b) { return a.ready < b.ready; });
+}
+
 LayerSummary summarise(const GraphLayer& layer) {
   LayerSummary summary{.name = layer.spec.name,
                        .type = layer.spec.type,
@@ -176,6 +203,11 @@ class StepExpansion {
     const int backward_end = static_cast<int>(step_.kernels.size()) - 1;
     for (std::size_t k = first; k < step_.kernels.size(); ++k)
       step_.kernels[k].element_bytes = how_.precision.storage_bytes;
+    if (pass.update) {
+      const std::vector<int> last = last_kernels(step_, first);
+      for (const auto& [name, births] : trained)
+        append_gradients(model_.graphs.at(name), first_layers_[name], last, how_.lowering, pass.repeat, step_);
+    }
     for (auto& [name, births] : trained) {
       ParameterKernels parameters = parameters_of(name, pass.repeat);
       parameters.gradient_casts();

@@ -26,6 +26,15 @@ struct Tensor {
   int last_use = 0;
 };
 
+// The gradient of a trained parameter, as ranks that train together exchange it: once its layer's last backward
+// kernel has run, before the update.
+struct ParameterGradient {
+  int layer = -1;           // index into TrainingStep::layers
+  Size elements;            // those of the rows looked up where a table's gradient is sparse
+  int ready = 0;            // index of the kernel
+  std::int64_t repeat = 1;  // how often in one iteration
+};
+
 // A layer as tables show it.
 struct LayerSummary {
   std::string name;
@@ -43,6 +52,7 @@ struct TrainingStep {
   std::vector<LayerSummary> layers;
   std::vector<Kernel> kernels;
   std::vector<Tensor> tensors;
+  std::vector<ParameterGradient> gradients;  // in the order in which they are ready
 };
 
 // Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse

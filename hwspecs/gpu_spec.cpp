@@ -14,7 +14,7 @@ constexpr double kPeakTolerance = 0.01;  // vendors print three or four digits
 constexpr std::string_view kSourcedKeys[] = {
     "sm_count",         "fp32_lanes_per_sm", "boost_clock", "math",   "memory_size",
     "memory_bandwidth", "l2_size",           "tdp",         "nvlink", "price",
-    "price_per_hour"};
+    "price_per_hour",   "board_slowdown"};
 
 constexpr std::string_view kArchitectures[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
                                                "ampere", "ada",     "hopper", "blackwell"};
@@ -92,9 +92,7 @@ void read_bus_and_nvlinks(SpecMap& m, GpuSpec& gpu, const Catalog& catalog, cons
 // All but the links.
 void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   gpu.title = m.at("title").text();
-  if (const auto names = m.find("also_called")) {
-    for (const SpecNode& name : names->list()) gpu.also_called.push_back(name.text());
-  }
+  gpu.also_called = m.texts("also_called");
   gpu.architecture = kArchitectures[m.at("architecture").one_of(kArchitectures)];
   gpu.compute_capability = m.at("compute_capability").text();
   gpu.sm_count = static_cast<int>(m.at("sm_count").count(1, 10'000));
@@ -107,6 +105,7 @@ void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   gpu.l2_size = m.at("l2_size").quantity<Bytes>();
   gpu.tdp = m.at("tdp").quantity<Watts>();
   if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
+  if (const auto slowdown = m.find("board_slowdown")) gpu.board_slowdown = slowdown->number(0, 1);
   if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();
 }
 

@@ -49,6 +49,9 @@ struct GpuSpec {
   Watts tdp;
   LinkSpec bus;  // to the host, e.g. pcie3
   std::optional<NvLinkPorts> nvlink;
+  // Part of the time by which kernels take longer while the other GPU of the same board works: they share its
+  // power. 0 where a board has one.
+  double board_slowdown = 0;
   std::optional<Dollars> price;
   std::optional<DollarsPerSecond> price_per_hour;  // of renting one, on demand
   Sources sources;

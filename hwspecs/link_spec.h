@@ -23,6 +23,20 @@ inline constexpr std::array<std::string_view, 4> kLinkKindNames = {"pcie", "nvli
 // of b bytes that has the link to itself takes latency + b / achievable(link); transfers that share a
 // direction share its bandwidth. A route over several links has the sum of their latencies and the least
 // bandwidth.
+// What collective operations (NCCL's) cost on top where this link is the narrowest of their rings; fitted to
+// measured curves by `tbd-calibrate fit-communication`. All-reduce of S bytes over p ranks:
+//
+//   launch + 2 (p - 1) step + 2 (p - 1) / p S / (efficiency x bandwidth of the rings) + root sqrt(S / 1 MiB)
+//
+// The last term stands for pipelines that fill and protocols that change with the size.
+struct CollectiveCost {
+  Seconds launch;
+  Seconds step;
+  double efficiency = 1;   // of what `achievable` says for plain copies; slightly above 1 where that is low
+  Seconds root;            // at 1 MiB
+  double in_switch = 0;    // part of a GPU's bandwidth that reductions inside the switch reach; 0: it has none
+};
+
 struct LinkSpec {
   std::string name;   // the file's stem
   std::string title;  // "PCI Express 3.0 x16"
@@ -30,6 +44,7 @@ struct LinkSpec {
   BytesPerSecond bandwidth;  // raw, of one link in one direction, line code taken off
   double efficiency = 1;     // the part of it that long transfers reach (headers, flow control), up to 1
   Seconds latency;           // half a round trip of the shortest message
+  CollectiveCost collective;
   Sources sources;
 };
 
@@ -42,6 +57,10 @@ struct LinkSpec {
 // name
 // ("link.pcie3.bandwidth=10 GB/s").
 [[nodiscard]] LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes = {});
+
+// The network that a text names: a link of the catalogue, a file, or a rate, "25 Gbit/s": Ethernet of that rate.
+// Throws UsageError, with "did you mean".
+[[nodiscard]] LinkSpec network_named(const std::string& text, const Catalog& catalog);
 
 // The link that the node names; SpecError where it is of another kind.
 [[nodiscard]] LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog,

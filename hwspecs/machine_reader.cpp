@@ -169,11 +169,20 @@ class MachineReader {
         const auto last = static_cast<std::int64_t>(machine_.root_ports.size()) - 1;
         for (const SpecNode& port : below->list()) {
           network.below.push_back(static_cast<int>(port.count(0, last)));
+          require_slot_for(network.link, port, network.below.back());
         }
         if (network.below.empty()) below->fail("names no root port; expected that of each NIC");
       }
       machine_.networks.push_back(std::move(network));
     });
+  }
+
+  void require_slot_for(const LinkSpec& network, const SpecNode& port, int number) const {
+    const LinkSpec& slot = machine_.root_ports[static_cast<std::size_t>(number)].link;
+    if (network.bandwidth <= slot.bandwidth) return;
+    port.fail(
+        fmt::format("{} carries {}, more than its slot ({}, {}); expected a slower card or a faster slot",
+                    network.name, to_text(network.bandwidth), slot.name, to_text(slot.bandwidth)));
   }
 
   const Catalog& catalog_;

@@ -26,8 +26,14 @@ void keep_gpus(MachineSpec& machine, int gpus) {
         fmt::format("{} GPUs in one machine; expected 1 to {}, or a machine's file", gpus, machine.gpus));
   }
   machine.gpus = gpus;
-  for (RootPort& port : machine.root_ports) {
-    std::erase_if(port.gpus, [&](int gpu) { return gpu >= gpus; });
+  // As few share a port as can.
+  const auto ports = static_cast<int>(machine.root_ports.size());
+  const int spread = std::max(gpus, ports);
+  for (int p = 0; p < ports; ++p) {
+    std::vector<int>& below = machine.root_ports[static_cast<std::size_t>(p)].gpus;
+    below.clear();
+    for (int gpu = p * spread / ports; gpu < std::min(gpus, (p + 1) * spread / ports); ++gpu)
+      below.push_back(gpu);
   }
   std::erase_if(machine.root_ports, [](const RootPort& port) { return port.gpus.empty(); });
 }

@@ -10,7 +10,7 @@
 namespace tbdsim {
 
 // The machine server_pcie3 (4, 5) of the catalogue, which says what is assumed of the rest, with `gpus` GPUs
-// of that sort and what the word says:
+// of that sort, spread over its root ports, and what the word says:
 //
 //   pcie3, pcie4, pcie5   slots; every GPU reaches every other
 //   nvlink                each GPU can use all its NVLinks with any other

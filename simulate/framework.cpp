@@ -4,6 +4,7 @@
 
 #include "graphs/lowering_reader.h"
 #include "hwspecs/base/spec_reader.h"
+#include "simulate/exchange_methods.h"
 
 namespace tbdsim {
 namespace {
@@ -22,6 +23,31 @@ Libraries read_libraries(const SpecNode& node) {
     }
   });
   return libraries;
+}
+
+ExchangeDefaults override_exchange(const SpecNode& node, ExchangeDefaults exchange) {
+  constexpr std::string_view kSourcedExchange[] = {"within",       "across",           "bucket",
+                                                   "first_bucket", "bucket_across",    "message",
+                                                   "interference", "copy_interference"};
+  node.map([&](SpecMap& m) {
+    const auto method = [&](std::string_view key, std::string& name) {
+      const auto given = m.find(key);
+      if (!given) return;
+      name = given->text();
+      require_exchange_method(*given);
+    };
+    method("within", exchange.within);
+    method("across", exchange.across);
+    if (const auto bucket = m.find("bucket"))
+      exchange.bucket = exchange.first_bucket = exchange.bucket_across = bucket->quantity<Bytes>();
+    if (const auto across = m.find("bucket_across")) exchange.bucket_across = across->quantity<Bytes>();
+    if (const auto part = m.find("interference")) exchange.interference = part->number(0, 1);
+    if (const auto part = m.find("copy_interference")) exchange.copy_interference = part->number(0, 1);
+    if (const auto first = m.find("first_bucket")) exchange.first_bucket = first->quantity<Bytes>();
+    if (const auto message = m.find("message")) exchange.message = message->quantity<Seconds>();
+    for (auto& [name, source] : read_sources(m, kSourcedExchange)) exchange.sources[name] = source;
+  });
+  return exchange;
 }
 
 Framework read_based(const std::filesystem::path& file, const SpecChanges& changes, int depth);
@@ -82,6 +108,8 @@ Framework read_based(const std::filesystem::path& file, const SpecChanges& chang
     if (const auto node = key("context_memory")) framework.context_memory = node->quantity<Bytes>();
     if (const auto node = m.find("execution"))
       framework.execution = override_execution(*node, framework.execution);
+    if (const auto node = m.find("exchange"))
+      framework.exchange = override_exchange(*node, framework.exchange);
     if (const auto node = m.find("factors")) framework.factors = override_factors(*node, framework.factors);
     for (auto& [name, source] : read_sources(m, kSourcedKeys)) framework.sources[name] = source;
   });

@@ -14,6 +14,21 @@
 
 namespace tbdsim {
 
+// How replicas of a model exchange gradients unless a scenario says so: names of `exchange_methods`.
+struct ExchangeDefaults {
+  std::string within = "all_reduce";  // one machine
+  std::string across = "all_reduce";  // several
+  // Gradients are sent together until there are so many bytes: 0: each by itself.
+  Bytes bucket;
+  Bytes first_bucket;
+  Bytes bucket_across;  // the same between machines, where a library of its own exchanges (Horovod)
+  Seconds message;      // time of the exchange that each message costs beside its transfer
+  // Part of the time of an exchange by which kernels beside it take longer; 0: as its multiprocessors say.
+  double interference = 0;
+  double copy_interference = 0;  // the same where copy engines exchange, or the host does
+  Sources sources;
+};
+
 struct Framework {
   std::string name;    // the file's stem
   std::string family;  // the file at the root of those it is based on: which variants of models it trains
@@ -25,6 +40,7 @@ struct Framework {
   bool nonfused_winograd = true;  // cuDNN's non-fused Winograd algorithms may be used
   Bytes context_memory;           // CUDA context and libraries, beside the model's tensors
   Execution execution;            // without one, issuing takes no time
+  ExchangeDefaults exchange;
   KernelFactors factors;
   Sources sources;  // with those of the file it is based on, for what it does not give itself
 };

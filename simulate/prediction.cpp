@@ -61,6 +61,13 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   return iteration;
 }
 
+// Buckets hold a copy of the gradients; ZeRO spreads what the optimizer keeps over the ranks.
+void add_memory_of_exchange(Prediction& p) {
+  if (!p.exchange) return;
+  if (p.exchange->bucket > Bytes(0)) p.memory.weight_gradients += p.memory.weight_gradients;
+  if (p.exchange->method->shards_update) p.memory.dynamic = p.memory.dynamic * (1.0 / static_cast<double>(p.ranks()));
+}
+
 void plan_memory_of_largest(Prediction& p) {
   for (std::size_t i = 0; i < p.iterations.size(); ++i) {
     const Iteration& iteration = p.iterations[i];
@@ -69,6 +76,7 @@ void plan_memory_of_largest(Prediction& p) {
     p.largest = i;
     p.memory = plan;
   }
+  add_memory_of_exchange(p);
   p.fits = p.memory.total() <= p.gpu->memory_size;
 }
 
@@ -83,7 +91,9 @@ Flops flops_of(const Iteration& iteration) {
 
 // Copies are no kernels: while one runs the GPU is idle, and the CPU waits or could issue.
 Seconds limited_time(const Iteration& iteration, Limit limit) {
-  if (limit == Limit::input) return iteration.time() - iteration.timeline.iteration;
+  const Seconds alone = iteration.timeline.iteration + iteration.exchange.added();
+  if (limit == Limit::input) return iteration.time() - alone;
+  if (limit == Limit::exchange) return iteration.exchange.added();
   if (limit == Limit::cpu) return iteration.timeline.iteration - iteration.timeline.gpu_busy;
   Seconds sum;
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
@@ -99,6 +109,22 @@ Seconds limited_time(const Iteration& iteration, Limit limit) {
 void set_peak(Prediction& p) {
   p.peak = rate_of(*p.gpu, find_precision(p.scenario.precision).math).peak;
   p.interval_factor = std::exp(kEightyPercent * combined_sd(*p.typical().step, p.typical().costs));
+}
+
+// Of one element as it is sent.
+double gradient_bytes(const Prediction& p) {
+  const Cluster& cluster = p.scenario.cluster;
+  const double stored = static_cast<double>(find_precision(p.scenario.precision).storage_bytes);
+  return (cluster.gradient_bytes > 0 ? cluster.gradient_bytes : stored) * cluster.compression;
+}
+
+void exchange_gradients(Prediction& p) {
+  if (!p.exchange) return;
+  for (Iteration& iteration : p.iterations) {
+    iteration.exchange =
+        simulate_exchange(*iteration.step, iteration.timeline, static_cast<double>(iteration.batch),
+                          gradient_bytes(p), *p.gpu, *p.exchange);
+  }
 }
 
 // Those that fit the longest bucket; 0 where the data set has no epoch.
@@ -120,6 +146,19 @@ void require_range(std::string_view what, std::int64_t value, std::int64_t least
                    " is out of range; expected 1 to 1000000000");
 }
 
+constexpr std::int64_t kMostRanks = 10'000'000;
+
+void require_cluster(const Cluster& cluster) {
+  const auto fail = [](const std::string& what) { throw UsageError(what); };
+  if (cluster.gpus < 1 || cluster.machines < 1 || cluster.ranks() > kMostRanks)
+    fail(std::to_string(cluster.gpus) + " GPUs in each of " + std::to_string(cluster.machines) +
+         " machines; expected 1 to 10000000 GPUs in all");
+  if (!(cluster.compression > 0 && cluster.compression <= 1))
+    fail("compression " + std::to_string(cluster.compression) + " is out of range; expected above 0, up to 1");
+  if (!(cluster.gradient_bytes >= 0 && cluster.gradient_bytes <= 8))
+    fail("gradients of " + std::to_string(cluster.gradient_bytes) + " bytes; expected up to 8");
+}
+
 }  // namespace
 
 Seconds Prediction::iteration_time() const {
@@ -131,10 +170,13 @@ double Prediction::batch() const {
 }
 
 double Prediction::throughput() const {
-  return mean_over(iterations, [](const Iteration& i) { return i.units; }) / iteration_time().si();
+  const double units = mean_over(iterations, [](const Iteration& i) { return i.units; });
+  return units * static_cast<double>(ranks()) / iteration_time().si();
 }
 
-double Prediction::samples_per_second() const { return batch() / iteration_time().si(); }
+double Prediction::samples_per_second() const {
+  return batch() * static_cast<double>(ranks()) / iteration_time().si();
+}
 
 Interval Prediction::throughput_interval() const {
   return {throughput() / interval_factor, throughput() * interval_factor};
@@ -147,7 +189,7 @@ double Prediction::share(Limit limit) const {
 
 Limit Prediction::bound() const {
   Limit largest_share = Limit::compute;
-  for (const Limit candidate : {Limit::memory, Limit::overhead, Limit::cpu, Limit::input}) {
+  for (const Limit candidate : {Limit::memory, Limit::overhead, Limit::cpu, Limit::input, Limit::exchange}) {
     if (share(candidate) > share(largest_share)) largest_share = candidate;
   }
   return largest_share;
@@ -166,19 +208,21 @@ std::int64_t Prediction::largest_batch() const {
 
 std::optional<Seconds> Prediction::epoch_time() const {
   if (samples_trained_on == 0) return std::nullopt;
-  const double in_iteration = batch() * static_cast<double>(model->batches_per_iteration);
+  const double in_iteration =
+      batch() * static_cast<double>(model->batches_per_iteration * ranks());
   return iteration_time() * (samples_trained_on / in_iteration);
 }
 
 std::optional<Dollars> Prediction::epoch_cost() const {
   const auto time = epoch_time();
   if (!time || !gpu->price_per_hour) return std::nullopt;
-  return *gpu->price_per_hour * *time;
+  return *gpu->price_per_hour * *time * static_cast<double>(ranks());
 }
 
 Prediction predict(const Scenario& scenario, Library& library) {
   require_range("batch", scenario.batch, 1);
   require_range("tokens", scenario.tokens, 0);
+  require_cluster(scenario.cluster);
   Prediction p;
   p.scenario = scenario;
   p.batch_asked = scenario.batch;
@@ -199,6 +243,8 @@ Prediction predict(const Scenario& scenario, Library& library) {
   if (scenario.tokens > 0 && !p.model->sizes.contains(std::string(kLengthSize))) {
     throw UsageError(p.model->name + " has no sequences to count tokens of");
   }
+  if (scenario.cluster.ranks() > 1)
+    p.exchange = plan_exchange(scenario.cluster, *p.gpu, *p.framework, library.catalog());
   double shares = 0;
   for (const LengthStep& step :
        library.workload(scenario.model, variant, scenario.framework, precision, dataset, scenario.sizes)) {
@@ -206,6 +252,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
     shares += p.iterations.back().share;
   }
   for (Iteration& iteration : p.iterations) iteration.share /= shares;
+  exchange_gradients(p);
   if (p.batch_limited) p.scenario.batch = p.model->largest_batch;
   plan_memory_of_largest(p);
   p.flops = mean_over(p.iterations, flops_of);
@@ -223,8 +270,20 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
         simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
   }
   p.gpu = &gpu;
+  exchange_gradients(p);
   p.fits = p.memory.total() <= gpu.memory_size;
   set_peak(p);
+  return p;
+}
+
+Prediction with_cluster(Prediction p, const Cluster& cluster, const Library& library) {
+  require_cluster(cluster);
+  p.scenario.cluster = cluster;
+  p.exchange.reset();
+  if (cluster.ranks() > 1) p.exchange = plan_exchange(cluster, *p.gpu, *p.framework, library.catalog());
+  for (Iteration& iteration : p.iterations) iteration.exchange = {};
+  exchange_gradients(p);
+  plan_memory_of_largest(p);
   return p;
 }
 
@@ -236,8 +295,8 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& predic
     std::vector<KernelCost> costs = iteration.costs;
     scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
-    return std::max(simulate_iteration(*iteration.step, costs, batch, framework.execution).iteration,
-                    iteration.input);
+    const Timeline timeline = simulate_iteration(*iteration.step, costs, batch, framework.execution);
+    return std::max(timeline.iteration + iteration.exchange.added(), iteration.input);
   });
 }
 

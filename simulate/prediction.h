@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simulate/data_parallel.h"
 #include "simulate/iteration.h"
 #include "simulate/library.h"
 #include "simulate/memory_plan.h"
@@ -30,6 +31,7 @@ struct Scenario {
   std::string profile{};  // empty: the GPU's own, its architecture's or the generic one
   std::string dataset{};  // empty: the variant's
   Sizes sizes{};          // instead of the model's own: sequence_length, image_size, rois
+  Cluster cluster{};      // one GPU unless it says more; the batch is that of each
 };
 
 // Cores of the host over which CPU utilization is reported: the TBD paper, Table IV.
@@ -53,14 +55,17 @@ struct Iteration {
   Seconds decode;  // of one thread for the batch's samples; 0 where it is not known or they are made up
   Seconds input;   // of all threads that decode: samples come no faster, however far ahead they are fetched
 
-  [[nodiscard]] Seconds time() const { return std::max(timeline.iteration, input); }
+  ExchangeTime exchange;  // nothing on one GPU
+
+  [[nodiscard]] Seconds time() const { return std::max(timeline.iteration + exchange.added(), input); }
 };
 
 // What a part of an iteration is limited by: as kernels are while the GPU is busy; while it is idle the CPU
-// that issues work, waits for copies and works on them, or the samples that are not there yet.
-enum class Limit { compute, memory, overhead, cpu, input };
-inline constexpr std::array<std::string_view, 5> kLimitNames = {"compute", "memory", "overhead", "cpu",
-                                                                "input"};
+// that issues work, waits for copies and works on them, the samples that are not there yet, or what other GPUs
+// send.
+enum class Limit { compute, memory, overhead, cpu, input, exchange };
+inline constexpr std::array<std::string_view, 6> kLimitNames = {"compute", "memory", "overhead",
+                                                                "cpu",     "input",  "exchange"};
 [[nodiscard]] constexpr std::string_view name_of(Limit limit) {
   return kLimitNames[static_cast<std::size_t>(limit)];
 }
@@ -77,6 +82,7 @@ struct Prediction {
   const Dataset* dataset = nullptr;   // or none
   double samples_trained_on = 0;      // of the data set in an epoch
   std::vector<Iteration> iterations;  // one for each padded length; at least one
+  std::optional<Exchange> exchange;   // of several GPUs
   std::size_t largest = 0;            // the one that needs most memory
   MemoryPlan memory;                  // of that one
   bool fits = false;
@@ -84,7 +90,9 @@ struct Prediction {
   FlopsPerSecond peak;         // of the arithmetic the precision uses
   double interval_factor = 1;  // 80 % of measured times are expected within time / factor to time x factor
 
-  // Means over the iterations.
+  [[nodiscard]] std::int64_t ranks() const { return scenario.cluster.ranks(); }
+
+  // Means over the iterations; throughputs of all GPUs together, the batch of one.
   [[nodiscard]] Seconds iteration_time() const;
   [[nodiscard]] double batch() const;
   [[nodiscard]] double throughput() const;  // units per second
@@ -109,6 +117,9 @@ struct Prediction {
 // The same on a card that differs in its rates only (clocks, bandwidths, units, memory): what if. Several times
 // as fast as a prediction of its own. `gpu` must outlive it.
 [[nodiscard]] Prediction with_rates(Prediction prediction, const GpuSpec& gpu);
+
+// The same by other GPUs together: only what they exchange is simulated again. Throws as plan_exchange.
+[[nodiscard]] Prediction with_cluster(Prediction prediction, const Cluster& cluster, const Library& library);
 
 // The mean time of an iteration if the CPU side and the factors were those of `framework`, which differs from
 // the one predicted for in nothing else: only the clocks run again.

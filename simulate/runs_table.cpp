@@ -29,11 +29,18 @@ std::int64_t whole(const std::string& text, std::string_view column, std::int64_
   return *value;
 }
 
-void require_single_gpu(const std::string& gpus, const std::string& machines) {
+// GPUs are counted over all machines, which have the same number each.
+Cluster cluster_of(const RunColumns& c, std::span<const std::string> row) {
   constexpr std::int64_t kMost = 1'000'000;
-  if (whole(gpus, "gpus", kMost) > 1 || whole(machines, "machines", kMost) > 1) {
-    throw NotCovered("several GPUs: only training on one GPU is predicted");
-  }
+  const std::int64_t gpus = whole(row[c.gpus], "gpus", kMost);
+  const std::int64_t machines = whole(row[c.machines], "machines", kMost);
+  if (gpus % machines != 0)
+    throw NotCovered(fmt::format("{} gpus on {} machines: not the same number on each", gpus, machines));
+  Cluster cluster{.gpus = static_cast<int>(gpus / machines), .machines = static_cast<int>(machines)};
+  if (gpus == 1) return cluster;
+  if (c.network) cluster.network = row[*c.network];
+  if (c.method) cluster.method = row[*c.method];
+  return cluster;
 }
 
 void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
@@ -132,13 +139,14 @@ RunColumns::RunColumns(const CsvReader& reader)
       metric(reader.column("metric")),
       unit(reader.column("unit")),
       version(reader.find_column("version")),
-      tokens_per_gpu(reader.find_column("tokens_per_gpu")) {}
+      tokens_per_gpu(reader.find_column("tokens_per_gpu")),
+      network(reader.find_column("network")),
+      method(reader.find_column("method")) {}
 
 Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Library& library) {
   require_known(library.catalog(), Kind::model, row[c.model]);
   require_known(library.catalog(), Kind::framework, row[c.framework]);
   require_known(library.catalog(), Kind::gpu, row[c.gpu]);
-  require_single_gpu(row[c.gpus], row[c.machines]);
   const bool named = c.version && !is_path(row[c.framework]);
   const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();
   return {.model = row[c.model],
@@ -148,7 +156,8 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Libr
           .batch = tokens ? 1 : whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
           .tokens = tokens ? whole(row[*c.tokens_per_gpu], "tokens_per_gpu", kMostSamples) : 0,
           .variant = row[c.variant],
-          .precision = row[c.precision]};
+          .precision = row[c.precision],
+          .cluster = cluster_of(c, row)};
 }
 
 RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,

@@ -135,6 +135,34 @@ std::vector<GroupErrors> errors_by_group(const std::vector<Configuration>& confi
   return groups;
 }
 
+// Rows of a table whose GPU is not stated are judged as speed-ups over one of the same GPU, which their
+// column `why` names and which stands above them: what is predicted is scaled as that one's value is.
+class SpeedUps {
+ public:
+  explicit SpeedUps(const CsvReader& reader)
+      : id_(reader.find_column("id")), why_(reader.find_column("why")) {}
+
+  void scale(const std::vector<std::string>& row, double measured, RowPrediction& prediction) {
+    if (!id_ || !why_ || !prediction.ok()) return;
+    factors_[row[*id_]] = measured / prediction.predicted;
+    const std::size_t at = row[*why_].find(kOver);
+    if (at == std::string::npos) return;
+    const std::string rest = row[*why_].substr(at + kOver.size());
+    const auto base = factors_.find(rest.substr(0, rest.find_first_not_of("0123456789abcdef")));
+    if (base == factors_.end()) {
+      prediction = {"the row it is a speed-up over is not above it", 0, {}};
+      return;
+    }
+    for (double* number : {&prediction.predicted, &prediction.interval.low, &prediction.interval.high})
+      *number *= base->second;
+  }
+
+ private:
+  static constexpr std::string_view kOver = "speed-up over row ";
+  std::optional<std::size_t> id_, why_;
+  std::map<std::string, double> factors_;  // measured over predicted
+};
+
 }  // namespace
 
 double quantile(const std::vector<double>& sorted, double q) {
@@ -165,6 +193,7 @@ Validation validate_runs(std::span<const RunsTable> tables, const std::string& b
     CsvReader reader(table.in, table.file);
     const RunColumns columns(reader);
     const ValidationColumns judged(reader, by);
+    SpeedUps speed_ups(reader);
     while (reader.next(row)) {
       progress(++rows);
       const std::string section = section_of(row[judged.use], row[judged.split], reader.row_mark());
@@ -174,7 +203,12 @@ Validation validate_runs(std::span<const RunsTable> tables, const std::string& b
         continue;
       }
       add_row(
-          {section, row[judged.group], judged.run(row)}, *measured, [&] { return predictor(columns, row); },
+          {section, row[judged.group], judged.run(row)}, *measured,
+          [&] {
+            RowPrediction prediction = predictor(columns, row);
+            speed_ups.scale(row, *measured, prediction);
+            return prediction;
+          },
           configurations, result.not_covered);
     }
   }

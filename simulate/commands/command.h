@@ -34,6 +34,7 @@ struct Command {
 [[nodiscard]] Command add_kernels(CLI::App& root);
 [[nodiscard]] Command add_trace(CLI::App& root);
 [[nodiscard]] Command add_report(CLI::App& root);
+[[nodiscard]] Command add_scaling(CLI::App& root);
 [[nodiscard]] Command add_scenarios(CLI::App& root);
 [[nodiscard]] Command add_validate(CLI::App& root);
 [[nodiscard]] Command add_observations(CLI::App& root);

@@ -149,5 +149,19 @@ void predict_the_suite_from_its_files(benchmark::State& state) {
 }
 BENCHMARK(predict_the_suite_from_its_files)->Unit(benchmark::kMillisecond)->UseRealTime();
 
+// ResNet-50 on so many GPUs, eight in a machine: the first number of GPUs is exchanged again, the GPU itself is
+// simulated once, before.
+void scale_resnet50(benchmark::State& state) {
+  Library library = test::source_library();
+  Prediction p =
+      predict({.model = "resnet50", .framework = "pytorch", .gpu = "v100_sxm2_16gb", .batch = 32}, library);
+  Cluster cluster{.gpus = 8, .machines = static_cast<int>(state.range(0)) / 8, .machine = "dgx1_v100"};
+  for (auto step : state) {
+    p = with_cluster(std::move(p), cluster, library);
+    benchmark::DoNotOptimize(p.throughput());
+  }
+}
+BENCHMARK(scale_resnet50)->Arg(256)->Arg(100'000);
+
 }  // namespace
 }  // namespace tbdsim

@@ -53,7 +53,7 @@ TEST(LinkSpec, EveryFileOfTheCatalogueLoads) {
     EXPECT_LE(achievable(link), link.bandwidth);
     EXPECT_GE(achievable(link), link.bandwidth * 0.5);
     EXPECT_LT(link.latency, Seconds(1e-3));
-    EXPECT_EQ(link.sources.size(), 3u);
+    EXPECT_GE(link.sources.size(), 3u);
   }
 }
 

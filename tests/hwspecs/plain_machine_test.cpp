@@ -22,15 +22,19 @@ std::string refusal(const char* gpu, int gpus, const std::string& word) {
   return test::message_of<UsageError>([&] { (void)plain(gpu, gpus, word); });
 }
 
-// The server has two cards below each root port and two ports on each socket.
+// The server has two slots below each root port and two ports on each socket; as few cards share one as can.
 TEST(PlainMachine, SlotsWithPeers) {
   const MachineSpec machine = plain("titanxp", 3, "pcie3");
   EXPECT_EQ(machine.title, "3 x NVIDIA TITAN Xp, pcie3");
   EXPECT_EQ(machine.gpu, "titanxp");
   EXPECT_EQ(machine.gpus, 3);
-  ASSERT_EQ(machine.root_ports.size(), 2u);
-  EXPECT_THAT(machine.root_ports[0].gpus, ElementsAre(0, 1));
-  EXPECT_THAT(machine.root_ports[1].gpus, ElementsAre(2));
+  ASSERT_EQ(machine.root_ports.size(), 3u);
+  EXPECT_THAT(machine.root_ports[0].gpus, ElementsAre(0));
+  EXPECT_THAT(machine.root_ports[2].gpus, ElementsAre(2));
+  const MachineSpec six = plain("titanxp", 6, "pcie3");
+  ASSERT_EQ(six.root_ports.size(), 4u);
+  EXPECT_THAT(six.root_ports[1].gpus, ElementsAre(1, 2));
+  EXPECT_THAT(six.root_ports[3].gpus, ElementsAre(4, 5));
   EXPECT_TRUE(are_peers(machine, 0, 2));
   EXPECT_FALSE(machine.nvlink.has_value());
 }

@@ -72,6 +72,14 @@ TEST(PredictRow, MemoryOfTheAllocator) {
   EXPECT_DOUBLE_EQ(row.predicted, resnet50().memory.model().si());
 }
 
+// Throughput is that of all GPUs, which is less than so many single ones.
+TEST(PredictRow, SeveralGpusAndMachines) {
+  const double one = predicted({}).predicted;
+  const double four = predicted({{"gpus", "4"}}).predicted;
+  EXPECT_GT(four, 2 * one);
+  EXPECT_LT(four, 4 * one);
+}
+
 TEST(PredictRow, VariantByItsNameInTables) {
   EXPECT_NE(predicted({{"variant", "tf_cnn_benchmarks"}}).predicted, predicted({}).predicted);
   EXPECT_EQ(predicted({{"variant", "v1.5 (DeepLearningExamples)"}}).predicted,
@@ -100,8 +108,10 @@ const NotCoveredCase kNotCovered[] = {
     {"UnknownModel", {{"model", "lenet"}}, "model 'lenet' is not in the catalogue"},
     {"UnknownFramework", {{"framework", "Caffe"}}, "framework 'Caffe' is not in the catalogue"},
     {"UnknownGpu", {{"gpu", "tpu"}}, "GPU 'tpu' is not in the catalogue"},
-    {"SeveralGpus", {{"gpus", "2"}}, "several GPUs: only training on one GPU is predicted"},
-    {"SeveralMachines", {{"machines", "4"}}, "several GPUs: only training on one GPU is predicted"},
+    {"UnevenGpus", {{"gpus", "3"}, {"machines", "2"}}, "3 gpus on 2 machines: not the same number on each"},
+    {"FewerGpusThanMachines", {{"machines", "4"}}, "1 gpus on 4 machines: not the same number on each"},
+    {"MoreGpusThanAServerHas", {{"gpus", "9"}}, "9 GPUs in one machine; expected 1 to 8"},
+    {"NoNetwork", {{"gpus", "8"}, {"machines", "2"}}, "has no network to others"},
     {"NoNumberOfGpus", {{"gpus", ""}}, "gpus '' is not a whole number"},
     {"NoMachines", {{"machines", "0"}}, "machines '0' is not a whole number"},
     {"NoBatch", {{"batch_per_gpu", ""}}, "batch_per_gpu '' is not a whole number"},
@@ -166,7 +176,7 @@ TEST(PredictScenarios, KeepsColumnsAndOrderAndAppendsFour) {
 TEST(PredictScenarios, NumbersAndStatus) {
   const test::TempDir directory;
   const test::CliResult result =
-      predict_table(directory, test::table({run_row({{"value", ""}}), run_row({{"gpus", "8"}}),
+      predict_table(directory, test::table({run_row({{"value", ""}}), run_row({{"gpus", "8"}, {"machines", "3"}}),
                                             run_row({{"metric", "iteration_time"}, {"unit", "s"}})}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto rows = test::rows_of(result.out);
@@ -178,7 +188,7 @@ TEST(PredictScenarios, NumbersAndStatus) {
   EXPECT_GT(std::stod(rows[0].at("predicted_high")), rate);
   for (const char* column : {"predicted", "predicted_low", "predicted_high"})
     EXPECT_EQ(rows[1].at(column), "") << column;
-  EXPECT_THAT(rows[1].at("status"), HasSubstr("several GPUs"));
+  EXPECT_THAT(rows[1].at("status"), HasSubstr("8 gpus on 3 machines"));
   EXPECT_NEAR(std::stod(rows[2].at("predicted")), 64 / rate, 1e-5 * 64 / rate);
 }
 

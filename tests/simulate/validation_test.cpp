@@ -149,8 +149,8 @@ TEST(Validate, GroupsByTheColumnAskedFor) {
 TEST(Validate, RowsNotCovered) {
   const Validation v = validate({run_row({{"value", ""}}), run_row({{"value", "0"}}),
                                  run_row({{"value", "-3"}}), run_row({{"value", "nan"}}),
-                                 run_row({{"value", "1e999"}}), run_row({{"gpus", "8"}}), off_by(0.1, 64)});
-  EXPECT_THAT(v.not_covered, ElementsAre(Pair("several GPUs: only training on one GPU is predicted", 1),
+                                 run_row({{"value", "1e999"}}), run_row({{"gpus", "8"}, {"machines", "3"}}), off_by(0.1, 64)});
+  EXPECT_THAT(v.not_covered, ElementsAre(Pair("8 gpus on 3 machines: not the same number on each", 1),
                                          Pair("value is not a positive number", 5)));
   ASSERT_EQ(v.groups.size(), 1u);
   EXPECT_EQ(v.groups[0].rows, 2);
@@ -160,7 +160,7 @@ TEST(Validate, RowsNotCovered) {
 
 TEST(Validate, NothingToJudge) {
   EXPECT_TRUE(validate({}).groups.empty());
-  const Validation v = validate({run_row({{"gpus", "2"}})});
+  const Validation v = validate({run_row({{"gpus", "2"}, {"machines", "3"}})});
   EXPECT_EQ(v.groups[0].configurations, 0);
   EXPECT_EQ(v.groups[0].mean, 0);
 }
@@ -179,7 +179,7 @@ TEST(Validate, ProgressIsReportedForEveryRow) {
 TEST(ValidationSheet, SectionsMeanIsOverGroups) {
   const Validation v = validate({off_by(0.1, 64, {{"group", "a"}}), off_by(0.4, 16, {{"group", "b"}}),
                                  off_by(0.4, 32, {{"group", "b"}}), off_by(0.4, 64, {{"group", "b"}}),
-                                 run_row({{"group", "uncovered"}, {"gpus", "2"}})});
+                                 run_row({{"group", "uncovered"}, {"gpus", "2"}, {"machines", "3"}})});
   Library library = test::source_library();
   const Sheet sheet = validation_sheet(v, "group", &library.profile("uncalibrated"));
   ASSERT_EQ(sheet.totals.size(), 2u);  // and the profile
@@ -188,7 +188,7 @@ TEST(ValidationSheet, SectionsMeanIsOverGroups) {
   EXPECT_THAT(sheet.totals[0].second.text, HasSubstr("over 2 groups, 4 configurations"));
   EXPECT_EQ(sheet.rows.size(), 3u);
   EXPECT_THAT(sheet.preface[0], HasSubstr("fitted to no measurement"));
-  EXPECT_THAT(sheet.notes, testing::Contains(HasSubstr("several GPUs")));
+  EXPECT_THAT(sheet.notes, testing::Contains(HasSubstr("2 gpus on 3 machines")));
 }
 
 // Without --profile each GPU has its own, so that none is named.

@@ -1,0 +1,198 @@
+#include "simulate/data_parallel.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kWholeArray = 1'000'000;  // elements: MXNET_KVSTORE_BIGARRAY_BOUND
+constexpr std::int64_t kKeyFactor = 9973;        // ps-lite's EncodeDefaultKey
+// How often the bytes of an all-reduce pass the GPU's own memory: read to send and to add, written twice.
+constexpr double kMemoryPasses = 4;
+
+struct Message {
+  double ready = 0;
+  double bytes = 0;
+};
+
+// What one rank sends, in order.
+std::vector<Message> messages_of(const TrainingStep& step, const Timeline& timeline, double batch,
+                                 double gradient_bytes, const Exchange& exchange) {
+  std::vector<Message> messages;
+  double bytes = 0;
+  double ready = 0;
+  double bucket = exchange.first_bucket.si();
+  const auto send = [&] {
+    if (bytes > 0) messages.push_back({ready, bytes});
+    bytes = 0;
+    bucket = exchange.bucket.si();
+  };
+  for (const ParameterGradient& gradient : step.gradients) {
+    ready = timeline.kernels[static_cast<std::size_t>(gradient.ready)].end.si();
+    bytes += gradient.elements.at(batch) * gradient_bytes * static_cast<double>(gradient.repeat);
+    if (bytes >= bucket) send();
+  }
+  send();
+  return messages;
+}
+
+// The end of the kernel that runs at a time; the time itself where none does.
+double room_after(const Timeline& timeline, double time) {
+  const auto kernel =
+      std::lower_bound(timeline.kernels.begin(), timeline.kernels.end(), time,
+                       [](const KernelSpan& span, double at) { return span.end.si() < at; });
+  if (kernel == timeline.kernels.end() || kernel->start.si() >= time) return time;
+  return kernel->end.si();
+}
+
+double mean_kernel(const Timeline& timeline, const TrainingStep& step, const KernelSpan& span) {
+  const auto k = static_cast<std::size_t>(&span - timeline.kernels.data());
+  return (span.end - span.start).si() / static_cast<double>(step.kernels[k].repeat);
+}
+
+// Messages on their way through the stages.
+class Pipeline {
+ public:
+  Pipeline(const TrainingStep& step, const Timeline& timeline, const Exchange& exchange)
+      : step_(step), timeline_(timeline), exchange_(exchange), free_(exchange.stages.size()) {}
+
+  double busy = 0;
+
+  // Through the stages up to `end`; returns when it is through.
+  double send(const Message& message, std::size_t first, std::size_t end) {
+    double at = message.ready;
+    for (std::size_t s = first; s < end; ++s) {
+      const ExchangeStage& stage = exchange_.stages[s];
+      double start = std::max(at, free_[s]);
+      if (stage.on_gpu) start = room(start);
+      at = start + stage.time(Bytes(message.bytes)).si();
+      busy += std::max(0.0, at - std::max(start, last_));
+      last_ = std::max(last_, at);
+      free_[s] = at;
+    }
+    return at;
+  }
+
+ private:
+  // Of a block of repeated kernels the next of them ends soon.
+  [[nodiscard]] double room(double start) const {
+    const double end = room_after(timeline_, start);
+    if (end == start) return start;
+    const auto span = std::lower_bound(timeline_.kernels.begin(), timeline_.kernels.end(), start,
+                                       [](const KernelSpan& s, double at) { return s.end.si() < at; });
+    return std::min(end, start + mean_kernel(timeline_, step_, *span));
+  }
+
+  const TrainingStep& step_;
+  const Timeline& timeline_;
+  const Exchange& exchange_;
+  std::vector<double> free_;
+  double last_ = 0;
+};
+
+// How long the next forward pass waits for parameters that come in the order in which it needs them.
+double forward_stall(const TrainingStep& step, const Timeline& timeline, double batch, double gradient_bytes,
+                     const ExchangeStage& stage) {
+  std::vector<double> arrival(step.layers.size(), 0.0);
+  double at = 0;
+  for (auto gradient = step.gradients.rbegin(); gradient != step.gradients.rend(); ++gradient) {
+    at += stage.time(Bytes(gradient->elements.at(batch) * gradient_bytes)).si();
+    arrival[static_cast<std::size_t>(gradient->layer)] = at;
+  }
+  double stall = 0;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    if (kernel.phase != Phase::forward || kernel.layer < 0) continue;
+    const double needed = timeline.kernels[k].start.si() + stall;
+    stall += std::max(0.0, arrival[static_cast<std::size_t>(kernel.layer)] - needed);
+  }
+  return stall;
+}
+
+// Kernels beside an exchange of so many bytes that takes so long while they run.
+double contention(const Exchange& exchange, const GpuSpec& gpu, double beside, double total, double bytes) {
+  if (total <= 0) return 0;
+  const double sms = exchange.interference > 0
+                         ? exchange.interference
+                         : std::min(0.5, exchange.sms / static_cast<double>(gpu.sm_count));
+  const double memory = kMemoryPasses * bytes * (beside / total) / gpu.memory_bandwidth.si();
+  return beside * sms + memory;
+}
+
+}  // namespace
+
+double expected_largest(std::int64_t draws) {
+  if (draws < 2) return 0;
+  const auto n = static_cast<double>(draws);
+  const double tail = 1 - (n - 0.375) / (n + 0.25);
+  // The quantile of the normal distribution by Abramowitz and Stegun, 26.2.23: within 4.5e-4.
+  const double t = std::sqrt(-2 * std::log(tail));
+  return t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
+                 (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
+}
+
+double fullest_server(const std::vector<ParameterGradient>& gradients, double batch, int servers) {
+  std::vector<double> small(static_cast<std::size_t>(servers), 0.0);
+  double cut = 0;
+  double all = 0;
+  std::int64_t key = 0;
+  for (const ParameterGradient& gradient : gradients) {
+    const double elements = gradient.elements.at(batch);
+    all += elements;
+    if (elements >= static_cast<double>(kWholeArray)) {
+      cut += elements;
+    } else {
+      small[static_cast<std::size_t>(key * kKeyFactor % servers)] += elements;
+    }
+    ++key;
+  }
+  const auto n = static_cast<double>(servers);
+  return all == 0 ? 1 : (cut / n + *std::max_element(small.begin(), small.end())) * n / all;
+}
+
+ExchangeTime simulate_exchange(const TrainingStep& step, const Timeline& timeline, double batch,
+                               double gradient_bytes, const GpuSpec& gpu, const Exchange& exchange) {
+  ExchangeTime time;
+  if (exchange.ranks() == 1) return time;
+  if (exchange.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
+  if (!exchange.method->asynchronous)
+    time.stragglers = timeline.iteration * (kRankSpread * expected_largest(exchange.ranks()));
+  std::vector<Message> messages = messages_of(step, timeline, batch, gradient_bytes, exchange);
+  if (messages.empty() || exchange.stages.empty()) return time;
+  const double computed = messages.back().ready;  // the last gradient
+  if (!exchange.overlaps) {
+    for (Message& message : messages) message.ready = computed;
+  }
+  if (exchange.method->keyed) {
+    const double fullest = fullest_server(step.gradients, batch, exchange.cluster.machines);
+    for (Message& message : messages) message.bytes *= fullest;
+  }
+  std::size_t end = exchange.stages.size();
+  while (end > 0 && (exchange.stages[end - 1].next_forward || exchange.stages[end - 1].after_all)) --end;
+  Pipeline pipeline(step, timeline, exchange);
+  double last = computed;
+  double bytes = 0;
+  for (const Message& message : messages) {
+    last = std::max(last, pipeline.send(message, 0, end));
+    bytes += message.bytes;
+  }
+  const double beside = pipeline.busy - (last - computed);
+  for (std::size_t s = end; s < exchange.stages.size(); ++s) {
+    const ExchangeStage& stage = exchange.stages[s];
+    if (stage.next_forward) {
+      last += forward_stall(step, timeline, batch, gradient_bytes, stage);
+    } else {
+      for (const Message& message : messages) last = pipeline.send({last, message.bytes}, s, s + 1);
+    }
+  }
+  time.exposed = Seconds(last - computed);
+  time.total = Seconds(std::max(pipeline.busy, last - computed));
+  time.contention +=
+      Seconds(contention(exchange, gpu, std::max(0.0, beside), std::max(pipeline.busy, beside), bytes));
+  time.gradients = Bytes(bytes);
+  time.messages = static_cast<int>(messages.size());
+  return time;
+}
+
+}  // namespace tbdsim

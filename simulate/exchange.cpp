@@ -1,0 +1,259 @@
+#include "simulate/exchange.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/plain_machine.h"
+
+namespace tbdsim {
+namespace {
+
+// What one process moves through the operating system's sockets and through TensorFlow's gRPC, which copies every
+// tensor into a message. Estimates: a core's worth of TCP, and tensors over gRPC at about 10 Gbit/s.
+constexpr BytesPerSecond kSockets(2.5e9);
+constexpr BytesPerSecond kRpc(1.1e9);
+// Part of the memory's bandwidth that a host reaches while it adds arrays. Estimate: a few threads of 28 cores.
+constexpr double kHostSums = 0.4;
+constexpr double kMostSms = 24;  // one for each of NCCL's channels, of which it opens two for each ring
+constexpr double kPcieSms = 2;
+
+BytesPerSecond transport_limit(Transport transport) {
+  if (transport == Transport::tcp) return kSockets;
+  return transport == Transport::rpc ? kRpc : BytesPerSecond(std::numeric_limits<double>::infinity());
+}
+
+bool is_network_word(const std::string& word, const Catalog& catalog) {
+  return word.starts_with("ethernet_") || word.starts_with("infiniband_") || is_path(word) ||
+         (!word.empty() && word.find_first_of("0123456789") == 0 && !catalog.contains(Kind::machine, word));
+}
+
+MachineSpec machine_of(const Cluster& cluster, const GpuSpec& gpu, const Catalog& catalog) {
+  if (cluster.machine.empty()) {
+    const bool network = is_network_word(cluster.network, catalog);
+    MachineSpec machine = plain_machine(gpu, cluster.gpus, network ? "" : cluster.network, catalog);
+    if (network) machine.networks = {{.link = network_named(cluster.network, catalog), .below = {}}};
+    return machine;
+  }
+  MachineSpec machine = read_machine(catalog.find(Kind::machine, cluster.machine), catalog);
+  if (!gpu.nvlink) machine.nvlink.reset();  // other cards in the same machine
+  if (cluster.network.empty()) return machine;
+  for (const Network& network : machine.networks) {
+    if (network.link.name != cluster.network) continue;
+    machine.networks = {Network(network)};
+    return machine;
+  }
+  machine.networks = {{.link = network_named(cluster.network, catalog), .below = {}}};
+  return machine;
+}
+
+void require_machines(const Cluster& cluster, const MachineSpec& machine, const ExchangeMethod& method) {
+  if (cluster.machines < 1) throw UsageError("0 machines; expected 1 or more");
+  if (cluster.machines == 1) return;
+  if (machine.networks.empty()) {
+    throw UsageError(fmt::format(
+        "{} machines, and {} has no network to others; expected one, as 'ethernet_10g' or '25 Gbit/s'",
+        cluster.machines, machine.title));
+  }
+  if (machine.machines && cluster.machines > *machine.machines) {
+    throw UsageError(fmt::format("{} machines; there are {} of {}", cluster.machines, *machine.machines,
+                                 machine.title));
+  }
+  if (method.sum == Sum::gpu_servers || method.sum == Sum::first_gpu) {
+    throw UsageError(fmt::format("{} works within one machine; expected another method for {} machines",
+                                 method.name, cluster.machines));
+  }
+}
+
+// Makes the stages of one exchange.
+class Plan {
+ public:
+  Plan(const MachineSpec& machine, const GpuSpec& gpu, Exchange& exchange)
+      : machine_(machine), topology_(machine, gpu, exchange.cluster.gpus), exchange_(exchange) {}
+
+  void run() {
+    switch (exchange_.method->sum) {
+      case Sum::ranks:
+        return ranks();
+      case Sum::host_ranks:
+        return host_ranks();
+      case Sum::host_server:
+        return host_server();
+      case Sum::gpu_servers:
+        return gpu_servers();
+      case Sum::first_gpu:
+        return first_gpu();
+    }
+  }
+
+ private:
+  [[nodiscard]] int gpus() const { return exchange_.cluster.gpus; }
+  [[nodiscard]] int machines() const { return exchange_.cluster.machines; }
+
+  ExchangeStage& add(std::string name, BytesPerSecond rate, Seconds message) {
+    exchange_.stages.push_back(
+        {.name = std::move(name), .all_reduce = {}, .message = message, .rate = rate});
+    return exchange_.stages.back();
+  }
+
+  // Every flow of the traffic carries so many bytes for each byte of gradients.
+  void use(const Traffic& traffic, double bytes_per_byte) {
+    const std::vector<BytesPerSecond> load = topology_.load(traffic, BytesPerSecond(bytes_per_byte));
+    for (std::size_t i = 0; i < load.size(); ++i) {
+      if (load[i].si() > 0)
+        exchange_.links.push_back({topology_.links()[i].name, topology_.links()[i].capacity, load[i].si()});
+    }
+  }
+
+  // All cards of one machine together; the slowest of the way there counts.
+  [[nodiscard]] RankGroup network() {
+    RankGroup group{.ranks = machines(), .bandwidth = {}, .per_rank = {}, .cost = {}};
+    if (machines() == 1) return group;
+    const Network& network = machine_.networks.front();
+    const double cards = static_cast<double>(std::max<std::size_t>(1, network.below.size()));
+    group.bandwidth =
+        std::min(achievable(network.link) * cards, transport_limit(exchange_.method->transport));
+    group.cost = network.link.collective;
+    exchange_.links.push_back({"network", achievable(network.link) * cards,
+                               2 * (1 - 1.0 / static_cast<double>(machines()))});
+    return group;
+  }
+
+  void ranks() {
+    const Rings rings = topology_.rings();
+    AllReduceRanks all{{.ranks = gpus(), .bandwidth = rings.bandwidth, .per_rank = {}, .cost = rings.cost},
+                       network()};
+    if (machine_.nvlink && machine_.nvlink->to_switch > 0) {
+      all.inner.per_rank =
+          machine_.nvlink->link.bandwidth * static_cast<double>(machine_.nvlink->to_switch);
+    }
+    all.outer.cost.launch = std::max(all.outer.cost.launch, rings.cost.launch);
+    use(rings.traffic, 2 * (1 - 1.0 / static_cast<double>(exchange_.ranks())));
+    exchange_.sms = rings.nvlink ? std::min(kMostSms, 2.0 * rings.channels) : kPcieSms;
+    const bool halves = exchange_.method->shards_update;
+    for (const char* name : {"reduce_scatter", "all_gather"}) {
+      ExchangeStage stage{.name = halves ? name : "all_reduce", .all_reduce = all, .message = {}, .on_gpu = true};
+      if (halves) halve(*stage.all_reduce);
+      stage.after_all = halves && !exchange_.stages.empty();
+      exchange_.stages.push_back(std::move(stage));
+      if (!halves) return;
+    }
+  }
+
+  // Each of the two parts of an all-reduce takes half of it.
+  static void halve(AllReduceRanks& all) {
+    for (RankGroup* group : {&all.inner, &all.outer}) {
+      group->bandwidth = group->bandwidth * 2.0;
+      group->per_rank = group->per_rank * 2.0;
+      group->cost.launch = group->cost.launch * 0.5;
+      group->cost.step = group->cost.step * 0.5;
+      group->cost.root = group->cost.root * 0.5;
+    }
+  }
+
+  void push_and_pull(const std::function<void()>& between) {
+    const Traffic up = topology_.to_host();
+    const Traffic down = topology_.from_host();
+    use(up, 1);
+    use(down, 1);
+    const Seconds latency = machine_.root_ports.front().link.latency;
+    add("push", up.slowest, latency);
+    between();
+    add("pull", down.slowest, latency).next_forward = exchange_.method->next_iteration;
+  }
+
+  void host_ranks() {
+    push_and_pull([&] {
+      RankGroup inner{.ranks = gpus(), .bandwidth = sums(gpus()), .per_rank = {}, .cost = {}};
+      exchange_.stages.push_back(
+          {.name = "all_reduce", .all_reduce = AllReduceRanks{inner, network()}, .message = {}});
+    });
+  }
+
+  // Arrays added in host memory, each read with what is there so far and the sum written.
+  [[nodiscard]] BytesPerSecond sums(int arrays) const {
+    return host_memory_bandwidth(machine_) * (kHostSums / (static_cast<double>(arrays) + 2));
+  }
+
+  void server_network() {
+    if (machines() == 1) return;
+    const RankGroup group = network();
+    const double share = 2 * (1 - 1.0 / static_cast<double>(machines()));  // there and back, but for its own
+    add("network", group.bandwidth * (1 / share), group.cost.step * 2.0);
+  }
+
+  void host_server() {
+    if (!exchange_.method->locally_on_gpu) {
+      push_and_pull([&] {
+        add("sum", sums(gpus()), {});
+        server_network();
+      });
+      return;
+    }
+    gpu_servers();
+    server_network();
+  }
+
+  // Each GPU sends all but its own share to the others, and gets as much back.
+  void gpu_servers() {
+    if (gpus() == 1) return;
+    const Traffic all = topology_.all_to_all();
+    const BytesPerSecond rate = all.slowest * static_cast<double>(gpus());
+    use(all, 2 / static_cast<double>(gpus()));
+    const Seconds latency = machine_.root_ports.front().link.latency;
+    add("push", rate, latency);
+    add("pull", rate, latency).next_forward = exchange_.method->next_iteration;
+  }
+
+  void first_gpu() {
+    if (gpus() == 1) return;
+    const Traffic up = topology_.to_first_gpu();
+    const Traffic down = topology_.from_first_gpu();
+    use(up, 1);
+    use(down, 1);
+    const Seconds latency = machine_.root_ports.front().link.latency;
+    add("push", up.slowest, latency);
+    add("pull", down.slowest, latency);
+  }
+
+  const MachineSpec& machine_;
+  Topology topology_;
+  Exchange& exchange_;
+};
+
+}  // namespace
+
+Seconds ExchangeStage::time(Bytes bytes) const {
+  if (all_reduce) return message + all_reduce_time(*all_reduce, bytes);
+  return message + bytes / rate;
+}
+
+Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
+                       const Catalog& catalog) {
+  const std::string& standard =
+      cluster.machines > 1 ? framework.exchange.across : framework.exchange.within;
+  Exchange exchange;
+  exchange.method = &find_exchange_method(cluster.method.empty() ? standard : cluster.method);
+  exchange.cluster = cluster;
+  const Sum sum = exchange.method->sum;
+  if (sum == Sum::ranks || sum == Sum::host_ranks) {
+    const bool across = cluster.machines > 1;
+    exchange.bucket = across ? framework.exchange.bucket_across : framework.exchange.bucket;
+    exchange.first_bucket = std::min(exchange.bucket, framework.exchange.first_bucket);
+    if (across && framework.exchange.bucket == Bytes(0)) exchange.first_bucket = exchange.bucket;
+  }
+  exchange.interference =
+      sum == Sum::ranks ? framework.exchange.interference : framework.exchange.copy_interference;
+  exchange.overlaps = exchange.method->overlaps;
+  const MachineSpec machine = machine_of(cluster, gpu, catalog);
+  exchange.machine = machine.title;
+  require_machines(cluster, machine, *exchange.method);
+  Plan(machine, gpu, exchange).run();
+  if (!exchange.stages.empty()) exchange.stages.front().message += framework.exchange.message;
+  return exchange;
+}
+
+}  // namespace tbdsim

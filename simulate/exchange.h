@@ -1,0 +1,72 @@
+// What exchanging gradients costs on a machine or several: the stages that every message goes through, one after
+// another, each handling one message at a time.
+//
+//   all-reduce                 all_reduce
+//   servers in host memory     push (GPUs -> host), sum (host), send and receive (network), pull (host -> GPUs)
+//   servers on GPUs            push, pull (GPUs -> GPUs)
+//   all-reduce in host memory  push, sum and send (processes, network), pull
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulate/exchange_methods.h"
+#include "simulate/framework.h"
+#include "costmodel/topology.h"
+
+namespace tbdsim {
+
+// Who trains together. Machines are alike, and so are their GPUs.
+struct Cluster {
+  int gpus = 1;           // in each machine
+  int machines = 1;
+  std::string machine{};  // of the catalogue, or a path; empty: one of which only `network` is known
+  // Of a machine: which of its networks, another one, or a rate ("25 Gbit/s"). Else as plain_machine's word.
+  std::string network{};
+  std::string method{};       // empty: the framework's
+  double gradient_bytes = 0;  // of one element as it travels; 0: as the precision stores it
+  double compression = 1;     // of what is left after that, sent
+
+  [[nodiscard]] std::int64_t ranks() const { return static_cast<std::int64_t>(gpus) * machines; }
+};
+
+struct ExchangeStage {
+  std::string name;
+  std::optional<AllReduceRanks> all_reduce;
+  Seconds message;             // of every message
+  BytesPerSecond rate{};       // of its bytes, where it is no all-reduce
+  bool on_gpu = false;         // kernels, which wait for room between those of the model and hold SMs
+  bool next_forward = false;   // brings parameters that the next forward pass waits for
+  bool after_all = false;      // starts once all messages passed the stage before
+
+  [[nodiscard]] Seconds time(Bytes bytes) const;
+};
+
+// How busy a link is: bytes that pass for each byte of gradients.
+struct LinkUse {
+  std::string name;
+  BytesPerSecond capacity;
+  double bytes_per_byte = 0;
+};
+
+struct Exchange {
+  const ExchangeMethod* method = nullptr;
+  Cluster cluster;
+  std::string machine;  // title
+  std::vector<ExchangeStage> stages;
+  Bytes bucket, first_bucket;
+  bool overlaps = true;
+  double sms = 0;           // streaming multiprocessors its kernels hold
+  double interference = 0;  // the framework's
+  std::vector<LinkUse> links;
+
+  [[nodiscard]] std::int64_t ranks() const { return cluster.ranks(); }
+};
+
+// Throws UsageError or SpecError: more GPUs than a machine has, more machines than there are, no network
+// between them, a method that does not reach several machines.
+[[nodiscard]] Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
+                                     const Catalog& catalog);
+
+}  // namespace tbdsim

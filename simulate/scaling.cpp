@@ -1,0 +1,109 @@
+#include "simulate/scaling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/quantity_text.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr BytesPerSecond kSlowest(12.5e6);  // 100 Mbit/s
+constexpr BytesPerSecond kFastest(1.25e12);
+
+template <class Term>
+Seconds mean_of(const Prediction& p, Term term) {
+  Seconds sum;
+  for (const Iteration& iteration : p.iterations) sum += term(iteration) * iteration.share;
+  return sum;
+}
+
+// The link that is full for the largest part of the time.
+void find_busiest(ScalingPoint& point) {
+  const Prediction& p = point.prediction;
+  if (!p.exchange) return;
+  const double gradients =
+      mean_of(p, [](const Iteration& i) { return Seconds(i.exchange.gradients.si()); }).si();
+  for (const LinkUse& link : p.exchange->links) {
+    const double load = gradients * link.bytes_per_byte / link.capacity.si() / p.iteration_time().si();
+    if (load <= point.load) continue;
+    point.load = load;
+    point.busiest = link;
+  }
+}
+
+ScalingPoint point_of(Prediction prediction, double one) {
+  ScalingPoint point{.prediction = std::move(prediction), .exposed = {}, .exchange = {}, .busiest = {}};
+  const Prediction& p = point.prediction;
+  point.speed_up = p.throughput() / one;
+  point.efficiency = point.speed_up / static_cast<double>(p.ranks());
+  point.exposed = mean_of(p, [](const Iteration& i) { return i.exchange.added(); });
+  point.exchange = mean_of(p, [](const Iteration& i) { return i.exchange.total; });
+  find_busiest(point);
+  return point;
+}
+
+// What waits for the network alone, over the time of an iteration.
+double waiting(const Prediction& p) {
+  return mean_of(p, [](const Iteration& i) { return i.exchange.exposed; }) / p.iteration_time();
+}
+
+Prediction at_rate(const Prediction& p, BytesPerSecond rate, const Library& library) {
+  Cluster cluster = p.scenario.cluster;
+  cluster.network = fmt::format("{:.6f} GB/s", in_unit(rate, "GB/s"));
+  return with_cluster(p, cluster, library);
+}
+
+std::optional<BytesPerSecond> hiding_rate(const Prediction& p, const Library& library) {
+  if (p.scenario.cluster.machines == 1) return std::nullopt;
+  if (waiting(at_rate(p, kFastest, library)) > kHidden) return std::nullopt;
+  double low = std::log(kSlowest.si());
+  double high = std::log(kFastest.si());
+  constexpr int kSteps = 16;
+  for (int step = 0; step < kSteps; ++step) {
+    const double middle = (low + high) / 2;
+    const bool hidden = waiting(at_rate(p, BytesPerSecond(std::exp(middle)), library)) <= kHidden;
+    (hidden ? high : low) = middle;
+  }
+  return BytesPerSecond(std::exp(high));
+}
+
+std::optional<int> enough_of(const Prediction& p, const Library& library) {
+  Cluster cluster = p.scenario.cluster;
+  const bool machines = cluster.machines > 1;
+  for (int n = 1; n < kMostMachines; n = machines && n >= 8 ? n * 2 : n + 1) {
+    Cluster more = cluster;
+    try {
+      int& count = machines ? more.machines : more.gpus;
+      count = n;
+      const double before = with_cluster(p, more, library).throughput();
+      count = n + 1;
+      if (with_cluster(p, more, library).throughput() - before < 0.5 * before / n) return n;
+    } catch (const UsageError&) {  // there are no more
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<ScalingPoint> predict_scaling(const Scenario& scenario, std::span<const Cluster> clusters,
+                                          Library& library) {
+  Scenario single = scenario;
+  single.cluster = {};
+  const Prediction one = predict(single, library);
+  std::vector<ScalingPoint> points;
+  for (const Cluster& cluster : clusters)
+    points.push_back(point_of(with_cluster(one, cluster, library), one.throughput()));
+  return points;
+}
+
+ScalingAdvice advise(const ScalingPoint& point, const Library& library) {
+  return {hiding_rate(point.prediction, library), enough_of(point.prediction, library)};
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,172 @@
+// Exchanges over a timeline made by hand: one kernel a second, backward kernels 3, 4 and 5 with a gradient each.
+#include "simulate/data_parallel.h"
+
+#include <gtest/gtest.h>
+
+#include "hwspecs/base/error.h"
+#include "simulate/prediction.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kGradient = 1e9;  // elements
+
+TrainingStep step() {
+  TrainingStep step;
+  step.layers.resize(3);
+  for (int k = 0; k < 6; ++k) {
+    Kernel kernel;
+    kernel.layer = k < 3 ? k : 5 - k;
+    kernel.phase = k < 3 ? Phase::forward : Phase::backward_weights;
+    step.kernels.push_back(kernel);
+    if (k >= 3) step.gradients.push_back({5 - k, fixed_size(static_cast<std::int64_t>(kGradient)), k, 1});
+  }
+  return step;
+}
+
+Timeline timeline() {
+  Timeline timeline;
+  for (int k = 0; k < 6; ++k) {
+    timeline.kernels.push_back({Seconds(k), Seconds(k), Seconds(k), Seconds(k + 1)});
+  }
+  timeline.iteration = timeline.gpu_busy = Seconds(6);
+  return timeline;
+}
+
+GpuSpec endless_memory() {
+  GpuSpec gpu;
+  gpu.sm_count = 100;
+  gpu.memory_bandwidth = BytesPerSecond(1e30);
+  return gpu;
+}
+
+// One stage that takes `seconds` for each gradient of 4 GB.
+Exchange one_stage(double seconds, const char* method = "kvstore_local") {
+  Exchange exchange;
+  exchange.method = &find_exchange_method(method);
+  exchange.cluster = {.gpus = 2};
+  exchange.overlaps = exchange.method->overlaps;
+  exchange.stages.push_back({.name = "all", .all_reduce = {}, .message = {}, .rate = BytesPerSecond(4e9 / seconds)});
+  return exchange;
+}
+
+ExchangeTime times(const Exchange& exchange) {
+  return simulate_exchange(step(), timeline(), 1, 4, endless_memory(), exchange);
+}
+
+// Ready at 4, 5 and 6 s, half a second each: only the last one is waited for.
+TEST(DataParallel, OverlapsWithTheBackwardPass) {
+  const ExchangeTime time = times(one_stage(0.5));
+  EXPECT_NEAR(time.exposed.si(), 0.5, 1e-9);
+  EXPECT_NEAR(time.total.si(), 1.5, 1e-9);
+  EXPECT_EQ(time.messages, 3);
+  EXPECT_DOUBLE_EQ(time.gradients.si(), 12e9);
+}
+
+// Two seconds each, one after another from 4 s on: through at 10 s.
+TEST(DataParallel, MessagesQueue) { EXPECT_NEAR(times(one_stage(2)).exposed.si(), 4, 1e-9); }
+
+// Two stages are a pipeline: the second has the first's message while that has the next.
+TEST(DataParallel, StagesArePipelined) {
+  Exchange exchange = one_stage(2);
+  exchange.stages.push_back(exchange.stages.front());
+  EXPECT_NEAR(times(exchange).exposed.si(), 6, 1e-9);
+}
+
+// All of 12 GB after the backward pass.
+TEST(DataParallel, WithoutOverlap) {
+  Exchange exchange = one_stage(0.5);
+  exchange.overlaps = false;
+  EXPECT_NEAR(times(exchange).exposed.si(), 1.5, 1e-9);
+}
+
+// Buckets of 5 GB: the first two go together at 5 s, the last by itself.
+TEST(DataParallel, Buckets) {
+  Exchange exchange = one_stage(0.5);
+  exchange.bucket = exchange.first_bucket = Bytes(5e9);
+  EXPECT_EQ(times(exchange).messages, 2);
+  EXPECT_NEAR(times(exchange).exposed.si(), 0.5, 1e-9);
+}
+
+// Ready at 4 s, while kernel 4 runs: a collective's kernel gets its room at 5 s.
+TEST(DataParallel, CollectivesWaitForRoom) {
+  Exchange exchange = one_stage(2.5);
+  const double copies = times(exchange).exposed.si();
+  exchange.stages.front().on_gpu = true;
+  const double kernels = times(exchange).exposed.si();
+  EXPECT_NEAR(copies, 4 + 3 * 2.5 - 6, 1e-9);
+  EXPECT_GE(kernels, copies);
+}
+
+// Parameters for layers 0, 1 and 2 come at 2, 4 and 6 s; the forward pass wants them at 0, 1 and 2 s, and waits
+// 2 s, 1 s more and 1 s more.
+TEST(DataParallel, TheForwardPassWaitsForParameters) {
+  Exchange exchange = one_stage(2);
+  exchange.stages.front().next_forward = true;
+  EXPECT_NEAR(times(exchange).exposed.si(), 4, 1e-9);
+}
+
+// E of the largest of n normal draws: 0.564 of 2, 1.029 of 4, 1.424 of 8, 1.766 of 16, 2.508 of 100.
+TEST(DataParallel, Stragglers) {
+  EXPECT_EQ(expected_largest(1), 0);
+  EXPECT_NEAR(expected_largest(2), 0.564, 0.03);
+  EXPECT_NEAR(expected_largest(4), 1.029, 0.03);
+  EXPECT_NEAR(expected_largest(16), 1.766, 0.03);
+  EXPECT_NEAR(expected_largest(100), 2.508, 0.03);
+  EXPECT_NEAR(times(one_stage(0.5)).stragglers.si(), 6 * kRankSpread * expected_largest(2), 1e-12);
+  EXPECT_EQ(times(one_stage(0.5, "kvstore_dist_async")).stragglers, Seconds(0));
+}
+
+// Three arrays of a billion elements are cut among the servers. Of small ones all of the same key are on one.
+TEST(DataParallel, MxnetsServers) {
+  EXPECT_DOUBLE_EQ(fullest_server(step().gradients, 1, 4), 1);
+  std::vector<ParameterGradient> small{{0, fixed_size(100), 0, 1}};
+  EXPECT_DOUBLE_EQ(fullest_server(small, 1, 4), 4);
+  small.push_back({0, fixed_size(100), 0, 1});  // 9973 mod 4 is 1: on the next one
+  EXPECT_DOUBLE_EQ(fullest_server(small, 1, 4), 2);
+}
+
+double throughput(const std::string& network, const std::string& method, int machines = 2) {
+  Library library = test::source_library();
+  Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "p4000", .batch = 16};
+  scenario.cluster = {.gpus = 2, .machines = machines, .network = network, .method = method};
+  return predict(scenario, library).throughput();
+}
+
+TEST(DataParallelProperty, MoreBandwidthIsNeverSlower) {
+  for (const char* method : {"", "all_reduce", "all_reduce_cpu_tcp", "kvstore_dist_device_sync", "zero1",
+                             "distributed_replicated", "kvstore_dist_async"}) {
+    double before = 0;
+    for (const char* network : {"1 Gbit/s", "2 Gbit/s", "10 Gbit/s", "25 Gbit/s", "100 Gbit/s"}) {
+      const double now = throughput(network, method);
+      EXPECT_GE(now, before) << method << " over " << network;
+      before = now;
+    }
+  }
+}
+
+TEST(DataParallelProperty, LessLatencyIsNeverSlower) {
+  EXPECT_GE(throughput("infiniband_100g", "all_reduce"), throughput("100 Gbit/s", "all_reduce"));
+}
+
+TEST(DataParallelProperty, EfficiencyNeverGrowsWithMachines) {
+  double before = throughput("10 Gbit/s", "all_reduce", 1);
+  for (const int machines : {2, 3, 8, 64, 1000}) {
+    const double now = throughput("10 Gbit/s", "all_reduce", machines) / machines;
+    EXPECT_LE(now, before * (1 + 1e-9)) << machines;
+    before = now;
+  }
+}
+
+TEST(DataParallel, WrongClusters) {
+  EXPECT_THROW((void)throughput("", "all_reduce"), UsageError);               // no network
+  EXPECT_THROW((void)throughput("0 Gbit/s", "all_reduce"), UsageError);       // carries nothing
+  EXPECT_THROW((void)throughput("10 Gbit", "all_reduce"), UsageError);        // no rate
+  EXPECT_THROW((void)throughput("10 Gbit/s", "all_reduze"), UsageError);      // no method
+  EXPECT_THROW((void)throughput("10 Gbit/s", "kvstore_device"), UsageError);  // of one machine
+  EXPECT_THROW((void)throughput("qpi", "all_reduce"), UsageError);            // no network
+}
+
+}  // namespace
+}  // namespace tbdsim
