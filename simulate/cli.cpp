@@ -35,6 +35,8 @@ constexpr const char* kExamples =
     "  tbd-sim kernels resnet50 --framework mxnet --gpu p4000 --batch 32 --below-average     Table VI of the "
     "paper\n"
     "  tbd-sim trace resnet50 --framework mxnet --gpu titanxp --batch 64 -o trace.json       for Perfetto\n"
+    "  tbd-sim memory resnet50 --framework mxnet --gpu p4000 --batch 32 --by layer\n"
+    "  tbd-sim max-batch all --gpu p4000\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
     "  tbd-sim validate --runs runs.csv --by gpu\n";
 
@@ -54,7 +56,7 @@ struct CommandLine {
     app.fallthrough();
     app.require_subcommand(0, 1);
     for (const auto add :
-         {add_predict, add_list, add_show, add_kernels, add_trace, add_scenarios, add_validate})
+         {add_predict, add_list, add_show, add_kernels, add_memory, add_max_batch, add_trace, add_scenarios, add_validate})
       commands.push_back(add(app));
   }
 

@@ -96,6 +96,8 @@ struct Prediction {
   [[nodiscard]] const Iteration& typical() const;
   // Samples that fit into the GPU's memory where a batch is of the length that needs most; 0: none does.
   [[nodiscard]] std::int64_t largest_batch() const;
+  // Of a batch of that length.
+  [[nodiscard]] MemoryPlan memory_at(std::int64_t batch) const;
   // One pass over the samples of the data set that are trained on (those that fit a bucket), and its price;
   // none where the data set or the GPU does not say.
   [[nodiscard]] std::optional<Seconds> epoch_time() const;
@@ -109,6 +111,9 @@ struct Prediction {
 // The same on a card that differs in its rates only (clocks, bandwidths, units, memory): what if. Several times
 // as fast as a prediction of its own. `gpu` must outlive it.
 [[nodiscard]] Prediction with_rates(Prediction prediction, const GpuSpec& gpu);
+
+// Times by the factors of the kernels' kinds.
+void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors);
 
 // The mean time of an iteration if the CPU side and the factors were those of `framework`, which differs from
 // the one predicted for in nothing else: only the clocks run again.
