@@ -57,7 +57,7 @@ struct Expansion {
 struct BackwardNeeds {
   bool inputs = false;
   bool output = false;
-  Size extra_bytes{};  // masks, indices
+  Size extra_bytes{};             // masks, indices
   std::int64_t extra_pieces = 1;  // in so many allocations of the same size
   bool library_state = false;     // a library keeps it for this layer alone
 };

@@ -246,7 +246,8 @@ std::vector<PassExpansion::Uses> PassExpansion::output_uses() const {
     for (const int reader : consumers(i)) {
       const Uses& after = uses[static_cast<std::size_t>(reader)];
       const bool overwrites = written_in_place(reader);
-      use.last_forward = std::max(use.last_forward, overwrites ? after.last_forward : forward_of(reader).last);
+      use.last_forward =
+          std::max(use.last_forward, overwrites ? after.last_forward : forward_of(reader).last);
       use.last = std::max({use.last, forward_of(reader).last, overwrites ? after.last : 0});
       if (reads_again(reader) && needs(reader).inputs) read_again_by(reader);
       if (overwrites && after.first_again >= 0) use.again_from(after.first_again);

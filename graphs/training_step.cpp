@@ -53,8 +53,8 @@ struct GradientUse {
   int last = 0;            // kernel that needs them last
 };
 
-// Where they are transient, an optimizer without state applies each as soon as it is made; others were seen to
-// hold them until the last one is there (VGG-16 on a V100, TensorFlow 2018: Adam takes the state and the
+// Where they are transient, an optimizer without state applies each as soon as it is made; others were seen
+// to hold them until the last one is there (VGG-16 on a V100, TensorFlow 2018: Adam takes the state and the
 // gradients made so far more than SGD).
 void append_weight_gradients(const LayerGraph& graph, int first_layer, const GradientUse& use,
                              const Model& model, const Expansion& how, TrainingStep& step) {

@@ -10,9 +10,9 @@ namespace tbdsim {
 namespace {
 
 constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
-constexpr std::string_view kSourcedKeys[] = {"lowering",          "libraries",      "workspace_limit",
-                                             "nonfused_winograd", "context_memory", "allocator",
-                                             "factors"};
+constexpr std::string_view kSourcedKeys[] = {
+    "lowering",       "libraries", "workspace_limit", "nonfused_winograd",
+    "context_memory", "allocator", "factors"};
 constexpr int kDeepest = 8;  // files based on files
 
 Libraries read_libraries(const SpecNode& node) {

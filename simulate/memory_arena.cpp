@@ -51,8 +51,8 @@ std::uint64_t MemoryArena::take(std::uint64_t size, int owner) {
   const std::uint64_t wanted = rounded(size);
   const bool from_small = small(wanted);
   auto found = free_.lower_bound({from_small, wanted, 0});
-  const bool fits = found != free_.end() && found->small == from_small &&
-                    (rules_ != Arena::none || found->size == wanted);
+  const bool fits =
+      found != free_.end() && found->small == from_small && (rules_ != Arena::none || found->size == wanted);
   if (!fits) found = add_segment(segment_for(wanted), from_small, owner);
   const std::uint64_t address = found->address;
   free_.erase(found);

@@ -76,7 +76,7 @@ class MemoryArena {
   Arena rules_;
   Blocks blocks_;
   std::set<Free> free_;
-  std::map<std::uint64_t, bool> small_;         // segments by their address
+  std::map<std::uint64_t, bool> small_;           // segments by their address
   std::uint64_t next_ = std::uint64_t{1} << 36U;  // address of the next segment
   std::uint64_t requested_ = 0, allocated_ = 0, reserved_ = 0;
   ArenaUse use_;

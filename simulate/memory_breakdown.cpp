@@ -78,9 +78,8 @@ std::vector<LayerMemory> memory_by_layer(const Prediction& p) {
     const std::string type = layer < 0 ? "" : step.layers[static_cast<std::size_t>(layer)].type;
     layers.push_back({name_of_layer(layer, step), type, use});
   }
-  std::stable_sort(layers.begin(), layers.end(), [](const LayerMemory& a, const LayerMemory& b) {
-    return a.use.total() > b.use.total();
-  });
+  std::stable_sort(layers.begin(), layers.end(),
+                   [](const LayerMemory& a, const LayerMemory& b) { return a.use.total() > b.use.total(); });
   return layers;
 }
 

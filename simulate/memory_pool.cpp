@@ -66,7 +66,7 @@ Size piece_of(const Tensor& tensor) {
 }
 
 // Indices of tensors by the kernel of their first or last use.
-std::vector<std::vector<int>> by_kernel(const TrainingStep& step, int Tensor::* use) {
+std::vector<std::vector<int>> by_kernel(const TrainingStep& step, int Tensor::*use) {
   std::vector<std::vector<int>> tensors(step.kernels.size());
   for (std::size_t i = 0; i < step.tensors.size(); ++i) {
     if (is_shared(step.tensors[i]))

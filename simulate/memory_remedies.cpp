@@ -118,16 +118,15 @@ std::vector<Remedy> remedies(const Prediction& p) {
   const Case c{p, iteration, static_cast<double>(iteration.batch)};
   std::vector<Remedy> all;
   const auto add = [&](std::string name, std::string what, const Outcome& outcome) {
-    all.push_back({std::move(name), std::move(what), outcome.total, outcome.time,
-                   outcome.total <= p.gpu->memory_size});
+    all.push_back(
+        {std::move(name), std::move(what), outcome.total, outcome.time, outcome.total <= p.gpu->memory_size});
   };
   const TrainingStep& step = *iteration.step;
   const Outcome as_it_is = c.of(step);
   add("as it is", "", as_it_is);
   Calibration frugal = *p.calibration;
-  frugal.workspace_limit = 1;  // less than any algorithm that needs some
-  add("workspace", "only algorithms without scratch memory",
-      outcome_of(step, c.batch, frugal, *p.framework));
+  frugal.conv_limits.workspace = 1;  // less than any algorithm that needs some
+  add("workspace", "only algorithms without scratch memory", outcome_of(step, c.batch, frugal, *p.framework));
   if (!computes_in_place(p.framework->lowering)) {
     Lowering lowering = p.framework->lowering;
     lowering.relu_in_place = true;
@@ -142,8 +141,8 @@ std::vector<Remedy> remedies(const Prediction& p) {
   add("offload", "feature maps on the host meanwhile", offloaded);
   for (const std::int64_t parts : {2, 4}) {
     if (iteration.batch < parts) break;
-    add(fmt::format("accumulate_{}", parts), fmt::format("gradients of {} parts of the batch added up", parts),
-        accumulated(c, parts));
+    add(fmt::format("accumulate_{}", parts),
+        fmt::format("gradients of {} parts of the batch added up", parts), accumulated(c, parts));
   }
   return all;
 }
@@ -151,14 +150,20 @@ std::vector<Remedy> remedies(const Prediction& p) {
 Sheet remedy_sheet(const Prediction& p, const std::vector<Remedy>& all) {
   Sheet sheet;
   sheet.name = "remedies";
-  sheet.preface = {fmt::format("What would help {} on {}, batch {}, {} of {}", p.model->title,
-                               p.framework->title, largest_iteration(p).batch, p.gpu->title,
-                               to_text(p.gpu->memory_size)),
-                   ""};
-  sheet.columns = {{"remedy", "remedy"},      {"what", "what"},           {"total", "GiB", true},
-                   {"saved", "saved", true}, {"iteration_time", "ms", true}, {"time_paid", "+-%", true},
+  sheet.preface = {
+      fmt::format("What would help {} on {}, batch {}, {} of {}", p.model->title, p.framework->title,
+                  largest_iteration(p).batch, p.gpu->title, to_text(p.gpu->memory_size)),
+      ""};
+  sheet.columns = {{"remedy", "remedy"},
+                   {"what", "what"},
+                   {"total", "GiB", true},
+                   {"saved", "saved", true},
+                   {"iteration_time", "ms", true},
+                   {"time_paid", "+-%", true},
                    {"fits", "fits"}};
-  const auto gib = [](Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB"))); };
+  const auto gib = [](Bytes bytes) {
+    return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB")));
+  };
   for (const Remedy& remedy : all) {
     const double paid = remedy.time / all.front().time - 1;
     sheet.rows.push_back({text_cell(remedy.name), text_cell(remedy.what), gib(remedy.total),

@@ -13,8 +13,8 @@ namespace tbdsim {
 struct Remedy {
   std::string name;
   std::string what;
-  Bytes total;     // on the device
-  Seconds time;    // of an iteration
+  Bytes total;   // on the device
+  Seconds time;  // of an iteration
   bool fits = false;
 };
 

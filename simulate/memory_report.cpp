@@ -11,9 +11,7 @@
 namespace tbdsim {
 namespace {
 
-Cell bytes_cell(Bytes bytes) {
-  return number_cell(bytes.si(), fmt::format("{:.3f}", in_unit(bytes, "GiB")));
-}
+Cell bytes_cell(Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.3f}", in_unit(bytes, "GiB"))); }
 
 Cell share_cell(Bytes part, Bytes whole) {
   const double share = whole > Bytes() ? part / whole : 0;
@@ -29,13 +27,13 @@ std::vector<Column> scenario_columns() {
 }
 
 std::vector<Cell> scenario_cells(const Prediction& p) {
-  return {text_cell(p.model->name),    text_cell(p.scenario.variant),   text_cell(p.framework->name),
-          text_cell(p.gpu->name),      text_cell(p.scenario.precision),
-          count_cell(static_cast<double>(largest_iteration(p).batch))};
+  return {text_cell(p.model->name),        text_cell(p.scenario.variant),
+          text_cell(p.framework->name),    text_cell(p.gpu->name),
+          text_cell(p.scenario.precision), count_cell(static_cast<double>(largest_iteration(p).batch))};
 }
 
 std::vector<Column> use_columns() {
-  return {{"weights", "weights", true}, {"weight_gradients", "gradients", true},
+  return {{"weights", "weights", true},   {"weight_gradients", "gradients", true},
           {"feature_maps", "maps", true}, {"workspace", "workspace", true},
           {"dynamic", "dynamic", true},   {"total", "GiB", true}};
 }
@@ -86,7 +84,8 @@ void over_time(const Prediction& p, Sheet& sheet) {
   for (const MemoryMoment& moment : memory_over_time(p)) {
     const Kernel& kernel = step.kernels[moment.kernel];
     const std::string_view layer =
-        kernel.layer < 0 ? "(all)" : std::string_view(step.layers[static_cast<std::size_t>(kernel.layer)].name);
+        kernel.layer < 0 ? "(all)"
+                         : std::string_view(step.layers[static_cast<std::size_t>(kernel.layer)].name);
     std::vector<Cell>& row = sheet.rows.emplace_back(scenario_cells(p));
     append(row, {text_cell(layer), text_cell(phase_name(kernel)), text_cell(kernel.op),
                  time_cell(moment.start), time_cell(moment.end)});
@@ -97,7 +96,8 @@ void over_time(const Prediction& p, Sheet& sheet) {
 // "fits", or how much is missing and how many samples would fit.
 std::string verdict(const Prediction& p) {
   const Bytes size = p.gpu->memory_size;
-  if (p.fits) return fmt::format("fits into {}; {} are left.", to_text(size), to_text(size - p.memory.total()));
+  if (p.fits)
+    return fmt::format("fits into {}; {} are left.", to_text(size), to_text(size - p.memory.total()));
   const std::int64_t largest = p.largest_batch();
   const std::string fitting =
       largest == 0 ? "not even one sample fits" : fmt::format("the largest batch that fits is {}", largest);
@@ -126,10 +126,10 @@ std::string length_text(const Prediction& p) {
 Sheet memory_sheet(const Prediction& p, MemoryView view) {
   Sheet sheet;
   sheet.name = "memory";
-  sheet.preface = {fmt::format("{} ({}) on {}, {}, batch {}{}, {}", p.model->title, p.scenario.variant,
-                               p.framework->title, p.gpu->title, largest_iteration(p).batch, length_text(p),
-                               p.scenario.precision),
-                   ""};
+  sheet.preface = {
+      fmt::format("{} ({}) on {}, {}, batch {}{}, {}", p.model->title, p.scenario.variant, p.framework->title,
+                  p.gpu->title, largest_iteration(p).batch, length_text(p), p.scenario.precision),
+      ""};
   sheet.columns = scenario_columns();
   if (view == MemoryView::category) by_category(p, sheet);
   if (view == MemoryView::layer) by_layer(p, sheet);
@@ -149,7 +149,8 @@ Sheet memory_sheet(const Prediction& p, MemoryView view) {
   }
   sheet.notes = {"Most is alive at " + peak_place(p) + ".", "It " + verdict(p)};
   if (m.trials > Bytes()) {
-    sheet.notes.push_back("The first iteration, which tries algorithms, needs " + to_text(m.trials) + " more.");
+    sheet.notes.push_back("The first iteration, which tries algorithms, needs " + to_text(m.trials) +
+                          " more.");
   }
   return sheet;
 }
@@ -168,11 +169,16 @@ LargestBatch largest_batch_of(Prediction p) {
 Sheet largest_batch_sheet(std::span<const LargestBatch> batches) {
   Sheet sheet;
   sheet.name = "largest_batches";
-  sheet.columns = {{"model", "model"},         {"variant", "variant"},
-                   {"framework", "framework"}, {"gpu", ""},
-                   {"precision", ""},          {"length", ""},
-                   {"largest_batch", "largest", true}, {"largest_power_of_two", "power of 2", true},
-                   {"memory", "GiB", true},    {"memory_size", "of GiB", true},
+  sheet.columns = {{"model", "model"},
+                   {"variant", "variant"},
+                   {"framework", "framework"},
+                   {"gpu", ""},
+                   {"precision", ""},
+                   {"length", ""},
+                   {"largest_batch", "largest", true},
+                   {"largest_power_of_two", "power of 2", true},
+                   {"memory", "GiB", true},
+                   {"memory_size", "of GiB", true},
                    {"next_lacks", "next lacks GiB", true}};
   for (const LargestBatch& largest : batches) {
     const Prediction& p = largest.prediction;

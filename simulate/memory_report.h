@@ -15,11 +15,11 @@ namespace tbdsim {
 
 // A model's largest batch on a card.
 struct LargestBatch {
-  Prediction prediction;         // of one sample
-  std::int64_t batch = 0;        // 0: not even one sample fits
-  std::int64_t power_of_two = 0; // the largest of these
-  MemoryPlan memory;             // of that batch; of one sample where none fits
-  MemoryPlan next;               // of one sample more
+  Prediction prediction;          // of one sample
+  std::int64_t batch = 0;         // 0: not even one sample fits
+  std::int64_t power_of_two = 0;  // the largest of these
+  MemoryPlan memory;              // of that batch; of one sample where none fits
+  MemoryPlan next;                // of one sample more
 };
 
 [[nodiscard]] LargestBatch largest_batch_of(Prediction prediction);

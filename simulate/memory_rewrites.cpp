@@ -13,6 +13,13 @@ constexpr std::int64_t kHalfBytes = 2;
 
 bool lies_idle(const Tensor& tensor) { return tensor.first_again >= 0 && tensor.bytes != Size{}; }
 
+// What runs step by step leaves its pieces to the copy, and finds them again, one at a time.
+Tensor one_piece_of(Tensor tensor) {
+  tensor.bytes = {tensor.bytes.fixed / tensor.pieces, tensor.bytes.per_sample / tensor.pieces};
+  tensor.pieces = 1;
+  return tensor;
+}
+
 // A step into which kernels are put; indices of the old kernels are kept until all are in.
 class Insertions {
  public:
@@ -115,8 +122,8 @@ std::vector<int> segments_of(const TrainingStep& step, int forward) {
 
 // Of one step: where its segments begin, and where their kernels run again.
 struct Recomputation {
-  std::vector<int> first;              // of each segment; then the end of the forward pass
-  std::vector<int> copies;             // number of each forward kernel's copy, -1: none
+  std::vector<int> first;   // of each segment; then the end of the forward pass
+  std::vector<int> copies;  // number of each forward kernel's copy, -1: none
   [[nodiscard]] std::size_t segment_of(int kernel) const {
     return static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), kernel) - first.begin()) - 1;
   }
@@ -212,13 +219,13 @@ TrainingStep with_half_precision_maps(const TrainingStep& step) {
   }
   TrainingStep made = insertions.apply();
   for (const auto& [i, kernels] : converted) {
-    Tensor& before = made.tensors[i];
-    Tensor after = before, half = before;
-    half.bytes = {before.bytes.fixed / 2, before.bytes.per_sample / 2};
+    Tensor half = made.tensors[i];
+    Tensor& before = made.tensors[i] = one_piece_of(half);
+    before.last_forward = before.first_again = half.last_forward = half.first_again = -1;
+    Tensor after = before;
+    half.bytes = {half.bytes.fixed / 2, half.bytes.per_sample / 2};
     half.first_use = before.last_use = insertions.of_inserted(kernels.first);
     half.last_use = after.first_use = insertions.of_inserted(kernels.second);
-    before.last_forward = before.first_again = -1;
-    after.last_forward = after.first_again = half.last_forward = half.first_again = -1;
     made.tensors.push_back(half);
     made.tensors.push_back(after);
   }
@@ -235,9 +242,12 @@ TrainingStep with_maps_on_host(const TrainingStep& step) {
     return step.tensors[a].first_again < step.tensors[b].first_again;
   });
   for (std::size_t m = 0; m < maps.size(); ++m) {
-    Tensor& before = made.tensors[maps[m]];
+    Tensor& before = made.tensors[maps[m]] = one_piece_of(made.tensors[maps[m]]);
     const int back = m == 0 ? before.first_again : step.tensors[maps[m - 1]].first_again;
-    if (back <= before.last_forward + 1) continue;
+    if (back <= before.last_forward + 1) {
+      before = step.tensors[maps[m]];  // hardly idle
+      continue;
+    }
     Tensor after = before;
     after.first_use = back;
     before.last_use = before.last_forward + 1;  // the copy runs beside the next kernel

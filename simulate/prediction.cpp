@@ -249,8 +249,7 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
     const auto batch = static_cast<double>(iteration.batch);
     iteration.costs = estimate_again(*iteration.step, batch, calibration, iteration.costs);
     scale(iteration.costs, *iteration.step, p.framework->factors);
-    iteration.timeline =
-        simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
+    iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
   }
   p.gpu = &gpu;
   p.fits = p.memory.total() <= gpu.memory_size;

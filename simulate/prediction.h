@@ -48,7 +48,7 @@ struct Iteration {
   double units = 1;  // of what throughput counts
   const TrainingStep* step = nullptr;
   const MemoryOutline* memory = nullptr;  // of the step
-  std::vector<KernelCost> costs;  // one for each kernel of the step
+  std::vector<KernelCost> costs;          // one for each kernel of the step
   Timeline timeline;
   Seconds decode;  // of one thread for the batch's samples; 0 where it is not known or they are made up
   Seconds input;   // of all threads that decode: samples come no faster, however far ahead they are fetched
@@ -74,11 +74,11 @@ struct Prediction {
   const Framework* framework = nullptr;
   const Profile* profile = nullptr;
   const Calibration* calibration = nullptr;  // of the library's card, whatever its rates here
-  const Dataset* dataset = nullptr;   // or none
-  double samples_trained_on = 0;      // of the data set in an epoch
-  std::vector<Iteration> iterations;  // one for each padded length; at least one
-  std::size_t largest = 0;            // the one that needs most memory
-  MemoryPlan memory;                  // of that one
+  const Dataset* dataset = nullptr;          // or none
+  double samples_trained_on = 0;             // of the data set in an epoch
+  std::vector<Iteration> iterations;         // one for each padded length; at least one
+  std::size_t largest = 0;                   // the one that needs most memory
+  MemoryPlan memory;                         // of that one
   bool fits = false;
   Flops flops;                 // of an iteration
   FlopsPerSecond peak;         // of the arithmetic the precision uses
@@ -108,8 +108,8 @@ struct Prediction {
 // throughput.
 [[nodiscard]] Prediction predict(const Scenario& scenario, Library& library);
 
-// The same on a card that differs in its rates only (clocks, bandwidths, units, memory): what if. Several times
-// as fast as a prediction of its own. `gpu` must outlive it.
+// The same on a card that differs in its rates only (clocks, bandwidths, units, memory): what if. Several
+// times as fast as a prediction of its own. `gpu` must outlive it.
 [[nodiscard]] Prediction with_rates(Prediction prediction, const GpuSpec& gpu);
 
 // Times by the factors of the kernels' kinds.

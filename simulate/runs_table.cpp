@@ -180,8 +180,7 @@ RowPrediction predicted_value(const RunColumns& columns, std::span<const std::st
     throw NotCovered(fmt::format("batch {}: {} trains at most {} at a time", p.batch_asked, p.model->name,
                                  p.model->largest_batch));
   }
-  return value_of(p, row[columns.metric], row[columns.unit],
-                  whole(row[columns.gpus], "gpus", kMostSamples));
+  return value_of(p, row[columns.metric], row[columns.unit], whole(row[columns.gpus], "gpus", kMostSamples));
 }
 
 RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row, Library& library,

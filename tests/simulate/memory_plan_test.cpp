@@ -130,8 +130,13 @@ TEST(MemoryPlan, FirstIterationTriesAlgorithms) {
 
 TEST(TriedWorkspace, NothingBeyondTheLimitOrWithAStride) {
   Kernel kernel;
-  ConvShape shape{.images = {0, 1}, .channels = 1, .filters = 1, .out_height = 30, .out_width = 60,
-                  .kernel_height = 3, .kernel_width = 3};
+  ConvShape shape{.images = {0, 1},
+                  .channels = 1,
+                  .filters = 1,
+                  .out_height = 30,
+                  .out_width = 60,
+                  .kernel_height = 3,
+                  .kernel_width = 3};
   kernel.shape = shape;
   EXPECT_EQ(tried_workspace(kernel, 2, Bytes(1e9)).si(), 9216 * (2 * 2 * 2 + 1));  // two tiles each
   EXPECT_EQ(tried_workspace(kernel, 2, Bytes(9216 * 9 - 1)).si(), 0);
