@@ -83,8 +83,7 @@ std::vector<LayerMemory> memory_by_layer(const Prediction& p) {
   return layers;
 }
 
-std::vector<MemoryMoment> memory_over_time(const Prediction& p) {
-  const Iteration& iteration = largest_iteration(p);
+std::vector<MemoryMoment> memory_over_time(const Iteration& iteration) {
   const TrainingStep& step = *iteration.step;
   const auto batch = static_cast<double>(iteration.batch);
   // What comes alive with, and dies after, each kernel; the running sum is what is alive.

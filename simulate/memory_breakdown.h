@@ -41,7 +41,7 @@ struct MemoryMoment {
 };
 
 // One for each kernel in the order they run.
-[[nodiscard]] std::vector<MemoryMoment> memory_over_time(const Prediction& prediction);
+[[nodiscard]] std::vector<MemoryMoment> memory_over_time(const Iteration& iteration);
 
 // The iteration that needs most memory.
 [[nodiscard]] const Iteration& largest_iteration(const Prediction& prediction);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 #include <utility>
 
+#include "hwspecs/base/error.h"
 #include "simulate/memory_trials.h"
 
 namespace tbdsim {
@@ -141,7 +143,7 @@ MemoryPlan plan_ahead(const MemoryOutline& outline, std::span<const KernelCost> 
 
 }  // namespace
 
-MemoryOutline memory_outline(const TrainingStep& step) {
+MemoryOutline memory_outline(const TrainingStep& step) try {
   if (step.kernels.empty()) return {};
   std::vector<Alive> alive = alive_at_kernels(step);
   MemoryOutline outline;
@@ -155,6 +157,8 @@ MemoryOutline memory_outline(const TrainingStep& step) {
     if (tensor.library_state) outline.library_state += tensor.bytes;
   }
   return outline;
+} catch (const std::overflow_error&) {
+  throw ModelError("the tensors of a training step make more than 64 bits of bytes; expected smaller layers");
 }
 
 MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,

@@ -61,7 +61,9 @@ bool is_shared(const Tensor& tensor) {
 }
 
 Size piece_of(const Tensor& tensor) {
-  const auto part = [&](std::int64_t bytes) { return (bytes + tensor.pieces - 1) / tensor.pieces; };
+  const auto part = [&](std::int64_t bytes) {
+    return bytes / tensor.pieces + (bytes % tensor.pieces > 0 ? 1 : 0);
+  };
   return {part(tensor.bytes.fixed), part(tensor.bytes.per_sample)};
 }
 

@@ -118,6 +118,7 @@ std::vector<Remedy> remedies(const Prediction& p) {
   const Case c{p, iteration, static_cast<double>(iteration.batch)};
   std::vector<Remedy> all;
   const auto add = [&](std::string name, std::string what, const Outcome& outcome) {
+    if (!all.empty() && outcome.total >= all.front().total) return;
     all.push_back(
         {std::move(name), std::move(what), outcome.total, outcome.time, outcome.total <= p.gpu->memory_size});
   };

@@ -18,7 +18,7 @@ struct Remedy {
   bool fits = false;
 };
 
-// The first is the prediction as it is. Then, where they apply:
+// The first is the prediction as it is. Then those that take less:
 //   workspace      only algorithms without scratch memory
 //   in_place       activations over their inputs
 //   half_maps      feature maps in 2 B between forward and backward pass

@@ -1,5 +1,6 @@
 #include "simulate/memory_replay.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
 
@@ -8,11 +9,13 @@
 namespace tbdsim {
 namespace {
 
+constexpr std::int64_t kMostPieces = 10'000;  // of a tensor; more are taken for as many larger ones
+
 class Replay {
  public:
   explicit Replay(const Prediction& p)
       : iteration_(largest_iteration(p)),
-        moments_(memory_over_time(p)),
+        moments_(memory_over_time(iteration_)),
         arena_(p.framework->allocator.arena),
         born_(moments_.size()),
         dies_(moments_.size()),
@@ -56,8 +59,9 @@ class Replay {
   void take(std::size_t tensor) {
     const Tensor& of = iteration_.step->tensors[tensor];
     const double all = of.bytes.at(static_cast<double>(iteration_.batch));
-    const auto each = static_cast<std::uint64_t>(all / static_cast<double>(of.pieces));
-    for (std::int64_t i = 0; i < of.pieces; ++i)
+    const std::int64_t pieces = std::min(of.pieces, kMostPieces);
+    const auto each = static_cast<std::uint64_t>(all / static_cast<double>(pieces));
+    for (std::int64_t i = 0; i < pieces; ++i)
       addresses_[tensor].push_back(arena_.take(each, static_cast<int>(tensor)));
   }
 

@@ -152,6 +152,34 @@ std::vector<int> first_needs(const TrainingStep& step, const Recomputation& plan
   return needed;
 }
 
+// Tensors of kernels that run again: each lives until its last reader in the forward pass, and again from its
+// kernel's copy on. What the next segment starts from stays until that ran again.
+void give_second_lives(const TrainingStep& step, const Recomputation& plan, const Insertions& insertions,
+                       TrainingStep& made) {
+  const auto copy_of = [&](int kernel) {
+    return insertions.of_inserted(plan.copies[static_cast<std::size_t>(kernel)]);
+  };
+  for (std::size_t i = 0; i < step.tensors.size(); ++i) {
+    const Tensor& old = step.tensors[i];
+    if (old.role != TensorRole::feature_map || old.first_use >= plan.first.back()) continue;
+    const std::size_t segment = plan.segment_of(old.first_use);
+    const int last_read = lies_idle(old) ? old.last_forward : old.last_use;
+    const bool read_beyond = last_read >= plan.end_of(segment);
+    if (read_beyond && plan.runs_again(plan.end_of(segment))) {
+      const int end_of_next = copy_of(plan.end_of(segment + 1) - 1);
+      made.tensors[i].last_use = std::max(made.tensors[i].last_use, end_of_next);
+    }
+    if (read_beyond || !plan.runs_again(old.first_use)) continue;
+    Tensor again = made.tensors[i];
+    again.first_use = copy_of(old.first_use);
+    if (!is_dropped(old, plan)) again.last_use = copy_of(last_read);
+    again.last_forward = again.first_again = -1;
+    made.tensors[i].last_use = insertions.of(last_read);
+    made.tensors[i].last_forward = made.tensors[i].first_again = -1;
+    made.tensors.push_back(again);
+  }
+}
+
 }  // namespace
 
 std::optional<TrainingStep> with_recomputation(const TrainingStep& step) {
@@ -171,30 +199,7 @@ std::optional<TrainingStep> with_recomputation(const TrainingStep& step) {
   }
   if (!any) return std::nullopt;
   TrainingStep made = insertions.apply();
-  const auto copy_of = [&](int kernel) {
-    return insertions.of_inserted(plan.copies[static_cast<std::size_t>(kernel)]);
-  };
-  const std::size_t tensors = made.tensors.size();
-  for (std::size_t i = 0; i < tensors; ++i) {
-    const Tensor& old = step.tensors[i];
-    const bool map = old.role == TensorRole::feature_map;
-    if (!map || old.first_use >= forward) continue;
-    const std::size_t segment = plan.segment_of(old.first_use);
-    const int end = plan.end_of(segment);
-    const int last_read = lies_idle(old) ? old.last_forward : old.last_use;
-    if (last_read >= end && plan.runs_again(end)) {  // what the next segment starts from
-      const int next_end = copy_of(plan.end_of(segment + 1) - 1);
-      made.tensors[i].last_use = std::max(made.tensors[i].last_use, next_end);
-    }
-    if (!plan.runs_again(old.first_use) || last_read >= end) continue;
-    Tensor again = made.tensors[i];
-    again.first_use = copy_of(old.first_use);
-    again.last_use = is_dropped(old, plan) ? made.tensors[i].last_use : copy_of(last_read);
-    again.last_forward = again.first_again = -1;
-    made.tensors[i].last_use = insertions.of(last_read);
-    made.tensors[i].last_forward = made.tensors[i].first_again = -1;
-    made.tensors.push_back(again);
-  }
+  give_second_lives(step, plan, insertions, made);
   return made;
 }
 
