@@ -123,8 +123,7 @@ struct Kernel {
   Size macs;        // of convolutions and matrix products only, as networks are usually counted
   Size read_bytes;  // from memory, each operand once per pass over it
   Size written_bytes;
-  Size workspace_bytes;  // scratch memory of an algorithm that a framework's limit may rule out
-  Size scratch_bytes;    // temporary tensors it cannot do without
+  Size scratch_bytes;  // temporary tensors it cannot do without
   KernelShape shape;
   std::int64_t element_bytes = 4;  // of the numbers it goes through
   // How often it runs in one iteration. Neighbours of one layer with the same repeat run as a pattern, one

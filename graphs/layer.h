@@ -57,7 +57,9 @@ struct Expansion {
 struct BackwardNeeds {
   bool inputs = false;
   bool output = false;
-  Size extra_bytes{};  // masks, indices
+  Size extra_bytes{};             // masks, indices
+  std::int64_t extra_pieces = 1;  // in so many allocations of the same size
+  bool library_state = false;     // a library keeps it for this layer alone
 };
 
 class Layer {
@@ -105,6 +107,11 @@ class Layer {
   // Reads one of so many equal parts of its input's last dimension. Gradients of parts are put side by side,
   // not added.
   [[nodiscard]] virtual std::int64_t parts() const { return 1; }
+  // Allocations of the same size that the output is made of: one for each step, where steps are apart.
+  [[nodiscard]] virtual std::int64_t output_pieces(const LayerSite& site, const Lowering& lowering) const {
+    (void)site, (void)lowering;
+    return 1;
+  }
   // The output may be written over the only input.
   [[nodiscard]] virtual bool runs_in_place(const Lowering& lowering) const {
     (void)lowering;

@@ -232,20 +232,28 @@ bool PassExpansion::written_in_place(int i) const {
          !(backward_ != Backward::none && needs(source).output);
 }
 
-// For every layer the last kernel that needs its output, also under the name of a reader that overwrites it.
-std::vector<int> PassExpansion::output_last_uses() const {
-  std::vector<int> last_use(graph_.layers.size());
+// For every layer the kernels that need its output, also under the name of a reader that overwrites it.
+std::vector<PassExpansion::Uses> PassExpansion::output_uses() const {
+  std::vector<Uses> uses(graph_.layers.size());
   for (int i = count() - 1; i >= 0; --i) {  // readers stand behind what they read
-    int last = forward_of(i).last;
-    if (reads_again(i) && needs(i).output) last = std::max(last, last_reading_again(i));
+    Uses& use = uses[static_cast<std::size_t>(i)];
+    use.last = use.last_forward = forward_of(i).last;
+    const auto read_again_by = [&](int reader) {
+      use.last = std::max(use.last, last_reading_again(reader));
+      use.again_from(backward_of(reader).first);
+    };
+    if (reads_again(i) && needs(i).output) read_again_by(i);
     for (const int reader : consumers(i)) {
-      last = std::max(last, forward_of(reader).last);
-      if (reads_again(reader) && needs(reader).inputs) last = std::max(last, last_reading_again(reader));
-      if (written_in_place(reader)) last = std::max(last, last_use[static_cast<std::size_t>(reader)]);
+      const Uses& after = uses[static_cast<std::size_t>(reader)];
+      const bool overwrites = written_in_place(reader);
+      use.last_forward =
+          std::max(use.last_forward, overwrites ? after.last_forward : forward_of(reader).last);
+      use.last = std::max({use.last, forward_of(reader).last, overwrites ? after.last : 0});
+      if (reads_again(reader) && needs(reader).inputs) read_again_by(reader);
+      if (overwrites && after.first_again >= 0) use.again_from(after.first_again);
     }
-    last_use[static_cast<std::size_t>(i)] = last;
   }
-  return last_use;
+  return uses;
 }
 
 // For every layer the last kernel that needs its output's gradient, which those of `spans` read. A layer that
@@ -270,19 +278,33 @@ std::vector<int> PassExpansion::gradient_last_uses(const std::vector<Span>& span
 }
 
 void PassExpansion::feature_maps() {
-  const std::vector<int> last_use = output_last_uses();
-  for (int i = 0; i < count(); ++i)
-    at_layer(i, [&] { feature_map(i, last_use[static_cast<std::size_t>(i)]); });
+  const std::vector<Uses> uses = output_uses();
+  for (int i = 0; i < count(); ++i) at_layer(i, [&] { feature_map(i, uses[static_cast<std::size_t>(i)]); });
   for (std::size_t k = 0; k < graph_.inputs.size(); ++k) graph_input(static_cast<int>(k));
 }
 
-void PassExpansion::feature_map(int i, int last_use) {
+void PassExpansion::feature_map(int i, const Uses& uses) {
   if (written_in_place(i)) return;
   add_tensor(TensorRole::feature_map, i, stored_bytes(layer(i).output, how_.precision), forward_of(i).first,
-             last_use);
-  const Size extra = needs(i).extra_bytes * layer(i).steps;
-  if (reads_again(i) && extra != Size{})
-    add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, last_reading_again(i));
+             uses.last);
+  if (uses.first_again >= 0) {
+    step_.tensors.back().last_forward = uses.last_forward;
+    step_.tensors.back().first_again = uses.first_again;
+  }
+  if (!reads_again(i)) return;
+  const BackwardNeeds again = needs(i);
+  const Size extra = again.extra_bytes * layer(i).steps;
+  if (extra == Size{}) return;
+  add_tensor(TensorRole::feature_map, i, extra, forward_of(i).first, last_reading_again(i));
+  step_.tensors.back().last_forward = forward_of(i).last;
+  step_.tensors.back().first_again = backward_of(i).first;
+  step_.tensors.back().pieces = checked_multiply(again.extra_pieces, layer(i).steps);
+  step_.tensors.back().library_state = again.library_state;
+}
+
+std::int64_t PassExpansion::output_pieces(int i) const {
+  if (layer(i).steps > 1) return layer(i).steps;
+  return layer(i).spec.layer->output_pieces(layer(i).site(), how_.lowering);
 }
 
 // Of the whole gradients of layer i's output, or of graph input -1 - i, one makes room for the sum, which
@@ -349,7 +371,12 @@ void PassExpansion::graph_input(int k) {
 }
 
 void PassExpansion::add_tensor(TensorRole role, int i, Size bytes, int first, int last) {
-  step_.tensors.push_back({role, i < 0 ? -1 : first_layer_ + i, bytes, first, std::max(first, last)});
+  step_.tensors.push_back({.role = role,
+                           .layer = i < 0 ? -1 : first_layer_ + i,
+                           .bytes = bytes,
+                           .first_use = first,
+                           .last_use = std::max(first, last),
+                           .pieces = i < 0 ? 1 : output_pieces(i)});
 }
 
 }  // namespace tbdsim

@@ -2,6 +2,7 @@
 // live. Indices into TrainingStep::kernels are the clock of lifetimes.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -31,6 +32,13 @@ class PassExpansion {
   struct Span {  // of kernels; where a layer has none, the next one
     int first = 0;
     int last = 0;
+  };
+
+  struct Uses {  // of a layer's output: kernels
+    int last = 0;
+    int last_forward = 0;
+    int first_again = -1;  // of the backward pass; -1: none
+    void again_from(int kernel) { first_again = first_again < 0 ? kernel : std::min(first_again, kernel); }
   };
 
   struct Gradient {          // one of a layer's output
@@ -84,11 +92,11 @@ class PassExpansion {
   void add_to_gradients(int i, bool all, std::int64_t times, Span& span);
   [[nodiscard]] Kernel sum_of_gradients(const Shape& shape, const std::vector<Gradient>& gradients) const;
   void sum_gradients_of_inputs();
-  [[nodiscard]] std::vector<int> output_last_uses() const;
+  [[nodiscard]] std::vector<Uses> output_uses() const;
   // `inputs_end`: the last kernel that needs gradients of the graph's inputs; -1 where they have none.
   [[nodiscard]] std::vector<int> gradient_last_uses(const std::vector<Span>& spans,
                                                     const std::vector<int>& sums, int inputs_end) const;
-  void feature_map(int i, int last_use);
+  void feature_map(int i, const Uses& uses);
   void gradients_of(int i, const Shape& shape, const std::vector<Gradient>& gradients, int sum, int end);
   void graph_input(int k);
 
@@ -98,6 +106,7 @@ class PassExpansion {
   void back_from_curved();
   [[nodiscard]] std::vector<Gradient> gradients_on_the_way_back(int i) const;
   void second_order_maps();
+  [[nodiscard]] std::int64_t output_pieces(int i) const;
   // Of layer i, or of graph input -1 - i.
   void add_tensor(TensorRole role, int i, Size bytes, int first, int last);
 

@@ -35,6 +35,17 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
   }
 }
 
+// The last kernel of each layer's backward pass that makes gradients of its weights.
+std::vector<int> last_gradient_kernels(const TrainingStep& step) {
+  std::vector<int> last(step.layers.size(), 0);
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    if (kernel.layer >= 0 && kernel.phase == Phase::backward_weights)
+      last[static_cast<std::size_t>(kernel.layer)] = static_cast<int>(k);
+  }
+  return last;
+}
+
 // From when to when the gradients of one graph's weights are in use: several passes may add to them before
 // one updates.
 struct GradientUse {
@@ -42,15 +53,22 @@ struct GradientUse {
   int last = 0;            // kernel that needs them last
 };
 
+// Where they are transient, an optimizer without state applies each as soon as it is made; others were seen
+// to hold them until the last one is there (VGG-16 on a V100, TensorFlow 2018: Adam takes the state and the
+// gradients made so far more than SGD).
 void append_weight_gradients(const LayerGraph& graph, int first_layer, const GradientUse& use,
-                             const Expansion& how, TrainingStep& step) {
+                             const Model& model, const Expansion& how, TrainingStep& step) {
   const bool persistent = how.lowering.weight_gradients == GradientStorage::persistent;
+  const bool at_once = model.variant.optimizer.state_words == 0 && model.variant.clip != Clip::norm;
+  const std::vector<int> made = last_gradient_kernels(step);
   const int end = static_cast<int>(step.kernels.size()) - 1;
   each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
+    const int at = first_layer + layer;
     const int born = use.first[static_cast<std::size_t>(layer)];
-    step.tensors.push_back({TensorRole::weight_gradients, first_layer + layer,
+    const int applied = at_once ? std::max(born, made[static_cast<std::size_t>(at)]) : use.last;
+    step.tensors.push_back({TensorRole::weight_gradients, at,
                             gradient_elements(tensor, how.lowering) * kFp32Bytes, persistent ? 0 : born,
-                            persistent ? end : use.last});
+                            persistent ? end : applied});
   });
 }
 
@@ -145,7 +163,7 @@ class StepExpansion {
     for (const auto& [name, graph] : model_.graphs)
       append_parameter_tensors(graph, first_layers_[name], model_, how_, step_);
     for (const auto& [name, use] : gradients_)
-      append_weight_gradients(model_.graphs.at(name), first_layers_[name], use, how_, step_);
+      append_weight_gradients(model_.graphs.at(name), first_layers_[name], use, model_, how_, step_);
     count_training_macs(step_);
     find_same(step_.kernels);
     return std::move(step_);

@@ -24,6 +24,12 @@ struct Tensor {
   Size bytes;
   int first_use = 0;  // index of the first and the last kernel that need it, inclusive
   int last_use = 0;
+  // Of feature maps that the backward pass reads again: the last kernel of the forward pass that reads them
+  // and the first of the backward pass; -1 of others.
+  int last_forward = -1;
+  int first_again = -1;
+  std::int64_t pieces = 1;     // allocations of the same size it is made of: of each step of what is unrolled
+  bool library_state = false;  // what a library keeps for one layer: cuDNN's reserve space
 };
 
 // The gradient of a trained parameter, as ranks that train together exchange it: once its layer's last backward

@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-#include "simulate/library.h"
 #include "hwspecs/base/sheet.h"
+#include "simulate/library.h"
 
 namespace tbdsim {
 

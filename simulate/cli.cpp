@@ -36,6 +36,8 @@ constexpr const char* kExamples =
     "  tbd-sim kernels resnet50 --framework mxnet --gpu p4000 --batch 32 --below-average     Table VI of the "
     "paper\n"
     "  tbd-sim trace resnet50 --framework mxnet --gpu titanxp --batch 64 -o trace.json       for Perfetto\n"
+    "  tbd-sim memory resnet50 --framework mxnet --gpu p4000 --batch 32 --by layer\n"
+    "  tbd-sim max-batch all --gpu p4000\n"
     "  tbd-sim scaling resnet50 --framework mxnet --gpu p4000 --machine tbd_p4000 --batch 32 --gpus 1,2,4 "
     "--machines 1,2\n"
     "  tbd-sim report --gpu titanxp -o report.html                                        the paper's "
@@ -64,9 +66,9 @@ struct CommandLine {
     app.add_flag("-q,--quiet", quiet, "no progress on long work");
     app.fallthrough();
     app.require_subcommand(0, 1);
-    for (const auto add :
-         {add_predict, add_list, add_show, add_kernels, add_trace, add_scaling, add_scenarios, add_validate,
-          add_observations, add_report, add_sweep, add_whatif, add_completion, add_man})
+    for (const auto add : {add_predict, add_list, add_show, add_kernels, add_memory, add_max_batch, add_trace,
+                           add_scaling, add_scenarios, add_validate, add_observations, add_report, add_sweep,
+                           add_whatif, add_completion, add_man})
       commands.push_back(add(app));
   }
 

@@ -39,9 +39,8 @@ std::vector<Message> messages_of(const TrainingStep& step, const Timeline& timel
 
 // The end of the kernel that runs at a time; the time itself where none does.
 double room_after(const Timeline& timeline, double time) {
-  const auto kernel =
-      std::lower_bound(timeline.kernels.begin(), timeline.kernels.end(), time,
-                       [](const KernelSpan& span, double at) { return span.end.si() < at; });
+  const auto kernel = std::lower_bound(timeline.kernels.begin(), timeline.kernels.end(), time,
+                                       [](const KernelSpan& span, double at) { return span.end.si() < at; });
   if (kernel == timeline.kernels.end() || kernel->start.si() >= time) return time;
   return kernel->end.si();
 }

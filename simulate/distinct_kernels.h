@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "simulate/prediction.h"
 #include "hwspecs/base/sheet.h"
+#include "simulate/prediction.h"
 
 namespace tbdsim {
 

@@ -31,8 +31,8 @@ struct Execution {
   Sources sources{};  // of the times and threads given
 };
 
-// What the thread does for a kernel each time it runs: what is sent is made before it is issued, what is copied
-// to the host is worked on after the wait for it.
+// What the thread does for a kernel each time it runs: what is sent is made before it is issued, what is
+// copied to the host is worked on after the wait for it.
 struct ThreadWork {
   Seconds before, issue, after;
   bool waits = false;  // for the GPU, between issue and `after`

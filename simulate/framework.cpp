@@ -1,5 +1,6 @@
 #include "simulate/framework.h"
 
+#include <cmath>
 #include <optional>
 
 #include "graphs/lowering_reader.h"
@@ -10,8 +11,9 @@ namespace tbdsim {
 namespace {
 
 constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
-constexpr std::string_view kSourcedKeys[] = {"lowering",          "libraries",      "workspace_limit",
-                                             "nonfused_winograd", "context_memory", "factors"};
+constexpr std::string_view kSourcedKeys[] = {
+    "lowering",       "libraries", "workspace_limit", "nonfused_winograd",
+    "context_memory", "allocator", "factors"};
 constexpr int kDeepest = 8;  // files based on files
 
 Libraries read_libraries(const SpecNode& node) {
@@ -49,6 +51,20 @@ ExchangeDefaults override_exchange(const SpecNode& node, ExchangeDefaults exchan
   });
   return exchange;
 }
+
+// Keys that are not given stay as they were.
+Allocator override_allocator(const SpecNode& node, Allocator allocator) {
+  node.map([&](SpecMap& m) {
+    if (const auto arena = m.find("arena")) allocator.arena = static_cast<Arena>(arena->one_of(kArenaNames));
+    if (const auto planned = m.find("planned")) allocator.planned = planned->flag();
+    if (const auto tries = m.find("tries_algorithms")) allocator.tries_algorithms = tries->flag();
+    if (const auto block = m.find("block")) allocator.block = block->quantity<Bytes>();
+    if (const auto block = m.find("large_block")) allocator.large_block = block->quantity<Bytes>();
+  });
+  return allocator;
+}
+
+Bytes multiple_of(Bytes block, Bytes size) { return block * std::ceil(size / block); }
 
 Framework read_based(const std::filesystem::path& file, const SpecChanges& changes, int depth);
 
@@ -106,6 +122,8 @@ Framework read_based(const std::filesystem::path& file, const SpecChanges& chang
     if (const auto node = key("workspace_limit")) framework.workspace_limit = node->quantity<Bytes>();
     if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();
     if (const auto node = key("context_memory")) framework.context_memory = node->quantity<Bytes>();
+    if (const auto node = m.find("allocator"))
+      framework.allocator = override_allocator(*node, framework.allocator);
     if (const auto node = m.find("execution"))
       framework.execution = override_execution(*node, framework.execution);
     if (const auto node = m.find("exchange"))
@@ -117,6 +135,11 @@ Framework read_based(const std::filesystem::path& file, const SpecChanges& chang
 }
 
 }  // namespace
+
+Bytes Allocator::taken_for(Bytes size) const {
+  if (large_block > Bytes() && size > large_block) return multiple_of(large_block, size);
+  return block > Bytes() ? multiple_of(block, size) : size;
+}
 
 Framework read_framework(const std::filesystem::path& file, const SpecChanges& changes) {
   return read_based(file, changes_of(changes, "framework"), 0);

@@ -2,8 +2,10 @@
 // `based_on` another gives only what differs.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/estimate.h"
@@ -29,6 +31,22 @@ struct ExchangeDefaults {
   Sources sources;
 };
 
+// Whose rules cut memory into pieces as tensors come and go: nobody's (a pool of exact sizes), PyTorch's
+// caching allocator, TensorFlow's best fit with coalescing (memory_arena.h).
+enum class Arena { none, caching, bfc };
+inline constexpr std::array<std::string_view, 3> kArenaNames = {"none", "caching", "bfc"};
+
+// How a framework takes memory for tensors.
+struct Allocator {
+  Arena arena = Arena::none;
+  bool planned = false;           // shared as planned before the run, else as tensors come and go
+  bool tries_algorithms = false;  // the first iteration times every algorithm of a convolution
+  Bytes block;                    // sizes are multiples of this (0: any size),
+  Bytes large_block;              // those above this multiples of this
+
+  [[nodiscard]] Bytes taken_for(Bytes size) const;
+};
+
 struct Framework {
   std::string name;    // the file's stem
   std::string family;  // the file at the root of those it is based on: which variants of models it trains
@@ -39,6 +57,7 @@ struct Framework {
   Bytes workspace_limit;          // convolution algorithms that need more scratch memory are not used
   bool nonfused_winograd = true;  // cuDNN's non-fused Winograd algorithms may be used
   Bytes context_memory;           // CUDA context and libraries, beside the model's tensors
+  Allocator allocator;            // without one, as tensors come and go, of any size
   Execution execution;            // without one, issuing takes no time
   ExchangeDefaults exchange;
   KernelFactors factors;

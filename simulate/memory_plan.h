@@ -1,15 +1,22 @@
-// GPU memory of a training iteration by the five categories of the TBD paper (section III-D), at the moment
-// when the tensors alive need most. Frameworks keep scratch memory once asked for, so the largest workspace
-// adds to that.
+// GPU memory of a training iteration by the five categories of the TBD paper (section III-D).
+//
+// Where a framework allocates tensors as they come and go (TensorFlow, CNTK, PyTorch) memory is what lives at
+// the kernel that needs most: tensors in use, temporary tensors and the workspace of the algorithm chosen for
+// it. Where it plans memory before the run (MXNet) all blocks of the plan live throughout (memory_pool.h),
+// and the largest workspace is kept.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
+#include "costmodel/estimate.h"
 #include "graphs/training_step.h"
 #include "hwspecs/base/quantity.h"
 #include "simulate/framework.h"
+#include "simulate/memory_pool.h"
 
 namespace tbdsim {
 
@@ -17,10 +24,11 @@ struct MemoryPlan {
   Bytes weights;  // parameters and moving statistics, with low-precision copies
   Bytes weight_gradients;
   Bytes feature_maps;   // tensors kept for the backward pass and gradient maps, as the paper counts them
-  Bytes workspace;      // the largest scratch memory of any kernel within the framework's limit
+  Bytes workspace;      // scratch memory, of the algorithms chosen within the framework's limit
   Bytes dynamic;        // optimizer state and the framework's further copies of the parameters
   Bytes context;        // CUDA context and libraries
-  int peak_kernel = 0;  // index of the kernel at which the tensors alive need most
+  Bytes trials;         // what more the first iteration needed, which tried other algorithms; in no total
+  int peak_kernel = 0;  // index of the kernel at which most is alive
 
   [[nodiscard]] Bytes model() const {
     return weights + weight_gradients + feature_maps + workspace + dynamic;
@@ -28,43 +36,41 @@ struct MemoryPlan {
   [[nodiscard]] Bytes total() const { return model() + context; }
 };
 
-// What a step's memory is at any batch, found once: the kernels at which most can be alive, and the scratch
-// memory that kernels ask for.
+// What a step's memory is at any batch, found once.
 struct MemoryOutline {
-  // Of a batch b: fixed + per_sample b.
-  struct Line {
-    double fixed = 0;
-    double per_sample = 0;
-    [[nodiscard]] double at(double batch) const { return fixed + per_sample * batch; }
-  };
   enum Category : std::size_t { weights, weight_gradients, feature_maps, dynamic };
-  struct Peak {
+  struct Alive {
     int kernel = 0;
-    Line all;
-    std::array<Line, 4> alive;  // by category
+    std::array<Size, 4> tensors;  // by category
+    Size scratch;                 // temporary tensors
+    Size all;                     // of them together
   };
-  struct Scratch {
-    Size needed;    // temporary tensors
-    Size optional;  // dropped where it is beyond the framework's limit
+  struct Parameters {
+    Category category = weights;
+    Size bytes;              // of each tensor
+    std::int64_t count = 0;  // of this size
   };
-  std::vector<Peak> peaks;       // no other kernel has as much at any batch
-  std::vector<Scratch> scratch;  // distinct
+  std::vector<Alive> peaks;         // no other kernel has as much at any batch
+  std::vector<Alive> convolutions;  // their workspaces differ
+  std::vector<PoolBlocks> pool;
+  std::vector<Parameters> parameters;
+  Size library_state;  // of all layers
 };
 
 [[nodiscard]] MemoryOutline memory_outline(const TrainingStep& step);
 
-[[nodiscard]] MemoryPlan plan_memory(const MemoryOutline& outline, double batch, const Framework& framework);
-[[nodiscard]] inline MemoryPlan plan_memory(const TrainingStep& step, double batch,
-                                            const Framework& framework) {
-  return plan_memory(memory_outline(step), batch, framework);
-}
+// `costs` are those of the step's kernels at this batch; only those of convolutions matter.
+[[nodiscard]] MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,
+                                     std::span<const KernelCost> costs, double batch,
+                                     const Framework& framework);
 
-// The largest batch whose total is within `capacity`; 0 when not even one sample fits, `most` at the most.
-[[nodiscard]] std::int64_t largest_batch(const MemoryOutline& outline, const Framework& framework,
-                                         Bytes capacity, std::int64_t most);
-[[nodiscard]] inline std::int64_t largest_batch(const TrainingStep& step, const Framework& framework,
-                                                Bytes capacity, std::int64_t most) {
-  return largest_batch(memory_outline(step), framework, capacity, most);
-}
+// On one of several GPUs where MXNet's key-value store adds gradients on the GPUs: each updates its part of
+// the parameters, with that part of their state, a buffer to add up and one for every other GPU's gradients.
+[[nodiscard]] MemoryPlan on_one_of(std::int64_t gpus, MemoryPlan plan, const Framework& framework);
+
+// The largest batch for which `fits`; 0 when not even one sample does, `most` at the most. Memory grows with
+// the batch but for workspaces; where these shrink, a batch whose next does not fit.
+[[nodiscard]] std::int64_t largest_batch(const std::function<bool(std::int64_t batch)>& fits,
+                                         std::int64_t most);
 
 }  // namespace tbdsim

@@ -24,15 +24,6 @@ std::int64_t batch_of(const Scenario& scenario, const Variant& variant, std::int
   return token_batch(variant.token_batches, scenario.tokens, length, shortest);
 }
 
-void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors) {
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    const double factor = factors[index_of(step.kernels[k].kind)];
-    for (Seconds* time : {&costs[k].compute, &costs[k].memory, &costs[k].overhead, &costs[k].total}) {
-      *time = *time * factor;
-    }
-  }
-}
-
 Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p) {
   Iteration iteration;
   iteration.bucket = step.bucket;
@@ -65,13 +56,26 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
 void add_memory_of_exchange(Prediction& p) {
   if (!p.exchange) return;
   if (p.exchange->bucket > Bytes(0)) p.memory.weight_gradients += p.memory.weight_gradients;
-  if (p.exchange->method->shards_update) p.memory.dynamic = p.memory.dynamic * (1.0 / static_cast<double>(p.ranks()));
+  if (p.exchange->method->shards_update)
+    p.memory.dynamic = p.memory.dynamic * (1.0 / static_cast<double>(p.ranks()));
+}
+
+// A library's state for a layer is kept for every length, where memory is planned for each.
+Bytes state_of_others(const Prediction& p, std::size_t length) {
+  Bytes sum;
+  for (std::size_t i = 0; i < p.iterations.size(); ++i) {
+    const Iteration& other = p.iterations[i];
+    if (i != length) sum += Bytes(other.memory->library_state.at(static_cast<double>(other.batch)));
+  }
+  return sum;
 }
 
 void plan_memory_of_largest(Prediction& p) {
   for (std::size_t i = 0; i < p.iterations.size(); ++i) {
     const Iteration& iteration = p.iterations[i];
-    const MemoryPlan plan = plan_memory(*iteration.memory, static_cast<double>(iteration.batch), *p.framework);
+    MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, iteration.costs,
+                                  static_cast<double>(iteration.batch), *p.framework);
+    if (p.framework->allocator.planned) plan.feature_maps += state_of_others(p, i);
     if (i > 0 && plan.total() <= p.memory.total()) continue;
     p.largest = i;
     p.memory = plan;
@@ -154,12 +158,22 @@ void require_cluster(const Cluster& cluster) {
     fail(std::to_string(cluster.gpus) + " GPUs in each of " + std::to_string(cluster.machines) +
          " machines; expected 1 to 10000000 GPUs in all");
   if (!(cluster.compression > 0 && cluster.compression <= 1))
-    fail("compression " + std::to_string(cluster.compression) + " is out of range; expected above 0, up to 1");
+    fail("compression " + std::to_string(cluster.compression) +
+         " is out of range; expected above 0, up to 1");
   if (!(cluster.gradient_bytes >= 0 && cluster.gradient_bytes <= 8))
     fail("gradients of " + std::to_string(cluster.gradient_bytes) + " bytes; expected up to 8");
 }
 
 }  // namespace
+
+void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors) {
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const double factor = factors[index_of(step.kernels[k].kind)];
+    for (Seconds* time : {&costs[k].compute, &costs[k].memory, &costs[k].overhead, &costs[k].total}) {
+      *time = *time * factor;
+    }
+  }
+}
 
 Seconds Prediction::iteration_time() const {
   return mean_over(iterations, [](const Iteration& i) { return i.time(); });
@@ -202,14 +216,31 @@ const Iteration& Prediction::typical() const {
 }
 
 std::int64_t Prediction::largest_batch() const {
-  const std::int64_t most = model->largest_batch > 0 ? model->largest_batch : kMostSamples;
-  return tbdsim::largest_batch(*iterations[largest].memory, *framework, gpu->memory_size, most);
+  const auto holds = [this](std::int64_t samples) { return memory_at(samples).total() <= gpu->memory_size; };
+  return tbdsim::largest_batch(holds, model->largest_batch > 0 ? model->largest_batch : kMostSamples);
+}
+
+MemoryPlan Prediction::memory_at(std::int64_t batch) const {
+  const Iteration& iteration = iterations[largest];
+  const auto samples = static_cast<double>(batch);
+  std::vector<KernelCost> costs(iteration.costs.size());
+  for (const MemoryOutline::Alive& convolution : iteration.memory->convolutions) {
+    const auto at = static_cast<std::size_t>(convolution.kernel);
+    const Kernel& kernel = iteration.step->kernels[at];
+    costs[at] = kernel.same_as < 0 ? estimate(kernel, samples, *calibration)
+                                   : costs[static_cast<std::size_t>(kernel.same_as)];
+  }
+  MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, costs, samples, *framework);
+  if (framework->allocator.planned) {
+    const double scale = samples / static_cast<double>(iteration.batch);
+    plan.feature_maps += state_of_others(*this, largest) * scale;
+  }
+  return plan;
 }
 
 std::optional<Seconds> Prediction::epoch_time() const {
   if (samples_trained_on == 0) return std::nullopt;
-  const double in_iteration =
-      batch() * static_cast<double>(model->batches_per_iteration * ranks());
+  const double in_iteration = batch() * static_cast<double>(model->batches_per_iteration * ranks());
   return iteration_time() * (samples_trained_on / in_iteration);
 }
 
@@ -266,8 +297,7 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
     const auto batch = static_cast<double>(iteration.batch);
     iteration.costs = estimate_again(*iteration.step, batch, calibration, iteration.costs);
     scale(iteration.costs, *iteration.step, p.framework->factors);
-    iteration.timeline =
-        simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
+    iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
   }
   p.gpu = &gpu;
   exchange_gradients(p);

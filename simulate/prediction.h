@@ -50,7 +50,7 @@ struct Iteration {
   double units = 1;  // of what throughput counts
   const TrainingStep* step = nullptr;
   const MemoryOutline* memory = nullptr;  // of the step
-  std::vector<KernelCost> costs;  // one for each kernel of the step
+  std::vector<KernelCost> costs;          // one for each kernel of the step
   Timeline timeline;
   Seconds decode;  // of one thread for the batch's samples; 0 where it is not known or they are made up
   Seconds input;   // of all threads that decode: samples come no faster, however far ahead they are fetched
@@ -61,8 +61,8 @@ struct Iteration {
 };
 
 // What a part of an iteration is limited by: as kernels are while the GPU is busy; while it is idle the CPU
-// that issues work, waits for copies and works on them, the samples that are not there yet, or what other GPUs
-// send.
+// that issues work, waits for copies and works on them, the samples that are not there yet, or what other
+// GPUs send.
 enum class Limit { compute, memory, overhead, cpu, input, exchange };
 inline constexpr std::array<std::string_view, 6> kLimitNames = {"compute", "memory", "overhead",
                                                                 "cpu",     "input",  "exchange"};
@@ -79,12 +79,12 @@ struct Prediction {
   const Framework* framework = nullptr;
   const Profile* profile = nullptr;
   const Calibration* calibration = nullptr;  // of the library's card, whatever its rates here
-  const Dataset* dataset = nullptr;   // or none
-  double samples_trained_on = 0;      // of the data set in an epoch
-  std::vector<Iteration> iterations;  // one for each padded length; at least one
-  std::optional<Exchange> exchange;   // of several GPUs
-  std::size_t largest = 0;            // the one that needs most memory
-  MemoryPlan memory;                  // of that one
+  const Dataset* dataset = nullptr;          // or none
+  double samples_trained_on = 0;             // of the data set in an epoch
+  std::vector<Iteration> iterations;         // one for each padded length; at least one
+  std::optional<Exchange> exchange;          // of several GPUs
+  std::size_t largest = 0;                   // the one that needs most memory
+  MemoryPlan memory;                         // of that one
   bool fits = false;
   Flops flops;                 // of an iteration
   FlopsPerSecond peak;         // of the arithmetic the precision uses
@@ -104,6 +104,8 @@ struct Prediction {
   [[nodiscard]] const Iteration& typical() const;
   // Samples that fit into the GPU's memory where a batch is of the length that needs most; 0: none does.
   [[nodiscard]] std::int64_t largest_batch() const;
+  // Of a batch of that length.
+  [[nodiscard]] MemoryPlan memory_at(std::int64_t batch) const;
   // One pass over the samples of the data set that are trained on (those that fit a bucket), and its price;
   // none where the data set or the GPU does not say.
   [[nodiscard]] std::optional<Seconds> epoch_time() const;
@@ -114,12 +116,15 @@ struct Prediction {
 // throughput.
 [[nodiscard]] Prediction predict(const Scenario& scenario, Library& library);
 
-// The same on a card that differs in its rates only (clocks, bandwidths, units, memory): what if. Several times
-// as fast as a prediction of its own. `gpu` must outlive it.
+// The same on a card that differs in its rates only (clocks, bandwidths, units, memory): what if. Several
+// times as fast as a prediction of its own. `gpu` must outlive it.
 [[nodiscard]] Prediction with_rates(Prediction prediction, const GpuSpec& gpu);
 
 // The same by other GPUs together: only what they exchange is simulated again. Throws as plan_exchange.
 [[nodiscard]] Prediction with_cluster(Prediction prediction, const Cluster& cluster, const Library& library);
+
+// Times by the factors of the kernels' kinds.
+void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors);
 
 // The mean time of an iteration if the CPU side and the factors were those of `framework`, which differs from
 // the one predicted for in nothing else: only the clocks run again.

@@ -4,8 +4,8 @@
 #include <iosfwd>
 #include <span>
 
-#include "simulate/prediction.h"
 #include "hwspecs/base/sheet.h"
+#include "simulate/prediction.h"
 
 namespace tbdsim {
 

@@ -15,6 +15,11 @@ namespace {
 // published total the stash rules were checked against (MXNet Inception-v3, batch 64) was met within 12 %.
 constexpr double kMemoryIntervalFactor = 1.16;
 
+constexpr std::string_view kCategoryPrefix = "memory:";
+// Memory by category hardly depends on the card: rows that name none are predicted on this one.
+constexpr std::string_view kUnnamedGpu = "not stated";
+constexpr const char* kGpuOfCategories = "titanxp";
+
 // A row this version cannot predict, and why.
 class NotCovered : public Error {
  public:
@@ -55,11 +60,33 @@ void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
 // does.
 Bytes used_memory(const MemoryPlan& memory, const std::string& unit) {
   if (unit == "bytes" || unit == "bytes (device memory in use)") return memory.total();
-  if (unit == "bytes (allocator high water)") return memory.model();
+  if (unit == "bytes (allocator high water)") return memory.model() + memory.trials;
   throw NotCovered(
       fmt::format("unit {} of memory: bytes, bytes (device memory in use) and bytes (allocator high "
                   "water) are known",
                   in_quotes(unit)));
+}
+
+// Means and variances of norms, a tensor each.
+Bytes moving_statistics(const Prediction& p) {
+  Bytes sum;
+  for (const LayerSummary& layer : p.typical().step->layers) {
+    const Bytes each(static_cast<double>(layer.statistics / 2 * kFp32Bytes));
+    sum += p.framework->allocator.taken_for(each) * 2.0;
+  }
+  return sum;
+}
+
+// "memory:gradients": one of the categories, of one of the row's GPUs.
+std::optional<Bytes> category_of(const Prediction& p, std::string_view metric, std::int64_t gpus) {
+  if (!metric.starts_with(kCategoryPrefix)) return std::nullopt;
+  const std::string_view category = metric.substr(kCategoryPrefix.size());
+  const MemoryPlan memory = on_one_of(gpus, p.memory, *p.framework);
+  if (category == "feature_maps_and_other") return memory.feature_maps;
+  if (category == "workspace") return memory.workspace;
+  if (category == "gradients") return memory.weight_gradients;
+  if (category == "aux_state") return moving_statistics(p);
+  return std::nullopt;
 }
 
 // "tokens/s (source and target)" -> "tokens/s".
@@ -101,8 +128,14 @@ Interval in_steps(const Prediction& p) {
   return {steps / p.interval_factor, steps * p.interval_factor};
 }
 
+RowPrediction memory_value(Bytes memory) {
+  const double bytes = memory.si();
+  return {"ok", bytes, {bytes / kMemoryIntervalFactor, bytes * kMemoryIntervalFactor}};
+}
+
 // A predicted quantity of the row's metric, with its interval, in SI or samples/s.
-RowPrediction value_of(const Prediction& p, const std::string& metric, const std::string& unit_text) {
+RowPrediction value_of(const Prediction& p, const std::string& metric, const std::string& unit_text,
+                       std::int64_t gpus) {
   const std::string unit = without_remark(unit_text);
   const Interval rate = p.throughput_interval();
   if (metric == "throughput") {
@@ -118,10 +151,8 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
   }
   if (metric == "iteration_time") return time_value(p, p.iteration_time(), unit);
   if (const auto time = phase_time(p, metric)) return time_value(p, *time, unit);
-  if (metric == "memory_used") {
-    const double bytes = used_memory(p.memory, unit_text).si();
-    return {"ok", bytes, {bytes / kMemoryIntervalFactor, bytes * kMemoryIntervalFactor}};
-  }
+  if (metric == "memory_used") return memory_value(used_memory(p.memory, unit_text));
+  if (const auto category = category_of(p, metric, gpus)) return memory_value(*category);
   throw NotCovered(fmt::format("metric {} is not predicted", in_quotes(metric)));
 }
 
@@ -146,18 +177,20 @@ RunColumns::RunColumns(const CsvReader& reader)
 Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Library& library) {
   require_known(library.catalog(), Kind::model, row[c.model]);
   require_known(library.catalog(), Kind::framework, row[c.framework]);
-  require_known(library.catalog(), Kind::gpu, row[c.gpu]);
+  const bool by_category = row[c.metric].starts_with(kCategoryPrefix);
+  const std::string gpu = by_category && row[c.gpu] == kUnnamedGpu ? kGpuOfCategories : row[c.gpu];
+  require_known(library.catalog(), Kind::gpu, gpu);
   const bool named = c.version && !is_path(row[c.framework]);
   const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();
   return {.model = row[c.model],
           .framework =
               named ? library.framework_of_version(row[c.framework], row[*c.version]).name : row[c.framework],
-          .gpu = row[c.gpu],
+          .gpu = gpu,
           .batch = tokens ? 1 : whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
           .tokens = tokens ? whole(row[*c.tokens_per_gpu], "tokens_per_gpu", kMostSamples) : 0,
           .variant = row[c.variant],
           .precision = row[c.precision],
-          .cluster = cluster_of(c, row)};
+          .cluster = by_category ? Cluster{} : cluster_of(c, row)};
 }
 
 RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,
@@ -166,7 +199,7 @@ RowPrediction predicted_value(const RunColumns& columns, std::span<const std::st
     throw NotCovered(fmt::format("batch {}: {} trains at most {} at a time", p.batch_asked, p.model->name,
                                  p.model->largest_batch));
   }
-  return value_of(p, row[columns.metric], row[columns.unit]);
+  return value_of(p, row[columns.metric], row[columns.unit], whole(row[columns.gpus], "gpus", kMostSamples));
 }
 
 RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row, Library& library,

@@ -8,6 +8,7 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/kernel_names.h"
+#include "simulate/memory_breakdown.h"
 
 namespace tbdsim {
 namespace {
@@ -50,6 +51,13 @@ class Events {
     end_of_arrow("s", id, a, from);
     end_of_arrow("f", id, b, to);
     events_.back()["bp"] = "e";  // to the slice around its end
+  }
+  void counter(int process, std::string_view name, Seconds at, Json values) {
+    events_.push_back({{"ph", "C"},
+                       {"name", name},
+                       {"pid", process},
+                       {"ts", microseconds(at)},
+                       {"args", std::move(values)}});
   }
   [[nodiscard]] Json take() { return std::move(events_); }
 
@@ -141,6 +149,19 @@ void add_end(Events& events, const Prediction& p, const Iteration& iteration) {
                Json::object());
 }
 
+// What is alive, by category, while each kernel runs.
+void add_memory(Events& events, const Iteration& iteration) {
+  for (const MemoryMoment& moment : memory_over_time(iteration)) {
+    const MemoryUse& use = moment.use;
+    events.counter(kGpu, "memory in use, bytes", moment.start,
+                   {{"weights", use.weights.si()},
+                    {"weight_gradients", use.weight_gradients.si()},
+                    {"feature_maps", use.feature_maps.si()},
+                    {"workspace", use.workspace.si()},
+                    {"dynamic", use.dynamic.si()}});
+  }
+}
+
 void add_decoders(Events& events, const Prediction& p, const Iteration& iteration) {
   if (iteration.input == Seconds(0)) return;
   for (int i = 0; i < p.framework->execution.input_threads; ++i) {
@@ -176,6 +197,7 @@ void write_trace(std::ostream& out, const Prediction& p) {
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) add_kernel(events, p, iteration, k);
   add_end(events, p, iteration);
   add_decoders(events, p, iteration);
+  add_memory(events, iteration);
   const Json document{{"schemaVersion", 1},
                       {"displayTimeUnit", "ms"},
                       {"distributedInfo", {{"rank", 0}}},

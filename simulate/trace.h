@@ -6,6 +6,7 @@
 //   host      issuing thread        issue, wait and host work of each kernel; the end of the iteration
 //             decoding thread 1..   samples of an iteration to come
 //   GPU       compute, copies       kernels: layer, phase, shape, flops, bytes, bound, provenance
+//             memory in use         a counter: bytes of what is alive, by category
 //
 // Times are in microseconds from the start of the iteration on the CPU; where its thread does not wait at the
 // end, it runs ahead, and the GPU's part of the iteration comes later. A kernel that repeats is one event

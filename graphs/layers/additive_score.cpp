@@ -7,6 +7,8 @@
 //                    and wants the positions first
 //   normalize        v g / |v| and a bias in the tanh (Salimans and Kingma's weight normalisation)
 //   recompute        the backward pass makes tanh(...) again instead of keeping it
+#include <algorithm>
+
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/linear_product.h"
 
@@ -101,7 +103,9 @@ class AdditiveScore : public Layer {
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
     const std::int64_t maps = recompute_ ? 0 : keeps_both(how.lowering) ? 2 : 1;
-    return {.inputs = recompute_, .extra_bytes = Parts(site, how).hidden * maps};
+    return {.inputs = recompute_,
+            .extra_bytes = Parts(site, how).hidden * maps,
+            .extra_pieces = std::max<std::int64_t>(1, maps)};
   }
 
  private:

@@ -131,7 +131,6 @@ class Conv2d : public Layer {
       kernel.kind = KernelKind::convolution;
       kernel.op = "conv";
       kernel.shape = conv_shape(site);
-      kernel.workspace_bytes = winograd_workspace(site, how.precision);
       if (transposes(how)) kernel.scratch_bytes = x + y;  // the transposed copies
     }
     return kernel;
@@ -162,23 +161,6 @@ class Conv2d : public Layer {
     if (phase == Phase::forward) return {.m = out, .n = pixels, .k = in};
     if (phase == Phase::backward_data) return {.m = in, .n = pixels, .k = out, .transpose_a = true};
     return {.m = out, .n = in, .k = pixels, .transpose_b = true};
-  }
-
-  // Scratch memory of the non-fused Winograd F(4x4, 3x3) algorithm, the one whose workspace matters for 3x3
-  // convolutions of stride 1: 36 transformed matrices of inputs, outputs and weights. Other filters run
-  // without (implicit GEMM). A framework's workspace limit decides in the memory plan whether it is used.
-  [[nodiscard]] Size winograd_workspace(const LayerSite& site, const Precision& precision) const {
-    const bool winograd = window_.height.kernel == 3 && window_.width.kernel == 3 &&
-                          window_.height.stride == 1 && window_.width.stride == 1;
-    if (!winograd) return {};
-    constexpr std::int64_t kTile = 4;
-    constexpr std::int64_t kMatrices = (kTile + 2) * (kTile + 2);
-    const std::int64_t tiles_high = (site.output.dims[1] + kTile - 1) / kTile;
-    const std::int64_t tiles_wide = (site.output.dims[2] + kTile - 1) / kTile;
-    const std::int64_t channels = site.inputs[0].dims[0];
-    const Size tiles = site.output.rows * checked_multiply(tiles_high, tiles_wide);
-    return (tiles * checked_add(channels, filters_) + fixed_size(checked_multiply(channels, filters_))) *
-           (kMatrices * precision.storage_bytes);
   }
 
   std::int64_t filters_;

@@ -1,5 +1,7 @@
 #include "graphs/layers/recurrent.h"
 
+#include <algorithm>
+
 #include "hwspecs/base/spec_reader.h"
 
 namespace tbdsim {
@@ -90,10 +92,21 @@ void RecurrentLayer::backward(const LayerSite& site, const Expansion& how,
 BackwardNeeds RecurrentLayer::backward_needs(const LayerSite& site, const Expansion& how) const {
   const Size vector = site.output.rows * checked_multiply(steps_of(site), how.precision.storage_bytes);
   if (fused(how.lowering)) {
-    return {.inputs = site.weight_gradient, .output = true, .extra_bytes = vector * hidden_ * cell_.kept};
+    return {.inputs = site.weight_gradient,
+            .output = true,
+            .extra_bytes = vector * hidden_ * cell_.kept,
+            .library_state = true};
   }
   const Kept kept = kept_by_step(site, how.lowering);
-  return {.inputs = kept.inputs, .output = kept.output, .extra_bytes = vector * kept.width};
+  const std::int64_t vectors = std::max<std::int64_t>(1, kept.width / hidden_);  // of each step
+  return {.inputs = kept.inputs,
+          .output = kept.output,
+          .extra_bytes = vector * kept.width,
+          .extra_pieces = checked_multiply(steps_of(site), vectors)};
+}
+
+std::int64_t RecurrentLayer::output_pieces(const LayerSite& site, const Lowering& lowering) const {
+  return fused(lowering) ? 1 : steps_of(site);
 }
 
 // All steps' products with the input are one product, whose result waits for the steps; each step reads the

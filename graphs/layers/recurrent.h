@@ -26,6 +26,7 @@ class RecurrentLayer : public Layer {
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override;
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override;
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override;
+  [[nodiscard]] std::int64_t output_pieces(const LayerSite& site, const Lowering& lowering) const override;
 
  protected:
   struct Cell {

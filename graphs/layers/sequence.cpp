@@ -39,6 +39,9 @@ class Steps : public Layer {
   [[nodiscard]] bool gradient_is_view(const Lowering& lowering) const override {
     return !apart_ && lowering.joins == Joins::views;
   }
+  [[nodiscard]] std::int64_t output_pieces(const LayerSite& site, const Lowering&) const override {
+    return apart_ ? site.output.dims[0] : 1;
+  }
 
  private:
   static void append(Phase phase, bool apart, const LayerSite& site, const Expansion& how,

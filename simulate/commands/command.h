@@ -32,6 +32,8 @@ struct Command {
 [[nodiscard]] Command add_list(CLI::App& root);
 [[nodiscard]] Command add_show(CLI::App& root);
 [[nodiscard]] Command add_kernels(CLI::App& root);
+[[nodiscard]] Command add_memory(CLI::App& root);
+[[nodiscard]] Command add_max_batch(CLI::App& root);
 [[nodiscard]] Command add_trace(CLI::App& root);
 [[nodiscard]] Command add_report(CLI::App& root);
 [[nodiscard]] Command add_scaling(CLI::App& root);

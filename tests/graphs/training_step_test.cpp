@@ -101,14 +101,15 @@ TEST(TrainingStep, ReluInPlaceOnlyWhereNobodyElseReads) {
                                       "      - {name: relu, type: relu}\n"));
 }
 
-// Weight gradients that are freed after the update are born with the kernel that writes them, kernel 5.
+// Transient weight gradients are born with the kernel that writes them, kernel 5. Plain SGD applies each at
+// once; with momentum they wait for the update, kernel 6.
 TEST(TrainingStep, TransientWeightGradients) {
   const TrainingStep step =
       step_of(small_model("[4]", kThreeLayers), {.weight_gradients = GradientStorage::transient});
-  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 5, 6}));
+  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {48, 0}, 5, 5}));
 }
 
-// b, which goes back first, writes the gradient of the weight it shares with a: kernel 2.
+// b, which goes back first, writes the gradient of the weight it shares with a: kernel 2; a adds to it: 4.
 TEST(TrainingStep, TransientGradientsOfTiedWeights) {
   const TrainingStep step =
       step_of(small_model("[4]",
@@ -117,7 +118,7 @@ TEST(TrainingStep, TransientGradientsOfTiedWeights) {
               {.weight_gradients = GradientStorage::transient});
   EXPECT_THAT(program(step), ElementsAre("matmul forward", "matmul forward", "matmul backward_weights",
                                          "matmul backward_data", "matmul backward_weights", "sgd update"));
-  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {64, 0}, 2, 5}));
+  EXPECT_THAT(lives(step), testing::Contains(Life{TensorRole::weight_gradients, 0, {64, 0}, 2, 4}));
 }
 
 // A block y = conv(x) + x behind a trained layer: the gradient of x arrives from the convolution and through

@@ -39,6 +39,23 @@ double total(const std::vector<json>& events) {
   return sum;
 }
 
+// A counter for each kernel. Alive at the first of the toy world, at b = 10: 48 B of weights, as much of
+// their gradients and of momentum, 160 B of input and 120 B of output.
+TEST(Trace, CountsMemory) {
+  const test::ToyWorld world;
+  Library library = test::source_library();
+  const json trace = trace_of(predict(world.scenario(10), library));
+  std::vector<json> counters;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "C") counters.push_back(event["args"]);
+  }
+  ASSERT_EQ(counters.size(), 7u);
+  EXPECT_EQ(counters[0]["weights"], 48);
+  EXPECT_EQ(counters[0]["weight_gradients"], 48);
+  EXPECT_EQ(counters[0]["dynamic"], 48);
+  EXPECT_EQ(counters[0]["feature_maps"], 160 + 120);
+}
+
 // toy_world.h says when each is issued and starts.
 TEST(Trace, OfTheToyWorld) {
   const test::ToyWorld world;

@@ -1,0 +1,72 @@
+#include <memory>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/commands/command.h"
+#include "simulate/commands/options.h"
+#include "simulate/memory_remedies.h"
+#include "simulate/memory_report.h"
+#include "simulate/memory_snapshot.h"
+
+namespace tbdsim {
+namespace {
+
+struct MemoryOptions {
+  ScenarioOptions scenario;
+  std::string view;
+  bool remedies = false;  // what would help
+  bool snapshot = false;  // in PyTorch's format
+  OutputOptions output;
+};
+
+MemoryView view_of(const MemoryOptions& options) {
+  const std::string by = options.view.empty() ? std::string(kMemoryViewNames[0]) : options.view;
+  return static_cast<MemoryView>(choice("--by", by, {kMemoryViewNames.begin(), kMemoryViewNames.end()}));
+}
+
+void write_snapshot(const MemoryOptions& options, Library& library, std::ostream& out) {
+  if (!options.output.format.empty() || !options.view.empty() || options.remedies)
+    throw UsageError(
+        "--snapshot writes PyTorch's format; expected no --format, --by or --remedies beside it");
+  const Scenario scenario = scenario_for(options.scenario, library, "a snapshot is of one iteration");
+  const Prediction prediction = predict(scenario, library);
+  write_output(options.output, out, [&](std::ostream& to) { write_memory_snapshot(to, prediction); });
+}
+
+void run(const MemoryOptions& options, Library& library, std::ostream& out) {
+  if (options.snapshot) {
+    write_snapshot(options, library, out);
+    return;
+  }
+  const Format format = format_of(options.output);
+  const MemoryView view = view_of(options);
+  if (options.remedies && !options.view.empty())
+    throw UsageError("--remedies is a table of its own; expected no --by beside it");
+  std::vector<Sheet> sheets;
+  for (const Scenario& scenario : scenarios_for(options.scenario, library)) {
+    const Prediction prediction = predict(scenario, library);
+    sheets.push_back(options.remedies ? remedy_sheet(prediction, remedies(prediction))
+                                      : memory_sheet(prediction, view));
+  }
+  write_output(options.output, out, [&](std::ostream& to) { write_sheets(to, sheets, format); });
+}
+
+}  // namespace
+
+Command add_memory(CLI::App& root) {
+  const auto options = std::make_shared<MemoryOptions>();
+  CLI::App* app =
+      root.add_subcommand("memory", "where the GPU's memory goes: by category, by layer, over time");
+  app->add_option("model", options->scenario.model, "a model, a YAML file, or all (default)");
+  add_scenario_options(*app, options->scenario);
+  add_output_options(*app, options->output);
+  const std::vector<std::string> views(kMemoryViewNames.begin(), kMemoryViewNames.end());
+  app->add_option("--by", options->view, "by " + joined(views) + " (default: " + views[0] + ")");
+  app->add_flag("--remedies", options->remedies, "what would take less memory, and the time it costs");
+  app->add_flag("--snapshot", options->snapshot,
+                "one iteration as a memory snapshot of PyTorch, for pytorch.org/memory_viz");
+  return {app,
+          [options](Library& library, std::ostream& out, const Progress&) { run(*options, library, out); }};
+}
+
+}  // namespace tbdsim

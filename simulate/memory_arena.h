@@ -1,0 +1,86 @@
+// What an allocator makes of requests as they come and go: bytes asked for, handed out and taken from the
+// device. It takes segments, cuts them into blocks, gives out the smallest free block that is large enough
+// and joins free neighbours of a segment again.
+//
+//   caching  PyTorch: sizes rounded up to 512 B; up to 1 MiB from segments of 2 MiB, below 10 MiB from
+//            segments of 20 MiB, others from segments of their own, rounded up to 2 MiB; a rest is cut off
+//            from 512 B on, of blocks above 1 MiB from 1 MiB on (c10/cuda/CUDACachingAllocator.cpp)
+//   bfc      TensorFlow: rounded up to 256 B; a region that doubles when it is full; a rest is cut off where
+//            the block is twice as large as asked for or 128 MiB larger (common_runtime/bfc_allocator.cc)
+//   none     a pool of exact sizes: what is free serves requests of its size only
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "hwspecs/base/quantity.h"
+#include "simulate/framework.h"
+
+namespace tbdsim {
+
+struct ArenaUse {  // the most at any time
+  Bytes requested;
+  Bytes allocated;  // rounded, with rests that were not cut off
+  Bytes reserved;
+};
+
+struct ArenaEvent {
+  enum class Action { segment_alloc, alloc, free } action = Action::alloc;
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;  // asked for; of a segment its size
+  int owner = 0;            // as given
+};
+
+struct ArenaBlock {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t segment = 0;    // its address
+  std::uint64_t requested = 0;  // 0: free
+  int owner = 0;
+};
+
+class MemoryArena {
+ public:
+  explicit MemoryArena(Arena rules) : rules_(rules) {}
+
+  // The address of a block of at least `size` bytes. `owner` is noted in the event and the block.
+  std::uint64_t take(std::uint64_t size, int owner);
+  void give_back(std::uint64_t address);
+
+  [[nodiscard]] std::uint64_t allocated() const { return allocated_; }
+  [[nodiscard]] const ArenaUse& use() const { return use_; }
+  [[nodiscard]] const std::vector<ArenaEvent>& events() const { return events_; }
+  [[nodiscard]] std::vector<ArenaBlock> blocks() const;  // ascending addresses
+  [[nodiscard]] bool is_small(std::uint64_t segment) const { return small_.at(segment); }
+
+ private:
+  struct Free {
+    bool small = false;
+    std::uint64_t size = 0;
+    std::uint64_t address = 0;
+    friend auto operator<=>(const Free&, const Free&) = default;
+  };
+  using Blocks = std::map<std::uint64_t, ArenaBlock>;
+
+  [[nodiscard]] std::uint64_t rounded(std::uint64_t size) const;
+  [[nodiscard]] bool small(std::uint64_t size) const;
+  [[nodiscard]] std::uint64_t segment_for(std::uint64_t size) const;
+  [[nodiscard]] bool cuts(std::uint64_t block, std::uint64_t size) const;
+  std::set<Free>::iterator add_segment(std::uint64_t size, bool small, int owner);
+  Blocks::iterator join_with_free_neighbours(Blocks::iterator block);
+
+  Arena rules_;
+  Blocks blocks_;
+  std::set<Free> free_;
+  std::map<std::uint64_t, bool> small_;           // segments by their address
+  std::uint64_t next_ = std::uint64_t{1} << 36U;  // address of the next segment
+  std::uint64_t requested_ = 0, allocated_ = 0, reserved_ = 0;
+  ArenaUse use_;
+  std::vector<ArenaEvent> events_;
+};
+
+}  // namespace tbdsim

@@ -1,0 +1,179 @@
+#include "simulate/memory_remedies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "graphs/layers/transfer.h"
+#include "hwspecs/base/quantity_text.h"
+#include "simulate/memory_breakdown.h"
+#include "simulate/memory_rewrites.h"
+
+namespace tbdsim {
+namespace {
+
+struct Outcome {
+  Bytes total;
+  Seconds time;
+  std::vector<KernelCost> costs;
+  Timeline timeline;
+};
+
+Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& calibration,
+                   const Framework& framework) {
+  Outcome outcome;
+  outcome.costs = estimate(step, batch, calibration);
+  scale(outcome.costs, step, framework.factors);
+  outcome.timeline = simulate_iteration(step, outcome.costs, batch, framework.execution);
+  outcome.time = outcome.timeline.iteration;
+  outcome.total = plan_memory(memory_outline(step), step, outcome.costs, batch, framework).total();
+  return outcome;
+}
+
+// Everything the remedies start from.
+struct Case {
+  const Prediction& p;
+  const Iteration& iteration;
+  double batch;
+
+  [[nodiscard]] Outcome of(const TrainingStep& step) const {
+    return outcome_of(step, batch, *p.calibration, *p.framework);
+  }
+};
+
+// The same model and length under another lowering.
+TrainingStep lowered(const Case& c, const Lowering& lowering) {
+  const Prediction& p = c.p;
+  const Variant& variant = find_variant(*p.model, p.scenario.variant, p.framework->family);
+  const std::optional<Dataset> dataset = p.dataset == nullptr ? std::nullopt : std::optional(*p.dataset);
+  std::vector<LengthStep> steps = expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering,
+                                                  find_precision(p.scenario.precision));
+  return std::move(steps[p.largest].step);
+}
+
+// Copies of maps, one after another: all out before the backward pass, each back before it is read.
+Seconds time_with_copies(const Case& c, const Outcome& alone) {
+  struct Map {
+    std::size_t last_forward, first_again;
+    Seconds copy;
+  };
+  std::vector<Map> maps;
+  std::size_t turn = alone.costs.size();  // the first kernel that reads a map again
+  for (const Tensor& tensor : c.iteration.step->tensors) {
+    if (tensor.first_again < 0) continue;
+    const Kernel copy = device_to_host({tensor.bytes.fixed, tensor.bytes.per_sample}, 1);
+    maps.push_back({static_cast<std::size_t>(tensor.last_forward),
+                    static_cast<std::size_t>(tensor.first_again),
+                    estimate(copy, c.batch, *c.p.calibration).total});
+    turn = std::min(turn, maps.back().first_again);
+  }
+  if (maps.empty()) return alone.time;
+  const auto& spans = alone.timeline.kernels;
+  std::sort(maps.begin(), maps.end(),
+            [](const Map& a, const Map& b) { return a.last_forward < b.last_forward; });
+  Seconds out;
+  for (const Map& map : maps) out = std::max(out, spans[map.last_forward].end) + map.copy;
+  Seconds late = std::max(Seconds(0), out - spans[turn].start);
+  std::stable_sort(maps.begin(), maps.end(),
+                   [](const Map& a, const Map& b) { return a.first_again < b.first_again; });
+  Seconds back = spans[turn].start + late;
+  for (const Map& map : maps) {
+    back += map.copy;
+    late = std::max(late, back - spans[map.first_again].start);
+  }
+  return alone.time + late;
+}
+
+// Parts of the batch one after another, then one update. Where gradients were transient they now wait.
+Outcome accumulated(const Case& c, std::int64_t parts) {
+  const double samples = std::ceil(c.batch / static_cast<double>(parts));
+  const TrainingStep& step = *c.iteration.step;
+  Outcome part = outcome_of(step, samples, *c.p.calibration, *c.p.framework);
+  Seconds update;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    if (step.kernels[k].phase == Phase::update)
+      update += part.costs[k].total * static_cast<double>(step.kernels[k].repeat);
+  }
+  const auto times = static_cast<double>(parts);
+  part.time = part.time * times - update * (times - 1);
+  if (c.p.framework->lowering.weight_gradients == GradientStorage::transient) {
+    for (const Tensor& tensor : step.tensors) {
+      if (tensor.role == TensorRole::weight_gradients) part.total += Bytes(tensor.bytes.at(samples));
+    }
+  }
+  return part;
+}
+
+bool computes_in_place(const Lowering& lowering) {
+  return lowering.relu_in_place && lowering.relu_keeps == ReluKeeps::output;
+}
+
+}  // namespace
+
+std::vector<Remedy> remedies(const Prediction& p) {
+  const Iteration& iteration = largest_iteration(p);
+  const Case c{p, iteration, static_cast<double>(iteration.batch)};
+  std::vector<Remedy> all;
+  const auto add = [&](std::string name, std::string what, const Outcome& outcome) {
+    if (!all.empty() && outcome.total >= all.front().total) return;
+    all.push_back(
+        {std::move(name), std::move(what), outcome.total, outcome.time, outcome.total <= p.gpu->memory_size});
+  };
+  const TrainingStep& step = *iteration.step;
+  const Outcome as_it_is = c.of(step);
+  add("as it is", "", as_it_is);
+  Calibration frugal = *p.calibration;
+  frugal.conv_limits.workspace = 1;  // less than any algorithm that needs some
+  add("workspace", "only algorithms without scratch memory", outcome_of(step, c.batch, frugal, *p.framework));
+  if (!computes_in_place(p.framework->lowering)) {
+    Lowering lowering = p.framework->lowering;
+    lowering.relu_in_place = true;
+    lowering.relu_keeps = ReluKeeps::output;
+    add("in_place", "activations written over their inputs", c.of(lowered(c, lowering)));
+  }
+  add("half_maps", "feature maps kept in 2 B a number", c.of(with_half_precision_maps(step)));
+  if (const auto recomputed = with_recomputation(step))
+    add("recompute", "only ends of sqrt(n) segments kept", c.of(*recomputed));
+  Outcome offloaded = c.of(with_maps_on_host(step));
+  offloaded.time = time_with_copies(c, as_it_is);
+  add("offload", "feature maps on the host meanwhile", offloaded);
+  for (const std::int64_t parts : {2, 4}) {
+    if (iteration.batch < parts) break;
+    add(fmt::format("accumulate_{}", parts),
+        fmt::format("gradients of {} parts of the batch added up", parts), accumulated(c, parts));
+  }
+  return all;
+}
+
+Sheet remedy_sheet(const Prediction& p, const std::vector<Remedy>& all) {
+  Sheet sheet;
+  sheet.name = "remedies";
+  sheet.preface = {
+      fmt::format("What would help {} on {}, batch {}, {} of {}", p.model->title, p.framework->title,
+                  largest_iteration(p).batch, p.gpu->title, to_text(p.gpu->memory_size)),
+      ""};
+  sheet.columns = {{"remedy", "remedy"},
+                   {"what", "what"},
+                   {"total", "GiB", true},
+                   {"saved", "saved", true},
+                   {"iteration_time", "ms", true},
+                   {"time_paid", "+-%", true},
+                   {"fits", "fits"}};
+  const auto gib = [](Bytes bytes) {
+    return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB")));
+  };
+  for (const Remedy& remedy : all) {
+    const double paid = remedy.time / all.front().time - 1;
+    sheet.rows.push_back({text_cell(remedy.name), text_cell(remedy.what), gib(remedy.total),
+                          gib(all.front().total - remedy.total),
+                          number_cell(remedy.time.si(), fmt::format("{:.1f}", in_unit(remedy.time, "ms"))),
+                          number_cell(paid, fmt::format("{:+.1f}", 100 * paid)), flag_cell(remedy.fits)});
+  }
+  sheet.notes = {"saved: GiB; +-%: of the iteration's time."};
+  return sheet;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,29 @@
+// Tables of a prediction's memory, and of the largest batches that fit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "hwspecs/base/sheet.h"
+#include "simulate/memory_breakdown.h"
+
+namespace tbdsim {
+
+// By the paper's categories, by layer at the peak (most first) or by kernel over time; below, where the peak
+// is and whether all fits.
+[[nodiscard]] Sheet memory_sheet(const Prediction& prediction, MemoryView view);
+
+// A model's largest batch on a card.
+struct LargestBatch {
+  Prediction prediction;          // of one sample
+  std::int64_t batch = 0;         // 0: not even one sample fits
+  std::int64_t power_of_two = 0;  // the largest of these
+  MemoryPlan memory;              // of that batch; of one sample where none fits
+  MemoryPlan next;                // of one sample more
+};
+
+[[nodiscard]] LargestBatch largest_batch_of(Prediction prediction);
+
+[[nodiscard]] Sheet largest_batch_sheet(std::span<const LargestBatch> batches);
+
+}  // namespace tbdsim

@@ -1,0 +1,80 @@
+#include "simulate/memory_arena.h"
+
+#include <gtest/gtest.h>
+
+namespace tbdsim {
+namespace {
+
+constexpr std::uint64_t kKiB = 1U << 10U, kMiB = 1U << 20U;
+
+// PyTorch: 1000 B are rounded to 1024 B and cut from a small segment of 2 MiB.
+TEST(CachingArena, SmallRequestsShareASegment) {
+  MemoryArena arena(Arena::caching);
+  const std::uint64_t first = arena.take(1000, 0);
+  EXPECT_EQ(arena.take(1000, 1), first + 1024);
+  EXPECT_EQ(arena.use().requested.si(), 2000);
+  EXPECT_EQ(arena.use().allocated.si(), 2048);
+  EXPECT_EQ(arena.use().reserved.si(), 2.0 * kMiB);
+}
+
+// 5 MiB: a segment of 20 MiB; 30 MiB + 1 B: one of its own, 32 MiB, whose rest of 1 MiB or so stays uncut.
+TEST(CachingArena, SegmentsOfLargerRequests) {
+  MemoryArena arena(Arena::caching);
+  (void)arena.take(5 * kMiB, 0);
+  EXPECT_EQ(arena.use().reserved.si(), 20.0 * kMiB);
+  (void)arena.take(31 * kMiB + 1, 0);
+  EXPECT_EQ(arena.use().reserved.si(), 52.0 * kMiB);
+  EXPECT_EQ(arena.use().allocated.si(), 37.0 * kMiB);
+}
+
+TEST(CachingArena, FreeNeighboursJoin) {
+  MemoryArena arena(Arena::caching);
+  const std::uint64_t a = arena.take(8 * kMiB, 0);
+  const std::uint64_t b = arena.take(8 * kMiB, 1);
+  EXPECT_EQ(arena.use().reserved.si(), 20.0 * kMiB);
+  arena.give_back(a);
+  arena.give_back(b);
+  EXPECT_EQ(arena.take(18 * kMiB, 2), a);  // 8 + 8 + 4 MiB again
+  EXPECT_EQ(arena.use().reserved.si(), 20.0 * kMiB);
+}
+
+// Free blocks between used ones are of no use to what is larger.
+TEST(CachingArena, Fragments) {
+  MemoryArena arena(Arena::caching);
+  const std::uint64_t a = arena.take(8 * kMiB, 0);
+  (void)arena.take(8 * kMiB, 1);
+  arena.give_back(a);
+  (void)arena.take(9 * kMiB, 2);
+  EXPECT_EQ(arena.use().reserved.si(), 40.0 * kMiB);
+  EXPECT_EQ(arena.use().allocated.si(), 17.0 * kMiB);
+}
+
+// Of 300 MiB free, 200 MiB are asked for: TensorFlow cuts where 128 MiB would be wasted, not at 100 MiB.
+TEST(BfcArena, CutsTwiceAsLargeOrMuchLarger) {
+  MemoryArena arena(Arena::bfc);
+  arena.give_back(arena.take(300 * kMiB, 0));
+  const std::uint64_t a = arena.take(200 * kMiB, 0);
+  EXPECT_EQ(arena.allocated(), 300 * kMiB);
+  arena.give_back(a);
+  (void)arena.take(172 * kMiB, 0);
+  EXPECT_EQ(arena.allocated(), 172 * kMiB);
+  EXPECT_EQ(arena.use().reserved.si(), 300.0 * kMiB);
+}
+
+TEST(BfcArena, Rounds) {
+  MemoryArena arena(Arena::bfc);
+  (void)arena.take(1, 0);
+  EXPECT_EQ(arena.allocated(), 256u);
+}
+
+TEST(ExactPool, OnlyItsOwnSizeIsTakenAgain) {
+  MemoryArena arena(Arena::none);
+  arena.give_back(arena.take(10 * kKiB, 0));
+  (void)arena.take(9 * kKiB, 0);
+  EXPECT_EQ(arena.use().reserved.si(), 19.0 * kKiB);
+  (void)arena.take(10 * kKiB, 0);
+  EXPECT_EQ(arena.use().reserved.si(), 19.0 * kKiB);
+}
+
+}  // namespace
+}  // namespace tbdsim

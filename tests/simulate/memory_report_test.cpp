@@ -1,0 +1,156 @@
+// `tbd-sim memory` and `max-batch`: what they say adds up, and what the paper and others measured.
+#include "simulate/memory_report.h"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "simulate/memory_remedies.h"
+#include "simulate/memory_replay.h"
+#include "simulate/memory_snapshot.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+Prediction predicted(const Scenario& scenario) {
+  static Library library = test::source_library();
+  return predict(scenario, library);
+}
+
+Prediction resnet50(const char* framework, std::int64_t batch = 16) {
+  return predicted({.model = "resnet50", .framework = framework, .gpu = "p4000", .batch = batch});
+}
+
+TEST(MemoryByLayer, AddsUpToThePlan) {
+  for (const char* framework : {"mxnet", "tensorflow", "pytorch", "cntk"}) {
+    SCOPED_TRACE(framework);
+    const Prediction p = resnet50(framework);
+    Bytes sum;
+    for (const LayerMemory& layer : memory_by_layer(p)) sum += layer.use.total();
+    EXPECT_NEAR(sum / p.memory.model(), 1, 1e-9);
+  }
+}
+
+// The most over time is the plan, where tensors come and go.
+TEST(MemoryOverTime, ReachesThePlan) {
+  const Prediction p = resnet50("pytorch");
+  Bytes most;
+  for (const MemoryMoment& moment : memory_over_time(largest_iteration(p)))
+    most = std::max(most, moment.use.total());
+  EXPECT_NEAR(most / p.memory.model(), 1, 1e-9);
+}
+
+// An allocator hands out no less than is asked for and takes no less than it hands out; what is asked for at
+// most is the plan.
+TEST(Replay, RequestedAllocatedReserved) {
+  for (const char* framework : {"tensorflow", "pytorch", "cntk"}) {
+    SCOPED_TRACE(framework);
+    const Prediction p = resnet50(framework);
+    const ArenaRun run = replay(p);
+    EXPECT_NEAR(run.use.requested / p.memory.model(), 1, 1e-4);
+    EXPECT_GE(run.use.allocated, run.use.requested);
+    EXPECT_GE(run.use.reserved, run.use.allocated);
+    ASSERT_EQ(run.events.size(), run.kernels.size());
+    Bytes at_peak;
+    for (const ArenaBlock& block : run.at_peak) {
+      if (block.requested > 0) at_peak += Bytes(static_cast<double>(block.size));
+    }
+    EXPECT_LE(at_peak, run.use.allocated);
+    EXPECT_GE(at_peak / run.use.allocated, 0.99);
+  }
+}
+
+// The TBD paper, section IV-D: the largest batches on the P4000 were 128 for NMT and 64 for Sockeye.
+TEST(LargestBatchOf, AsThePaperFound) {
+  const LargestBatch nmt = largest_batch_of(
+      predicted({.model = "seq2seq", .framework = "tensorflow", .gpu = "p4000", .variant = "nmt"}));
+  EXPECT_EQ(nmt.power_of_two, 128);
+  const LargestBatch sockeye = largest_batch_of(
+      predicted({.model = "seq2seq", .framework = "sockeye", .gpu = "p4000", .variant = "sockeye"}));
+  EXPECT_EQ(sockeye.power_of_two, 64);
+  EXPECT_LE(sockeye.memory.total(), sockeye.prediction.gpu->memory_size);
+  EXPECT_GT(sockeye.next.total(), sockeye.prediction.gpu->memory_size);
+}
+
+// MXNet's profiler on two GPUs, ResNet-50, 16 images each (UofT-EcoSystem/MXNet-GPU_Memory_Profiler): bytes
+// taken of gradients 116,813,464, workspace 48,234,496, feature maps and more 1,528,942,297; of weights,
+// gradients, optimizer and key-value store together 476,286,288.
+TEST(MemoryPlan, OfMxnetsProfiler) {
+  const Prediction p = predicted({.model = "resnet50",
+                                  .framework = "mxnet_profiled",
+                                  .gpu = "titanxp",
+                                  .batch = 16,
+                                  .variant = "mxnet"});
+  const MemoryPlan plan = on_one_of(2, p.memory, *p.framework);
+  EXPECT_NEAR(plan.weight_gradients.si() / 116'813'464, 1, 1e-4);
+  EXPECT_EQ(plan.workspace.si(), 48'234'496);
+  EXPECT_NEAR(plan.feature_maps.si() / 1'528'942'297, 1, 0.05);
+  EXPECT_NEAR((plan.weights + plan.weight_gradients + plan.dynamic).si() / 476'286'288, 1, 0.05);
+}
+
+// Every remedy but what is there already takes less memory; recomputation takes time, about that of a forward
+// pass.
+TEST(Remedies, OfResnet50) {
+  const Prediction p = resnet50("pytorch", 64);
+  const std::vector<Remedy> all = remedies(p);
+  ASSERT_GE(all.size(), 5u);
+  EXPECT_EQ(all.front().total, p.memory.total());
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    EXPECT_LT(all[i].total, all.front().total) << all[i].name;
+    if (all[i].name == "recompute") {
+      EXPECT_GT(all[i].time / all.front().time, 1.15);
+      EXPECT_LT(all[i].time / all.front().time, 1.45);
+      EXPECT_LT(all[i].total / all.front().total, 0.7);
+    }
+  }
+}
+
+TEST(MemoryCommand, SaysWhatIsMissing) {
+  const auto result =
+      test::run({"memory", "resnet50", "--framework", "pytorch", "--gpu", "p4000", "--batch", "128"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("does not fit into 8 GiB"));
+  EXPECT_THAT(result.out, HasSubstr("the largest batch that fits is"));
+}
+
+TEST(MemoryCommand, JsonAddsUp) {
+  const auto result = test::run(
+      {"memory", "resnet50", "--framework", "mxnet", "--gpu", "p4000", "--batch", "32", "--format", "json"});
+  const json document = json::parse(result.out);
+  double sum = 0;
+  for (const json& row : document["memory"]) sum += row["bytes"].get<double>();
+  EXPECT_NEAR(sum / document["totals"][0]["model"].get<double>(), 1, 1e-9);
+}
+
+TEST(MemoryCommand, RefusesWhatDoesNotGoTogether) {
+  const std::vector<std::string> base{"memory", "resnet50", "--framework", "mxnet",
+                                      "--gpu",  "p4000",    "--batch",     "32"};
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--by", "layers"},
+                                               {"--remedies", "--by", "time"},
+                                               {"--snapshot", "--format", "json"}}) {
+    std::vector<std::string> words = base;
+    words.insert(words.end(), more.begin(), more.end());
+    const auto result = test::run(words);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("expected"));
+  }
+}
+
+// Pickle's protocol 4, from its first opcode to its last.
+TEST(MemorySnapshot, IsAPickle) {
+  std::ostringstream out;
+  write_memory_snapshot(out, resnet50("pytorch", 4));
+  const std::string bytes = out.str();
+  EXPECT_EQ(bytes.substr(0, 4), "\x80\x04}(");
+  EXPECT_EQ(bytes.back(), '.');
+  EXPECT_THAT(bytes, HasSubstr("segments"));
+  EXPECT_THAT(bytes, HasSubstr("free_completed"));
+}
+
+}  // namespace
+}  // namespace tbdsim
