@@ -1,5 +1,6 @@
 #include "simulate/html_page.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <map>

@@ -50,6 +50,7 @@ class Catalog {
   // What stands in for a name where a GPU is to be predicted as if nothing had been measured on it: the file
   // <folder>/unseen/<name>.yaml, or none.
   [[nodiscard]] std::optional<std::filesystem::path> unseen(Kind kind, std::string_view name) const;
+  [[nodiscard]] const std::filesystem::path& data_dir() const { return data_dir_; }
 
  private:
   explicit Catalog(std::filesystem::path data_dir) : data_dir_(std::move(data_dir)) {}
