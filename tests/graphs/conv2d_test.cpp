@@ -94,7 +94,7 @@ TEST(Conv2d, FirstLayerHasNoInputGradient) {
 TEST(Conv2d, NhwcTransposesAroundEachConvolution) {
   LayerBench bench = padded();
   bench.lowering.layout = Layout::nhwc;
-  constexpr Size kScratch = per_sample(960 + 1280);
+  constexpr Size kScratch{0, 960 + 1280};
   EXPECT_THAT(works_of(bench.forward()),
               ElementsAre(transpose(Phase::forward, kX), conv(Phase::forward, Size{432, 960}, kY, kScratch),
                           transpose(Phase::forward, kY), kBiasAdd));
