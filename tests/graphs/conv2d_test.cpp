@@ -19,19 +19,17 @@ using testing::IsEmpty;
 // 3 channels of 8x10, 4 filters of 3x3, padding 1: 4x8x10 out. Weights 3*3*3*4 = 108, biases 4.
 // Multiply-adds of one image: 4*8*10 outputs x 27 weights = 8640, flops twice that. In fp32 the input is
 // 3*80*4 = 960 B, the output 4*80*4 = 1280 B, the weights 108*4 = 432 B.
-// Winograd F(4x4,3x3): ceil(8/4)*ceil(10/4) = 6 tiles an image, 36 matrices of 4 B: 36*4*6*(3+4) = 6048 B an
-// image, and 36*4*3*4 = 1728 B for the weights.
 constexpr std::int64_t kFlops = 17280;
 constexpr std::int64_t kMacs = 8640;
-constexpr Size kX{0, 960}, kY{0, 1280}, kW{432, 0}, kWinograd{1728, 6048};
+constexpr Size kX{0, 960}, kY{0, 1280}, kW{432, 0};
 
 LayerBench padded() {
   return {"{type: conv2d, filters: 4, kernel: 3, padding: 1, bias: true}", {image(3, 8, 10)}};
 }
 
-Work conv(Phase phase, Size read, Size written, Size workspace) {
-  return {"conv",   KernelKind::convolution, phase, per_sample(kFlops), per_sample(kMacs), read, written,
-          workspace};
+Work conv(Phase phase, Size read, Size written, Size scratch = {}) {
+  return {"conv", KernelKind::convolution, phase, per_sample(kFlops), per_sample(kMacs), read, written,
+          scratch};
 }
 
 // Only moves data, read once and written once.
@@ -60,25 +58,23 @@ TEST(Conv2d, ShapeAndParameters) {
 TEST(Conv2d, HasNoBiasUnlessAskedFor) {
   const LayerBench bench{"{type: conv2d, filters: 4, kernel: 3, padding: 1}", {image(3, 8, 10)}};
   EXPECT_EQ(bench.layer->parameters(bench.inputs).size(), 1u);
-  EXPECT_THAT(works_of(bench.forward()), ElementsAre(conv(Phase::forward, Size{432, 960}, kY, kWinograd)));
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(conv(Phase::forward, Size{432, 960}, kY)));
 }
 
 TEST(Conv2d, KernelsOfEachPhase) {
   const LayerBench bench = padded();
   EXPECT_THAT(works_of(bench.forward()),
-              ElementsAre(conv(Phase::forward, Size{432, 960}, kY, kWinograd), kBiasAdd));  // reads x and w
+              ElementsAre(conv(Phase::forward, Size{432, 960}, kY), kBiasAdd));  // reads x and w
   EXPECT_THAT(
       works_of(bench.backward()),
-      ElementsAre(kBiasGradient,
-                  conv(Phase::backward_weights, per_sample(960 + 1280), kW, kWinograd),  // reads x and dy
-                  conv(Phase::backward_data, Size{432, 1280}, kX, kWinograd)));          // reads dy and w
+      ElementsAre(kBiasGradient, conv(Phase::backward_weights, per_sample(960 + 1280), kW),  // reads x and dy
+                  conv(Phase::backward_data, Size{432, 1280}, kX)));                         // reads dy and w
 }
 
 TEST(Conv2d, FrozenLayerHasNoWeightGradients) {
   LayerBench bench = padded();
   bench.weight_gradient = false;
-  EXPECT_THAT(works_of(bench.backward()),
-              ElementsAre(conv(Phase::backward_data, Size{432, 1280}, kX, kWinograd)));
+  EXPECT_THAT(works_of(bench.backward()), ElementsAre(conv(Phase::backward_data, Size{432, 1280}, kX)));
   EXPECT_FALSE(bench.needs().inputs);  // x is only read for the weights' gradient
 }
 
@@ -86,7 +82,7 @@ TEST(Conv2d, FirstLayerHasNoInputGradient) {
   LayerBench bench = padded();
   bench.input_gradient = false;
   EXPECT_THAT(works_of(bench.backward()),
-              ElementsAre(kBiasGradient, conv(Phase::backward_weights, per_sample(2240), kW, kWinograd)));
+              ElementsAre(kBiasGradient, conv(Phase::backward_weights, per_sample(2240), kW)));
   EXPECT_TRUE(bench.needs().inputs);
   EXPECT_FALSE(bench.needs().output);
   bench.weight_gradient = false;
@@ -98,7 +94,7 @@ TEST(Conv2d, FirstLayerHasNoInputGradient) {
 TEST(Conv2d, NhwcTransposesAroundEachConvolution) {
   LayerBench bench = padded();
   bench.lowering.layout = Layout::nhwc;
-  constexpr Size kScratch{1728, 6048 + 960 + 1280};
+  constexpr Size kScratch{0, 960 + 1280};
   EXPECT_THAT(works_of(bench.forward()),
               ElementsAre(transpose(Phase::forward, kX), conv(Phase::forward, Size{432, 960}, kY, kScratch),
                           transpose(Phase::forward, kY), kBiasAdd));
@@ -119,7 +115,6 @@ TEST(Conv2d, Fp16HalvesBytesAndKeepsWork) {
   EXPECT_EQ(kernels[0].macs, per_sample(kMacs));
   EXPECT_EQ(kernels[0].read_bytes, (Size{216, 480}));
   EXPECT_EQ(kernels[0].written_bytes, per_sample(640));
-  EXPECT_EQ(kernels[0].workspace_bytes, (Size{864, 3024}));
   EXPECT_EQ(kernels[1].math, MathType::fp32);  // the bias is added in fp32
 }
 
@@ -140,7 +135,7 @@ TEST(Conv2d, TensorCoresReadTransposedImages) {
 }
 
 // 1x7 over 5x17, stride 1x2, padding 0x3: rows (5-1)/1+1 = 5, columns floor((17+6-7)/2)+1 = 9.
-// Multiply-adds: 2 filters * 5*9 pixels * 4*7 weights = 2520. No Winograd: it is for 3x3.
+// Multiply-adds: 2 filters * 5*9 pixels * 4*7 weights = 2520.
 TEST(Conv2d, AsymmetricWindow) {
   const LayerBench bench{"{type: conv2d, filters: 2, kernel: [1, 7], stride: [1, 2], padding: [0, 3]}",
                          {image(4, 5, 17)}};
@@ -148,7 +143,6 @@ TEST(Conv2d, AsymmetricWindow) {
   EXPECT_EQ(bench.layer->parameters(bench.inputs)[0].elements, 4 * 7 * 2);
   const Kernel kernel = bench.forward().front();
   EXPECT_EQ(kernel.macs, per_sample(2520));
-  EXPECT_EQ(kernel.workspace_bytes, Size{});
   const auto& shape = std::get<ConvShape>(kernel.shape);
   EXPECT_EQ(shape, (ConvShape{.images = per_sample(1),
                               .channels = 4,
@@ -165,11 +159,10 @@ TEST(Conv2d, AsymmetricWindow) {
                               .pad_width = 3}));
 }
 
-// 3x3 with stride 2 is no Winograd convolution either.
-TEST(Conv2d, StridedConvolutionNeedsNoWorkspace) {
+TEST(Conv2d, StridedConvolution) {
   const LayerBench bench{"{type: conv2d, filters: 4, kernel: 3, stride: 2, padding: 1}", {image(3, 8, 10)}};
   EXPECT_EQ(bench.output, image(4, 4, 5));
-  EXPECT_EQ(bench.forward()[0].workspace_bytes, Size{});
+  EXPECT_EQ(bench.forward()[0].macs, per_sample(4 * 4 * 5 * 27));
 }
 
 // 8 channels of 5x6 to 16: Y = W X with the 30 pixels of an image as columns; 16*8*30 = 3840 multiply-adds,

@@ -42,7 +42,7 @@ struct Work {
   std::string_view op;
   KernelKind kind = KernelKind::elementwise;
   Phase phase = Phase::forward;
-  Size flops, macs, read, written, workspace;
+  Size flops, macs, read, written, scratch;
 
   friend bool operator==(const Work&, const Work&) = default;
 };
@@ -53,7 +53,7 @@ inline void PrintTo(const Work& work, std::ostream* out) {
                                                        {" macs ", &work.macs},
                                                        {" read ", &work.read},
                                                        {" written ", &work.written},
-                                                       {" workspace ", &work.workspace}};
+                                                       {" scratch ", &work.scratch}};
   for (const auto& [name, size] : sizes) {
     *out << name;
     PrintTo(*size, out);
@@ -63,8 +63,7 @@ inline void PrintTo(const Work& work, std::ostream* out) {
 [[nodiscard]] inline std::vector<Work> works_of(const std::vector<Kernel>& kernels) {
   std::vector<Work> works;
   for (const Kernel& k : kernels) {
-    works.push_back({k.op, k.kind, k.phase, k.flops, k.macs, k.read_bytes, k.written_bytes,
-                     k.workspace_bytes + k.scratch_bytes});
+    works.push_back({k.op, k.kind, k.phase, k.flops, k.macs, k.read_bytes, k.written_bytes, k.scratch_bytes});
   }
   return works;
 }

@@ -16,6 +16,20 @@ Framework framework(double context, const Allocator& allocator = {}) {
   return made;
 }
 
+Allocator planned_ahead(double block = 0, double large_block = 0) {
+  Allocator allocator;
+  allocator.planned = true;
+  allocator.block = Bytes(block);
+  allocator.large_block = Bytes(large_block);
+  return allocator;
+}
+
+Allocator that_tries() {
+  Allocator allocator;
+  allocator.tries_algorithms = true;
+  return allocator;
+}
+
 // Four kernels, the second a convolution. Weights 100 B throughout; a feature map of 10 b in kernels 0-2; a
 // gradient map of 30 b in kernels 2-3; a weight gradient of 100 B in kernel 3; 50 B of optimizer state
 // throughout. Alive beside the 150 B:
@@ -86,14 +100,14 @@ TEST(MemoryPlan, EmptyStepNeedsTheContextOnly) {
 // Planned ahead: blocks of 10 b and 30 b, of which the gradient could not take the map's place, and the
 // largest workspace, whenever each is needed.
 TEST(MemoryPlan, PlannedAheadEverythingStays) {
-  const MemoryPlan at_2 = plan(four_kernels(), 2, framework(0, {.planned = true}), 10);
+  const MemoryPlan at_2 = plan(four_kernels(), 2, framework(0, planned_ahead()), 10);
   EXPECT_EQ(at_2.feature_maps.si(), 80);
   EXPECT_EQ(at_2.workspace.si(), 10);
   EXPECT_EQ(at_2.weight_gradients.si(), 100);
 }
 
 TEST(MemoryPlan, BlocksAreMultiples) {
-  const Framework f = framework(0, {.planned = true, .block = Bytes(64), .large_block = Bytes(90)});
+  const Framework f = framework(0, planned_ahead(64, 90));
   const MemoryPlan at_2 = plan(four_kernels(), 2, f, 10);
   EXPECT_EQ(at_2.weights.si(), 180);       // 100 B are above 90 B: two of these
   EXPECT_EQ(at_2.dynamic.si(), 64);        // 50 B
@@ -107,7 +121,7 @@ TEST(MemoryPlan, LibraryStateIsNotShared) {
   step.tensors[1].library_state = true;
   const MemoryOutline outline = memory_outline(step);
   EXPECT_EQ(outline.library_state, (Size{0, 10}));
-  EXPECT_EQ(plan(step, 2, framework(0, {.planned = true})).feature_maps.si(), 80);
+  EXPECT_EQ(plan(step, 2, framework(0, planned_ahead())).feature_maps.si(), 80);
 }
 
 // A 3x3 convolution of 512 channels and filters on 14 x 14, one sample: the FFT's tiles take
@@ -123,7 +137,7 @@ TEST(MemoryPlan, FirstIterationTriesAlgorithms) {
                                     .out_width = 14,
                                     .kernel_height = 3,
                                     .kernel_width = 3};
-  const MemoryPlan tried = plan(step, 1, framework(0, {.tries_algorithms = true}));
+  const MemoryPlan tried = plan(step, 1, framework(0, that_tries()));
   EXPECT_EQ((tried.model() + tried.trials).si(), 150 + 10 + 2'425'356'288.0);
   EXPECT_EQ(plan(step, 1, framework(0)).trials.si(), 0);
 }
@@ -150,7 +164,9 @@ TEST(TriedWorkspace, NothingBeyondTheLimitOrWithAStride) {
 TEST(MemoryPlan, KeyValueStoreOnSeveralGpus) {
   Framework f = framework(0);
   f.lowering.parameter_copies = 1;
-  const MemoryPlan one{.weight_gradients = Bytes(100), .dynamic = Bytes(200)};
+  MemoryPlan one;
+  one.weight_gradients = Bytes(100);
+  one.dynamic = Bytes(200);
   EXPECT_EQ(on_one_of(1, one, f).dynamic.si(), 200);
   EXPECT_EQ(on_one_of(2, one, f).dynamic.si(), 100 + 100);
   EXPECT_EQ(on_one_of(4, one, f).dynamic.si(), 50 + 100);
