@@ -180,8 +180,9 @@ class MachineReader {
   void require_slot_for(const LinkSpec& network, const SpecNode& port, int number) const {
     const LinkSpec& slot = machine_.root_ports[static_cast<std::size_t>(number)].link;
     if (network.bandwidth <= slot.bandwidth) return;
-    port.fail(fmt::format("{} carries {}, more than its slot ({}, {}); expected a slower card or a faster slot",
-                          network.name, to_text(network.bandwidth), slot.name, to_text(slot.bandwidth)));
+    port.fail(
+        fmt::format("{} carries {}, more than its slot ({}, {}); expected a slower card or a faster slot",
+                    network.name, to_text(network.bandwidth), slot.name, to_text(slot.bandwidth)));
   }
 
   const Catalog& catalog_;

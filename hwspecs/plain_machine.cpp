@@ -32,7 +32,8 @@ void keep_gpus(MachineSpec& machine, int gpus) {
   for (int p = 0; p < ports; ++p) {
     std::vector<int>& below = machine.root_ports[static_cast<std::size_t>(p)].gpus;
     below.clear();
-    for (int gpu = p * spread / ports; gpu < std::min(gpus, (p + 1) * spread / ports); ++gpu) below.push_back(gpu);
+    for (int gpu = p * spread / ports; gpu < std::min(gpus, (p + 1) * spread / ports); ++gpu)
+      below.push_back(gpu);
   }
   std::erase_if(machine.root_ports, [](const RootPort& port) { return port.gpus.empty(); });
 }

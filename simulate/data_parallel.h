@@ -1,11 +1,12 @@
 // Replicas of a model on several GPUs: when gradients are ready on one GPU's timeline, when they have been
-// exchanged, and what of that the iteration waits for. All ranks are alike, so one is simulated, whatever their
-// number.
+// exchanged, and what of that the iteration waits for. All ranks are alike, so one is simulated, whatever
+// their number.
 //
 //   message      gradients in the order in which they are ready, until there are `bucket` bytes of them
 //   start[s][m]  = max(end[s-1][m], end[s][m-1])            stage s, message m; stage 0 from when m is ready.
-//                  Kernels of a collective wait for the end of the kernel that runs then: on a busy GPU blocks
-//                  of a kernel come in the order of launches, and there is room for others between kernels
+//                  Kernels of a collective wait for the end of the kernel that runs then: on a busy GPU
+//                  blocks of a kernel come in the order of launches, and there is room for others between
+//                  kernels
 //   exposed      = last end - end of the backward pass, and how long the forward pass waits for parameters
 //   contention   = time of the exchange beside kernels x (its share of the multiprocessors) + bytes that it
 //                  moves through the GPU's memory / its bandwidth
@@ -39,7 +40,8 @@ inline constexpr double kRankSpread = 0.012;
 
 // MXNet's rule for n servers: arrays of a million elements and more are cut into n parts, smaller ones go to
 // server (9973 x key) mod n. Bytes of the fullest over the mean.
-[[nodiscard]] double fullest_server(const std::vector<ParameterGradient>& gradients, double batch, int servers);
+[[nodiscard]] double fullest_server(const std::vector<ParameterGradient>& gradients, double batch,
+                                    int servers);
 
 // `gradient_bytes`: of one element as it is sent.
 [[nodiscard]] ExchangeTime simulate_exchange(const TrainingStep& step, const Timeline& timeline, double batch,

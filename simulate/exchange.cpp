@@ -12,11 +12,12 @@
 namespace tbdsim {
 namespace {
 
-// What one process moves through the operating system's sockets and through TensorFlow's gRPC, which copies every
-// tensor into a message. Estimates: a core's worth of TCP, and tensors over gRPC at about 10 Gbit/s.
+// What one process moves through the operating system's sockets and through TensorFlow's gRPC, which copies
+// every tensor into a message. Estimates: a core's worth of TCP, and tensors over gRPC at about 10 Gbit/s.
 constexpr BytesPerSecond kSockets(2.5e9);
-constexpr BytesPerSecond kRpc(1.1e9);
-// Part of the memory's bandwidth that a host reaches while it adds arrays. Estimate: a few threads of 28 cores.
+constexpr BytesPerSecond kRpc(1'100'000'000);
+// Part of the memory's bandwidth that a host reaches while it adds arrays. Estimate: a few threads of 28
+// cores.
 constexpr double kHostSums = 0.4;
 constexpr double kMostSms = 24;  // one for each of NCCL's channels, of which it opens two for each ring
 constexpr double kPcieSms = 2;
@@ -59,8 +60,8 @@ void require_machines(const Cluster& cluster, const MachineSpec& machine, const 
         cluster.machines, machine.title));
   }
   if (machine.machines && cluster.machines > *machine.machines) {
-    throw UsageError(fmt::format("{} machines; there are {} of {}", cluster.machines, *machine.machines,
-                                 machine.title));
+    throw UsageError(
+        fmt::format("{} machines; there are {} of {}", cluster.machines, *machine.machines, machine.title));
   }
   if (method.sum == Sum::gpu_servers || method.sum == Sum::first_gpu) {
     throw UsageError(fmt::format("{} works within one machine; expected another method for {} machines",
@@ -94,8 +95,7 @@ class Plan {
   [[nodiscard]] int machines() const { return exchange_.cluster.machines; }
 
   ExchangeStage& add(std::string name, BytesPerSecond rate, Seconds message) {
-    exchange_.stages.push_back(
-        {.name = std::move(name), .all_reduce = {}, .message = message, .rate = rate});
+    exchange_.stages.push_back({.name = std::move(name), .all_reduce = {}, .message = message, .rate = rate});
     return exchange_.stages.back();
   }
 
@@ -117,8 +117,8 @@ class Plan {
     group.bandwidth =
         std::min(achievable(network.link) * cards, transport_limit(exchange_.method->transport));
     group.cost = network.link.collective;
-    exchange_.links.push_back({"network", achievable(network.link) * cards,
-                               2 * (1 - 1.0 / static_cast<double>(machines()))});
+    exchange_.links.push_back(
+        {"network", achievable(network.link) * cards, 2 * (1 - 1.0 / static_cast<double>(machines()))});
     return group;
   }
 
@@ -127,15 +127,15 @@ class Plan {
     AllReduceRanks all{{.ranks = gpus(), .bandwidth = rings.bandwidth, .per_rank = {}, .cost = rings.cost},
                        network()};
     if (machine_.nvlink && machine_.nvlink->to_switch > 0) {
-      all.inner.per_rank =
-          machine_.nvlink->link.bandwidth * static_cast<double>(machine_.nvlink->to_switch);
+      all.inner.per_rank = machine_.nvlink->link.bandwidth * static_cast<double>(machine_.nvlink->to_switch);
     }
     all.outer.cost.launch = std::max(all.outer.cost.launch, rings.cost.launch);
     use(rings.traffic, 2 * (1 - 1.0 / static_cast<double>(exchange_.ranks())));
     exchange_.sms = rings.nvlink ? std::min(kMostSms, 2.0 * rings.channels) : kPcieSms;
     const bool halves = exchange_.method->shards_update;
     for (const char* name : {"reduce_scatter", "all_gather"}) {
-      ExchangeStage stage{.name = halves ? name : "all_reduce", .all_reduce = all, .message = {}, .on_gpu = true};
+      ExchangeStage stage{
+          .name = halves ? name : "all_reduce", .all_reduce = all, .message = {}, .on_gpu = true};
       if (halves) halve(*stage.all_reduce);
       stage.after_all = halves && !exchange_.stages.empty();
       exchange_.stages.push_back(std::move(stage));
@@ -233,8 +233,7 @@ Seconds ExchangeStage::time(Bytes bytes) const {
 
 Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
                        const Catalog& catalog) {
-  const std::string& standard =
-      cluster.machines > 1 ? framework.exchange.across : framework.exchange.within;
+  const std::string& standard = cluster.machines > 1 ? framework.exchange.across : framework.exchange.within;
   Exchange exchange;
   exchange.method = &find_exchange_method(cluster.method.empty() ? standard : cluster.method);
   exchange.cluster = cluster;

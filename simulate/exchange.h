@@ -1,25 +1,25 @@
-// What exchanging gradients costs on a machine or several: the stages that every message goes through, one after
-// another, each handling one message at a time.
+// What exchanging gradients costs on a machine or several: the stages that every message goes through, one
+// after another, each handling one message at a time.
 //
 //   all-reduce                 all_reduce
-//   servers in host memory     push (GPUs -> host), sum (host), send and receive (network), pull (host -> GPUs)
-//   servers on GPUs            push, pull (GPUs -> GPUs)
-//   all-reduce in host memory  push, sum and send (processes, network), pull
+//   servers in host memory     push (GPUs -> host), sum (host), send and receive (network), pull (host ->
+//   GPUs) servers on GPUs            push, pull (GPUs -> GPUs) all-reduce in host memory  push, sum and send
+//   (processes, network), pull
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "costmodel/topology.h"
 #include "simulate/exchange_methods.h"
 #include "simulate/framework.h"
-#include "costmodel/topology.h"
 
 namespace tbdsim {
 
 // Who trains together. Machines are alike, and so are their GPUs.
 struct Cluster {
-  int gpus = 1;           // in each machine
+  int gpus = 1;  // in each machine
   int machines = 1;
   std::string machine{};  // of the catalogue, or a path; empty: one of which only `network` is known
   // Of a machine: which of its networks, another one, or a rate ("25 Gbit/s"). Else as plain_machine's word.
@@ -34,11 +34,11 @@ struct Cluster {
 struct ExchangeStage {
   std::string name;
   std::optional<AllReduceRanks> all_reduce;
-  Seconds message;             // of every message
-  BytesPerSecond rate{};       // of its bytes, where it is no all-reduce
-  bool on_gpu = false;         // kernels, which wait for room between those of the model and hold SMs
-  bool next_forward = false;   // brings parameters that the next forward pass waits for
-  bool after_all = false;      // starts once all messages passed the stage before
+  Seconds message;            // of every message
+  BytesPerSecond rate{};      // of its bytes, where it is no all-reduce
+  bool on_gpu = false;        // kernels, which wait for room between those of the model and hold SMs
+  bool next_forward = false;  // brings parameters that the next forward pass waits for
+  bool after_all = false;     // starts once all messages passed the stage before
 
   [[nodiscard]] Seconds time(Bytes bytes) const;
 };

@@ -11,11 +11,11 @@ class SpecNode;
 
 // Where sums are made.
 enum class Sum {
-  ranks,           // by all-reduce
-  host_ranks,      // the same, by processes in host memory
-  host_server,     // by servers in host memory, one in each machine, each with a share of the parameters
-  gpu_servers,     // each GPU has a share
-  first_gpu,       // of the machine
+  ranks,        // by all-reduce
+  host_ranks,   // the same, by processes in host memory
+  host_server,  // by servers in host memory, one in each machine, each with a share of the parameters
+  gpu_servers,  // each GPU has a share
+  first_gpu,    // of the machine
 };
 
 // How messages leave a machine.

@@ -26,8 +26,9 @@ Libraries read_libraries(const SpecNode& node) {
 }
 
 ExchangeDefaults override_exchange(const SpecNode& node, ExchangeDefaults exchange) {
-  constexpr std::string_view kSourcedExchange[] = {"within", "across",  "bucket",      "first_bucket",
-                                                    "bucket_across", "message", "interference", "copy_interference"};
+  constexpr std::string_view kSourcedExchange[] = {"within",       "across",           "bucket",
+                                                   "first_bucket", "bucket_across",    "message",
+                                                   "interference", "copy_interference"};
   node.map([&](SpecMap& m) {
     const auto method = [&](std::string_view key, std::string& name) {
       const auto given = m.find(key);

@@ -65,13 +65,15 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
 void add_memory_of_exchange(Prediction& p) {
   if (!p.exchange) return;
   if (p.exchange->bucket > Bytes(0)) p.memory.weight_gradients += p.memory.weight_gradients;
-  if (p.exchange->method->shards_update) p.memory.dynamic = p.memory.dynamic * (1.0 / static_cast<double>(p.ranks()));
+  if (p.exchange->method->shards_update)
+    p.memory.dynamic = p.memory.dynamic * (1.0 / static_cast<double>(p.ranks()));
 }
 
 void plan_memory_of_largest(Prediction& p) {
   for (std::size_t i = 0; i < p.iterations.size(); ++i) {
     const Iteration& iteration = p.iterations[i];
-    const MemoryPlan plan = plan_memory(*iteration.memory, static_cast<double>(iteration.batch), *p.framework);
+    const MemoryPlan plan =
+        plan_memory(*iteration.memory, static_cast<double>(iteration.batch), *p.framework);
     if (i > 0 && plan.total() <= p.memory.total()) continue;
     p.largest = i;
     p.memory = plan;
@@ -154,7 +156,8 @@ void require_cluster(const Cluster& cluster) {
     fail(std::to_string(cluster.gpus) + " GPUs in each of " + std::to_string(cluster.machines) +
          " machines; expected 1 to 10000000 GPUs in all");
   if (!(cluster.compression > 0 && cluster.compression <= 1))
-    fail("compression " + std::to_string(cluster.compression) + " is out of range; expected above 0, up to 1");
+    fail("compression " + std::to_string(cluster.compression) +
+         " is out of range; expected above 0, up to 1");
   if (!(cluster.gradient_bytes >= 0 && cluster.gradient_bytes <= 8))
     fail("gradients of " + std::to_string(cluster.gradient_bytes) + " bytes; expected up to 8");
 }
@@ -208,8 +211,7 @@ std::int64_t Prediction::largest_batch() const {
 
 std::optional<Seconds> Prediction::epoch_time() const {
   if (samples_trained_on == 0) return std::nullopt;
-  const double in_iteration =
-      batch() * static_cast<double>(model->batches_per_iteration * ranks());
+  const double in_iteration = batch() * static_cast<double>(model->batches_per_iteration * ranks());
   return iteration_time() * (samples_trained_on / in_iteration);
 }
 
@@ -266,8 +268,7 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
     const auto batch = static_cast<double>(iteration.batch);
     iteration.costs = estimate_again(*iteration.step, batch, calibration, iteration.costs);
     scale(iteration.costs, *iteration.step, p.framework->factors);
-    iteration.timeline =
-        simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
+    iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
   }
   p.gpu = &gpu;
   exchange_gradients(p);

@@ -20,7 +20,8 @@ struct ScalingPoint {
   double load = 0;                 // part of the iteration in which that link is full
 };
 
-// One point for each cluster, in their order; the scenario's own cluster is ignored. The GPU is simulated once.
+// One point for each cluster, in their order; the scenario's own cluster is ignored. The GPU is simulated
+// once.
 [[nodiscard]] std::vector<ScalingPoint> predict_scaling(const Scenario& scenario,
                                                         std::span<const Cluster> clusters, Library& library);
 

@@ -34,9 +34,12 @@ const std::vector<Column> kColumns = {{"model", "model"},
                                       {"busiest_link", "busiest link"}};
 
 constexpr const char* kLegend =
-    "batch: of each GPU; GPUs: in each machine; eff.: efficiency, the speed-up over one GPU over the number of "
-    "GPUs, in %; time: of an iteration; wait: for other GPUs, in % of it, with contention and stragglers; exch.: "
-    "gradients are on their way, in %; GPU, FP32: utilization of one, in %; GiB: memory of one; load: part of the "
+    "batch: of each GPU; GPUs: in each machine; eff.: efficiency, the speed-up over one GPU over the number "
+    "of "
+    "GPUs, in %; time: of an iteration; wait: for other GPUs, in % of it, with contention and stragglers; "
+    "exch.: "
+    "gradients are on their way, in %; GPU, FP32: utilization of one, in %; GiB: memory of one; load: part "
+    "of the "
     "iteration in which the busiest link is full, in %.";
 
 Cell percent(double share) { return number_cell(100 * share, fmt::format("{:.0f}", 100 * share)); }
@@ -111,12 +114,13 @@ std::string advice_text(const ScalingPoint& point, const Library& library) {
   const bool machines = cluster.machines > 1;
   const std::string what = machines ? "machine" : "GPU";
   const std::string paying =
-      advice.enough ? fmt::format("one {} more stops paying at {} (it adds less than half of what it could)", what,
-                                  *advice.enough)
+      advice.enough ? fmt::format("one {} more stops paying at {} (it adds less than half of what it could)",
+                                  what, *advice.enough)
                     : fmt::format("one {} more pays as far as there are any", what);
   return fmt::format("{} on {}, batch {}, {} x {} GPUs{}:{} {}.", p.model->name, p.framework->name,
                      p.scenario.batch, cluster.machines, cluster.gpus,
-                     cluster.network.empty() ? "" : ", " + cluster.network, network_advice(p, advice), paying);
+                     cluster.network.empty() ? "" : ", " + cluster.network, network_advice(p, advice),
+                     paying);
 }
 
 }  // namespace
@@ -132,10 +136,10 @@ Sheet scaling_sheet(std::span<const ScalingPoint> points, const Library& library
   }
   const std::vector<std::string> names(machines.begin(), machines.end());
   if (!points.empty()) {
-    sheet.preface = {fmt::format("{}, {}{}", points.front().prediction.gpu->title,
-                                 points.front().prediction.scenario.precision,
-                                 names.empty() ? "" : "; " + joined(names)),
-                     ""};
+    sheet.preface = {
+        fmt::format("{}, {}{}", points.front().prediction.gpu->title,
+                    points.front().prediction.scenario.precision, names.empty() ? "" : "; " + joined(names)),
+        ""};
   }
   const auto note = [&](const std::string& text) {
     for (const std::string& line : wrapped(text, kNoteWidth)) sheet.notes.push_back(line);

@@ -83,8 +83,8 @@ std::string section_of(const std::string& use, const std::string& split, const M
   return split;
 }
 
-// Rows of a table whose GPU is not stated are judged as speed-ups over one of the same GPU, which their column
-// `why` names and which stands above them: what is predicted is scaled as that one's value is.
+// Rows of a table whose GPU is not stated are judged as speed-ups over one of the same GPU, which their
+// column `why` names and which stands above them: what is predicted is scaled as that one's value is.
 class SpeedUps {
  public:
   explicit SpeedUps(const CsvReader& reader)
