@@ -10,8 +10,8 @@ namespace tbdsim {
 
 struct CommunicationCommand {
   std::vector<std::string> files;
-  std::string machine;             // of the catalogue, or a path
-  std::vector<std::string> only;   // "column=value"
+  std::string machine;            // of the catalogue, or a path
+  std::vector<std::string> only;  // "column=value"
 };
 
 // Throws UsageError or SpecError.

@@ -57,8 +57,8 @@ class RowFilter {
 using Numbers = std::array<double, kMostNumbers>;  // logarithms: launch, step, efficiency, root, in_switch
 
 CollectiveCost cost_of(const Numbers& logs, bool in_switch) {
-  return {Seconds(std::exp(logs[0])), Seconds(std::exp(logs[1])), std::exp(logs[2]), Seconds(std::exp(logs[3])),
-          in_switch ? std::exp(logs[4]) : 0};
+  return {Seconds(std::exp(logs[0])), Seconds(std::exp(logs[1])), std::exp(logs[2]),
+          Seconds(std::exp(logs[3])), in_switch ? std::exp(logs[4]) : 0};
 }
 
 // A curve's point with the rings of its number of GPUs.
@@ -146,9 +146,9 @@ std::vector<MeasuredCollective> read_collectives(std::istream& in, const std::st
     const auto value = parse_number(row[seconds]);
     constexpr std::int64_t kMostRanks = 1000;
     if (!ranks || *ranks < 2 || *ranks > kMostRanks || !size || *size <= 0 || !value || *value <= 0) {
-      throw SpecError(reader.row_mark(),
-                      "expected 2 to 1000 GPUs, bytes and a time above zero, not " + in_quotes(row[gpus]) + ", " +
-                          in_quotes(row[bytes]) + ", " + in_quotes(row[seconds]));
+      throw SpecError(reader.row_mark(), "expected 2 to 1000 GPUs, bytes and a time above zero, not " +
+                                             in_quotes(row[gpus]) + ", " + in_quotes(row[bytes]) + ", " +
+                                             in_quotes(row[seconds]));
     }
     measured.push_back({static_cast<int>(*ranks), Bytes(*size), Seconds(*value * time->seconds)});
   }
@@ -176,8 +176,7 @@ CommunicationFit fit_communication(const MachineSpec& machine, const GpuSpec& gp
   for (const auto& [gpus, group] : groups) {
     fit.errors[gpus] = mean_error(points, fit.cost, gpus);
     fit.error += fit.errors[gpus] / static_cast<double>(groups.size());
-    if (groups.size() > 1)
-      fit.held_out[gpus] = mean_error(points, fitted(points, in_switch, gpus), gpus);
+    if (groups.size() > 1) fit.held_out[gpus] = mean_error(points, fitted(points, in_switch, gpus), gpus);
   }
   return fit;
 }

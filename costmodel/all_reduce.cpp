@@ -9,7 +9,7 @@ namespace tbdsim {
 namespace {
 
 constexpr Seconds kNever(std::numeric_limits<double>::infinity());
-constexpr double kRootSize = 1'048'576;    // bytes
+constexpr double kRootSize = 1'048'576;     // bytes
 constexpr std::int64_t kLeastInSwitch = 5;  // NCCL reduces fewer ranks in rings (2.2x logs of H200 and B200)
 
 double rounds(std::int64_t ranks) {  // of a binary tree
@@ -43,8 +43,7 @@ RankGroup narrower(const AllReduceRanks& ranks) {
   RankGroup group = outer ? ranks.outer : ranks.inner;
   // Of the steps along a flat ring one in each group leaves it.
   const auto inner = static_cast<double>(ranks.inner.ranks);
-  group.cost.step =
-      (ranks.inner.cost.step * (inner - 1) + ranks.outer.cost.step) * (1 / inner);
+  group.cost.step = (ranks.inner.cost.step * (inner - 1) + ranks.outer.cost.step) * (1 / inner);
   group.ranks = ranks.count();
   return group;
 }
@@ -76,8 +75,7 @@ Seconds hierarchical(const AllReduceRanks& ranks, Bytes bytes) {
 Seconds in_switch(const AllReduceRanks& ranks, Bytes bytes) {
   const RankGroup& group = ranks.inner;
   if (group.ranks < kLeastInSwitch || group.cost.in_switch <= 0 || group.per_rank.si() <= 0) return kNever;
-  const Seconds within = group.cost.launch +
-                         group.cost.step * (2 * static_cast<double>(group.ranks - 1)) +
+  const Seconds within = group.cost.launch + group.cost.step * (2 * static_cast<double>(group.ranks - 1)) +
                          bytes / (group.per_rank * group.cost.in_switch) + root_of(group.cost, bytes);
   return within + ring(ranks.outer, bytes);
 }

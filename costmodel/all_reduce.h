@@ -1,7 +1,7 @@
 // The sum of S bytes over p ranks, left with each. A library takes the fastest of several ways; so does this.
 // Formulas: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH"
-// (2005), for rings, trees and recursive halving and doubling; Sanders, Speck and Traeff (2009) for NCCL's pairs
-// of trees. Errors against NCCL's measured curves are in the README.
+// (2005), for rings, trees and recursive halving and doubling; Sanders, Speck and Traeff (2009) for NCCL's
+// pairs of trees. Errors against NCCL's measured curves are in the README.
 #pragma once
 
 #include <array>
@@ -37,9 +37,9 @@ struct AllReduceRanks {
 //
 //   ring              launch + 2 (p - 1) a + 2 (p - 1) / p W + R     over the narrower of both groups
 //   tree              launch + 4 log2(p) a + 2 W + R                 the same
-//   halving_doubling  launch + 2 log2(p) a + 2 (p - 1) / p W + R     in a network of its own (one rank a group)
-//   hierarchical      ring within, of S / inner ranks between at the same time, ring within
-//   in_switch         launch + 2 (inner - 1) a + S / (in_switch x per_rank) + R     within, more than four ranks
+//   halving_doubling  launch + 2 log2(p) a + 2 (p - 1) / p W + R     in a network of its own (one rank a
+//   group) hierarchical      ring within, of S / inner ranks between at the same time, ring within in_switch
+//   launch + 2 (inner - 1) a + S / (in_switch x per_rank) + R     within, more than four ranks
 //
 // Infinite where the algorithm does not apply.
 [[nodiscard]] Seconds all_reduce_time(AllReduceAlgorithm algorithm, const AllReduceRanks& ranks, Bytes bytes);

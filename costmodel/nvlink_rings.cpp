@@ -6,7 +6,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr int kMostSearched = 8;  // GPUs; boards wire no more in pairs
+constexpr int kMostSearched = 8;    // GPUs; boards wire no more in pairs
 constexpr int kMostTries = 20'000;  // of adding a ring; what is best until then is taken
 
 // Links left between every two GPUs.
@@ -78,7 +78,8 @@ bool take(Wires& wires, const std::vector<int>& cycle, int count) {
 }
 
 // The most cycles from `first` on that share no link; `most` are enough.
-int packed(Wires& wires, const std::vector<std::vector<int>>& cycles, std::size_t first, int most, int& tries) {
+int packed(Wires& wires, const std::vector<std::vector<int>>& cycles, std::size_t first, int most,
+           int& tries) {
   int best = 0;
   for (std::size_t c = first; c < cycles.size() && best < most && tries > 0; ++c) {
     --tries;

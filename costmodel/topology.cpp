@@ -9,17 +9,20 @@
 namespace tbdsim {
 namespace {
 
-// Of what a slot reaches: peers below different root ports, and below different sockets. NCCL 2.0 on machines of
-// GTX 1080 Ti and TITAN X Pascal: 12.2 GB/s below one switch, 11.1 among four cards, 8.7 among eight (DeepBench).
+// Of what a slot reaches: peers below different root ports, and below different sockets. NCCL 2.0 on machines
+// of GTX 1080 Ti and TITAN X Pascal: 12.2 GB/s below one switch, 11.1 among four cards, 8.7 among eight
+// (DeepBench).
 constexpr double kAcrossPorts = 0.91;
 constexpr double kAcrossSockets = 0.71;
-// The same where copies are staged in host memory: NCCL's SHM transport.
+// The same where copies are staged in host memory by NCCL, and the time of a step. Chosen by hand near training
+// runs of two and four RTX 2080 Ti without peer access.
 constexpr double kStaged = 0.85;
 constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimate
 
 }  // namespace
 
-Topology::Topology(const MachineSpec& machine, const GpuSpec& gpu, int gpus) : machine_(machine), gpus_(gpus) {
+Topology::Topology(const MachineSpec& machine, const GpuSpec& gpu, int gpus)
+    : machine_(machine), gpus_(gpus) {
   if (gpus < 1 || gpus > machine.gpus) {
     throw UsageError(fmt::format("{} GPUs in a machine; {} has {}", gpus, machine.title, machine.gpus));
   }
@@ -105,7 +108,8 @@ Traffic Topology::shared(std::vector<Flow> flows) const {
   std::vector<BytesPerSecond> capacities;
   for (const TopologyLink& link : links_) capacities.push_back(link.capacity);
   const std::vector<BytesPerSecond> rates = max_min_fair(capacities, flows);
-  const BytesPerSecond slowest = rates.empty() ? BytesPerSecond(0) : *std::min_element(rates.begin(), rates.end());
+  const BytesPerSecond slowest =
+      rates.empty() ? BytesPerSecond(0) : *std::min_element(rates.begin(), rates.end());
   return {std::move(flows), slowest};
 }
 
@@ -156,7 +160,8 @@ Rings Topology::rings() const {
     const NvLink& nvlink = *machine_.nvlink;
     const BytesPerSecond rate = achievable(nvlink.link);
     if (nvlink.to_switch > 0)
-      return {nvlink.to_switch, rate * static_cast<double>(nvlink.to_switch), nvlink.link.collective, true, {}};
+      return {
+          nvlink.to_switch, rate * static_cast<double>(nvlink.to_switch), nvlink.link.collective, true, {}};
     if (const int rings = nvlink_rings(nvlink, gpus_); rings > 0)
       return {rings, rate * static_cast<double>(rings), nvlink.link.collective, true, {}};
     // Along a chain all bytes go over each link once in both directions: as a ring of p / 2 (p - 1) less.

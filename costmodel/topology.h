@@ -1,5 +1,5 @@
-// A machine's links as what transfers share, and the rates at which its GPUs reach one another, the host and the
-// network. Only GPUs 0 to n - 1 are used where n are asked for.
+// A machine's links as what transfers share, and the rates at which its GPUs reach one another, the host and
+// the network. Only GPUs 0 to n - 1 are used where n are asked for.
 //
 //   GPU slot up, down -- root port up, down -- socket's memory -- link to other sockets -- network cards
 //   NVLinks between pairs, or each GPU's links to a switch
@@ -71,9 +71,9 @@ class Topology {
   std::vector<TopologyLink> links_;
   struct Slot {
     int port = 0, socket = 0;
-    LinkIndex up = 0, down = 0;          // of the GPU
+    LinkIndex up = 0, down = 0;  // of the GPU
     LinkIndex port_up = 0, port_down = 0;
-    LinkIndex across = 0, staged = 0;    // what such copies of this GPU reach at the most
+    LinkIndex across = 0, staged = 0;  // what such copies of this GPU reach at the most
     LinkIndex switch_up = -1, switch_down = -1;
   };
   std::vector<Slot> slots_;

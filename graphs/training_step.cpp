@@ -83,8 +83,8 @@ std::vector<int> last_kernels(const TrainingStep& step, std::size_t first) {
 }
 
 // What a pass that ends with the newest kernel leaves to exchange. A tied layer's kernels write the owner's.
-void append_gradients(const LayerGraph& graph, int first_layer, std::vector<int> last, const Lowering& lowering,
-                      std::int64_t repeat, TrainingStep& step) {
+void append_gradients(const LayerGraph& graph, int first_layer, std::vector<int> last,
+                      const Lowering& lowering, std::int64_t repeat, TrainingStep& step) {
   const auto at = [&](int layer) -> int& { return last[static_cast<std::size_t>(first_layer + layer)]; };
   for (int i = 0; i < static_cast<int>(graph.layers.size()); ++i) {
     const GraphLayer& layer = graph.layers[static_cast<std::size_t>(i)];
@@ -224,7 +224,8 @@ class StepExpansion {
     if (pass.update) {
       const std::vector<int> last = last_kernels(step_, first);
       for (const auto& [name, births] : trained)
-        append_gradients(model_.graphs.at(name), first_layers_[name], last, how_.lowering, pass.repeat, step_);
+        append_gradients(model_.graphs.at(name), first_layers_[name], last, how_.lowering, pass.repeat,
+                         step_);
     }
     for (auto& [name, births] : trained) {
       ParameterKernels parameters = parameters_of(name, pass.repeat);

@@ -119,6 +119,33 @@ double contention(const Exchange& exchange, const GpuSpec& gpu, double beside, d
   return beside * sms + memory;
 }
 
+// What is sent, and when the last gradient is ready.
+struct Sending {
+  std::vector<Message> messages;
+  double computed = 0;
+};
+
+Sending sending_of(const TrainingStep& step, const Timeline& timeline, double batch, double gradient_bytes,
+                   const Exchange& exchange) {
+  Sending sending{messages_of(step, timeline, batch, gradient_bytes, exchange)};
+  if (sending.messages.empty()) return sending;
+  sending.computed = sending.messages.back().ready;
+  const double fullest =
+      exchange.method->keyed ? fullest_server(step.gradients, batch, exchange.cluster.machines) : 1;
+  for (Message& message : sending.messages) {
+    if (!exchange.overlaps) message.ready = sending.computed;
+    message.bytes *= fullest;
+  }
+  return sending;
+}
+
+// Stages from there on begin after all messages passed those before.
+std::size_t first_later_stage(const Exchange& exchange) {
+  std::size_t end = exchange.stages.size();
+  while (end > 0 && (exchange.stages[end - 1].next_forward || exchange.stages[end - 1].after_all)) --end;
+  return end;
+}
+
 }  // namespace
 
 double expected_largest(std::int64_t draws) {
@@ -157,40 +184,28 @@ ExchangeTime simulate_exchange(const TrainingStep& step, const Timeline& timelin
   if (exchange.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
   if (!exchange.method->asynchronous)
     time.stragglers = timeline.iteration * (kRankSpread * expected_largest(exchange.ranks()));
-  std::vector<Message> messages = messages_of(step, timeline, batch, gradient_bytes, exchange);
-  if (messages.empty() || exchange.stages.empty()) return time;
-  const double computed = messages.back().ready;  // the last gradient
-  if (!exchange.overlaps) {
-    for (Message& message : messages) message.ready = computed;
-  }
-  if (exchange.method->keyed) {
-    const double fullest = fullest_server(step.gradients, batch, exchange.cluster.machines);
-    for (Message& message : messages) message.bytes *= fullest;
-  }
-  std::size_t end = exchange.stages.size();
-  while (end > 0 && (exchange.stages[end - 1].next_forward || exchange.stages[end - 1].after_all)) --end;
+  const Sending sending = sending_of(step, timeline, batch, gradient_bytes, exchange);
+  if (sending.messages.empty() || exchange.stages.empty()) return time;
   Pipeline pipeline(step, timeline, exchange);
-  double last = computed;
-  double bytes = 0;
-  for (const Message& message : messages) {
-    last = std::max(last, pipeline.send(message, 0, end));
-    bytes += message.bytes;
+  const std::size_t waited_for = first_later_stage(exchange);
+  double last = sending.computed;
+  for (const Message& message : sending.messages) {
+    last = std::max(last, pipeline.send(message, 0, waited_for));
+    time.gradients += Bytes(message.bytes);
   }
-  const double beside = pipeline.busy - (last - computed);
-  for (std::size_t s = end; s < exchange.stages.size(); ++s) {
-    const ExchangeStage& stage = exchange.stages[s];
-    if (stage.next_forward) {
-      last += forward_stall(step, timeline, batch, gradient_bytes, stage);
-    } else {
-      for (const Message& message : messages) last = pipeline.send({last, message.bytes}, s, s + 1);
+  const double beside = std::max(0.0, pipeline.busy - (last - sending.computed));
+  for (std::size_t s = waited_for; s < exchange.stages.size(); ++s) {
+    if (exchange.stages[s].next_forward) {
+      last += forward_stall(step, timeline, batch, gradient_bytes, exchange.stages[s]);
+      continue;
     }
+    for (const Message& message : sending.messages) last = pipeline.send({last, message.bytes}, s, s + 1);
   }
-  time.exposed = Seconds(last - computed);
-  time.total = Seconds(std::max(pipeline.busy, last - computed));
+  time.exposed = Seconds(last - sending.computed);
+  time.total = Seconds(std::max(pipeline.busy, last - sending.computed));
   time.contention +=
-      Seconds(contention(exchange, gpu, std::max(0.0, beside), std::max(pipeline.busy, beside), bytes));
-  time.gradients = Bytes(bytes);
-  time.messages = static_cast<int>(messages.size());
+      Seconds(contention(exchange, gpu, beside, std::max(pipeline.busy, beside), time.gradients.si()));
+  time.messages = static_cast<int>(sending.messages.size());
   return time;
 }
 

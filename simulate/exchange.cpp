@@ -15,7 +15,7 @@ namespace {
 // What one process moves through the operating system's sockets and through TensorFlow's gRPC, which copies
 // every tensor into a message. Estimates: a core's worth of TCP, and tensors over gRPC at about 10 Gbit/s.
 constexpr BytesPerSecond kSockets(2.5e9);
-constexpr BytesPerSecond kRpc(1.1e9);
+constexpr BytesPerSecond kRpc(1'100'000'000);
 // Part of the memory's bandwidth that a host reaches while it adds arrays. Estimate: a few threads of 28
 // cores.
 constexpr double kHostSums = 0.4;

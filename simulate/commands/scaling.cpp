@@ -1,3 +1,5 @@
+#include "simulate/scaling.h"
+
 #include <memory>
 
 #include <fmt/format.h>
@@ -6,7 +8,6 @@
 #include "hwspecs/base/number.h"
 #include "simulate/commands/command.h"
 #include "simulate/commands/options.h"
-#include "simulate/scaling.h"
 
 namespace tbdsim {
 namespace {
@@ -32,7 +33,8 @@ std::vector<int> counts(std::string_view option, const std::string& text, std::i
   for (const std::string& part : list_of(text))
     numbers.push_back(static_cast<int>(whole_number(option, part, most)));
   if (numbers.size() > kMostCounts)
-    throw UsageError(fmt::format("{} has {} numbers; expected up to {}", option, numbers.size(), kMostCounts));
+    throw UsageError(
+        fmt::format("{} has {} numbers; expected up to {}", option, numbers.size(), kMostCounts));
   return numbers;
 }
 
@@ -82,7 +84,8 @@ void append(std::vector<ScalingPoint>& points, ScalingOptions options, const std
   for (std::size_t b = 0; b < std::max<std::size_t>(1, batches.size()); ++b) {
     if (!batches.empty()) options.batch = batches[b];
     for (const Scenario& scenario : scenarios_for(options, library)) {
-      for (ScalingPoint& point : predict_scaling(scenario, clusters, library)) points.push_back(std::move(point));
+      for (ScalingPoint& point : predict_scaling(scenario, clusters, library))
+        points.push_back(std::move(point));
     }
   }
 }
@@ -93,7 +96,8 @@ void run(const ScalingOptions& options, Library& library, std::ostream& out) {
   std::vector<ScalingPoint> points;
   for (const std::string& model : options.models) append(points, options, model, clusters, library);
   const Sheet sheet = scaling_sheet(points, library);
-  write_output(options.output, out, [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
+  write_output(options.output, out,
+               [&](std::ostream& to) { write_sheets(to, std::span(&sheet, 1), format); });
 }
 
 }  // namespace
@@ -101,7 +105,8 @@ void run(const ScalingOptions& options, Library& library, std::ostream& out) {
 Command add_scaling(CLI::App& root) {
   const auto options = std::make_shared<ScalingOptions>();
   CLI::App* app = root.add_subcommand(
-      "scaling", "throughput on several GPUs and machines, what the exchange of gradients costs, what to buy");
+      "scaling",
+      "throughput on several GPUs and machines, what the exchange of gradients costs, what to buy");
   app->add_option("models", options->models, "models, each with a framework behind ':' if one is meant")
       ->required();
   add_scenario_options(*app, *options);
@@ -114,7 +119,8 @@ Command add_scaling(CLI::App& root) {
   app->add_option("--network", options->networks,
                   "between machines, several as ethernet_1g,infiniband_100g: a link, a file or a rate as "
                   "'25 Gbit/s'; of one machine how its GPUs are joined, as pcie3_host or nvlink");
-  app->add_option("--exchange", options->method, "how gradients are exchanged (default: the framework's way)");
+  app->add_option("--exchange", options->method,
+                  "how gradients are exchanged (default: the framework's way)");
   app->add_option("--gradients", options->gradients, "fp16 or fp32, as they are sent (default: as stored)");
   app->add_option("--compression", options->compression, "part of them that is sent, 0.01 to 1 (default 1)");
   add_output_options(*app, options->output);

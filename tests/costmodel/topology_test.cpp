@@ -30,7 +30,8 @@ TEST(Topology, RingsOfADgx1) {
   const GpuSpec v100 = gpu("v100_sxm2_16gb");
   for (int gpus = 2; gpus <= 8; ++gpus) {
     EXPECT_EQ(nvlink_rings(*dgx1.nvlink, gpus), rings[gpus - 2]) << gpus;
-    EXPECT_NEAR(Topology(dgx1, v100, gpus).rings().bandwidth.si() / 1e9 / measured[gpus - 2], 1, 0.09) << gpus;
+    EXPECT_NEAR(Topology(dgx1, v100, gpus).rings().bandwidth.si() / 1e9 / measured[gpus - 2], 1, 0.09)
+        << gpus;
   }
   EXPECT_TRUE(nvlink_chain(*dgx1.nvlink, 5));
 }
@@ -38,13 +39,15 @@ TEST(Topology, RingsOfADgx1) {
 // Four cards below one port stage through its one link, which four transfers share; below four ports each has
 // its own; peers below one switch do not leave it.
 TEST(Topology, PortsAreShared) {
-  EXPECT_NEAR(ring_rate("rtx2080ti", 4, "pcie3_host") / ring_rate("rtx2080ti", 4, "pcie3_host_1root"), 3.4, 0.7);
+  EXPECT_NEAR(ring_rate("rtx2080ti", 4, "pcie3_host") / ring_rate("rtx2080ti", 4, "pcie3_host_1root"), 3.4,
+              0.7);
   EXPECT_NEAR(ring_rate("titanxp", 2, "pcie3_1root"), 15.754e9 * 0.78, 1e7);
   EXPECT_GT(ring_rate("titanxp", 4, "pcie3_1root"), 3 * ring_rate("titanxp", 4, "pcie3_host_1root"));
 }
 
 TEST(Topology, BridgesTakeLoadOffThePort) {
-  EXPECT_GT(ring_rate("rtx2080ti", 4, "nvlink_pairs_host_1root"), ring_rate("rtx2080ti", 4, "pcie3_host_1root"));
+  EXPECT_GT(ring_rate("rtx2080ti", 4, "nvlink_pairs_host_1root"),
+            ring_rate("rtx2080ti", 4, "pcie3_host_1root"));
   EXPECT_NEAR(ring_rate("rtx2080ti", 2, "nvlink_pairs_host"), 2 * 25e9 * 0.93, 1e7);
 }
 

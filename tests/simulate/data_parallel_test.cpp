@@ -1,4 +1,5 @@
-// Exchanges over a timeline made by hand: one kernel a second, backward kernels 3, 4 and 5 with a gradient each.
+// Exchanges over a timeline made by hand: one kernel a second, backward kernels 3, 4 and 5 with a gradient
+// each.
 #include "simulate/data_parallel.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,8 @@ Exchange one_stage(double seconds, const char* method = "kvstore_local") {
   exchange.method = &find_exchange_method(method);
   exchange.cluster = {.gpus = 2};
   exchange.overlaps = exchange.method->overlaps;
-  exchange.stages.push_back({.name = "all", .all_reduce = {}, .message = {}, .rate = BytesPerSecond(4e9 / seconds)});
+  exchange.stages.push_back(
+      {.name = "all", .all_reduce = {}, .message = {}, .rate = BytesPerSecond(4e9 / seconds)});
   return exchange;
 }
 
@@ -99,8 +101,8 @@ TEST(DataParallel, CollectivesWaitForRoom) {
   EXPECT_GE(kernels, copies);
 }
 
-// Parameters for layers 0, 1 and 2 come at 2, 4 and 6 s; the forward pass wants them at 0, 1 and 2 s, and waits
-// 2 s, 1 s more and 1 s more.
+// Parameters for layers 0, 1 and 2 come at 2, 4 and 6 s; the forward pass wants them at 0, 1 and 2 s, and
+// waits 2 s, 1 s more and 1 s more.
 TEST(DataParallel, TheForwardPassWaitsForParameters) {
   Exchange exchange = one_stage(2);
   exchange.stages.front().next_forward = true;
