@@ -57,13 +57,16 @@ Predictions predict_cases(const Observations& observations, Library& library) {
   std::vector<Scenario> scenarios;
   for (const std::string& gpu : {observations.gpu, observations.other_gpu}) {
     for (const auto& [name, observed] : observations.cases) {
+      // A machine is one with the GPU.
+      if (gpu != observations.gpu && observed.cluster.ranks() > 1) continue;
       for (const std::int64_t batch : observed.batches) {
         keys.emplace_back(gpu, name, batch);
         scenarios.push_back({.model = observed.model,
                              .framework = observed.framework,
                              .gpu = gpu,
                              .batch = observed.in_tokens ? 1 : batch,
-                             .tokens = observed.in_tokens ? batch : 0});
+                             .tokens = observed.in_tokens ? batch : 0,
+                             .cluster = observed.cluster});
       }
     }
   }

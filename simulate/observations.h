@@ -23,6 +23,7 @@ struct ObservedCase {
   std::string framework;
   std::vector<std::int64_t> batches;
   bool in_tokens = false;  // they count steps of all samples together
+  Cluster cluster;         // one GPU unless it says more; the batch is that of each
 };
 
 // What a metric is divided by.

@@ -19,6 +19,19 @@ std::vector<std::int64_t> read_batches(const SpecNode& node) {
   return batches;
 }
 
+Cluster read_cluster(const SpecNode& node) {
+  constexpr std::int64_t kMostMachines = 100'000;
+  Cluster cluster;
+  node.map([&](SpecMap& m) {
+    cluster.machine = m.at("machine").text();
+    cluster.gpus = static_cast<int>(m.at("gpus").count(1, kMostMachines));
+    if (const auto machines = m.find("machines"))
+      cluster.machines = static_cast<int>(machines->count(1, kMostMachines));
+    if (const auto network = m.find("network")) cluster.network = network->text();
+  });
+  return cluster;
+}
+
 ObservedCase read_case(const std::string& name, const SpecNode& node) {
   ObservedCase read;
   read.name = name;
@@ -28,6 +41,7 @@ ObservedCase read_case(const std::string& name, const SpecNode& node) {
     const auto tokens = m.find("tokens");
     read.in_tokens = tokens.has_value();
     read.batches = read_batches(tokens ? *tokens : m.at("batches"));
+    if (const auto cluster = m.find("cluster")) read.cluster = read_cluster(*cluster);
   });
   return read;
 }
