@@ -273,7 +273,7 @@ TimeParts<T> ConvFamily::time(const Call& call, const Choice& choice, const Hard
                                   {p[traffic.efficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
   const T rate = hardware.bandwidth * sustained.bandwidth;
   const T memory = traffic.beside / (rate * p[traffic.bandwidth]);
-  const T apart = traffic.apart / (rate * p[traffic.apart_bandwidth]);
+  const T apart = traffic.apart == 0 ? T(0) : T(traffic.apart / (rate * p[traffic.apart_bandwidth]));
   T overhead = traffic.kernels * p[kLaunch];
   if (choice.splits > 1) overhead = overhead + p[kSplit];
   return {compute, memory + apart, overhead, overhead + pnorm2(compute, memory) + apart};

@@ -1,9 +1,11 @@
 #include "costmodel/kriging.h"
 
+#include "costmodel/wide_vectors.h"
+
 namespace tbdsim {
 
 // C = L D L'. Eliminating in k and r too leaves L^-1 k and L^-1 r in their rows: both products follow.
-KrigingSystem::Solution KrigingSystem::solve() {
+TBDSIM_WIDE_VECTORS KrigingSystem::Solution KrigingSystem::solve() {
   Solution solution{0, 0};
   for (std::size_t j = 0; j < kMost; ++j) {
     const auto& pivot = columns_[j];

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "costmodel/wide_vectors.h"
+
 namespace tbdsim {
 namespace {
 
@@ -28,7 +30,8 @@ struct Nearest {
 };
 
 // `coordinates`: of all rows, one coordinate after another.
-Nearest nearest_to(const Features& at, const std::vector<double>& coordinates, std::size_t rows) {
+TBDSIM_WIDE_VECTORS Nearest nearest_to(const Features& at, const std::vector<double>& coordinates,
+                                       std::size_t rows) {
   constexpr std::size_t kAtOnce = 64;
   Nearest nearest;
   std::array<double, kAtOnce> squares;
@@ -74,9 +77,8 @@ void ResidualLookup::make_ready(const Group& group) const {
 
 ResidualEstimate ResidualLookup::estimate(const Features& at) const {
   ResidualEstimate result{0, covariance_.sd(0), std::numeric_limits<double>::infinity(), -1};
-  const auto group = std::lower_bound(groups_.begin(), groups_.end(), at.group, [](const Group& g, auto id) {
-    return g.rows[0].at.group < id;
-  });
+  const auto group = std::lower_bound(groups_.begin(), groups_.end(), at.group,
+                                      [](const Group& g, auto id) { return g.rows[0].at.group < id; });
   if (group == groups_.end() || group->rows[0].at.group != at.group) return result;
   std::call_once(group->ready, [&] { make_ready(*group); });
   const std::size_t n = group->rows.size();
@@ -85,7 +87,8 @@ ResidualEstimate ResidualLookup::estimate(const Features& at) const {
   for (std::size_t j = 0; j < nearest.count; ++j) {
     const double* shared = group->covariances.data() + nearest.rows[j] * n;
     for (std::size_t i = j; i < nearest.count; ++i) system.set_covariance(i, j, shared[nearest.rows[i]]);
-    system.set_neighbour(j, covariance_(std::sqrt(nearest.squares[j])), group->rows[nearest.rows[j]].residual);
+    system.set_neighbour(j, covariance_(std::sqrt(nearest.squares[j])),
+                         group->rows[nearest.rows[j]].residual);
   }
   const KrigingSystem::Solution solution = system.solve();
   result.mean = solution.mean;

@@ -54,10 +54,12 @@ template <class T>
   const double queued = std::min(waves, resident);
   T efficiency = rates.efficiency;
   for (double area = grid.area; area < kWholeTile; area *= 2) efficiency = efficiency * rates.small_tile;
+  const T seconds = waves * 2 * grid.area * hardware.sm_count * (grid.depth + rates.prologue) /
+                    (hardware.peak * clock * efficiency);
+  if (queued == resident) return seconds;  // hidden is 1
   const T gap = rates.latency * (kWholeTile / grid.area);
   const T exposed = sqrt((queued * queued + gap * gap) / (resident * resident + gap * gap));
-  return waves * 2 * grid.area * hardware.sm_count * (resident / queued) * exposed *
-         (grid.depth + rates.prologue) / (hardware.peak * clock * efficiency);
+  return seconds * (resident / queued) * exposed;
 }
 
 }  // namespace tbdsim

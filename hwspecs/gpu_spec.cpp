@@ -84,6 +84,32 @@ NvLinkPorts read_nvlink(const SpecNode& node, const Catalog& catalog, const Spec
   return ports;
 }
 
+void read_bus_and_nvlinks(SpecMap& m, GpuSpec& gpu, const Catalog& catalog, const SpecChanges& changes) {
+  gpu.bus = link_named(m.at("bus"), LinkKind::pcie, catalog, changes);
+  if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink, catalog, changes);
+}
+
+// All but the links.
+void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
+  gpu.title = m.at("title").text();
+  if (const auto names = m.find("also_called")) {
+    for (const SpecNode& name : names->list()) gpu.also_called.push_back(name.text());
+  }
+  gpu.architecture = kArchitectures[m.at("architecture").one_of(kArchitectures)];
+  gpu.compute_capability = m.at("compute_capability").text();
+  gpu.sm_count = static_cast<int>(m.at("sm_count").count(1, 10'000));
+  gpu.fp32_lanes_per_sm = static_cast<int>(m.at("fp32_lanes_per_sm").count(1, 10'000));
+  gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
+  read_math(m.at("math"), gpu, as_sold);
+  gpu.memory_size = m.at("memory_size").quantity<Bytes>();
+  gpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
+  gpu.memory_type = m.at("memory_type").text();
+  gpu.l2_size = m.at("l2_size").quantity<Bytes>();
+  gpu.tdp = m.at("tdp").quantity<Watts>();
+  if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
+  if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();
+}
+
 }  // namespace
 
 GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog, const SpecChanges& changes) {
@@ -92,24 +118,23 @@ GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog, cons
   GpuSpec gpu;
   gpu.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {
-    gpu.title = m.at("title").text();
-    gpu.also_called = m.texts("also_called");
-    gpu.architecture = kArchitectures[m.at("architecture").one_of(kArchitectures)];
-    gpu.compute_capability = m.at("compute_capability").text();
-    gpu.sm_count = static_cast<int>(m.at("sm_count").count(1, 10'000));
-    gpu.fp32_lanes_per_sm = static_cast<int>(m.at("fp32_lanes_per_sm").count(1, 10'000));
-    gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
-    read_math(m.at("math"), gpu, own.empty());
-    gpu.memory_size = m.at("memory_size").quantity<Bytes>();
-    gpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
-    gpu.memory_type = m.at("memory_type").text();
-    gpu.l2_size = m.at("l2_size").quantity<Bytes>();
-    gpu.tdp = m.at("tdp").quantity<Watts>();
-    gpu.bus = link_named(m.at("bus"), LinkKind::pcie, catalog, changes);
-    if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink, catalog, changes);
-    if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
-    if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();
+    read_card(m, gpu, own.empty());
+    read_bus_and_nvlinks(m, gpu, catalog, changes);
     gpu.sources = read_sources(m, kSourcedKeys);
+  });
+  return gpu;
+}
+
+GpuSpec changed_gpu(SpecTree tree, const GpuSpec& as_sold, const SpecChanges& changes) {
+  apply_changes(tree, changes);
+  GpuSpec gpu;
+  gpu.name = as_sold.name;
+  gpu.bus = as_sold.bus;
+  gpu.nvlink = as_sold.nvlink;
+  gpu.sources = as_sold.sources;
+  SpecNode(tree).map([&](SpecMap& m) {
+    read_card(m, gpu, false);
+    for (const char* same : {"bus", "nvlink", "sources"}) (void)m.find(same);
   });
   return gpu;
 }

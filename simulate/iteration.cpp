@@ -114,6 +114,12 @@ Work work_of(const Kernel& kernel, const KernelCost& cost, double batch, const E
           .waits = thread.waits};
 }
 
+// The thread has waited, so that nothing of the iteration before is left: the first one is as every other.
+bool starts_idle(const Execution& execution) {
+  return execution.after_iteration &&
+         execution.gap <= execution.wait + execution.iteration + execution.latency;
+}
+
 }  // namespace
 
 Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
@@ -127,23 +133,29 @@ Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost
     works.push_back(work_of(step.kernels[k], costs[k], batch, execution));
   }
   Clocks clocks(execution, 2 * costs.size());
-  const auto run = [&](double origin) {
-    for (std::size_t k = 0; k < costs.size(); ++k) {
-      KernelSpan& span = timeline.kernels[k];
-      span.issue = Seconds(clocks.cpu - origin);
-      clocks.issue(works[k], step.kernels[k].repeat);
-      span.issued = Seconds(clocks.cpu - origin);
-      span.start = Seconds(clocks.start - origin);
-      span.end = Seconds(clocks.gpu - origin);
-    }
+  const auto end_iteration = [&] {
     if (execution.after_iteration) clocks.wait();
     clocks.cpu += execution.iteration.si();
   };
-  run(0);
+  if (starts_idle(execution)) {
+    clocks.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
+  } else {
+    for (std::size_t k = 0; k < costs.size(); ++k) clocks.issue(works[k], step.kernels[k].repeat);
+    end_iteration();
+  }
   const double cpu = clocks.cpu;
   const double gpu = clocks.gpu;
-  run(cpu);
-  timeline.iteration = Seconds(std::max(clocks.cpu - cpu, clocks.gpu - gpu));
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    KernelSpan& span = timeline.kernels[k];
+    span.issue = Seconds(clocks.cpu - cpu);
+    clocks.issue(works[k], step.kernels[k].repeat);
+    span.issued = Seconds(clocks.cpu - cpu);
+    span.start = Seconds(clocks.start - cpu);
+    span.end = Seconds(clocks.gpu - cpu);
+  }
+  end_iteration();
+  const double gpu_period = starts_idle(execution) ? 0 : clocks.gpu - gpu;  // then as long as the CPU's
+  timeline.iteration = Seconds(std::max(clocks.cpu - cpu, gpu_period));
   timeline.cpu_busy = execution.iteration;
   for (std::size_t k = 0; k < costs.size(); ++k) {
     const auto repeat = static_cast<double>(step.kernels[k].repeat);

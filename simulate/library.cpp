@@ -116,8 +116,9 @@ const Calibration& Library::calibration(const std::string& gpu_name, const std::
   const Framework& calls = framework(framework_name);
   if (other_ != nullptr) {
     const Framework& before = other_->framework(framework_name);
-    const bool same_calls =
-        calls.libraries == before.libraries && calls.workspace_limit == before.workspace_limit;
+    const bool same_calls = calls.libraries == before.libraries &&
+                            calls.workspace_limit == before.workspace_limit &&
+                            calls.nonfused_winograd == before.nonfused_winograd;
     const GpuSpec& card = gpu(gpu_name);
     const GpuSpec& card_before = other_->gpu(gpu_name);
     if (same_calls && &card == &card_before)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/scenario_keys.h"
 
@@ -99,7 +100,8 @@ struct PointPredictor::State {
   std::vector<std::string> values{};  // of the axes, at the point
   std::map<std::int64_t, std::unique_ptr<Library>> libraries{};
   std::map<std::int64_t, std::shared_ptr<const GpuSpec>> cards{};
-  std::int64_t predicted = -1;  // number of the point without its changes of the GPU
+  std::map<std::string, SpecTree> files{};  // of cards
+  std::int64_t predicted = -1;              // number of the point without its changes of the GPU
   std::optional<Prediction> prediction{};
   std::shared_ptr<const GpuSpec> card{};  // of the prediction
 
@@ -150,12 +152,25 @@ struct PointPredictor::State {
     return *changed;
   }
 
+  GpuSpec read_card(const std::string& name, const SpecChanges& made) {
+    const bool links = std::any_of(made.begin(), made.end(), [](const SpecChange& change) {
+      return change.spec == "link" || change.path[0] == "bus" || change.path[0] == "nvlink";
+    });
+    if (links) return Library(library, made).gpu(name);
+    const auto file = files.find(name);
+    const SpecTree& tree =
+        file != files.end()
+            ? file->second
+            : files.emplace(name, read_spec_file(library.catalog().find(Kind::gpu, name))).first->second;
+    return changed_gpu(tree, library.gpu(name), made);
+  }
+
   std::shared_ptr<const GpuSpec> card_at(std::int64_t point, const std::string& name,
                                          const SpecChanges& made) {
     if (cards.size() > kMostCards) cards.clear();
     auto& changed =
         cards[part_of(point, [](const SweepAxis& axis) { return axis.key() == "gpu" || changes_gpu(axis); })];
-    if (!changed) changed = std::make_shared<const GpuSpec>(Library(library, made).gpu(name));
+    if (!changed) changed = std::make_shared<const GpuSpec>(read_card(name, made));
     return changed;
   }
 

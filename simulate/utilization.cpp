@@ -1,6 +1,7 @@
 #include "simulate/utilization.h"
 
 #include <algorithm>
+#include <array>
 
 #include "costmodel/hardware.h"
 
@@ -24,8 +25,14 @@ bool is_product(const Kernel& kernel) {
 // Of its own arithmetic, not another one that it is computed in.
 bool is_native(const GpuSpec& gpu, MathType math) { return gpu.math[index_of(math)].has_value(); }
 
-bool on_tensor_cores(const Kernel& kernel, const GpuSpec& gpu) {
-  return is_product(kernel) && is_native(gpu, kernel.math) && hardware_of(gpu, kernel.math).tensor_cores;
+// By MathType.
+std::array<bool, kMathTypeCount> on_tensor_cores(const GpuSpec& gpu) {
+  std::array<bool, kMathTypeCount> types{};
+  for (std::size_t m = 0; m < types.size(); ++m) {
+    const auto math = static_cast<MathType>(m);
+    types[m] = is_native(gpu, math) && hardware_of(gpu, math).tensor_cores;
+  }
+  return types;
 }
 
 }  // namespace
@@ -57,6 +64,7 @@ bool has_tensor_cores(const GpuSpec& gpu) {
 
 Activity activity_of(const Prediction& p) {
   Activity mean;
+  const std::array<bool, kMathTypeCount> tensor_cores = on_tensor_cores(*p.gpu);
   for (const Iteration& i : p.iterations) {
     const auto batch = static_cast<double>(i.batch);
     mean.time += i.time() * i.share;
@@ -69,7 +77,7 @@ Activity activity_of(const Prediction& p) {
       mean.fp32 += fp32_flops(kernel, i.costs[k], batch, *p.gpu) * times;
       mean.moved += Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * times;
       mean.nvprof += i.costs[k].total * (nvprof_fp32_level(kernel, i.costs[k], batch, *p.gpu) * times);
-      if (on_tensor_cores(kernel, *p.gpu))
+      if (is_product(kernel) && tensor_cores[index_of(kernel.math)])
         mean.tensor += Flops(kernel.flops.at(batch)) * times / rate_of(*p.gpu, kernel.math).peak;
     }
   }

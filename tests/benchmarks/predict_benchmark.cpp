@@ -5,6 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "simulate/prediction.h"
+#include "simulate/sweep_options.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -63,6 +64,32 @@ void predict_resnet50_with_other_rates(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(predict_resnet50_with_other_rates);
+
+// Points of a sweep with their five usual metrics, as `tbd-sim sweep` makes them on one thread.
+void sweep(benchmark::State& state, const std::vector<std::pair<std::string, std::string>>& axes) {
+  Library library = test::source_library();
+  SweepOptions options;
+  options.axes = {{"model", "resnet50"}, {"framework", "mxnet"}};
+  options.axes.insert(options.axes.end(), axes.begin(), axes.end());
+  const SweepRun run = sweep_run(options, RowFormat::csv, library);
+  PointPredictor predictor(run.sweep, library);
+  std::int64_t point = 0;
+  for (auto step : state) {
+    benchmark::DoNotOptimize(row_of(run.sweep, predictor.at(point), run.choosing, run.format).line.size());
+    point = (point + 1) % run.end;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+void sweep_over_batches_and_gpus(benchmark::State& state) {
+  sweep(state, {{"batch", "1:512"}, {"gpu", "titanxp,p4000,m40,t4"}, {"precision", "fp32"}});
+}
+BENCHMARK(sweep_over_batches_and_gpus);
+
+void sweep_over_rates(benchmark::State& state) {
+  sweep(state, {{"batch", "32"}, {"gpu", "titanxp"}, {"gpu.memory_bandwidth", "100GB/s:1099GB/s:1GB/s"}});
+}
+BENCHMARK(sweep_over_rates);
 
 // All 15 lengths, graph and profiles in memory.
 void predict_deep_speech2(benchmark::State& state) {

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Instructions of a prediction of ResNet-50, counted by callgrind: the same figure on a fast machine and a busy one.
+# instructions.sh [TBD_SIM]: prints and, beyond the limits below, fails. Where there is no valgrind: 77.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+program=${1:-build/release/simulate/tbd-sim}
+command -v valgrind >/dev/null || { echo "no valgrind"; exit 77; }
+
+count() { # of a sweep with these axes
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" sweep --model resnet50 --framework mxnet "$@" \
+    2>&1 >/dev/null | awk '/Collected/ {print $NF}'
+}
+each() { # NAME LIMIT POINTS: what a longer sweep has over a shorter one, for each further point
+  local name=$1 limit=$2 points=$3 instructions=$((($5 - $4) / $3))
+  echo "$name: $instructions instructions a prediction (limit $limit)"
+  ((instructions <= limit))
+}
+
+each "batch and GPU change" 1500000 200 "$(count --gpu titanxp,t4 --batch 1:50)" "$(count --gpu titanxp,t4 --batch 1:150)"
+each "rates change" 800000 200 \
+  "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:399GB/s:1GB/s)" \
+  "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:599GB/s:1GB/s)"
