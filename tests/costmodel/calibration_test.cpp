@@ -220,7 +220,7 @@ TEST(Estimate, WorkspaceWithinTheFrameworksLimit) {
   const KernelCost free = estimate(conv, 64, calibration_of(profile, gpu));
   ASSERT_GT(free.workspace.si(), 0) << name_of(free.algorithm);
   const Bytes limit = free.workspace * 0.5;
-  const KernelCost limited = estimate(conv, 64, calibration_of(profile, gpu, {}, limit));
+  const KernelCost limited = estimate(conv, 64, calibration_of(profile, gpu, {}, {limit.si()}));
   EXPECT_LE(limited.workspace.si(), limit.si());
   EXPECT_GT(limited.total, free.total);
   EXPECT_NE(limited.algorithm, free.algorithm);
