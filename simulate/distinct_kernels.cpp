@@ -35,15 +35,16 @@ std::vector<DistinctKernel> distinct_kernels(std::span<const Prediction> predict
       const std::string_view operands = operand_precision(kernel, precision);
       const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
       DistinctKernel& entry = distinct[{kernel.op, kernel.phase, operands, shape, bytes}];
-      if (entry.count == 0)
-        entry = {kernel, batch, shape, operands, 0, iteration.costs[k].total, iteration.costs[k].bound};
-      entry.count += static_cast<double>(kernel.repeat);
+      if (entry.count == 0) entry = {kernel, batch, shape, operands, 0, {}, iteration.costs[k].bound};
+      const auto repeat = static_cast<double>(kernel.repeat);
+      entry.count += repeat;
+      entry.total += iteration.costs[k].total * repeat;
     }
   }
   std::vector<DistinctKernel> kernels;
   for (auto& [key, entry] : distinct) kernels.push_back(std::move(entry));
   std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const DistinctKernel& a, const DistinctKernel& b) { return a.total() > b.total(); });
+                   [](const DistinctKernel& a, const DistinctKernel& b) { return a.total > b.total; });
   return kernels;
 }
 
@@ -54,13 +55,13 @@ Sheet distinct_kernel_sheet(std::span<const DistinctKernel> kernels) {
                    {"shape", "shape"},        {"count", "count", true}, {"time", "us each", true},
                    {"total", "ms all", true}, {"share", "%", true},     {"bound", "bound"}};
   Seconds all;
-  for (const DistinctKernel& k : kernels) all += k.total();
+  for (const DistinctKernel& k : kernels) all += k.total;
   for (const DistinctKernel& k : kernels) {
-    const double share = k.total() / all;
+    const double share = k.total / all;
     sheet.rows.push_back({text_cell(k.kernel.op), text_cell(name_of(k.kernel.phase)), text_cell(k.precision),
                           text_cell(k.shape), count_cell(k.count),
-                          number_cell(k.each.si(), fmt::format("{:.1f}", in_unit(k.each, "us"))),
-                          number_cell(k.total().si(), fmt::format("{:.2f}", in_unit(k.total(), "ms"))),
+                          number_cell(k.each().si(), fmt::format("{:.1f}", in_unit(k.each(), "us"))),
+                          number_cell(k.total.si(), fmt::format("{:.2f}", in_unit(k.total, "ms"))),
                           number_cell(share, fmt::format("{:.2f}", 100 * share)),
                           text_cell(name_of(k.bound))});
   }

@@ -17,10 +17,10 @@ struct DistinctKernel {
   std::string shape;           // shape_text() at that batch
   std::string_view precision;  // of its operands: fp32, tf32, fp16, bf16
   double count = 0;            // executions over one iteration of every prediction
-  Seconds each;                // predicted time of one
+  Seconds total;               // predicted time of all of them: frameworks may choose different algorithms
   Bound bound = Bound::overhead;
 
-  [[nodiscard]] Seconds total() const { return each * count; }
+  [[nodiscard]] Seconds each() const { return total * (1 / count); }
 };
 
 // Kernels of one operation, phase, precision, shape and traffic are one; the most time first.

@@ -130,7 +130,7 @@ void write_measuring_plan(std::ostream& out, std::span<const DistinctKernel> ker
     Row row{{"op", *op}, {"precision", std::string(k.precision)}};
     row["phase"] = measured_phase(*op, k.kernel.phase);
     std::visit(ShapeColumns{row, k.batch}, k.kernel.shape);
-    rows[row] += k.total();
+    rows[row] += k.total;
   }
   std::vector<std::pair<Row, Seconds>> ordered(rows.begin(), rows.end());
   std::stable_sort(ordered.begin(), ordered.end(),

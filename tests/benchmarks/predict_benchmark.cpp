@@ -117,20 +117,6 @@ void expand_resnet50(benchmark::State& state) {
 }
 BENCHMARK(expand_resnet50);
 
-void plan_memory_resnet50(benchmark::State& state) {
-  Library library = test::source_library();
-  const Variant& variant = find_variant(library.model("resnet50"), "", "mxnet");
-  const MemoryOutline& outline =
-      library.workload("resnet50", variant, "mxnet", kPrecisions[0]).front().memory;
-  const Framework& framework = library.framework("mxnet");
-  double batch = 1;
-  for (auto step : state) {
-    batch = batch < 64 ? batch + 1 : 1;
-    benchmark::DoNotOptimize(plan_memory(outline, batch, framework).peak_kernel);
-  }
-}
-BENCHMARK(plan_memory_resnet50);
-
 // From a model's file to its prediction over all 15 lengths: some 350,000 kernels in an iteration.
 void predict_deep_speech2_from_its_file(benchmark::State& state) {
   for (auto step : state) {

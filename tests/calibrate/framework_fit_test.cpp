@@ -32,6 +32,7 @@ constexpr const char* kToy =
     "  segment: 15\n"
     "  after_update: false\n"
     "  sources:\n"
+    "    segment: theirs\n"
     "    kernel: \"estimate: a \\\"launch\\\"\"  # to be fitted\n"
     "    wait: 'estimate: a wake-up'\n"
     "workspace_limit: 300 MiB\n"

@@ -38,7 +38,8 @@ ConvCall layer(Phase phase) {
           .kernel_height = 3,
           .kernel_width = 3,
           .pad_height = 1,
-          .pad_width = 1};
+          .pad_width = 1,
+          .limits = {}};
 }
 
 // The same with a stride of 2 and 1 x 1 filters.

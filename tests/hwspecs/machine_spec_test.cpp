@@ -154,10 +154,10 @@ TEST_F(ChangedMachine, NvLinkNeighboursAreAlwaysPeers) {
 // What a machine names by a path lies beside its file.
 TEST_F(ChangedMachine, PathsCountFromTheFile) {
   directory_.write("my_link.yaml",
-                   "title: Mine\nkind: pcie\nbandwidth: 4 GB/s\nefficiency: 0.5\nlatency: 1 us\n"
+                   "title: Mine\nkind: pcie\nbandwidth: 40 GB/s\nefficiency: 0.5\nlatency: 1 us\n"
                    "sources: {bandwidth: x, efficiency: x, latency: x}\n");
   const MachineSpec machine = with("{link: pcie3, socket: 0", "{link: ./my_link.yaml, socket: 0");
-  EXPECT_DOUBLE_EQ(achievable(machine.root_ports[0].link).si(), 2e9);
+  EXPECT_DOUBLE_EQ(achievable(machine.root_ports[0].link).si(), 20e9);
   fs::copy_file(source_catalog().find(Kind::gpu, "v100_sxm2_16gb"), directory_.path() / "my_card.yaml");
   EXPECT_EQ(with("gpu: v100_sxm2_16gb", "gpu: ./my_card.yaml").gpu,
             (directory_.path() / "./my_card.yaml").string());

@@ -36,7 +36,7 @@ TEST(DistinctKernels, KeepCountsAndTime) {
   Seconds time;
   for (const DistinctKernel& kernel : distinct_kernels(all)) {
     count += kernel.count;
-    time += kernel.total();
+    time += kernel.total;
   }
   double expected_count = 0;
   Seconds expected_time;

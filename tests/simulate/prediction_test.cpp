@@ -50,6 +50,8 @@ std::map<std::string, double> expected_metrics() {
           {"sample_throughput", 10 / kIteration},
           {"epoch_time", 500 * kIteration},
           {"epoch_cost", 500 * kIteration * 0.001},
+          {"price", kNone},
+          {"rent", 0.001},
           {"gpu_utilization", 100},
           {"fp32_utilization", 100 * 768 / (500e6 * kIteration)},
           {"nvprof_fp32_level",  // products (full), relus, softmaxes, the update
