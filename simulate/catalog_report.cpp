@@ -109,7 +109,7 @@ Sheet list_machines(Library& library) {
                    {"networks", "networks"},
                    {"machines", "machines", true}};
   for (const std::string& name : library.catalog().names(Kind::machine)) {
-    const MachineSpec machine = read_machine(library.catalog().find(Kind::machine, name), library.catalog());
+    const MachineSpec& machine = library.machine(name);
     std::vector<std::string> networks;
     for (const Network& network : machine.networks) networks.push_back(network.link.name);
     sheet.rows.push_back({text_cell(name), text_cell(machine.title), count_cell(machine.gpus),

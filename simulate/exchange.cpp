@@ -32,14 +32,15 @@ bool is_network_word(const std::string& word, const Catalog& catalog) {
          (!word.empty() && word.find_first_of("0123456789") == 0 && !catalog.contains(Kind::machine, word));
 }
 
-MachineSpec machine_of(const Cluster& cluster, const GpuSpec& gpu, const Catalog& catalog) {
+MachineSpec machine_of(const Cluster& cluster, const GpuSpec& gpu, Library& library) {
+  const Catalog& catalog = library.catalog();
   if (cluster.machine.empty()) {
     const bool network = is_network_word(cluster.network, catalog);
     MachineSpec machine = plain_machine(gpu, cluster.gpus, network ? "" : cluster.network, catalog);
     if (network) machine.networks = {{.link = network_named(cluster.network, catalog), .below = {}}};
     return machine;
   }
-  MachineSpec machine = read_machine(catalog.find(Kind::machine, cluster.machine), catalog);
+  MachineSpec machine = library.machine(cluster.machine);
   if (!gpu.nvlink) machine.nvlink.reset();  // other cards in the same machine
   if (cluster.network.empty()) return machine;
   for (const Network& network : machine.networks) {
@@ -232,7 +233,7 @@ Seconds ExchangeStage::time(Bytes bytes) const {
 }
 
 Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
-                       const Catalog& catalog) {
+                       Library& library) {
   const std::string& standard = cluster.machines > 1 ? framework.exchange.across : framework.exchange.within;
   Exchange exchange;
   exchange.method = &find_exchange_method(cluster.method.empty() ? standard : cluster.method);
@@ -247,7 +248,7 @@ Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framewo
   exchange.interference =
       sum == Sum::ranks ? framework.exchange.interference : framework.exchange.copy_interference;
   exchange.overlaps = exchange.method->overlaps;
-  const MachineSpec machine = machine_of(cluster, gpu, catalog);
+  const MachineSpec machine = machine_of(cluster, gpu, library);
   exchange.machine = machine.title;
   require_machines(cluster, machine, *exchange.method);
   Plan(machine, gpu, exchange).run();

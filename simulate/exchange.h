@@ -13,7 +13,7 @@
 
 #include "costmodel/topology.h"
 #include "simulate/exchange_methods.h"
-#include "simulate/framework.h"
+#include "simulate/library.h"
 
 namespace tbdsim {
 
@@ -67,6 +67,6 @@ struct Exchange {
 // Throws UsageError or SpecError: more GPUs than a machine has, more machines than there are, no network
 // between them, a method that does not reach several machines.
 [[nodiscard]] Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
-                                     const Catalog& catalog);
+                                     Library& library);
 
 }  // namespace tbdsim

@@ -57,6 +57,10 @@ const GpuSpec& Library::gpu(const std::string& name) {
   return cached(gpus_, name, [&] { return read_gpu(catalog_.find(Kind::gpu, name), catalog_, changes_); });
 }
 
+const MachineSpec& Library::machine(const std::string& name) {
+  return cached(machines_, name, [&] { return read_machine(catalog_.find(Kind::machine, name), catalog_); });
+}
+
 const Framework& Library::framework(const std::string& name) {
   if (other_ != nullptr && !changes("framework")) return other_->framework(name);
   return cached(frameworks_, name,

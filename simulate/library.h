@@ -11,6 +11,7 @@
 #include "costmodel/estimate.h"
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/gpu_spec.h"
+#include "hwspecs/machine_spec.h"
 #include "simulate/framework.h"
 #include "simulate/workload.h"
 
@@ -30,6 +31,7 @@ class Library {
 
   // By name or path. Throw UsageError, SpecError or ModelError; references stay valid as long as the library.
   [[nodiscard]] const GpuSpec& gpu(const std::string& name);
+  [[nodiscard]] const MachineSpec& machine(const std::string& name);
   [[nodiscard]] const Framework& framework(const std::string& name);
   // The framework that a table of runs means: of this family, with the longest of its `versions` that is part
   // of the text and of no longer number there; the family's own file where none is.
@@ -70,6 +72,7 @@ class Library {
   Library* other_ = nullptr;
   SpecChanges changes_;
   Cache<GpuSpec> gpus_;
+  Cache<MachineSpec> machines_;
   Cache<Framework> frameworks_;
   Cache<Profile> profiles_;
   Cache<Calibration> calibrations_;

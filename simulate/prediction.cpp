@@ -275,7 +275,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
     throw UsageError(p.model->name + " has no sequences to count tokens of");
   }
   if (scenario.cluster.ranks() > 1)
-    p.exchange = plan_exchange(scenario.cluster, *p.gpu, *p.framework, library.catalog());
+    p.exchange = plan_exchange(scenario.cluster, *p.gpu, *p.framework, library);
   double shares = 0;
   for (const LengthStep& step :
        library.workload(scenario.model, variant, scenario.framework, precision, dataset, scenario.sizes)) {
@@ -306,11 +306,11 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
   return p;
 }
 
-Prediction with_cluster(Prediction p, const Cluster& cluster, const Library& library) {
+Prediction with_cluster(Prediction p, const Cluster& cluster, Library& library) {
   require_cluster(cluster);
   p.scenario.cluster = cluster;
   p.exchange.reset();
-  if (cluster.ranks() > 1) p.exchange = plan_exchange(cluster, *p.gpu, *p.framework, library.catalog());
+  if (cluster.ranks() > 1) p.exchange = plan_exchange(cluster, *p.gpu, *p.framework, library);
   for (Iteration& iteration : p.iterations) iteration.exchange = {};
   exchange_gradients(p);
   plan_memory_of_largest(p);

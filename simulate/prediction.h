@@ -121,7 +121,7 @@ struct Prediction {
 [[nodiscard]] Prediction with_rates(Prediction prediction, const GpuSpec& gpu);
 
 // The same by other GPUs together: only what they exchange is simulated again. Throws as plan_exchange.
-[[nodiscard]] Prediction with_cluster(Prediction prediction, const Cluster& cluster, const Library& library);
+[[nodiscard]] Prediction with_cluster(Prediction prediction, const Cluster& cluster, Library& library);
 
 // Times by the factors of the kernels' kinds.
 void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors);

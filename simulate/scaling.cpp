@@ -51,13 +51,13 @@ double waiting(const Prediction& p) {
   return mean_of(p, [](const Iteration& i) { return i.exchange.exposed; }) / p.iteration_time();
 }
 
-Prediction at_rate(const Prediction& p, BytesPerSecond rate, const Library& library) {
+Prediction at_rate(const Prediction& p, BytesPerSecond rate, Library& library) {
   Cluster cluster = p.scenario.cluster;
   cluster.network = fmt::format("{:.6f} GB/s", in_unit(rate, "GB/s"));
   return with_cluster(p, cluster, library);
 }
 
-std::optional<BytesPerSecond> hiding_rate(const Prediction& p, const Library& library) {
+std::optional<BytesPerSecond> hiding_rate(const Prediction& p, Library& library) {
   if (p.scenario.cluster.machines == 1) return std::nullopt;
   if (waiting(at_rate(p, kFastest, library)) > kHidden) return std::nullopt;
   double low = std::log(kSlowest.si());
@@ -71,7 +71,7 @@ std::optional<BytesPerSecond> hiding_rate(const Prediction& p, const Library& li
   return BytesPerSecond(std::exp(high));
 }
 
-std::optional<int> enough_of(const Prediction& p, const Library& library) {
+std::optional<int> enough_of(const Prediction& p, Library& library) {
   Cluster cluster = p.scenario.cluster;
   const bool machines = cluster.machines > 1;
   for (int n = 1; n < kMostMachines; n = machines && n >= 8 ? n * 2 : n + 1) {
@@ -102,7 +102,7 @@ std::vector<ScalingPoint> predict_scaling(const Scenario& scenario, std::span<co
   return points;
 }
 
-ScalingAdvice advise(const ScalingPoint& point, const Library& library) {
+ScalingAdvice advise(const ScalingPoint& point, Library& library) {
   return {hiding_rate(point.prediction, library), enough_of(point.prediction, library)};
 }
 

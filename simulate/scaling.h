@@ -37,9 +37,9 @@ struct ScalingAdvice {
 inline constexpr double kHidden = 0.01;
 inline constexpr int kMostMachines = 4096;
 
-[[nodiscard]] ScalingAdvice advise(const ScalingPoint& point, const Library& library);
+[[nodiscard]] ScalingAdvice advise(const ScalingPoint& point, Library& library);
 
 // Rows of several models, batches and networks, with what to buy next as notes.
-[[nodiscard]] Sheet scaling_sheet(std::span<const ScalingPoint> points, const Library& library);
+[[nodiscard]] Sheet scaling_sheet(std::span<const ScalingPoint> points, Library& library);
 
 }  // namespace tbdsim

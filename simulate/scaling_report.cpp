@@ -107,7 +107,7 @@ std::string network_advice(const Prediction& p, const ScalingAdvice& advice) {
                      100 * kHidden);
 }
 
-std::string advice_text(const ScalingPoint& point, const Library& library) {
+std::string advice_text(const ScalingPoint& point, Library& library) {
   const Prediction& p = point.prediction;
   const Cluster& cluster = p.scenario.cluster;
   const ScalingAdvice advice = advise(point, library);
@@ -125,7 +125,7 @@ std::string advice_text(const ScalingPoint& point, const Library& library) {
 
 }  // namespace
 
-Sheet scaling_sheet(std::span<const ScalingPoint> points, const Library& library) {
+Sheet scaling_sheet(std::span<const ScalingPoint> points, Library& library) {
   Sheet sheet;
   sheet.name = "points";
   sheet.columns = kColumns;
