@@ -9,7 +9,7 @@ void check(const TrainingStep& step) {
   constexpr double kBatch = 3;
   for (const Kernel& kernel : step.kernels) {
     fuzz::require(kernel.flops.at(kBatch) >= 0 && kernel.read_bytes.at(kBatch) >= 0);
-    fuzz::require(kernel.written_bytes.at(kBatch) >= 0 && kernel.workspace_bytes.at(kBatch) >= 0);
+    fuzz::require(kernel.written_bytes.at(kBatch) >= 0 && kernel.scratch_bytes.at(kBatch) >= 0);
     fuzz::require(kernel.repeat >= 1 && kernel.layer < static_cast<int>(step.layers.size()));
     (void)shape_text(kernel, kBatch);
   }
