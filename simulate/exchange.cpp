@@ -155,9 +155,7 @@ class Plan {
     }
   }
 
-  void push_and_pull(const std::function<void()>& between) {
-    const Traffic up = topology_.to_host();
-    const Traffic down = topology_.from_host();
+  void push_and_pull(const Traffic& up, const Traffic& down, const std::function<void()>& between) {
     use(up, 1);
     use(down, 1);
     const Seconds latency = machine_.root_ports.front().link.latency;
@@ -167,7 +165,7 @@ class Plan {
   }
 
   void host_ranks() {
-    push_and_pull([&] {
+    push_and_pull(topology_.to_host(), topology_.from_host(), [&] {
       RankGroup inner{.ranks = gpus(), .bandwidth = sums(gpus()), .per_rank = {}, .cost = {}};
       exchange_.stages.push_back(
           {.name = "all_reduce", .all_reduce = AllReduceRanks{inner, network()}, .message = {}});
@@ -188,7 +186,7 @@ class Plan {
 
   void host_server() {
     if (!exchange_.method->locally_on_gpu) {
-      push_and_pull([&] {
+      push_and_pull(topology_.to_host(), topology_.from_host(), [&] {
         add("sum", sums(gpus()), {});
         server_network();
       });
@@ -211,13 +209,7 @@ class Plan {
 
   void first_gpu() {
     if (gpus() == 1) return;
-    const Traffic up = topology_.to_first_gpu();
-    const Traffic down = topology_.from_first_gpu();
-    use(up, 1);
-    use(down, 1);
-    const Seconds latency = machine_.root_ports.front().link.latency;
-    add("push", up.slowest, latency);
-    add("pull", down.slowest, latency);
+    push_and_pull(topology_.to_first_gpu(), topology_.from_first_gpu(), [] {});
   }
 
   const MachineSpec& machine_;

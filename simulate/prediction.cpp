@@ -301,7 +301,7 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
   }
   p.gpu = &gpu;
   exchange_gradients(p);
-  p.fits = p.memory.total() <= gpu.memory_size;
+  plan_memory_of_largest(p);  // other rates, other algorithms, other workspaces
   set_peak(p);
   return p;
 }

@@ -262,6 +262,8 @@ TEST(WithRates, AsAPredictionForSuchACard) {
                                                  {before.framework->workspace_limit.si()});
   const Iteration& iteration = after.iterations.front();
   const auto expected = estimate(*iteration.step, 16, calibration);
+  EXPECT_EQ(after.memory.workspace,
+            plan_memory(*iteration.memory, *iteration.step, expected, 16, *after.framework).workspace);
   ASSERT_EQ(iteration.costs.size(), expected.size());
   for (std::size_t k = 0; k < expected.size(); ++k) {
     EXPECT_EQ(iteration.costs[k].total, expected[k].total) << k;

@@ -35,17 +35,14 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-const std::vector<std::string> kSmall = {"sweep",
-                                         "--model",
-                                         "resnet50",
-                                         "--framework",
-                                         "mxnet",
-                                         "--gpu",
-                                         "titanxp,p4000",
-                                         "--batch",
-                                         "8,16",
-                                         "--set",
-                                         "gpu.memory_bandwidth=+0%,+50%"};
+// A sweep of ResNet-50 on MXNet over two cards and these batches.
+std::vector<std::string> sweep_of(const std::string& batches, const std::string& option,
+                                  const std::string& value) {
+  return {"sweep",         "--model", "resnet50", "--framework", "mxnet", "--gpu",
+          "titanxp,p4000", "--batch", batches,    option,        value};
+}
+
+const std::vector<std::string> kSmall = sweep_of("8,16", "--set", "gpu.memory_bandwidth=+0%,+50%");
 
 std::vector<std::string> small_with(std::initializer_list<std::string> more) {
   std::vector<std::string> all = kSmall;
@@ -135,17 +132,7 @@ TEST(Sweep, RowsSayWhatIsImpossible) {
 }
 
 TEST(Sweep, BestAndParetoFitAndAreNotBeaten) {
-  const std::vector<std::string> command = {"sweep",
-                                            "--model",
-                                            "resnet50",
-                                            "--framework",
-                                            "mxnet",
-                                            "--gpu",
-                                            "titanxp,p4000",
-                                            "--batch",
-                                            "8:128:8",
-                                            "--metrics",
-                                            "throughput,memory_total"};
+  const std::vector<std::string> command = sweep_of("8:128:8", "--metrics", "throughput,memory_total");
   const auto with = [&](std::initializer_list<std::string> more) {
     std::vector<std::string> all = command;
     all.insert(all.end(), more);
