@@ -51,6 +51,8 @@ void set_rates(Calibration::Entry& entry, const GpuSpec& gpu, MathType math) {
   entry.hardware = hardware_of(gpu, math);
   entry.sustained = {block.clock * (block.clock_of_expected ? expected.mean : 1), block.bandwidth};
   entry.clock_sd = block.clock_sd;
+  // Of other cards' blocks the whole clock is that of such instructions, see below.
+  if (block.own && math == MathType::tf32) entry.hardware.across_k = tf32_across_k(gpu);
   if (entry.own) return;
   if (block.own) {  // the profile is another card's: its clock says nothing of this one
     entry.sustained.clock = expected.mean;

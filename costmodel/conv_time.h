@@ -10,6 +10,9 @@
 //                      16 products of 32 x 32 patches, C deep
 //   winograd_nonfused  F(4x4, 3x3), 36 products (5x5: 64):         input, filters and output transformed:
 //                      patches x K, C; weights C x K, patches      each form written and read
+//   fft_tiling         complex products of 4 multiply-adds, one    the same of their spectra (32 x 17 complex
+//                      for each frequency of a tile of 32 x 32:    numbers of 32 x 32 real ones)
+//                      tiles x K, C; weights C x K, tiles
 //
 //   time    = launches + sqrt(compute^2 + tensors^2) + apart, the least over algorithms, tiles and splits
 //   compute = block_time;  tensors = bytes of input, filters and output / (share x bandwidth);
@@ -17,7 +20,7 @@
 //
 // With a stride the implicit product of the data pass multiplies the zeros between the strides too, as cuDNN
 // 5 to 7 did. On tensor cores no Winograd was ever chosen, and channels are padded to multiples of 8. FFT is
-// left out: it explained nothing more.
+// for filters of 5 x 5 and more: of smaller ones it explained nothing more.
 //
 // Sources: sizes of tiles are those in the names of cuDNN's kernels and their grids (scudnn_128x64: 128
 // pixels x 64 filters; winograd_128x128_tile148: 1 image, 4 x 8 patches) in NeuSight's table
@@ -51,6 +54,7 @@ struct ConvFamily {
     kWinograd,
     kNonfused,
     kNonfused5x5,
+    kFft,
     kTransform,
     kUnaligned
   };
@@ -70,6 +74,7 @@ struct ConvFamily {
       {"winograd", 0.85, 0.1, 1.3, "", "share of the peak, F(2x2, 3x3), of the products that are left"},
       {"nonfused", 0.4, 0.2, 1.3, "", "the same, F(4x4, 3x3)", 1},
       {"nonfused_5x5", 0.8, 0.05, 1.3, "", "the same, of 5x5 filters"},
+      {"fft", 0.6, 0.1, 1.3, "", "the same, complex products of spectra", 1},
       {"transform", 0.6, 0.2, 3, "",
        "share of the memory bandwidth of its transforms; above 1: they stay in L2"},
       {"unaligned", 0.3, 0.02, 1, "",
@@ -126,6 +131,20 @@ struct ConvRoles {
 
 [[nodiscard]] inline double nonfused_elements(const ConvCall& c) {
   return nonfused_products(c) * (conv_patches(c) * (c.channels + c.filters) + c.channels * c.filters);
+}
+
+// Tiles of 32 x 32 of the padded input, each of which holds 33 - R x 33 - S results, and their spectra.
+inline constexpr double kFftTile = 32;
+inline constexpr double kFftBins = 32 * 17;
+
+[[nodiscard]] inline double fft_tiles(const ConvCall& c) {
+  return c.images * whole_up(c.out_height / (kFftTile + 1 - c.kernel_height)) *
+         whole_up(c.out_width / (kFftTile + 1 - c.kernel_width));
+}
+
+// Of real numbers, two for a complex one.
+[[nodiscard]] inline double fft_elements(const ConvCall& c) {
+  return 2 * kFftBins * (fft_tiles(c) * (c.channels + c.filters) + c.channels * c.filters);
 }
 
 [[nodiscard]] inline double column_elements(const ConvCall& c) {
@@ -195,6 +214,7 @@ void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Vis
   if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im);
   if (strided || call.kernel_height != call.kernel_width || hardware.tensor_cores) return;
   if (call.kernel_height == 3 && !weights) within_limit(kWinogradChoice);
+  if (call.kernel_height >= 5 && call.kernel_height <= kFftTile / 2) products(Algorithm::fft_tiling);
   if (!call.limits.nonfused_winograd) return;
   if (call.kernel_height == 3 || call.kernel_height == 5) products(Algorithm::winograd_nonfused);
 }
@@ -214,6 +234,11 @@ void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Vis
       return {nonfused_products(c) * whole_up((weights ? c.channels : patches) / tile_m) *
                   whole_up(roles.to / tile_n),
               area, weights ? patches : roles.from};
+    }
+    case Algorithm::fft_tiling: {
+      const double tiles = fft_tiles(c);
+      return {kFftBins * whole_up((weights ? c.channels : tiles) / tile_m) * whole_up(roles.to / tile_n),
+              area, 4 * (weights ? tiles : roles.from)};
     }
     case Algorithm::col2im:
       return {whole_up(c.channels * c.kernel_height * c.kernel_width / tile_m) *
@@ -248,6 +273,8 @@ struct ConvTraffic {
               0,
               tensors + 2 * c.element_bytes * nonfused_elements(c),
               3};
+    case Algorithm::fft_tiling:
+      return {F::kFft, F::kBandwidth, F::kTransform, 0, tensors + 2 * c.element_bytes * fft_elements(c), 3};
     case Algorithm::col2im: {
       const double columns = c.element_bytes * column_elements(c);
       const double gradient = c.element_bytes * c.images * c.channels * c.height * c.width;
@@ -285,6 +312,8 @@ inline double ConvFamily::workspace_bytes(const Call& c, const Choice& choice) {
       return c.element_bytes * 16 * c.channels * c.filters;
     case Algorithm::winograd_nonfused:
       return c.element_bytes * nonfused_elements(c);
+    case Algorithm::fft_tiling:
+      return c.element_bytes * fft_elements(c);
     case Algorithm::col2im:
       return 0;  // BWD_DATA_ALGO_0 adds the columns into the gradient as it makes them
     default: {

@@ -33,6 +33,7 @@ KernelCost by_roofline(const Kernel& kernel, double batch, const Calibration& ca
                   .overhead = Seconds(efficiency.overhead_s),
                   .total = Seconds(time.total_s),
                   .workspace = {}};
+  cost.math = kernel.math;
   cost.bound = bound_of(time.compute_s, time.memory_s, efficiency.overhead_s);
   cost.sd = calibration.profile->spread;
   return cost;
@@ -91,6 +92,24 @@ std::optional<Call> fitted_call(const Kernel& kernel, double batch, const Calibr
   return call;
 }
 
+// Whether fp32 is the quicker arithmetic for what may be computed in TF32. A third of the multiplications is
+// the least that Winograd's and Fourier's algorithms leave in practice.
+bool fp32_is_quicker(const Call& call, const Calibration& calibration) {
+  constexpr double kLeastLeft = 1.0 / 3;
+  const auto* conv = std::get_if<ConvCall>(&call);
+  if (conv == nullptr) return false;
+  const auto& entries = calibration.entries[index_of_family<ConvFamily>()];
+  const Calibration::Entry& fp32 = entries[index_of(MathType::fp32)];
+  const Calibration::Entry& tf32 = entries[index_of(MathType::tf32)];
+  if (fp32.block == nullptr || tf32.block == nullptr) return false;
+  if (fp32.hardware.peak < kLeastLeft * tf32.hardware.peak) return false;
+  const auto time = [&](const Calibration::Entry& entry) {
+    return kernel_time<ConvFamily>(*conv, entry.hardware, entry.sustained, entry.block->parameters)
+        .parts.total;
+  };
+  return time(fp32) < time(tf32);
+}
+
 // None where the profile has no block for it.
 std::optional<KernelCost> by_families(const Call& call, MathType math, const Calibration& calibration,
                                       const KernelCost* known) {
@@ -109,7 +128,13 @@ KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calib
                     const KernelCost* known) {
   (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
   if (const auto call = fitted_call(kernel, batch, calibration)) {
-    if (const auto cost = by_families(*call, kernel.math, calibration, known)) return *cost;
+    const bool fp32 = kernel.math == MathType::tf32 && fp32_is_quicker(*call, calibration);
+    const MathType math = fp32 ? MathType::fp32 : kernel.math;
+    if (known != nullptr && known->math != math) known = nullptr;
+    if (auto cost = by_families(*call, math, calibration, known)) {
+      cost->math = math;
+      return *cost;
+    }
   }
   return by_roofline(kernel, batch, calibration);
 }

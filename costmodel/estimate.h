@@ -52,6 +52,7 @@ struct KernelCost {
   Bound bound = Bound::overhead;
   Provenance provenance = Provenance::roofline;
   Algorithm algorithm = Algorithm::none;  // what the library is expected to pick
+  MathType math = MathType::fp32;         // what it computes in: the kernel's, or see estimate()
   Bytes workspace;                        // its scratch memory
   double residual = 0;                    // ln(measured / formula) of calls nearby, which is in the times
   double sd = 0;                          // of ln(measured / total)
@@ -91,7 +92,9 @@ struct Calibration {
 // The same card with other rates: what was measured on it says as much of it. `gpu` must outlive it.
 [[nodiscard]] Calibration with_rates(Calibration calibration, const GpuSpec& gpu);
 
-// Throws UsageError when the GPU has no rate for the kernel's arithmetic.
+// Libraries that may compute a convolution in TF32 try their fp32 kernels too, which with Winograd's
+// algorithm win on cards whose tensor cores do TF32 at the rate of their fp32 lanes (GA102, AD102). Throws
+// UsageError when the GPU has no rate for the kernel's arithmetic.
 [[nodiscard]] KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration);
 
 // One cost for each kernel of the step.

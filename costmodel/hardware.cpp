@@ -45,6 +45,8 @@ double instruction_share(const GpuSpec& gpu) {
   return warp_groups ? kWarpInstructions : 1;
 }
 
+double tf32_across_k(const GpuSpec& gpu) { return gpu.architecture == "hopper" ? kWarpInstructions : 1; }
+
 Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   const MathRate& rate = rate_of(gpu, math);
   Hardware h;
@@ -62,6 +64,7 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
 }
 
 Prior expected_clock(const GpuSpec& gpu) {
+  if (gpu.sustained_share) return {*gpu.sustained_share, 0.05};
   if (gpu.architecture == "kepler") return {kKepler, 0.25};
   const double watts = gpu.tdp.si();
   if (gpu.title.find("GeForce") != std::string::npos) return {kGeForce, 0.08};

@@ -16,7 +16,8 @@ struct Prior {
   double sd = 0.1;
 };
 
-// The share of the quoted peak that large matrix products of an unmeasured card reach. Cards of 150 W and
+// The share of the quoted peak that large matrix products of an unmeasured card reach: what its file says was
+// measured, or else a rule. Cards of 150 W and
 // more from Pascal on: 0.92 (0.78-0.99 measured), GeForce cards, which exceed the boost clock they are sold
 // with where they are cool: 1 (0.99 measured on a GTX 1080 Ti). Power holds the others: min(0.92, eta x W /
 // peak) with eta of 57 GFLOP/J (Maxwell, Pascal, Turing), 77 (Volta, Ampere, Hopper) or 126 (Ada; Blackwell
@@ -36,5 +37,10 @@ struct Prior {
 // via Microbenchmarking", 2024 (62.9 % on an H800); convolutions of VGG-13 in TF32 with cuDNN 8 on an H100
 // agree.
 [[nodiscard]] double instruction_share(const GpuSpec& gpu);
+
+// Hopper's products by warp groups (wgmma) take operands of 4 bytes only with rows along k; others are
+// multiplied warp by warp: 0.62 in TF32, 1 of other architectures. Source: PTX ISA 8.0, wgmma.mma_async: only
+// .f16 and .bf16 can be transposed. BERT in TF32 on an H100 SXM: 28 % too fast without it.
+[[nodiscard]] double tf32_across_k(const GpuSpec& gpu);
 
 }  // namespace tbdsim

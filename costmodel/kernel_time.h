@@ -50,8 +50,9 @@ struct Hardware {
   double watts = 0;               // thermal design power
   double compute_capability = 0;  // 6.1 -> 61
   bool tensor_cores = false;
-  bool hbm = false;  // stacked memory, else GDDR
-  double bus = 1;    // byte/s that the bus to the host achieves
+  double across_k = 1;  // rate of products with an operand whose rows do not run along k, over the others'
+  bool hbm = false;     // stacked memory, else GDDR
+  double bus = 1;       // byte/s that the bus to the host achieves
 };
 
 // What a card sustains of the data sheet's rates.
@@ -69,11 +70,13 @@ enum class Algorithm : std::uint8_t {
   col2im,
   winograd,
   winograd_nonfused,
+  fft_tiling,
   recurrent,
   stream
 };
-inline constexpr std::array<std::string_view, 9> kAlgorithmNames = {
-    "", "gemm", "split_k", "implicit_gemm", "col2im", "winograd", "winograd_nonfused", "recurrent", "stream"};
+inline constexpr std::array<std::string_view, 10> kAlgorithmNames = {
+    "",           "gemm",      "split_k", "implicit_gemm", "col2im", "winograd", "winograd_nonfused",
+    "fft_tiling", "recurrent", "stream"};
 
 [[nodiscard]] constexpr std::string_view name_of(Algorithm algorithm) {
   return kAlgorithmNames[static_cast<std::size_t>(algorithm)];

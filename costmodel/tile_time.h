@@ -83,7 +83,9 @@ template <class T>
   const T cache_rate = p[TileParameter::kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
   const BlockGrid grid{tiles.rows * tiles.columns * call.batch * choice.splits, tiles.area,
                        call.k / choice.splits};
-  const T compute = block_time(grid, hardware, sustained.clock,
+  const bool along_k = call.transpose_a && !call.transpose_b;  // both operands
+  const T clock = along_k ? sustained.clock : sustained.clock * hardware.across_k;
+  const T compute = block_time(grid, hardware, clock,
                                BlockRates<T>{p[TileParameter::kEfficiency], p[TileParameter::kSmallTile],
                                              p[TileParameter::kLatency], p[TileParameter::kPrologue]});
   const T memory = tile_memory(call, hardware, sustained, cache_rate, p);

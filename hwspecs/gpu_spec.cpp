@@ -11,10 +11,13 @@ namespace {
 
 constexpr double kPeakTolerance = 0.01;  // vendors print three or four digits
 
-constexpr std::string_view kSourcedKeys[] = {
-    "sm_count",         "fp32_lanes_per_sm", "boost_clock", "math",   "memory_size",
-    "memory_bandwidth", "l2_size",           "tdp",         "nvlink", "price",
-    "price_per_hour",   "board_slowdown"};
+constexpr std::string_view kSourcedKeys[] = {"sm_count",       "fp32_lanes_per_sm",
+                                             "boost_clock",    "math",
+                                             "memory_size",    "memory_bandwidth",
+                                             "l2_size",        "tdp",
+                                             "nvlink",         "price",
+                                             "price_per_hour", "board_slowdown",
+                                             "sustained_share"};
 
 constexpr std::string_view kArchitectures[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
                                                "ampere", "ada",     "hopper", "blackwell"};
@@ -106,6 +109,7 @@ void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   gpu.tdp = m.at("tdp").quantity<Watts>();
   if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
   if (const auto slowdown = m.find("board_slowdown")) gpu.board_slowdown = slowdown->number(0, 1);
+  if (const auto share = m.find("sustained_share")) gpu.sustained_share = share->number(0.01, 1.3);
   if (const auto price = m.find("price_per_hour")) gpu.price_per_hour = price->quantity<DollarsPerSecond>();
 }
 

@@ -52,6 +52,9 @@ struct GpuSpec {
   // Part of the time by which kernels take longer while the other GPU of the same board works: they share its
   // power. 0 where a board has one.
   double board_slowdown = 0;
+  // Of the fp32 peak, what a large matrix product reaches where one was measured. Without it a rule of the
+  // cost model says (costmodel/hardware.h, expected_clock).
+  std::optional<double> sustained_share;
   std::optional<Dollars> price;
   std::optional<DollarsPerSecond> price_per_hour;  // of renting one, on demand
   Sources sources;

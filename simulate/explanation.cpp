@@ -56,7 +56,7 @@ std::string kernel_step(const Prediction& p, const Iteration& i) {
   const auto batch = static_cast<double>(i.batch);
   const Flops flops = executed_flops(kernel, cost, batch);
   const Bytes bytes = bytes_of(kernel, batch);
-  const FlopsPerSecond peak = rate_of(*p.gpu, kernel.math).peak;
+  const FlopsPerSecond peak = rate_of(*p.gpu, cost.math).peak;
   return fmt::format(
       "Kernels. Each takes at least the longest of its arithmetic, its memory traffic and its overhead, "
       "which overlap "

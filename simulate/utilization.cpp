@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
+#include "costmodel/conv_time.h"
 #include "costmodel/hardware.h"
 
 namespace tbdsim {
@@ -10,11 +12,16 @@ namespace {
 
 constexpr double kPercent = 100;
 
-// Multiply-adds that Winograd's algorithm leaves of those of the direct form.
-double winograd_part(const ConvShape& shape, Algorithm algorithm) {
+// Multiply-adds that an algorithm leaves of those of the direct form (costmodel/conv_time.h).
+double part_of_direct(const ConvShape& shape, Algorithm algorithm) {
   if (algorithm == Algorithm::winograd) return 16.0 / 36;
-  if (algorithm != Algorithm::winograd_nonfused) return 1;
-  return shape.kernel_height == 3 ? 36.0 / 144 : 64.0 / 400;
+  if (algorithm == Algorithm::winograd_nonfused) return shape.kernel_height == 3 ? 36.0 / 144 : 64.0 / 400;
+  if (algorithm != Algorithm::fft_tiling) return 1;
+  const auto tiles = [](double results, double taps) { return std::ceil(results / (kFftTile + 1 - taps)); };
+  const auto height = static_cast<double>(shape.out_height), width = static_cast<double>(shape.out_width);
+  const auto rows = static_cast<double>(shape.kernel_height),
+             columns = static_cast<double>(shape.kernel_width);
+  return 4 * kFftBins * tiles(height, rows) * tiles(width, columns) / (height * width * rows * columns);
 }
 
 bool is_product(const Kernel& kernel) {
@@ -39,12 +46,12 @@ std::array<bool, kMathTypeCount> on_tensor_cores(const GpuSpec& gpu) {
 
 Flops executed_flops(const Kernel& kernel, const KernelCost& cost, double batch) {
   const auto* shape = std::get_if<ConvShape>(&kernel.shape);
-  const double part = shape == nullptr ? 1 : winograd_part(*shape, cost.algorithm);
+  const double part = shape == nullptr ? 1 : part_of_direct(*shape, cost.algorithm);
   return Flops(kernel.flops.at(batch) * part);
 }
 
 Flops fp32_flops(const Kernel& kernel, const KernelCost& cost, double batch, const GpuSpec& gpu) {
-  const bool packed = is_product(kernel) && kernel.math != MathType::fp32 && is_native(gpu, kernel.math);
+  const bool packed = is_product(kernel) && cost.math != MathType::fp32 && is_native(gpu, cost.math);
   return packed ? Flops(0) : executed_flops(kernel, cost, batch);
 }
 
@@ -77,8 +84,8 @@ Activity activity_of(const Prediction& p) {
       mean.fp32 += fp32_flops(kernel, i.costs[k], batch, *p.gpu) * times;
       mean.moved += Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * times;
       mean.nvprof += i.costs[k].total * (nvprof_fp32_level(kernel, i.costs[k], batch, *p.gpu) * times);
-      if (is_product(kernel) && tensor_cores[index_of(kernel.math)])
-        mean.tensor += Flops(kernel.flops.at(batch)) * times / rate_of(*p.gpu, kernel.math).peak;
+      if (const MathType math = i.costs[k].math; is_product(kernel) && tensor_cores[index_of(math)])
+        mean.tensor += Flops(kernel.flops.at(batch)) * times / rate_of(*p.gpu, math).peak;
     }
   }
   return mean;

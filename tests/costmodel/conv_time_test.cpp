@@ -111,6 +111,23 @@ TEST(Convolution, Winograd) {
   expect_grid(Phase::backward_weights, nonfused, 36, 392);
 }
 
+// 28 x 28 results of 5 x 5 filters are one tile of 32 x 32 that holds 28 x 28: 8 tiles, 544 complex products
+// of 4 multiply-adds; weights: 64 channels x 96 filters, 8 tiles deep. 3 x 3 filters have Winograd's
+// algorithm.
+TEST(Convolution, Fourier) {
+  ConvCall call = layer(Phase::forward);
+  call.kernel_height = call.kernel_width = 5;
+  const Choice fft{Algorithm::fft_tiling, 128, 128, 1};
+  EXPECT_EQ(conv_grid(call, fft).blocks, 544);
+  EXPECT_EQ(conv_grid(call, fft).depth, 4 * 64);
+  EXPECT_EQ(ConvFamily::workspace_bytes(call, fft), 4 * 2 * 544 * (8 * (64 + 96) + 64 * 96));
+  EXPECT_THAT(choices(call), Contains(Field(&Choice::algorithm, Algorithm::fft_tiling)));
+  call.phase = Phase::backward_weights;
+  EXPECT_EQ(conv_grid(call, fft).blocks, 544);
+  EXPECT_EQ(conv_grid(call, fft).depth, 4 * 8);
+  EXPECT_THAT(choices(layer(Phase::forward)), Each(Field(&Choice::algorithm, Ne(Algorithm::fft_tiling))));
+}
+
 // Columns of a strided data pass: 64 x 8 14 14 = 100352 elements; the gradient they are summed into: 401408.
 TEST(Convolution, Workspace) {
   const ConvCall forward = layer(Phase::forward);

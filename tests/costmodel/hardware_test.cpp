@@ -47,6 +47,14 @@ TEST(ExpectedClock, PowerHoldsSmallOnes) {
   EXPECT_LT(expected_clock(t4).mean, 0.6);
 }
 
+// A measured matrix product knows more than the rule, 0.92 for this one.
+TEST(ExpectedClock, OfAMeasuredProduct) {
+  GpuSpec p4000 = gpu("p4000");
+  EXPECT_EQ(expected_clock(p4000).mean, 0.851);
+  p4000.sustained_share.reset();
+  EXPECT_EQ(expected_clock(p4000).mean, 0.92);
+}
+
 // An A100 on PCIe has 250 W where the SXM board has 400 W: the cube root of 0.62.
 TEST(PowerShare, OfBoardsWithLessPower) {
   EXPECT_NEAR(power_share(gpu("a100_pcie_40gb")), std::cbrt(250 / (108 * 1.41) / 2.63), 1e-9);
@@ -59,6 +67,12 @@ TEST(PowerShare, OfBoardsWithLessPower) {
 TEST(InstructionShare, OfHopperAndLater) {
   EXPECT_EQ(instruction_share(gpu("h100_sxm")), 0.62);
   EXPECT_EQ(instruction_share(gpu("a100_sxm_80gb")), 1);
+}
+
+TEST(Tf32AcrossK, OfHopper) {
+  EXPECT_EQ(tf32_across_k(gpu("h200")), 0.62);
+  EXPECT_EQ(tf32_across_k(gpu("b200")), 1);
+  EXPECT_EQ(tf32_across_k(gpu("a100_sxm_80gb")), 1);
 }
 
 }  // namespace

@@ -81,6 +81,27 @@ TEST(Utilization, WinogradExecutesLess) {
   EXPECT_DOUBLE_EQ(executed_flops(kernel, cost, 1).si(), direct / 2.25);
   cost.algorithm = Algorithm::winograd_nonfused;
   EXPECT_DOUBLE_EQ(executed_flops(kernel, cost, 1).si(), direct / 4);
+  // One tile of 544 frequencies, 4 multiply-adds each, for 8 x 8 results of 9.
+  cost.algorithm = Algorithm::fft_tiling;
+  EXPECT_DOUBLE_EQ(executed_flops(kernel, cost, 1).si(), direct * 544 * 4 / (64 * 9));
+}
+
+// Where tensor cores do TF32 at the rate of the fp32 lanes, Winograd's algorithm in fp32 wins; on an A100
+// they are eight times as fast.
+TEST(Utilization, Tf32MayRunInFp32) {
+  Library library = test::source_library();
+  const auto in_fp32 = [&](const std::string& gpu) {
+    const Prediction p = predict(
+        {.model = "resnet50", .framework = "pytorch", .gpu = gpu, .batch = 64, .precision = "tf32"}, library);
+    int count = 0;
+    for (std::size_t k = 0; k < p.typical().costs.size(); ++k) {
+      const bool asked = p.typical().step->kernels[k].math == MathType::tf32;
+      if (asked && p.typical().costs[k].math == MathType::fp32) ++count;
+    }
+    return count;
+  };
+  EXPECT_GT(in_fp32("rtx3090"), 10);
+  EXPECT_EQ(in_fp32("a100_sxm_40gb"), 0);
 }
 
 // Mixed precision: products run on a V100's tensor cores and are no single-precision work; a P100 has none,
