@@ -14,6 +14,7 @@
 
 #include "graphs/layer_graph.h"
 #include "graphs/optimizer.h"
+#include "graphs/precision.h"
 #include "hwspecs/base/spec_change.h"
 #include "hwspecs/base/spec_tree.h"
 
@@ -66,8 +67,9 @@ struct Variant {
   std::vector<std::string> frameworks;   // those that train this variant unless told otherwise
   std::vector<std::string> also_called;  // names of it in tables of measured runs
   Optimizer optimizer;
-  Clip clip = Clip::none;  // as kernels of its own; not where it is part of the update
-  std::string dataset;     // name of the data set it is trained on, or empty
+  std::optional<Optimizer> mixed_optimizer;  // under mixed precision, where it is another
+  Clip clip = Clip::none;                    // as kernels of its own; not where it is part of the update
+  std::string dataset;                       // name of the data set it is trained on, or empty
   TokenBatches token_batches = TokenBatches::fitting;
   std::vector<std::int64_t> buckets;  // sequence lengths to which samples are padded; empty: one length
   double source_share = 1;            // of the target's length that a source is padded to
@@ -75,6 +77,10 @@ struct Variant {
   std::map<std::string, SpecTree> parameters;  // and sizes
   std::optional<ExpectedCounts> expected;
 };
+
+[[nodiscard]] inline const Optimizer& optimizer_of(const Variant& variant, const Precision& precision) {
+  return precision.master_weights && variant.mixed_optimizer ? *variant.mixed_optimizer : variant.optimizer;
+}
 
 // The size that counts the steps of a sequence: data sets have lengths, variants have buckets of it.
 inline constexpr std::string_view kLengthSize = "sequence_length";

@@ -70,6 +70,7 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
     variant.description = m.at("description").text();
     variant.source = m.at("source").text();
     variant.optimizer = read_optimizer(m.at("optimizer"));
+    if (const auto mixed = m.find("mixed_optimizer")) variant.mixed_optimizer = read_optimizer(*mixed);
     if (const auto clip = m.find("clip")) variant.clip = static_cast<Clip>(clip->one_of(kClipNames));
     variant.frameworks = m.texts("frameworks");
     variant.also_called = m.texts("also_called");

@@ -9,6 +9,8 @@ Kernel over_words(KernelKind kind, Phase phase, std::string_view op, Size words,
   return memory_kernel(kind, phase, op, {words, {}}, flops, words * read_bytes, words * written_bytes);
 }
 
+Size part(const Size& size, std::int64_t parts) { return {size.fixed / parts, size.per_sample / parts}; }
+
 // What a host's cores read and write together: half of the 77 GB/s that four channels of DDR4-2400 quote (the
 // TBD paper's Xeon E5-2680 v4). An estimate.
 constexpr std::int64_t kHostBytesPerNanosecond = 40;
@@ -39,9 +41,9 @@ void ParameterKernels::append_for_all(Kernel kernel) {
   step_.kernels.back().layer = -1;
 }
 
-// Adds the kernel's work to the one at `fused`, where updates are fused and that one is there.
-void ParameterKernels::append_or_fuse(const Kernel& kernel, int layer, std::size_t fused) {
-  if (how_.lowering.update != UpdateKernels::fused || step_.kernels.size() <= fused) {
+// Adds the kernel's work to the one at `fused`, where it fuses and that one is there.
+void ParameterKernels::append_or_fuse(const Kernel& kernel, int layer, std::size_t fused, bool fuses) {
+  if (!fuses || step_.kernels.size() <= fused) {
     append(kernel, layer);
     return;
   }
@@ -59,7 +61,7 @@ void ParameterKernels::over_gradients(std::string_view op, KernelKind kind, std:
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
     const Size words = gradient_elements(tensor, how_.lowering);
     append_or_fuse(over_words(kind, Phase::backward_weights, op, words, flops, kFp32Bytes, written_bytes),
-                   layer, fused);
+                   layer, fused, fuses());
   });
 }
 
@@ -116,9 +118,18 @@ void ParameterKernels::update(const Optimizer& optimizer) {
     const Size gradient = gradient_elements(tensor, how_.lowering) * kFp32Bytes;
     const Size reads = kept + gradient + words * (optimizer.further_reads * kFp32Bytes);
     const Size writes = kept + words * (optimizer.further_writes * kFp32Bytes);
-    append_or_fuse(memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}},
-                                 optimizer.flops, reads, writes),
-                   layer, fused);
+    if (optimizer.own_operators == 0) {
+      append_or_fuse(memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}},
+                                   optimizer.flops, reads, writes),
+                     layer, fused, fuses());
+      return;
+    }
+    const std::int64_t operators = optimizer.own_operators;
+    const Kernel each =
+        memory_kernel(KernelKind::elementwise, Phase::update, optimizer.name, {words, {}},
+                      optimizer.flops / operators, part(reads, operators), part(writes, operators));
+    append_or_fuse(each, layer, fused, operators == 1);
+    if (operators > 1) step_.kernels.back().repeat *= operators;
   });
 }
 

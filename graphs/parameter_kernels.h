@@ -43,7 +43,8 @@ class ParameterKernels {
   void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, std::int64_t written_bytes);
   void append(Kernel kernel, int layer);
   void append_for_all(Kernel kernel);  // of no layer in particular
-  void append_or_fuse(const Kernel& kernel, int layer, std::size_t fused);
+  void append_or_fuse(const Kernel& kernel, int layer, std::size_t fused, bool fuses);
+  [[nodiscard]] bool fuses() const { return how_.lowering.update == UpdateKernels::fused; }
 
   const LayerGraph& graph_;
   int first_layer_;

@@ -20,8 +20,9 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
                               const Expansion& how, TrainingStep& step) {
   const int last = std::max(0, static_cast<int>(step.kernels.size()) - 1);
   const bool on_host = how.lowering.variables == Variables::host;
-  const std::int64_t kept_bytes =
-      ((on_host ? 0 : model.variant.optimizer.state_words) + how.lowering.parameter_copies) * kFp32Bytes;
+  const std::int64_t kept_bytes = ((on_host ? 0 : optimizer_of(model.variant, how.precision).state_words) +
+                                   how.lowering.parameter_copies) *
+                                  kFp32Bytes;
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     for (const ParameterTensor& tensor : graph.layers[i].parameters) {
       const Size words = fixed_size(tensor.elements);
@@ -246,14 +247,15 @@ class StepExpansion {
   }
 
   void update(ParameterKernels& parameters) const {
+    const Optimizer& optimizer = optimizer_of(model_.variant, how_.precision);
     parameters.unscale();
     if (how_.lowering.variables == Variables::host) {
-      parameters.update_on_host(model_.variant.optimizer, model_.variant.clip);
+      parameters.update_on_host(optimizer, model_.variant.clip);
       return;
     }
     parameters.clip(model_.variant.clip);
-    parameters.update(model_.variant.optimizer);
-    if (model_.variant.optimizer.name != "none") parameters.copy();
+    parameters.update(optimizer);
+    if (optimizer.name != "none") parameters.copy();
   }
 
   // Several runs, or passes, make gradients of the graph's weights before one update.

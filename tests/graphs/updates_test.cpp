@@ -67,5 +67,25 @@ TEST(UpdateKernel, PerTensorOrFused) {
   EXPECT_EQ(fused[0].written_bytes, fixed_size(12 * 4));
 }
 
+// BertAdam: twelve operators for each tensor, 17 words read and 12 written in all, even where the framework
+// fuses; FusedAdam under mixed precision: one kernel over all, even where it does not.
+TEST(UpdateKernel, OfTheProgramItself) {
+  const Model model = small_model("[4]",
+                                  "      - {name: fc1, type: fully_connected, outputs: 3, bias: false}\n"
+                                  "      - {name: fc2, type: fully_connected, outputs: 4, bias: false}\n",
+                                  "bert_adam, mixed_optimizer: fused_adam");
+  const auto single = updates_of(step_of(model, {.update = UpdateKernels::fused}));
+  ASSERT_EQ(single.size(), 2u);
+  EXPECT_EQ(single[0].kind, KernelKind::elementwise);
+  EXPECT_EQ(single[0].repeat, 12);
+  EXPECT_EQ(single[0].read_bytes, fixed_size(12 * 17 * 4 / 12));
+  EXPECT_EQ(single[0].written_bytes, fixed_size(12 * 12 * 4 / 12));
+  const auto mixed = updates_of(step_of(model, {.update = UpdateKernels::per_tensor}, kPrecisions[2]));
+  ASSERT_EQ(mixed.size(), 1u);
+  EXPECT_EQ(mixed[0].op, "fused_adam");
+  EXPECT_EQ(mixed[0].read_bytes, fixed_size(24 * 16));
+  EXPECT_EQ(mixed[0].written_bytes, fixed_size(24 * 12));
+}
+
 }  // namespace
 }  // namespace tbdsim
