@@ -187,13 +187,12 @@ Sheet list_frameworks(Library& library) {
 
 Sheet list_changes(Library& library) {
   Sheet sheet;
-  sheet.columns = {{"name", "name"}, {"title", "what if"}, {"set", "sets"}};
+  sheet.columns = {{"name", "name"}, {"title", "what if"}};
   for (const std::string& name : library.catalog().names(Kind::change)) {
     const NamedChanges changes = read_changes(library.catalog().find(Kind::change, name));
-    std::string text;
-    for (const SpecChange& change : changes.set) text += (text.empty() ? "" : ", ") + to_text(change);
-    sheet.rows.push_back({text_cell(name), text_cell(changes.title), text_cell(text)});
+    sheet.rows.push_back({text_cell(name), text_cell(changes.title)});
   }
+  sheet.notes = {"For 'tbd-sim whatif --changes'; 'tbd-sim show' says what each sets."};
   return sheet;
 }
 

@@ -72,8 +72,17 @@ void check_change(const Sweep& sweep, const SpecChange& change, Library& library
   if (change.spec == "machine" && change.path.front() == "gpu")
     throw UsageError("machine.gpu is what --gpu says; expected that");
   Library changed(library, {change});
+  const std::string only = changed.changes().back().only;
   for (const char* key : {"gpu", "framework", "model", "dataset", "machine"}) {
-    if (const SweepAxis* names = axis_of(sweep, key)) find_scenario_key(key)->check(changed, names->value(0));
+    const SweepAxis* names = axis_of(sweep, key);
+    if (names == nullptr) continue;
+    const bool one = !only.empty() && change.spec == key;
+    const std::vector<std::string> all = names->ends();
+    if (one && std::find(all.begin(), all.end(), only) == all.end()) {
+      throw UsageError(in_quotes(key_text(change)) + " is of " + only +
+                       "; expected one of the sweep's: " + joined(all));
+    }
+    find_scenario_key(key)->check(changed, one ? only : all.front());
   }
   const bool joins = change.spec == "machine" || change.spec == "cpu" || change.spec == "link";
   if (!joins || axis_of(sweep, "machine") != nullptr) return;

@@ -66,6 +66,21 @@ Limitless limitless(const Prediction& p, std::string name, const Gone& gone) {
   return {std::move(name), p.throughput() * (p.iteration_time() / time)};
 }
 
+// A change of one file by its name is of what the scenario names.
+void require_meant(const SpecChange& change, const Scenario& scenario) {
+  if (change.only.empty()) return;
+  const auto require = [&](std::string_view spec, const std::string& name) {
+    if (change.spec == spec && !name.empty() && change.only != name)
+      throw UsageError(in_quotes(key_text(change)) + " is of " + change.only + ", and the " +
+                       std::string(spec) + " is " + name + "; expected a change of that");
+  };
+  require("gpu", scenario.gpu);
+  require("framework", scenario.framework);
+  require("model", scenario.model);
+  require("dataset", scenario.dataset);
+  require("machine", scenario.cluster.machine);
+}
+
 }  // namespace
 
 ChangedPrediction predict_changed(Scenario scenario, const SpecChanges& changes, Library& library) {
@@ -83,7 +98,9 @@ ChangedPrediction predict_changed(Scenario scenario, const SpecChanges& changes,
     }
     key->set(scenario, change.value);
   }
-  ChangedPrediction changed{std::make_unique<Library>(library, std::move(of_specs)), {}};
+  of_specs = resolved(std::move(of_specs), library.catalog());
+  for (const SpecChange& change : of_specs) require_meant(change, scenario);
+  ChangedPrediction changed{std::make_unique<Library>(library, of_specs), {}};
   changed.prediction = predict(scenario, *changed.library);
   return changed;
 }

@@ -107,6 +107,14 @@ TEST(SweepOfClusters, NetworksAreAWholeRangeOfRates) {
   EXPECT_GT(all.back()["efficiency"], 90);
 }
 
+TEST(SweepOfClusters, ColumnsSayWhatTheJobGetsAndByWhatItWasChosen) {
+  const auto plain = rows({"--gpu", "t4", "--batch", "8"});
+  EXPECT_FALSE(plain[0].contains("efficiency"));
+  const auto chosen = rows({"--gpu", "t4", "--batch", "8", "--gpus", "2", "--best", "rent"});
+  for (const char* name : {"throughput", "efficiency", "exposed_communication", "rent"})
+    EXPECT_TRUE(chosen[0].contains(name)) << name;
+}
+
 TEST(SweepOfClusters, AMachineBringsItsGpu) {
   const auto own = rows({"--machine", "tbd_p4000,dgx1_v100", "--gpus", "4", "--batch", "8"});
   const auto named =
@@ -176,7 +184,13 @@ TEST(SweepOfClusters, RefusesWhatContradicts) {
   EXPECT_THAT(error({"--gpus", "2", "--machine", "dgx1_v10"}), HasSubstr("did you mean 'dgx1_v100'?"));
   EXPECT_THAT(error({"--gpus", "2", "--set", "machine.peer_acess=none"}),
               HasSubstr("did you mean 'peer_access'?"));
-  EXPECT_THAT(error({"--gpus", "2", "--set", "link.pcie33.bandwidth=10 GB/s"}), HasSubstr("no link is called 'pcie33'; did you mean 'pcie3'?"));
+  EXPECT_THAT(error({"--gpus", "2", "--set", "link.pcie33.bandwidth=10 GB/s"}),
+              HasSubstr("no link is called 'pcie33'; did you mean 'pcie3'?"));
+  EXPECT_THAT(error({"--best", "rent"}),
+              HasSubstr("(p4000) has a price_per_hour; expected one, as --set gpu.p4000."));
+  EXPECT_THAT(error({"--set", "gpu.t4.sm_count=10"}),
+              HasSubstr("is of t4; expected one of the sweep's: p4000"));
+  EXPECT_THAT(error({"--set", "gpu.p4000.sm_cout=10"}), HasSubstr("did you mean 'sm_count'?"));
   EXPECT_THAT(error({"--gpus", "2", "--set", "machine.gpu=t4"}), HasSubstr("is what --gpu says"));
   EXPECT_THAT(error({"--gpus", "2", "--where", "efficiency>=90 GB"}), HasSubstr("is no number in %"));
   EXPECT_THAT(error({"--gpus", "1:1000", "--machines", "1:1000000", "--network", "ethernet_1g", "--set",

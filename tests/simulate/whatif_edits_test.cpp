@@ -243,6 +243,8 @@ TEST(WhatIfCluster, FlagsAndChangesSayTheSame) {
   EXPECT_THAT(result.out, HasSubstr("GPU waits for gradients"));
   EXPECT_THAT(with({"--gpus", "2", "--set", "exchange=alreduce"}).err,
               HasSubstr("did you mean 'all_reduce'?"));
+  EXPECT_THAT(with({"--set", "gpu.p4000.sm_count=x2"}).err, HasSubstr("is of p4000, and the gpu is t4"));
+  EXPECT_THAT(with({"--set", "framework.rewrites.norms=fussed"}).err, HasSubstr("did you mean 'fused'?"));
   EXPECT_THAT(with({"--set", "compression=0"}).err, HasSubstr("above 0 and up to 1"));
 }
 
