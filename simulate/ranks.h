@@ -20,7 +20,8 @@ class RankSession {
   RankSession& operator=(const RankSession&) = delete;
 };
 
-// Ends all ranks: the others may wait for what this one will never send or receive. Returns where it is alone.
+// Ends all ranks: the others may wait for what this one will never send or receive. Returns where it is
+// alone.
 void end_ranks(int exit_code);
 
 [[nodiscard]] bool built_with_ranks();
