@@ -135,6 +135,36 @@ TEST(NormFusion, KernelsOfResNet) {
     EXPECT_LT(fused.kernels[k].same_as, static_cast<int>(k));
 }
 
+double bytes_of(const TrainingStep& step) {
+  double sum = 0;
+  for (const Kernel& kernel : step.kernels)
+    sum += (kernel.read_bytes.at(4) + kernel.written_bytes.at(4)) * static_cast<double>(kernel.repeat);
+  return sum;
+}
+
+// Fewer kernels move fewer bytes, and every tensor lives forwards, whatever the model.
+TEST(NormFusion, HoldsForEveryModel) {
+  Library library = test::source_library();
+  for (const std::string& model : library.catalog().names(Kind::model)) {
+    for (const Variant& variant : library.model(model).variants) {
+      for (const std::string& framework : variant.frameworks) {
+        SCOPED_TRACE(model + " " + framework);
+        const Prediction p =
+            predict({.model = model, .framework = framework, .gpu = "t4", .batch = 4}, library);
+        const TrainingStep& step = *p.iterations.front().step;
+        const TrainingStep fused = with_fused_norms(step);
+        const bool less = fused.kernels.size() < step.kernels.size();
+        EXPECT_EQ(bytes_of(fused) < bytes_of(step), less);
+        EXPECT_EQ(fused.gradients.size(), step.gradients.size());
+        for (const Tensor& tensor : fused.tensors) {
+          ASSERT_LE(tensor.first_use, tensor.last_use);
+          ASSERT_LT(tensor.last_use, static_cast<int>(fused.kernels.size()));
+        }
+      }
+    }
+  }
+}
+
 // One norm of 1000 b bytes before a ReLU: what passes between them, 3000 b bytes with its gradient's, is
 // saved each way; a bit of each number is written once and read twice.
 TEST(NormFusion, BytesOfOneNorm) {
