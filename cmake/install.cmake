@@ -7,7 +7,7 @@ install(TARGETS tbdsim_base tbdsim_hwspecs tbdsim_graphs tbdsim_costmodel tbdsim
         EXPORT tbd-sim-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim)
 install(TARGETS tbd-sim tbd-calibrate)
 foreach(folder IN ITEMS hwspecs/gpus hwspecs/cpus hwspecs/links hwspecs/machines graphs/models graphs/suites graphs/datasets
-                        simulate/frameworks simulate/observations calibrate/profiles)
+                        simulate/changes simulate/frameworks simulate/observations calibrate/profiles)
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/${folder} FILES_MATCHING PATTERN "*.yaml")
 endforeach()
 install(DIRECTORY tests/validation/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/tests/validation FILES_MATCHING PATTERN "*.csv")

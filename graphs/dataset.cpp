@@ -37,7 +37,7 @@ LengthHistogram read_lengths(const SpecNode& node) {
 }  // namespace
 
 Dataset read_dataset(const std::filesystem::path& file, const SpecChanges& changes) {
-  const SpecTree tree = read_spec_file(file, changes_of(changes, "dataset"));
+  const SpecTree tree = read_spec_file(file, changes_of(changes, "dataset", file.stem().string()));
   Dataset dataset;
   dataset.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {

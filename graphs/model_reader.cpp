@@ -196,7 +196,7 @@ std::vector<std::string> names_of(const ModelFile& file) {
 }  // namespace
 
 ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& changes) {
-  return read_model_file(path, changes_of(changes, "model"), 0);
+  return read_model_file(path, changes_of(changes, "model", path.stem().string()), 0);
 }
 
 bool has_size(const ModelFile& file, const std::string& name) {

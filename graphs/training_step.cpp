@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "graphs/lowering_reader.h"
 #include "graphs/parameter_kernels.h"
 #include "graphs/pass_expansion.h"
+#include "graphs/same_kernels.h"
 
 namespace tbdsim {
 namespace {
@@ -128,20 +128,6 @@ void count_training_macs(TrainingStep& step) {
   for (const Kernel& kernel : step.kernels) {
     if (kernel.layer < 0) continue;
     step.layers[static_cast<std::size_t>(kernel.layer)].training_macs += kernel.macs * kernel.repeat;
-  }
-}
-
-// Layers repeat: most kernels come several times, and need be costed once.
-void find_same(std::vector<Kernel>& kernels) {
-  using Cost =
-      std::tuple<KernelKind, Phase, std::string_view, MathType, Size, Size, Size, KernelShape, std::int64_t>;
-  std::map<Cost, int> known;
-  for (std::size_t k = 0; k < kernels.size(); ++k) {
-    Kernel& kernel = kernels[k];
-    const Cost cost{kernel.kind,       kernel.phase,         kernel.op,    kernel.math,         kernel.flops,
-                    kernel.read_bytes, kernel.written_bytes, kernel.shape, kernel.element_bytes};
-    const auto [first, added] = known.try_emplace(cost, static_cast<int>(k));
-    if (!added) kernel.same_as = first->second;
   }
 }
 

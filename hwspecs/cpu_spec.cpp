@@ -4,9 +4,9 @@
 
 namespace tbdsim {
 
-CpuSpec read_cpu(const std::filesystem::path& file) {
+CpuSpec read_cpu(const std::filesystem::path& file, const SpecChanges& changes) {
   constexpr std::string_view kSourcedKeys[] = {"core_count", "max_clock", "memory_bandwidth", "llc_size"};
-  const SpecTree tree = read_spec_file(file);
+  const SpecTree tree = read_spec_file(file, changes_of(changes, "cpu", file.stem().string()));
   CpuSpec cpu;
   cpu.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {

@@ -7,6 +7,7 @@
 
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
+#include "hwspecs/base/spec_change.h"
 
 namespace tbdsim {
 
@@ -21,7 +22,7 @@ struct CpuSpec {
   Sources sources;
 };
 
-// Throws UsageError or SpecError.
-[[nodiscard]] CpuSpec read_cpu(const std::filesystem::path& file);
+// Throws UsageError or SpecError. Changes are those of "cpu".
+[[nodiscard]] CpuSpec read_cpu(const std::filesystem::path& file, const SpecChanges& changes = {});
 
 }  // namespace tbdsim

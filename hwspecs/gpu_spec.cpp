@@ -116,7 +116,7 @@ void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
 }  // namespace
 
 GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog, const SpecChanges& changes) {
-  const SpecChanges own = changes_of(changes, "gpu");
+  const SpecChanges own = changes_of(changes, "gpu", file.stem().string());
   const SpecTree tree = read_spec_file(file, own);
   GpuSpec gpu;
   gpu.name = file.stem().string();
@@ -129,7 +129,7 @@ GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog, cons
 }
 
 GpuSpec changed_gpu(SpecTree tree, const GpuSpec& as_sold, const SpecChanges& changes) {
-  apply_changes(tree, changes);
+  apply_changes(tree, changes_of(changes, "gpu", as_sold.name));
   GpuSpec gpu;
   gpu.name = as_sold.name;
   gpu.bus = as_sold.bus;

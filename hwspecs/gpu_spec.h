@@ -66,7 +66,8 @@ struct GpuSpec {
 [[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog,
                                const SpecChanges& changes = {});
 
-// The same card with changes of "gpu", none of them of its links; faster, for many. `tree` is its file.
+// The same card with the changes of "gpu" that mean it, none of them of its links; faster, for many. `tree`
+// is its file.
 [[nodiscard]] GpuSpec changed_gpu(SpecTree tree, const GpuSpec& as_sold, const SpecChanges& changes);
 
 // The rate at which kernels of a math type run, through `computes_in`. Throws UsageError when the card has

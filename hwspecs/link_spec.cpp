@@ -24,16 +24,20 @@ CollectiveCost read_collective(const SpecNode& node) {
   return cost;
 }
 
-SpecChanges changes_of_link(const SpecChanges& changes, const std::string& name) {
-  SpecChanges own;
-  for (SpecChange change : changes_of(changes, "link")) {
-    if (change.path.size() > 1) {
-      if (change.path.front() != name) continue;
-      change.path.erase(change.path.begin());
-    }
-    own.push_back(std::move(change));
+// Those of every link, of this one and of all of its kind.
+SpecTree changed_link(const std::filesystem::path& file, const SpecChanges& changes) {
+  const SpecTree tree = read_spec_file(file);
+  const std::string name = file.stem().string();
+  std::string kind;
+  for (const SpecEntry& entry : tree.entries) {
+    if (entry.key == "kind") kind = entry.value.text;
   }
-  return own;
+  SpecTree changed = tree;
+  for (const SpecChange& change : changes) {
+    if (change.spec == "link" && (change.only.empty() || change.only == name || change.only == kind))
+      apply_changes(changed, {change});
+  }
+  return changed;
 }
 
 }  // namespace
@@ -41,7 +45,7 @@ SpecChanges changes_of_link(const SpecChanges& changes, const std::string& name)
 LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes) {
   constexpr std::string_view kSourcedKeys[] = {"bandwidth", "efficiency", "latency", "collective"};
   constexpr double kLeastEfficiency = 0.01;  // less is a slip of the unit
-  const SpecTree tree = read_spec_file(file, changes_of_link(changes, file.stem().string()));
+  const SpecTree tree = changed_link(file, changes);
   LinkSpec link;
   link.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {
@@ -67,22 +71,24 @@ LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog,
   return link;
 }
 
-LinkSpec network_named(const std::string& text, const Catalog& catalog) {
-  constexpr std::string_view kLike = "ethernet_25g";  // what is assumed of a rate without a name
+LinkSpec network_named(const std::string& text, const Catalog& catalog, const SpecChanges& changes) {
   if (text.empty() || text.find_first_of("0123456789") != 0) {
-    LinkSpec link = read_link(catalog.find(Kind::link, text));
+    LinkSpec link = read_link(catalog.find(Kind::link, text), changes);
     if (link.kind == LinkKind::network) return link;
     throw UsageError(fmt::format("{} is no network; expected one such as {}, or a rate such as '25 Gbit/s'",
-                                 in_quotes(text), kLike));
+                                 in_quotes(text), kNetworkLike));
   }
-  LinkSpec link = read_link(catalog.find(Kind::link, kLike));
   try {
-    link.bandwidth = parse_quantity<BytesPerSecond>(text);
+    if (parse_quantity<BytesPerSecond>(text) <= BytesPerSecond(0)) {
+      throw UsageError(
+          fmt::format("network {} carries nothing; expected a rate above zero", in_quotes(text)));
+    }
   } catch (const std::invalid_argument& wrong) {
     throw UsageError(fmt::format("network {}: {}", in_quotes(text), wrong.what()));
   }
-  if (link.bandwidth <= BytesPerSecond(0))
-    throw UsageError(fmt::format("network {} carries nothing; expected a rate above zero", in_quotes(text)));
+  SpecChanges all{{.spec = "link", .path = {"bandwidth"}, .value = text}};
+  all.insert(all.end(), changes.begin(), changes.end());
+  LinkSpec link = read_link(catalog.find(Kind::link, kNetworkLike), all);
   link.name = text;
   link.title = "Ethernet, " + text;
   return link;

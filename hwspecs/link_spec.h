@@ -32,9 +32,9 @@ inline constexpr std::array<std::string_view, 4> kLinkKindNames = {"pcie", "nvli
 struct CollectiveCost {
   Seconds launch;
   Seconds step;
-  double efficiency = 1;   // of what `achievable` says for plain copies; slightly above 1 where that is low
-  Seconds root;            // at 1 MiB
-  double in_switch = 0;    // part of a GPU's bandwidth that reductions inside the switch reach; 0: it has none
+  double efficiency = 1;  // of what `achievable` says for plain copies; slightly above 1 where that is low
+  Seconds root;           // at 1 MiB
+  double in_switch = 0;   // part of a GPU's bandwidth that reductions inside the switch reach; 0: it has none
 };
 
 struct LinkSpec {
@@ -53,14 +53,17 @@ struct LinkSpec {
   return link.bandwidth * link.efficiency;
 }
 
-// Throws UsageError or SpecError. Changes of "link" are of every link ("link.latency=x2") or of one by its
-// name
-// ("link.pcie3.bandwidth=10 GB/s").
+// Throws UsageError or SpecError. Changes of "link" are of every link ("link.latency=x2"), of one by its name
+// ("link.pcie3.bandwidth=10 GB/s") or of all of a kind ("link.network.bandwidth=10 Gbit/s").
 [[nodiscard]] LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes = {});
 
-// The network that a text names: a link of the catalogue, a file, or a rate, "25 Gbit/s": Ethernet of that rate.
-// Throws UsageError, with "did you mean".
-[[nodiscard]] LinkSpec network_named(const std::string& text, const Catalog& catalog);
+// What is assumed of a network of which only the rate is known.
+inline constexpr std::string_view kNetworkLike = "ethernet_25g";
+
+// The network that a text names: a link of the catalogue, a file, or a rate, "25 Gbit/s": Ethernet of that
+// rate, which changes find in its place. Throws UsageError, with "did you mean".
+[[nodiscard]] LinkSpec network_named(const std::string& text, const Catalog& catalog,
+                                     const SpecChanges& changes = {});
 
 // The link that the node names; SpecError where it is of another kind.
 [[nodiscard]] LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog,

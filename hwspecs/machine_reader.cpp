@@ -21,10 +21,20 @@ constexpr int kMostSockets = 16;
 constexpr int kMostLinks = 1000;  // of a GPU or between sockets
 constexpr int kMostMachines = 1'000'000;
 
+// What may change how many NVLinks a card has; other changes may mean other cards than the machine's.
+SpecChanges of_nvlinks(const SpecChanges& changes) {
+  SpecChanges some;
+  for (const SpecChange& change : changes) {
+    if (change.spec == "link" || (change.spec == "gpu" && change.path.front() == "nvlink"))
+      some.push_back(change);
+  }
+  return some;
+}
+
 // The reader of one file.
 class MachineReader {
  public:
-  explicit MachineReader(const Catalog& catalog) : catalog_(catalog) {}
+  MachineReader(const Catalog& catalog, const SpecChanges& changes) : catalog_(catalog), changes_(changes) {}
 
   MachineSpec read(const SpecNode& node, std::string name) {
     machine_.name = std::move(name);
@@ -42,7 +52,9 @@ class MachineReader {
   }
 
  private:
-  LinkSpec link(const SpecNode& node, LinkKind kind) const { return link_named(node, kind, catalog_); }
+  LinkSpec link(const SpecNode& node, LinkKind kind) const {
+    return link_named(node, kind, catalog_, changes_);
+  }
   int gpu(const SpecNode& node) const { return static_cast<int>(node.count(0, machine_.gpus - 1)); }
 
   void read_host(SpecMap& m) {
@@ -50,7 +62,7 @@ class MachineReader {
     gpu_file_ = file_named(gpu, Kind::gpu, catalog_);
     machine_.gpu = is_path(gpu.text()) ? gpu_file_.string() : gpu.text();
     machine_.gpus = static_cast<int>(m.at("gpus").count(1, kMostGpus));
-    machine_.cpu = read_cpu(file_named(m.at("cpu"), Kind::cpu, catalog_));
+    machine_.cpu = read_cpu(file_named(m.at("cpu"), Kind::cpu, catalog_), changes_);
     machine_.sockets = static_cast<int>(m.at("sockets").count(1, kMostSockets));
     machine_.memory_size = m.at("memory_size").quantity<Bytes>();
   }
@@ -101,7 +113,7 @@ class MachineReader {
 
   void read_nvlink(const SpecNode& node) {
     NvLink nvlink;
-    const GpuSpec gpu = read_gpu(gpu_file_, catalog_);
+    const GpuSpec gpu = read_gpu(gpu_file_, catalog_, of_nvlinks(changes_));
     if (!gpu.nvlink) node.fail(fmt::format("{} has no NVLink; expected a machine without", gpu.title));
     node.map([&](SpecMap& m) {
       nvlink.link = link(m.at("link"), LinkKind::nvlink);
@@ -186,15 +198,18 @@ class MachineReader {
   }
 
   const Catalog& catalog_;
+  const SpecChanges& changes_;
   MachineSpec machine_;
   std::filesystem::path gpu_file_;
 };
 
 }  // namespace
 
-MachineSpec read_machine(const std::filesystem::path& file, const Catalog& catalog) {
-  const SpecTree tree = read_spec_file(file);
-  return MachineReader(catalog).read(SpecNode(tree), file.stem().string());
+MachineSpec read_machine(const std::filesystem::path& file, const Catalog& catalog,
+                         const SpecChanges& changes) {
+  const std::string name = file.stem().string();
+  const SpecTree tree = read_spec_file(file, changes_of(changes, "machine", name));
+  return MachineReader(catalog, changes).read(SpecNode(tree), name);
 }
 
 }  // namespace tbdsim

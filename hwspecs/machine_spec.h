@@ -76,8 +76,10 @@ struct MachineSpec {
 };
 
 // Reads and checks a file; its CPU and links are those of the catalogue, and it has no more NVLinks than its
-// GPU. Throws UsageError or SpecError.
-[[nodiscard]] MachineSpec read_machine(const std::filesystem::path& file, const Catalog& catalog);
+// GPU. Throws UsageError or SpecError. Changes are those of "machine", and of the "cpu", "link" and "gpu"
+// that it names.
+[[nodiscard]] MachineSpec read_machine(const std::filesystem::path& file, const Catalog& catalog,
+                                       const SpecChanges& changes = {});
 
 // The root port a GPU is below.
 [[nodiscard]] const RootPort& root_port_of(const MachineSpec& machine, int gpu);

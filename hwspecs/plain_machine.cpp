@@ -71,32 +71,48 @@ NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs) {
                                did_you_mean(word, known)));
 }
 
+// A word taken apart.
+struct Word {
+  std::string way;  // "nvlink", a slot, a network's link, or empty
+  bool one_root = false, host = false, pairs = false;
+  bool slot = false, network = false, nvlink = false;
+};
+
+Word parse(const std::string& text, const Catalog& catalog) {
+  Word word{.way = text};
+  word.one_root = take(word.way, "_1root");
+  word.host = take(word.way, "_host");
+  word.pairs = take(word.way, "_pairs");
+  word.slot = word.way.starts_with("pcie");
+  word.network = word.way.starts_with("ethernet_") || word.way.starts_with("infiniband_");
+  word.nvlink = word.way == "nvlink";
+  const bool known =
+      text.empty() || word.nvlink || ((word.slot || word.network) && catalog.contains(Kind::link, word.way));
+  const bool endings = word.pairs || word.host || word.one_root;
+  if (!known || (word.slot ? word.pairs : !word.nvlink && endings)) refuse(text, catalog);
+  return word;
+}
+
 }  // namespace
 
-MachineSpec plain_machine(const GpuSpec& gpu, int gpus, const std::string& word, const Catalog& catalog) {
-  std::string way = word;
-  const bool one_root = take(way, "_1root");
-  const bool host = take(way, "_host");
-  const bool pairs = take(way, "_pairs");
-  const bool slot = way.starts_with("pcie");
-  const bool network = way.starts_with("ethernet_") || way.starts_with("infiniband_");
-  const bool nvlink = way == "nvlink";
-  const bool known = word.empty() || nvlink || ((slot || network) && catalog.contains(Kind::link, way));
-  const bool endings_fit = nvlink || (slot ? !pairs : !pairs && !host && !one_root);
-  if (!known || !endings_fit) refuse(word, catalog);
-
-  const std::string bus = slot ? way : gpu.bus.name;
-  MachineSpec machine = read_machine(catalog.find(Kind::machine, "server_" + bus), catalog);
-  machine.name = word;
-  machine.title = fmt::format("{} x {}{}{}", gpus, gpu.title, word.empty() ? "" : ", ", word);
+MachineSpec plain_machine(const GpuSpec& gpu, int gpus, const std::string& text, const Catalog& catalog,
+                          const SpecChanges& changes) {
+  const Word word = parse(text, catalog);
+  const std::string bus = word.slot ? word.way : gpu.bus.name;
+  MachineSpec machine = read_machine(catalog.find(Kind::machine, "server_" + bus), catalog, changes);
+  machine.name = text;
+  machine.title = fmt::format("{} x {}{}{}", gpus, gpu.title, text.empty() ? "" : ", ", text);
   machine.gpu = gpu.name;
   keep_gpus(machine, gpus);
-  if (one_root) use_one_root(machine);
-  if (host) machine.peer_access = PeerAccess::none;
+  if (word.one_root) use_one_root(machine);
+  if (word.host) machine.peer_access = PeerAccess::none;
   const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
-  if (nvlink || (!slot && boards)) machine.nvlink = nvlink_of(gpu, gpus, pairs);
-  if (network) machine.networks = {{.link = read_link(catalog.find(Kind::link, way)), .below = {}}};
+  if (word.nvlink || (!word.slot && boards)) machine.nvlink = nvlink_of(gpu, gpus, word.pairs);
+  if (word.network)
+    machine.networks = {{.link = read_link(catalog.find(Kind::link, word.way), changes), .below = {}}};
   return machine;
 }
+
+void require_plain_word(const std::string& word, const Catalog& catalog) { (void)parse(word, catalog); }
 
 }  // namespace tbdsim

@@ -21,8 +21,11 @@ namespace tbdsim {
 //   (empty)               nvlink where boards join GPUs of this sort, else the slots the GPU has
 //
 // Throws UsageError for another word, for NVLink a GPU does not have and for more GPUs than such a server
-// has.
+// has. Changes are as of read_machine(); `gpu` has its own already.
 [[nodiscard]] MachineSpec plain_machine(const GpuSpec& gpu, int gpus, const std::string& word,
-                                        const Catalog& catalog);
+                                        const Catalog& catalog, const SpecChanges& changes = {});
+
+// Throws UsageError, with "did you mean", for a word that plain_machine() knows of no GPU.
+void require_plain_word(const std::string& word, const Catalog& catalog);
 
 }  // namespace tbdsim

@@ -12,6 +12,7 @@
 #include "hwspecs/cpu_spec.h"
 #include "hwspecs/machine_spec.h"
 #include "simulate/metrics.h"
+#include "simulate/named_changes.h"
 
 namespace tbdsim {
 namespace {
@@ -184,6 +185,17 @@ Sheet list_frameworks(Library& library) {
   return sheet;
 }
 
+Sheet list_changes(Library& library) {
+  Sheet sheet;
+  sheet.columns = {{"name", "name"}, {"title", "what if"}};
+  for (const std::string& name : library.catalog().names(Kind::change)) {
+    const NamedChanges changes = read_changes(library.catalog().find(Kind::change, name));
+    sheet.rows.push_back({text_cell(name), text_cell(changes.title)});
+  }
+  sheet.notes = {"For 'tbd-sim whatif --changes'; 'tbd-sim show' says what each sets."};
+  return sheet;
+}
+
 Sheet list_profiles(Library& library) {
   Sheet sheet;
   sheet.columns = {{"name", "name"}, {"title", "kernel times"}, {"calibrated", "calibrated"}};
@@ -221,7 +233,7 @@ Sheet list_layers(Library&) {
   return sheet;
 }
 
-constexpr std::array<Listing, 12> kListings = {{
+constexpr std::array<Listing, 13> kListings = {{
     {"gpus", "GPUs with their peaks", list_gpus},
     {"cpus", "host processors", list_cpus},
     {"links", "links between devices and machines", list_links},
@@ -230,6 +242,7 @@ constexpr std::array<Listing, 12> kListings = {{
     {"suites", "benchmark suites", list_suites},
     {"datasets", "data sets with their lengths", list_datasets},
     {"frameworks", "frameworks", list_frameworks},
+    {"changes", "changes for what-ifs", list_changes},
     {"profiles", "sources of kernel times", list_profiles},
     {"metrics", "what is predicted", list_metrics},
     {"precisions", "number formats", list_precisions},

@@ -32,26 +32,6 @@ bool is_network_word(const std::string& word, const Catalog& catalog) {
          (!word.empty() && word.find_first_of("0123456789") == 0 && !catalog.contains(Kind::machine, word));
 }
 
-MachineSpec machine_of(const Cluster& cluster, const GpuSpec& gpu, Library& library) {
-  const Catalog& catalog = library.catalog();
-  if (cluster.machine.empty()) {
-    const bool network = is_network_word(cluster.network, catalog);
-    MachineSpec machine = plain_machine(gpu, cluster.gpus, network ? "" : cluster.network, catalog);
-    if (network) machine.networks = {{.link = network_named(cluster.network, catalog), .below = {}}};
-    return machine;
-  }
-  MachineSpec machine = library.machine(cluster.machine);
-  if (!gpu.nvlink) machine.nvlink.reset();  // other cards in the same machine
-  if (cluster.network.empty()) return machine;
-  for (const Network& network : machine.networks) {
-    if (network.link.name != cluster.network) continue;
-    machine.networks = {Network(network)};
-    return machine;
-  }
-  machine.networks = {{.link = network_named(cluster.network, catalog), .below = {}}};
-  return machine;
-}
-
 void require_machines(const Cluster& cluster, const MachineSpec& machine, const ExchangeMethod& method) {
   if (cluster.machines < 1) throw UsageError("0 machines; expected 1 or more");
   if (cluster.machines == 1) return;
@@ -224,6 +204,35 @@ Seconds ExchangeStage::time(Bytes bytes) const {
   return message + bytes / rate;
 }
 
+MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, Library& library) {
+  const Catalog& catalog = library.catalog();
+  const SpecChanges& changes = library.changes();
+  if (cluster.machine.empty()) {
+    const bool network = is_network_word(cluster.network, catalog);
+    MachineSpec machine = plain_machine(gpu, cluster.gpus, network ? "" : cluster.network, catalog, changes);
+    if (network) machine.networks = {{.link = network_named(cluster.network, catalog, changes), .below = {}}};
+    return machine;
+  }
+  MachineSpec machine = library.machine(cluster.machine);
+  if (!gpu.nvlink) machine.nvlink.reset();  // other cards in the same machine
+  if (cluster.network.empty()) return machine;
+  for (const Network& network : machine.networks) {
+    if (network.link.name != cluster.network) continue;
+    machine.networks = {Network(network)};
+    return machine;
+  }
+  machine.networks = {{.link = network_named(cluster.network, catalog, changes), .below = {}}};
+  return machine;
+}
+
+void require_network(const std::string& network, const Catalog& catalog) {
+  if (is_network_word(network, catalog)) {
+    (void)network_named(network, catalog);
+  } else {
+    require_plain_word(network, catalog);
+  }
+}
+
 Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
                        Library& library) {
   const std::string& standard = cluster.machines > 1 ? framework.exchange.across : framework.exchange.within;
@@ -240,7 +249,7 @@ Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framewo
   exchange.interference =
       sum == Sum::ranks ? framework.exchange.interference : framework.exchange.copy_interference;
   exchange.overlaps = exchange.method->overlaps;
-  const MachineSpec machine = machine_of(cluster, gpu, library);
+  const MachineSpec machine = machine_for(cluster, gpu, library);
   exchange.machine = machine.title;
   require_machines(cluster, machine, *exchange.method);
   Plan(machine, gpu, exchange).run();

@@ -64,6 +64,12 @@ struct Exchange {
   [[nodiscard]] std::int64_t ranks() const { return cluster.ranks(); }
 };
 
+// The cluster's machine, as the library's changes have it. Throws UsageError or SpecError.
+[[nodiscard]] MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, Library& library);
+
+// Throws UsageError for a word that is no network, nor how GPUs of one machine may be joined.
+void require_network(const std::string& network, const Catalog& catalog);
+
 // Throws UsageError or SpecError: more GPUs than a machine has, more machines than there are, no network
 // between them, a method that does not reach several machines.
 [[nodiscard]] Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
 constexpr std::string_view kSourcedKeys[] = {
-    "lowering",       "libraries", "workspace_limit", "nonfused_winograd",
-    "context_memory", "allocator", "factors"};
+    "lowering",          "rewrites",       "libraries", "workspace_limit",
+    "nonfused_winograd", "context_memory", "allocator", "factors"};
 constexpr int kDeepest = 8;  // files based on files
 
 Libraries read_libraries(const SpecNode& node) {
@@ -118,6 +118,8 @@ Framework read_based(const std::filesystem::path& file, const SpecChanges& chang
     if (const auto node = key("lowering")) {
       framework.lowering = base ? override_lowering(*node, framework.lowering) : read_lowering(*node);
     }
+    if (const auto node = m.find("rewrites"))
+      framework.rewrites = override_rewrites(*node, framework.rewrites);
     if (const auto libraries = m.find("libraries")) framework.libraries = read_libraries(*libraries);
     if (const auto node = key("workspace_limit")) framework.workspace_limit = node->quantity<Bytes>();
     if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();
@@ -142,7 +144,7 @@ Bytes Allocator::taken_for(Bytes size) const {
 }
 
 Framework read_framework(const std::filesystem::path& file, const SpecChanges& changes) {
-  return read_based(file, changes_of(changes, "framework"), 0);
+  return read_based(file, changes_of(changes, "framework", file.stem().string()), 0);
 }
 
 }  // namespace tbdsim

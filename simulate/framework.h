@@ -13,6 +13,7 @@
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
 #include "simulate/execution.h"
+#include "simulate/step_rewrites.h"
 
 namespace tbdsim {
 
@@ -53,6 +54,7 @@ struct Framework {
   std::string title;   // with its version
   std::vector<std::string> versions;  // texts by which tables of runs name it, as "1.2.0"
   Lowering lowering;
+  Rewrites rewrites;              // without any, steps are as lowered
   Libraries libraries;            // major versions of those it calls: {cublas: 8, cudnn: 6}
   Bytes workspace_limit;          // convolution algorithms that need more scratch memory are not used
   bool nonfused_winograd = true;  // cuDNN's non-fused Winograd algorithms may be used

@@ -12,9 +12,54 @@ namespace {
 
 constexpr std::string_view kGeneric = "generic";
 constexpr std::string_view kRoofline = "uncalibrated";
-constexpr std::array<std::string_view, 5> kSpecs = {"gpu", "link", "framework", "model", "dataset"};
+struct ChangedSpec {
+  std::string_view name;
+  Kind kind;
+};
+constexpr ChangedSpec kSpecs[] = {
+    {"gpu", Kind::gpu},        {"link", Kind::link},           {"machine", Kind::machine},
+    {"cpu", Kind::cpu},        {"framework", Kind::framework}, {"model", Kind::model},
+    {"dataset", Kind::dataset}};
+
+Kind kind_of(const SpecChange& change) {
+  std::vector<std::string> known;
+  for (const ChangedSpec& spec : kSpecs) {
+    if (spec.name == change.spec) return spec.kind;
+    known.emplace_back(spec.name);
+  }
+  throw UsageError(in_quotes(key_text(change)) + ": no spec is called " + in_quotes(change.spec) +
+                   "; expected one of " + joined(known) + did_you_mean(change.spec, known));
+}
+
+// A key of all links may be meant, unless it looks like the name of one.
+void refuse_misspelt_link(const SpecChange& change, const Catalog& catalog) {
+  std::vector<std::string> known = catalog.names(Kind::link);
+  known.insert(known.end(), kLinkKindNames.begin(), kLinkKindNames.end());
+  const std::string hint = did_you_mean(change.path.front(), known);
+  if (!hint.empty()) {
+    throw UsageError(in_quotes(key_text(change)) + ": no link is called " + in_quotes(change.path.front()) +
+                     hint);
+  }
+}
 
 }  // namespace
+
+SpecChanges resolved(SpecChanges changes, const Catalog& catalog) {
+  for (SpecChange& change : changes) {
+    const Kind kind = kind_of(change);
+    if (change.path.size() < 2 || !change.only.empty()) continue;
+    const std::string& first = change.path.front();
+    const bool of_kind = kind == Kind::link && std::find(kLinkKindNames.begin(), kLinkKindNames.end(),
+                                                         first) != kLinkKindNames.end();
+    if (!of_kind && !catalog.contains(kind, first)) {
+      if (kind == Kind::link) refuse_misspelt_link(change, catalog);
+      continue;
+    }
+    change.only = first;
+    change.path.erase(change.path.begin());
+  }
+  return changes;
+}
 
 const Precision& find_precision(const std::string& name) {
   std::vector<std::string> names;
@@ -37,18 +82,16 @@ const T& Library::cached(Cache<T>& cache, const std::string& key, Make make) {
   return *entry->value;
 }
 
-Library::Library(Library& other, SpecChanges changes)
-    : catalog_(other.catalog_), other_(&other), changes_(std::move(changes)) {
-  const std::vector<std::string> known(kSpecs.begin(), kSpecs.end());
-  for (const SpecChange& change : changes_) {
-    if (std::find(known.begin(), known.end(), change.spec) != known.end()) continue;
-    throw UsageError(in_quotes(key_text(change)) + ": no spec is called " + in_quotes(change.spec) +
-                     "; expected one of " + joined(known) + did_you_mean(change.spec, known));
-  }
+Library::Library(Library& other, const SpecChanges& changes)
+    : catalog_(other.catalog_),
+      other_(&other),
+      changes_(other.changes_),
+      of_other_(static_cast<std::ptrdiff_t>(other.changes_.size())) {
+  for (SpecChange& change : resolved(changes, catalog_)) changes_.push_back(std::move(change));
 }
 
 bool Library::changes(std::string_view spec) const {
-  return std::any_of(changes_.begin(), changes_.end(),
+  return std::any_of(changes_.begin() + of_other_, changes_.end(),
                      [&](const SpecChange& change) { return change.spec == spec; });
 }
 
@@ -58,7 +101,10 @@ const GpuSpec& Library::gpu(const std::string& name) {
 }
 
 const MachineSpec& Library::machine(const std::string& name) {
-  return cached(machines_, name, [&] { return read_machine(catalog_.find(Kind::machine, name), catalog_); });
+  const bool own = changes("machine") || changes("link") || changes("cpu") || changes("gpu");
+  if (other_ != nullptr && !own) return other_->machine(name);
+  return cached(machines_, name,
+                [&] { return read_machine(catalog_.find(Kind::machine, name), catalog_, changes_); });
 }
 
 const Framework& Library::framework(const std::string& name) {
@@ -154,7 +200,8 @@ const std::vector<LengthStep>& Library::workload(const std::string& model_name, 
                                                  const Precision& precision, const std::string& dataset_name,
                                                  const Sizes& sizes) {
   if (other_ != nullptr && !changes("model") && !changes("dataset") &&
-      framework(framework_name).lowering == other_->framework(framework_name).lowering) {
+      framework(framework_name).lowering == other_->framework(framework_name).lowering &&
+      framework(framework_name).rewrites == other_->framework(framework_name).rewrites) {
     return other_->workload(model_name, variant, framework_name, precision, dataset_name, sizes);
   }
   std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' +
@@ -164,7 +211,7 @@ const std::vector<LengthStep>& Library::workload(const std::string& model_name, 
     const std::optional<Dataset> trained_on =
         dataset_name.empty() ? std::nullopt : std::optional(dataset(dataset_name));
     return expand_workload(model(model_name), variant, sizes, trained_on, framework(framework_name).lowering,
-                           precision);
+                           framework(framework_name).rewrites, precision);
   });
 }
 

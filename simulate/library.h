@@ -20,14 +20,20 @@ namespace tbdsim {
 // "fp32" -> Precision; UsageError with "did you mean".
 [[nodiscard]] const Precision& find_precision(const std::string& name);
 
+// Changes that begin with the name of a file of their spec, or a kind of links, are of that alone:
+// "link.pcie3.bandwidth=x2", "gpu.t4.price_per_hour=0.4 USD/h". Throws UsageError for an unknown spec.
+[[nodiscard]] SpecChanges resolved(SpecChanges changes, const Catalog& catalog);
+
 class Library {
  public:
   explicit Library(Catalog catalog) : catalog_(std::move(catalog)) {}
   // As `other`, which must outlive it, if its files said something else: what is not touched by the changes
-  // is shared. Throws UsageError where they name no spec that a prediction reads.
-  Library(Library& other, SpecChanges changes);
+  // is shared. Those of `other` come first. Throws UsageError where they name no spec that a prediction
+  // reads.
+  Library(Library& other, const SpecChanges& changes);
 
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
+  [[nodiscard]] const SpecChanges& changes() const { return changes_; }
 
   // By name or path. Throw UsageError, SpecError or ModelError; references stay valid as long as the library.
   [[nodiscard]] const GpuSpec& gpu(const std::string& name);
@@ -66,11 +72,12 @@ class Library {
   template <class T, class Make>
   static const T& cached(Cache<T>& cache, const std::string& key, Make make);
 
-  [[nodiscard]] bool changes(std::string_view spec) const;
+  [[nodiscard]] bool changes(std::string_view spec) const;  // itself, not `other_`
 
   Catalog catalog_;
   Library* other_ = nullptr;
   SpecChanges changes_;
+  std::ptrdiff_t of_other_ = 0;  // changes that come first
   Cache<GpuSpec> gpus_;
   Cache<MachineSpec> machines_;
   Cache<Framework> frameworks_;

@@ -40,13 +40,9 @@ bool launched_by_mpi() {
          std::getenv("PMIX_RANK") != nullptr;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::ios::sync_with_stdio(false);
+int run(int argc, char** argv) {
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
-    const tbdsim::RankSession session(launched_by_mpi());
     const tbdsim::CliContext context{.out = std::cout,
                                      .err = std::cerr,
                                      .data_dir = data_dir(),
@@ -58,4 +54,14 @@ int main(int argc, char** argv) {
     std::cerr << "tbd-sim: internal error: " << bug.what() << '\n';
     return 1;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  const tbdsim::RankSession session(launched_by_mpi());
+  const int code = run(argc, argv);
+  if (code != 0) tbdsim::end_ranks(code);
+  return code;
 }

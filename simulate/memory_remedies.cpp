@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "graphs/layers/transfer.h"
 #include "hwspecs/base/quantity_text.h"
+#include "simulate/host_maps.h"
 #include "simulate/memory_breakdown.h"
 #include "simulate/memory_rewrites.h"
 
@@ -49,42 +49,10 @@ TrainingStep lowered(const Case& c, const Lowering& lowering) {
   const Prediction& p = c.p;
   const Variant& variant = find_variant(*p.model, p.scenario.variant, p.framework->family);
   const std::optional<Dataset> dataset = p.dataset == nullptr ? std::nullopt : std::optional(*p.dataset);
-  std::vector<LengthStep> steps = expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering,
-                                                  find_precision(p.scenario.precision));
+  std::vector<LengthStep> steps =
+      expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering, p.framework->rewrites,
+                      find_precision(p.scenario.precision));
   return std::move(steps[p.largest].step);
-}
-
-// Copies of maps, one after another: all out before the backward pass, each back before it is read.
-Seconds time_with_copies(const Case& c, const Outcome& alone) {
-  struct Map {
-    std::size_t last_forward, first_again;
-    Seconds copy;
-  };
-  std::vector<Map> maps;
-  std::size_t turn = alone.costs.size();  // the first kernel that reads a map again
-  for (const Tensor& tensor : c.iteration.step->tensors) {
-    if (tensor.first_again < 0) continue;
-    const Kernel copy = device_to_host({tensor.bytes.fixed, tensor.bytes.per_sample}, 1);
-    maps.push_back({static_cast<std::size_t>(tensor.last_forward),
-                    static_cast<std::size_t>(tensor.first_again),
-                    estimate(copy, c.batch, *c.p.calibration).total});
-    turn = std::min(turn, maps.back().first_again);
-  }
-  if (maps.empty()) return alone.time;
-  const auto& spans = alone.timeline.kernels;
-  std::sort(maps.begin(), maps.end(),
-            [](const Map& a, const Map& b) { return a.last_forward < b.last_forward; });
-  Seconds out;
-  for (const Map& map : maps) out = std::max(out, spans[map.last_forward].end) + map.copy;
-  Seconds late = std::max(Seconds(0), out - spans[turn].start);
-  std::stable_sort(maps.begin(), maps.end(),
-                   [](const Map& a, const Map& b) { return a.first_again < b.first_again; });
-  Seconds back = spans[turn].start + late;
-  for (const Map& map : maps) {
-    back += map.copy;
-    late = std::max(late, back - spans[map.first_again].start);
-  }
-  return alone.time + late;
 }
 
 // Parts of the batch one after another, then one update. Where gradients were transient they now wait.
@@ -138,7 +106,8 @@ std::vector<Remedy> remedies(const Prediction& p) {
   if (const auto recomputed = with_recomputation(step))
     add("recompute", "only ends of sqrt(n) segments kept", c.of(*recomputed));
   Outcome offloaded = c.of(with_maps_on_host(step));
-  offloaded.time = time_with_copies(c, as_it_is);
+  offloaded.time =
+      as_it_is.time + wait_for_maps(maps_on_host(step), as_it_is.timeline, c.batch, *p.calibration);
   add("offload", "feature maps on the host meanwhile", offloaded);
   for (const std::int64_t parts : {2, 4}) {
     if (iteration.batch < parts) break;

@@ -261,4 +261,12 @@ TrainingStep with_maps_on_host(const TrainingStep& step) {
   return made;
 }
 
+std::vector<HostMap> maps_on_host(const TrainingStep& step) {
+  std::vector<HostMap> maps;
+  for (const Tensor& tensor : step.tensors) {
+    if (tensor.first_again >= 0) maps.push_back({tensor.last_forward, tensor.first_again, tensor.bytes});
+  }
+  return maps;
+}
+
 }  // namespace tbdsim

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "graphs/training_step.h"
+#include "simulate/step_rewrites.h"
 
 namespace tbdsim {
 
@@ -22,5 +24,8 @@ namespace tbdsim {
 // Without feature maps between forward and backward pass: they are on the host meanwhile (Rhu et al., "vDNN",
 // MICRO 2016). The copies themselves run beside the kernels; a map is back one map ahead.
 [[nodiscard]] TrainingStep with_maps_on_host(const TrainingStep& step);
+
+// Those maps, in the order of the step's tensors.
+[[nodiscard]] std::vector<HostMap> maps_on_host(const TrainingStep& step);
 
 }  // namespace tbdsim

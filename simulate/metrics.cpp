@@ -39,7 +39,7 @@ Value si_of(const std::optional<Q>& quantity) {
 
 constexpr std::string_view kSamplesPerSecond = "samples/s";
 
-constexpr std::array<Metric, 29> kMetrics = {{
+constexpr std::array<Metric, 32> kMetrics = {{
     {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
      [](const P& p) -> Value { return p.throughput(); }},
     {"iteration_time", MetricGroup::time, "s", "one training iteration, the mean over its lengths",
@@ -48,11 +48,16 @@ constexpr std::array<Metric, 29> kMetrics = {{
      [](const P& p) -> Value { return p.samples_per_second(); }},
     {"epoch_time", MetricGroup::time, "s", "one pass over the data set",
      [](const P& p) { return si_of(p.epoch_time()); }},
-    {"epoch_cost", MetricGroup::time, "USD", "the GPU's rent for that time",
+    {"epoch_cost", MetricGroup::time, "USD", "the rent of all GPUs for that time",
      [](const P& p) { return si_of(p.epoch_cost()); }},
-    {"price", MetricGroup::time, "USD", "what the GPU costs", [](const P& p) { return si_of(p.gpu->price); }},
-    {"rent", MetricGroup::time, "USD/s", "what the GPU's rent is, on demand",
-     [](const P& p) { return si_of(p.gpu->price_per_hour); }},
+    {"price", MetricGroup::time, "USD", "what all GPUs cost", [](const P& p) { return si_of(p.price()); }},
+    {"rent", MetricGroup::time, "USD/s", "the rent of all GPUs, on demand",
+     [](const P& p) { return si_of(p.rent()); }},
+    {"efficiency", MetricGroup::time, "%", "throughput over that of as many GPUs alone",
+     [](const P& p) -> Value { return kPercent * p.efficiency(); }},
+    {"exposed_communication", MetricGroup::time, "s",
+     "of an iteration: it waits for other GPUs, or is slowed by what they send",
+     [](const P& p) -> Value { return p.exposed_time().si(); }},
     {"gpu_utilization", MetricGroup::time, "%", "time in which the GPU executes kernels, of the iteration",
      [](const P& p) -> Value { return gpu_utilization(activity_of(p)); }},
     {"fp32_utilization", MetricGroup::time, "%",
@@ -84,6 +89,8 @@ constexpr std::array<Metric, 29> kMetrics = {{
     {"launch_bound_share", MetricGroup::time, "%",
      "share of the iteration in which the GPU executes no kernel",
      [](const P& p) -> Value { return kPercent * (p.share(Limit::cpu) + p.share(Limit::input)); }},
+    {"exchange_bound_share", MetricGroup::time, "%", "share of the iteration that waits for other GPUs",
+     [](const P& p) -> Value { return kPercent * p.share(Limit::exchange); }},
     {"kernel_count", MetricGroup::time, "kernels", "GPU kernels in one iteration", kernel_count},
     {"memory_weights", MetricGroup::memory, "B", "parameters and moving statistics",
      [](const P& p) -> Value { return p.memory.weights.si(); }},

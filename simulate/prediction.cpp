@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "hwspecs/base/error.h"
+#include "simulate/host_maps.h"
 #include "simulate/token_batch.h"
 
 namespace tbdsim {
@@ -39,11 +40,13 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
       static_cast<double>(iteration.batch) * (unit.per_sample + unit.per_length * step.bucket.mean_length);
   iteration.step = &step.step;
   iteration.memory = &step.memory;
+  iteration.on_host = step.on_host;
   const auto batch = static_cast<double>(iteration.batch);
   iteration.costs = estimate(step.step, batch, *p.calibration);
   scale(iteration.costs, step.step, p.framework->factors);
   const Execution& execution = p.framework->execution;
   iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, execution);
+  iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, *p.calibration);
   if (execution.input_threads > 0 && p.dataset != nullptr && p.dataset->decode_time) {
     const double samples = batch * static_cast<double>(p.model->batches_per_iteration);
     iteration.decode = *p.dataset->decode_time * samples;
@@ -95,10 +98,10 @@ Flops flops_of(const Iteration& iteration) {
 
 // Copies are no kernels: while one runs the GPU is idle, and the CPU waits or could issue.
 Seconds limited_time(const Iteration& iteration, Limit limit) {
-  const Seconds alone = iteration.timeline.iteration + iteration.exchange.added();
+  const Seconds alone = iteration.computing() + iteration.exchange.added();
   if (limit == Limit::input) return iteration.time() - alone;
   if (limit == Limit::exchange) return iteration.exchange.added();
-  if (limit == Limit::cpu) return iteration.timeline.iteration - iteration.timeline.gpu_busy;
+  if (limit == Limit::cpu) return iteration.computing() - iteration.timeline.gpu_busy;
   Seconds sum;
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
     const Kernel& kernel = iteration.step->kernels[k];
@@ -196,6 +199,14 @@ Interval Prediction::throughput_interval() const {
   return {throughput() / interval_factor, throughput() * interval_factor};
 }
 
+double Prediction::efficiency() const {
+  return mean_over(iterations, [](const Iteration& i) { return i.time_alone(); }) / iteration_time();
+}
+
+Seconds Prediction::exposed_time() const {
+  return mean_over(iterations, [](const Iteration& i) { return i.time() - i.time_alone(); });
+}
+
 double Prediction::share(Limit limit) const {
   const Seconds limited = mean_over(iterations, [&](const Iteration& i) { return limited_time(i, limit); });
   return limited / iteration_time();
@@ -246,14 +257,28 @@ std::optional<Seconds> Prediction::epoch_time() const {
 
 std::optional<Dollars> Prediction::epoch_cost() const {
   const auto time = epoch_time();
-  if (!time || !gpu->price_per_hour) return std::nullopt;
-  return *gpu->price_per_hour * *time * static_cast<double>(ranks());
+  const auto rent_of_all = rent();
+  return time && rent_of_all ? std::optional(*rent_of_all * *time) : std::nullopt;
+}
+
+std::optional<Dollars> Prediction::price() const {
+  return gpu->price ? std::optional(*gpu->price * static_cast<double>(ranks())) : std::nullopt;
+}
+
+std::optional<DollarsPerSecond> Prediction::rent() const {
+  return gpu->price_per_hour ? std::optional(*gpu->price_per_hour * static_cast<double>(ranks()))
+                             : std::nullopt;
 }
 
 Prediction predict(const Scenario& scenario, Library& library) {
   require_range("batch", scenario.batch, 1);
   require_range("tokens", scenario.tokens, 0);
   require_cluster(scenario.cluster);
+  if (scenario.gpu.empty() && !scenario.cluster.machine.empty()) {
+    Scenario with_gpu = scenario;
+    with_gpu.gpu = library.machine(scenario.cluster.machine).gpu;
+    return predict(with_gpu, library);
+  }
   Prediction p;
   p.scenario = scenario;
   p.batch_asked = scenario.batch;
@@ -298,6 +323,7 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
     iteration.costs = estimate_again(*iteration.step, batch, calibration, iteration.costs);
     scale(iteration.costs, *iteration.step, p.framework->factors);
     iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
+    iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, calibration);
   }
   p.gpu = &gpu;
   exchange_gradients(p);
@@ -306,14 +332,21 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
   return p;
 }
 
-Prediction with_cluster(Prediction p, const Cluster& cluster, Library& library) {
-  require_cluster(cluster);
-  p.scenario.cluster = cluster;
-  p.exchange.reset();
-  if (cluster.ranks() > 1) p.exchange = plan_exchange(cluster, *p.gpu, *p.framework, library);
+Prediction with_exchange(Prediction p, const std::optional<Exchange>& exchange) {
+  p.scenario.cluster = exchange ? exchange->cluster : Cluster{};
+  p.exchange = exchange;
   for (Iteration& iteration : p.iterations) iteration.exchange = {};
   exchange_gradients(p);
   plan_memory_of_largest(p);
+  return p;
+}
+
+Prediction with_cluster(Prediction p, const Cluster& cluster, Library& library) {
+  require_cluster(cluster);
+  std::optional<Exchange> exchange;
+  if (cluster.ranks() > 1) exchange = plan_exchange(cluster, *p.gpu, *p.framework, library);
+  p = with_exchange(std::move(p), exchange);
+  p.scenario.cluster = cluster;
   return p;
 }
 
@@ -326,7 +359,7 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& predic
     scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
     const Timeline timeline = simulate_iteration(*iteration.step, costs, batch, framework.execution);
-    return std::max(timeline.iteration + iteration.exchange.added(), iteration.input);
+    return std::max(timeline.iteration + iteration.copies + iteration.exchange.added(), iteration.input);
   });
 }
 

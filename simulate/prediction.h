@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,14 +51,18 @@ struct Iteration {
   double units = 1;  // of what throughput counts
   const TrainingStep* step = nullptr;
   const MemoryOutline* memory = nullptr;  // of the step
+  std::span<const HostMap> on_host;       // maps of the step
   std::vector<KernelCost> costs;          // one for each kernel of the step
   Timeline timeline;
+  Seconds copies;  // by which the timeline is longer where maps come back from the host
   Seconds decode;  // of one thread for the batch's samples; 0 where it is not known or they are made up
   Seconds input;   // of all threads that decode: samples come no faster, however far ahead they are fetched
 
   ExchangeTime exchange;  // nothing on one GPU
 
-  [[nodiscard]] Seconds time() const { return std::max(timeline.iteration + exchange.added(), input); }
+  [[nodiscard]] Seconds computing() const { return timeline.iteration + copies; }
+  [[nodiscard]] Seconds time() const { return std::max(computing() + exchange.added(), input); }
+  [[nodiscard]] Seconds time_alone() const { return std::max(computing(), input); }  // of one GPU
 };
 
 // What a part of an iteration is limited by: as kernels are while the GPU is busy; while it is idle the CPU
@@ -97,6 +102,8 @@ struct Prediction {
   [[nodiscard]] double batch() const;
   [[nodiscard]] double throughput() const;  // units per second
   [[nodiscard]] Interval throughput_interval() const;
+  [[nodiscard]] double efficiency() const;     // throughput over that of as many GPUs alone
+  [[nodiscard]] Seconds exposed_time() const;  // of an iteration: it waits for others, or is slowed by them
   [[nodiscard]] double samples_per_second() const;
   [[nodiscard]] double share(Limit limit) const;  // of the time; all of them make 1
   [[nodiscard]] Limit bound() const;              // the largest share
@@ -110,10 +117,13 @@ struct Prediction {
   // none where the data set or the GPU does not say.
   [[nodiscard]] std::optional<Seconds> epoch_time() const;
   [[nodiscard]] std::optional<Dollars> epoch_cost() const;
+  // Of all GPUs; none where the GPU does not say.
+  [[nodiscard]] std::optional<Dollars> price() const;
+  [[nodiscard]] std::optional<DollarsPerSecond> rent() const;
 };
 
-// Throws UsageError, SpecError or ModelError. A batch that does not fit still gets its hypothetical
-// throughput.
+// Without a GPU that of the cluster's machine. Throws UsageError, SpecError or ModelError. A batch that does
+// not fit still gets its hypothetical throughput.
 [[nodiscard]] Prediction predict(const Scenario& scenario, Library& library);
 
 // The same on a card that differs in its rates only (clocks, bandwidths, units, memory): what if. Several
@@ -122,6 +132,10 @@ struct Prediction {
 
 // The same by other GPUs together: only what they exchange is simulated again. Throws as plan_exchange.
 [[nodiscard]] Prediction with_cluster(Prediction prediction, const Cluster& cluster, Library& library);
+
+// The same by one GPU, or by those that make the exchange, as planned for the prediction's framework and
+// card.
+[[nodiscard]] Prediction with_exchange(Prediction prediction, const std::optional<Exchange>& exchange);
 
 // Times by the factors of the kernels' kinds.
 void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors);

@@ -20,6 +20,10 @@ class RankSession {
   RankSession& operator=(const RankSession&) = delete;
 };
 
+// Ends all ranks: the others may wait for what this one will never send or receive. Returns where it is
+// alone.
+void end_ranks(int exit_code);
+
 [[nodiscard]] bool built_with_ranks();
 [[nodiscard]] Ranks ranks();
 // Returns when the receiver has it, so that nothing piles up.

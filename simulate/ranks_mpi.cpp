@@ -23,6 +23,10 @@ RankSession::~RankSession() {
   if (joined()) MPI_Finalize();
 }
 
+void end_ranks(int exit_code) {
+  if (ranks().count > 1) MPI_Abort(MPI_COMM_WORLD, exit_code);
+}
+
 bool built_with_ranks() { return true; }
 
 Ranks ranks() {

@@ -12,13 +12,31 @@
 namespace tbdsim {
 namespace {
 
-std::int64_t count_of(std::string_view key, const std::string& text) {
+constexpr std::int64_t kMostGpus = 1000;  // of a machine
+constexpr std::int64_t kMostMachines = 1'000'000;
+
+std::int64_t count_of(std::string_view key, const std::string& text, std::int64_t most = kMostSamples) {
   const auto number = parse_whole_number(text);
-  if (number && *number >= 1 && *number <= kMostSamples) return *number;
-  throw UsageError(fmt::format("{}: {} is no whole number from 1 to {}", key, in_quotes(text), kMostSamples));
+  if (number && *number >= 1 && *number <= most) return *number;
+  throw UsageError(fmt::format("{}: {} is no whole number from 1 to {}", key, in_quotes(text), most));
 }
 
-constexpr std::array<ScenarioKey, 12> kKeys = {{
+double gradient_bytes(const std::string& text) {
+  constexpr double kHalf = 2;
+  constexpr double kWhole = 4;
+  if (text == "fp16") return kHalf;
+  if (text == "fp32") return kWhole;
+  throw UsageError("gradients: " + in_quotes(text) + "; expected fp16 or fp32");
+}
+
+double part_of(std::string_view key, const std::string& text) {
+  const auto part = parse_number(text);
+  if (part && *part > 0 && *part <= 1) return *part;
+  throw UsageError(
+      fmt::format("{}: {}; expected the part that is sent, above 0 and up to 1", key, in_quotes(text)));
+}
+
+constexpr std::array<ScenarioKey, 19> kKeys = {{
     {"model", [](Scenario& s, const std::string& v) { s.model = v; },
      [](Library& l, const std::string& v) { (void)l.model(v); }},
     {"framework", [](Scenario& s, const std::string& v) { s.framework = v; },
@@ -40,6 +58,27 @@ constexpr std::array<ScenarioKey, 12> kKeys = {{
      [](Library& l, const std::string& v) { (void)l.gpu(v); }},
     {"batch", [](Scenario& s, const std::string& v) { s.batch = count_of("batch", v); }, nullptr},
     {"tokens", [](Scenario& s, const std::string& v) { s.tokens = count_of("tokens", v); }, nullptr},
+    {"machine", [](Scenario& s, const std::string& v) { s.cluster.machine = v; },
+     [](Library& l, const std::string& v) { (void)l.machine(v); }, true},
+    {"gpus",
+     [](Scenario& s, const std::string& v) {
+       s.cluster.gpus = static_cast<int>(count_of("gpus", v, kMostGpus));
+     },
+     nullptr, true},
+    {"machines",
+     [](Scenario& s, const std::string& v) {
+       s.cluster.machines = static_cast<int>(count_of("machines", v, kMostMachines));
+     },
+     nullptr, true},
+    {"network", [](Scenario& s, const std::string& v) { s.cluster.network = with_space(v); },
+     [](Library& l, const std::string& v) { require_network(with_space(v), l.catalog()); }, true},
+    {"exchange", [](Scenario& s, const std::string& v) { s.cluster.method = v; },
+     [](Library&, const std::string& v) { (void)find_exchange_method(v); }, true},
+    {"gradients", [](Scenario& s, const std::string& v) { s.cluster.gradient_bytes = gradient_bytes(v); },
+     nullptr, true},
+    {"compression",
+     [](Scenario& s, const std::string& v) { s.cluster.compression = part_of("compression", v); }, nullptr,
+     true},
 }};
 
 }  // namespace

@@ -11,11 +11,12 @@
 namespace tbdsim {
 
 struct ScenarioKey {
-  std::string_view name;  // "model", "gpu", "batch", ... "image_size"
+  std::string_view name;  // "model", "gpu", "batch", ... "image_size", "gpus", "network"
   // Throws UsageError for a number out of range.
   void (*set)(Scenario& scenario, const std::string& value);
   // Throws for a name that the library does not have; none where any text may be right.
   void (*check)(Library& library, const std::string& value);
+  bool of_cluster = false;  // who trains together, and how: the last keys
 };
 
 [[nodiscard]] std::span<const ScenarioKey> scenario_keys();

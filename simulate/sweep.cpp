@@ -3,86 +3,38 @@
 #include <algorithm>
 #include <map>
 
-#include <fmt/format.h>
-
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
-#include "hwspecs/base/suggest.h"
 #include "simulate/scenario_keys.h"
 
 namespace tbdsim {
 namespace {
 
-SpecChange change_of(const SweepAxis& axis, const std::string& value) {
-  return parse_change(axis.key() + "=" + value);
-}
+// What an axis sets: a part of the scenario, or a key of a spec.
+struct AxisRole {
+  const ScenarioKey* key = nullptr;
+  SpecChange change{};     // without a value
+  bool names_gpu = false;  // the GPU, or the machine that brings it
+  bool gpu = false;        // the card or its links
+  bool rates = false;      // of the card alone
+  bool cluster = false;    // what joins GPUs, or who trains together
+};
 
-bool changes_gpu(const SweepAxis& axis) {
-  return axis.key().starts_with("gpu.") || axis.key().starts_with("link.");
-}
-
-const SweepAxis* axis_of(const Sweep& sweep, std::string_view key) {
-  const auto found = std::find_if(sweep.axes.begin(), sweep.axes.end(),
-                                  [&](const SweepAxis& axis) { return axis.key() == key; });
-  return found == sweep.axes.end() ? nullptr : &*found;
-}
-
-void require_axes(const Sweep& sweep) {
-  for (const char* key : {"model", "framework", "gpu"}) {
-    if (axis_of(sweep, key) == nullptr)
-      throw UsageError(fmt::format("a sweep needs a {0}; expected --{0} with one or several", key));
+AxisRole role_of(const SweepAxis& axis, const Catalog& catalog) {
+  AxisRole role{.key = find_scenario_key(axis.key())};
+  if (role.key != nullptr) {
+    role.cluster = role.key->of_cluster;
+    return role;
   }
-  const bool batch = axis_of(sweep, "batch") != nullptr;
-  if (batch == (axis_of(sweep, "tokens") != nullptr)) {
-    throw UsageError(batch ? "batch and tokens are both given; expected one of them"
-                           : "a sweep needs a batch; expected --batch with one or several, as 8,16 or 1:200");
-  }
-  for (const SweepAxis& axis : sweep.axes) {
-    const auto twice = std::count_if(sweep.axes.begin(), sweep.axes.end(),
-                                     [&](const SweepAxis& other) { return other.key() == axis.key(); });
-    if (twice > 1)
-      throw UsageError(axis.key() + " is given twice; expected one axis with all its values, as 8,16,32");
-  }
-}
-
-// A name that is wrong at every point is wrong as such.
-void check_axis(const Sweep& sweep, const SweepAxis& axis, Library& library) {
-  if (const ScenarioKey* key = find_scenario_key(axis.key())) {
-    if (key->check == nullptr) {
-      Scenario any;
-      for (const double i : {0.0, axis.size() - 1}) key->set(any, axis.value(static_cast<std::int64_t>(i)));
-      return;
-    }
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(axis.size()); ++i)
-      key->check(library, axis.value(i));
-    return;
-  }
-  if (axis.key().find('.') == std::string::npos)
-    throw UsageError("unknown axis " + in_quotes(axis.key()) +
-                     did_you_mean(axis.key(), scenario_key_names()) + "; expected one of " +
-                     joined(scenario_key_names()) + ", or a key of a spec as gpu.sm_count");
-  for (const double i : {0.0, axis.size() - 1}) {
-    Library changed(library, {change_of(axis, axis.value(static_cast<std::int64_t>(i)))});
-    for (const char* key : {"gpu", "framework", "model", "dataset"}) {
-      if (const SweepAxis* names = axis_of(sweep, key))
-        find_scenario_key(key)->check(changed, names->value(0));
-    }
-  }
+  role.change = resolved({parse_change(axis.key() + "=" + axis.value(0))}, catalog).front();
+  const std::string& spec = role.change.spec;
+  role.gpu = spec == "gpu" || spec == "link";
+  role.rates = spec == "gpu" && role.change.path[0] != "bus" && role.change.path[0] != "nvlink";
+  role.cluster = spec == "link" || spec == "machine" || spec == "cpu";
+  return role;
 }
 
 }  // namespace
-
-void check(const Sweep& sweep, Library& library) {
-  require_axes(sweep);
-  double points = 1;
-  for (const SweepAxis& axis : sweep.axes) points *= axis.size();
-  if (points > static_cast<double>(kMostPoints)) {
-    throw UsageError(
-        fmt::format("the axes make {:.0f} points; expected at most {}: fewer values, or larger steps", points,
-                    kMostPoints));
-  }
-  for (const SweepAxis& axis : sweep.axes) check_axis(sweep, axis, library);
-}
 
 std::int64_t points_of(const Sweep& sweep) {
   std::int64_t points = 1;
@@ -90,20 +42,39 @@ std::int64_t points_of(const Sweep& sweep) {
   return points;
 }
 
-// The libraries and cards made lately are kept: axes that vary fast come back to the same ones.
+// The libraries, cards and exchanges made lately are kept: axes that vary fast come back to the same ones.
 struct PointPredictor::State {
-  static constexpr std::size_t kMostCards = 4'096;
+  static constexpr std::size_t kMostKept = 4'096;
   static constexpr std::size_t kMostLibraries = 16;
+
+  struct Planned {
+    std::optional<Exchange> exchange;
+    std::string error;
+  };
 
   const Sweep& sweep;
   Library& library;
+  std::vector<AxisRole> roles{};
+  bool clusters = false;              // some axis is of them
   std::vector<std::string> values{};  // of the axes, at the point
   std::map<std::int64_t, std::unique_ptr<Library>> libraries{};
   std::map<std::int64_t, std::shared_ptr<const GpuSpec>> cards{};
+  std::map<std::int64_t, Planned> plans{};
   std::map<std::string, SpecTree> files{};  // of cards
-  std::int64_t predicted = -1;              // number of the point without its changes of the GPU
+  std::int64_t predicted = -1;              // number of the point without its changes of the GPU, by one GPU
   std::optional<Prediction> prediction{};
   std::shared_ptr<const GpuSpec> card{};  // of the prediction
+
+  State(const Sweep& swept, Library& from) : sweep(swept), library(from) {
+    bool named = false;  // "gpu" comes before "machine"
+    for (const SweepAxis& axis : sweep.axes) {
+      AxisRole role = role_of(axis, library.catalog());
+      clusters |= role.cluster && role.key != nullptr;
+      role.names_gpu = axis.key() == "gpu" || (axis.key() == "machine" && !named);
+      named |= role.names_gpu;
+      roles.push_back(std::move(role));
+    }
+  }
 
   // The number of the point if all axes but those were at their first value.
   template <class Which>
@@ -111,7 +82,7 @@ struct PointPredictor::State {
     std::int64_t part = 0, stride = 1;
     for (std::size_t a = sweep.axes.size(); a-- > 0;) {
       const auto size = static_cast<std::int64_t>(sweep.axes[a].size());
-      if (which(sweep.axes[a])) part += point % size * stride;
+      if (which(roles[a])) part += point % size * stride;
       point /= size;
       stride *= size;
     }
@@ -121,8 +92,9 @@ struct PointPredictor::State {
   [[nodiscard]] Scenario scenario() const {
     Scenario scenario;
     for (std::size_t a = 0; a < values.size(); ++a) {
-      if (const ScenarioKey* key = find_scenario_key(sweep.axes[a].key())) key->set(scenario, values[a]);
+      if (roles[a].key != nullptr) roles[a].key->set(scenario, values[a]);
     }
+    if (scenario.gpu.empty()) scenario.gpu = library.machine(scenario.cluster.machine).gpu;
     return scenario;
   }
 
@@ -130,17 +102,16 @@ struct PointPredictor::State {
   [[nodiscard]] SpecChanges changes(Which which) const {
     SpecChanges all;
     for (std::size_t a = 0; a < values.size(); ++a) {
-      const SweepAxis& axis = sweep.axes[a];
-      if (find_scenario_key(axis.key()) == nullptr && which(axis)) all.push_back(change_of(axis, values[a]));
+      if (roles[a].key != nullptr || !which(roles[a])) continue;
+      all.push_back(roles[a].change);
+      all.back().value = values[a];
     }
     return all;
   }
 
-  // As changed by all axes but those of the GPU.
+  // As changed by all axes but those of the GPU and of what joins it to others.
   Library& library_at(std::int64_t point) {
-    const auto other = [](const SweepAxis& axis) {
-      return find_scenario_key(axis.key()) == nullptr && !changes_gpu(axis);
-    };
+    const auto other = [](const AxisRole& role) { return role.key == nullptr && !role.gpu && !role.cluster; };
     const SpecChanges made = changes(other);
     if (made.empty()) return library;
     if (libraries.size() > kMostLibraries) {
@@ -167,44 +138,73 @@ struct PointPredictor::State {
 
   std::shared_ptr<const GpuSpec> card_at(std::int64_t point, const std::string& name,
                                          const SpecChanges& made) {
-    if (cards.size() > kMostCards) cards.clear();
-    auto& changed =
-        cards[part_of(point, [](const SweepAxis& axis) { return axis.key() == "gpu" || changes_gpu(axis); })];
+    if (cards.size() > kMostKept) cards.clear();
+    auto& changed = cards[part_of(point, [](const AxisRole& role) { return role.gpu || role.names_gpu; })];
     if (!changed) changed = std::make_shared<const GpuSpec>(read_card(name, made));
+    if (!differ_in_rates_only(*changed, library.gpu(name))) {
+      throw UsageError(
+          "another architecture, or arithmetic of another type, is another card; expected a file of its own");
+    }
     return changed;
+  }
+
+  // How the point's GPUs exchange gradients: the same for all batches and rates of a card.
+  const Exchange& plan_at(std::int64_t point, const Scenario& wanted, const GpuSpec& gpu, Library& changed) {
+    if (plans.size() > kMostKept) plans.clear();
+    const auto of_plan = [](const AxisRole& role) {
+      const bool framework =
+          role.key != nullptr ? role.key->name == "framework" : role.change.spec == "framework";
+      return role.cluster || role.names_gpu || framework || (role.gpu && !role.rates);
+    };
+    Planned& planned = plans[part_of(point, of_plan)];
+    if (!planned.exchange && planned.error.empty()) {
+      Library joined(changed, changes([](const AxisRole& role) { return role.cluster || role.gpu; }));
+      try {
+        planned.exchange = plan_exchange(wanted.cluster, gpu, changed.framework(wanted.framework), joined);
+      } catch (const Error& wrong) {
+        planned.error = wrong.what();
+      }
+    }
+    if (!planned.exchange) throw UsageError(planned.error);
+    return *planned.exchange;
+  }
+
+  // By one GPU, with the card's changes.
+  void predict_alone(std::int64_t point, Scenario wanted, Library& changed,
+                     const std::shared_ptr<const GpuSpec>& new_card) {
+    const std::int64_t base =
+        part_of(point, [](const AxisRole& role) { return (!role.gpu && !role.cluster) || role.names_gpu; });
+    wanted.cluster = {};
+    if (base != predicted || !prediction) {
+      predicted = -1;
+      prediction = predict(wanted, changed);
+    }
+    predicted = -1;  // unless the next lines end well
+    if (clusters) prediction->exchange.reset();
+    if (new_card) {
+      prediction = with_rates(*std::move(prediction), *new_card);
+      card = new_card;
+    }
+    predicted = base;
   }
 
   const Prediction& predict_at(std::int64_t point) {
     const Scenario wanted = scenario();
     Library& changed = library_at(point);
-    const SpecChanges of_gpu = changes(changes_gpu);
-    const std::int64_t base = part_of(point, [](const SweepAxis& axis) { return !changes_gpu(axis); });
+    const SpecChanges of_gpu = changes([](const AxisRole& role) { return role.gpu; });
     std::shared_ptr<const GpuSpec> new_card;
-    if (!of_gpu.empty()) {
-      new_card = card_at(point, wanted.gpu, of_gpu);
-      if (!differ_in_rates_only(*new_card, library.gpu(wanted.gpu))) {
-        throw UsageError(
-            "another architecture, or arithmetic of another type, is another card; expected a file of its "
-            "own");
-      }
-    }
-    if (base != predicted || !prediction) {
-      predicted = -1;
-      prediction = predict(wanted, changed);
-      predicted = base;
-    }
-    if (new_card) {
-      predicted = -1;  // unless the next line ends well
-      prediction = with_rates(*std::move(prediction), *new_card);
-      predicted = base;
-      card = new_card;
-    }
+    if (!of_gpu.empty()) new_card = card_at(point, wanted.gpu, of_gpu);
+    std::optional<Exchange> exchange;
+    if (wanted.cluster.ranks() > 1)
+      exchange = plan_at(point, wanted, new_card ? *new_card : library.gpu(wanted.gpu), changed);
+    predict_alone(point, wanted, changed, new_card);
+    if (clusters) prediction = with_exchange(*std::move(prediction), exchange);
     return *prediction;
   }
 };
 
 PointPredictor::PointPredictor(const Sweep& sweep, Library& library)
-    : state_(std::make_unique<State>(State{sweep, library})) {}
+    : state_(std::make_unique<State>(sweep, library)) {}
 PointPredictor::~PointPredictor() = default;
 PointPredictor::PointPredictor(PointPredictor&&) noexcept = default;
 

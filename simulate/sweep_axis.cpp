@@ -90,6 +90,17 @@ double SweepAxis::size() const {
   return sum;
 }
 
+std::vector<std::string> SweepAxis::ends() const {
+  std::vector<std::string> values;
+  double first = 0;
+  for (const Stretch& stretch : stretches_) {
+    values.push_back(value(static_cast<std::int64_t>(first)));
+    if (stretch.count > 1) values.push_back(value(static_cast<std::int64_t>(first + stretch.count - 1)));
+    first += stretch.count;
+  }
+  return values;
+}
+
 std::string SweepAxis::value(std::int64_t i) const {
   auto at = static_cast<double>(i);
   for (const Stretch& stretch : stretches_) {

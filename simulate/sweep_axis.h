@@ -17,6 +17,7 @@ class SweepAxis {
   [[nodiscard]] const std::string& key() const { return key_; }    // "batch", "gpu.memory_bandwidth"
   [[nodiscard]] double size() const;                               // may be beyond 64 bits
   [[nodiscard]] std::string value(std::int64_t i) const;           // "8", "100 GB/s"
+  [[nodiscard]] std::vector<std::string> ends() const;             // every value but those inside ranges
   [[nodiscard]] const std::string& text() const { return text_; }  // as given
 
  private:

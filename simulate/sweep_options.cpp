@@ -13,6 +13,7 @@ namespace tbdsim {
 namespace {
 
 constexpr const char* kUsual = "throughput,iteration_time,gpu_utilization,fp32_utilization,memory_total";
+constexpr const char* kOfClusters = ",efficiency,exposed_communication";
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts(1);
@@ -78,6 +79,42 @@ Choosing choosing_of(const SweepOptions& options, const Sweep& sweep) {
   return choosing;
 }
 
+// Columns where none are asked for: the usual ones, and those by which points are chosen.
+std::vector<const Metric*> usual_metrics(const Sweep& sweep, const std::vector<const Metric*>& judged) {
+  const bool clusters = std::any_of(sweep.axes.begin(), sweep.axes.end(), [](const SweepAxis& axis) {
+    const ScenarioKey* key = find_scenario_key(axis.key());
+    return key != nullptr && key->of_cluster;
+  });
+  std::vector<const Metric*> metrics = metrics_of(std::string(kUsual) + (clusters ? kOfClusters : ""));
+  for (const Metric* metric : judged) {
+    if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
+  }
+  return metrics;
+}
+
+// Points without a price are never chosen by one: some GPU must have it.
+void require_prices(const Sweep& sweep, Library& library) {
+  std::vector<std::string> gpus;
+  for (const SweepAxis& axis : sweep.axes) {
+    if (axis.key().starts_with("gpu.") && axis.key().find(".price") != std::string::npos) return;
+    if (axis.key() == "gpu") gpus = axis.ends();
+  }
+  for (const Metric* metric : sweep.judged) {
+    if (!metric->unit.starts_with("USD") || gpus.empty()) continue;
+    const bool bought = metric->name == "price";
+    const bool known = std::any_of(gpus.begin(), gpus.end(), [&](const std::string& name) {
+      const GpuSpec& gpu = library.gpu(name);
+      return bought ? gpu.price.has_value() : gpu.price_per_hour.has_value();
+    });
+    if (known) continue;
+    const char* key = bought ? "price" : "price_per_hour";
+    throw UsageError(
+        fmt::format("{}: no file of these GPUs ({}) has a {}; expected one, as --set "
+                    "gpu.{}.{}='{}'",
+                    metric->name, joined(gpus), key, gpus.front(), key, bought ? "1000 USD" : "0.5 USD/h"));
+  }
+}
+
 }  // namespace
 
 SweepOptions read_sweep(const std::filesystem::path& file) {
@@ -112,10 +149,12 @@ SweepOptions read_sweep(const std::filesystem::path& file) {
 
 SweepRun sweep_run(const SweepOptions& options, RowFormat format, Library& library) {
   SweepRun run{.sweep = {.axes = ordered(options)}, .choosing = {}, .format = format, .take = {}};
-  run.sweep.metrics = metrics_of(options.metrics.empty() ? kUsual : options.metrics);
   run.choosing = choosing_of(options, run.sweep);
   run.sweep.judged = judged_by(run.choosing);
+  run.sweep.metrics =
+      options.metrics.empty() ? usual_metrics(run.sweep, run.sweep.judged) : metrics_of(options.metrics);
   check(run.sweep, library);
+  require_prices(run.sweep, library);
   run.end = points_of(run.sweep);
   return run;
 }

@@ -6,6 +6,8 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
+#include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/spec_change.h"
 #include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
@@ -70,6 +72,28 @@ std::string json_line(const Sweep& sweep, const SweepPoint& point) {
   return line + "}\n";
 }
 
+template <class Q>
+std::optional<double> si_of(const std::string& text) {
+  try {
+    return parse_quantity<Q>(with_space(text)).si();
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
+  }
+}
+
+// A number in SI units, or with a unit of the metric's kind.
+double number_of(const Metric& metric, const std::string& text) {
+  std::optional<double> value = parse_number(text);
+  if (!value && metric.unit == "s") value = si_of<Seconds>(text);
+  if (!value && metric.unit == "B") value = si_of<Bytes>(text);
+  if (!value && metric.unit == "B/s") value = si_of<BytesPerSecond>(text);
+  if (!value && metric.unit == "flop/s") value = si_of<FlopsPerSecond>(text);
+  if (!value && metric.unit == "USD") value = si_of<Dollars>(text);
+  if (!value && metric.unit == "USD/s") value = si_of<DollarsPerSecond>(text);
+  if (value) return *value;
+  throw UsageError(fmt::format("{}: {} is no number in {}", metric.name, in_quotes(text), metric.unit));
+}
+
 bool within(const MetricBound& bound, const std::optional<double>& value) {
   if (!value) return false;
   return bound.at_least ? *value >= bound.value : *value <= bound.value;
@@ -103,11 +127,12 @@ std::string row_line(const Sweep& sweep, const SweepPoint& point, RowFormat form
 MetricBound parse_bound(const std::string& text) {
   const std::size_t sign = text.find_first_of("<>");
   const bool whole = sign != std::string::npos && sign > 0 && text.compare(sign + 1, 1, "=") == 0;
-  const auto value = whole ? parse_number(text.substr(sign + 2)) : std::nullopt;
-  if (!value)
+  if (!whole) {
     throw UsageError(in_quotes(text) +
-                     " is no bound; expected as throughput>=1000 or epoch_time<=3600, in SI units");
-  return {&find_metric(text.substr(0, sign)), text[sign] == '>', *value};
+                     " is no bound; expected as throughput>=1000, 'epoch_time<=2 h' or 'rent<=10 USD/h'");
+  }
+  const Metric& metric = find_metric(text.substr(0, sign));
+  return {&metric, text[sign] == '>', number_of(metric, text.substr(sign + 2))};
 }
 
 const Metric& find_metric(const std::string& name) {

@@ -31,8 +31,8 @@ struct MetricBound {
   bool at_least = true;
   double value = 0;
 };
-[[nodiscard]] MetricBound parse_bound(
-    const std::string& text);  // numbers with units: "epoch_time<=2 h" has none
+// "epoch_time<=2 h" too; a number without a unit is in SI units. Throws UsageError.
+[[nodiscard]] MetricBound parse_bound(const std::string& text);
 
 // UsageError with "did you mean".
 [[nodiscard]] const Metric& find_metric(const std::string& name);

@@ -28,6 +28,12 @@ Seconds time_of_kind(const Prediction& p, std::size_t kind) {
   return sum;
 }
 
+Seconds exchange_time(const Prediction& p, Seconds ExchangeTime::*part) {
+  Seconds sum;
+  for (const Iteration& iteration : p.iterations) sum += iteration.exchange.*part * iteration.share;
+  return sum;
+}
+
 GpuSpec unlimited(GpuSpec gpu, bool bandwidth, bool compute) {
   if (bandwidth) gpu.memory_bandwidth = gpu.memory_bandwidth * kUnlimited;
   if (!compute) return gpu;
@@ -45,74 +51,34 @@ Framework unlimited(Framework framework) {
   return framework;
 }
 
-Limitless limitless(const Prediction& p, std::string name, bool bandwidth, bool compute, bool launches) {
-  const GpuSpec gpu = unlimited(*p.gpu, bandwidth, compute);
-  const Prediction changed = with_rates(p, gpu);
+struct Gone {
+  bool bandwidth = false, compute = false, launches = false, exchange = false;
+};
+
+Limitless limitless(const Prediction& p, std::string name, const Gone& gone) {
+  const GpuSpec gpu = unlimited(*p.gpu, gone.bandwidth, gone.compute);
+  Prediction changed = with_rates(p, gpu);
+  if (gone.exchange) {
+    for (Iteration& iteration : changed.iterations) iteration.exchange = {};
+  }
   const Seconds time =
-      launches ? iteration_time_with(unlimited(*p.framework), changed) : changed.iteration_time();
+      gone.launches ? iteration_time_with(unlimited(*p.framework), changed) : changed.iteration_time();
   return {std::move(name), p.throughput() * (p.iteration_time() / time)};
 }
 
-struct NamedNumber {
-  SpecChange change;  // without a value
-  std::string text;
-};
-
-// Every number of a file, but where it is from, what it is called, costs and is quoted as.
-void find_numbers(const SpecTree& tree, const SpecChange& at, std::vector<NamedNumber>& found) {
-  constexpr std::string_view kNoRates[] = {
-      "sources", "price", "price_per_hour", "quoted_peak", "compute_capability", "count"};
-  for (const SpecEntry& entry : tree.entries) {
-    if (std::find(std::begin(kNoRates), std::end(kNoRates), entry.key) != std::end(kNoRates)) continue;
-    SpecChange inner = at;
-    inner.path.push_back(entry.key);
-    const std::string& text = entry.value.text;
-    if (entry.value.kind == SpecTree::Kind::map) {
-      find_numbers(entry.value, inner, found);
-    } else if (!entry.value.quoted && parse_number(text.substr(0, text.find(' ')))) {
-      found.push_back({std::move(inner), text});
-    }
-  }
-}
-
-std::vector<NamedNumber> numbers_of(const Prediction& p, Library& library) {
-  std::vector<NamedNumber> numbers;
-  const Catalog& catalog = library.catalog();
-  find_numbers(read_spec_file(catalog.find(Kind::gpu, p.scenario.gpu)),
-               {.spec = "gpu", .path = {}, .value = {}}, numbers);
-  find_numbers(read_spec_file(catalog.find(Kind::link, p.gpu->bus.name)),
-               {.spec = "link", .path = {p.gpu->bus.name}, .value = {}}, numbers);
-  const Execution& e = p.framework->execution;
-  const auto host = [&](const char* key, Seconds time) {
-    if (time > Seconds(0))
-      numbers.push_back({{.spec = "framework", .path = {"execution", key}, .value = {}}, to_text(time)});
+// A change of one file by its name is of what the scenario names.
+void require_meant(const SpecChange& change, const Scenario& scenario) {
+  if (change.only.empty()) return;
+  const auto require = [&](std::string_view spec, const std::string& name) {
+    if (change.spec == spec && !name.empty() && change.only != name)
+      throw UsageError(in_quotes(key_text(change)) + " is of " + change.only + ", and the " +
+                       std::string(spec) + " is " + name + "; expected a change of that");
   };
-  host("kernel", e.kernel);
-  host("step", e.step);
-  host("update", e.update);
-  host("wait", e.wait);
-  host("iteration", e.iteration);
-  host("latency", e.latency);
-  host("gap", e.gap);
-  return numbers;
-}
-
-// The change to `factor` times the number, with what must go with it: a lane does two operations in a clock.
-SpecChanges scaled(const NamedNumber& number, double factor) {
-  SpecChange change = number.change;
-  const auto whole = parse_whole_number(number.text);
-  change.value = whole && factor < 2 ? std::to_string(*whole + 1) : fmt::format("x{}", factor);
-  SpecChanges all{change};
-  const std::vector<std::string> flops{"math", "fp32", "flops_per_clock_per_sm"};
-  if (change.path == flops) {
-    all.front().value = fmt::format("x{}", factor < 2 ? 1 + 2.0 / static_cast<double>(*whole) : factor);
-    all.push_back({"gpu", {"fp32_lanes_per_sm"}, all.front().value});
-  }
-  return all;
-}
-
-double throughput_with(const NamedNumber& number, double factor, const Scenario& scenario, Library& library) {
-  return predict_changed(scenario, scaled(number, factor), library).prediction.throughput();
+  require("gpu", scenario.gpu);
+  require("framework", scenario.framework);
+  require("model", scenario.model);
+  require("dataset", scenario.dataset);
+  require("machine", scenario.cluster.machine);
 }
 
 }  // namespace
@@ -132,23 +98,11 @@ ChangedPrediction predict_changed(Scenario scenario, const SpecChanges& changes,
     }
     key->set(scenario, change.value);
   }
-  ChangedPrediction changed{std::make_unique<Library>(library, std::move(of_specs)), {}};
+  of_specs = resolved(std::move(of_specs), library.catalog());
+  for (const SpecChange& change : of_specs) require_meant(change, scenario);
+  ChangedPrediction changed{std::make_unique<Library>(library, of_specs), {}};
   changed.prediction = predict(scenario, *changed.library);
   return changed;
-}
-
-SpecChanges read_changes(const std::filesystem::path& file) {
-  const SpecTree tree = read_spec_file(file);
-  SpecChanges changes;
-  SpecNode(tree).map([&](SpecMap& m) {
-    if (const auto title = m.find("title")) (void)title->text();
-    if (const auto source = m.find("source")) (void)source->text();
-    m.at("set").map([&](SpecMap& set) {
-      for (const auto& [name, mark, node] : set.all())
-        changes.push_back(parse_change(name + "=" + node.text()));
-    });
-  });
-  return changes;
 }
 
 std::vector<TimePart> time_parts(const Prediction& before, const Prediction& after) {
@@ -163,35 +117,24 @@ std::vector<TimePart> time_parts(const Prediction& before, const Prediction& aft
   parts.push_back({"GPU waits for the CPU and copies", idle(before, Limit::cpu), idle(after, Limit::cpu)});
   if (idle(before, Limit::input) > Seconds(0) || idle(after, Limit::input) > Seconds(0))
     parts.push_back({"GPU waits for samples", idle(before, Limit::input), idle(after, Limit::input)});
+  if (before.ranks() == 1 && after.ranks() == 1) return parts;
+  const auto add = [&](const char* name, Seconds ExchangeTime::*part) {
+    parts.push_back({name, exchange_time(before, part), exchange_time(after, part)});
+  };
+  add("GPU waits for gradients", &ExchangeTime::exposed);
+  add("kernels slowed by the exchange", &ExchangeTime::contention);
+  add("GPU waits for the slowest one", &ExchangeTime::stragglers);
   return parts;
 }
 
 std::vector<Limitless> without_limits(const Prediction& p) {
-  return {limitless(p, "infinite memory bandwidth", true, false, false),
-          limitless(p, "infinite compute", false, true, false),
-          limitless(p, "launches and waits at no cost", false, false, true),
-          limitless(p, "all three", true, true, true)};
-}
-
-std::vector<Sensitivity> sensitivities(const Scenario& scenario, const Prediction& p, Library& library) {
-  constexpr double kLittleMore = 1.01;
-  std::vector<Sensitivity> all;
-  const double now = p.throughput();
-  for (const NamedNumber& number : numbers_of(p, library)) {
-    try {
-      const auto whole = parse_whole_number(number.text);
-      const bool lanes = number.change.path.back() == "flops_per_clock_per_sm";
-      const double larger = whole ? 1 + (lanes ? 2.0 : 1.0) / static_cast<double>(*whole) : kLittleMore;
-      const double then = throughput_with(number, kLittleMore, scenario, library);
-      all.push_back({key_text(number.change), number.text, std::log(then / now) / std::log(larger),
-                     throughput_with(number, 2, scenario, library) / now});
-    } catch (const Error&) {  // an efficiency of 1 cannot be doubled, lanes not changed alone
-    }
-  }
-  std::stable_sort(all.begin(), all.end(), [](const Sensitivity& a, const Sensitivity& b) {
-    return std::abs(a.elasticity) > std::abs(b.elasticity);
-  });
-  return all;
+  std::vector<Limitless> bounds{limitless(p, "infinite memory bandwidth", {.bandwidth = true}),
+                                limitless(p, "infinite compute", {.compute = true}),
+                                limitless(p, "launches and waits at no cost", {.launches = true})};
+  const bool several = p.ranks() > 1;
+  if (several) bounds.push_back(limitless(p, "gradients exchanged at no cost", {.exchange = true}));
+  bounds.push_back(limitless(p, several ? "all four" : "all three", {true, true, true, several}));
+  return bounds;
 }
 
 }  // namespace tbdsim

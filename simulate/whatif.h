@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,11 +22,8 @@ struct ChangedPrediction {
 [[nodiscard]] ChangedPrediction predict_changed(Scenario scenario, const SpecChanges& changes,
                                                 Library& library);
 
-// `set: {gpu.memory_bandwidth: +50%, precision: amp}` in YAML, with a `title` and a `source`.
-[[nodiscard]] SpecChanges read_changes(const std::filesystem::path& file);
-
-// A part of the mean iteration: kernels of a kind; or the GPU waits for the CPU, for copies, for samples.
-// Parts add up to the iteration.
+// A part of the mean iteration: kernels of a kind; the GPU waits for the CPU, for copies, for samples; it
+// waits for other GPUs or is slowed by what they exchange. Parts add up to the iteration.
 struct TimePart {
   std::string name;
   Seconds before, after;
@@ -41,7 +37,8 @@ struct Limitless {
 };
 [[nodiscard]] std::vector<Limitless> without_limits(const Prediction& prediction);
 
-// A number of the card, of its bus or of the framework's CPU side, as its file has it.
+// A number of the card, of its bus or of the framework's CPU side, as its file has it; of several GPUs also
+// of the links and the processors of their machines and of what joins these.
 struct Sensitivity {
   std::string key;    // "gpu.memory_bandwidth"
   std::string value;  // "547.6 GB/s"

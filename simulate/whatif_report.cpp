@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kPercent = 100;
 constexpr double kRounding = 1e-12;  // of the iteration
+constexpr std::size_t kWidth = 100;
 
 // All tables have these columns, so that they are one list in CSV and JSON.
 Sheet sheet_of(std::string preface, const char* name, const char* before, const char* after,
@@ -35,17 +36,25 @@ std::string metric_text(double value, const std::string& unit) {
   return fmt::format("{:.4g} {}", value, unit);
 }
 
+std::string cluster_text(const Prediction& p) {
+  if (!p.exchange) return "";
+  const Cluster& cluster = p.scenario.cluster;
+  return fmt::format(", {} GPUs in each of {} machines{}, {}", cluster.gpus, cluster.machines,
+                     cluster.network.empty() ? "" : ", " + cluster.network, p.exchange->method->name);
+}
+
 std::string scenario_text(const Prediction& p) {
-  return fmt::format("{} on {}, {}, batch {}, {}", p.model->name, p.framework->name, p.gpu->title,
-                     p.scenario.batch, p.scenario.precision);
+  return fmt::format("{} on {}, {}, batch {}, {}{}", p.model->name, p.framework->name, p.gpu->title,
+                     p.scenario.batch, p.scenario.precision, cluster_text(p));
 }
 
 }  // namespace
 
 Sheet before_and_after_sheet(const Prediction& before, const Prediction& after, const SpecChanges& changes) {
-  std::string title = scenario_text(before) + ", with";
-  for (const SpecChange& change : changes) title += " " + to_text(change);
-  Sheet sheet = sheet_of(std::move(title), "metric", "before", "after", "change");
+  Sheet sheet = sheet_of(scenario_text(before), "metric", "before", "after", "change");
+  std::string with = "with";
+  for (const SpecChange& change : changes) with += " " + to_text(change);
+  for (const std::string& line : wrapped(with, kWidth)) sheet.preface.push_back(line);
   for (const Metric& metric : metrics()) {
     const auto was = metric.value(before), is = metric.value(after);
     if (!was && !is) continue;

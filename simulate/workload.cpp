@@ -32,20 +32,20 @@ std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
 
 std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant, const Sizes& sizes,
                                         const std::optional<Dataset>& dataset, const Lowering& lowering,
-                                        const Precision& precision) {
+                                        const Rewrites& rewrites, const Precision& precision) {
   const Model model = build_model(file, variant, sizes);
   const std::int64_t own = built_length(model);
   std::vector<LengthStep> steps;
   std::size_t kernels = 0;
   const auto append = [&](const LengthBucket& bucket, const Model& padded) {
-    TrainingStep step = expand_training_step(padded, lowering, precision);
-    MemoryOutline memory = memory_outline(step);
-    kernels += step.kernels.size();
+    RewrittenStep made = rewritten(expand_training_step(padded, lowering, precision), rewrites);
+    MemoryOutline memory = memory_outline(made.step);
+    kernels += made.step.kernels.size();
     if (kernels > kMostKernels) {
       throw ModelError("model " + file.name +
                        ": more than 2000000 kernels over its lengths; expected fewer buckets");
     }
-    steps.push_back({bucket, std::move(step), std::move(memory)});
+    steps.push_back({bucket, std::move(made.step), std::move(made.on_host), std::move(memory)});
   };
   for (const LengthBucket& bucket : lengths_of(variant, sizes, dataset)) {
     append(bucket, resized(model, {{std::string(kLengthSize), bucket.length}}));

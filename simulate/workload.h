@@ -10,21 +10,25 @@
 #include "graphs/lowering.h"
 #include "graphs/training_step.h"
 #include "simulate/memory_plan.h"
+#include "simulate/step_rewrites.h"
 
 namespace tbdsim {
 
 struct LengthStep {
   LengthBucket bucket;  // length 0, share 1 for a model without sequences
   TrainingStep step;
+  std::vector<HostMap> on_host;  // maps of the step
   MemoryOutline memory;
 };
 
 // Steps ascend in length. With `sequence_length` among `sizes` there is one step, of that length. Else a
 // variant with buckets and a data set with lengths give one for each bucket that has samples; otherwise there
-// is one, of the model's own length. Throws as build_model, and UsageError where no sample fits a bucket.
+// is one, of the model's own length. Throws as build_model and rewritten, and UsageError where no sample fits
+// a bucket.
 [[nodiscard]] std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant,
                                                       const Sizes& sizes,
                                                       const std::optional<Dataset>& dataset,
-                                                      const Lowering& lowering, const Precision& precision);
+                                                      const Lowering& lowering, const Rewrites& rewrites,
+                                                      const Precision& precision);
 
 }  // namespace tbdsim

@@ -10,7 +10,7 @@
 
 namespace tbdsim {
 
-enum class Kind { gpu, cpu, link, machine, model, suite, dataset, framework, profile };
+enum class Kind { gpu, cpu, link, machine, model, suite, dataset, framework, change, profile };
 
 struct KindInfo {
   Kind kind;
@@ -19,7 +19,7 @@ struct KindInfo {
   std::string_view folder;  // below the data directory
 };
 
-inline constexpr std::array<KindInfo, 9> kKinds = {{
+inline constexpr std::array<KindInfo, 10> kKinds = {{
     {Kind::gpu, "GPU", "gpus", "hwspecs/gpus"},
     {Kind::cpu, "CPU", "cpus", "hwspecs/cpus"},
     {Kind::link, "link", "links", "hwspecs/links"},
@@ -28,6 +28,7 @@ inline constexpr std::array<KindInfo, 9> kKinds = {{
     {Kind::suite, "suite", "suites", "graphs/suites"},
     {Kind::dataset, "data set", "datasets", "graphs/datasets"},
     {Kind::framework, "framework", "frameworks", "simulate/frameworks"},
+    {Kind::change, "change", "changes", "simulate/changes"},
     {Kind::profile, "profile", "profiles", "calibrate/profiles"},
 }};
 

@@ -33,7 +33,8 @@ constexpr Unit kBytes[] = {{"B", 1},
                            {"TB", 1e12, false}};
 constexpr Unit kFlops[] = {{"flop", 1},     {"kflop", 1e3},  {"Mflop", 1e6}, {"Gflop", 1e9},
                            {"Tflop", 1e12}, {"Pflop", 1e15}, {"Eflop", 1e18}};
-constexpr Unit kSeconds[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+constexpr Unit kSeconds[] = {{"ns", 1e-9}, {"us", 1e-6},       {"ms", 1e-3},
+                             {"s", 1},     {"min", 60, false}, {"h", 3600, false}};
 constexpr Unit kHertz[] = {{"Hz", 1}, {"kHz", 1e3}, {"MHz", 1e6}, {"GHz", 1e9}};
 constexpr Unit kBytesPerSecond[] = {{"B/s", 1},
                                     {"kB/s", 1e3},

@@ -25,15 +25,6 @@ std::optional<double> factor_of(std::string_view value) {
   return 1 + (value[0] == '+' ? *percent : -*percent) / kPercent;
 }
 
-// "100GB/s" -> "100 GB/s", for command lines.
-std::string with_space(const std::string& value) {
-  const std::size_t end = value.find_first_not_of("0123456789.");
-  if (end == 0 || end == std::string::npos || value.find(' ') != std::string::npos) return value;
-  const bool letter = (value[end] >= 'a' && value[end] <= 'z') || (value[end] >= 'A' && value[end] <= 'Z');
-  const bool exponent = value[end] == 'e' && parse_number(value).has_value();
-  return letter && !exponent ? value.substr(0, end) + " " + value.substr(end) : value;
-}
-
 Mark mark_of(const SpecChange& change) {
   return {std::make_shared<const std::string>(to_text(change)), 0, 0};
 }
@@ -75,10 +66,23 @@ void scale(SpecTree& value, double factor, const Mark& mark) {
                             (hint.empty() ? "; expected the new value itself" : hint));
 }
 
+SpecTree& item_of(SpecTree& list, const std::string& key, const Mark& mark) {
+  const auto number = parse_whole_number(key);
+  const auto size = static_cast<std::int64_t>(list.items.size());
+  if (!number || *number < 0 || *number >= size)
+    throw SpecError(mark, in_quotes(key) + " is no item of a list of " + std::to_string(size) +
+                              "; expected a number from 0");
+  return list.items[static_cast<std::size_t>(*number)];
+}
+
 void apply_change(SpecTree& root, const SpecChange& change) {
   const Mark mark = mark_of(change);
   SpecTree* at = &root;
   for (const std::string& key : change.path) {
+    if (at->kind == SpecTree::Kind::list) {
+      at = &item_of(*at, key, mark);
+      continue;
+    }
     if (at->kind != SpecTree::Kind::map)
       throw SpecError(mark, in_quotes(key) + " is a key of what is no map; expected keys of the file");
     SpecEntry* entry = entry_of(*at, key);
@@ -120,8 +124,17 @@ SpecChange parse_change(const std::string& text) {
   return change;
 }
 
+std::string with_space(const std::string& value) {
+  const std::size_t end = value.find_first_not_of("0123456789.");
+  if (end == 0 || end == std::string::npos || value.find(' ') != std::string::npos) return value;
+  const bool letter = (value[end] >= 'a' && value[end] <= 'z') || (value[end] >= 'A' && value[end] <= 'Z');
+  const bool exponent = value[end] == 'e' && parse_number(value).has_value();
+  return letter && !exponent ? value.substr(0, end) + " " + value.substr(end) : value;
+}
+
 std::string key_text(const SpecChange& change) {
   std::string text = change.spec;
+  if (!change.only.empty()) text += "." + change.only;
   for (const std::string& key : change.path) text += (text.empty() ? "" : ".") + key;
   return text;
 }
@@ -130,10 +143,11 @@ std::string to_text(const SpecChange& change) { return key_text(change) + "=" + 
 
 bool is_relative(const SpecChange& change) { return factor_of(change.value).has_value(); }
 
-SpecChanges changes_of(const SpecChanges& changes, std::string_view spec) {
+SpecChanges changes_of(const SpecChanges& changes, std::string_view spec, std::string_view name) {
   SpecChanges own;
-  std::copy_if(changes.begin(), changes.end(), std::back_inserter(own),
-               [&](const SpecChange& change) { return change.spec == spec; });
+  std::copy_if(changes.begin(), changes.end(), std::back_inserter(own), [&](const SpecChange& change) {
+    return change.spec == spec && (change.only.empty() || change.only == name);
+  });
   return own;
 }
 

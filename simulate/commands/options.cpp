@@ -9,6 +9,7 @@
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/predict_all.h"
+#include "simulate/scenario_keys.h"
 
 namespace tbdsim {
 namespace {
@@ -112,6 +113,21 @@ void add_scenario_options(CLI::App& app, ScenarioOptions& options) {
   add_profile_option(app, options.profile);
 }
 
+void add_cluster_options(CLI::App& app, ClusterOptions& options) {
+  app.add_option("--machine", options.machine,
+                 "a machine of 'tbd-sim list machines', or a YAML file (default: a server of which only "
+                 "--network is known)");
+  app.add_option("--gpus", options.gpus, "GPUs in each machine (default 1)");
+  app.add_option("--machines", options.machines, "machines (default 1)");
+  app.add_option("--network", options.network,
+                 "between machines: a link, a file or a rate as '25 Gbit/s'; of one machine how its GPUs are "
+                 "joined, as pcie3_host or nvlink");
+  app.add_option("--exchange", options.exchange,
+                 "how gradients are exchanged (default: the framework's way)");
+  app.add_option("--gradients", options.gradients, "fp16 or fp32, as they are sent (default: as stored)");
+  app.add_option("--compression", options.compression, "part of them that is sent, 0.01 to 1 (default 1)");
+}
+
 void add_output_file(CLI::App& app, OutputOptions& options) {
   app.add_option("-o,--output", options.file, "write to this file instead of standard output");
 }
@@ -119,6 +135,21 @@ void add_output_file(CLI::App& app, OutputOptions& options) {
 void add_output_options(CLI::App& app, OutputOptions& options, const std::string& format) {
   app.add_option("--format", options.format, "table, json or csv (default " + format + ")");
   add_output_file(app, options);
+}
+
+Cluster cluster_for(const ClusterOptions& options) {
+  Scenario scenario;
+  const auto set = [&](const char* key, const std::string& value) {
+    if (!value.empty()) find_scenario_key(key)->set(scenario, value);
+  };
+  set("machine", options.machine);
+  set("gpus", options.gpus);
+  set("machines", options.machines);
+  set("network", options.network);
+  set("exchange", options.exchange);
+  set("gradients", options.gradients);
+  set("compression", options.compression);
+  return scenario.cluster;
 }
 
 std::size_t choice(std::string_view option, const std::string& value,

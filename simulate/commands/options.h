@@ -36,6 +36,17 @@ struct ScenarioOptions : ModelOptions {
   std::string profile;  // empty: what suits the GPU best
 };
 
+// Who trains together, as texts of scenario_keys.h.
+struct ClusterOptions {
+  std::string machine;
+  std::string gpus;
+  std::string machines;
+  std::string network;
+  std::string exchange;
+  std::string gradients;
+  std::string compression;
+};
+
 struct OutputOptions {
   std::string format;  // what the command writes unless said
   std::string file;    // instead of standard output
@@ -45,8 +56,11 @@ struct OutputOptions {
 void add_model_options(CLI::App& app, ModelOptions& options);
 void add_profile_option(CLI::App& app, std::string& profile);
 void add_scenario_options(CLI::App& app, ScenarioOptions& options);
+void add_cluster_options(CLI::App& app, ClusterOptions& options);
 void add_output_file(CLI::App& app, OutputOptions& options);
 void add_output_options(CLI::App& app, OutputOptions& options, const std::string& format = "table");
+
+[[nodiscard]] Cluster cluster_for(const ClusterOptions& options);
 
 // The index of an option's value among the allowed ones; "did you mean".
 [[nodiscard]] std::size_t choice(std::string_view option, const std::string& value,

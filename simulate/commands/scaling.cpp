@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
-#include "hwspecs/base/number.h"
 #include "simulate/commands/command.h"
 #include "simulate/commands/options.h"
 
@@ -18,13 +17,7 @@ constexpr std::int64_t kMostAsked = 1'000'000;
 
 struct ScalingOptions : ScenarioOptions {
   std::vector<std::string> models;  // with a framework behind ':', or that of --framework
-  std::string machine;
-  std::string gpus = "1,2,4,8";
-  std::string machines = "1";
-  std::string networks;
-  std::string method;
-  std::string gradients;
-  std::string compression;
+  ClusterOptions cluster;           // with lists of GPUs, machines and networks
   OutputOptions output;
 };
 
@@ -38,37 +31,26 @@ std::vector<int> counts(std::string_view option, const std::string& text, std::i
   return numbers;
 }
 
-double gradient_bytes(const std::string& text) {
-  if (text.empty()) return 0;
-  constexpr double kHalf = 2;
-  constexpr double kWhole = 4;
-  return choice("--gradients", text, {"fp16", "fp32"}) == 0 ? kHalf : kWhole;
-}
-
-double compression(const std::string& text) {
-  if (text.empty()) return 1;
-  const auto part = parse_number(text);
-  if (!part || !(*part > 0 && *part <= 1))
-    throw UsageError("--compression '" + text + "': expected the part that is sent, above 0 and up to 1");
-  return *part;
+const std::string& or_else(const std::string& text, const std::string& unless) {
+  return text.empty() ? unless : text;
 }
 
 // One machine once for each number of GPUs; several once for each network.
 std::vector<Cluster> clusters_of(const ScalingOptions& options) {
-  std::vector<std::string> networks = list_of(options.networks);
+  ClusterOptions common = options.cluster;
+  common.gpus = common.machines = common.network = "";
+  std::vector<std::string> networks = list_of(options.cluster.network);
   if (networks.empty()) networks.emplace_back();
   std::vector<Cluster> clusters;
-  for (const int machines : counts("--machines", options.machines, kMostAsked)) {
-    for (const int gpus : counts("--gpus", options.gpus, kMostGpus)) {
+  for (const int machines : counts("--machines", or_else(options.cluster.machines, "1"), kMostAsked)) {
+    for (const int gpus : counts("--gpus", or_else(options.cluster.gpus, "1,2,4,8"), kMostGpus)) {
       for (std::size_t n = 0; n < (machines > 1 ? networks.size() : 1); ++n) {
-        const bool named = machines > 1 || options.machine.empty();
-        clusters.push_back({.gpus = gpus,
-                            .machines = machines,
-                            .machine = options.machine,
-                            .network = named ? networks[n] : "",
-                            .method = options.method,
-                            .gradient_bytes = gradient_bytes(options.gradients),
-                            .compression = compression(options.compression)});
+        const bool named = machines > 1 || options.cluster.machine.empty();
+        Cluster cluster = cluster_for(common);
+        cluster.gpus = gpus;
+        cluster.machines = machines;
+        if (named) cluster.network = networks[n];
+        clusters.push_back(std::move(cluster));
       }
     }
   }
@@ -111,18 +93,12 @@ Command add_scaling(CLI::App& root) {
       ->required();
   add_scenario_options(*app, *options);
   app->get_option("--batch")->description("samples in one iteration on one GPU; several as 8,16,32");
-  app->add_option("--machine", options->machine,
-                  "a machine of 'tbd-sim list machines', or a YAML file (default: a server of which only "
-                  "--network is known)");
-  app->add_option("--gpus", options->gpus, "GPUs in each machine (default 1,2,4,8)");
-  app->add_option("--machines", options->machines, "machines (default 1)");
-  app->add_option("--network", options->networks,
-                  "between machines, several as ethernet_1g,infiniband_100g: a link, a file or a rate as "
-                  "'25 Gbit/s'; of one machine how its GPUs are joined, as pcie3_host or nvlink");
-  app->add_option("--exchange", options->method,
-                  "how gradients are exchanged (default: the framework's way)");
-  app->add_option("--gradients", options->gradients, "fp16 or fp32, as they are sent (default: as stored)");
-  app->add_option("--compression", options->compression, "part of them that is sent, 0.01 to 1 (default 1)");
+  add_cluster_options(*app, options->cluster);
+  app->get_option("--gpus")->description("GPUs in each machine (default 1,2,4,8)");
+  app->get_option("--network")
+      ->description(
+          "between machines, several as ethernet_1g,infiniband_100g: a link, a file or a rate as "
+          "'25 Gbit/s'; of one machine how its GPUs are joined, as pcie3_host or nvlink");
   add_output_options(*app, options->output);
   return {app,
           [options](Library& library, std::ostream& out, const Progress&) { run(*options, library, out); }};

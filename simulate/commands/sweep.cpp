@@ -29,6 +29,15 @@ constexpr SweepFlag kFlags[] = {
     {"--gpu", "gpu", "one or several: titanxp,p4000"},
     {"--batch", "batch", "samples of an iteration: 8,16,32 or 1:200 or 1:512:x2"},
     {"--tokens", "tokens", "instead of --batch"},
+    {"--machine", "machine", "machines of 'tbd-sim list machines'; without --gpu with their own GPUs"},
+    {"--gpus", "gpus", "GPUs in each machine: 1,2,4,8"},
+    {"--machines", "machines", "machines: 1:16"},
+    {"--network", "network",
+     "between machines: ethernet_1g,infiniband_100g or 1Gbit/s:100Gbit/s:1Gbit/s; of GPUs in one: "
+     "pcie3_host, ..."},
+    {"--exchange", "exchange", "how gradients are exchanged (default: the framework's way)"},
+    {"--gradients", "gradients", "fp16, fp32, as they are sent (default: as stored)"},
+    {"--compression", "compression", "part of them that is sent: 1,0.1,0.01"},
 };
 
 struct Flags {
@@ -141,7 +150,7 @@ Command add_sweep(CLI::App& root) {
   for (std::size_t i = 0; i < std::size(kFlags); ++i)
     app->add_option(kFlags[i].flag, flags->values[i], kFlags[i].help);
   app->add_option("--set", flags->changes,
-                  "a key of a spec (gpu, link, framework, model, dataset) and its values: "
+                  "a key of a spec (gpu, link, machine, cpu, framework, model, dataset) and its values: "
                   "gpu.memory_bandwidth=100GB/s:900GB/s:50GB/s or gpu.sm_count=+10%,+20%")
       ->allow_extra_args(false);
   app->add_option("--metrics", flags->chosen.metrics, "columns, of 'tbd-sim list metrics'");
@@ -150,7 +159,7 @@ Command add_sweep(CLI::App& root) {
                   "only points that no other beats in all of these metrics");
   app->add_option("--per", flags->chosen.per, "such a choice for each value of these axes: gpu");
   app->add_option("--where", flags->chosen.where,
-                  "only points within a bound, in SI units: 'throughput>=1000'")
+                  "only points within a bound: 'throughput>=1000', 'epoch_time<=2 h'")
       ->allow_extra_args(false);
   app->add_option("--shard", flags->shard, "one part of the points, 1/4 to 4/4, for job arrays");
   app->add_option("--format", flags->output.format, "csv or jsonl (default csv)");

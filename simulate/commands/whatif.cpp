@@ -3,6 +3,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/commands/command.h"
 #include "simulate/commands/options.h"
+#include "simulate/named_changes.h"
 #include "simulate/whatif_report.h"
 
 namespace tbdsim {
@@ -10,6 +11,7 @@ namespace {
 
 struct WhatifOptions {
   ScenarioOptions scenario;
+  ClusterOptions cluster;
   std::vector<std::string> changes;  // "gpu.memory_bandwidth=+50%"
   std::vector<std::string> files;
   bool bounds = false;
@@ -17,10 +19,10 @@ struct WhatifOptions {
   OutputOptions output;
 };
 
-SpecChanges changes_of(const WhatifOptions& options) {
+SpecChanges changes_of(const WhatifOptions& options, const Catalog& catalog) {
   SpecChanges changes;
-  for (const std::string& file : options.files) {
-    const SpecChanges more = read_changes(file);
+  for (const std::string& name : options.files) {
+    const SpecChanges more = read_changes(catalog.find(Kind::change, name)).set;
     changes.insert(changes.end(), more.begin(), more.end());
   }
   for (const std::string& text : options.changes) changes.push_back(parse_change(text));
@@ -30,8 +32,12 @@ SpecChanges changes_of(const WhatifOptions& options) {
 // Without changes and without being asked for either: both.
 void run(const WhatifOptions& options, Library& library, std::ostream& out) {
   const Format format = format_of(options.output);
-  const Scenario scenario = scenario_for(options.scenario, library, "a what-if is of one iteration");
-  const SpecChanges changes = changes_of(options);
+  ScenarioOptions asked = options.scenario;
+  const Cluster cluster = cluster_for(options.cluster);
+  if (asked.gpu.empty() && !cluster.machine.empty()) asked.gpu = library.machine(cluster.machine).gpu;
+  Scenario scenario = scenario_for(asked, library, "a what-if is of one iteration");
+  scenario.cluster = cluster;
+  const SpecChanges changes = changes_of(options, library.catalog());
   const Prediction before = predict(scenario, library);
   std::vector<Sheet> sheets;
   if (!changes.empty()) {
@@ -55,11 +61,14 @@ Command add_whatif(CLI::App& root) {
       "before and after a change of the hardware or the software; without one: what would help most");
   app->add_option("model", options->scenario.model, "a model, or a YAML file");
   add_scenario_options(*app, options->scenario);
-  app->add_option("--set", options->changes,
-                  "a change, as gpu.memory_bandwidth=+50%, gpu.sm_count=60, framework.execution.kernel=x0.5, "
-                  "precision=amp; may be given often")
+  add_cluster_options(*app, options->cluster);
+  app->add_option(
+         "--set", options->changes,
+         "a change, as gpu.memory_bandwidth=+50%, gpu.sm_count=60, framework.factors.convolution=x0.5, "
+         "link.network.bandwidth=x2, precision=amp, gpus=4; may be given often")
       ->allow_extra_args(false);
-  app->add_option("--changes", options->files, "changes kept in YAML; may be given often")
+  app->add_option("--changes", options->files,
+                  "of 'tbd-sim list changes', or kept in a YAML file; may be given often")
       ->allow_extra_args(false);
   app->add_flag("--bounds", options->bounds,
                 "throughput with infinite bandwidth, infinite compute, free launches");

@@ -247,7 +247,7 @@ const std::vector<BadCommand> kBadCommands = {
      "--format: 'jsn' is unknown; expected one of table, json, csv; did you mean 'json'?"},
     {{"list", "gpuss"},
      "list: 'gpuss' is unknown; expected one of gpus, cpus, links, machines, models, suites, datasets, "
-     "frameworks, "
+     "frameworks, changes, "
      "profiles, metrics, precisions, layers; did you mean 'gpus'?"},
     {{"validate", "--runs", kValidRuns, "--by", "gpuu"},
      "--by: 'gpuu' is unknown; expected one of group, set, gpu, model, framework; did you mean 'gpu'?"},
@@ -270,7 +270,7 @@ const std::vector<BadCommand> kBadCommands = {
     {{"list", "gpus", "show", "resnet50"}, "a second command 'show'; expected one (see 'tbd-sim --help')"},
     {{"list"},
      "list: says not of what; expected one of gpus, cpus, links, machines, models, suites, datasets, "
-     "frameworks, "
+     "frameworks, changes, "
      "profiles, metrics, precisions, layers"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/no/such/folder/out.csv"},
      "/no/such/folder/out.csv: cannot be written: No such file or directory"},

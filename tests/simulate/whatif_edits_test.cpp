@@ -1,0 +1,282 @@
+// What-ifs of several GPUs and of software: every change of the catalogue, alone and together.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+
+#include "hwspecs/base/error.h"
+#include "simulate/memory_remedies.h"
+#include "simulate/named_changes.h"
+#include "simulate/norm_fusion.h"
+#include "simulate/whatif.h"
+#include "tests/hwspecs/message_of.h"
+#include "tests/simulate/toy_world.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+
+const Scenario kResNet{.model = "resnet50", .framework = "mxnet", .gpu = "t4", .batch = 32};
+
+SpecChanges named(std::initializer_list<const char*> names, Library& library) {
+  SpecChanges all;
+  for (const char* name : names) {
+    for (const SpecChange& change : read_changes(library.catalog().find(Kind::change, name)).set)
+      all.push_back(change);
+  }
+  return all;
+}
+
+Scenario on_two_machines(Scenario scenario) {
+  scenario.cluster = {.gpus = 2, .machines = 2, .network = "10 Gbit/s"};
+  return scenario;
+}
+
+Remedy remedy(const Prediction& p, const std::string& name) {
+  for (const Remedy& one : remedies(p)) {
+    if (one.name == name) return one;
+  }
+  throw UsageError("no remedy " + name);
+}
+
+// Of the model and framework where it says something, each changes time or memory, and what it should.
+TEST(NamedChanges, EachChangesWhatItSays) {
+  Library library = test::source_library();
+  const Scenario unrolled{.model = "seq2seq", .framework = "tensorflow", .gpu = "t4", .batch = 64};
+  const auto time = [&](const Scenario& scenario, const char* name) {
+    return predict_changed(scenario, name == nullptr ? SpecChanges{} : named({name}, library), library)
+        .prediction.iteration_time();
+  };
+  for (const char* name : {"mixed_precision", "cuda_graphs", "fused_norms"})
+    EXPECT_LT(time(kResNet, name), time(kResNet, nullptr)) << name;
+  EXPECT_LT(time(unrolled, "fused_rnn"), time(unrolled, nullptr));
+  EXPECT_LT(
+      time({.model = "transformer", .framework = "tensorflow", .gpu = "t4", .batch = 8}, "fused_layer_norms"),
+      time({.model = "transformer", .framework = "tensorflow", .gpu = "t4", .batch = 8}, nullptr));
+  for (const char* name : {"half_gradients", "gradient_compression"})
+    EXPECT_LT(time(on_two_machines(kResNet), name), time(on_two_machines(kResNet), nullptr)) << name;
+  for (const char* name : {"recompute", "offload", "half_maps"})
+    EXPECT_GT(time(kResNet, name), time(kResNet, nullptr)) << name;
+}
+
+TEST(NamedChanges, AllOfTheCatalogueAreReadAndCompose) {
+  Library library = test::source_library();
+  SpecChanges all;
+  for (const std::string& name : library.catalog().names(Kind::change)) {
+    const NamedChanges changes = read_changes(library.catalog().find(Kind::change, name));
+    EXPECT_FALSE(changes.title.empty()) << name;
+    all.insert(all.end(), changes.set.begin(), changes.set.end());
+    EXPECT_GT(predict_changed(on_two_machines(kResNet), all, library).prediction.throughput(), 0) << name;
+  }
+  EXPECT_THAT(test::run({"whatif", "resnet50", "--framework", "mxnet", "--gpu", "t4", "--batch", "8",
+                         "--changes", "recomputed"})
+                  .err,
+              HasSubstr("did you mean 'recompute'?"));
+}
+
+// A remedy of `memory --remedies` and the same as a change of the framework are one thing.
+TEST(WhatIfMemory, ChangesAreTheRemedies) {
+  Library library = test::source_library();
+  const Prediction before = predict(kResNet, library);
+  for (const char* name : {"recompute", "offload", "half_maps"}) {
+    const ChangedPrediction after = predict_changed(kResNet, named({name}, library), library);
+    const Remedy same = remedy(before, name);
+    EXPECT_NEAR(after.prediction.memory.total().si(), same.total.si(), 1) << name;
+    EXPECT_NEAR(after.prediction.iteration_time().si(), same.time.si(), 1e-9) << name;
+    EXPECT_LT(same.total, before.memory.total()) << name;
+  }
+}
+
+// Other rates run the copies again: twice the bus halves them.
+TEST(WhatIfMemory, OffloadedMapsWaitForTheBus) {
+  Library library = test::source_library();
+  SpecChanges changes = named({"offload"}, library);
+  const auto copies = [&] {
+    return predict_changed(kResNet, changes, library).prediction.iterations.front().copies;
+  };
+  changes.push_back(parse_change("link.pcie3.bandwidth=3 GB/s"));
+  const Seconds slow = copies();
+  changes.back() = parse_change("link.pcie3.bandwidth=6 GB/s");
+  EXPECT_GT(slow, copies());
+  EXPECT_GT(copies(), Seconds(0));
+}
+
+TEST(WhatIfMemory, RefusesToRecomputeWhatAlternates) {
+  Library library = test::source_library();
+  const Scenario wgan{.model = "wgan_gp", .framework = "tensorflow", .gpu = "t4", .batch = 8};
+  EXPECT_THAT(test::message_of<UsageError>(
+                  [&] { (void)predict_changed(wgan, named({"recompute"}, library), library); }),
+              HasSubstr("nothing to recompute"));
+}
+
+// ResNet-50 has 53 norms: 33 before a ReLU alone, 16 whose sum is with what is there already or, in the first
+// block of each stage, with the shortcut's norm, which runs last; 4 stay.
+TEST(NormFusion, KernelsOfResNet) {
+  Library library = test::source_library();
+  const Scenario scenario{.model = "resnet50", .framework = "pytorch", .gpu = "t4", .batch = 32};
+  const Prediction before = predict(scenario, library);
+  const TrainingStep& step = *before.iterations.front().step;
+  const TrainingStep fused = with_fused_norms(step);
+  const auto count = [](const TrainingStep& of, std::string_view op) {
+    return std::count_if(of.kernels.begin(), of.kernels.end(),
+                         [&](const Kernel& kernel) { return kernel.op == op; });
+  };
+  EXPECT_EQ(count(fused, "relu"), 0);
+  EXPECT_EQ(count(fused, "add"), count(step, "add") - 16);
+  EXPECT_EQ(count(fused, "batch_norm_add_relu"), 16);
+  EXPECT_EQ(count(fused, "batch_norm_relu"), 33 + 49);
+  EXPECT_EQ(count(fused, "batch_norm"), 2 * 4);
+  for (const Tensor& tensor : fused.tensors) {
+    EXPECT_LE(tensor.first_use, tensor.last_use);
+    EXPECT_LT(tensor.last_use, static_cast<int>(fused.kernels.size()));
+  }
+  for (std::size_t k = 0; k < fused.kernels.size(); ++k)
+    EXPECT_LT(fused.kernels[k].same_as, static_cast<int>(k));
+}
+
+double bytes_of(const TrainingStep& step) {
+  double sum = 0;
+  for (const Kernel& kernel : step.kernels)
+    sum += (kernel.read_bytes.at(4) + kernel.written_bytes.at(4)) * static_cast<double>(kernel.repeat);
+  return sum;
+}
+
+// Fewer kernels move fewer bytes, and every tensor lives forwards, whatever the model.
+TEST(NormFusion, HoldsForEveryModel) {
+  Library library = test::source_library();
+  for (const std::string& model : library.catalog().names(Kind::model)) {
+    for (const Variant& variant : library.model(model).variants) {
+      for (const std::string& framework : variant.frameworks) {
+        SCOPED_TRACE(model + " " + framework);
+        const Prediction p =
+            predict({.model = model, .framework = framework, .gpu = "t4", .batch = 4}, library);
+        const TrainingStep& step = *p.iterations.front().step;
+        const TrainingStep fused = with_fused_norms(step);
+        const bool less = fused.kernels.size() < step.kernels.size();
+        EXPECT_EQ(bytes_of(fused) < bytes_of(step), less);
+        EXPECT_EQ(fused.gradients.size(), step.gradients.size());
+        for (const Tensor& tensor : fused.tensors) {
+          ASSERT_LE(tensor.first_use, tensor.last_use);
+          ASSERT_LT(tensor.last_use, static_cast<int>(fused.kernels.size()));
+        }
+      }
+    }
+  }
+}
+
+// One norm of 1000 b bytes before a ReLU: what passes between them, 3000 b bytes with its gradient's, is
+// saved each way; a bit of each number is written once and read twice.
+TEST(NormFusion, BytesOfOneNorm) {
+  TrainingStep step;
+  step.layers.resize(2);
+  const Size map{0, 1000};
+  const auto add = [&](std::string_view op, int layer, Phase phase, std::int64_t read, std::int64_t written) {
+    Kernel& kernel = step.kernels.emplace_back();
+    kernel.kind = layer == 0 ? KernelKind::batch_norm : KernelKind::elementwise;
+    kernel.phase = phase;
+    kernel.op = op;
+    kernel.layer = layer;
+    kernel.read_bytes = map * read;
+    kernel.written_bytes = map * written;
+  };
+  add("batch_norm", 0, Phase::forward, 2, 1);
+  add("relu", 1, Phase::forward, 1, 1);
+  add("relu", 1, Phase::backward_data, 2, 1);
+  add("batch_norm", 0, Phase::backward_data, 4, 1);
+  step.tensors = {{TensorRole::feature_map, 0, map, 0, 1},
+                  {TensorRole::feature_map, 1, map, 1, 2, 1, 2},
+                  {TensorRole::gradient_map, 0, map, 2, 3}};
+  const TrainingStep fused = with_fused_norms(step);
+  ASSERT_EQ(fused.kernels.size(), 2u);
+  EXPECT_EQ(fused.kernels[0].read_bytes, (Size{0, 2000}));
+  EXPECT_EQ(fused.kernels[0].written_bytes, (Size{0, 1031}));  // 250 bits
+  EXPECT_EQ(fused.kernels[1].read_bytes, (Size{0, 4062}));
+  EXPECT_EQ(fused.kernels[1].written_bytes, (Size{0, 1000}));
+  ASSERT_EQ(fused.tensors.size(), 2u);  // the ReLU's output, and the bits
+  EXPECT_EQ(fused.tensors[0].layer, 1);
+  EXPECT_EQ(fused.tensors[1].bytes, (Size{0, 31}));
+  EXPECT_EQ(fused.tensors[1].first_again, 1);
+
+  step.tensors[0].last_use = 3;  // something else reads it
+  EXPECT_EQ(with_fused_norms(step).kernels.size(), 4u);
+}
+
+TEST(WhatIfCluster, PartsAddUpWithCommunication) {
+  Library library = test::source_library();
+  Scenario scenario = on_two_machines(kResNet);
+  scenario.cluster.network = "1 Gbit/s";
+  const Prediction before = predict(scenario, library);
+  const ChangedPrediction after =
+      predict_changed(scenario, {parse_change("link.network.bandwidth=x10")}, library);
+  Seconds was, is, waited;
+  for (const TimePart& part : time_parts(before, after.prediction)) {
+    was += part.before;
+    is += part.after;
+    if (part.name == "GPU waits for gradients") waited = part.before - part.after;
+  }
+  EXPECT_NEAR(was.si(), before.iteration_time().si(), 1e-9);
+  EXPECT_NEAR(is.si(), after.prediction.iteration_time().si(), 1e-9);
+  EXPECT_GT(waited, (was - is) * 0.9);
+}
+
+// All links, those of a kind, one by its name; a rate is what a change starts from.
+TEST(WhatIfCluster, LinksAreChangedByKindAndByName) {
+  Library library = test::source_library();
+  const Scenario scenario = on_two_machines(kResNet);
+  const auto throughput = [&](const char* change) {
+    return predict_changed(scenario, {parse_change(change)}, library).prediction.throughput();
+  };
+  const double now = predict(scenario, library).throughput();
+  EXPECT_GT(throughput("link.network.bandwidth=x2"), now);
+  EXPECT_EQ(throughput("link.network.bandwidth=20 Gbit/s"), throughput("link.network.bandwidth=x2"));
+  EXPECT_EQ(throughput("link.network.bandwidth=x2"), throughput("network=20 Gbit/s"));
+  EXPECT_EQ(throughput("link.nvlink.bandwidth=x2"), now);
+  EXPECT_LT(throughput("link.bandwidth=1 Gbit/s"), now);
+  EXPECT_LT(throughput("link.pcie3.bandwidth=1 Gbit/s"), now);
+  EXPECT_LT(throughput("machine.root_ports.0.link=pcie3"), now * 1.01);
+  EXPECT_THAT(test::message_of<SpecError>([&] { (void)throughput("machine.root_ports.9.link=pcie3"); }),
+              HasSubstr("'9' is no item of a list of 4"));
+}
+
+TEST(WhatIfCluster, WhatJoinsGpusIsAmongTheElasticities) {
+  Library library = test::source_library();
+  const Scenario scenario = on_two_machines(kResNet);
+  const Prediction p = predict(scenario, library);
+  const auto all = sensitivities(scenario, p, library);
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [](const Sensitivity& one) { return one.key == "link.network.bandwidth"; });
+  ASSERT_NE(found, all.end());
+  EXPECT_EQ(found->value, "10 Gbit/s");
+  const double twice =
+      predict_changed(scenario, {parse_change("network=20 Gbit/s")}, library).prediction.throughput();
+  EXPECT_NEAR(found->if_doubled, twice / p.throughput(), 1e-9);
+  for (const char* key : {"link.network.latency", "link.pcie3.latency", "link.upi.bandwidth"}) {
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Sensitivity& one) { return one.key == key; }))
+        << key;
+  }
+  const auto bounds = without_limits(p);
+  EXPECT_EQ(bounds[3].name, "gradients exchanged at no cost");
+  EXPECT_NEAR(bounds[3].throughput, 4 * predict(kResNet, library).throughput(), 1e-6);
+}
+
+TEST(WhatIfCluster, FlagsAndChangesSayTheSame) {
+  const std::vector<std::string> base{"whatif", "resnet50", "--framework", "mxnet",
+                                      "--gpu",  "t4",       "--batch",     "8"};
+  const auto with = [&](std::initializer_list<std::string> more) {
+    std::vector<std::string> all = base;
+    all.insert(all.end(), more);
+    return test::run(all);
+  };
+  const auto result = with({"--gpus", "4", "--set", "gpus=1", "--format", "csv"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("GPU waits for gradients"));
+  EXPECT_THAT(with({"--gpus", "2", "--set", "exchange=alreduce"}).err,
+              HasSubstr("did you mean 'all_reduce'?"));
+  EXPECT_THAT(with({"--set", "gpu.p4000.sm_count=x2"}).err, HasSubstr("is of p4000, and the gpu is t4"));
+  EXPECT_THAT(with({"--set", "framework.rewrites.norms=fussed"}).err, HasSubstr("did you mean 'fused'?"));
+  EXPECT_THAT(with({"--set", "compression=0"}).err, HasSubstr("above 0 and up to 1"));
+}
+
+}  // namespace
+}  // namespace tbdsim
