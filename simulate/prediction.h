@@ -51,6 +51,7 @@ struct Iteration {
   const TrainingStep* step = nullptr;
   const MemoryOutline* memory = nullptr;  // of the step
   std::vector<KernelCost> costs;          // one for each kernel of the step
+  ConvDemands demands;                    // worked out when rates change
   Timeline timeline;
   Seconds decode;  // of one thread for the batch's samples; 0 where it is not known or they are made up
   Seconds input;   // of all threads that decode: samples come no faster, however far ahead they are fetched
@@ -86,9 +87,8 @@ struct Prediction {
   std::size_t largest = 0;                   // the one that needs most memory
   MemoryPlan memory;                         // of that one
   bool fits = false;
-  Flops flops;                 // of an iteration
-  FlopsPerSecond peak;         // of the arithmetic the precision uses
-  double interval_factor = 1;  // 80 % of measured times are expected within time / factor to time x factor
+  Flops flops;          // of an iteration
+  FlopsPerSecond peak;  // of the arithmetic the precision uses
 
   [[nodiscard]] std::int64_t ranks() const { return scenario.cluster.ranks(); }
 
@@ -96,6 +96,8 @@ struct Prediction {
   [[nodiscard]] Seconds iteration_time() const;
   [[nodiscard]] double batch() const;
   [[nodiscard]] double throughput() const;  // units per second
+  // 80 % of measured times are expected within time / factor to time x factor.
+  [[nodiscard]] double interval_factor() const;
   [[nodiscard]] Interval throughput_interval() const;
   [[nodiscard]] double samples_per_second() const;
   [[nodiscard]] double share(Limit limit) const;  // of the time; all of them make 1
