@@ -10,6 +10,7 @@ namespace tbdsim {
 template <class Family>
 struct ConstantShare {
   using Call = typename Family::Call;
+  using Sizes = Call;
   static constexpr std::string_view name = "constant";
   static constexpr auto parameters =
       std::to_array<Parameter>({{"share", 0.5, 1e-4, 2, "", "of the sustained peak", 3}});
@@ -31,6 +32,7 @@ struct ConstantShare {
 template <class Family>
 struct PlainRoofline {
   using Call = typename Family::Call;
+  using Sizes = Call;
   static constexpr std::string_view name = "roofline";
   static constexpr auto parameters =
       std::to_array<Parameter>({{"compute", 0.8, 0.01, 2, "", "share of the sustained peak"},

@@ -11,6 +11,7 @@ namespace tbdsim {
 
 struct BatchedGemmFamily {
   using Call = GemmCall;
+  using Sizes = Call;
   static constexpr std::string_view name = "batched_gemm";
   static constexpr bool batched = true;
   static constexpr auto parameters = kTileParameters;

@@ -29,12 +29,74 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "costmodel/call.h"
 #include "costmodel/thread_blocks.h"
 
 namespace tbdsim {
+
+// A pass as one product: m x n results, each a sum of `depth` products.
+struct ConvProduct {
+  double m = 1, n = 1, depth = 1;
+};
+
+[[nodiscard]] inline ConvProduct conv_product(const ConvCall& c) {
+  const double taps = c.kernel_height * c.kernel_width, outputs = c.images * c.out_height * c.out_width;
+  if (c.phase == Phase::backward_data) {
+    return {c.images * c.height * c.width, c.channels, c.filters * taps};
+  }
+  if (c.phase == Phase::backward_weights) return {c.channels * taps, c.filters, outputs};
+  return {outputs, c.filters, c.channels * taps};
+}
+
+// What the data pass reads where the forward pass writes, and the other way round.
+struct ConvRoles {
+  double from, to;       // channels read and made
+  double height, width;  // of the image made
+};
+
+[[nodiscard]] inline ConvRoles conv_roles(const ConvCall& c) {
+  if (c.phase == Phase::backward_data) return {c.filters, c.channels, c.height, c.width};
+  return {c.channels, c.filters, c.out_height, c.out_width};
+}
+
+// A call with what all its choices need.
+struct ConvSizes : ConvCall {
+  ConvProduct product = conv_product(*this);
+  ConvRoles roles = conv_roles(*this);
+  double taps = kernel_height * kernel_width;
+  double weights = channels * filters;  // of each tap
+  double outputs = images * out_height * out_width;
+  double tensors =  // bytes of input, output and filters
+      element_bytes * (images * channels * height * width + outputs * filters + weights * taps);
+  // Patches of 4 x 4 results; elements of one, transformed: (4 + 3 - 1)^2, (4 + 5 - 1)^2.
+  double patches = images * whole_up(roles.height / 4) * whole_up(roles.width / 4);
+  double nonfused_products = kernel_height == 3 ? 36 : 64;
+  double nonfused_elements = nonfused_products * (patches * (channels + filters) + weights);
+
+  ConvSizes(const ConvCall& call) : ConvCall(call) {}  // NOLINT(google-explicit-constructor)
+};
+
+// Tiles of 32 x 32 of the padded input, each of which holds 33 - R x 33 - S results, and their spectra.
+inline constexpr double kFftTile = 32;
+inline constexpr double kFftBins = 32 * 17;
+
+[[nodiscard]] inline double fft_tiles(const ConvCall& c) {
+  return c.images * whole_up(c.out_height / (kFftTile + 1 - c.kernel_height)) *
+         whole_up(c.out_width / (kFftTile + 1 - c.kernel_width));
+}
+
+// Of real numbers, two for a complex one.
+[[nodiscard]] inline double fft_elements(const ConvSizes& c) {
+  return 2 * kFftBins * (fft_tiles(c) * (c.channels + c.filters) + c.weights);
+}
+
+// Tensor cores take channels in groups of 8: what is multiplied over what is asked for; 1: aligned.
+[[nodiscard]] inline double conv_padding(const ConvCall& c) {
+  return whole_up(c.channels / 8) * 8 * whole_up(c.filters / 8) * 8 / (c.channels * c.filters);
+}
 
 struct ConvFamily {
   using Call = ConvCall;
@@ -81,80 +143,41 @@ struct ConvFamily {
        "share of tensor cores' rate where channels are padded to a multiple of 8"},
   });
 
+  using Sizes = ConvSizes;
   template <class Visit>
-  static void for_each_choice(const Call& call, const Hardware& hardware, Visit visit);
+  static void for_each_choice(const Sizes& call, const Hardware& hardware, Visit visit);
   template <class T>
-  static TimeParts<T> time(const Call& call, const Choice& choice, const Hardware& hardware,
+  static TimeParts<T> time(const Sizes& call, const Choice& choice, const Hardware& hardware,
                            const Sustained<T>& sustained, std::span<const T> p);
-  static double workspace_bytes(const Call& call, const Choice& choice);
+  // What a choice asks of a card, whatever its rates: operations, bytes moved while multiplying, and before
+  // or after, each over its share of the sustained rate; seconds beside.
+  template <class T>
+  struct Demand {
+    T work, beside, apart, overhead;
+
+    [[nodiscard]] TimeParts<T> at(const Hardware& hardware, const Sustained<T>& sustained) const {
+      const T rate = hardware.bandwidth * sustained.bandwidth;
+      const T compute = work / (hardware.peak * sustained.clock);
+      const T memory = beside / rate, alone = apart / rate;
+      return {compute, memory + alone, overhead, overhead + pnorm2(compute, memory) + alone};
+    }
+  };
+  template <class T>
+  static T work(const Sizes& call, const Choice& choice, const Hardware& hardware, std::span<const T> p);
+  template <class T>
+  static Demand<T> demand(const Sizes& call, const Choice& choice, const T& work, std::span<const T> p);
+  // Calls visit(choice, demand) for each choice that can be the fastest at some rates.
+  template <class Visit>
+  static void for_each_demand(const Sizes& call, const Hardware& hardware, std::span<const double> p,
+                              Visit visit);
+  static double workspace_bytes(const Sizes& call, const Choice& choice);
   static double flops(const Call& c) {
     return 2 * c.images * c.filters * c.out_height * c.out_width * c.channels * c.kernel_height *
            c.kernel_width;
   }
-  static double bytes(const Call& call);
+  static double bytes(const Call& call) { return Sizes(call).tensors; }
   static Features features(const Call& call);
 };
-
-// A pass as one product: m x n results, each a sum of `depth` products.
-struct ConvProduct {
-  double m = 1, n = 1, depth = 1;
-};
-
-[[nodiscard]] inline ConvProduct conv_product(const ConvCall& c) {
-  const double taps = c.kernel_height * c.kernel_width, outputs = c.images * c.out_height * c.out_width;
-  if (c.phase == Phase::backward_data) {
-    return {c.images * c.height * c.width, c.channels, c.filters * taps};
-  }
-  if (c.phase == Phase::backward_weights) return {c.channels * taps, c.filters, outputs};
-  return {outputs, c.filters, c.channels * taps};
-}
-
-// What the data pass reads where the forward pass writes, and the other way round.
-struct ConvRoles {
-  double from, to;       // channels read and made
-  double height, width;  // of the image made
-};
-
-[[nodiscard]] inline ConvRoles conv_roles(const ConvCall& c) {
-  if (c.phase == Phase::backward_data) return {c.filters, c.channels, c.height, c.width};
-  return {c.channels, c.filters, c.out_height, c.out_width};
-}
-
-// Patches of 4 x 4 results.
-[[nodiscard]] inline double conv_patches(const ConvCall& c) {
-  const ConvRoles roles = conv_roles(c);
-  return c.images * whole_up(roles.height / 4) * whole_up(roles.width / 4);
-}
-
-// Elements of a patch, transformed: (4 + 3 - 1)^2, (4 + 5 - 1)^2.
-[[nodiscard]] inline double nonfused_products(const ConvCall& c) { return c.kernel_height == 3 ? 36 : 64; }
-
-[[nodiscard]] inline double nonfused_elements(const ConvCall& c) {
-  return nonfused_products(c) * (conv_patches(c) * (c.channels + c.filters) + c.channels * c.filters);
-}
-
-// Tiles of 32 x 32 of the padded input, each of which holds 33 - R x 33 - S results, and their spectra.
-inline constexpr double kFftTile = 32;
-inline constexpr double kFftBins = 32 * 17;
-
-[[nodiscard]] inline double fft_tiles(const ConvCall& c) {
-  return c.images * whole_up(c.out_height / (kFftTile + 1 - c.kernel_height)) *
-         whole_up(c.out_width / (kFftTile + 1 - c.kernel_width));
-}
-
-// Of real numbers, two for a complex one.
-[[nodiscard]] inline double fft_elements(const ConvCall& c) {
-  return 2 * kFftBins * (fft_tiles(c) * (c.channels + c.filters) + c.channels * c.filters);
-}
-
-[[nodiscard]] inline double column_elements(const ConvCall& c) {
-  return c.images * c.out_height * c.out_width * c.channels * c.kernel_height * c.kernel_width;
-}
-
-// Tensor cores take channels in groups of 8: what is multiplied over what is asked for; 1: aligned.
-[[nodiscard]] inline double conv_padding(const ConvCall& c) {
-  return whole_up(c.channels / 8) * 8 * whole_up(c.filters / 8) * 8 / (c.channels * c.filters);
-}
 
 using Tile = std::pair<std::uint16_t, std::uint16_t>;
 inline constexpr Tile kImplicitTiles[] = {{128, 128}, {128, 64}, {128, 32}, {32, 32}};  // forward and data
@@ -189,7 +212,7 @@ void for_each_depth_split(const ConvProduct& product, const Choice& whole, doubl
 }
 
 template <class Visit>
-void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Visit visit) {
+void ConvFamily::for_each_choice(const Sizes& call, const Hardware& hardware, Visit visit) {
   const auto within_limit = [&](const Choice& choice) {
     if (call.limits.workspace <= 0 || workspace_bytes(call, choice) <= call.limits.workspace) visit(choice);
   };
@@ -199,7 +222,7 @@ void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Vis
   const bool weights = call.phase == Phase::backward_weights;
   const bool strided = call.stride_height * call.stride_width > 1;
   if (weights) {
-    const ConvProduct product = conv_product(call);
+    const ConvProduct& product = call.product;
     for (const auto& [tile_m, tile_n] : kWeightsTiles) {
       if (wrong_size(tile_m, product.m) || wrong_size(tile_n, product.n)) continue;
       const Choice whole{Algorithm::implicit_gemm, tile_m, tile_n, 1};
@@ -220,35 +243,29 @@ void ConvFamily::for_each_choice(const Call& call, const Hardware& hardware, Vis
 }
 
 // Thread blocks of a choice.
-[[nodiscard]] inline BlockGrid conv_grid(const ConvCall& c, const Choice& choice) {
+[[nodiscard]] inline BlockGrid conv_grid(const ConvSizes& c, const Choice& choice) {
   const double tile_m = choice.tile_m, tile_n = choice.tile_n, area = tile_m * tile_n;
-  const ConvRoles roles = conv_roles(c);
+  const ConvRoles& roles = c.roles;
   const bool weights = c.phase == Phase::backward_weights;
   switch (choice.algorithm) {
     case Algorithm::winograd:
       return {whole_up(roles.to / 32) * c.images * whole_up(roles.height / tile_m) *
                   whole_up(roles.width / tile_n),
               kWholeTile, roles.from};
-    case Algorithm::winograd_nonfused: {
-      const double patches = conv_patches(c);
-      return {nonfused_products(c) * whole_up((weights ? c.channels : patches) / tile_m) *
+    case Algorithm::winograd_nonfused:
+      return {c.nonfused_products * whole_up((weights ? c.channels : c.patches) / tile_m) *
                   whole_up(roles.to / tile_n),
-              area, weights ? patches : roles.from};
-    }
+              area, weights ? c.patches : roles.from};
     case Algorithm::fft_tiling: {
       const double tiles = fft_tiles(c);
       return {kFftBins * whole_up((weights ? c.channels : tiles) / tile_m) * whole_up(roles.to / tile_n),
               area, 4 * (weights ? tiles : roles.from)};
     }
     case Algorithm::col2im:
-      return {whole_up(c.channels * c.kernel_height * c.kernel_width / tile_m) *
-                  whole_up(c.images * c.out_height * c.out_width / tile_n),
-              area, c.filters};
-    default: {
-      const ConvProduct product = conv_product(c);
-      return {whole_up(product.m / tile_m) * whole_up(product.n / tile_n) * choice.splits, area,
-              product.depth / choice.splits};
-    }
+      return {whole_up(c.channels * c.taps / tile_m) * whole_up(c.outputs / tile_n), area, c.filters};
+    default:
+      return {whole_up(c.product.m / tile_m) * whole_up(c.product.n / tile_n) * choice.splits, area,
+              c.product.depth / choice.splits};
   }
 }
 
@@ -259,74 +276,93 @@ struct ConvTraffic {
   double kernels = 1;
 };
 
-[[nodiscard]] inline ConvTraffic conv_traffic(const ConvCall& c, const Choice& choice) {
+[[nodiscard]] inline ConvTraffic conv_traffic(const ConvSizes& c, const Choice& choice) {
   using F = ConvFamily;
-  const double tensors = F::bytes(c);
   switch (choice.algorithm) {
     case Algorithm::winograd:
-      return {F::kWinograd, F::kBandwidth, F::kBandwidth, tensors,
-              c.element_bytes * (9 + 16) * c.channels * c.filters};
+      return {F::kWinograd, F::kBandwidth, F::kBandwidth, c.tensors, c.element_bytes * (9 + 16) * c.weights};
     case Algorithm::winograd_nonfused:
       return {c.kernel_height == 3 ? F::kNonfused : F::kNonfused5x5,
               F::kBandwidth,
               F::kTransform,
               0,
-              tensors + 2 * c.element_bytes * nonfused_elements(c),
+              c.tensors + 2 * c.element_bytes * c.nonfused_elements,
               3};
     case Algorithm::fft_tiling:
-      return {F::kFft, F::kBandwidth, F::kTransform, 0, tensors + 2 * c.element_bytes * fft_elements(c), 3};
+      return {F::kFft, F::kBandwidth, F::kTransform, 0, c.tensors + 2 * c.element_bytes * fft_elements(c), 3};
     case Algorithm::col2im: {
-      const double columns = c.element_bytes * column_elements(c);
+      const double columns = c.element_bytes * c.outputs * c.channels * c.taps;
       const double gradient = c.element_bytes * c.images * c.channels * c.height * c.width;
-      return {F::kCol2im, F::kBandwidth, F::kBandwidth, tensors - gradient + columns, columns + gradient, 2};
+      return {F::kCol2im, F::kBandwidth, F::kBandwidth, c.tensors - gradient + columns, columns + gradient,
+              2};
     }
     default:
-      if (c.phase == Phase::backward_data) return {F::kData, F::kBandwidth, F::kBandwidth, tensors, 0};
-      if (c.phase == Phase::forward) return {F::kForward, F::kBandwidth, F::kBandwidth, tensors, 0};
-      return {F::kWeights, F::kWeightsBandwidth, F::kBandwidth, tensors, 2 * F::workspace_bytes(c, choice)};
+      if (c.phase == Phase::backward_data) return {F::kData, F::kBandwidth, F::kBandwidth, c.tensors, 0};
+      if (c.phase == Phase::forward) return {F::kForward, F::kBandwidth, F::kBandwidth, c.tensors, 0};
+      return {F::kWeights, F::kWeightsBandwidth, F::kBandwidth, c.tensors, 2 * F::workspace_bytes(c, choice)};
   }
 }
 
 template <class T>
-TimeParts<T> ConvFamily::time(const Call& call, const Choice& choice, const Hardware& hardware,
-                              const Sustained<T>& sustained, std::span<const T> p) {
-  const ConvTraffic traffic = conv_traffic(call, choice);
-  T clock = sustained.clock;
-  if (hardware.tensor_cores) {
-    const double padding = conv_padding(call);
-    if (padding > 1) clock = clock * p[kUnaligned] / padding;
-  }
-  const T compute = block_time<T>(conv_grid(call, choice), hardware, clock,
-                                  {p[traffic.efficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
-  const T rate = hardware.bandwidth * sustained.bandwidth;
-  const T memory = traffic.beside / (rate * p[traffic.bandwidth]);
-  const T apart = traffic.apart == 0 ? T(0) : T(traffic.apart / (rate * p[traffic.apart_bandwidth]));
-  T overhead = traffic.kernels * p[kLaunch];
-  if (choice.splits > 1) overhead = overhead + p[kSplit];
-  return {compute, memory + apart, overhead, overhead + pnorm2(compute, memory) + apart};
+T ConvFamily::work(const Sizes& call, const Choice& choice, const Hardware& hardware, std::span<const T> p) {
+  const std::size_t efficiency = conv_traffic(call, choice).efficiency;
+  const T work = block_work<T>(conv_grid(call, choice), hardware.sm_count,
+                               {p[efficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
+  const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
+  return padding > 1 ? T(work * padding / p[kUnaligned]) : work;
 }
 
-inline double ConvFamily::workspace_bytes(const Call& c, const Choice& choice) {
+template <class T>
+ConvFamily::Demand<T> ConvFamily::demand(const Sizes& call, const Choice& choice, const T& work,
+                                         std::span<const T> p) {
+  const ConvTraffic traffic = conv_traffic(call, choice);
+  T overhead = traffic.kernels * p[kLaunch];
+  if (choice.splits > 1) overhead = overhead + p[kSplit];
+  return {work, traffic.beside / p[traffic.bandwidth],
+          traffic.apart == 0 ? T(0) : T(traffic.apart / p[traffic.apart_bandwidth]), overhead};
+}
+
+template <class T>
+TimeParts<T> ConvFamily::time(const Sizes& call, const Choice& choice, const Hardware& hardware,
+                              const Sustained<T>& sustained, std::span<const T> p) {
+  return demand(call, choice, work(call, choice, hardware, p), p).at(hardware, sustained);
+}
+
+// Choices that differ in tiles alone differ in their work alone: the least of it is the fastest.
+template <class Visit>
+void ConvFamily::for_each_demand(const Sizes& call, const Hardware& hardware, std::span<const double> p,
+                                 Visit visit) {
+  struct Least {
+    double work = std::numeric_limits<double>::infinity();
+    Choice choice;
+  };
+  constexpr std::size_t kMostSplits = 8;  // none, 2, 4, ... 128
+  std::array<Least, kMostSplits + kAlgorithmNames.size()> of_each;
+  for_each_choice(call, hardware, [&](const Choice& choice) {
+    const std::size_t kind = choice.algorithm == Algorithm::implicit_gemm
+                                 ? static_cast<std::size_t>(std::countr_zero(choice.splits))
+                                 : kMostSplits + static_cast<std::size_t>(choice.algorithm);
+    const double needed = work(call, choice, hardware, p);
+    if (needed < of_each[kind].work) of_each[kind] = {needed, choice};
+  });
+  for (const auto& [needed, choice] : of_each) {
+    if (choice.algorithm != Algorithm::none) visit(choice, demand(call, choice, needed, p));
+  }
+}
+
+inline double ConvFamily::workspace_bytes(const Sizes& c, const Choice& choice) {
   switch (choice.algorithm) {
     case Algorithm::winograd:
-      return c.element_bytes * 16 * c.channels * c.filters;
+      return c.element_bytes * 16 * c.weights;
     case Algorithm::winograd_nonfused:
-      return c.element_bytes * nonfused_elements(c);
+      return c.element_bytes * c.nonfused_elements;
     case Algorithm::fft_tiling:
       return c.element_bytes * fft_elements(c);
     case Algorithm::col2im:
       return 0;  // BWD_DATA_ALGO_0 adds the columns into the gradient as it makes them
-    default: {
-      const ConvProduct product = conv_product(c);
-      return choice.splits > 1 ? 4 * product.m * product.n * choice.splits : 0;
-    }
+    default:
+      return choice.splits > 1 ? 4 * c.product.m * c.product.n * choice.splits : 0;
   }
-}
-
-inline double ConvFamily::bytes(const Call& c) {
-  return c.element_bytes *
-         (c.images * c.channels * c.height * c.width + c.images * c.filters * c.out_height * c.out_width +
-          c.filters * c.channels * c.kernel_height * c.kernel_width);
 }
 
 // Libraries choose by these: kernels are of one filter size and stride. Batches matter half as much as

@@ -51,37 +51,33 @@ Provenance provenance_of(const ResidualEstimate& found, const Calibration::Entry
 // Of ln(measured / predicted).
 double sd_of(const ResidualEstimate& found, const Calibration::Entry& entry) {
   double sd = found.sd * entry.block->interval / kEightyPercent;
-  if (!entry.own) sd = std::hypot(sd, entry.clock_sd);
-  if (!entry.block->measured.empty() && !std::isfinite(found.distance)) sd = std::hypot(sd, kNoSuchCall);
-  return entry.exact ? sd : std::hypot(sd, kOtherPrecision);
+  if (!entry.own) sd = pnorm2(sd, entry.clock_sd);
+  if (!entry.block->measured.empty() && !std::isfinite(found.distance)) sd = pnorm2(sd, kNoSuchCall);
+  return entry.exact ? sd : pnorm2(sd, kOtherPrecision);
 }
 
-// `known`: its cost under other rates, or none.
-template <class Family>
-KernelCost by_family(const typename Family::Call& call, const Calibration::Entry& entry,
-                     const KernelCost* known) {
-  const auto best = kernel_time<Family>(call, entry.hardware, entry.sustained, entry.block->parameters);
+KernelCost cost_of(const Choice& choice, const TimeParts<double>& parts, double workspace) {
+  return {.compute = Seconds(parts.compute),
+          .memory = Seconds(parts.memory),
+          .overhead = Seconds(parts.overhead),
+          .total = Seconds(parts.total),
+          .bound = bound_of(parts.compute, parts.memory, parts.overhead),
+          .algorithm = choice.algorithm,
+          .workspace = Bytes(workspace)};
+}
+
+// By formulas alone; without an entry by roofline, and complete.
+struct ByFormula {
   KernelCost cost{};
-  cost.workspace = Bytes(Family::workspace_bytes(call, best.choice));
-  if (known != nullptr) {
-    cost.residual = known->residual;
-    cost.provenance = known->provenance;
-    cost.sd = known->sd;
-  } else {
-    const ResidualEstimate found = entry.residuals->estimate(Family::features(call));
-    cost.residual = found.mean;
-    cost.provenance = provenance_of(found, entry);
-    cost.sd = sd_of(found, entry);
-  }
-  const TimeParts<double>& parts = best.parts;
-  const double factor = std::exp(cost.residual);
-  cost.compute = Seconds(parts.compute * factor);
-  cost.memory = Seconds(parts.memory * factor);
-  cost.overhead = Seconds(parts.overhead * factor);
-  cost.total = Seconds(parts.total * factor);
-  cost.bound = bound_of(parts.compute, parts.memory, parts.overhead);
-  cost.algorithm = best.choice.algorithm;
-  return cost;
+  const Calibration::Entry* entry = nullptr;
+};
+
+// `at` gets, unless it is none, what is asked about calls nearby.
+template <class Family>
+ByFormula by_family(const typename Family::Call& call, const Calibration::Entry& entry, Features* at) {
+  if (at != nullptr) *at = Family::features(call);
+  const auto best = kernel_time<Family>(call, entry.hardware, entry.sustained, entry.block->parameters);
+  return {cost_of(best.choice, best.parts, Family::workspace_bytes(call, best.choice)), &entry};
 }
 
 // The call in the terms of a family, or none: transfers.
@@ -110,55 +106,151 @@ bool fp32_is_quicker(const Call& call, const Calibration& calibration) {
   return time(fp32) < time(tf32);
 }
 
-// None where the profile has no block for it.
-std::optional<KernelCost> by_families(const Call& call, MathType math, const Calibration& calibration,
-                                      const KernelCost* known) {
-#define TBDSIM_TRY(Family)                                                                            \
-  if (belongs_to<Family>(call)) {                                                                     \
-    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)]; \
-    if (entry.block != nullptr)                                                                       \
-      return by_family<Family>(std::get<typename Family::Call>(call), entry, known);                  \
+ByFormula by_families(const Call& call, MathType math, const Calibration& calibration, Features* at) {
+#define TBDSIM_TRY(Family)                                                                                  \
+  if (belongs_to<Family>(call)) {                                                                           \
+    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)];       \
+    if (entry.block != nullptr) return by_family<Family>(std::get<typename Family::Call>(call), entry, at); \
   }
   TBDSIM_FOR_EACH_FAMILY(TBDSIM_TRY)
 #undef TBDSIM_TRY
-  return std::nullopt;
+  return {};
 }
 
-KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration,
-                    const KernelCost* known) {
+ByFormula by_formula(const Kernel& kernel, double batch, const Calibration& calibration, Features* at) {
   (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
+  ByFormula result;
   if (const auto call = fitted_call(kernel, batch, calibration)) {
     const bool fp32 = kernel.math == MathType::tf32 && fp32_is_quicker(*call, calibration);
     const MathType math = fp32 ? MathType::fp32 : kernel.math;
-    if (known != nullptr && known->math != math) known = nullptr;
-    if (auto cost = by_families(*call, math, calibration, known)) {
-      cost->math = math;
-      return *cost;
-    }
+    result = by_families(*call, math, calibration, at);
+    result.cost.math = math;
   }
-  return by_roofline(kernel, batch, calibration);
+  if (result.entry == nullptr) result.cost = by_roofline(kernel, batch, calibration);
+  return result;
+}
+
+using Options = std::vector<ConvDemands::Option>;
+
+// The calibration of a convolution; none where it has none, its arithmetic depends on rates too, or the
+// kernel is none.
+const Calibration::Entry* conv_entry(const Kernel& kernel, const Calibration& calibration) {
+  if (!std::holds_alternative<ConvShape>(kernel.shape) || kernel.math == MathType::tf32) return nullptr;
+  const auto& entry = calibration.entries[index_of_family<ConvFamily>()][index_of(kernel.math)];
+  return entry.block == nullptr ? nullptr : &entry;
+}
+
+Options options_of(const Kernel& kernel, double batch, const Calibration& calibration,
+                   const Calibration::Entry& entry) {
+  const ConvSizes sizes = std::get<ConvCall>(*fitted_call(kernel, batch, calibration));
+  Options options;
+  ConvFamily::for_each_demand(
+      sizes, entry.hardware, entry.block->parameters,
+      [&](const Choice& choice, const ConvFamily::Demand<double>& demand) {
+        options.push_back({choice, demand, ConvFamily::workspace_bytes(sizes, choice)});
+      });
+  return options;
+}
+
+KernelCost fastest_of(const Options& options, const Calibration::Entry& entry) {
+  const ConvDemands::Option* best = nullptr;
+  TimeParts<double> least{};
+  for (const ConvDemands::Option& option : options) {
+    const TimeParts<double> parts = option.demand.at(entry.hardware, entry.sustained);
+    if (best != nullptr && parts.total >= least.total) continue;
+    best = &option;
+    least = parts;
+  }
+  return cost_of(best->choice, least, best->workspace);
+}
+
+ByFormula by_demands(const Kernel& kernel, double batch, const Calibration& calibration, Options& options) {
+  const Calibration::Entry* entry = conv_entry(kernel, calibration);
+  if (entry == nullptr) return by_formula(kernel, batch, calibration, nullptr);
+  if (options.empty()) options = options_of(kernel, batch, calibration, *entry);
+  ByFormula result{fastest_of(options, *entry), entry};
+  result.cost.math = kernel.math;
+  return result;
+}
+
+void scale(KernelCost& cost, double factor) {
+  for (Seconds* time : {&cost.compute, &cost.memory, &cost.overhead, &cost.total}) *time = *time * factor;
+}
+
+void explain(KernelCost& cost, double residual, Provenance provenance, double sd) {
+  cost.residual = residual;
+  cost.provenance = provenance;
+  cost.sd = sd;
+  scale(cost, std::exp(residual));
+}
+
+void explain(KernelCost& cost, const ResidualEstimate& found, const Calibration::Entry& entry) {
+  explain(cost, found.mean, provenance_of(found, entry), sd_of(found, entry));
 }
 
 }  // namespace
 
 KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
-  return estimate(kernel, batch, calibration, nullptr);
+  Features at;
+  ByFormula result = by_formula(kernel, batch, calibration, &at);
+  if (result.entry != nullptr) explain(result.cost, result.entry->residuals->estimate(at), *result.entry);
+  return result.cost;
 }
 
 std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, const Calibration& calibration,
-                                       std::span<const KernelCost> known) {
+                                       std::span<const KernelCost> known, ConvDemands& demands,
+                                       const KernelFactors& factors) {
+  if (demands.sm_count != calibration.gpu->sm_count) demands = {calibration.gpu->sm_count, {}};
+  demands.of_kernels.resize(step.kernels.size());
   std::vector<KernelCost> costs;
   costs.reserve(step.kernels.size());
   for (const Kernel& kernel : step.kernels) {
-    costs.push_back(kernel.same_as >= 0 ? costs[static_cast<std::size_t>(kernel.same_as)]
-                                        : estimate(kernel, batch, calibration,
-                                                   known.empty() ? nullptr : &known[costs.size()]));
+    if (kernel.same_as >= 0) {
+      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
+      continue;
+    }
+    const std::size_t k = costs.size();
+    const auto [cost, entry] = by_demands(kernel, batch, calibration, demands.of_kernels[k]);
+    costs.push_back(cost);
+    if (cost.math != known[k].math) {
+      costs[k] = estimate(kernel, batch, calibration);
+    } else if (entry != nullptr) {
+      explain(costs[k], known[k].residual, known[k].provenance, known[k].sd);
+    }
+    scale(costs[k], factors[index_of(kernel.kind)]);
   }
   return costs;
 }
 
-std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration) {
-  return estimate_again(step, batch, calibration, {});
+std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration,
+                                 const KernelFactors& factors) {
+  std::vector<ByFormula> formulas;  // of kernels that differ
+  std::vector<ResidualLookup::Query> queries;
+  formulas.reserve(step.kernels.size());
+  queries.reserve(step.kernels.size());
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.same_as >= 0) continue;
+    Features at;
+    formulas.push_back(by_formula(kernel, batch, calibration, &at));
+    if (formulas.back().entry != nullptr) queries.push_back({formulas.back().entry->residuals.get(), at});
+  }
+  std::vector<ResidualEstimate> found(queries.size());
+  ResidualLookup::estimate(queries, found);
+  std::vector<KernelCost> costs;
+  costs.reserve(step.kernels.size());
+  auto made = formulas.begin();
+  auto residual = found.begin();
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.same_as >= 0) {
+      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
+      continue;
+    }
+    KernelCost& cost = costs.emplace_back(made->cost);
+    if (made->entry != nullptr) explain(cost, *residual++, *made->entry);
+    scale(cost, factors[index_of(kernel.kind)]);
+    ++made;
+  }
+  return costs;
 }
 
 double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs) {

@@ -97,14 +97,37 @@ struct Calibration {
 // UsageError when the GPU has no rate for the kernel's arithmetic.
 [[nodiscard]] KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration);
 
+// Time of kernels of a kind over what the calibration says: what a framework's own kernels or the version of
+// its libraries cost or save.
+using KernelFactors = std::array<double, kKernelKindCount>;
+[[nodiscard]] constexpr KernelFactors no_factors() {
+  KernelFactors factors{};
+  factors.fill(1);
+  return factors;
+}
+
 // One cost for each kernel of the step.
 [[nodiscard]] std::vector<KernelCost> estimate(const TrainingStep& step, double batch,
-                                               const Calibration& calibration);
+                                               const Calibration& calibration,
+                                               const KernelFactors& factors = no_factors());
+
+// What a step's convolutions ask of a card with so many multiprocessors, whatever its rates.
+struct ConvDemands {
+  struct Option {
+    Choice choice;
+    ConvFamily::Demand<double> demand;
+    double workspace = 0;  // bytes
+  };
+  int sm_count = 0;
+  std::vector<std::vector<Option>> of_kernels;  // as TrainingStep::kernels; empty: not a convolution
+};
 
 // Under other rates: `known` are the costs under those before. Calls nearby are the same, whatever the rates.
+// `demands` is filled at first and serves the same step, batch and profile again.
 [[nodiscard]] std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch,
                                                      const Calibration& calibration,
-                                                     std::span<const KernelCost> known);
+                                                     std::span<const KernelCost> known, ConvDemands& demands,
+                                                     const KernelFactors& factors = no_factors());
 
 // Standard deviation of ln(time) of kernels run one after another: those of one kind err together, their
 // deviations add; kinds err independently, theirs add as squares.

@@ -13,6 +13,7 @@ namespace tbdsim {
 
 struct GemmFamily {
   using Call = GemmCall;
+  using Sizes = Call;
   static constexpr std::string_view name = "gemm";
   static constexpr bool batched = false;
   static constexpr std::size_t kSplit = kTileParameters.size();

@@ -6,12 +6,13 @@
 //     static constexpr std::string_view name = "gemm";
 //     static constexpr bool batched = false;   // of matrix products: which of the two families it is
 //     static constexpr auto parameters = std::to_array<Parameter>({...});   // what is fitted
+//     using Sizes = GemmCall;   // a call with what all its choices need, made of the call
 //     // Calls visit(choice) for every algorithm a library could pick; which ones is geometry alone.
-//     template <class Visit> static void for_each_choice(const Call&, const Hardware&, Visit visit);
+//     template <class Visit> static void for_each_choice(const Sizes&, const Hardware&, Visit visit);
 //     // The time with one choice. Continuous in T; sizes and counts of waves are plain doubles.
-//     template <class T> static TimeParts<T> time(const Call&, const Choice&, const Hardware&,
+//     template <class T> static TimeParts<T> time(const Sizes&, const Choice&, const Hardware&,
 //                                                 const Sustained<T>&, std::span<const T> p);
-//     static double workspace_bytes(const Call&, const Choice&);
+//     static double workspace_bytes(const Sizes&, const Choice&);
 //     static double flops(const Call&);   // as usually counted; with bytes() what simpler models go by
 //     static double bytes(const Call&);   // each operand once
 //     static Features features(const Call&);                               // what "near" means
@@ -100,8 +101,9 @@ struct TimeParts {
 // Coordinates in which calls of one group lie near one another: logarithms (base 2) of sizes.
 struct Features {
   std::uint64_t group = 0;  // calls of different groups are never neighbours: pass, transposes, filter
+  static constexpr std::size_t kMost = 8;
   int count = 0;
-  std::array<double, 8> x{};
+  std::array<double, kMost> x{};
 };
 
 template <class T>
@@ -124,8 +126,16 @@ template <class Family>
 [[nodiscard]] Estimate<Family> kernel_time(const typename Family::Call& call, const Hardware& hardware,
                                            const Sustained<double>& sustained, std::span<const double> p) {
   Estimate<Family> best{{}, {0, 0, 0, std::numeric_limits<double>::infinity()}};
-  Family::for_each_choice(call, hardware, [&](const Choice& choice) {
-    const TimeParts<double> parts = Family::template time<double>(call, choice, hardware, sustained, p);
+  const typename Family::Sizes& sizes = call;
+  if constexpr (requires { typename Family::template Demand<double>; }) {
+    Family::for_each_demand(sizes, hardware, p, [&](const Choice& choice, const auto& demand) {
+      const TimeParts<double> parts = demand.at(hardware, sustained);
+      if (parts.total < best.parts.total) best = {choice, parts};
+    });
+    return best;
+  }
+  Family::for_each_choice(sizes, hardware, [&](const Choice& choice) {
+    const TimeParts<double> parts = Family::template time<double>(sizes, choice, hardware, sustained, p);
     if (parts.total < best.parts.total) best = {choice, parts};
   });
   return best;

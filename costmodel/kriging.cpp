@@ -1,22 +1,28 @@
 #include "costmodel/kriging.h"
 
-#include "costmodel/wide_vectors.h"
-
 namespace tbdsim {
 
+TBDSIM_WIDE_VECTORS void Covariance::apply(std::span<Doubles> distances) const {
+  for (Doubles& distance : distances) {
+    const Integers same = distance < kSamePlace;
+    const Doubles own = Doubles{} + (nugget2_ - repeat2_);
+    Doubles shared = distance / -length_;
+    exponentiate(shared);
+    distance = amplitude2_ * shared + (Doubles)((Integers)own & same);
+  }
+}
+
 // C = L D L'. Eliminating in k and r too leaves L^-1 k and L^-1 r in their rows: both products follow.
-TBDSIM_WIDE_VECTORS KrigingSystem::Solution KrigingSystem::solve() {
-  Solution solution{0, 0};
+TBDSIM_WIDE_VECTORS KrigingSystems::Solution KrigingSystems::solve() {
+  Solution solution;
   for (std::size_t j = 0; j < kMost; ++j) {
     const auto& pivot = columns_[j];
-    if (pivot[place(j)] <= 0) continue;  // rounding: the neighbour repeats others
-    const double inverse = 1 / pivot[place(j)];
+    // Not above 0, by rounding: the neighbour repeats others.
+    const Doubles inverse = (Doubles)((Integers)(1 / pivot[j]) & (pivot[j] > 0));
     for (std::size_t l = j + 1; l < kMost; ++l) {
       auto& column = columns_[l];
-      const double factor = pivot[place(l)] * inverse;
-      for (std::size_t i = 0; i <= place(l); i += kAtOnce) {
-        for (std::size_t v = i; v < i + kAtOnce; ++v) column[v] -= factor * pivot[v];
-      }
+      const Doubles factor = pivot[l] * inverse;
+      for (std::size_t i = l; i < kRows; ++i) column[i] -= factor * pivot[i];
     }
     solution.mean += pivot[kToPoint] * pivot[kValue] * inverse;
     solution.told += pivot[kToPoint] * pivot[kToPoint] * inverse;

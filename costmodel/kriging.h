@@ -10,6 +10,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <span>
+
+#include "costmodel/wide_vectors.h"
 
 namespace tbdsim {
 
@@ -30,9 +33,10 @@ class Covariance {
         length_(kriging.length) {}
 
   [[nodiscard]] double operator()(double distance) const {
-    constexpr double kSamePlace = 1e-6;
     return amplitude2_ * std::exp(-distance / length_) + (distance < kSamePlace ? nugget2_ - repeat2_ : 0);
   }
+  // Distances become covariances.
+  void apply(std::span<Doubles> distances) const;
   [[nodiscard]] double of_itself() const { return amplitude2_ + nugget2_; }
   // Of a new value at the point, `told` being k C^-1 k. No value is surer than a repeat of the same call.
   [[nodiscard]] double sd(double told) const {
@@ -41,43 +45,38 @@ class Covariance {
   }
 
  private:
+  static constexpr double kSamePlace = 1e-6;
   double amplitude2_, nugget2_, repeat2_, length_;
 };
 
-// C, k and r of up to kMost neighbours, all of which must be set. Those that are not there are independent and
-// tell nothing: of a fixed size, the system is solved in half the time.
-class KrigingSystem {
+// C, k and r of up to kMost neighbours, for several points at a time: each has a lane of every vector.
+// Neighbours that are not set are independent and tell nothing.
+class KrigingSystems {
  public:
   static constexpr std::size_t kMost = 12;
 
-  explicit KrigingSystem(std::size_t neighbours) {
-    if (neighbours == kMost) return;
-    for (std::size_t j = 0; j < kMost; ++j) {
-      columns_[j].fill(0);
-      columns_[j][place(j)] = 1;
-    }
+  KrigingSystems() {
+    for (std::size_t j = 0; j < kMost; ++j) columns_[j][j] += 1;
   }
 
-  void set_covariance(std::size_t i, std::size_t j, double value) { columns_[j][place(i)] = value; }  // i >= j
-  void set_neighbour(std::size_t j, double to_point, double value) {
-    columns_[j][kToPoint] = to_point;
-    columns_[j][kValue] = value;
-    for (std::size_t v = place(j) + 1; v % kAtOnce != 0; ++v) columns_[j][v] = 0;  // read, but mean nothing
+  void set_covariance(std::size_t lane, std::size_t i, std::size_t j, double value) {  // i >= j
+    columns_[j][i][lane] = value;
+  }
+  void set_neighbour(std::size_t lane, std::size_t j, double to_point, double value) {
+    columns_[j][kToPoint][lane] = to_point;
+    columns_[j][kValue][lane] = value;
   }
 
   struct Solution {
-    double mean;  // k C^-1 r
-    double told;  // k C^-1 k
+    Doubles mean{};  // k C^-1 r
+    Doubles told{};  // k C^-1 k
   };
   [[nodiscard]] Solution solve();  // once: it overwrites what was set
 
  private:
-  // Columns of the lower triangle of C, bottom up, with k and r as two more rows at the bottom: what is left
-  // of a column, when columns before it are eliminated, starts at its first place. It is gone through in whole
-  // vectors.
-  static constexpr std::size_t kToPoint = 0, kValue = 1, kAtOnce = 4;
-  static constexpr std::size_t place(std::size_t row) { return kMost + 1 - row; }
-  alignas(kAtOnce * sizeof(double)) std::array<std::array<double, 4 * kAtOnce>, kMost> columns_;
+  // Columns of the lower triangle of C, with k and r as two more rows.
+  static constexpr std::size_t kToPoint = kMost, kValue = kMost + 1, kRows = kMost + 2;
+  std::array<std::array<Doubles, kRows>, kMost> columns_{};
 };
 
 }  // namespace tbdsim

@@ -23,6 +23,7 @@ namespace tbdsim {
 
 struct RecurrentFamily {
   using Call = RecurrentCall;
+  using Sizes = Call;
   static constexpr std::string_view name = "recurrent";
   enum : std::size_t {
     kForward,

@@ -5,50 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "costmodel/wide_vectors.h"
-
 namespace tbdsim {
-namespace {
-
-// The rows nearest to a point, nearest first. Squares of distances: of few rows the root is needed.
-struct Nearest {
-  static constexpr std::size_t kMost = KrigingSystem::kMost;
-  std::array<double, kMost> squares;
-  std::array<std::size_t, kMost> rows;
-  std::size_t count = 0;
-
-  void take(std::size_t row, double square) {
-    if (count == kMost && square >= squares[kMost - 1]) return;
-    std::size_t place = count < kMost ? count++ : kMost - 1;
-    for (; place > 0 && squares[place - 1] > square; --place) {
-      squares[place] = squares[place - 1];
-      rows[place] = rows[place - 1];
-    }
-    squares[place] = square;
-    rows[place] = row;
-  }
-};
-
-// `coordinates`: of all rows, one coordinate after another.
-TBDSIM_WIDE_VECTORS Nearest nearest_to(const Features& at, const std::vector<double>& coordinates,
-                                       std::size_t rows) {
-  constexpr std::size_t kAtOnce = 64;
-  Nearest nearest;
-  std::array<double, kAtOnce> squares;
-  for (std::size_t begin = 0; begin < rows; begin += kAtOnce) {
-    const std::size_t n = std::min(kAtOnce, rows - begin);
-    std::fill_n(squares.begin(), n, 0.0);
-    for (std::size_t c = 0; c < static_cast<std::size_t>(at.count); ++c) {
-      const double x = at.x[c];
-      const double* of_rows = coordinates.data() + c * rows + begin;
-      for (std::size_t i = 0; i < n; ++i) squares[i] += (of_rows[i] - x) * (of_rows[i] - x);
-    }
-    for (std::size_t i = 0; i < n; ++i) nearest.take(begin + i, squares[i]);
-  }
-  return nearest;
-}
-
-}  // namespace
 
 ResidualLookup::ResidualLookup(const ResidualTable& table, const Kriging& kriging) : covariance_(kriging) {
   const std::span<const ResidualRow> rows = table.rows();
@@ -57,45 +14,85 @@ ResidualLookup::ResidualLookup(const ResidualTable& table, const Kriging& krigin
     Group& group = groups_.emplace_back();
     group.rows = rows.subspan(begin, end - begin);
     group.first = static_cast<int>(begin);
+    ids_.push_back(rows[begin].at.group);
   }
 }
 
 void ResidualLookup::make_ready(const Group& group) const {
-  const std::size_t n = group.rows.size();
-  for (std::size_t c = 0; c < static_cast<std::size_t>(group.rows[0].at.count); ++c) {
-    for (const ResidualRow& row : group.rows) group.coordinates.push_back(row.at.x[c]);
+  const std::size_t rows = group.rows.size(), n = std::max(rows, NearestRows::kMost);
+  std::vector<Features> places;
+  for (const ResidualRow& row : group.rows) {
+    places.push_back(row.at);
+    group.residuals.push_back(row.residual);
   }
+  group.boxes = RowBoxes(places);
+  group.count = n;
+  group.residuals.resize(n);
   group.covariances.resize(n * n);
   for (std::size_t i = 0; i < n; ++i) {
-    group.covariances[i * n + i] = covariance_.of_itself();
-    for (std::size_t j = 0; j < i; ++j) {
-      const double shared = covariance_(distance(group.rows[i].at, group.rows[j].at));
+    group.covariances[i * n + i] = i < rows ? covariance_.of_itself() : 1;
+    for (std::size_t j = 0; j < std::min(i, rows); ++j) {
+      const double shared = i < rows ? covariance_(distance(places[i], places[j])) : 0;
       group.covariances[i * n + j] = group.covariances[j * n + i] = shared;
     }
   }
 }
 
-ResidualEstimate ResidualLookup::estimate(const Features& at) const {
-  ResidualEstimate result{0, covariance_.sd(0), std::numeric_limits<double>::infinity(), -1};
-  const auto group = std::lower_bound(groups_.begin(), groups_.end(), at.group,
-                                      [](const Group& g, auto id) { return g.rows[0].at.group < id; });
-  if (group == groups_.end() || group->rows[0].at.group != at.group) return result;
-  std::call_once(group->ready, [&] { make_ready(*group); });
-  const std::size_t n = group->rows.size();
-  const Nearest nearest = nearest_to(at, group->coordinates, n);
-  KrigingSystem system(nearest.count);
-  for (std::size_t j = 0; j < nearest.count; ++j) {
-    const double* shared = group->covariances.data() + nearest.rows[j] * n;
-    for (std::size_t i = j; i < nearest.count; ++i) system.set_covariance(i, j, shared[nearest.rows[i]]);
-    system.set_neighbour(j, covariance_(std::sqrt(nearest.squares[j])),
-                         group->rows[nearest.rows[j]].residual);
+const ResidualLookup::Group* ResidualLookup::group_at(const Features& at) const {
+  const auto id = std::lower_bound(ids_.begin(), ids_.end(), at.group);
+  if (id == ids_.end() || *id != at.group) return nullptr;
+  const Group& group = groups_[static_cast<std::size_t>(id - ids_.begin())];
+  std::call_once(group.ready, [&] { make_ready(group); });
+  return &group;
+}
+
+void ResidualLookup::set_up(const Group& group, const NearestRows& nearest, std::size_t lane,
+                            KrigingSystems& systems) const {
+  std::array<Doubles, NearestRows::kMost / kLanes> to_point;
+  for (std::size_t j = 0; j < NearestRows::kMost; ++j)
+    to_point[j / kLanes][j % kLanes] = std::sqrt(nearest.squares[j]);
+  covariance_.apply(to_point);
+  for (std::size_t j = 0; j < NearestRows::kMost; ++j) {
+    const auto row = static_cast<std::size_t>(nearest.rows[j]);
+    const double* shared = group.covariances.data() + row * group.count;
+    for (std::size_t i = j; i < NearestRows::kMost; ++i)
+      systems.set_covariance(lane, i, j, shared[nearest.rows[i]]);
+    systems.set_neighbour(lane, j, to_point[j / kLanes][j % kLanes], group.residuals[row]);
   }
-  const KrigingSystem::Solution solution = system.solve();
-  result.mean = solution.mean;
-  result.sd = covariance_.sd(solution.told);
-  result.distance = std::sqrt(nearest.squares[0]);
-  result.nearest = group->first + static_cast<int>(nearest.rows[0]);
-  return result;
+}
+
+void ResidualLookup::estimate(std::span<const Query> queries, std::span<ResidualEstimate> found) {
+  KrigingSystems systems;
+  std::size_t q = 0;
+  while (q < queries.size()) {
+    std::array<std::size_t, kLanes> asked;
+    std::size_t lanes = 0;
+    for (; q < queries.size() && lanes < asked.size(); ++q) {
+      const auto& [lookup, at] = queries[q];
+      const Group* group = lookup->group_at(at);
+      if (group == nullptr) {
+        found[q] = {0, lookup->sd_alone(), std::numeric_limits<double>::infinity(), -1};
+        continue;
+      }
+      const NearestRows nearest = group->boxes.nearest(at);
+      lookup->set_up(*group, nearest, lanes, systems);
+      found[q] = {0, 0, std::sqrt(nearest.squares[0]), group->first + nearest.rows[0]};
+      asked[lanes++] = q;
+    }
+    const KrigingSystems::Solution solution = systems.solve();
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      ResidualEstimate& estimate = found[asked[lane]];
+      estimate.mean = solution.mean[lane];
+      estimate.sd = queries[asked[lane]].lookup->covariance_.sd(solution.told[lane]);
+    }
+  }
+}
+
+ResidualEstimate ResidualLookup::estimate(const Features& at) const {
+  const Query query{this, at};
+  ResidualEstimate found;
+  estimate({&query, 1}, {&found, 1});
+  return found;
 }
 
 }  // namespace tbdsim

@@ -59,15 +59,16 @@ ResidualEstimate ResidualTable::estimate(const Features&, const Kriging& kriging
   const auto row = [&](std::size_t i) -> const ResidualRow& {
     return rows_[static_cast<std::size_t>(neighbours[i].row)];
   };
-  KrigingSystem system(neighbours.size());
+  KrigingSystems systems;  // of which it is the first
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
-    system.set_neighbour(i, covariance(neighbours[i].distance), row(i).residual);
-    system.set_covariance(i, i, covariance.of_itself());
-    for (std::size_t j = 0; j < i; ++j) system.set_covariance(i, j, covariance(distance(row(i).at, row(j).at)));
+    systems.set_neighbour(0, i, covariance(neighbours[i].distance), row(i).residual);
+    systems.set_covariance(0, i, i, covariance.of_itself());
+    for (std::size_t j = 0; j < i; ++j)
+      systems.set_covariance(0, i, j, covariance(distance(row(i).at, row(j).at)));
   }
-  const KrigingSystem::Solution solution = system.solve();
-  result.mean = solution.mean;
-  result.sd = covariance.sd(solution.told);
+  const KrigingSystems::Solution solution = systems.solve();
+  result.mean = solution.mean[0];
+  result.sd = covariance.sd(solution.told[0]);
   return result;
 }
 

@@ -31,7 +31,7 @@ struct ResidualEstimate {
 
 class ResidualTable {
  public:
-  static constexpr int kNeighbours = KrigingSystem::kMost;
+  static constexpr int kNeighbours = KrigingSystems::kMost;
 
   explicit ResidualTable(std::vector<ResidualRow> rows);  // sorted by group, otherwise in the order given
 

@@ -37,6 +37,7 @@ namespace tbdsim {
 
 struct StreamFamily {
   using Call = StreamCall;
+  using Sizes = Call;
   static constexpr std::string_view name = "stream";
   enum : std::size_t {
     kBandwidth,

@@ -9,14 +9,8 @@ constexpr std::int64_t kMostKernels = 1'000'000;
 constexpr std::int64_t kMostThreads = 1'024;
 constexpr double kLeastFactor = 0.1;
 constexpr double kLargestFactor = 10;
-constexpr double kSecondsPerNanosecond = 1e-9;
 constexpr std::string_view kSourcedKeys[] = {"kernel",  "step", "update",  "wait",  "iteration",
                                              "latency", "gap",  "segment", "queue", "input_threads"};
-
-Seconds issue_time(const Kernel& kernel, const Execution& execution) {
-  if (kernel.kind == KernelKind::update) return execution.update;
-  return kernel.repeat > 1 && execution.step.si() > 0 ? execution.step : execution.kernel;
-}
 
 }  // namespace
 
@@ -44,14 +38,6 @@ Execution override_execution(const SpecNode& node, Execution execution) {
     for (auto& [name, source] : read_sources(m, kSourcedKeys)) execution.sources[name] = source;
   });
   return execution;
-}
-
-ThreadWork thread_work(const Kernel& kernel, double batch, const Execution& execution) {
-  const Seconds host(kernel.host_nanoseconds.at(batch) * kSecondsPerNanosecond);
-  const Seconds issue = issue_time(kernel, execution);
-  if (is_copy_to_host(kernel)) return {.before = {}, .issue = issue, .after = host, .waits = true};
-  const bool waits = kernel.kind == KernelKind::update && execution.after_update;
-  return {.before = host, .issue = issue, .after = {}, .waits = waits};
 }
 
 KernelFactors override_factors(const SpecNode& node, KernelFactors factors) {

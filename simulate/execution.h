@@ -3,8 +3,7 @@
 // estimates or published (its sources say which).
 #pragma once
 
-#include <array>
-
+#include "costmodel/estimate.h"
 #include "graphs/kernel.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
@@ -37,11 +36,15 @@ struct ThreadWork {
   Seconds before, issue, after;
   bool waits = false;  // for the GPU, between issue and `after`
 };
-[[nodiscard]] ThreadWork thread_work(const Kernel& kernel, double batch, const Execution& execution);
-
-// Time of kernels of a kind over what the calibration says: what a framework's own kernels or the version of
-// its libraries cost or save.
-using KernelFactors = std::array<double, kKernelKindCount>;
+[[nodiscard]] inline ThreadWork thread_work(const Kernel& kernel, double batch, const Execution& execution) {
+  constexpr double kNanosecond = 1e-9;
+  const Seconds host(kernel.host_nanoseconds.at(batch) * kNanosecond);
+  Seconds issue = kernel.repeat > 1 && execution.step.si() > 0 ? execution.step : execution.kernel;
+  if (kernel.kind == KernelKind::update) issue = execution.update;
+  if (is_copy_to_host(kernel)) return {.before = {}, .issue = issue, .after = host, .waits = true};
+  const bool waits = kernel.kind == KernelKind::update && execution.after_update;
+  return {.before = host, .issue = issue, .after = {}, .waits = waits};
+}
 
 // The keys that `node` has replace those given. Throw SpecError.
 [[nodiscard]] Execution override_execution(const SpecNode& node, Execution execution);

@@ -122,7 +122,7 @@ std::string throughput_step(const Prediction& p) {
       "Throughput. {}{} {} in {} are {} {}. 80 % of measurements are expected within a factor of {:.2f}: {} "
       "to {}.",
       mean, rate_text(p.throughput() * p.iteration_time().si()), p.model->throughput.unit,
-      to_text(p.iteration_time()), rate_text(p.throughput()), throughput_unit(*p.model), p.interval_factor,
+      to_text(p.iteration_time()), rate_text(p.throughput()), throughput_unit(*p.model), p.interval_factor(),
       rate_text(interval.low), rate_text(interval.high));
 }
 

@@ -16,14 +16,14 @@ struct Work {
 // Both clocks while kernels are issued and run, over iterations without end.
 class Clocks {
  public:
-  Clocks(const Execution& execution, std::size_t kernels)
+  explicit Clocks(const Execution& execution)
       : wait_(execution.wait.si()),
         latency_(execution.latency.si()),
         gap_(execution.gap.si()),
         segment_(execution.segment),
-        queue_(execution.queue) {
-    history_.reserve(kernels);  // repeats are one block, segments may need more
-  }
+        queue_(execution.queue),
+        end_(execution.iteration.si()),
+        waits_at_end_(execution.after_iteration) {}
 
   double cpu = 0, gpu = 0;
   double start = 0;  // on the GPU, of the last kernels issued
@@ -44,12 +44,20 @@ class Clocks {
     start = first;
   }
 
-  void wait() {
-    cpu = std::max(cpu, gpu) + wait_;
-    in_segment_ = 0;
+  void end_iteration() {
+    if (waits_at_end_) wait();
+    cpu += end_;
   }
 
  private:
+  // Nothing is left in the queue.
+  void wait() {
+    cpu = std::max(cpu, gpu) + wait_;
+    in_segment_ = issued_ = 0;
+    history_.clear();
+    oldest_ = 0;
+  }
+
   struct Issued {
     std::int64_t count;  // of all kernels so far
     double end;
@@ -72,27 +80,26 @@ class Clocks {
     gpu = start + work.run + static_cast<double>(count - 1) * each;
     wait();
     cpu += work.host;
-    remember(count);
   }
 
   void enqueue(const Work& work, std::int64_t count) {
-    const auto n = static_cast<double>(count);
     start = std::max(gpu + gap_, cpu + work.issue + latency_);
-    cpu += n * work.issue;
-    gpu = std::max(start + n * work.run + (n - 1) * gap_, cpu + latency_ + work.run);
-    remember(count);
-    cpu = std::max(cpu, room_in_queue(work));
-  }
-
-  void remember(std::int64_t count) {
+    if (count == 1) {
+      cpu += work.issue;
+      gpu = start + work.run;
+    } else {
+      const auto n = static_cast<double>(count);
+      cpu += n * work.issue;
+      gpu = std::max(start + n * work.run + (n - 1) * gap_, cpu + latency_ + work.run);
+    }
     issued_ += count;
     history_.push_back({issued_, gpu});
+    if (issued_ > queue_) cpu = std::max(cpu, room_in_queue(work));
   }
 
   // When the last kernel issued found room: the one `queue` before it has ended.
   double room_in_queue(const Work& work) {
     const std::int64_t ended = issued_ - queue_;
-    if (ended <= 0) return 0;
     while (history_[oldest_].count < ended) ++oldest_;
     const Issued& block = history_[oldest_];
     return block.end -
@@ -101,6 +108,8 @@ class Clocks {
 
   double wait_, latency_, gap_;
   std::int64_t segment_, queue_;
+  double end_;
+  bool waits_at_end_;
   std::int64_t issued_ = 0, in_segment_ = 0;
   std::vector<Issued> history_;
   std::size_t oldest_ = 0;
@@ -120,6 +129,20 @@ bool starts_idle(const Execution& execution) {
          execution.gap <= execution.wait + execution.iteration + execution.latency;
 }
 
+// As the iteration before has left both.
+Clocks clocks_before(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
+                     const Execution& execution) {
+  Clocks clocks(execution);
+  if (starts_idle(execution)) {
+    clocks.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
+    return clocks;
+  }
+  for (std::size_t k = 0; k < costs.size(); ++k)
+    clocks.issue(work_of(step.kernels[k], costs[k], batch, execution), step.kernels[k].repeat);
+  clocks.end_iteration();
+  return clocks;
+}
+
 }  // namespace
 
 Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
@@ -127,41 +150,28 @@ Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost
   assert(costs.size() == step.kernels.size());
   Timeline timeline;
   timeline.kernels.resize(costs.size());
-  std::vector<Work> works;
-  works.reserve(costs.size());
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    works.push_back(work_of(step.kernels[k], costs[k], batch, execution));
-  }
-  Clocks clocks(execution, 2 * costs.size());
-  const auto end_iteration = [&] {
-    if (execution.after_iteration) clocks.wait();
-    clocks.cpu += execution.iteration.si();
-  };
-  if (starts_idle(execution)) {
-    clocks.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
-  } else {
-    for (std::size_t k = 0; k < costs.size(); ++k) clocks.issue(works[k], step.kernels[k].repeat);
-    end_iteration();
-  }
+  Clocks clocks = clocks_before(step, costs, batch, execution);
   const double cpu = clocks.cpu;
   const double gpu = clocks.gpu;
+  Seconds cpu_busy = execution.iteration, gpu_busy;
   for (std::size_t k = 0; k < costs.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    const Work work = work_of(kernel, costs[k], batch, execution);
     KernelSpan& span = timeline.kernels[k];
     span.issue = Seconds(clocks.cpu - cpu);
-    clocks.issue(works[k], step.kernels[k].repeat);
+    clocks.issue(work, kernel.repeat);
     span.issued = Seconds(clocks.cpu - cpu);
     span.start = Seconds(clocks.start - cpu);
     span.end = Seconds(clocks.gpu - cpu);
+    const auto repeat = static_cast<double>(kernel.repeat);
+    cpu_busy += Seconds((work.issue + work.host) * repeat);
+    if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
   }
-  end_iteration();
+  clocks.end_iteration();
   const double gpu_period = starts_idle(execution) ? 0 : clocks.gpu - gpu;  // then as long as the CPU's
+  timeline.cpu_busy = cpu_busy;
+  timeline.gpu_busy = gpu_busy;
   timeline.iteration = Seconds(std::max(clocks.cpu - cpu, gpu_period));
-  timeline.cpu_busy = execution.iteration;
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    const auto repeat = static_cast<double>(step.kernels[k].repeat);
-    timeline.cpu_busy += Seconds((works[k].issue + works[k].host) * repeat);
-    if (step.kernels[k].kind != KernelKind::transfer) timeline.gpu_busy += costs[k].total * repeat;
-  }
   return timeline;
 }
 

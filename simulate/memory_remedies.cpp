@@ -25,8 +25,7 @@ struct Outcome {
 Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& calibration,
                    const Framework& framework) {
   Outcome outcome;
-  outcome.costs = estimate(step, batch, calibration);
-  scale(outcome.costs, step, framework.factors);
+  outcome.costs = estimate(step, batch, calibration, framework.factors);
   outcome.timeline = simulate_iteration(step, outcome.costs, batch, framework.execution);
   outcome.time = outcome.timeline.iteration;
   outcome.total = plan_memory(memory_outline(step), step, outcome.costs, batch, framework).total();

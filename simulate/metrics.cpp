@@ -28,8 +28,8 @@ Value achieved_bandwidth(const P& p) {
 }
 
 Value nvprof_level(const P& p) {
-  const Activity activity = activity_of(p);
-  return activity.gpu == Seconds(0) ? std::nullopt : Value(kPercent * (activity.nvprof / activity.gpu));
+  const Seconds busy = times_of(p).gpu;
+  return busy == Seconds(0) ? std::nullopt : Value(kPercent * (nvprof_time(p) / busy));
 }
 
 template <class Q>
@@ -59,7 +59,7 @@ constexpr std::array<Metric, 32> kMetrics = {{
      "of an iteration: it waits for other GPUs, or is slowed by what they send",
      [](const P& p) -> Value { return p.exposed_time().si(); }},
     {"gpu_utilization", MetricGroup::time, "%", "time in which the GPU executes kernels, of the iteration",
-     [](const P& p) -> Value { return gpu_utilization(activity_of(p)); }},
+     [](const P& p) -> Value { return gpu_utilization(times_of(p)); }},
     {"fp32_utilization", MetricGroup::time, "%",
      "single-precision operations executed over their peak, while the GPU is active",
      [](const P& p) { return fp32_utilization(activity_of(p), *p.gpu); }},
@@ -71,7 +71,7 @@ constexpr std::array<Metric, 32> kMetrics = {{
      [](const P& p) { return tensor_core_utilization(activity_of(p), *p.gpu); }},
     {"cpu_utilization", MetricGroup::time, "%",
      "an estimate: issuing thread and decoding of samples, over 28 cores",
-     [](const P& p) -> Value { return cpu_utilization(activity_of(p)); }},
+     [](const P& p) -> Value { return cpu_utilization(times_of(p)); }},
     {"achieved_bandwidth", MetricGroup::time, "B/s", "bytes kernels move, in a second of their time",
      achieved_bandwidth},
     {"flop_utilization", MetricGroup::time, "%", "floating-point work over the peak of the arithmetic used",

@@ -42,8 +42,7 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   iteration.memory = &step.memory;
   iteration.on_host = step.on_host;
   const auto batch = static_cast<double>(iteration.batch);
-  iteration.costs = estimate(step.step, batch, *p.calibration);
-  scale(iteration.costs, step.step, p.framework->factors);
+  iteration.costs = estimate(step.step, batch, *p.calibration, p.framework->factors);
   const Execution& execution = p.framework->execution;
   iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, execution);
   iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, *p.calibration);
@@ -112,10 +111,8 @@ Seconds limited_time(const Iteration& iteration, Limit limit) {
   return sum;
 }
 
-// What follows from the GPU's rates and the costs.
-void set_peak(Prediction& p) {
-  p.peak = rate_of(*p.gpu, find_precision(p.scenario.precision).math).peak;
-  p.interval_factor = std::exp(kEightyPercent * combined_sd(*p.typical().step, p.typical().costs));
+FlopsPerSecond peak_of(const Prediction& p) {
+  return rate_of(*p.gpu, find_precision(p.scenario.precision).math).peak;
 }
 
 // Of one element as it is sent.
@@ -195,8 +192,14 @@ double Prediction::samples_per_second() const {
   return batch() * static_cast<double>(ranks()) / iteration_time().si();
 }
 
+double Prediction::interval_factor() const {
+  const Iteration& iteration = typical();
+  return std::exp(kEightyPercent * combined_sd(*iteration.step, iteration.costs));
+}
+
 Interval Prediction::throughput_interval() const {
-  return {throughput() / interval_factor, throughput() * interval_factor};
+  const double factor = interval_factor();
+  return {throughput() / factor, throughput() * factor};
 }
 
 double Prediction::efficiency() const {
@@ -312,7 +315,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
   if (p.batch_limited) p.scenario.batch = p.model->largest_batch;
   plan_memory_of_largest(p);
   p.flops = mean_over(p.iterations, flops_of);
-  set_peak(p);
+  p.peak = peak_of(p);
   return p;
 }
 
@@ -320,15 +323,15 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
   const Calibration calibration = with_rates(*p.calibration, gpu);
   for (Iteration& iteration : p.iterations) {
     const auto batch = static_cast<double>(iteration.batch);
-    iteration.costs = estimate_again(*iteration.step, batch, calibration, iteration.costs);
-    scale(iteration.costs, *iteration.step, p.framework->factors);
+    iteration.costs = estimate_again(*iteration.step, batch, calibration, iteration.costs, iteration.demands,
+                                     p.framework->factors);
     iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
     iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, calibration);
   }
   p.gpu = &gpu;
   exchange_gradients(p);
   plan_memory_of_largest(p);  // other rates, other algorithms, other workspaces
-  set_peak(p);
+  p.peak = peak_of(p);
   return p;
 }
 

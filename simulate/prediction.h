@@ -53,6 +53,7 @@ struct Iteration {
   const MemoryOutline* memory = nullptr;  // of the step
   std::span<const HostMap> on_host;       // maps of the step
   std::vector<KernelCost> costs;          // one for each kernel of the step
+  ConvDemands demands;                    // worked out when rates change
   Timeline timeline;
   Seconds copies;  // by which the timeline is longer where maps come back from the host
   Seconds decode;  // of one thread for the batch's samples; 0 where it is not known or they are made up
@@ -91,9 +92,8 @@ struct Prediction {
   std::size_t largest = 0;                   // the one that needs most memory
   MemoryPlan memory;                         // of that one
   bool fits = false;
-  Flops flops;                 // of an iteration
-  FlopsPerSecond peak;         // of the arithmetic the precision uses
-  double interval_factor = 1;  // 80 % of measured times are expected within time / factor to time x factor
+  Flops flops;          // of an iteration
+  FlopsPerSecond peak;  // of the arithmetic the precision uses
 
   [[nodiscard]] std::int64_t ranks() const { return scenario.cluster.ranks(); }
 
@@ -101,6 +101,8 @@ struct Prediction {
   [[nodiscard]] Seconds iteration_time() const;
   [[nodiscard]] double batch() const;
   [[nodiscard]] double throughput() const;  // units per second
+  // 80 % of measured times are expected within time / factor to time x factor.
+  [[nodiscard]] double interval_factor() const;
   [[nodiscard]] Interval throughput_interval() const;
   [[nodiscard]] double efficiency() const;     // throughput over that of as many GPUs alone
   [[nodiscard]] Seconds exposed_time() const;  // of an iteration: it waits for others, or is slowed by them

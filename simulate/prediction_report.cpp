@@ -48,7 +48,7 @@ std::vector<Cell> table_row(const Prediction& p) {
   return {text_cell(p.model->name),
           text_cell(p.framework->name),
           text_cell(rate_text(p.throughput()) + " " + throughput_unit(*p.model)),
-          percent_cell(100 * (p.interval_factor - 1)),
+          percent_cell(100 * (p.interval_factor() - 1)),
           text_cell(to_text(p.iteration_time())),
           percent_cell(gpu_utilization(activity)),
           percent_cell(fp32_utilization(activity, *p.gpu)),

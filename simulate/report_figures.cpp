@@ -58,7 +58,7 @@ constexpr double kPercent = 100;
 
 Axis percent_axis(const std::string& what) { return {.title = what + ", %", .from = 0, .to = kPercent}; }
 
-double gpu_percent(const Prediction& p) { return gpu_utilization(activity_of(p)); }
+double gpu_percent(const Prediction& p) { return gpu_utilization(times_of(p)); }
 double fp32_percent(const Prediction& p) { return fp32_utilization(activity_of(p), *p.gpu).value_or(0); }
 
 // Bars of one GPU in the comparison; `value` of the prediction there and the one on the first other GPU.

@@ -119,13 +119,13 @@ RowPrediction time_value(const Prediction& p, Seconds time, const std::string& u
     throw NotCovered(fmt::format("unit {} of a time: s and ms are known", in_quotes(unit)));
   return {"ok",
           in_unit(time, unit),
-          {in_unit(time / p.interval_factor, unit), in_unit(time * p.interval_factor, unit)}};
+          {in_unit(time / p.interval_factor(), unit), in_unit(time * p.interval_factor(), unit)}};
 }
 
 // Iterations in a second.
 Interval in_steps(const Prediction& p) {
   const double steps = 1 / p.iteration_time().si();
-  return {steps / p.interval_factor, steps * p.interval_factor};
+  return {steps / p.interval_factor(), steps * p.interval_factor()};
 }
 
 RowPrediction memory_value(Bytes memory) {
@@ -144,7 +144,7 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
     if (unit == own) return {"ok", p.throughput(), rate};
     if (unit == samples || unit == "samples/s") {
       const double each = p.samples_per_second();
-      return {"ok", each, {each / p.interval_factor, each * p.interval_factor}};
+      return {"ok", each, {each / p.interval_factor(), each * p.interval_factor()}};
     }
     if (unit == "steps/s") return {"ok", 1 / p.iteration_time().si(), in_steps(p)};
     throw NotCovered(fmt::format("unit {}: {} trains {}", in_quotes(unit), p.model->name, own));

@@ -42,6 +42,16 @@ std::array<bool, kMathTypeCount> on_tensor_cores(const GpuSpec& gpu) {
   return types;
 }
 
+// How often each kernel and those that are the same run in an iteration; of these, the first counts for all.
+std::vector<std::int64_t> executions_by_kernel(const TrainingStep& step) {
+  std::vector<std::int64_t> executions(step.kernels.size());
+  for (std::size_t k = 0; k < executions.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    executions[kernel.same_as < 0 ? k : static_cast<std::size_t>(kernel.same_as)] += kernel.repeat;
+  }
+  return executions;
+}
+
 }  // namespace
 
 Flops executed_flops(const Kernel& kernel, const KernelCost& cost, double batch) {
@@ -69,23 +79,44 @@ bool has_tensor_cores(const GpuSpec& gpu) {
   return is_native(gpu, MathType::fp16) && hardware_of(gpu, MathType::fp16).tensor_cores;
 }
 
-Activity activity_of(const Prediction& p) {
+Activity times_of(const Prediction& p) {
   Activity mean;
-  const std::array<bool, kMathTypeCount> tensor_cores = on_tensor_cores(*p.gpu);
   for (const Iteration& i : p.iterations) {
-    const auto batch = static_cast<double>(i.batch);
     mean.time += i.time() * i.share;
     mean.gpu += i.timeline.gpu_busy * i.share;
     mean.cpu += (i.timeline.cpu_busy + i.decode) * i.share;
+  }
+  return mean;
+}
+
+Activity activity_of(const Prediction& p) {
+  Activity mean = times_of(p);
+  const std::array<bool, kMathTypeCount> tensor_cores = on_tensor_cores(*p.gpu);
+  for (const Iteration& i : p.iterations) {
+    const auto batch = static_cast<double>(i.batch);
+    const std::vector<std::int64_t> executions = executions_by_kernel(*i.step);
+    for (std::size_t k = 0; k < i.costs.size(); ++k) {
+      const Kernel& kernel = i.step->kernels[k];
+      if (executions[k] == 0 || kernel.kind == KernelKind::transfer) continue;
+      const double times = static_cast<double>(executions[k]) * i.share;
+      mean.fp32 += fp32_flops(kernel, i.costs[k], batch, *p.gpu) * times;
+      mean.moved += Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * times;
+      if (const MathType math = i.costs[k].math; is_product(kernel) && tensor_cores[index_of(math)])
+        mean.tensor += Flops(kernel.flops.at(batch)) * times / rate_of(*p.gpu, math).peak;
+    }
+  }
+  return mean;
+}
+
+Seconds nvprof_time(const Prediction& p) {
+  Seconds mean;
+  for (const Iteration& i : p.iterations) {
     for (std::size_t k = 0; k < i.costs.size(); ++k) {
       const Kernel& kernel = i.step->kernels[k];
       if (kernel.kind == KernelKind::transfer) continue;
       const double times = static_cast<double>(kernel.repeat) * i.share;
-      mean.fp32 += fp32_flops(kernel, i.costs[k], batch, *p.gpu) * times;
-      mean.moved += Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * times;
-      mean.nvprof += i.costs[k].total * (nvprof_fp32_level(kernel, i.costs[k], batch, *p.gpu) * times);
-      if (const MathType math = i.costs[k].math; is_product(kernel) && tensor_cores[index_of(math)])
-        mean.tensor += Flops(kernel.flops.at(batch)) * times / rate_of(*p.gpu, math).peak;
+      const double level = nvprof_fp32_level(kernel, i.costs[k], static_cast<double>(i.batch), *p.gpu);
+      mean += i.costs[k].total * (level * times);
     }
   }
   return mean;

@@ -40,9 +40,12 @@ struct Activity {
   Flops fp32;      // executed
   Seconds tensor;  // that tensor cores would need at their peak
   Bytes moved;     // by kernels, to and from the GPU's memory
-  Seconds nvprof;  // of each kernel times its level
 };
 [[nodiscard]] Activity activity_of(const Prediction& prediction);
+// Its times alone, which are there without going through the kernels.
+[[nodiscard]] Activity times_of(const Prediction& prediction);
+// Of each kernel times its nvprof_fp32_level.
+[[nodiscard]] Seconds nvprof_time(const Prediction& prediction);
 
 // In percent; none where the GPU is never active, of tensor cores where it has none.
 //

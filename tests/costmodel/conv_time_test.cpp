@@ -249,5 +249,20 @@ TEST(ConvolutionProperty, SplitsLeftOutDoNotWin) {
   }
 }
 
+// What can be the fastest at some rates holds the fastest at any.
+TEST(Convolution, DemandsHoldTheFastestChoice) {
+  const auto p = start_values();
+  for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
+    for (const ConvCall& call : {layer(phase), strided(phase)}) {
+      for (const double bandwidth : {0.01, 0.3, 1.0, 30.0}) {
+        double least = std::numeric_limits<double>::infinity();
+        for (const Choice& choice : choices(call))
+          least = std::min(least, seconds(call, choice, kCard, {0.9, bandwidth}));
+        EXPECT_EQ(kernel_time<ConvFamily>(call, kCard, {0.9, bandwidth}, p).parts.total, least);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -42,6 +42,26 @@ TEST(ResidualLookup, SaysWhatTheTableSays) {
   }
 }
 
+// Several tables, groups with and without rows: each query is answered as if it were asked alone.
+TEST(ResidualLookup, ManyAtOnce) {
+  const ResidualTable table = lattices();
+  const ResidualLookup one(table, kKriging), other(table, {.amplitude = 0.1, .length = 5});
+  std::vector<ResidualLookup::Query> queries;
+  for (int i = 0; i < 23; ++i) {
+    const auto group = static_cast<std::uint64_t>(i % 8);
+    queries.push_back({i % 3 == 0 ? &other : &one, {group, 2, {0.3 * i, 5 - 0.2 * i}}});
+  }
+  std::vector<ResidualEstimate> found(queries.size());
+  ResidualLookup::estimate(queries, found);
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const ResidualEstimate alone = queries[i].lookup->estimate(queries[i].at);
+    EXPECT_EQ(found[i].mean, alone.mean) << i;
+    EXPECT_EQ(found[i].sd, alone.sd) << i;
+    EXPECT_EQ(found[i].distance, alone.distance) << i;
+    EXPECT_EQ(found[i].nearest, alone.nearest) << i;
+  }
+}
+
 TEST(ResidualLookup, WhereNoRowTells) {
   const ResidualTable table = lattices();
   const ResidualLookup lookup(table, kKriging);

@@ -121,9 +121,9 @@ TEST(Predict, IntervalOfTheThroughput) {
   const test::ToyWorld world;
   Library library = test::source_library();
   const Prediction p = predict(world.scenario(10), library);
-  EXPECT_NEAR(p.interval_factor, 1.4026, 0.0001);
-  EXPECT_DOUBLE_EQ(p.throughput_interval().low, p.throughput() / p.interval_factor);
-  EXPECT_DOUBLE_EQ(p.throughput_interval().high, p.throughput() * p.interval_factor);
+  EXPECT_NEAR(p.interval_factor(), 1.4026, 0.0001);
+  EXPECT_DOUBLE_EQ(p.throughput_interval().low, p.throughput() / p.interval_factor());
+  EXPECT_DOUBLE_EQ(p.throughput_interval().high, p.throughput() * p.interval_factor());
 }
 
 TEST(Predict, BatchThatDoesNotFitIsPredictedAllTheSame) {
@@ -276,6 +276,44 @@ TEST(WithRates, AsAPredictionForSuchACard) {
   EXPECT_GT(after.iteration_time(), before.iteration_time());
   EXPECT_EQ(after.peak, before.peak * 1.25);
   EXPECT_EQ(with_rates(after, library.gpu("titanxp")).iteration_time(), before.iteration_time());
+}
+
+// What is quicker in fp32 than in TF32 depends on rates, and on the arithmetic which calls are nearby.
+TEST(WithRates, ConvolutionsChooseTheirArithmeticAgain) {
+  Library library = test::source_library();
+  GpuSpec changed = library.gpu("l40s");
+  MathRate& fp32 = *changed.math[index_of(MathType::fp32)];
+  fp32.clock = fp32.clock * 0.1;
+  fp32.peak = fp32.peak * 0.1;
+  const Prediction before =
+      predict({.model = "resnet50", .framework = "pytorch", .gpu = "l40s", .batch = 64, .precision = "tf32"},
+              library);
+  const Prediction after = with_rates(before, changed);
+  const Iteration& iteration = after.iterations.front();
+  const auto expected =
+      estimate(*iteration.step, 64, with_rates(*before.calibration, changed), after.framework->factors);
+  std::size_t others = 0;
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    if (iteration.costs[k].math != before.iterations.front().costs[k].math) ++others;
+    EXPECT_EQ(iteration.costs[k].math, expected[k].math) << k;
+    EXPECT_EQ(iteration.costs[k].total, expected[k].total) << k;
+    EXPECT_EQ(iteration.costs[k].sd, expected[k].sd) << k;
+  }
+  EXPECT_GT(others, 0u);
+}
+
+// Whatever cards came in between.
+TEST(WithRates, MoreMultiprocessorsAndBack) {
+  Library library = test::source_library();
+  const GpuSpec& card = library.gpu("titanxp");
+  GpuSpec larger = card;
+  larger.sm_count = 60;
+  const Prediction before =
+      predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 4}, library);
+  const Prediction after = with_rates(with_rates(before, card), larger);
+  EXPECT_EQ(after.iteration_time(), with_rates(before, larger).iteration_time());
+  EXPECT_NE(after.iteration_time(), before.iteration_time());
+  EXPECT_EQ(with_rates(after, card).iteration_time(), before.iteration_time());
 }
 
 }  // namespace

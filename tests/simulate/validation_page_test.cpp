@@ -51,7 +51,7 @@ TEST_F(ValidationPage, MarksAreWhereTheNumbersAre) {
   const Series& titanxp = chart.series[2];
   EXPECT_EQ(titanxp.name, "titanxp");
   EXPECT_NEAR(titanxp.x.at(0), 200, 1e-9);
-  EXPECT_NEAR(titanxp.low.at(0), titanxp.y.at(0) / p.interval_factor, 1e-6 * titanxp.y.at(0));
+  EXPECT_NEAR(titanxp.low.at(0), titanxp.y.at(0) / p.interval_factor(), 1e-6 * titanxp.y.at(0));
   EXPECT_THAT(titanxp.hover.at(0), StartsWith("resnet50, mxnet 0.11, titanxp, fp32, batch 64 (score): "));
 }
 

@@ -1,0 +1,49 @@
+// The rows of a residual table that lie nearest to a point. Rows near one another share a box; a box farther
+// away than what was found is passed by.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "costmodel/kernel_time.h"
+#include "costmodel/kriging.h"
+
+namespace tbdsim {
+
+// Nearest first, of equally far ones the first. Squares of distances: of few rows the root is needed. Where
+// there are fewer rows, further ones are infinitely far: with n rows, n, n + 1, ...
+struct NearestRows {
+  static constexpr std::size_t kMost = KrigingSystems::kMost;
+  std::array<double, kMost> squares;
+  std::array<int, kMost> rows;
+};
+
+class RowBoxes {
+ public:
+  RowBoxes() = default;
+  // Of one group, at least one.
+  explicit RowBoxes(std::span<const Features> rows);
+
+  [[nodiscard]] NearestRows nearest(const Features& at) const;
+
+ private:
+  static constexpr std::size_t kRows = 32;  // of a box; of one that is not full the last are infinitely far
+  using Row = std::array<double, kRows>;
+  struct Box {
+    std::size_t count = 0;
+    std::array<int, kRows> rows;  // ascending
+    Features lowest, highest;
+  };
+
+  void part(std::span<int> numbers, std::span<const Features> rows);
+  void add_box(std::span<int> numbers, std::span<const Features> rows);
+  [[nodiscard]] double square_to(const Box& box, const Features& at) const;
+  [[nodiscard]] Row squares_in(std::size_t box, const Features& at) const;
+
+  std::size_t coordinates_ = 0;
+  std::vector<Box> boxes_;
+  std::vector<Row> places_;  // coordinates of each box's rows, one coordinate after another
+};
+
+}  // namespace tbdsim
