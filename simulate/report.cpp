@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/error.h"
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/predict_all.h"
 #include "simulate/report_sections.h"
@@ -66,6 +67,20 @@ std::vector<Prediction> on_gpu(const std::vector<Prediction>& predictions,
   return predict_all(there, library);
 }
 
+// On each cluster but those that its framework cannot use.
+std::vector<ScalingPoint> scaling_of(const Prediction& prediction, std::span<const Cluster> clusters,
+                                     Library& library) {
+  const Prediction one = with_cluster(prediction, {}, library);
+  std::vector<ScalingPoint> points;
+  for (const Cluster& cluster : clusters) {
+    try {
+      points.push_back(scaling_point(one, cluster, library));
+    } catch (const UsageError&) {
+    }
+  }
+  return points;
+}
+
 std::vector<std::string> summary_of(const ReportData& data) {
   const Prediction& first = data.predictions[0];
   const GpuSpec& gpu = *first.gpu;
@@ -79,26 +94,39 @@ std::vector<std::string> summary_of(const ReportData& data) {
 
 }  // namespace
 
+std::vector<Cluster> paper_clusters() {
+  return {{}, {.gpus = 2}, {.gpus = 4}, {.machines = 2, .network = "ethernet_1g"}, {.machines = 2, .network = "infiniband_100g"}};
+}
+
 ReportData report_data(std::span<const Scenario> scenarios, std::span<const std::string> others,
-                       Library& library) {
+                       Library& library, const ReportScope& scope) {
   ReportData data;
   data.growth = growth_of(scenarios, library);
   data.predictions = predict_all(scenarios, library);
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    if (data.predictions[i].fits || data.growth[i].empty()) continue;
+    if (!scope.fitting || data.predictions[i].fits || data.growth[i].empty()) continue;
     data.predictions[i] = data.growth[i].back();
     data.all_fit = false;
   }
   data.others.assign(others.begin(), others.end());
   for (const std::string& gpu : others)
     data.on_others.push_back(on_gpu(data.predictions, scenarios, gpu, library));
+  data.scaling.resize(scenarios.size());
+  data.bounds.resize(scenarios.size());
+  data.sensitivities.resize(scenarios.size());
+  for_each_index(scenarios.size(), [&](std::size_t i) {
+    const Prediction& p = data.predictions[i];
+    data.scaling[i] = scaling_of(p, scope.clusters, library);
+    data.bounds[i] = without_limits(p);
+    if (scope.sensitivities) data.sensitivities[i] = sensitivities(p.scenario, p, library);
+  });
   return data;
 }
 
 Page report_page(const ReportData& data, Library& library) {
-  constexpr Section (*kSections[])(const ReportData&) = {overview_section, throughput_section, gpu_section,
-                                                         fp32_section,     comparison_section, memory_section,
-                                                         time_section,     kernels_section};
+  constexpr Section (*kSections[])(const ReportData&) = {
+      overview_section, throughput_section, gpu_section,    fp32_section,   comparison_section,
+      memory_section,   scaling_section,    whatif_section, time_section,   kernels_section};
   const Prediction& first = data.predictions[0];
   Page page;
   page.title = fmt::format("Training on {}, {}", first.gpu->title, first.scenario.precision);

@@ -1,0 +1,212 @@
+#include "simulate/live_report.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/number.h"
+#include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/metrics.h"
+#include "simulate/report_sections.h"
+#include "simulate/scenario_keys.h"
+#include "simulate/whatif_report.h"
+
+namespace tbdsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostChanges = 16;
+constexpr std::size_t kMostWorkloads = 60;  // in one library
+constexpr std::int64_t kMostGpus = 16;
+constexpr std::int64_t kMostMachines = 100'000;
+constexpr std::array<std::string_view, 6> kScenarioKeys = {"model", "framework", "variant",
+                                                           "gpu",   "precision", "batch"};
+const std::vector<std::string> kKeys = {"model", "framework", "variant", "gpu",     "precision", "batch",
+                                        "gpus",  "machines",  "network", "kernels", "set"};
+// Of the metrics those that are shown large.
+constexpr std::array<std::string_view, 7> kTiles = {"throughput",       "iteration_time",  "gpu_utilization",
+                                                    "fp32_utilization", "cpu_utilization", "memory_total",
+                                                    "largest_batch"};
+
+int count_of(const std::string& key, const std::string& text, std::int64_t most) {
+  const auto number = parse_whole_number(text);
+  if (number && *number >= 1 && *number <= most) return static_cast<int>(*number);
+  throw UsageError(fmt::format("{}: {} is no whole number from 1 to {}", key, in_quotes(text), most));
+}
+
+SpecChange hardware_change(const std::string& text) {
+  SpecChange change = parse_change(text);
+  if (change.spec == "gpu" || change.spec == "link") return change;
+  throw UsageError(in_quotes(text) + " changes no hardware; expected a key of the gpu or a link, as " +
+                   "gpu.memory_bandwidth=800GB/s");
+}
+
+void set(LiveQuery& query, const std::string& key, const std::string& value) {
+  Cluster& cluster = query.scenario.cluster;
+  if (std::find(kScenarioKeys.begin(), kScenarioKeys.end(), key) != kScenarioKeys.end()) {
+    find_scenario_key(key)->set(query.scenario, value);
+  } else if (key == "gpus") {
+    cluster.gpus = count_of(key, value, kMostGpus);
+  } else if (key == "machines") {
+    cluster.machines = count_of(key, value, kMostMachines);
+  } else if (key == "network") {
+    cluster.network = value;
+  } else if (key == "kernels") {
+    query.kernels = value == "1";
+  } else if (key == "set") {
+    query.changes.push_back(hardware_change(value));
+  } else {
+    throw UsageError("unknown parameter " + in_quotes(key) + did_you_mean(key, kKeys) + "; expected one of " +
+                     joined(kKeys));
+  }
+}
+
+// What is typed to get the same numbers.
+std::string command_of(const LiveQuery& query) {
+  const Scenario& s = query.scenario;
+  const bool alone = s.cluster.ranks() == 1;
+  std::string command = fmt::format("tbd-sim {} {} --framework {} --gpu {} --batch {}",
+                                    alone ? "whatif" : "scaling", s.model, s.framework, s.gpu, s.batch);
+  if (!s.variant.empty()) command += " --variant " + s.variant;
+  if (s.precision != "fp32") command += " --precision " + s.precision;
+  if (!alone) {
+    command += fmt::format(" --gpus {} --machines {}", s.cluster.gpus, s.cluster.machines);
+    if (!s.cluster.network.empty()) command += fmt::format(" --network '{}'", s.cluster.network);
+    return command;
+  }
+  for (const SpecChange& change : query.changes) command += fmt::format(" --set '{}'", to_text(change));
+  return command;
+}
+
+std::string note_of(std::string_view metric, const Prediction& p) {
+  if (metric == "throughput") {
+    const Interval interval = p.throughput_interval();
+    return fmt::format("{:.4g} to {:.4g}: 80 % of measurements", interval.low, interval.high);
+  }
+  if (metric == "iteration_time") return "bound by " + std::string(name_of(p.bound()));
+  if (metric == "memory_total")
+    return (p.fits ? "fits into " : "does not fit into ") + to_text(p.gpu->memory_size);
+  return "";
+}
+
+Json tiles_of(const Prediction& before, const Prediction& after, const SpecChanges& changes) {
+  const Sheet sheet = before_and_after_sheet(before, after, changes);
+  Json tiles = Json::array();
+  for (const std::string_view name : kTiles) {
+    const auto row = std::find_if(sheet.rows.begin(), sheet.rows.end(),
+                                  [&](const std::vector<Cell>& cells) { return cells[1].text == name; });
+    if (row == sheet.rows.end()) continue;
+    tiles.push_back({{"name", name},
+                     {"text", (*row)[4].text},
+                     {"change", (*row)[5].text},
+                     {"note", note_of(name, after)},
+                     {"wrong", name == "memory_total" && !after.fits}});
+  }
+  return tiles;
+}
+
+// One machine with more and more GPUs, then more and more machines as they are asked for.
+std::vector<Cluster> clusters_for(const Cluster& asked) {
+  std::vector<Cluster> clusters;
+  for (const int gpus : {1, 2, 4, 8}) clusters.push_back({.gpus = gpus});
+  const std::string network = asked.network.empty() ? "ethernet_10g" : asked.network;
+  for (const int machines : {2, 4, 16}) clusters.push_back({.gpus = asked.gpus, .machines = machines, .network = network});
+  return clusters;
+}
+
+Chart first_chart(Section section, const std::string& title) {
+  if (section.views.empty() || section.views[0].charts.empty()) return {.title = title};
+  Chart chart = std::move(section.views[0].charts[0]);
+  chart.title = title;
+  return chart;
+}
+
+// With a mark where the scenario is.
+Section batch_section(const ReportData& data) {
+  const Prediction& p = data.predictions[0];
+  Chart throughput = first_chart(throughput_section(data), "Throughput");
+  throughput.series.push_back({.mark = ChartMark::point,
+                               .name = "this batch",
+                               .colour = 3,
+                               .x = {static_cast<double>(p.scenario.batch)},
+                               .y = {p.throughput()}});
+  Section section{.title = "Over the batch", .text = {"As far as it fits; the area is the 80 % interval."}};
+  section.views.push_back({.charts = {std::move(throughput), first_chart(gpu_section(data), "GPU utilization"),
+                                      first_chart(fp32_section(data), "FP32 utilization")}});
+  return section;
+}
+
+Section parts_section(const ReportData& data) {
+  ReportData now = data;
+  now.growth = {data.predictions};
+  Section section = time_section(now);
+  section.text.clear();
+  std::vector<Chart>& charts = section.views[0].charts;
+  charts.insert(charts.begin(), first_chart(memory_section(now), "Memory of one GPU"));
+  section.title = "Memory and time";
+  return section;
+}
+
+std::vector<Section> sections_of(const LiveQuery& query, Library& library) {
+  const ReportData data = report_data(std::span(&query.scenario, 1), {}, library,
+                                      {.clusters = clusters_for(query.scenario.cluster), .fitting = false});
+  std::vector<Section> sections;
+  sections.push_back(parts_section(data));
+  sections.push_back(batch_section(data));
+  Section more = scaling_section(data);
+  more.views[0].charts.push_back(first_chart(whatif_section(data), "One GPU, if it had ..."));
+  more.title = "More GPUs, fewer limits";
+  sections.push_back(std::move(more));
+  if (query.kernels) sections.push_back(kernels_section(data));
+  return sections;
+}
+
+}  // namespace
+
+LiveQuery read_query(const QueryParameters& parameters, const Scenario& usual) {
+  LiveQuery query{.scenario = usual, .changes = {}};
+  std::set<std::string> seen;
+  for (const auto& [key, value] : parameters) {
+    if (key != "set" && !seen.insert(key).second)
+      throw UsageError(in_quotes(key) + " is given twice; expected it once");
+    set(query, key, value);
+  }
+  if (query.changes.size() > kMostChanges)
+    throw UsageError(fmt::format("{} changes; expected up to {}", query.changes.size(), kMostChanges));
+  return query;
+}
+
+std::string live_report(const LiveQuery& query, Library& library) {
+  const Prediction before = predict(query.scenario, library);
+  Library changed(library, query.changes);
+  const Prediction after = predict(query.scenario, changed);
+  const SectionText text = text_of(sections_of(query, changed));
+  const Json json{{"title", fmt::format("{} on {}", after.model->title, after.gpu->title)},
+                  {"tiles", tiles_of(before, after, query.changes)},
+                  {"command", command_of(query)},
+                  {"kernel_times", calibration_text(*after.profile)},
+                  {"html", text.html}};
+  std::string answer = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  answer.back() = ',';
+  return answer + "\"charts\":" + text.charts + "}\n";
+}
+
+LibraryPool::LibraryPool(Catalog catalog)
+    : catalog_(std::move(catalog)), library_(std::make_shared<Library>(catalog_)) {}
+
+std::shared_ptr<Library> LibraryPool::library_for(const Scenario& s) {
+  const std::scoped_lock held(lock_);
+  workloads_.insert(s.model + '\n' + s.framework + '\n' + s.variant + '\n' + s.precision + '\n' + s.gpu);
+  if (workloads_.size() > kMostWorkloads) {
+    workloads_.clear();
+    library_ = std::make_shared<Library>(catalog_);
+  }
+  return library_;
+}
+
+}  // namespace tbdsim
