@@ -143,8 +143,8 @@ void write_section(std::ostream& out, const Section& section, std::size_t number
 }
 
 void write_head(std::ostream& out, const Page& page, const PageAssets& assets) {
-  // The policy lets the page run its own script and load nothing, from wherever it is opened; with controls it
-  // may ask the server it came from.
+  // The policy lets the page run its own script and load nothing, from wherever it is opened; with controls
+  // it may ask the server it came from.
   out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "

@@ -84,7 +84,7 @@ struct PageAssets {
   std::string style;
   std::string script;
   std::string plotly;  // gzip
-  std::string live;    // script of pages with controls
+  std::string live{};  // script of pages with controls
 };
 
 // From <data_dir>/simulate/web. Throws UsageError where Plotly was not installed there and says how it is.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <nlohmann/json.hpp>
 
 #include "hwspecs/base/error.h"
@@ -20,8 +21,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kPercent = 100;
 constexpr std::size_t kMostChanges = 16;
-constexpr std::size_t kMostWorkloads = 60;  // in one library
+constexpr std::size_t kMostWorkloads = 24;  // in one library
 constexpr std::int64_t kMostGpus = 16;
 constexpr std::int64_t kMostMachines = 100'000;
 constexpr std::array<std::string_view, 6> kScenarioKeys = {"model", "framework", "variant",
@@ -41,6 +43,9 @@ int count_of(const std::string& key, const std::string& text, std::int64_t most)
 
 SpecChange hardware_change(const std::string& text) {
   SpecChange change = parse_change(text);
+  constexpr std::string_view kNumbersBegin = "0123456789+-x";
+  if (change.value.empty() || kNumbersBegin.find(change.value[0]) == std::string_view::npos)
+    throw UsageError(in_quotes(text) + ": expected a number with its unit, or one as +50%, x2");
   if (change.spec == "gpu" || change.spec == "link") return change;
   throw UsageError(in_quotes(text) + " changes no hardware; expected a key of the gpu or a link, as " +
                    "gpu.memory_bandwidth=800GB/s");
@@ -86,7 +91,7 @@ std::string command_of(const LiveQuery& query) {
 std::string note_of(std::string_view metric, const Prediction& p) {
   if (metric == "throughput") {
     const Interval interval = p.throughput_interval();
-    return fmt::format("{:.4g} to {:.4g}: 80 % of measurements", interval.low, interval.high);
+    return fmt::format("80 %: {:.4g} to {:.4g}", interval.low, interval.high);
   }
   if (metric == "iteration_time") return "bound by " + std::string(name_of(p.bound()));
   if (metric == "memory_total")
@@ -115,7 +120,8 @@ std::vector<Cluster> clusters_for(const Cluster& asked) {
   std::vector<Cluster> clusters;
   for (const int gpus : {1, 2, 4, 8}) clusters.push_back({.gpus = gpus});
   const std::string network = asked.network.empty() ? "ethernet_10g" : asked.network;
-  for (const int machines : {2, 4, 16}) clusters.push_back({.gpus = asked.gpus, .machines = machines, .network = network});
+  for (const int machines : {2, 4, 16})
+    clusters.push_back({.gpus = asked.gpus, .machines = machines, .network = network});
   return clusters;
 }
 
@@ -126,29 +132,44 @@ Chart first_chart(Section section, const std::string& title) {
   return chart;
 }
 
-// With a mark where the scenario is.
+// Where the scenario is on the chart.
+Series here(const Prediction& p, double from, double to) {
+  const auto batch = static_cast<double>(p.scenario.batch);
+  return {.name = "this batch", .colour = 3, .x = {batch, batch}, .y = {from, to}, .dashed = true};
+}
+
 Section batch_section(const ReportData& data) {
   const Prediction& p = data.predictions[0];
   Chart throughput = first_chart(throughput_section(data), "Throughput");
-  throughput.series.push_back({.mark = ChartMark::point,
-                               .name = "this batch",
-                               .colour = 3,
-                               .x = {static_cast<double>(p.scenario.batch)},
-                               .y = {p.throughput()}});
+  if (!throughput.series.empty()) {
+    const Series& line = throughput.series[0];
+    throughput.series.push_back(here(p, line.low.front(), std::max(line.high.back(), p.throughput())));
+  }
+  Chart utilization = first_chart(gpu_section(data), "Utilization");
+  const Chart fp32 = first_chart(fp32_section(data), "");
+  if (!utilization.series.empty()) {
+    utilization.series[0].name = "GPU";
+    utilization.series.push_back(fp32.series[0]);
+    utilization.series[1].name = "FP32";
+    utilization.series[1].colour = 1;
+    utilization.series.push_back(here(p, 0, kPercent));
+    utilization.y.title = "utilization, %";
+  }
   Section section{.title = "Over the batch", .text = {"As far as it fits; the area is the 80 % interval."}};
-  section.views.push_back({.charts = {std::move(throughput), first_chart(gpu_section(data), "GPU utilization"),
-                                      first_chart(fp32_section(data), "FP32 utilization")}});
+  section.views.push_back({.charts = {std::move(throughput), std::move(utilization)}});
   return section;
 }
 
+// What takes memory and time, narrow charts first.
 Section parts_section(const ReportData& data) {
   ReportData now = data;
   now.growth = {data.predictions};
   Section section = time_section(now);
+  section.title = "Where memory and time go";
   section.text.clear();
   std::vector<Chart>& charts = section.views[0].charts;
   charts.insert(charts.begin(), first_chart(memory_section(now), "Memory of one GPU"));
-  section.title = "Memory and time";
+  std::stable_partition(charts.begin(), charts.end(), [](const Chart& chart) { return !chart.wide; });
   return section;
 }
 
@@ -156,14 +177,22 @@ std::vector<Section> sections_of(const LiveQuery& query, Library& library) {
   const ReportData data = report_data(std::span(&query.scenario, 1), {}, library,
                                       {.clusters = clusters_for(query.scenario.cluster), .fitting = false});
   std::vector<Section> sections;
-  sections.push_back(parts_section(data));
   sections.push_back(batch_section(data));
+  sections.push_back(parts_section(data));
   Section more = scaling_section(data);
   more.views[0].charts.push_back(first_chart(whatif_section(data), "One GPU, if it had ..."));
   more.title = "More GPUs, fewer limits";
   sections.push_back(std::move(more));
   if (query.kernels) sections.push_back(kernels_section(data));
   return sections;
+}
+
+// What threads freed is given back when a library is: else each thread's heap keeps holes where it was.
+std::shared_ptr<Library> new_library(const Catalog& catalog) {
+  return {new Library(catalog), [](Library* library) {
+            delete library;
+            ::malloc_trim(0);
+          }};
 }
 
 }  // namespace
@@ -196,15 +225,14 @@ std::string live_report(const LiveQuery& query, Library& library) {
   return answer + "\"charts\":" + text.charts + "}\n";
 }
 
-LibraryPool::LibraryPool(Catalog catalog)
-    : catalog_(std::move(catalog)), library_(std::make_shared<Library>(catalog_)) {}
+LibraryPool::LibraryPool(Catalog catalog) : catalog_(std::move(catalog)), library_(new_library(catalog_)) {}
 
 std::shared_ptr<Library> LibraryPool::library_for(const Scenario& s) {
   const std::scoped_lock held(lock_);
   workloads_.insert(s.model + '\n' + s.framework + '\n' + s.variant + '\n' + s.precision + '\n' + s.gpu);
   if (workloads_.size() > kMostWorkloads) {
     workloads_.clear();
-    library_ = std::make_shared<Library>(catalog_);
+    library_ = new_library(catalog_);
   }
   return library_;
 }

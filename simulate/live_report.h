@@ -32,8 +32,8 @@ struct LiveQuery {
 // twice, a number out of range, a change of what is no hardware, too many of them.
 [[nodiscard]] LiveQuery read_query(const QueryParameters& parameters, const Scenario& usual);
 
-// JSON: {"title", "tiles": [{"name", "text", "change", "note"}], "command", "kernel_times", "html", "charts"}. Throws
-// as predict().
+// JSON: {"title", "tiles": [{"name", "text", "change", "note"}], "command", "kernel_times", "html",
+// "charts"}. Throws as predict().
 [[nodiscard]] std::string live_report(const LiveQuery& query, Library& library);
 
 // A library that is as large as many different questions make it, and no larger: then a new one follows.

@@ -95,7 +95,11 @@ std::vector<std::string> summary_of(const ReportData& data) {
 }  // namespace
 
 std::vector<Cluster> paper_clusters() {
-  return {{}, {.gpus = 2}, {.gpus = 4}, {.machines = 2, .network = "ethernet_1g"}, {.machines = 2, .network = "infiniband_100g"}};
+  return {{},
+          {.gpus = 2},
+          {.gpus = 4},
+          {.machines = 2, .network = "ethernet_1g"},
+          {.machines = 2, .network = "infiniband_100g"}};
 }
 
 ReportData report_data(std::span<const Scenario> scenarios, std::span<const std::string> others,
@@ -125,8 +129,8 @@ ReportData report_data(std::span<const Scenario> scenarios, std::span<const std:
 
 Page report_page(const ReportData& data, Library& library) {
   constexpr Section (*kSections[])(const ReportData&) = {
-      overview_section, throughput_section, gpu_section,    fp32_section,   comparison_section,
-      memory_section,   scaling_section,    whatif_section, time_section,   kernels_section};
+      overview_section, throughput_section, gpu_section,    fp32_section, comparison_section,
+      memory_section,   scaling_section,    whatif_section, time_section, kernels_section};
   const Prediction& first = data.predictions[0];
   Page page;
   page.title = fmt::format("Training on {}, {}", first.gpu->title, first.scenario.precision);

@@ -16,12 +16,12 @@ namespace tbdsim {
 // Each model on each framework in several ways; the vectors are equally long.
 struct ReportData {
   std::vector<Prediction> predictions;  // at the batch asked for, or the largest power of two that fits
-  std::vector<std::vector<Prediction>> growth;     // at batches of 1, 2, 4, ... as far as they fit
-  std::vector<std::string> others;                 // GPUs to compare with
-  std::vector<std::vector<Prediction>> on_others;  // for each of them at the same batch
-  std::vector<std::vector<ScalingPoint>> scaling;      // on the clusters that can train it
-  std::vector<std::vector<Limitless>> bounds;          // with one limit gone
-  std::vector<std::vector<Sensitivity>> sensitivities; // where the scope has them
+  std::vector<std::vector<Prediction>> growth;          // at batches of 1, 2, 4, ... as far as they fit
+  std::vector<std::string> others;                      // GPUs to compare with
+  std::vector<std::vector<Prediction>> on_others;       // for each of them at the same batch
+  std::vector<std::vector<ScalingPoint>> scaling;       // on the clusters that can train it
+  std::vector<std::vector<Limitless>> bounds;           // with one limit gone
+  std::vector<std::vector<Sensitivity>> sensitivities;  // where the scope has them
   bool all_fit = true;  // none of `predictions` is of a smaller batch than asked for
 };
 

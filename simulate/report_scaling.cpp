@@ -24,9 +24,11 @@ std::string cluster_text(const Cluster& cluster) {
 
 std::string hover_of(const ScalingPoint& point) {
   const Seconds time = point.prediction.iteration_time();
-  std::string text = fmt::format("{:.2f} times one GPU, efficiency {:.0f} %; waits {:.1f} % of {}", point.speed_up,
-                                 kPercent * point.efficiency, kPercent * (point.exposed / time), to_text(time));
-  if (point.busiest) text += fmt::format("; {} is full {:.0f} % of it", point.busiest->name, kPercent * point.load);
+  std::string text =
+      fmt::format("{:.2f} times one GPU, efficiency {:.0f} %; waits {:.1f} % of {}", point.speed_up,
+                  kPercent * point.efficiency, kPercent * (point.exposed / time), to_text(time));
+  if (point.busiest)
+    text += fmt::format("; {} is full {:.0f} % of it", point.busiest->name, kPercent * point.load);
   return text;
 }
 
@@ -48,8 +50,8 @@ Series bounds_series(const Prediction& p, const std::vector<Limitless>& bounds) 
     const double ratio = bound.throughput / p.throughput();
     series.categories.push_back(bound.name);
     series.x.push_back(ratio);
-    series.hover.push_back(fmt::format("{:.4g} {} instead of {:.4g}", bound.throughput, throughput_unit(*p.model),
-                                       p.throughput()));
+    series.hover.push_back(fmt::format("{:.4g} {} instead of {:.4g}", bound.throughput,
+                                       throughput_unit(*p.model), p.throughput()));
   }
   return series;
 }
@@ -62,8 +64,8 @@ Series sensitivity_series(const Prediction& p, const std::vector<Sensitivity>& a
     if (std::abs(one.elasticity) < kTelling) continue;
     series.categories.push_back(one.key);
     series.x.push_back(one.elasticity);
-    series.hover.push_back(
-        fmt::format("now {}; twice as much: {:+.1f} % throughput", one.value, kPercent * (one.if_doubled - 1)));
+    series.hover.push_back(fmt::format("now {}; twice as much: {:+.1f} % throughput", one.value,
+                                       kPercent * (one.if_doubled - 1)));
   }
   return series;
 }
@@ -71,14 +73,14 @@ Series sensitivity_series(const Prediction& p, const std::vector<Sensitivity>& a
 }  // namespace
 
 Section scaling_section(const ReportData& data) {
-  Section section{.title = "Several GPUs",
-                  .text = {"Throughput with the batch of each GPU as it is (Figure 9 of the paper). Pointing at a "
-                           "bar says how much of it waits for gradients, and which link is busiest."}};
+  Section section{
+      .title = "Several GPUs",
+      .text = {"Throughput with the batch of each GPU as it is (Figure 9 of the paper). Pointing at a "
+               "bar says how much of it waits for gradients, and which link is busiest."}};
   View view;
   for (const ModelRange& range : models_of(data)) {
     const Prediction& first = data.predictions[range.first];
-    Chart chart{.title = first.model->title,
-                .x = {.title = "throughput, " + throughput_unit(*first.model)}};
+    Chart chart{.title = first.model->title, .x = {.title = "throughput, " + throughput_unit(*first.model)}};
     for (std::size_t i = range.first; i < range.last; ++i) chart.series.push_back(series_of(data, i));
     view.charts.push_back(std::move(chart));
   }
@@ -87,9 +89,10 @@ Section scaling_section(const ReportData& data) {
 }
 
 Section whatif_section(const ReportData& data) {
-  Section section{.title = "What would help",
-                  .text = {"Throughput over what it is if one limit were gone; and what one per cent more of each "
-                           "number of the hardware and the framework is worth, in per cent of throughput."}};
+  Section section{
+      .title = "What would help",
+      .text = {"Throughput over what it is if one limit were gone; and what one per cent more of each "
+               "number of the hardware and the framework is worth, in per cent of throughput."}};
   for (std::size_t i = 0; i < data.predictions.size(); ++i) {
     const Prediction& p = data.predictions[i];
     View view{.name = fmt::format("{}, batch {}", title_of(p), p.scenario.batch)};

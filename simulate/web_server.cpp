@@ -111,10 +111,11 @@ const char* reason_of(int status) {
 void send_reply(httplib::Response& response, const WebReply& reply) {
   response.status = reply.status;
   // As a provider, which the library does not compress: that would take longer than the answer.
-  response.set_content_provider(reply.body->size(), reply.type,
-                                [body = reply.body](std::size_t offset, std::size_t, httplib::DataSink& sink) {
-                                  return sink.write(body->data() + offset, body->size() - offset);
-                                });
+  response.set_content_provider(
+      reply.body->size(), reply.type,
+      [body = reply.body](std::size_t offset, std::size_t, httplib::DataSink& sink) {
+        return sink.write(body->data() + offset, body->size() - offset);
+      });
 }
 
 bool is_address(const std::string& text) {
@@ -127,7 +128,8 @@ bool is_address(const std::string& text) {
 
 class WebServer::Listener : public httplib::Server {
  public:
-  Listener(WebAddress address, WebServer::Handler handler) : address_(std::move(address)), handler_(std::move(handler)) {
+  Listener(WebAddress address, WebServer::Handler handler)
+      : address_(std::move(address)), handler_(std::move(handler)) {
     new_task_queue = [] { return new httplib::ThreadPool(kThreads); };  // the library deletes it
     set_socket_options([](int socket) {  // no SO_REUSEPORT: a port belongs to one program
       const int on = 1;
@@ -142,7 +144,8 @@ class WebServer::Listener : public httplib::Server {
       return HandlerResponse::Handled;
     });
     set_error_handler([](const httplib::Request&, httplib::Response& response) {
-      if (response.content_length_ == 0) send_reply(response, error_reply(response.status, reason_of(response.status)));
+      if (response.content_length_ == 0)
+        send_reply(response, error_reply(response.status, reason_of(response.status)));
     });
     bind();
     thread_ = std::thread([this] {
@@ -184,12 +187,14 @@ class WebServer::Listener : public httplib::Server {
     const int status = connection.read_head();
     if (status == 200) {
       bool closed = false;
-      process_request(connection, true, closed, nullptr);
+      // Parts of a reply are not sent: a thousand overlapping ones would be a thousand times as long.
+      process_request(connection, true, closed, [](httplib::Request& request) { request.ranges.clear(); });
     } else if (status != 0) {
-      const std::string& body = *error_reply(status, reason_of(status)).body;
-      connection.write(fmt::format("HTTP/1.1 {} Refused\r\nConnection: close\r\nContent-Type: application/json\r\n"
-                                   "Content-Length: {}\r\n\r\n{}",
-                                   status, body.size(), body));
+      const WebReply reply = error_reply(status, reason_of(status));
+      connection.write(
+          fmt::format("HTTP/1.1 {} Refused\r\nConnection: close\r\nContent-Type: application/json\r\n"
+                      "Content-Length: {}\r\n\r\n{}",
+                      status, reply.body->size(), *reply.body));
     }
     connection.close();
     return true;
@@ -198,9 +203,9 @@ class WebServer::Listener : public httplib::Server {
   [[nodiscard]] WebReply reply_to(const httplib::Request& request) const {
     if (request.method != "GET" && request.method != "HEAD")
       return error_reply(405, in_quotes(request.method) + " is not answered; expected GET");
-    if (request.get_header_value_count("Host") != 1 || !is_own_host(request.get_header_value("Host"), address_))
+    if (request.get_header_value_count("Host") != 1 ||
+        !is_own_host(request.get_header_value("Host"), address_))
       return error_reply(403, "Host " + in_quotes(request.get_header_value("Host")) + " is not this machine");
-    if (!request.ranges.empty()) return error_reply(416, "parts of a reply are not sent");
     try {
       return handler_({request.path, {request.params.begin(), request.params.end()}});
     } catch (const Error& wrong) {

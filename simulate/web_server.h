@@ -1,9 +1,9 @@
 // A small HTTP server for one page and its answers: GET and HEAD, no bodies, one request in a connection.
 //
 // Whoever can reach the port may send anything, so each connection has a budget: the head of a request is at
-// most kMostHeadBytes and is there within kSeconds, as the reply is read by then. Anything else is refused with
-// a 4xx and {"error": "..."}, and so is a Host that is not this machine's (a foreign page whose name was made to
-// point here, "DNS rebinding"). Clients beyond kThreads wait in line.
+// most kMostHeadBytes and is there within kSeconds, as the reply is read by then. Anything else is refused
+// with a 4xx and {"error": "..."}, and so is a Host that is not this machine's (a foreign page whose name was
+// made to point here, "DNS rebinding"). Clients beyond kThreads wait in line.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,9 @@
 namespace tbdsim {
 
 struct WebRequest {
-  std::string path;                                             // "/report"
-  std::vector<std::pair<std::string, std::string>> parameters;  // of the query, decoded; a key's in their order
+  std::string path;  // "/report"
+  std::vector<std::pair<std::string, std::string>>
+      parameters;  // of the query, decoded; a key's in their order
 };
 
 struct WebReply {

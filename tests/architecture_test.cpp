@@ -50,7 +50,8 @@ constexpr Fence kFences[] = {
 // Text that may stand in a few files only.
 constexpr Fence kWords[] = {
     {"\\b(1e9|1e12|1024)\\b", "(hwspecs/base/quantity.*|calibrate/measure/.*)"},
-    {"\\b(std::)?(quick_|_)?[eE]xit\\(", "(.*/main\\.cpp|(simulate|calibrate)/cli\\.cpp|calibrate/measure/.*)"},
+    {"\\b(std::)?(quick_|_)?[eE]xit\\(",
+     "(.*/main\\.cpp|(simulate|calibrate)/cli\\.cpp|calibrate/measure/.*)"},
     {"std::(cerr|cout)", "(.*/main\\.cpp|calibrate/measure/.*)"},
     {"getenv|std::chrono", "(.*/main\\.cpp|simulate/(cli|web_server)\\.cpp|calibrate/measure/.*)"},
     {"mt19937|random_device", "calibrate/.*"},

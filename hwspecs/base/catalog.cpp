@@ -53,7 +53,8 @@ Catalog Catalog::with_files_only(std::vector<std::string> files) const {
 fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
   const KindInfo& info = info_of(kind);
   if (is_path(name_or_path)) {
-    if (!files_ || std::find(files_->begin(), files_->end(), name_or_path) != files_->end()) return name_or_path;
+    if (!files_ || std::find(files_->begin(), files_->end(), name_or_path) != files_->end())
+      return name_or_path;
     throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) +
                      "; expected a name ('tbd-sim list " + std::string(info.plural) +
                      "' names them): no file is read here that the command line does not name");

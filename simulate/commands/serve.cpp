@@ -81,10 +81,12 @@ std::string controls_of(const ServeOptions& options, const Scenario& start, Libr
       .dump();
 }
 
-std::shared_ptr<const std::string> page_of(const ServeOptions& options, const Scenario& start, Library& library) {
-  const Page page{.title = "Training, live",
-                  .summary = {"Everything here is predicted by tbd-sim " TBDSIM_VERSION ", nothing measured."},
-                  .controls = controls_of(options, start, library)};
+std::shared_ptr<const std::string> page_of(const ServeOptions& options, const Scenario& start,
+                                           Library& library) {
+  const Page page{
+      .title = "Training, live",
+      .summary = {"Everything here is predicted by tbd-sim " TBDSIM_VERSION ", nothing measured."},
+      .controls = controls_of(options, start, library)};
   std::ostringstream text;
   write_page(text, page, read_page_assets(library.catalog().data_dir()));
   return std::make_shared<const std::string>(text.str());
@@ -100,7 +102,8 @@ ScenarioOptions with_defaults(ScenarioOptions options) {
 
 std::vector<std::string> files_of(const Scenario& scenario) {
   std::vector<std::string> files;
-  for (const std::string& name : {scenario.model, scenario.framework, scenario.gpu, scenario.profile, scenario.dataset}) {
+  for (const std::string& name :
+       {scenario.model, scenario.framework, scenario.gpu, scenario.profile, scenario.dataset}) {
     if (is_path(name)) files.push_back(name);
   }
   return files;
@@ -108,18 +111,20 @@ std::vector<std::string> files_of(const Scenario& scenario) {
 
 void run(ServeOptions options, Library& library, std::ostream& out, const Progress& progress) {
   options.scenario = with_defaults(options.scenario);
-  const Scenario start = scenario_for(options.scenario, library, "the page begins with one model on one framework");
+  const Scenario start =
+      scenario_for(options.scenario, library, "the page begins with one model on one framework");
   const auto page = page_of(options, start, library);
   LibraryPool pool(library.catalog().with_files_only(files_of(start)));
-  const WebServer server({.address = options.address, .port = port_of(options.port), .hosts = list_of(options.hosts)},
-                         [&](const WebRequest& request) -> WebReply {
-                           if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page};
-                           if (request.path != "/report")
-                             return error_reply(404, in_quotes(request.path) + " is not here; expected / or /report");
-                           const LiveQuery query = read_query(request.parameters, start);
-                           const auto known = pool.library_for(query.scenario);
-                           return {.body = std::make_shared<const std::string>(live_report(query, *known))};
-                         });
+  const WebServer server(
+      {.address = options.address, .port = port_of(options.port), .hosts = list_of(options.hosts)},
+      [&](const WebRequest& request) -> WebReply {
+        if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page};
+        if (request.path != "/report")
+          return error_reply(404, in_quotes(request.path) + " is not here; expected / or /report");
+        const LiveQuery query = read_query(request.parameters, start);
+        const auto known = pool.library_for(query.scenario);
+        return {.body = std::make_shared<const std::string>(live_report(query, *known))};
+      });
   out << fmt::format("http://{}:{}/  (Ctrl-C ends it)\n", options.address, server.port()) << std::flush;
   server.wait([&] { progress(0); });
 }
@@ -128,13 +133,17 @@ void run(ServeOptions options, Library& library, std::ostream& out, const Progre
 
 Command add_serve(CLI::App& root) {
   const auto options = std::make_shared<ServeOptions>();
-  CLI::App* app = root.add_subcommand("serve", "a page with sliders on this machine: move one, the prediction follows");
-  app->add_option("--model", options->scenario.model, "the model to begin with, or a YAML file (default resnet50)");
+  CLI::App* app =
+      root.add_subcommand("serve", "a page with sliders on this machine: move one, the prediction follows");
+  app->add_option("--model", options->scenario.model,
+                  "the model to begin with, or a YAML file (default resnet50)");
   add_scenario_options(*app, options->scenario);
   app->add_option("--port", options->port, "where to listen (default 8080; 0: a free one)");
   app->add_option("--address", options->address,
-                  "address of this machine to listen on (default 127.0.0.1, which no other machine reaches; 0.0.0.0: all)");
-  app->add_option("--host", options->hosts, "further names by which browsers call this machine, as lab7,lab7.example.org");
+                  "address of this machine to listen on (default 127.0.0.1, which no other machine reaches; "
+                  "0.0.0.0: all)");
+  app->add_option("--host", options->hosts,
+                  "further names by which browsers call this machine, as lab7,lab7.example.org");
   return {app,
           [options](Library& library, std::ostream& out, const Progress& progress) {
             run(*options, library, out, progress);

@@ -16,7 +16,6 @@
   const smsAt = (factor) => Math.max(1, Math.round(gpu().sms * factor));
   const bandwidthAt = (factor) => Number((gpu().bandwidth * factor).toPrecision(4));
   const factorText = (factor) => (factor === 1 ? "as sold" : `${factor > 1 ? "+" : "\u2212"}${Math.abs(Math.round((factor - 1) * 100))} %`);
-  const plural = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
   const LISTS = [
     {key: "model", label: "model", options: () => given.models.map((one) => [one.name, one.title])},
@@ -25,13 +24,13 @@
     {key: "precision", label: "precision", options: () => given.precisions.map((name) => [name, name])},
   ];
   const SLIDERS = [
-    {key: "batch", label: "batch of each GPU", values: [...new Set([...BATCHES, given.start.batch])].sort((a, b) => a - b),
-     text: (value) => String(value)},
-    {key: "bandwidth", label: "memory bandwidth", values: STEPS, text: (value) => `${bandwidthAt(value)} GB/s, ${factorText(value)}`},
-    {key: "sms", label: "multiprocessors", values: STEPS, text: (value) => `${smsAt(value)} SMs, ${factorText(value)}`},
-    {key: "gpus", label: "GPUs in a machine", values: [1, 2, 3, 4, 5, 6, 7, 8], text: (value) => plural(value, "GPU")},
-    {key: "machines", label: "machines", values: [1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256], text: (value) => plural(value, "machine")},
-    {key: "network", label: "network between machines", values: [1, 2.5, 5, 10, 25, 40, 50, 100, 200, 400, 800],
+    {key: "batch", label: "batch", values: [...new Set([...BATCHES, given.start.batch])].sort((a, b) => a - b),
+     text: (value) => (state.gpus * state.machines > 1 ? `${value} on each GPU` : String(value))},
+    {key: "bandwidth", label: "bandwidth", values: STEPS, text: (value) => `${bandwidthAt(value)} GB/s, ${factorText(value)}`},
+    {key: "sms", label: "SMs", values: STEPS, text: (value) => `${smsAt(value)}, ${factorText(value)}`},
+    {key: "gpus", label: "GPUs", values: [1, 2, 3, 4, 5, 6, 7, 8], text: (value) => (value === 1 ? "1" : `${value} in a machine`)},
+    {key: "machines", label: "machines", values: [1, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256], text: String},
+    {key: "network", label: "network", values: [1, 2.5, 5, 10, 25, 40, 50, 100, 200, 400, 800],
      text: (value) => (state.machines === 1 ? "one machine needs none" : `${value} Gbit/s`)},
   ];
 

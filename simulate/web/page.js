@@ -134,7 +134,7 @@
     const names = [...new Set(chart.series.map((series) => series.name))];
     const labels = Math.max(0, ...chart.series.flatMap((series) => (series.categories ? series.categories[0] : [])).map((label) => label.length));
     const width = Math.max(120, widthOf(figure) - 34 - (labels ? 7 * labels : 40));
-    const columns = Math.max(1, Math.min(names.length, Math.floor(width / (44 + 6 * Math.max(...names.map((name) => name.length))))));
+    const columns = Math.max(1, Math.min(names.length, Math.floor(width / (44 + 7 * Math.max(...names.map((name) => name.length))))));
     return {shown: names.length > 1, columns, height: names.length > 1 ? ROW * Math.ceil(names.length / columns) : 0};
   }
 

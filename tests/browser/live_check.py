@@ -93,6 +93,7 @@ def check_lists(page, checks):
         choose(page, name, value)
         refused = page.execute_script("return !document.querySelector('.message').hidden")
         checks.expect(refused or tile(page, "throughput") != was, f"another {name} changes nothing")
+    choose(page, "precision", "bf16")
     choose(page, "gpu", "k80")
     checks.expect(page.execute_script("const m = document.querySelector('.message'); return !m.hidden && m.textContent.length > 20"),
                   "arithmetic that a card does not have is not refused in words")
@@ -123,7 +124,7 @@ def check(page, server, checks, directory):
         draw_all(page, checks)
         wide = page.execute_script("return document.documentElement.scrollWidth - innerWidth")
         checks.expect(wide <= 0, f"{name}: the page is {wide} pixels wider than the screen")
-        page.execute_script("scrollTo(0, 0)")
+        page.execute_script("scrollTo({top: 0, behavior: 'instant'})")
         screenshot(page, directory, f"live_{name}")
     for entry in page.get_log("browser"):
         if "status of 400" not in entry["message"]:  # the refusal that was asked for

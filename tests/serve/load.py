@@ -4,8 +4,8 @@
     load.py TBD_SIM [--requests 10000] [--clients 4]
 
 Prints how long replies took and what memory was held. Checks: sliders of one model are answered with a median below
-100 ms; memory after the last tenth of the requests is not more than after the first two tenths by a tenth; whatever is
-sent, a plain question is still answered; every refusal is JSON with an error; Ctrl-C ends the server at once, with 130.
+100 ms; memory in the second half of the requests is what it was in the first; whatever is sent, a plain question is still
+answered; every refusal is JSON with an error; no file is read; Ctrl-C ends the server at once, with 130.
 """
 import argparse
 import concurrent.futures
@@ -21,6 +21,7 @@ import time
 import urllib.parse
 
 SECONDS = 30
+MOST_GROWTH = 1.3  # of memory; it goes up and down as models come and go
 
 
 class Server:
@@ -187,8 +188,8 @@ def check_load(server, checks, count, clients):
             for share in shares:
                 for took, status, body in share.result():
                     times.append(took)
-                    checks.expect(status in (200, 400), f"answered {status}: {body[:200]}")
-                    if status == 400:
+                    checks.expect(status in (200, 400, 431), f"answered {status}: {body[:200]}")
+                    if status != 200:
                         checks.expect("error" in json.loads(body), "a refusal says nothing")
             memory.append(server.memory())
     print(f"load of {clients} clients: {len(times)} replies, median {1000 * quantile(times, 0.5):.1f} ms, 99 % within "
@@ -203,11 +204,11 @@ def check_fuzz(server, checks, count):
     for _ in range(count):
         took, status, body = timed(server, hostile(draw))
         longest = max(longest, took)
-        checks.expect(status in (200, 400), f"a hostile query was answered {status}: {body[:200]}")
+        checks.expect(status in (200, 400, 431), f"a hostile query was answered {status}: {body[:200]}")
         checks.expect(b"root:" not in body, "a file was read")
         heard = server.raw(corpus(draw))
         checks.expect(not heard or heard.startswith(b"HTTP/1.1 "), f"not HTTP: {heard[:60]}")
-        if heard and not re.match(rb"HTTP/1\.1 200 ", heard):
+        if heard and not re.match(rb"HTTP/1\.1 [12]00 ", heard):
             checks.expect(b'{"error":' in heard or b"HEAD" in heard, f"a refusal says nothing: {heard[:200]}")
         checks.expect(b" 500 " not in heard[:20], f"a bug: {heard[-200:]}")
     print(f"fuzzing: {count} hostile queries, {count} requests that are hardly HTTP; longest reply {1000 * longest:.0f} ms, memory {server.memory():.0f} MiB")
@@ -225,9 +226,9 @@ def main():
         check_sliders(server, checks, max(50, arguments.requests // 50))
         memory = check_load(server, checks, arguments.requests, arguments.clients)
         check_fuzz(server, checks, arguments.requests // 10)
-        after = check_load(server, checks, arguments.requests // 10, arguments.clients)
-        settled = max(memory[:2])
-        checks.expect(after[-1] < 1.1 * max(settled, max(memory[:5])), f"memory grew from {settled:.0f} to {after[-1]:.0f} MiB")
+        half = len(memory) // 2
+        checks.expect(max(memory[half:]) < MOST_GROWTH * max(memory[:half]), "memory grows with requests")
+        checks.expect(server.memory() < MOST_GROWTH * max(memory), "memory grows with hostile requests")
         status, _ = server.get("/report?batch=8")
         checks.expect(status == 200, "no answer any more")
         checks.expect(server.process.poll() is None, "the server ended")

@@ -45,9 +45,11 @@ const json& tile(const json& answer, const std::string& name) {
 }
 
 TEST_F(LiveReport, SaysWhatWhatifSays) {
-  const json answer = ask({{"batch", "16"}, {"set", "gpu.memory_bandwidth=800 GB/s"}, {"set", "gpu.sm_count=45"}});
-  EXPECT_EQ(answer["command"], "tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 16 "
-                               "--set 'gpu.memory_bandwidth=800 GB/s' --set 'gpu.sm_count=45'");
+  const json answer =
+      ask({{"batch", "16"}, {"set", "gpu.memory_bandwidth=800 GB/s"}, {"set", "gpu.sm_count=45"}});
+  EXPECT_EQ(answer["command"],
+            "tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 16 "
+            "--set 'gpu.memory_bandwidth=800 GB/s' --set 'gpu.sm_count=45'");
   const std::string table =
       test::run({"whatif", "resnet50", "--framework", "mxnet", "--gpu", "titanxp", "--batch", "16", "--set",
                  "gpu.memory_bandwidth=800 GB/s", "--set", "gpu.sm_count=45"})
@@ -76,8 +78,9 @@ TEST_F(LiveReport, SeveralGpusAreThoseOfScaling) {
   const Prediction p = predict(scenario, library);
   const Sheet sheet = before_and_after_sheet(p, p, {});
   EXPECT_EQ(tile(answer, "throughput")["text"], sheet.rows.at(0).at(4).text);
-  EXPECT_EQ(answer["command"], "tbd-sim scaling resnet50 --framework mxnet --gpu titanxp --batch 32 --gpus 4 "
-                               "--machines 2 --network '25 Gbit/s'");
+  EXPECT_EQ(answer["command"],
+            "tbd-sim scaling resnet50 --framework mxnet --gpu titanxp --batch 32 --gpus 4 "
+            "--machines 2 --network '25 Gbit/s'");
 }
 
 TEST_F(LiveReport, ABatchThatDoesNotFitSaysSo) {
@@ -87,15 +90,18 @@ TEST_F(LiveReport, ABatchThatDoesNotFitSaysSo) {
 }
 
 TEST_F(LiveReport, EveryKernelOnlyWhereAskedFor) {
-  const auto sections = [&](const QueryParameters& parameters) { return ask(parameters)["html"].get<std::string>(); };
+  const auto sections = [&](const QueryParameters& parameters) {
+    return ask(parameters)["html"].get<std::string>();
+  };
   EXPECT_THAT(sections({}), testing::Not(HasSubstr("<h2>Kernels</h2>")));
   EXPECT_THAT(sections({{"kernels", "1"}}), HasSubstr("<h2>Kernels</h2>"));
 }
 
 TEST_F(LiveReport, SaysWhatIsWrongAsTheCommandLineDoes) {
-  EXPECT_EQ(refusal({{"gpu", "titanpx"}}),
-            "unknown GPU 'titanpx'; did you mean 'titanxp'? ('tbd-sim list gpus' names them; a path to a YAML file "
-            "works too)");
+  EXPECT_EQ(
+      refusal({{"gpu", "titanpx"}}),
+      "unknown GPU 'titanpx'; did you mean 'titanxp'? ('tbd-sim list gpus' names them; a path to a YAML file "
+      "works too)");
   EXPECT_THAT(refusal({{"batch", "0"}}), HasSubstr("batch: '0' is no whole number from 1 to 1000000000"));
   EXPECT_THAT(refusal({{"batch", "1e99"}}), HasSubstr("batch: '1e99'"));
   EXPECT_THAT(refusal({{"precision", "fp3"}}), HasSubstr("unknown precision 'fp3'"));
@@ -103,15 +109,17 @@ TEST_F(LiveReport, SaysWhatIsWrongAsTheCommandLineDoes) {
   EXPECT_THAT(refusal({{"batsh", "1"}}), HasSubstr("unknown parameter 'batsh'; did you mean 'batch'?"));
   EXPECT_THAT(refusal({{"batch", "1"}, {"batch", "2"}}), HasSubstr("'batch' is given twice"));
   EXPECT_THAT(refusal({{"set", "gpu.sm_count=-3"}}), HasSubstr("sm_count"));
-  EXPECT_THAT(refusal(QueryParameters(17, {"set", "gpu.sm_count=30"})), HasSubstr("17 changes; expected up to 16"));
+  EXPECT_THAT(refusal(QueryParameters(17, {"set", "gpu.sm_count=30"})),
+              HasSubstr("17 changes; expected up to 16"));
 }
 
 // Names that are paths, wherever they may come in.
 TEST_F(LiveReport, ReadsNoFileOfTheAsker) {
   const test::TempDir directory;
   const std::string file = directory.write("secret.yaml", "password: hunter2\n").string();
-  for (const std::string& name : {file, std::string("../../etc/passwd"), std::string("/etc/passwd"),
-                                  std::string("titanxp.yaml"), std::string("titanxp.yaml\0", 13)}) {
+  for (const std::string& name :
+       {file, std::string("../../etc/passwd"), std::string("/etc/passwd"), std::string("titanxp.yaml"),
+        std::string("1/../../etc/passwd"), std::string("1.yaml"), std::string("titanxp.yaml\0", 13)}) {
     for (const QueryParameters& parameters : std::vector<QueryParameters>{
              {{"model", name}},
              {{"framework", name}},
@@ -120,7 +128,8 @@ TEST_F(LiveReport, ReadsNoFileOfTheAsker) {
              {{"precision", name}},
              {{"machines", "2"}, {"network", name}},
              {{"set", "gpu.bus=" + name}},
-             {{"set", "gpu.nvlink.link=" + name}}}) {
+             {{"set", "gpu.nvlink.link=" + name}},
+             {{"gpu", "v100_sxm2_16gb"}, {"set", "gpu.nvlink={link: " + name + ", count: 4}"}}}) {
       const std::string said = refusal(parameters);
       EXPECT_NE(said, "(answered)") << name;
       EXPECT_THAT(said, testing::Not(HasSubstr("hunter2")));
