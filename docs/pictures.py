@@ -18,6 +18,7 @@ import live_check  # noqa: E402
 import page_check  # noqa: E402
 
 FONT = 12.5  # pixels; a character of a monospaced font is 0.602 of it wide
+NO_BREAK = "\u00a0"  # spaces that no renderer takes for one
 WIDE, HIGH = 0.602 * FONT, 1.45 * FONT
 
 # Name, command, and how many of its lines are shown: all, or so many and an ellipsis.
@@ -37,15 +38,15 @@ def svg_of(command, lines):
         if not line.strip():
             return ""
         return (f'<text x="14" y="{14 + (row + 1) * HIGH:.1f}" textLength="{len(line) * WIDE:.1f}" lengthAdjust="spacingAndGlyphs"{style}>'
-                f'{escape(line)}</text>\n')
+                f'{escape(line).replace(" ", NO_BREAK)}</text>\n')
 
     rows = text("$ " + command, 0, ' font-weight="bold"')
     for i, line in enumerate(lines):
         rows += text(line, i + 1.5)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">\n'
             f'<rect x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="8" fill="#f5f7fa" stroke="#d8dde5"/>\n'
-            f'<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" font-size="{FONT}" fill="#1c2330" '
-            f'xml:space="preserve">\n{rows}</g>\n</svg>\n')
+            f'<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" font-size="{FONT}" fill="#1c2330">\n'
+            f'{rows}</g>\n</svg>\n')
 
 
 def print_pictures(program, wanted):
@@ -66,7 +67,7 @@ def shoot(page, name, size, ready):
     checks.expect(page_check.wait_for(page, ready), f"{name} was not ready in time")
     page.execute_script("document.querySelectorAll('.modebar-container').forEach(bar => { bar.style.display = 'none'; })")
     checks.expect(page_check.wait_for(page, "[...document.querySelectorAll('figure.chart')].filter(f => f.offsetParent && "
-                                            "f.getBoundingClientRect().top < innerHeight).every(f => f.dataset.drawn)"), f"{name}: a chart was not drawn")
+                                            "f.getBoundingClientRect().top < innerHeight && f.getBoundingClientRect().bottom > 0).every(f => f.dataset.drawn)"), f"{name}: a chart was not drawn")
     if checks.count:
         sys.exit(1)
     picture = page.execute_cdp_cmd("Page.captureScreenshot", {"clip": {"x": page.execute_script("return scrollX"), "y": page.execute_script("return scrollY"),
@@ -88,8 +89,8 @@ def show_pages(program, wanted):
     try:
         with tempfile.TemporaryDirectory() as folder:
             for name, command, heading, size in (
-                    ("validate", [program, "validate", "--html"], None, (1180, 760)),
-                    ("report", [program, "report", "--gpu", "titanxp", "--model", "resnet50", "-o"], "Throughput", (1180, 700)),
+                    ("validate", [program, "validate", "--html"], "Predicted against measured", (1180, 800)),
+                    ("report", [program, "report", "--gpu", "titanxp", "-o"], "Throughput", (1180, 860)),
                     ("roofline", [program, "report", "--gpu", "titanxp", "--model", "resnet50", "--framework", "mxnet", "-o"], "Kernels", (1180, 900))):
                 if wanted and name not in wanted:
                     continue
@@ -103,12 +104,12 @@ def show_pages(program, wanted):
                 shoot(page, name, size, READY)
         if not wanted or "serve" in wanted:
             server = live_check.Server(program)
-            page_check.resize(page, (1180, 760), "light")
+            page_check.resize(page, (1180, 900), "light")
             try:
                 live_check.open_page(page, server.url, page_check.Failures())
                 live_check.move(page, "bandwidth", 24)
                 live_check.move(page, "sms", 20)
-                shoot(page, "serve", (1180, 760), "true")
+                shoot(page, "serve", (1180, 900), "true")
             finally:
                 server.end()
     finally:

@@ -188,5 +188,15 @@ TEST(ReportCommand, WritesOneFile) {
   EXPECT_TRUE(first == read_file(file, kMost)) << "a failure touched the file";
 }
 
+TEST(ReportCommand, OfTheWholeCatalogueIsSmallEnoughToSend) {
+  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/web/plotly.min.js.gz"))
+    GTEST_SKIP() << "Plotly is not installed";
+  const test::TempDir directory;
+  const std::string file = (directory.path() / "report.html").string();
+  const test::CliResult result = test::run({"report", "--gpu", "titanxp", "--model", "all", "-o", file});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_LT(std::filesystem::file_size(file), 6'000'000u);
+}
+
 }  // namespace
 }  // namespace tbdsim
