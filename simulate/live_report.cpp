@@ -62,6 +62,7 @@ void set(LiveQuery& query, const std::string& key, const std::string& value) {
   } else if (key == "network") {
     cluster.network = value;
   } else if (key == "kernels") {
+    if (value != "0" && value != "1") throw UsageError("kernels: " + in_quotes(value) + "; expected 0 or 1");
     query.kernels = value == "1";
   } else if (key == "set") {
     query.changes.push_back(hardware_change(value));
@@ -71,19 +72,18 @@ void set(LiveQuery& query, const std::string& key, const std::string& value) {
   }
 }
 
-// What is typed to get the same numbers.
+// What is typed to get the same numbers; nothing for several GPUs of changed hardware.
 std::string command_of(const LiveQuery& query) {
   const Scenario& s = query.scenario;
   const bool alone = s.cluster.ranks() == 1;
-  std::string command = fmt::format("tbd-sim {} {} --framework {} --gpu {} --batch {}",
-                                    alone ? "whatif" : "scaling", s.model, s.framework, s.gpu, s.batch);
+  if (!alone && !query.changes.empty()) return "";
+  const char* const what = !alone ? "scaling " : query.changes.empty() ? "--model " : "whatif ";
+  std::string command = fmt::format("tbd-sim {}{} --framework {} --gpu {} --batch {}", what, s.model,
+                                    s.framework, s.gpu, s.batch);
   if (!s.variant.empty()) command += " --variant " + s.variant;
   if (s.precision != "fp32") command += " --precision " + s.precision;
-  if (!alone) {
-    command += fmt::format(" --gpus {} --machines {}", s.cluster.gpus, s.cluster.machines);
-    if (!s.cluster.network.empty()) command += fmt::format(" --network '{}'", s.cluster.network);
-    return command;
-  }
+  if (!alone) command += fmt::format(" --gpus {} --machines {}", s.cluster.gpus, s.cluster.machines);
+  if (!alone && !s.cluster.network.empty()) command += fmt::format(" --network '{}'", s.cluster.network);
   for (const SpecChange& change : query.changes) command += fmt::format(" --set '{}'", to_text(change));
   return command;
 }
@@ -205,6 +205,9 @@ LiveQuery read_query(const QueryParameters& parameters, const Scenario& usual) {
       throw UsageError(in_quotes(key) + " is given twice; expected it once");
     set(query, key, value);
   }
+  const Scenario& s = query.scenario;  // a variant is one of its model, for its framework
+  if (!seen.contains("variant") && (s.model != usual.model || s.framework != usual.framework))
+    query.scenario.variant.clear();
   if (query.changes.size() > kMostChanges)
     throw UsageError(fmt::format("{} changes; expected up to {}", query.changes.size(), kMostChanges));
   return query;

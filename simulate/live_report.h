@@ -28,8 +28,9 @@ struct LiveQuery {
   bool kernels = false;
 };
 
-// What is not said is as in `usual`. Throws UsageError: a key that is not one of those above or is there
-// twice, a number out of range, a change of what is no hardware, too many of them.
+// What is not said is as in `usual`, which is of one GPU and has no more than those keys say. Throws UsageError:
+// a key that is not one of those above or is there twice, a number out of range, a change of what is no
+// hardware, too many of them.
 [[nodiscard]] LiveQuery read_query(const QueryParameters& parameters, const Scenario& usual);
 
 // JSON: {"title", "tiles": [{"name", "text", "change", "note"}], "command", "kernel_times", "html",

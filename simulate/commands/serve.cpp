@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <ostream>
 #include <sstream>
@@ -39,23 +40,26 @@ std::vector<std::string> names_of(const Library& library, Kind kind, const std::
   return names;
 }
 
-Json models_json(const ServeOptions& options, Library& library) {
+// With the frameworks that train each.
+Json models_json(const Scenario& start, Library& library) {
   Json list = Json::array();
-  for (const std::string& name : names_of(library, Kind::model, options.scenario.model)) {
+  for (const std::string& name : names_of(library, Kind::model, start.model)) {
     ScenarioOptions all;
     all.model = name;
-    all.gpu = options.scenario.gpu;
+    all.gpu = start.gpu;
     all.batch = "1";
-    Json frameworks = Json::array();
+    std::vector<std::string> frameworks;
     for (const Scenario& scenario : scenarios_for(all, library)) frameworks.push_back(scenario.framework);
+    const bool known = std::find(frameworks.begin(), frameworks.end(), start.framework) != frameworks.end();
+    if (name == start.model && !known) frameworks.push_back(start.framework);
     list.push_back({{"name", name}, {"title", library.model(name).title}, {"frameworks", frameworks}});
   }
   return list;
 }
 
-Json gpus_json(const ServeOptions& options, Library& library) {
+Json gpus_json(const Scenario& start, Library& library) {
   Json list = Json::array();
-  for (const std::string& name : names_of(library, Kind::gpu, options.scenario.gpu)) {
+  for (const std::string& name : names_of(library, Kind::gpu, start.gpu)) {
     const GpuSpec& gpu = library.gpu(name);
     list.push_back({{"name", name},
                     {"title", gpu.title},
@@ -66,11 +70,11 @@ Json gpus_json(const ServeOptions& options, Library& library) {
 }
 
 // What web/live.js makes its lists and sliders of.
-std::string controls_of(const ServeOptions& options, const Scenario& start, Library& library) {
+std::string controls_of(const Scenario& start, Library& library) {
   Json precisions = Json::array();
   for (const Precision& precision : kPrecisions) precisions.push_back(precision.name);
-  return Json{{"models", models_json(options, library)},
-              {"gpus", gpus_json(options, library)},
+  return Json{{"models", models_json(start, library)},
+              {"gpus", gpus_json(start, library)},
               {"precisions", precisions},
               {"start",
                {{"model", start.model},
@@ -81,12 +85,11 @@ std::string controls_of(const ServeOptions& options, const Scenario& start, Libr
       .dump();
 }
 
-std::shared_ptr<const std::string> page_of(const ServeOptions& options, const Scenario& start,
-                                           Library& library) {
+std::shared_ptr<const std::string> page_of(const Scenario& start, Library& library) {
   const Page page{
       .title = "Training, live",
       .summary = {"Everything here is predicted by tbd-sim " TBDSIM_VERSION ", nothing measured."},
-      .controls = controls_of(options, start, library)};
+      .controls = controls_of(start, library)};
   std::ostringstream text;
   write_page(text, page, read_page_assets(library.catalog().data_dir()));
   return std::make_shared<const std::string>(text.str());
@@ -102,8 +105,7 @@ ScenarioOptions with_defaults(ScenarioOptions options) {
 
 std::vector<std::string> files_of(const Scenario& scenario) {
   std::vector<std::string> files;
-  for (const std::string& name :
-       {scenario.model, scenario.framework, scenario.gpu, scenario.profile, scenario.dataset}) {
+  for (const std::string& name : {scenario.model, scenario.framework, scenario.gpu}) {
     if (is_path(name)) files.push_back(name);
   }
   return files;
@@ -113,19 +115,24 @@ void run(ServeOptions options, Library& library, std::ostream& out, const Progre
   options.scenario = with_defaults(options.scenario);
   const Scenario start =
       scenario_for(options.scenario, library, "the page begins with one model on one framework");
-  const auto page = page_of(options, start, library);
+  const auto page = page_of(start, library);
   LibraryPool pool(library.catalog().with_files_only(files_of(start)));
-  const WebServer server(
-      {.address = options.address, .port = port_of(options.port), .hosts = list_of(options.hosts)},
-      [&](const WebRequest& request) -> WebReply {
-        if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page};
-        if (request.path != "/report")
-          return error_reply(404, in_quotes(request.path) + " is not here; expected / or /report");
-        const LiveQuery query = read_query(request.parameters, start);
-        const auto known = pool.library_for(query.scenario);
-        return {.body = std::make_shared<const std::string>(live_report(query, *known))};
-      });
-  out << fmt::format("http://{}:{}/  (Ctrl-C ends it)\n", options.address, server.port()) << std::flush;
+  const std::vector<std::string> hosts =
+      options.hosts.empty() ? std::vector<std::string>{} : list_of(options.hosts);
+  const WebServer server({.address = options.address, .port = port_of(options.port), .hosts = hosts},
+                         [&](const WebRequest& request) -> WebReply {
+                           if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page};
+                           if (request.path != "/report")
+                             return error_reply(
+                                 404, in_quotes(request.path) + " is not here; expected / or /report");
+                           const LiveQuery query = read_query(request.parameters, start);
+                           const auto known = pool.library_for(query.scenario);
+                           return {.body = std::make_shared<const std::string>(live_report(query, *known))};
+                         });
+  const bool ipv6 = options.address.find(':') != std::string::npos;
+  out << fmt::format(fmt::runtime(ipv6 ? "http://[{}]:{}/" : "http://{}:{}/"), options.address, server.port())
+      << "  (Ctrl-C ends it)\n"
+      << std::flush;
   server.wait([&] { progress(0); });
 }
 
@@ -137,7 +144,12 @@ Command add_serve(CLI::App& root) {
       root.add_subcommand("serve", "a page with sliders on this machine: move one, the prediction follows");
   app->add_option("--model", options->scenario.model,
                   "the model to begin with, or a YAML file (default resnet50)");
-  add_scenario_options(*app, options->scenario);
+  ScenarioOptions& scenario = options->scenario;
+  app->add_option("--framework", scenario.framework, "the framework to begin with");
+  app->add_option("--variant", scenario.variant, "a variant of the model (default: the framework's)");
+  app->add_option("--precision", scenario.precision, "fp32, tf32, fp16, bf16 or amp (default fp32)");
+  app->add_option("--gpu", scenario.gpu, "the GPU to begin with, or a YAML file (default titanxp)");
+  app->add_option("--batch", scenario.batch, "samples in one iteration on one GPU (default 32)");
   app->add_option("--port", options->port, "where to listen (default 8080; 0: a free one)");
   app->add_option("--address", options->address,
                   "address of this machine to listen on (default 127.0.0.1, which no other machine reaches; "

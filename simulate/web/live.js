@@ -134,7 +134,7 @@
     }
     showTiles(answer.tiles);
     document.querySelector("h1").textContent = answer.title;
-    command.textContent = answer.command;
+    command.textContent = answer.command || "has no word for several GPUs of changed hardware";
     kernelTimes.textContent = `Kernel times: ${answer.kernel_times}. Everything is predicted, nothing measured.`;
     const took = performance.now() - began;
     window.tbdReport.show(answer.html, answer.charts);
@@ -195,7 +195,7 @@
     const desk = element("div", {className: "desk"});
     main.before(tiles, message, desk);
     desk.append(form, main);
-    main.after(element("footer", {}, element("p", {className: "notes", textContent: "The same on the command line:"}),
+    main.after(element("footer", {}, element("p", {className: "notes", textContent: "The same on the command line"}),
                        element("p", {}, command), kernelTimes));
   }
 

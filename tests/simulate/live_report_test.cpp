@@ -83,6 +83,14 @@ TEST_F(LiveReport, SeveralGpusAreThoseOfScaling) {
             "--machines 2 --network '25 Gbit/s'");
 }
 
+TEST_F(LiveReport, ACommandIsSaidWhereThereIsOne) {
+  EXPECT_EQ(ask({})["command"], "tbd-sim --model resnet50 --framework mxnet --gpu titanxp --batch 32");
+  EXPECT_EQ(ask({{"precision", "fp16"}, {"gpus", "2"}})["command"],
+            "tbd-sim scaling resnet50 --framework mxnet --gpu titanxp --batch 32 --precision fp16 --gpus 2 "
+            "--machines 1");
+  EXPECT_EQ(ask({{"gpus", "2"}, {"set", "gpu.sm_count=40"}})["command"], "");
+}
+
 TEST_F(LiveReport, ABatchThatDoesNotFitSaysSo) {
   const json answer = ask({{"batch", "4096"}});
   EXPECT_TRUE(tile(answer, "memory_total")["wrong"]);
@@ -106,6 +114,7 @@ TEST_F(LiveReport, SaysWhatIsWrongAsTheCommandLineDoes) {
   EXPECT_THAT(refusal({{"batch", "1e99"}}), HasSubstr("batch: '1e99'"));
   EXPECT_THAT(refusal({{"precision", "fp3"}}), HasSubstr("unknown precision 'fp3'"));
   EXPECT_THAT(refusal({{"gpus", "17"}}), HasSubstr("gpus: '17' is no whole number from 1 to 16"));
+  EXPECT_EQ(refusal({{"kernels", "yes"}}), "kernels: 'yes'; expected 0 or 1");
   EXPECT_THAT(refusal({{"batsh", "1"}}), HasSubstr("unknown parameter 'batsh'; did you mean 'batch'?"));
   EXPECT_THAT(refusal({{"batch", "1"}, {"batch", "2"}}), HasSubstr("'batch' is given twice"));
   EXPECT_THAT(refusal({{"set", "gpu.sm_count=-3"}}), HasSubstr("sm_count"));
