@@ -149,6 +149,7 @@
   let rest;
   async function ask(kernels = false) {
     clearTimeout(rest);
+    delete document.documentElement.dataset.atRest;
     changed = true;
     if (busy) return;
     busy = true;
@@ -158,9 +159,9 @@
       await once(withKernels);
     }
     busy = false;
-    document.documentElement.dataset.answered = String(Number(document.documentElement.dataset.answered || 0) + 1);
     history.replaceState(null, "", `?${query()}`);
-    if (!withKernels) rest = setTimeout(() => ask(true), REST);
+    if (withKernels) document.documentElement.dataset.atRest = "true";
+    else rest = setTimeout(() => ask(true), REST);
   }
 
   // The address of the page says what it shows: it can be kept, or sent to a colleague.

@@ -38,9 +38,8 @@ def tile(page, name):
 
 
 def settle(page):
-    """Waits until the question asked by what was just done, and that for every kernel, are answered."""
-    page.execute_script("document.documentElement.dataset.answered = 0")
-    return wait_for(page, "Number(document.documentElement.dataset.answered) >= 2")
+    """Waits until what was just done is answered, and then every kernel is."""
+    return wait_for(page, "document.documentElement.dataset.atRest")
 
 
 def move(page, slider, place, settles=True):
@@ -55,7 +54,7 @@ def choose(page, name, value):
 
 def open_page(page, url, checks):
     page.get(url)
-    checks.expect(wait_for(page, "Number(document.documentElement.dataset.answered) >= 2"), "the page was not ready in time")
+    checks.expect(settle(page), "the page was not ready in time")
 
 
 def check_slider(page, server, checks):
