@@ -43,6 +43,7 @@ constexpr const char* kExamples =
     "--machines 1,2\n"
     "  tbd-sim report --gpu titanxp -o report.html                                        the paper's "
     "figures\n"
+    "  tbd-sim serve                                         a page with sliders on this machine\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
     "  tbd-sim validate                                      predictions beside measured runs: how far off\n"
     "  tbd-sim validate --runs runs.csv --by gpu\n"

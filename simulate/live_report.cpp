@@ -180,6 +180,7 @@ std::vector<Section> sections_of(const LiveQuery& query, Library& library) {
   sections.push_back(batch_section(data));
   sections.push_back(parts_section(data));
   Section more = scaling_section(data);
+  more.views[0].charts[0].title = "Throughput of several GPUs";
   more.views[0].charts.push_back(first_chart(whatif_section(data), "One GPU, if it had ..."));
   more.title = "More GPUs, fewer limits";
   sections.push_back(std::move(more));

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -118,6 +119,38 @@ void send_reply(httplib::Response& response, const WebReply& reply) {
       });
 }
 
+// "a%3D1+b" -> "a=1 b"; what is no escape stays as it is.
+std::string decoded(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned code = 0;
+    const char* const digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
+      plain += static_cast<char>(code);
+      i += 2;
+    } else {
+      plain += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return plain;
+}
+
+// Behind the '?', in their order. The library's own would cut a value at its last '='.
+std::vector<std::pair<std::string, std::string>> parameters_of(std::string_view target) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  std::size_t at = target.find('?');
+  while (at < target.size()) {
+    const std::size_t end = std::min(target.find('&', at + 1), target.size());
+    const std::string_view part = target.substr(at + 1, end - at - 1);
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string_view value = part.substr(std::min(equals + 1, part.size()));
+    if (!part.empty()) parameters.emplace_back(decoded(part.substr(0, equals)), decoded(value));
+    at = end;
+  }
+  return parameters;
+}
+
 bool is_address(const std::string& text) {
   std::array<unsigned char, sizeof(in6_addr)> bytes{};
   return ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
@@ -163,6 +196,7 @@ class WebServer::Listener : public httplib::Server {
   Listener& operator=(const Listener&) = delete;
 
   [[nodiscard]] int port() const { return port_; }
+  [[nodiscard]] bool ended() const { return ends_; }
 
  private:
   void bind() {
@@ -207,7 +241,7 @@ class WebServer::Listener : public httplib::Server {
         !is_own_host(request.get_header_value("Host"), address_))
       return error_reply(403, "Host " + in_quotes(request.get_header_value("Host")) + " is not this machine");
     try {
-      return handler_({request.path, {request.params.begin(), request.params.end()}});
+      return handler_({request.path, parameters_of(request.target)});
     } catch (const Error& wrong) {
       return error_reply(400, wrong.what());
     } catch (const std::exception& bug) {
@@ -232,6 +266,7 @@ int WebServer::port() const { return listener_->port(); }
 void WebServer::wait(const std::function<void()>& tick) const {
   for (;;) {
     tick();
+    if (listener_->ended()) throw UsageError(fmt::format("port {} can no longer be listened on", port()));
     ::poll(nullptr, 0, kGlance);  // which a signal ends
   }
 }

@@ -49,7 +49,7 @@ class WebServer {
   WebServer& operator=(const WebServer&) = delete;
 
   [[nodiscard]] int port() const;
-  // Until `tick`, which is called ten times a second, throws.
+  // Until `tick`, which is called ten times a second, throws. UsageError where the system takes the port away.
   void wait(const std::function<void()>& tick) const;
 
  private:

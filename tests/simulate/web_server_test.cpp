@@ -75,11 +75,11 @@ class WebServerTest : public testing::Test {
 };
 
 TEST_F(WebServerTest, AnswersWithWhatTheHandlerSays) {
-  const std::string reply = get("/report?set=a%3D1&set=b+2&model=x");
+  const std::string reply = get("/report?set=a%3D1&set=b+2&set=c=d=%2B5%&model=x&&flag&=");
   EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(reply, HasSubstr("Cache-Control: no-store\r\n"));
   EXPECT_THAT(reply, HasSubstr("X-Content-Type-Options: nosniff\r\n"));
-  EXPECT_THAT(reply, EndsWith("\r\n\r\n/report|model=x|set=a=1|set=b 2"));
+  EXPECT_THAT(reply, EndsWith("\r\n\r\n/report|set=a=1|set=b 2|set=c=d=+5%|model=x|flag=|="));
   const std::string head = ask("HEAD /a HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(head, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(head, EndsWith("\r\n\r\n"));
