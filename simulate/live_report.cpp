@@ -162,9 +162,10 @@ Section batch_section(const ReportData& data) {
 
 // What takes memory and time, narrow charts first.
 Section parts_section(const ReportData& data) {
-  ReportData now = data;
+  ReportData now;
+  now.predictions = data.predictions;
   now.growth = {data.predictions};
-  Section section = time_section(now);
+  Section section = time_section(data);
   section.title = "Where memory and time go";
   section.text.clear();
   std::vector<Chart>& charts = section.views[0].charts;
@@ -173,9 +174,12 @@ Section parts_section(const ReportData& data) {
   return section;
 }
 
-std::vector<Section> sections_of(const LiveQuery& query, Library& library) {
-  const ReportData data = report_data(std::span(&query.scenario, 1), {}, library,
-                                      {.clusters = clusters_for(query.scenario.cluster), .fitting = false});
+ReportData data_of(const LiveQuery& query, Library& library) {
+  return report_data(std::span(&query.scenario, 1), {}, library,
+                     {.clusters = clusters_for(query.scenario.cluster), .fitting = false});
+}
+
+std::vector<Section> sections_of(const ReportData& data, bool kernels) {
   std::vector<Section> sections;
   sections.push_back(batch_section(data));
   sections.push_back(parts_section(data));
@@ -184,7 +188,7 @@ std::vector<Section> sections_of(const LiveQuery& query, Library& library) {
   more.views[0].charts.push_back(first_chart(whatif_section(data), "One GPU, if it had ..."));
   more.title = "More GPUs, fewer limits";
   sections.push_back(std::move(more));
-  if (query.kernels) sections.push_back(kernels_section(data));
+  if (kernels) sections.push_back(kernels_section(data));
   return sections;
 }
 
@@ -215,10 +219,11 @@ LiveQuery read_query(const QueryParameters& parameters, const Scenario& usual) {
 }
 
 std::string live_report(const LiveQuery& query, Library& library) {
-  const Prediction before = predict(query.scenario, library);
   Library changed(library, query.changes);
-  const Prediction after = predict(query.scenario, changed);
-  const SectionText text = text_of(sections_of(query, changed));
+  const ReportData data = data_of(query, changed);
+  const Prediction& after = data.predictions[0];
+  const Prediction before = query.changes.empty() ? after : predict(query.scenario, library);
+  const SectionText text = text_of(sections_of(data, query.kernels));
   const Json json{{"title", fmt::format("{} on {}", after.model->title, after.gpu->title)},
                   {"tiles", tiles_of(before, after, query.changes)},
                   {"command", command_of(query)},

@@ -15,15 +15,19 @@ namespace {
 constexpr int kDoublings = 10;              // of the batch: 1 to 1024
 constexpr std::int64_t kFewestTokens = 64;  // of batches that count them
 
-// The scenario at each size that is looked at.
-std::vector<Scenario> growing(const Scenario& scenario) {
-  std::vector<Scenario> sizes(kDoublings + 1, scenario);
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const std::int64_t size = std::int64_t{1} << i;
+// The scenario at each size that is looked at, but those far beyond what fits.
+std::vector<Scenario> growing(const Scenario& scenario, const Prediction& prediction) {
+  const std::int64_t most = 2 * prediction.largest_batch();
+  std::vector<Scenario> sizes;
+  for (int doubling = 0; doubling <= kDoublings; ++doubling) {
+    const std::int64_t size = std::int64_t{1} << doubling;
+    Scenario& one = sizes.emplace_back(scenario);
     if (scenario.tokens > 0) {
-      sizes[i].tokens = kFewestTokens * size;
+      one.tokens = kFewestTokens * size;
+    } else if (size > most) {
+      sizes.pop_back();
     } else {
-      sizes[i].batch = size;
+      one.batch = size;
     }
   }
   return sizes;
@@ -39,16 +43,22 @@ void keep_fitting(std::vector<Prediction>& predictions) {
   predictions.erase(limited, predictions.end());
 }
 
-std::vector<std::vector<Prediction>> growth_of(std::span<const Scenario> scenarios, Library& library) {
+std::vector<std::vector<Prediction>> growth_of(std::span<const Scenario> scenarios,
+                                               const std::vector<Prediction>& predictions, Library& library) {
   std::vector<Scenario> all;
-  for (const Scenario& scenario : scenarios) {
-    for (Scenario& one : growing(scenario)) all.push_back(std::move(one));
+  std::vector<std::ptrdiff_t> counts;
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    const std::vector<Scenario> sizes = growing(scenarios[i], predictions[i]);
+    counts.push_back(static_cast<std::ptrdiff_t>(sizes.size()));
+    all.insert(all.end(), sizes.begin(), sizes.end());
   }
-  std::vector<Prediction> predictions = predict_all(all, library);
+  std::vector<Prediction> grown = predict_all(all, library);
   std::vector<std::vector<Prediction>> growth;
-  for (auto from = predictions.begin(); from != predictions.end(); from += kDoublings + 1) {
-    growth.emplace_back(std::make_move_iterator(from), std::make_move_iterator(from + kDoublings + 1));
+  auto from = grown.begin();
+  for (const std::ptrdiff_t count : counts) {
+    growth.emplace_back(std::make_move_iterator(from), std::make_move_iterator(from + count));
     keep_fitting(growth.back());
+    from += count;
   }
   return growth;
 }
@@ -105,8 +115,8 @@ std::vector<Cluster> paper_clusters() {
 ReportData report_data(std::span<const Scenario> scenarios, std::span<const std::string> others,
                        Library& library, const ReportScope& scope) {
   ReportData data;
-  data.growth = growth_of(scenarios, library);
   data.predictions = predict_all(scenarios, library);
+  data.growth = growth_of(scenarios, data.predictions, library);
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     if (!scope.fitting || data.predictions[i].fits || data.growth[i].empty()) continue;
     data.predictions[i] = data.growth[i].back();
