@@ -11,6 +11,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/commands/command.h"
+#include "simulate/commands/examples.h"
 
 namespace tbdsim {
 namespace {
@@ -42,6 +43,7 @@ constexpr const char* kExamples =
     "--machines 1,2\n"
     "  tbd-sim report --gpu titanxp -o report.html                                        the paper's "
     "figures\n"
+    "  tbd-sim serve                                         a page with sliders on this machine\n"
     "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
     "  tbd-sim validate                                      predictions beside measured runs: how far off\n"
     "  tbd-sim validate --runs runs.csv --by gpu\n"
@@ -67,9 +69,12 @@ struct CommandLine {
     app.fallthrough();
     app.require_subcommand(0, 1);
     for (const auto add : {add_predict, add_list, add_show, add_kernels, add_memory, add_max_batch, add_trace,
-                           add_scaling, add_scenarios, add_validate, add_observations, add_report, add_sweep,
-                           add_whatif, add_completion, add_man})
+                           add_scaling, add_scenarios, add_validate, add_observations, add_report, add_serve,
+                           add_sweep, add_whatif, add_completion, add_man})
       commands.push_back(add(app));
+    for (const Command& command : commands) {
+      if (command.app != &app) command.app->footer(examples_of(command.app->get_name()));
+    }
   }
 
   // The one given.
@@ -111,7 +116,7 @@ class ProgressLine {
 
   void operator()(std::size_t rows, std::size_t of) {
     if (context_.interrupted != nullptr && context_.interrupted->load()) throw Interrupted();
-    if (!shows_) return;
+    if (!shows_ || (rows == 0 && of == 0)) return;
     const auto now = std::chrono::steady_clock::now();
     if (!first_) first_ = {rows, now};
     if (now - last_ < std::chrono::milliseconds(250)) return;

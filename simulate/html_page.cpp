@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 #include <ostream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -80,9 +81,9 @@ Json json_of(const Chart& chart) {
 }
 
 // As a script element may hold it: nothing in it ends the element.
-std::string script_text(const Json& json) {
+std::string script_text(std::string_view json) {
   std::string text;
-  for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+  for (const char c : json) {
     if (c == '<') {
       text += "\\u003c";
     } else {
@@ -142,12 +143,14 @@ void write_section(std::ostream& out, const Section& section, std::size_t number
 }
 
 void write_head(std::ostream& out, const Page& page, const PageAssets& assets) {
-  // The policy lets the page run its own script and load nothing, from wherever it is opened.
+  // The policy lets the page run its own script and load nothing, from wherever it is opened; with controls
+  // it may ask the server it came from.
   out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
          "'unsafe-inline'; "
-         "style-src 'unsafe-inline'; img-src data: blob:\">\n"
+         "style-src 'unsafe-inline'; img-src data: blob:"
+      << (page.controls.empty() ? "" : "; connect-src 'self'") << "\">\n"
       << "<link rel=\"icon\" href=\"data:,\">\n<title>" << html_text(page.title) << "</title>\n<style>\n"
       << assets.style << "</style>\n</head>\n";
 }
@@ -230,22 +233,36 @@ PageAssets read_page_assets(const std::filesystem::path& data_dir) {
   }
   return {.style = read_file(folder / "page.css", kMostAssetBytes),
           .script = read_file(folder / "page.js", kMostAssetBytes),
-          .plotly = read_file(plotly, kMostAssetBytes)};
+          .plotly = read_file(plotly, kMostAssetBytes),
+          .live = read_file(folder / "live.js", kMostAssetBytes)};
+}
+
+SectionText text_of(const std::vector<Section>& sections) {
+  Json charts = Json::array();
+  std::ostringstream html;
+  for (std::size_t i = 0; i < sections.size(); ++i) write_section(html, sections[i], i + 1, charts);
+  return {html.str(), charts.dump(-1, ' ', false, Json::error_handler_t::replace)};
 }
 
 void write_page(std::ostream& out, const Page& page, const PageAssets& assets) {
-  Json charts = Json::array();
+  const SectionText sections = text_of(page.sections);
   write_head(out, page, assets);
   out << "<body>\n<header><h1>" << html_text(page.title) << "</h1>\n";
   write_lines(out, page.summary, "summary");
   write_navigation(out, page);
-  out << "</header>\n<main>\n";
-  for (std::size_t i = 0; i < page.sections.size(); ++i) write_section(out, page.sections[i], i + 1, charts);
-  out << "</main>\n<noscript><p>The charts of this page need JavaScript; its tables do not.</p></noscript>\n"
-      << "<script type=\"application/json\" id=\"charts\">" << script_text(charts) << "</script>\n"
+  out << "</header>\n<main>\n"
+      << sections.html
+      << "</main>\n<noscript><p>The charts of this page need JavaScript; its tables do not.</p></noscript>\n"
+      << "<script type=\"application/json\" id=\"charts\">" << script_text(sections.charts) << "</script>\n"
       << "<script type=\"application/gzip\" id=\"plotly\">" << base64(assets.plotly) << "</script>\n"
       << "<script>\n"
-      << assets.script << "</script>\n</body>\n</html>\n";
+      << assets.script << "</script>\n";
+  if (!page.controls.empty()) {
+    out << "<script type=\"application/json\" id=\"controls\">" << script_text(page.controls) << "</script>\n"
+        << "<script>\n"
+        << assets.live << "</script>\n";
+  }
+  out << "</body>\n</html>\n";
 }
 
 }  // namespace tbdsim

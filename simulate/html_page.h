@@ -69,13 +69,22 @@ struct Page {
   std::string title;
   std::vector<std::string> summary{};  // lines below the title
   std::vector<Section> sections{};
+  std::string controls{};  // JSON for web/live.js, which asks the server for other sections; empty: none
 };
+
+// Sections as they stand in a page, for one that is open already.
+struct SectionText {
+  std::string html;
+  std::string charts;  // JSON: a list, in the order of the figures in `html`
+};
+[[nodiscard]] SectionText text_of(const std::vector<Section>& sections);
 
 // What a page carries besides: its style, its script and Plotly.
 struct PageAssets {
   std::string style;
   std::string script;
   std::string plotly;  // gzip
+  std::string live{};  // script of pages with controls
 };
 
 // From <data_dir>/simulate/web. Throws UsageError where Plotly was not installed there and says how it is.

@@ -8,12 +8,11 @@
 
 namespace tbdsim {
 
-std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, Library& library) {
-  std::vector<Prediction> predictions(scenarios.size());
-  std::vector<std::exception_ptr> errors(scenarios.size());
-  tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
+void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::vector<std::exception_ptr> errors(count);
+  tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) {
     try {
-      predictions[i] = predict(scenarios[i], library);
+      work(i);
     } catch (...) {
       errors[i] = std::current_exception();
     }
@@ -21,6 +20,11 @@ std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, Library
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }
+}
+
+std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, Library& library) {
+  std::vector<Prediction> predictions(scenarios.size());
+  for_each_index(scenarios.size(), [&](std::size_t i) { predictions[i] = predict(scenarios[i], library); });
   return predictions;
 }
 

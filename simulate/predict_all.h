@@ -1,6 +1,8 @@
 // Many predictions at a time, on every core.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +10,9 @@
 #include "simulate/prediction.h"
 
 namespace tbdsim {
+
+// work(0) to work(count - 1), several at a time. Throws what the first that throws does, after the others.
+void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work);
 
 // One prediction for each scenario, in their order. Throws what predict() throws for the first scenario that
 // has an error.

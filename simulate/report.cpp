@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/error.h"
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/predict_all.h"
 #include "simulate/report_sections.h"
@@ -14,15 +15,19 @@ namespace {
 constexpr int kDoublings = 10;              // of the batch: 1 to 1024
 constexpr std::int64_t kFewestTokens = 64;  // of batches that count them
 
-// The scenario at each size that is looked at.
-std::vector<Scenario> growing(const Scenario& scenario) {
-  std::vector<Scenario> sizes(kDoublings + 1, scenario);
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const std::int64_t size = std::int64_t{1} << i;
+// The scenario at each size that is looked at, but those far beyond what fits.
+std::vector<Scenario> growing(const Scenario& scenario, const Prediction& prediction) {
+  const std::int64_t most = 2 * prediction.largest_batch();
+  std::vector<Scenario> sizes;
+  for (int doubling = 0; doubling <= kDoublings; ++doubling) {
+    const std::int64_t size = std::int64_t{1} << doubling;
+    Scenario& one = sizes.emplace_back(scenario);
     if (scenario.tokens > 0) {
-      sizes[i].tokens = kFewestTokens * size;
+      one.tokens = kFewestTokens * size;
+    } else if (size > most) {
+      sizes.pop_back();
     } else {
-      sizes[i].batch = size;
+      one.batch = size;
     }
   }
   return sizes;
@@ -38,16 +43,22 @@ void keep_fitting(std::vector<Prediction>& predictions) {
   predictions.erase(limited, predictions.end());
 }
 
-std::vector<std::vector<Prediction>> growth_of(std::span<const Scenario> scenarios, Library& library) {
+std::vector<std::vector<Prediction>> growth_of(std::span<const Scenario> scenarios,
+                                               const std::vector<Prediction>& predictions, Library& library) {
   std::vector<Scenario> all;
-  for (const Scenario& scenario : scenarios) {
-    for (Scenario& one : growing(scenario)) all.push_back(std::move(one));
+  std::vector<std::ptrdiff_t> counts;
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    const std::vector<Scenario> sizes = growing(scenarios[i], predictions[i]);
+    counts.push_back(static_cast<std::ptrdiff_t>(sizes.size()));
+    all.insert(all.end(), sizes.begin(), sizes.end());
   }
-  std::vector<Prediction> predictions = predict_all(all, library);
+  std::vector<Prediction> grown = predict_all(all, library);
   std::vector<std::vector<Prediction>> growth;
-  for (auto from = predictions.begin(); from != predictions.end(); from += kDoublings + 1) {
-    growth.emplace_back(std::make_move_iterator(from), std::make_move_iterator(from + kDoublings + 1));
+  auto from = grown.begin();
+  for (const std::ptrdiff_t count : counts) {
+    growth.emplace_back(std::make_move_iterator(from), std::make_move_iterator(from + count));
     keep_fitting(growth.back());
+    from += count;
   }
   return growth;
 }
@@ -66,6 +77,20 @@ std::vector<Prediction> on_gpu(const std::vector<Prediction>& predictions,
   return predict_all(there, library);
 }
 
+// On each cluster but those that its framework cannot use.
+std::vector<ScalingPoint> scaling_of(const Prediction& prediction, std::span<const Cluster> clusters,
+                                     Library& library) {
+  const Prediction one = with_cluster(prediction, {}, library);
+  std::vector<ScalingPoint> points;
+  for (const Cluster& cluster : clusters) {
+    try {
+      points.push_back(scaling_point(one, cluster, library));
+    } catch (const UsageError&) {
+    }
+  }
+  return points;
+}
+
 std::vector<std::string> summary_of(const ReportData& data) {
   const Prediction& first = data.predictions[0];
   const GpuSpec& gpu = *first.gpu;
@@ -79,26 +104,43 @@ std::vector<std::string> summary_of(const ReportData& data) {
 
 }  // namespace
 
+std::vector<Cluster> paper_clusters() {
+  return {{},
+          {.gpus = 2},
+          {.gpus = 4},
+          {.machines = 2, .network = "ethernet_1g"},
+          {.machines = 2, .network = "infiniband_100g"}};
+}
+
 ReportData report_data(std::span<const Scenario> scenarios, std::span<const std::string> others,
-                       Library& library) {
+                       Library& library, const ReportScope& scope) {
   ReportData data;
-  data.growth = growth_of(scenarios, library);
   data.predictions = predict_all(scenarios, library);
+  data.growth = growth_of(scenarios, data.predictions, library);
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    if (data.predictions[i].fits || data.growth[i].empty()) continue;
+    if (!scope.fitting || data.predictions[i].fits || data.growth[i].empty()) continue;
     data.predictions[i] = data.growth[i].back();
     data.all_fit = false;
   }
   data.others.assign(others.begin(), others.end());
   for (const std::string& gpu : others)
     data.on_others.push_back(on_gpu(data.predictions, scenarios, gpu, library));
+  data.scaling.resize(scenarios.size());
+  data.bounds.resize(scenarios.size());
+  data.sensitivities.resize(scenarios.size());
+  for_each_index(scenarios.size(), [&](std::size_t i) {
+    const Prediction& p = data.predictions[i];
+    data.scaling[i] = scaling_of(p, scope.clusters, library);
+    data.bounds[i] = without_limits(p);
+    if (scope.sensitivities) data.sensitivities[i] = sensitivities(p.scenario, p, library);
+  });
   return data;
 }
 
 Page report_page(const ReportData& data, Library& library) {
-  constexpr Section (*kSections[])(const ReportData&) = {overview_section, throughput_section, gpu_section,
-                                                         fp32_section,     comparison_section, memory_section,
-                                                         time_section,     kernels_section};
+  constexpr Section (*kSections[])(const ReportData&) = {
+      overview_section, throughput_section, gpu_section,    fp32_section, comparison_section,
+      memory_section,   scaling_section,    whatif_section, time_section, kernels_section};
   const Prediction& first = data.predictions[0];
   Page page;
   page.title = fmt::format("Training on {}, {}", first.gpu->title, first.scenario.precision);

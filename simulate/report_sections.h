@@ -12,6 +12,8 @@ namespace tbdsim {
 [[nodiscard]] Section fp32_section(const ReportData& data);        // Figure 6
 [[nodiscard]] Section comparison_section(const ReportData& data);  // Figure 7
 [[nodiscard]] Section memory_section(const ReportData& data);      // Figure 8
+[[nodiscard]] Section scaling_section(const ReportData& data);     // Figure 9
+[[nodiscard]] Section whatif_section(const ReportData& data);      // bounds and sensitivities
 [[nodiscard]] Section time_section(const ReportData& data);        // by layer type, limit and provenance
 [[nodiscard]] Section kernels_section(const ReportData& data);     // roofline, timeline, longest kernels
 [[nodiscard]] Section sources_section(const ReportData& data, Library& library);

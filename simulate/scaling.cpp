@@ -35,17 +35,6 @@ void find_busiest(ScalingPoint& point) {
   }
 }
 
-ScalingPoint point_of(Prediction prediction, double one) {
-  ScalingPoint point{.prediction = std::move(prediction), .exposed = {}, .exchange = {}, .busiest = {}};
-  const Prediction& p = point.prediction;
-  point.speed_up = p.throughput() / one;
-  point.efficiency = point.speed_up / static_cast<double>(p.ranks());
-  point.exposed = mean_of(p, [](const Iteration& i) { return i.exchange.added(); });
-  point.exchange = mean_of(p, [](const Iteration& i) { return i.exchange.total; });
-  find_busiest(point);
-  return point;
-}
-
 // What waits for the network alone, over the time of an iteration.
 double waiting(const Prediction& p) {
   return mean_of(p, [](const Iteration& i) { return i.exchange.exposed; }) / p.iteration_time();
@@ -91,14 +80,25 @@ std::optional<int> enough_of(const Prediction& p, Library& library) {
 
 }  // namespace
 
+ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, Library& library) {
+  ScalingPoint point{
+      .prediction = with_cluster(one, cluster, library), .exposed = {}, .exchange = {}, .busiest = {}};
+  const Prediction& p = point.prediction;
+  point.speed_up = p.throughput() / one.throughput();
+  point.efficiency = point.speed_up / static_cast<double>(p.ranks());
+  point.exposed = mean_of(p, [](const Iteration& i) { return i.exchange.added(); });
+  point.exchange = mean_of(p, [](const Iteration& i) { return i.exchange.total; });
+  find_busiest(point);
+  return point;
+}
+
 std::vector<ScalingPoint> predict_scaling(const Scenario& scenario, std::span<const Cluster> clusters,
                                           Library& library) {
   Scenario single = scenario;
   single.cluster = {};
   const Prediction one = predict(single, library);
   std::vector<ScalingPoint> points;
-  for (const Cluster& cluster : clusters)
-    points.push_back(point_of(with_cluster(one, cluster, library), one.throughput()));
+  for (const Cluster& cluster : clusters) points.push_back(scaling_point(one, cluster, library));
   return points;
 }
 

@@ -25,6 +25,9 @@ struct ScalingPoint {
 [[nodiscard]] std::vector<ScalingPoint> predict_scaling(const Scenario& scenario,
                                                         std::span<const Cluster> clusters, Library& library);
 
+// One such point, from a prediction for one GPU.
+[[nodiscard]] ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, Library& library);
+
 // What to buy next.
 struct ScalingAdvice {
   // Bandwidth between machines at which an iteration waits for gradients less than kHidden of its time; none

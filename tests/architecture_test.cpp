@@ -39,6 +39,7 @@ constexpr Fence kFences[] = {
     {"CLI/", "((simulate|calibrate)/(cli|main)\\.cpp|simulate/commands/(.*\\.cpp|command\\.h|options\\.h))"},
     {"fmt/", ".*\\.cpp"},
     {"tbb/", "(calibrate/crossval|calibrate/fit_command|simulate/predict_all|simulate/sweep_run)\\.cpp"},
+    {"httplib", "simulate/web_server\\.cpp"},
     {"mpi\\.h", "simulate/ranks_mpi\\.cpp"},
     {"ceres/", "calibrate/.*\\.cpp"},
     {"Eigen/", "calibrate/.*\\.cpp"},
@@ -49,9 +50,10 @@ constexpr Fence kFences[] = {
 // Text that may stand in a few files only.
 constexpr Fence kWords[] = {
     {"\\b(1e9|1e12|1024)\\b", "(hwspecs/base/quantity.*|calibrate/measure/.*)"},
-    {"\\b(std::)?(quick_|_)?[eE]xit\\(", "(.*/main\\.cpp|(simulate|calibrate)/cli\\.cpp|calibrate/measure/.*)"},
+    {"\\b(std::)?(quick_|_)?[eE]xit\\(",
+     "(.*/main\\.cpp|(simulate|calibrate)/cli\\.cpp|calibrate/measure/.*)"},
     {"std::(cerr|cout)", "(.*/main\\.cpp|calibrate/measure/.*)"},
-    {"getenv|std::chrono", "(.*/main\\.cpp|simulate/cli\\.cpp|calibrate/measure/.*)"},
+    {"getenv|std::chrono", "(.*/main\\.cpp|simulate/(cli|web_server)\\.cpp|calibrate/measure/.*)"},
     {"mt19937|random_device", "calibrate/.*"},
     {"unordered_(map|set)", "calibrate/measure/.*"},
 };

@@ -33,7 +33,7 @@ std::vector<std::string> Catalog::names(Kind kind) const {
 }
 
 bool Catalog::contains(Kind kind, std::string_view name) const {
-  if (name.empty() || is_path(name)) return false;
+  if (name.empty() || is_path(name) || name.find('\0') != std::string_view::npos) return false;
   std::error_code ignored;
   return fs::is_regular_file(data_dir_ / info_of(kind).folder / (std::string(name) + ".yaml"), ignored);
 }
@@ -44,9 +44,21 @@ std::optional<fs::path> Catalog::unseen(Kind kind, std::string_view name) const 
   return fs::is_regular_file(file, ignored) ? std::optional(file) : std::nullopt;
 }
 
+Catalog Catalog::with_files_only(std::vector<std::string> files) const {
+  Catalog catalog = *this;
+  catalog.files_ = std::move(files);
+  return catalog;
+}
+
 fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
-  if (is_path(name_or_path)) return name_or_path;
   const KindInfo& info = info_of(kind);
+  if (is_path(name_or_path)) {
+    if (!files_ || std::find(files_->begin(), files_->end(), name_or_path) != files_->end())
+      return name_or_path;
+    throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) +
+                     "; expected a name ('tbd-sim list " + std::string(info.plural) +
+                     "' names them): no file is read here that the command line does not name");
+  }
   if (contains(kind, name_or_path)) return data_dir_ / info.folder / (std::string(name_or_path) + ".yaml");
   const std::string hint = did_you_mean(name_or_path, names(kind));
   throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint +

@@ -43,6 +43,9 @@ class Catalog {
   // folder is missing there.
   [[nodiscard]] static Catalog from(const std::filesystem::path& data_dir);
 
+  // The same, but of all paths only these files are found: for names that a stranger may have typed.
+  [[nodiscard]] Catalog with_files_only(std::vector<std::string> files) const;
+
   // The file of a name, or the path itself where the argument is one. Throws UsageError with "did you mean"
   // for an unknown name.
   [[nodiscard]] std::filesystem::path find(Kind kind, std::string_view name_or_path) const;
@@ -57,6 +60,7 @@ class Catalog {
   explicit Catalog(std::filesystem::path data_dir) : data_dir_(std::move(data_dir)) {}
 
   std::filesystem::path data_dir_;
+  std::optional<std::vector<std::string>> files_;  // the paths that are found; none: any
 };
 
 }  // namespace tbdsim

@@ -8,7 +8,7 @@ namespace fs = std::filesystem;
 fs::path file_named(const SpecNode& node, Kind kind, const Catalog& catalog) {
   const std::string name = node.text();
   const bool of_file = node.tree().change == SpecTree::Change::none;  // else from the command line
-  if (is_path(name)) return of_file ? fs::path(*node.mark().file).parent_path() / name : fs::path(name);
+  if (is_path(name) && of_file) return fs::path(*node.mark().file).parent_path() / name;
   try {
     return catalog.find(kind, name);
   } catch (const UsageError& unknown) {

@@ -36,6 +36,7 @@ struct Command {
 [[nodiscard]] Command add_max_batch(CLI::App& root);
 [[nodiscard]] Command add_trace(CLI::App& root);
 [[nodiscard]] Command add_report(CLI::App& root);
+[[nodiscard]] Command add_serve(CLI::App& root);
 [[nodiscard]] Command add_scaling(CLI::App& root);
 [[nodiscard]] Command add_scenarios(CLI::App& root);
 [[nodiscard]] Command add_validate(CLI::App& root);

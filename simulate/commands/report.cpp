@@ -31,7 +31,8 @@ void run(const ReportOptions& options, Library& library, std::ostream& out) {
   const PageAssets assets = read_page_assets(library.catalog().data_dir());
   ScenarioOptions asked = options.scenario;
   if (asked.batch.empty() && asked.tokens.empty()) asked.batch = kBatch;
-  const ReportData data = report_data(scenarios_for(asked, library), others_of(options), library);
+  const ReportData data =
+      report_data(scenarios_for(asked, library), others_of(options), library, {.sensitivities = true});
   const Page page = report_page(data, library);
   write_output(options.output, out, [&](std::ostream& to) { write_page(to, page, assets); });
   if (!options.svg.empty()) write_chart_pictures(page, options.output.file, "svg", options.svg);

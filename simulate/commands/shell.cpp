@@ -160,6 +160,7 @@ void write_man(std::ostream& out, const CLI::App& root) {
   for (const CLI::App* command : commands_of(root)) {
     out << ".SS " << roff(command->get_name()) << '\n' << roff(command->get_description()) << '\n';
     write_man_options(out, *command);
+    out << ".PP\n.nf\n" << roff(command->get_footer()) << ".fi\n";
   }
   out << ".SH EXIT STATUS\n0: ok, also where a batch does not fit; 2: a wrong command line or file; 1: a bug "
          "in "

@@ -10,6 +10,8 @@
   const charts = JSON.parse(document.getElementById("charts").textContent);
   const root = document.documentElement;
   const drawn = new Set();
+  const shownNow = new Set();  // figures in view, or near it
+  const stale = new Set();     // drawn as they were before show()
 
   // Pixels there are for a chart: on paper those of A4 and of half of it.
   const PAPER = {wide: 690, half: 335};
@@ -19,6 +21,7 @@
     return figure.classList.contains("wide") ? PAPER.wide : PAPER.half;
   }
 
+  const chartOf = (figure) => figure.chart || charts[Number(figure.dataset.chart)];
   const colour = (series) => PALETTE[series.colour % PALETTE.length];
   const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
   const narrow = () => window.matchMedia("(max-width: 40rem)").matches;
@@ -131,7 +134,7 @@
     const names = [...new Set(chart.series.map((series) => series.name))];
     const labels = Math.max(0, ...chart.series.flatMap((series) => (series.categories ? series.categories[0] : [])).map((label) => label.length));
     const width = Math.max(120, widthOf(figure) - 34 - (labels ? 7 * labels : 40));
-    const columns = Math.max(1, Math.min(names.length, Math.floor(width / (44 + 6 * Math.max(...names.map((name) => name.length))))));
+    const columns = Math.max(1, Math.min(names.length, Math.floor(width / (44 + 7 * Math.max(...names.map((name) => name.length))))));
     return {shown: names.length > 1, columns, height: names.length > 1 ? ROW * Math.ceil(names.length / columns) : 0};
   }
 
@@ -171,7 +174,7 @@
   function draw(figure) {
     if (drawn.has(figure) || !window.Plotly) return;
     drawn.add(figure);
-    const chart = charts[Number(figure.dataset.chart)];
+    const chart = chartOf(figure);
     const title = figure.querySelector("figcaption").textContent;
     const file = title.replace(/[^A-Za-z0-9]+/g, "_");
     const save = (format) => (plot) => window.Plotly.downloadImage(plot, {format, filename: file, scale: format === "png" ? 3 : 1});
@@ -188,12 +191,11 @@
   const figures = () => [...document.querySelectorAll("figure.chart")];
   const shown = () => figures().filter((figure) => !figure.closest("[hidden]"));
 
-  function redraw() {
-    for (const figure of drawn) {
-      const chart = charts[Number(figure.dataset.chart)];
-      window.Plotly.react(figure.lastElementChild, tracesOf(chart), layoutOf(chart, figure));
-    }
+  function redrawOne(figure) {
+    stale.delete(figure);
+    window.Plotly.react(figure.lastElementChild, tracesOf(chartOf(figure)), layoutOf(chartOf(figure), figure));
   }
+  const redraw = () => drawn.forEach(redrawOne);
 
   const ascii = (text) => text.replace(/[^\x00-\x7f]/gu, (char) => `&#${char.codePointAt(0)};`);
 
@@ -266,8 +268,8 @@
     table.tBodies[0].append(...rows);
   }
 
-  function addTableTools() {
-    for (const table of document.querySelectorAll("table")) {
+  function addTableTools(within) {
+    for (const table of within.querySelectorAll("table")) {
       table.tHead.addEventListener("click", (event) => event.target.cellIndex !== undefined && sortBy(table, event.target));
       if (table.tBodies[0].rows.length < 15) continue;
       const filter = document.createElement("input");
@@ -299,10 +301,65 @@
     });
   }
 
+  const seen = new IntersectionObserver((entries) => entries.forEach(({target, isIntersecting}) => {
+    if (!isIntersecting) {
+      shownNow.delete(target);
+      return;
+    }
+    shownNow.add(target);
+    if (stale.has(target)) redrawOne(target); else draw(target);
+  }), {rootMargin: "400px"});
+
+  // A section in the place of one with the same heading. Charts that are drawn move to their new numbers, those
+  // out of view once they are looked at.
+  function replaceSection(old, fresh, list) {
+    const [before, after] = [old, fresh].map((section) => [...section.querySelectorAll("figcaption")].map((title) => title.textContent).join("\n"));
+    if (before !== after) {
+      old.querySelectorAll("figure.chart").forEach((figure) => [drawn, stale, shownNow].forEach((set) => set.delete(figure)));
+      old.replaceWith(fresh);
+      bringToLife(fresh, list);
+      return;
+    }
+    delete old.dataset.stale;
+    const freshFigures = [...fresh.querySelectorAll("figure.chart")];
+    old.querySelectorAll("figure.chart").forEach((figure, i) => {
+      figure.chart = list[Number(freshFigures[i].dataset.chart)];
+      if (drawn.has(figure)) stale.add(figure);
+    });
+    const freshRows = [...fresh.querySelectorAll("tbody")];
+    old.querySelectorAll("tbody").forEach((body, i) => body.replaceChildren(...freshRows[i].rows));
+  }
+
+  function bringToLife(section, list) {
+    section.querySelectorAll("figure.chart").forEach((figure) => {
+      figure.chart = list[Number(figure.dataset.chart)];
+      seen.observe(figure);
+    });
+    addTableTools(section);
+  }
+
+  // For live.js: what the page shows from now on. Sections that are not among these stay, and look it.
+  function show(html, list) {
+    const main = document.querySelector("main");
+    const heading = (section) => section.querySelector("h2").textContent;
+    const here = new Map([...main.querySelectorAll("section")].map((section) => [heading(section), section]));
+    here.forEach((section) => { section.dataset.stale = "true"; });
+    for (const fresh of [...new DOMParser().parseFromString(html, "text/html").querySelectorAll("section")]) {
+      const old = here.get(heading(fresh));
+      if (old) {
+        replaceSection(old, fresh, list);
+      } else {
+        main.append(fresh);
+        bringToLife(fresh, list);
+      }
+    }
+    stale.forEach((figure) => shownNow.has(figure) && redrawOne(figure));
+  }
+
   async function start() {
     addThemeButton();
     addLists();
-    addTableTools();
+    addTableTools(document);
     try {
       await loadPlotly();
     } catch (failure) {
@@ -314,11 +371,9 @@
       await exportCharts(wanted[1]);
       return;
     }
-    const seen = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
-                                          {rootMargin: "400px"});
     figures().forEach((figure) => seen.observe(figure));
     preparePrint();
     root.dataset.ready = "true";
   }
-  start();
+  window.tbdReport = {show, ready: start()};
 })();

@@ -47,6 +47,15 @@ TEST(HtmlPage, TextIsEscaped) {
   EXPECT_EQ(html_text("a < b & \"c\" > 'd'"), "a &lt; b &amp; &quot;c&quot; &gt; &#39;d&#39;");
 }
 
+TEST(HtmlPage, OnlyAPageWithControlsMayAskItsServer) {
+  const std::string still = page_text({.title = "still"});
+  EXPECT_THAT(still, Not(HasSubstr("connect-src")));
+  EXPECT_THAT(still, Not(HasSubstr("id=\"controls\"")));
+  const std::string live = page_text({.title = "live", .controls = R"({"name": "</script>"})"});
+  EXPECT_THAT(live, HasSubstr("; connect-src 'self'\">"));
+  EXPECT_THAT(live, HasSubstr(R"(id="controls">{"name": "\u003c/script>"}</script>)"));
+}
+
 // Names come from files of users.
 TEST(HtmlPage, NothingThatIsSaidBecomesMarkup) {
   const std::string evil = "</script><script>alert(1)</script><!-- \"' ${x}";

@@ -1,5 +1,6 @@
-// Every command that the README shows of tbd-sim works as written, in a folder that holds what it calls the
-// reader's own: my_gpu.yaml, my_model.yaml and runs.csv.
+// Every command that the README or a command's help shows of tbd-sim works as written, in a folder that holds
+// what they call the reader's own: my_gpu.yaml, my_model.yaml and runs.csv.
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -52,6 +53,40 @@ std::vector<std::string> commands() {
   return found;
 }
 
+// Names of the commands that the program's help lists.
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  std::istringstream lines(test::run({"--help"}).out);
+  bool listed = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "Subcommands:") listed = true;
+    if (line.empty()) listed = false;
+    if (listed && line.starts_with("  ") && line[2] != ' ')
+      names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return names;
+}
+
+// The lines of a command's help below "Examples:".
+std::vector<std::string> examples_of(const std::string& command) {
+  std::vector<std::string> found;
+  const std::string help = test::run({command, "--help"}).out;
+  const std::size_t at = help.find("\nExamples:\n");
+  std::istringstream lines(at == std::string::npos ? "" : help.substr(at));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  tbd-sim ")) found.push_back(line.substr(2));
+  }
+  return found;
+}
+
+std::vector<std::string> all_examples() {
+  std::vector<std::string> all;
+  for (const std::string& command : command_names()) {
+    for (const std::string& example : examples_of(command)) all.push_back(example);
+  }
+  return all;
+}
+
 // As a shell has them: quotes hold words together, what follows '#' is a comment.
 std::vector<std::string> arguments_of(const std::string& command) {
   std::vector<std::string> words(1);
@@ -95,15 +130,35 @@ class ReadmeCommand : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(ReadmeCommand, WorksAsWritten) {
-  const std::vector<std::string> arguments = arguments_of(GetParam());
-  if (arguments.at(0) == "report" && !fs::exists(TBDSIM_SOURCE_DIR "/simulate/web/plotly.min.js.gz"))
+  std::vector<std::string> arguments = arguments_of(GetParam());
+  const bool page = arguments.at(0) == "report" || arguments.at(0) == "serve";
+  if (page && !fs::exists(TBDSIM_SOURCE_DIR "/simulate/web/plotly.min.js.gz"))
     GTEST_SKIP() << "Plotly is not installed";
-  const test::CliResult result = test::run(arguments);
-  EXPECT_EQ(result.exit_code, 0) << GetParam() << '\n' << result.err;
+  const bool serves = arguments[0] == "serve";
+  if (serves && std::find(arguments.begin(), arguments.end(), "--port") == arguments.end())
+    arguments.insert(arguments.end(), {"--port", "0"});  // the usual one may be taken here
+  const test::CliResult result = test::run(arguments, serves);
+  EXPECT_EQ(result.exit_code, serves ? 130 : 0) << GetParam() << '\n' << result.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(Readme, ReadmeCommand, testing::ValuesIn(commands()),
                          [](const auto& command) { return "number_" + std::to_string(command.index); });
+
+INSTANTIATE_TEST_SUITE_P(Help, ReadmeCommand, testing::ValuesIn(all_examples()),
+                         [](const auto& command) { return "number_" + std::to_string(command.index); });
+
+TEST(HelpExamples, EveryCommandEndsWithTwoOrThree) {
+  ASSERT_GE(command_names().size(), 16u);
+  for (const std::string& command : command_names()) {
+    const std::vector<std::string> examples = examples_of(command);
+    EXPECT_GE(examples.size(), 2u) << command;
+    EXPECT_LE(examples.size(), 3u) << command;
+    for (const std::string& example : examples) {
+      EXPECT_EQ(example.find("tbd-sim " + command), 0u) << example;
+      EXPECT_LE(example.size(), 118u) << "it does not fit the screen";
+    }
+  }
+}
 
 TEST(ReadmeCommands, AreMany) { EXPECT_GE(commands().size(), 20u); }
 

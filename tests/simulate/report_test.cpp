@@ -125,6 +125,37 @@ TEST_F(Report, ComparesWithOtherGpus) {
   EXPECT_TRUE(comparison_section(data({world_.slow_scenario(10)})).views.empty());
 }
 
+TEST_F(Report, SeveralGpusAreThoseOfScaling) {
+  const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "p4000", .batch = 32};
+  const Section section = scaling_section(data({scenario}));
+  const Series& bars = section.views.at(0).charts.at(0).series.at(0);
+  EXPECT_THAT(bars.categories, ElementsAre("1 GPU", "2 GPUs", "4 GPUs", "2 machines x 1 GPU, ethernet_1g",
+                                           "2 machines x 1 GPU, infiniband_100g"));
+  const std::vector<ScalingPoint> points = predict_scaling(scenario, paper_clusters(), library_);
+  for (std::size_t i = 0; i < points.size(); ++i) EXPECT_EQ(bars.x.at(i), points[i].prediction.throughput());
+  EXPECT_LT(bars.x[3], bars.x[0] * 1.5) << "the paper's observation 12: a slow network";
+  EXPECT_THAT(bars.hover[0], HasSubstr("1.00 times one GPU, efficiency 100 %"));
+}
+
+TEST_F(Report, WhatWouldHelpIsWhatWhatifSays) {
+  const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 32};
+  const Prediction p = predict(scenario, library_);
+  const Section quick = whatif_section(data({scenario}));
+  EXPECT_EQ(quick.views.at(0).charts.size(), 1u);
+  const Section whole =
+      whatif_section(report_data(std::span(&scenario, 1), {}, library_, {.sensitivities = true}));
+  const auto& charts = whole.views.at(0).charts;
+  const std::vector<Limitless> bounds = without_limits(p);
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    EXPECT_EQ(charts.at(0).series.at(0).categories.at(i), bounds[i].name);
+    EXPECT_DOUBLE_EQ(charts.at(0).series.at(0).x.at(i), bounds[i].throughput / p.throughput());
+  }
+  const std::vector<Sensitivity> all = sensitivities(scenario, p, library_);
+  EXPECT_EQ(charts.at(1).series.at(0).categories.at(0), all.at(0).key);
+  EXPECT_DOUBLE_EQ(charts.at(1).series.at(0).x.at(0), all.at(0).elasticity);
+  EXPECT_LT(charts.at(1).series.at(0).x.size(), all.size()) << "those that matter nothing are left out";
+}
+
 TEST_F(Report, ABatchThatDoesNotFitIsLessened) {
   const ReportData toy = data({world_.slow_scenario(1'000'000)});
   EXPECT_FALSE(toy.all_fit);
@@ -155,6 +186,16 @@ TEST(ReportCommand, WritesOneFile) {
   EXPECT_TRUE(first == read_file(file, kMost)) << "two runs differ";
   EXPECT_EQ(report("titanpx").exit_code, 2);
   EXPECT_TRUE(first == read_file(file, kMost)) << "a failure touched the file";
+}
+
+TEST(ReportCommand, OfTheWholeCatalogueIsSmallEnoughToSend) {
+  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/web/plotly.min.js.gz"))
+    GTEST_SKIP() << "Plotly is not installed";
+  const test::TempDir directory;
+  const std::string file = (directory.path() / "report.html").string();
+  const test::CliResult result = test::run({"report", "--gpu", "titanxp", "--model", "all", "-o", file});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_LT(std::filesystem::file_size(file), 6'000'000u);
 }
 
 }  // namespace

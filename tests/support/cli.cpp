@@ -6,11 +6,13 @@
 
 namespace tbdsim::test {
 
-CliResult run(const std::vector<std::string>& arguments) {
+CliResult run(const std::vector<std::string>& arguments, bool ends) {
+  const std::atomic<bool> interrupted = ends;
   std::ostringstream out;
   std::ostringstream err;
   CliResult result;
-  result.exit_code = run_cli(arguments, {.out = out, .err = err, .data_dir = TBDSIM_SOURCE_DIR});
+  result.exit_code = run_cli(
+      arguments, {.out = out, .err = err, .data_dir = TBDSIM_SOURCE_DIR, .interrupted = &interrupted});
   result.out = out.str();
   result.err = err.str();
   return result;

@@ -14,7 +14,8 @@ struct CliResult {
   std::string err;
 };
 
-[[nodiscard]] CliResult run(const std::vector<std::string>& arguments);
+// `ends`: as if Ctrl-C had been pressed, for a command that goes on until it is.
+[[nodiscard]] CliResult run(const std::vector<std::string>& arguments, bool ends = false);
 
 // A library over the source tree's catalogue.
 [[nodiscard]] Library source_library();
