@@ -64,12 +64,14 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
 }
 
 Prior expected_clock(const GpuSpec& gpu) {
-  if (gpu.sustained_share) return {*gpu.sustained_share, 0.05};
-  if (gpu.architecture == "kepler") return {kKepler, 0.25};
   const double watts = gpu.tdp.si();
-  if (gpu.title.find("GeForce") != std::string::npos) return {kGeForce, 0.08};
-  if (watts >= kUnthrottledWatts) return {kSustained, 0.08};
   const double cap = flops_per_joule(gpu) * watts / rate_of(gpu, MathType::fp32).peak.si();
+  const bool throttled = watts < kUnthrottledWatts;
+  if (gpu.sustained_share)
+    return {throttled ? std::min(*gpu.sustained_share, cap) : *gpu.sustained_share, 0.05};
+  if (gpu.architecture == "kepler") return {kKepler, 0.25};
+  if (gpu.title.find("GeForce") != std::string::npos) return {kGeForce, 0.08};
+  if (!throttled) return {kSustained, 0.08};
   return {std::min(kSustained, cap), 0.25};
 }
 

@@ -17,7 +17,7 @@ struct Prior {
 };
 
 // The share of the quoted peak that large matrix products of an unmeasured card reach: what its file says was
-// measured, or else a rule. Cards of 150 W and
+// measured (of cards below 150 W no more than the rule of power allows), or else a rule. Cards of 150 W and
 // more from Pascal on: 0.92 (0.78-0.99 measured), GeForce cards, which exceed the boost clock they are sold
 // with where they are cool: 1 (0.99 measured on a GTX 1080 Ti). Power holds the others: min(0.92, eta x W /
 // peak) with eta of 57 GFLOP/J (Maxwell, Pascal, Turing), 77 (Volta, Ampere, Hopper) or 126 (Ada; Blackwell

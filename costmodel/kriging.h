@@ -71,7 +71,7 @@ class KrigingSystems {
     Doubles mean{};  // k C^-1 r
     Doubles told{};  // k C^-1 k
   };
-  [[nodiscard]] Solution solve();  // once: it overwrites what was set
+  [[nodiscard]] Solution solve();  // overwrites what was set: each lane that is read is set anew before
 
  private:
   // Columns of the lower triangle of C, with k and r as two more rows.

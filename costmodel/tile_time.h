@@ -2,6 +2,7 @@
 // BatchedGemmFamily share. fp32, tf32, fp16, bf16 and fp8 differ in peak and element size only.
 //
 //   compute = block_time of thread_blocks.h: ceil(m / tm) ceil(n / tn) batch splits blocks, k / splits deep
+//             (1 / across_k as long where an operand's rows do not run along k: hardware.h, tf32_across_k)
 //   memory  = miss moved / DRAM rate + (1 - miss) (A + B + C) / L2 rate
 //   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident L2) where a call is repeated at once
 //   moved   = A + B + C + strided k / (k + 400) (operands with rows along k): 32 bytes of such a row are read

@@ -125,9 +125,9 @@ void ParameterKernels::update(const Optimizer& optimizer) {
       return;
     }
     const std::int64_t operators = optimizer.own_operators;
-    const Kernel each =
-        memory_kernel(KernelKind::elementwise, Phase::update, optimizer.name, {words, {}},
-                      optimizer.flops / operators, part(reads, operators), part(writes, operators));
+    Kernel each = memory_kernel(KernelKind::elementwise, Phase::update, optimizer.name, {words, {}},
+                                optimizer.flops, part(reads, operators), part(writes, operators));
+    each.flops = part(each.flops, operators);
     append_or_fuse(each, layer, fused, operators == 1);
     if (operators > 1) step_.kernels.back().repeat *= operators;
   });

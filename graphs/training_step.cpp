@@ -60,7 +60,8 @@ struct GradientUse {
 void append_weight_gradients(const LayerGraph& graph, int first_layer, const GradientUse& use,
                              const Model& model, const Expansion& how, TrainingStep& step) {
   const bool persistent = how.lowering.weight_gradients == GradientStorage::persistent;
-  const bool at_once = model.variant.optimizer.state_words == 0 && model.variant.clip != Clip::norm;
+  const bool at_once =
+      optimizer_of(model.variant, how.precision).state_words == 0 && model.variant.clip != Clip::norm;
   const std::vector<int> made = last_gradient_kernels(step);
   const int end = static_cast<int>(step.kernels.size()) - 1;
   each_trained(graph, [&](int layer, const ParameterTensor& tensor) {

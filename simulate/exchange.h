@@ -2,9 +2,11 @@
 // after another, each handling one message at a time.
 //
 //   all-reduce                 all_reduce
-//   servers in host memory     push (GPUs -> host), sum (host), send and receive (network), pull (host ->
-//   GPUs) servers on GPUs            push, pull (GPUs -> GPUs) all-reduce in host memory  push, sum and send
-//   (processes, network), pull
+//   servers in host memory     push (GPUs to host), sum (host),
+//                              send and receive (network), pull
+//   servers on GPUs            push, pull (GPUs to GPUs)
+//   all-reduce in host memory  push, sum and send (processes,
+//                              network), pull
 #pragma once
 
 #include <optional>
@@ -69,6 +71,10 @@ struct Exchange {
 
 // Throws UsageError for a word that is no network, nor how GPUs of one machine may be joined.
 void require_network(const std::string& network, const Catalog& catalog);
+
+// Throws UsageError for fewer than one GPU or machine, more than ten million GPUs, or a compression or width
+// of gradients out of range.
+void require_cluster(const Cluster& cluster);
 
 // Throws UsageError or SpecError: more GPUs than a machine has, more machines than there are, no network
 // between them, a method that does not reach several machines.

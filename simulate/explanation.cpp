@@ -100,7 +100,7 @@ std::string clock_step(const Prediction& p, const Iteration& i) {
       "executes them in order: {} active and {} idle make {} for the iteration.",
       to_text(i.timeline.cpu_busy), to_text(p.framework->execution.kernel), p.framework->title,
       to_text(i.timeline.gpu_busy), to_text(idle), to_text(i.time()));
-  if (i.input > i.timeline.iteration)
+  if (i.input > i.computing())
     text += fmt::format(" Samples come no faster: {} to decode a batch.", to_text(i.input));
   return text;
 }

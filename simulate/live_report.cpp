@@ -185,7 +185,7 @@ std::vector<Section> sections_of(const ReportData& data, bool kernels) {
   sections.push_back(parts_section(data));
   Section more = scaling_section(data);
   more.views[0].charts[0].title = "Throughput of several GPUs";
-  more.views[0].charts.push_back(first_chart(whatif_section(data), "One GPU, if it had ..."));
+  more.views[0].charts.push_back(first_chart(whatif_section(data), "If it had ..."));
   more.title = "More GPUs, fewer limits";
   sections.push_back(std::move(more));
   if (kernels) sections.push_back(kernels_section(data));

@@ -28,13 +28,13 @@ struct LiveQuery {
   bool kernels = false;
 };
 
-// What is not said is as in `usual`, which is of one GPU and has no more than those keys say. Throws UsageError:
-// a key that is not one of those above or is there twice, a number out of range, a change of what is no
-// hardware, too many of them.
+// What is not said is as in `usual`, which is of one GPU and has no more than those keys say. Throws
+// UsageError: a key that is not one of those above or is there twice, a number out of range, a change of what
+// is no hardware, too many of them.
 [[nodiscard]] LiveQuery read_query(const QueryParameters& parameters, const Scenario& usual);
 
-// JSON: {"title", "tiles": [{"name", "text", "change", "note"}], "command", "kernel_times", "html",
-// "charts"}. Throws as predict().
+// JSON: {"title", "tiles": [{"name", "text", "change", "note", "wrong": it does not fit}], "command",
+// "kernel_times", "html", "charts"}. Throws as predict().
 [[nodiscard]] std::string live_report(const LiveQuery& query, Library& library);
 
 // A library that is as large as many different questions make it, and no larger: then a new one follows.

@@ -2,11 +2,10 @@
 // cudnnBatchNormalizationForwardTrainingEx and cudnnBatchNormalizationBackwardEx have them
 // (CUDNN_BATCHNORM_OPS_BN_ACTIVATION, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION).
 //
-//   forward    batch norm, a sum of two, ReLU: what passes between them is not written and read again; a bit
-//   of
-//              each number says whether it was above zero
-//   backward   ReLU, batch norm: the gradient between them is not written and read again, unless the other
-//              summand needs it; the bits are read in both passes over the tensor
+//   forward    batch norm, a sum of two, ReLU: what passes between them is not written
+//              and read again; a bit of each number says whether it was above zero
+//   backward   ReLU, batch norm: the gradient between them is not written and read
+//              again, unless the other summand needs it; the bits are read in both passes
 #pragma once
 
 #include "graphs/training_step.h"

@@ -150,20 +150,6 @@ void require_range(std::string_view what, std::int64_t value, std::int64_t least
                    " is out of range; expected 1 to 1000000000");
 }
 
-constexpr std::int64_t kMostRanks = 10'000'000;
-
-void require_cluster(const Cluster& cluster) {
-  const auto fail = [](const std::string& what) { throw UsageError(what); };
-  if (cluster.gpus < 1 || cluster.machines < 1 || cluster.ranks() > kMostRanks)
-    fail(std::to_string(cluster.gpus) + " GPUs in each of " + std::to_string(cluster.machines) +
-         " machines; expected 1 to 10000000 GPUs in all");
-  if (!(cluster.compression > 0 && cluster.compression <= 1))
-    fail("compression " + std::to_string(cluster.compression) +
-         " is out of range; expected above 0, up to 1");
-  if (!(cluster.gradient_bytes >= 0 && cluster.gradient_bytes <= 8))
-    fail("gradients of " + std::to_string(cluster.gradient_bytes) + " bytes; expected up to 8");
-}
-
 }  // namespace
 
 void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors) {
@@ -320,13 +306,14 @@ Prediction predict(const Scenario& scenario, Library& library) {
 }
 
 Prediction with_rates(Prediction p, const GpuSpec& gpu) {
-  const Calibration calibration = with_rates(*p.calibration, gpu);
+  p.own_calibration = std::make_shared<const Calibration>(with_rates(*p.calibration, gpu));
+  p.calibration = p.own_calibration.get();
   for (Iteration& iteration : p.iterations) {
     const auto batch = static_cast<double>(iteration.batch);
-    iteration.costs = estimate_again(*iteration.step, batch, calibration, iteration.costs, iteration.demands,
-                                     p.framework->factors);
+    iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, iteration.costs,
+                                     iteration.demands, p.framework->factors);
     iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
-    iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, calibration);
+    iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, *p.calibration);
   }
   p.gpu = &gpu;
   exchange_gradients(p);

@@ -84,13 +84,14 @@ struct Prediction {
   const GpuSpec* gpu = nullptr;
   const Framework* framework = nullptr;
   const Profile* profile = nullptr;
-  const Calibration* calibration = nullptr;  // of the library's card, whatever its rates here
-  const Dataset* dataset = nullptr;          // or none
-  double samples_trained_on = 0;             // of the data set in an epoch
-  std::vector<Iteration> iterations;         // one for each padded length; at least one
-  std::optional<Exchange> exchange;          // of several GPUs
-  std::size_t largest = 0;                   // the one that needs most memory
-  MemoryPlan memory;                         // of that one
+  const Calibration* calibration = nullptr;            // of the library's card, or
+  std::shared_ptr<const Calibration> own_calibration;  // of one with other rates, which with_rates() makes
+  const Dataset* dataset = nullptr;                    // or none
+  double samples_trained_on = 0;                       // of the data set in an epoch
+  std::vector<Iteration> iterations;                   // one for each padded length; at least one
+  std::optional<Exchange> exchange;                    // of several GPUs
+  std::size_t largest = 0;                             // the one that needs most memory
+  MemoryPlan memory;                                   // of that one
   bool fits = false;
   Flops flops;          // of an iteration
   FlopsPerSecond peak;  // of the arithmetic the precision uses

@@ -99,10 +99,11 @@ Section whatif_section(const ReportData& data) {
     view.charts.push_back({.title = "If it had ...",
                            .x = {.title = "throughput over what it is"},
                            .series = {bounds_series(p, data.bounds[i])}});
-    if (!data.sensitivities[i].empty())
+    // Nothing is worth anything where samples come no faster.
+    if (Series worth = sensitivity_series(p, data.sensitivities[i]); !worth.x.empty())
       view.charts.push_back({.title = "What one per cent more is worth",
                              .x = {.title = "throughput, %"},
-                             .series = {sensitivity_series(p, data.sensitivities[i])}});
+                             .series = {std::move(worth)}});
     section.views.push_back(std::move(view));
   }
   return section;

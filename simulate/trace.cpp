@@ -145,8 +145,9 @@ void add_end(Events& events, const Prediction& p, const Iteration& iteration) {
   if (p.framework->execution.after_iteration)
     events.slice(thread, "cuda_runtime", "cudaStreamSynchronize", last, end_of_wait, Json::object());
   events.slice(thread, "cpu_op", "end of the iteration", end - work, end, Json::object());
-  events.slice(thread, "input", "wait for samples", iteration.timeline.iteration, iteration.time(),
-               Json::object());
+  events.slice(thread, "memory", "wait for maps from the host", iteration.timeline.iteration,
+               iteration.computing(), Json::object());
+  events.slice(thread, "input", "wait for samples", iteration.computing(), iteration.time(), Json::object());
 }
 
 // What is alive, by category, while each kernel runs.

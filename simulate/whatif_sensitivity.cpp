@@ -35,8 +35,10 @@ void find_numbers(const SpecTree& tree, const SpecChange& at, std::vector<NamedN
   }
 }
 
+// Of a link of the catalogue; of a user's own only the name is known here.
 void find_link_numbers(const Catalog& catalog, const std::string& link, const std::string& called,
                        std::vector<NamedNumber>& found) {
+  if (!catalog.contains(Kind::link, link)) return;
   find_numbers(read_spec_file(catalog.find(Kind::link, link)),
                {.spec = "link", .path = {}, .value = {}, .only = called}, found);
 }
@@ -63,8 +65,9 @@ void add_cluster(const Prediction& p, Library& library, std::vector<NamedNumber>
   }
   links.erase(p.gpu->bus.name);  // is there already
   for (const std::string& link : links) find_link_numbers(catalog, link, link, found);
-  find_numbers(read_spec_file(catalog.find(Kind::cpu, machine.cpu.name)),
-               {.spec = "cpu", .path = {}, .value = {}, .only = machine.cpu.name}, found);
+  if (catalog.contains(Kind::cpu, machine.cpu.name))
+    find_numbers(read_spec_file(catalog.find(Kind::cpu, machine.cpu.name)),
+                 {.spec = "cpu", .path = {}, .value = {}, .only = machine.cpu.name}, found);
   if (p.scenario.cluster.machines > 1)
     find_network_numbers(catalog, machine.networks.front().link.name, found);
   const Seconds message = p.framework->exchange.message;

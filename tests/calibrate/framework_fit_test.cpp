@@ -47,6 +47,7 @@ class FrameworkFitTest : public testing::Test {
     for (const char* folder : {"hwspecs", "graphs", "calibrate"})
       fs::create_directory_symlink(source / folder, directory_.path() / folder);
     fs::create_directories(directory_.path() / "simulate");
+    fs::create_directory_symlink(source / "simulate/changes", directory_.path() / "simulate/changes");
     fs::copy(source / "simulate/frameworks", directory_.path() / "simulate/frameworks");
     write_toy(kToy);
   }
