@@ -29,13 +29,17 @@ class Failures:
 
 
 def browser():
+    def skip(missing):
+        print(f"skipped: {missing} is not installed", file=sys.stderr)
+        sys.exit(SKIPPED)
+
     try:
         from selenium import webdriver
     except ImportError:
-        sys.exit(SKIPPED)
+        skip("Python's selenium")
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not driver:
-        sys.exit(SKIPPED)
+        skip("Chromium or its driver")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
@@ -52,24 +56,23 @@ def resize(page, size, scheme):
                          {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
 
 
-def wait_for(page, script, seconds=20):
+def wait_for(page, script, seconds=20, argument=None):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if page.execute_script(f"return Boolean({script})"):
+        if page.execute_script(f"return Boolean({script})", argument):
             return True
         time.sleep(0.05)
     return False
 
 
 def draw_all(page, checks):
-    """Scrolls to each chart that is shown."""
+    """Scrolls to each chart that is shown and looks at it until it is drawn: a page sees where it was scrolled to only
+    with its next frame."""
     figures = page.find_elements("css selector", "figure.chart")
-    shown = [figure for figure in figures if figure.is_displayed()]
-    for figure in shown:
-        page.execute_script("arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})", figure)
-    checks.expect(wait_for(page, "[...document.querySelectorAll('figure.chart')].filter(f => f.offsetParent)"
-                                 ".every(f => f.dataset.drawn)"), "a chart was not drawn")
-    return shown
+    for figure in figures:
+        if figure.is_displayed():
+            page.execute_script("arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})", figure)
+            checks.expect(wait_for(page, "arguments[0].dataset.drawn", argument=figure), "a chart was not drawn")
 
 
 def check_hover(page, checks):
