@@ -17,6 +17,12 @@ std::pair<std::string, int> library_of(const std::string& generation) {
 
 bool narrow(MathType math) { return math != MathType::fp32; }
 
+// Both formats of two bytes: tensor cores that take both multiply them at one rate, with the same kernels.
+bool alike(MathType a, MathType b) {
+  const auto two_bytes = [](MathType math) { return math == MathType::fp16 || math == MathType::bf16; };
+  return a == b || (two_bytes(a) && two_bytes(b));
+}
+
 // Later versions kept the kernels they had for cards before Volta (maxwell_scudnn_* and maxwell_sgemm_* in
 // their names), while what was measured of those versions elsewhere ran others.
 int newest_kernels(const GpuSpec& gpu, const std::string& library) {
@@ -32,7 +38,7 @@ double distance_of(const ProfileBlock& block, const GpuSpec& gpu, MathType math,
   constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
   constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
-  if (block.math != math) distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
+  if (!alike(block.math, math)) distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
   const auto [library, version] = library_of(block.generation);
   const auto wanted = libraries.find(library);
   if (wanted != libraries.end()) {
@@ -77,7 +83,7 @@ Calibration::Entry entry_for(const std::vector<ProfileBlock>& blocks, const GpuS
     entry.block = &block;
   }
   if (entry.block == nullptr) return entry;
-  entry.exact = entry.block->math == math;
+  entry.exact = alike(entry.block->math, math);
   entry.own = entry.block->own && of_gpu;
   set_rates(entry, gpu, math);
   return entry;

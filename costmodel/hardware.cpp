@@ -32,6 +32,16 @@ double watts_of_full_board(const std::string& architecture) {
 
 }  // namespace
 
+double rate_share(const GpuSpec& gpu, MathType asked) {
+  const MathType math = gpu.computes_in[index_of(asked)].value_or(asked);
+  const double capability = std::strtod(gpu.compute_capability.c_str(), nullptr);
+  if (math == MathType::fp32 || capability < 7) return 1;
+  const double full = capability < 8 ? 1024 : capability < 9 ? 2048 : capability < 10 ? 4096
+                      : capability < 12 ? 8192 : 2048;
+  const double operand = math == MathType::tf32 ? 0.5 : math == MathType::fp8 ? 2 : 1;
+  return std::min(1.0, rate_of(gpu, math).flops_per_clock_per_sm / (operand * full));
+}
+
 double power_share(const GpuSpec& gpu) {
   const double full = watts_of_full_board(gpu.architecture);
   const double watts = gpu.tdp.si();
@@ -60,6 +70,7 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   h.hbm = gpu.memory_type.starts_with("HBM");
   h.bus = achievable(gpu.bus).si();
   h.tensor_cores = math != MathType::fp32 && h.compute_capability >= 70;
+  h.rate_share = rate_share(gpu, math);
   return h;
 }
 

@@ -51,7 +51,8 @@ struct Hardware {
   double watts = 0;               // thermal design power
   double compute_capability = 0;  // 6.1 -> 61
   bool tensor_cores = false;
-  double across_k = 1;  // rate of products with an operand whose rows do not run along k, over the others'
+  double rate_share = 1;  // operations a clock and SM, of what its generation's SMs do at most: hardware.h
+  double across_k = 1;    // rate of products with an operand whose rows do not run along k, over the others'
   bool hbm = false;     // stacked memory, else GDDR
   double bus = 1;       // byte/s that the bus to the host achieves
 };

@@ -31,6 +31,10 @@ enum class Joins { parts, whole, views };
 // brought back after it; the host updates.
 enum class Variables { device, host };
 
+// Where it is decided whether a gradient is too long and must be clipped: the host reads its norm and waits for
+// that, or the GPU multiplies by a factor that may be 1.
+enum class ClipDecision { host, device };
+
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
 inline constexpr std::array<std::string_view, 2> kReluKeepsNames = {"output", "input_and_output"};
@@ -44,6 +48,7 @@ inline constexpr std::array<std::string_view, 3> kGlobalNormNames = {"fused", "s
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
 inline constexpr std::array<std::string_view, 3> kJoinsNames = {"parts", "whole", "views"};
 inline constexpr std::array<std::string_view, 2> kVariablesNames = {"device", "host"};
+inline constexpr std::array<std::string_view, 2> kClipDecisionNames = {"host", "device"};
 
 struct Lowering {
   Layout layout = Layout::nchw;
@@ -64,6 +69,7 @@ struct Lowering {
   TableGradient embedding_gradient = TableGradient::dense;
   Joins joins = Joins::whole;
   Variables variables = Variables::device;  // a file need not say
+  ClipDecision clip_decision = ClipDecision::device;  // nor this
   int parameter_copies = 0;                 // further copies of all parameters on the GPU (MXNet's kvstore)
 
   friend bool operator==(const Lowering&, const Lowering&) = default;

@@ -37,9 +37,12 @@ void read_keys(FindKey key, Lowering& lowering) {
   }
 }
 
-void read_variables(SpecMap& m, Lowering& lowering) {
+// What a file need not say.
+void read_further_keys(SpecMap& m, Lowering& lowering) {
   if (const auto node = m.find("variables"))
     lowering.variables = static_cast<Variables>(node->one_of(kVariablesNames));
+  if (const auto node = m.find("clip_decision"))
+    lowering.clip_decision = static_cast<ClipDecision>(node->one_of(kClipDecisionNames));
 }
 
 }  // namespace
@@ -48,7 +51,7 @@ Lowering read_lowering(const SpecNode& node) {
   Lowering lowering;
   node.map([&](SpecMap& m) {
     read_keys([&](std::string_view name) { return std::optional(m.at(name)); }, lowering);
-    read_variables(m, lowering);
+    read_further_keys(m, lowering);
   });
   return lowering;
 }
@@ -56,7 +59,7 @@ Lowering read_lowering(const SpecNode& node) {
 Lowering override_lowering(const SpecNode& node, Lowering lowering) {
   node.map([&](SpecMap& m) {
     read_keys([&](std::string_view name) { return m.find(name); }, lowering);
-    read_variables(m, lowering);
+    read_further_keys(m, lowering);
   });
   return lowering;
 }

@@ -16,7 +16,7 @@ struct Optimizer {
   std::int64_t further_reads = 0;
   std::int64_t further_writes = 0;
   // Where a program brings its own code: 1, one kernel over all tensors; more, so many element-wise operators
-  // for each tensor. 0: it is the framework's.
+  // for each tensor, after its gradient was clipped by its norm. 0: it is the framework's.
   std::int64_t own_operators = 0;
 };
 
@@ -27,9 +27,9 @@ inline constexpr std::array<Optimizer, 8> kOptimizers = {{
     {"momentum", 1, 4, "v = mu v + g; w -= lr v"},
     {"nesterov", 1, 6, "v = mu v + g; w -= lr (g + mu v)"},
     {"adam", 2, 11, "m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr m / (sqrt v + eps)"},
-    // NVIDIA DeepLearningExamples BERT: optimization.py BertAdam (m.mul_, add_; v.mul_, addcmul_; sqrt, +
-    // eps, m /; decay w, +=; lr *, negated, w.add_: 17 words read, 12 written), and apex FusedAdam under
-    // mixed precision.
+    // NVIDIA DeepLearningExamples BERT: optimization.py BertAdam (clip_grad_norm_ of each parameter; m.mul_,
+    // add_; v.mul_, addcmul_; sqrt, + eps, m /; decay w, +=; lr *, negated, w.add_: 17 words read, 12
+    // written), and apex FusedAdam under mixed precision.
     {"bert_adam", 2, 15, "adam with decay, twelve operators for each parameter", 13, 9, 12},
     {"fused_adam", 2, 11, "adam in one kernel over all parameters", 0, 0, 1},
     // You et al., arXiv 1904.00962, as NVIDIA apex FusedLAMB runs it: norm of all gradients; norm of the

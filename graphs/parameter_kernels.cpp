@@ -108,6 +108,24 @@ void ParameterKernels::clip(Clip clip) {
   }
 }
 
+// torch.nn.utils.clip_grad_norm_ of one tensor: its norm, stacked, the norm of that, + 1e-6, max /; then the
+// host asks whether it is below 1 (to PyTorch 1.9; most are not and are left), or all are multiplied by at
+// most 1.
+void ParameterKernels::clip_one(int layer, const ParameterTensor& tensor) {
+  constexpr int kScalarOperators = 4;
+  const Size words = gradient_elements(tensor, how_.lowering);
+  append(over_words(KernelKind::reduction, Phase::update, "gradient_norm", words, 2, kFp32Bytes, 0), layer);
+  append(over_words(KernelKind::elementwise, Phase::update, "clip_factor", fixed_size(1), 1, kFp32Bytes,
+                    kFp32Bytes),
+         layer);
+  step_.kernels.back().repeat *= kScalarOperators;
+  if (how_.lowering.clip_decision == ClipDecision::host) {
+    append(bus_copy(Phase::update, kDeviceToHost, fixed_size(1)), layer);
+  } else {
+    append(over_words(KernelKind::elementwise, Phase::update, "clip", words, 1, kFp32Bytes, kFp32Bytes), layer);
+  }
+}
+
 void ParameterKernels::update(const Optimizer& optimizer) {
   if (optimizer.name == "none") return;
   const std::size_t fused = step_.kernels.size();
@@ -125,6 +143,7 @@ void ParameterKernels::update(const Optimizer& optimizer) {
       return;
     }
     const std::int64_t operators = optimizer.own_operators;
+    if (operators > 1) clip_one(layer, tensor);
     Kernel each = memory_kernel(KernelKind::elementwise, Phase::update, optimizer.name, {words, {}},
                                 optimizer.flops, part(reads, operators), part(writes, operators));
     each.flops = part(each.flops, operators);

@@ -41,6 +41,8 @@ class ParameterKernels {
  private:
   // A kernel over the gradient of every trained parameter, fused where updates are.
   void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, std::int64_t written_bytes);
+  // One gradient by its own norm, in operators of the program.
+  void clip_one(int layer, const ParameterTensor& tensor);
   void append(Kernel kernel, int layer);
   void append_for_all(Kernel kernel);  // of no layer in particular
   void append_or_fuse(const Kernel& kernel, int layer, std::size_t fused, bool fuses);
