@@ -1,6 +1,7 @@
 // gelu: y = x Phi(x) with the normal distribution Phi (Hendrycks and Gimpel, arXiv 1606.08415); dx = dy
 // (Phi(x) + x phi(x)).
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/terms.h"
 
 namespace tbdsim {
 namespace {
@@ -10,6 +11,13 @@ namespace {
 constexpr std::int64_t kForwardFlops = 5;
 constexpr std::int64_t kBackwardFlops = 11;
 
+// As programs wrote it before frameworks had it: x * 0.5 * (1 + erf(x / 1.41421)), NVIDIA DeepLearningExamples
+// BERT modeling.py f_gelu. Backward: of both factors; of erf, 2 / sqrt(pi) exp(-x^2) dy; x's two uses added.
+constexpr Term kForward[] = {{"div", 1, 1}, {"erf", 1, 1}, {"add", 1, 1}, {"mul", 1, 1}, {"mul", 2, 1}};
+constexpr Term kBackward[] = {{"mul", 2, 1, 2}, {"pow", 1, 1}, {"neg", 1, 1}, {"exp", 1, 1}, {"mul", 1, 1},
+                              {"mul", 2, 1},    {"div", 1, 1}, {"mul", 1, 1}, {"add", 2, 1}};
+constexpr std::int64_t kTermsKept = 3;  // what goes into erf, and both factors
+
 class Gelu : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -17,19 +25,31 @@ class Gelu : public Layer {
     return inputs[0];
   }
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+    if (composite(how)) {
+      append_terms(kForward, position_sizes(site.output, 0), Phase::forward, how.precision, kernels);
+      return;
+    }
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, Phase::forward, "gelu", site.output, kForwardFlops, x, x));
   }
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
+    if (composite(how)) {
+      append_terms(kBackward, position_sizes(site.output, 2), Phase::backward_data, how.precision, kernels);
+      return;
+    }
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "gelu", site.output,
                                     kBackwardFlops, x * 2, x));
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
-    return {.inputs = site.input_gradient};
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+    if (!site.input_gradient || !composite(how)) return {.inputs = site.input_gradient};
+    return {.extra_bytes = stored_bytes(site.output, how.precision) * kTermsKept, .extra_pieces = kTermsKept};
   }
+
+ private:
+  static bool composite(const Expansion& how) { return how.lowering.gelu == Composition::composite; }
 };
 
 }  // namespace
