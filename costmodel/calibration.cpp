@@ -38,7 +38,8 @@ double distance_of(const ProfileBlock& block, const GpuSpec& gpu, MathType math,
   constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
   constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
-  if (!alike(block.math, math)) distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
+  if (!alike(block.math, math))
+    distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
   const auto [library, version] = library_of(block.generation);
   const auto wanted = libraries.find(library);
   if (wanted != libraries.end()) {

@@ -306,7 +306,7 @@ struct ConvTraffic {
 template <class T>
 T ConvFamily::work(const Sizes& call, const Choice& choice, const Hardware& hardware, std::span<const T> p) {
   const std::size_t efficiency = conv_traffic(call, choice).efficiency;
-  const T work = block_work<T>(conv_grid(call, choice), hardware,
+  const T work = block_work<T>(conv_grid(call, choice), hardware.sm_count,
                                {p[efficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
   const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
   return padding > 1 ? T(work * padding / p[kUnaligned]) : work;

@@ -39,10 +39,10 @@ struct Prior {
 [[nodiscard]] double instruction_share(const GpuSpec& gpu);
 
 // What an SM does in a clock with this arithmetic, of what SMs of its generation can: tensor cores of GeForce
-// cards are half as quick with sums in fp32, those of 8.6 and 8.9 half of 8.0's. 1 for arithmetic without tensor
-// cores. Source: CUDA C++ Programming Guide and the architectures' whitepapers, fp16 with sums in fp32: 1024
-// (7.x), 2048 (8.x and 12.x, whose instructions are those of 8.x), 4096 (9.0), 8192 (10.x); TF32 half of it, FP8
-// twice.
+// cards are half as quick with sums in fp32, those of 8.6 and 8.9 half of 8.0's. 1 for arithmetic without
+// tensor cores. Source: CUDA C++ Programming Guide and the architectures' whitepapers, fp16 with sums in
+// fp32: 1024 (7.x), 2048 (8.x and 12.x, whose instructions are those of 8.x), 4096 (9.0), 8192 (10.x); TF32
+// half of it, FP8 twice.
 [[nodiscard]] double rate_share(const GpuSpec& gpu, MathType math);
 
 // Hopper's products by warp groups (wgmma) take operands of 4 bytes only with rows along k; others are

@@ -53,8 +53,8 @@ struct Hardware {
   bool tensor_cores = false;
   double rate_share = 1;  // operations a clock and SM, of what its generation's SMs do at most: hardware.h
   double across_k = 1;    // rate of products with an operand whose rows do not run along k, over the others'
-  bool hbm = false;     // stacked memory, else GDDR
-  double bus = 1;       // byte/s that the bus to the host achieves
+  bool hbm = false;       // stacked memory, else GDDR
+  double bus = 1;         // byte/s that the bus to the host achieves
 };
 
 // What a card sustains of the data sheet's rates.

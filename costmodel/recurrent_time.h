@@ -1,13 +1,17 @@
 // Recurrent layers in one library call: a product with the state's weights for each step, one after another.
 //
-//   W = gates hidden^2,  per step: compute = 2 W max(batch, 16) / (peak clock efficiency)
+//   W = gates hidden^2,  per step: compute = 2 W max(batch, 16) / (peak clock) (1 + share (1 / efficiency -
+//   1))
 //                                  memory  = bytes of W  re-reads  outside / (bandwidth share)
 //                                  step    = overhead / boost clock + (compute^4 + memory^4)^(1/4)
 //   re-reads = ceil(batch / tile), the tile 8, 32 or 128 sequences wide for batches up to 16, up to 64, above
 //   outside  = 1 / (1 + (cached L2 / bytes of W)^2): the share of W that L2 does not keep from step to step
 //   forward, backward_data:  call + steps step + input product
 //   backward_weights:        call + products over all steps at once
-//   input product (inputs > 0) = 2 gates hidden inputs batch steps / (peak clock product)
+//   input product (inputs > 0) = 2 gates hidden inputs batch steps / (peak clock) (1 + share (1 / product -
+//   1)) share = 1, or of its generation's full rate where a card multiplies at that: what is not
+//   multiplication takes
+//           as many clocks there (hardware.h, rate_share; thread_blocks.h)
 //
 // Batches of 17-32 have efficiencies of their own: cuDNN 5 and 6 choose kernels there that run backward at a
 // seventh of the peak (DeepBench), as slow on cards with twice the bandwidth. The re-reads explain why 16
@@ -81,6 +85,12 @@ struct RecurrentFamily {
 inline constexpr double kThinBatch = 16;  // sequences; narrower products take as long
 inline constexpr double kStepClock = 1.4e9;
 
+// Seconds per operation.
+template <class T>
+[[nodiscard]] T operation_time(const Hardware& hardware, const Sustained<T>& sustained, const T& efficiency) {
+  return (1.0 + hardware.rate_share * (1.0 / efficiency - 1.0)) / (hardware.peak * sustained.clock);
+}
+
 // Times a step's product reads all weights.
 [[nodiscard]] inline double weight_readings(double batch) {
   const double tile = batch <= 16 ? 8 : batch <= 64 ? 32 : 128;
@@ -98,8 +108,8 @@ TimeParts<T> RecurrentFamily::steps(const Call& call, const Hardware& hardware, 
   const T& efficiency =
       narrow ? (forward ? p[kNarrowForward] : p[kNarrowBackward]) : (forward ? p[kForward] : p[kBackward]);
   const T& share = forward ? p[kForwardBandwidth] : p[kBackwardBandwidth];
-  const T compute = call.steps * 2 * weights * std::max(call.batch, kThinBatch) /
-                    (hardware.peak * sustained.clock * efficiency);
+  const T compute = call.steps * 2 * weights * std::max(call.batch, kThinBatch) *
+                    operation_time(hardware, sustained, efficiency);
   const T kept = p[kCached] * (hardware.l2_bytes / (weights * call.element_bytes));
   const T memory = call.steps * weights * call.element_bytes * weight_readings(call.batch) /
                    ((1.0 + kept * kept) * (hardware.bandwidth * sustained.bandwidth * share));
@@ -111,10 +121,10 @@ TimeParts<T> RecurrentFamily::steps(const Call& call, const Hardware& hardware, 
 template <class T>
 TimeParts<T> RecurrentFamily::time(const Call& call, const Choice&, const Hardware& hardware,
                                    const Sustained<T>& sustained, std::span<const T> p) {
-  const T rate = hardware.peak * sustained.clock * p[kProduct];
-  const T input = 2 * call.gates * call.hidden * call.inputs * call.batch * call.steps / rate;
+  const T each = operation_time(hardware, sustained, p[kProduct]);
+  const T input = 2 * call.gates * call.hidden * call.inputs * call.batch * call.steps * each;
   if (call.phase == Phase::backward_weights) {
-    const T product = 2 * state_weights(call) * call.batch * call.steps / rate + input;
+    const T product = 2 * state_weights(call) * call.batch * call.steps * each + input;
     return {product, T(0), p[kCall], p[kCall] + product};
   }
   const TimeParts<T> all = steps(call, hardware, sustained, p);

@@ -86,9 +86,10 @@ template <class T>
                        call.k / choice.splits};
   const bool along_k = call.transpose_a && !call.transpose_b;  // both operands
   const T clock = along_k ? sustained.clock : sustained.clock * hardware.across_k;
-  const T compute = block_time(grid, hardware, clock,
-                               BlockRates<T>{p[TileParameter::kEfficiency], p[TileParameter::kSmallTile],
-                                             p[TileParameter::kLatency], p[TileParameter::kPrologue]});
+  const T compute =
+      block_time(grid, hardware, clock,
+                 BlockRates<T>{p[TileParameter::kEfficiency], p[TileParameter::kSmallTile],
+                               p[TileParameter::kLatency], p[TileParameter::kPrologue], hardware.rate_share});
   const T memory = tile_memory(call, hardware, sustained, cache_rate, p);
   T overhead = p[TileParameter::kLaunch];
   if (choice.splits > 1) {

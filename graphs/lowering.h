@@ -31,8 +31,8 @@ enum class Joins { parts, whole, views };
 // brought back after it; the host updates.
 enum class Variables { device, host };
 
-// Where it is decided whether a gradient is too long and must be clipped: the host reads its norm and waits for
-// that, or the GPU multiplies by a factor that may be 1.
+// Where it is decided whether a gradient is too long and must be clipped: the host reads its norm and waits
+// for that, or the GPU multiplies by a factor that may be 1.
 enum class ClipDecision { host, device };
 
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
@@ -68,10 +68,10 @@ struct Lowering {
   Composition softmax = Composition::fused;  // between layers, and of a smoothed loss
   TableGradient embedding_gradient = TableGradient::dense;
   Joins joins = Joins::whole;
-  Variables variables = Variables::device;  // a file need not say
+  Variables variables = Variables::device;            // a file need not say
   ClipDecision clip_decision = ClipDecision::device;  // nor this
   Composition gelu = Composition::fused;              // nor this
-  int parameter_copies = 0;                 // further copies of all parameters on the GPU (MXNet's kvstore)
+  int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 
   friend bool operator==(const Lowering&, const Lowering&) = default;
 };

@@ -122,7 +122,8 @@ void ParameterKernels::clip_one(int layer, const ParameterTensor& tensor) {
   if (how_.lowering.clip_decision == ClipDecision::host) {
     append(bus_copy(Phase::update, kDeviceToHost, fixed_size(1)), layer);
   } else {
-    append(over_words(KernelKind::elementwise, Phase::update, "clip", words, 1, kFp32Bytes, kFp32Bytes), layer);
+    append(over_words(KernelKind::elementwise, Phase::update, "clip", words, 1, kFp32Bytes, kFp32Bytes),
+           layer);
   }
 }
 

@@ -11,8 +11,9 @@ namespace {
 constexpr std::int64_t kForwardFlops = 5;
 constexpr std::int64_t kBackwardFlops = 11;
 
-// As programs wrote it before frameworks had it: x * 0.5 * (1 + erf(x / 1.41421)), NVIDIA DeepLearningExamples
-// BERT modeling.py f_gelu. Backward: of both factors; of erf, 2 / sqrt(pi) exp(-x^2) dy; x's two uses added.
+// As programs wrote it before frameworks had it: x * 0.5 * (1 + erf(x / 1.41421)), NVIDIA
+// DeepLearningExamples BERT modeling.py f_gelu. Backward: of both factors; of erf, 2 / sqrt(pi) exp(-x^2) dy;
+// x's two uses added.
 constexpr Term kForward[] = {{"div", 1, 1}, {"erf", 1, 1}, {"add", 1, 1}, {"mul", 1, 1}, {"mul", 2, 1}};
 constexpr Term kBackward[] = {{"mul", 2, 1, 2}, {"pow", 1, 1}, {"neg", 1, 1}, {"exp", 1, 1}, {"mul", 1, 1},
                               {"mul", 2, 1},    {"div", 1, 1}, {"mul", 1, 1}, {"add", 2, 1}};
