@@ -106,8 +106,10 @@ struct CommandLine {
 
   void add_fit_communication() {
     CLI::App* command = app.add_subcommand(
-        "fit-communication", "measured all-reduces into what collective operations cost over a machine's links");
-    command->add_option("files", communication.files, "tables with columns gpus, bytes and time_ms, or alike");
+        "fit-communication",
+        "measured all-reduces into what collective operations cost over a machine's links");
+    command->add_option("files", communication.files,
+                        "tables with columns gpus, bytes and time_ms, or alike");
     command->add_option("--machine", communication.machine, "a machine of the catalogue, or a path");
     command->add_option("--only", communication.only, "rows with this value in a column, as gpu=v100");
     commands.push_back({command, [this](const CalibrateContext& context) {
@@ -118,7 +120,7 @@ struct CommandLine {
   void add_fit_framework() {
     CLI::App* command = app.add_subcommand(
         "fit-framework", "measured training runs into what a framework's CPU side and kernels cost");
-    command->add_option("runs", framework.runs, "a table of runs; its single-GPU rows of split fit are used");
+    command->add_option("runs", framework.runs, "a table of runs; its rows of split fit are used");
     command->add_option("--framework", framework.framework, "a framework of the catalogue, or a path");
     command->add_option(
         "--constants", framework.constants,
@@ -126,6 +128,11 @@ struct CommandLine {
         "between; factors.KIND+KIND is one factor of several kinds of kernels");
     command->add_option("-o,--output", framework.output,
                         "the framework's file with the fitted constants; appears whole or not at all");
+    command
+        ->add_option("--gpus", framework.gpus,
+                     "rows of up to so many GPUs in one machine, whose exchange counts as\npredicted")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1024));
     command->add_flag("--details", framework.details, "also the errors of each row");
     commands.push_back(
         {command, [this](const CalibrateContext& context) { framework_fit_command(framework, context); }});

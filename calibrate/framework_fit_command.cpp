@@ -30,9 +30,10 @@ void require_fit_rows(const RunRows& rows, const FrameworkFitCommand& command) {
     others += fmt::format("; {} not covered: {}", count, reason);
   }
   throw UsageError(
-      fmt::format("{}: no row to fit {} to; expected rows of one GPU with use time and split fit whose "
+      fmt::format("{}: no row to fit {} to; expected rows of {} with use time and split fit whose "
                   "version means it{}",
-                  command.runs, command.framework, others));
+                  command.runs, command.framework,
+                  rows.most_gpus == 1 ? "one GPU" : fmt::format("up to {} GPUs", rows.most_gpus), others));
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ void framework_fit_command(const FrameworkFitCommand& command, const CalibrateCo
     if (context.show_progress)
       context.err << "\r\033[K" << framework.name << ": step " << ++steps << std::flush;
   };
-  const RunRows rows = read_run_rows(in, command.runs, command.framework, library, progress);
+  const RunRows rows = read_run_rows(in, command.runs, command.framework, command.gpus, library, progress);
   require_fit_rows(rows, command);
   const FrameworkFit fit = fit_framework(framework, constants, pointers_to(rows.fit), progress);
   const FitErrors errors = errors_of(framework, fit, rows, progress);

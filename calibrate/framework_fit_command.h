@@ -12,6 +12,7 @@ struct FrameworkFitCommand {
   std::string framework;  // a name of the catalogue, or a path
   std::string constants;  // "kernel,wait,factors.convolution+gemm"
   std::string output;     // empty: only the report
+  int gpus = 1;           // of a run at most, in one machine
   bool details = false;   // also each row's errors
 };
 

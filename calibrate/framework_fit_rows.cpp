@@ -1,5 +1,7 @@
 #include "calibrate/framework_fit_rows.h"
 
+#include <fmt/format.h>
+
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "simulate/runs_table.h"
@@ -40,17 +42,22 @@ double RunRow::error(const Framework& framework) const {
   return (rate ? measured / predicted : predicted / measured) - 1;
 }
 
-RunRows read_run_rows(std::istream& in, const std::string& file, const std::string& name, Library& library,
-                      const std::function<void()>& progress) {
+std::string runs_text(const RunRows& rows) {
+  return rows.most_gpus == 1 ? "single-GPU runs" : fmt::format("runs of up to {} GPUs", rows.most_gpus);
+}
+
+RunRows read_run_rows(std::istream& in, const std::string& file, const std::string& name, int most_gpus,
+                      Library& library, const std::function<void()>& progress) {
   CsvReader reader(in, file);
   const RunColumns columns(reader);
   const SplitColumns split(reader);
   const Framework& framework = library.framework(name);
-  RunRows rows;
+  RunRows rows{.most_gpus = most_gpus, .fit = {}, .score = {}, .not_covered = {}};
   for (std::vector<std::string> row; reader.next(row);) {
-    const bool single = row[columns.gpus] == "1" && row[columns.machines] == "1";
+    const auto gpus = parse_whole_number(row[columns.gpus]);
+    const bool few = gpus && *gpus <= most_gpus && row[columns.machines] == "1";
     const bool fit = row[split.split] == "fit";
-    if (!single || row[split.use] != "time" || !is_time(row[columns.metric])) continue;
+    if (!few || row[split.use] != "time" || !is_time(row[columns.metric])) continue;
     if ((!fit && row[split.split] != "score") || row[columns.framework] != framework.family) continue;
     try {
       Scenario scenario = scenario_of(columns, row, library);

@@ -1,4 +1,5 @@
-// The rows of a table of runs that can tell constants of a framework: what is measured in time on one GPU.
+// The rows of a table of runs that can tell constants of a framework: what is measured in time on one GPU,
+// or, where they are asked for, on several of one machine, whose exchange counts as predicted.
 #pragma once
 
 #include <functional>
@@ -22,14 +23,18 @@ struct RunRow {
 };
 
 struct RunRows {
+  int most_gpus = 1;
   std::vector<RunRow> fit, score;          // by their split
   std::map<std::string, int> not_covered;  // reason -> rows of either
 };
 
-// Rows of one GPU, with use `time` and a throughput or an iteration time, whose version means the framework
-// (by its family and name). `name` is what the library finds it by. `progress` is called before each
-// prediction. Throws SpecError for a malformed table.
+// "single-GPU runs", "runs of up to 2 GPUs".
+[[nodiscard]] std::string runs_text(const RunRows& rows);
+
+// Rows of up to so many GPUs in one machine, with use `time` and a throughput or an iteration time, whose
+// version means the framework (by its family and name). `name` is what the library finds it by. `progress` is
+// called before each prediction. Throws SpecError for a malformed table.
 [[nodiscard]] RunRows read_run_rows(std::istream& in, const std::string& file, const std::string& name,
-                                    Library& library, const std::function<void()>& progress);
+                                    int most_gpus, Library& library, const std::function<void()>& progress);
 
 }  // namespace tbdsim

@@ -42,8 +42,8 @@ Sheet constants_sheet(const Framework& framework, const RunRows& rows, const Fra
   Sheet sheet;
   const std::string sets = sets_of(rows.fit);
   sheet.preface =
-      wrapped(fmt::format("{}: {} single-GPU runs to fit{}; models {}; GPUs {}", framework.title,
-                          rows.fit.size(), sets.empty() ? "" : " (" + sets + ")",
+      wrapped(fmt::format("{}: {} {} to fit{}; models {}; GPUs {}", framework.title, rows.fit.size(),
+                          runs_text(rows), sets.empty() ? "" : " (" + sets + ")",
                           distinct(rows.fit, [](const RunRow& row) { return row.prediction.scenario.model; }),
                           distinct(rows.fit, [](const RunRow& row) { return row.prediction.scenario.gpu; })),
               kScreenWidth);
@@ -124,8 +124,8 @@ Sheet rows_sheet(const Framework& framework, const RunRows& rows, const Framewor
 // "fit: 12 single-GPU runs (mxnet_perf), tbd-calibrate fit-framework; leave-one-model-out 5.1 %".
 std::string source_of(const RunRows& rows, const FitErrors& errors) {
   const std::string sets = sets_of(rows.fit);
-  std::string text = fmt::format("fit: {} single-GPU runs{}, tbd-calibrate fit-framework", rows.fit.size(),
-                                 sets.empty() ? "" : " (" + sets + ")");
+  std::string text = fmt::format("fit: {} {}{}, tbd-calibrate fit-framework", rows.fit.size(),
+                                 runs_text(rows), sets.empty() ? "" : " (" + sets + ")");
   const auto error = [&](const std::string& name, const std::optional<RowErrors>& of) {
     if (of) text += fmt::format("; {} {:.1f} %", name, 100 * of->after);
   };

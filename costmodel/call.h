@@ -28,6 +28,7 @@ struct GemmCall {
 struct ConvLimits {
   double workspace = 0;  // bytes; 0: any
   bool nonfused_winograd = true;
+  bool pads_channels = false;  // cuDNN 8 pads odd channels for tensor cores itself
 
   friend auto operator<=>(const ConvLimits&, const ConvLimits&) = default;
 };

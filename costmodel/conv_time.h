@@ -19,8 +19,10 @@
 //   apart   = the bytes above / (share x bandwidth)
 //
 // With a stride the implicit product of the data pass multiplies the zeros between the strides too, as cuDNN
-// 5 to 7 did. On tensor cores no Winograd was ever chosen, and channels are padded to multiples of 8. FFT is
-// for filters of 5 x 5 and more: of smaller ones it explained nothing more.
+// 5 to 7 did. On tensor cores no Winograd was ever chosen, and channels are padded to multiples of 8: up to cuDNN
+// 7 in kernels of a third of the rate, later in those of any call ("NVIDIA Deep Learning Performance", Tensor Core
+// requirements: from cuDNN 7.6.3 on they are used for any number of channels). FFT is for filters of 5 x 5 and
+// more: of smaller ones it explained nothing more.
 //
 // Sources: sizes of tiles are those in the names of cuDNN's kernels and their grids (scudnn_128x64: 128
 // pixels x 64 filters; winograd_128x128_tile148: 1 image, 4 x 8 patches) in NeuSight's table
@@ -140,7 +142,7 @@ struct ConvFamily {
       {"transform", 0.6, 0.2, 3, "",
        "share of the memory bandwidth of its transforms; above 1: they stay in L2"},
       {"unaligned", 0.3, 0.02, 1, "",
-       "share of tensor cores' rate where channels are padded to a multiple of 8"},
+       "share of tensor cores' rate where channels are padded to a multiple of 8, up to cuDNN 7"},
   });
 
   using Sizes = ConvSizes;
@@ -309,7 +311,8 @@ T ConvFamily::work(const Sizes& call, const Choice& choice, const Hardware& hard
   const T work = block_work<T>(conv_grid(call, choice), hardware.sm_count,
                                {p[efficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
   const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
-  return padding > 1 ? T(work * padding / p[kUnaligned]) : work;
+  if (padding == 1) return work;
+  return call.limits.pads_channels ? T(work * padding) : T(work * padding / p[kUnaligned]);
 }
 
 template <class T>

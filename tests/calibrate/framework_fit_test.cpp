@@ -202,6 +202,17 @@ TEST_F(FrameworkFitTest, UsesRowsThatMeanTheFramework) {
   EXPECT_EQ(fit(write(rows), "kernel").out, alone);
 }
 
+TEST_F(FrameworkFitTest, UsesRowsOfSeveralGpusWhereAsked) {
+  std::vector<test::Row> rows = rows_of_a_changed_framework(slower);
+  const std::string alone = fit(write(rows), "kernel").out;
+  rows.push_back(row({{"gpus", "2"}, {"network", "pcie3"}, {"value", "30"}}));
+  rows.push_back(row({{"gpus", "8"}, {"network", "pcie3"}, {"value", "90"}}));
+  rows.push_back(row({{"gpus", "2"}, {"machines", "2"}, {"network", "eth10g"}, {"value", "30"}}));
+  EXPECT_EQ(fit(write(rows), "kernel").out, alone);
+  EXPECT_THAT(fit(write(rows), "kernel", {"--gpus", "2"}).out,
+              HasSubstr("Toy: 19 runs of up to 2 GPUs to fit"));
+}
+
 TEST_F(FrameworkFitTest, ReportsEachRow) {
   const std::string file = write(rows_of_a_changed_framework(slower));
   const test::CliResult result = fit(file, "kernel,wait,factors.convolution", {"--details"});
@@ -216,9 +227,10 @@ TEST_F(FrameworkFitTest, RefusesConstantsThatThereAreNot) {
   const std::string file = write({row({})});
   expect_refused(file, "kernel,update,wait,iteration,gap",
                  "--constants: 5 named; at most 4 may be fitted for a version of a framework");
-  expect_refused(file, "kernle",
-                 "--constants: unknown constant 'kernle'; expected kernel, step, update, wait, iteration, gap or "
-                 "factors.KIND; did you mean 'kernel'?");
+  expect_refused(
+      file, "kernle",
+      "--constants: unknown constant 'kernle'; expected kernel, step, update, wait, iteration, gap or "
+      "factors.KIND; did you mean 'kernel'?");
   expect_refused(
       file, "factors.conovlution",
       "--constants: unknown kernel kind 'conovlution'; expected one of convolution, gemm, recurrent, "
@@ -280,7 +292,7 @@ TEST(FrameworkFitToMeasuredRuns, RowsOfMxnetFitNoWorseThanBefore) {
   if (!fs::exists(file)) GTEST_SKIP() << "no table of measured runs at " << file;
   Library library(Catalog::from(TBDSIM_SOURCE_DIR));
   std::ifstream in(file);
-  const RunRows rows = read_run_rows(in, file.string(), "mxnet", library, [] {});
+  const RunRows rows = read_run_rows(in, file.string(), "mxnet", 1, library, [] {});
   ASSERT_FALSE(rows.fit.empty());
   RowsToFit pointers;
   for (const RunRow& row : rows.fit) pointers.push_back(&row);

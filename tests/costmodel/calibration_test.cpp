@@ -41,6 +41,17 @@ TEST(CalibrationOf, PrecisionBeforeVersionAndGpu) {
   EXPECT_EQ(taken(blocks, {{"cudnn", 4}}, kHalf), "cudnn6");
 }
 
+// Tensor cores that take both formats of two bytes multiply them alike.
+TEST(CalibrationOf, EitherFormatOfTwoBytes) {
+  const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5", kHalf),
+                                            recurrent_block("cudnn8", MathType::bf16)};
+  EXPECT_EQ(taken(blocks, {{"cudnn", 8}}, kHalf), "cudnn8");
+  EXPECT_EQ(taken(blocks, {{"cudnn", 5}}, kHalf), "cudnn5");
+  const Profile profile =
+      with_blocks({with_residual(recurrent_block("cudnn8", MathType::bf16), two_seconds(), 0)});
+  EXPECT_EQ(cost(profile, kHalf).provenance, Provenance::measured);
+}
+
 TEST(CalibrationOf, TheNearestVersion) {
   const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5"), recurrent_block("cudnn7"),
                                             recurrent_block("cudnn12")};

@@ -93,6 +93,16 @@ TEST(ThreadBlocks, LatencyAndSmallTiles) {
   EXPECT_DOUBLE_EQ(block_time({2, 8192, 90}, two, 1.0, rates), 1638400 / 2.5e11 / 0.9 / std::sqrt(1.25 / 5));
 }
 
+// At a quarter of the full rate a quarter of the start-up's steps pass meanwhile, of the latency and of what
+// half a tile takes longer: 1 + (1 / 0.9 - 1) / 4; a quarter of 2 / 4 blocks is missing.
+TEST(ThreadBlocks, WhatTakesClocksIsLessOfASlowerCard) {
+  const Hardware two{.sm_count = 2, .peak = 1e12};
+  const BlockRates<double> rates{0.5, 0.9, 1, 40, 0.25};
+  EXPECT_DOUBLE_EQ(block_time({6, 16384, 90}, two, 1.0, rates), 3 * 3276800 / 2.5e11);
+  EXPECT_NEAR(block_time({2, 8192, 90}, two, 1.0, rates) / (1638400 / 2.5e11),
+              (0.75 + 0.25 / 0.9) / std::sqrt((1 + 0.015625) / (1 + 0.25)), 1e-12);
+}
+
 // Forward: 8 28 28 = 6272 pixels are 49 tiles of 128, 96 filters are 2 of 64; 64 9 = 576 deep. Data: 64
 // channels are 1; 96 9 = 864 deep. Weights: 576 are 5, 96 are 2, a quarter of 6272 deep.
 TEST(Convolution, ImplicitProducts) {
@@ -164,6 +174,23 @@ TEST(Convolution, WithoutNonfusedWinograd) {
     EXPECT_LT(choices(call).size(), all);
     EXPECT_THAT(choices(call), Each(Field(&Choice::algorithm, Ne(Algorithm::winograd_nonfused))));
   }
+}
+
+// 3 channels are multiplied as 8: up to cuDNN 7 at a share of the rate besides.
+TEST(Convolution, PadsOddChannelsForTensorCores) {
+  Hardware tensor = kCard;
+  tensor.tensor_cores = true;
+  ConvCall call = layer(Phase::forward);
+  const auto work = [&] {
+    return ConvFamily::work<double>(call, kImplicit, tensor, std::span<const double>(start_values()));
+  };
+  call.channels = 3;
+  const double old = work();
+  call.limits.pads_channels = true;
+  EXPECT_NEAR(work() / old, start_values()[ConvFamily::kUnaligned], 1e-12);
+  call.limits.pads_channels = false;
+  tensor.tensor_cores = false;
+  EXPECT_NEAR(old / work(), 8 / 3.0 / start_values()[ConvFamily::kUnaligned], 1e-12);
 }
 
 // Winograd is for 3 x 3 and 5 x 5 without a stride and for arithmetic that is not a tensor core's; columns

@@ -69,6 +69,19 @@ TEST(InstructionShare, OfHopperAndLater) {
   EXPECT_EQ(instruction_share(gpu("a100_sxm_80gb")), 1);
 }
 
+// GeForce cards sum in fp32 at half the rate, chips of 8.6 and 8.9 have half the rate of an A100's.
+TEST(RateShare, OfTheGenerationsFullRate) {
+  EXPECT_EQ(rate_share(gpu("a100_sxm_80gb"), MathType::bf16), 1);
+  EXPECT_EQ(rate_share(gpu("a100_sxm_80gb"), MathType::tf32), 1);
+  EXPECT_EQ(rate_share(gpu("l40s"), MathType::bf16), 0.5);
+  EXPECT_EQ(rate_share(gpu("rtx3090"), MathType::fp16), 0.25);
+  EXPECT_EQ(rate_share(gpu("rtx3090"), MathType::tf32), 0.25);
+  EXPECT_EQ(rate_share(gpu("rtx2080ti"), MathType::fp16), 0.5);
+  EXPECT_EQ(rate_share(gpu("h100_sxm"), MathType::fp8), 1);
+  EXPECT_EQ(rate_share(gpu("b200"), MathType::fp16), 1);
+  for (const char* name : {"rtx3090", "k80", "h200"}) EXPECT_EQ(rate_share(gpu(name), MathType::fp32), 1);
+}
+
 TEST(Tf32AcrossK, OfHopper) {
   EXPECT_EQ(tf32_across_k(gpu("h200")), 0.62);
   EXPECT_EQ(tf32_across_k(gpu("b200")), 1);

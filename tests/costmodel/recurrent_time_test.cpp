@@ -31,6 +31,19 @@ TEST(RecurrentTime, StepsFollowOneAnother) {
   EXPECT_NEAR(seconds(call, simple()), 3 + 10 * (2 + 8.0508), 1e-3);
 }
 
+// At a quarter of the full rate and an efficiency of a half a step computes for 1 + (2 - 1) / 4 of 3.2 s; at
+// the full one twice 3.2 s. Without memory's part.
+TEST(RecurrentTime, WhatIsNoMultiplicationTakesAsManyClocks) {
+  const RecurrentCall call{.batch = 16, .steps = 10, .hidden = 5, .gates = 4};
+  Parameters p = simple();
+  p[RecurrentFamily::kForward] = 0.5;
+  Hardware card = kSmall;
+  card.bandwidth = 1e12;
+  EXPECT_NEAR(seconds(call, p, card), 10 * (6.4 + 2) + 3, 1e-6);
+  card.rate_share = 0.25;
+  EXPECT_NEAR(seconds(call, p, card), 10 * (4 + 2) + 3, 1e-6);
+}
+
 TEST(RecurrentTime, HalfTheClockDoublesTheStepsOverhead) {
   const RecurrentCall call{.batch = 16, .steps = 10, .hidden = 5, .gates = 4};
   Hardware slow = kSmall;

@@ -95,6 +95,20 @@ TEST(Gelu, KernelsOfEachPhase) {
   EXPECT_THAT(bench.backward(), IsEmpty());
 }
 
+// x / sqrt 2, erf, + 1, x / 2 (1 read, 1 write each) and their product (2, 1). Backward of both factors (2 x
+// (2, 1)), of erf (pow, neg, exp, times a constant: 4 x (1, 1), times dy: (2, 1)), / sqrt 2 and / 2 (1, 1),
+// sum (2, 1). Kept: what goes into erf, both factors.
+TEST(Gelu, Composite) {
+  LayerBench bench{"{type: gelu}", {kScores}};
+  bench.lowering.gelu = Composition::composite;
+  EXPECT_EQ(traffic_of(bench.forward()), (Traffic{5, per_sample(6 * 120), per_sample(5 * 120)}));
+  EXPECT_EQ(traffic_of(bench.backward()), (Traffic{10, per_sample(14 * 120), per_sample(10 * 120)}));
+  EXPECT_EQ(bench.needs().extra_bytes, per_sample(3 * 120));
+  EXPECT_FALSE(bench.needs().inputs);
+  bench.input_gradient = false;
+  EXPECT_THAT(bench.backward(), IsEmpty());
+}
+
 TEST(Scale, OneProductEachWay) {
   const LayerBench bench{"{type: scale}", {kScores}};
   EXPECT_EQ(traffic_of(bench.forward()), (Traffic{1, per_sample(120), per_sample(120)}));

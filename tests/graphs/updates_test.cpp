@@ -74,7 +74,10 @@ TEST(UpdateKernel, OfTheProgramItself) {
                                   "      - {name: fc1, type: fully_connected, outputs: 3, bias: false}\n"
                                   "      - {name: fc2, type: fully_connected, outputs: 4, bias: false}\n",
                                   "bert_adam, mixed_optimizer: fused_adam");
-  const auto single = updates_of(step_of(model, {.update = UpdateKernels::fused}));
+  const auto updates = updates_of(step_of(model, {.update = UpdateKernels::fused}));
+  std::vector<Kernel> single;
+  std::copy_if(updates.begin(), updates.end(), std::back_inserter(single),
+               [](const Kernel& kernel) { return kernel.op == "bert_adam"; });
   ASSERT_EQ(single.size(), 2u);
   EXPECT_EQ(single[0].kind, KernelKind::elementwise);
   EXPECT_EQ(single[0].repeat, 12);
@@ -85,6 +88,26 @@ TEST(UpdateKernel, OfTheProgramItself) {
   EXPECT_EQ(mixed[0].op, "fused_adam");
   EXPECT_EQ(mixed[0].read_bytes, fixed_size(24 * 16));
   EXPECT_EQ(mixed[0].written_bytes, fixed_size(24 * 12));
+}
+
+// BertAdam clips each gradient by its norm: the norm, four operations on one number, then either the host
+// reads that number and waits, or the GPU multiplies all elements.
+TEST(UpdateKernel, ClipsEachGradientOfTheProgramItself) {
+  const Model model = small_model("[4]", kClassifier, "bert_adam");
+  const auto ops = [&](ClipDecision decision) {
+    std::vector<std::string> all;
+    for (const Kernel& kernel : updates_of(step_of(model, {.clip_decision = decision})))
+      all.emplace_back(kernel.op);
+    return all;
+  };
+  EXPECT_THAT(ops(ClipDecision::host),
+              testing::ElementsAre("gradient_norm", "clip_factor", kDeviceToHost, "bert_adam"));
+  EXPECT_THAT(ops(ClipDecision::device),
+              testing::ElementsAre("gradient_norm", "clip_factor", "clip", "bert_adam"));
+  const auto kernels = updates_of(step_of(model, {.clip_decision = ClipDecision::host}));
+  EXPECT_EQ(kernels[0].read_bytes, fixed_size(12 * 4));
+  EXPECT_EQ(kernels[1].repeat, 4);
+  EXPECT_TRUE(is_copy_to_host(kernels[2]));
 }
 
 }  // namespace
