@@ -132,7 +132,7 @@ struct CommandLine {
         ->add_option("--gpus", framework.gpus,
                      "rows of up to so many GPUs in one machine, whose exchange counts as\npredicted")
         ->capture_default_str()
-        ->check(CLI::Range(1, 1024));
+        ->check(CLI::Range(1, 1'000));
     command->add_flag("--details", framework.details, "also the errors of each row");
     commands.push_back(
         {command, [this](const CalibrateContext& context) { framework_fit_command(framework, context); }});

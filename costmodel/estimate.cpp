@@ -253,17 +253,23 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
   return costs;
 }
 
+// Of the variance. Chosen on measured runs of split fit: errors of models that a fit leaves out, a fifth
+// above those of its own rows, lie within the 80 % interval in 80 % of them.
+constexpr double kInCommon = 0.25;
+
 double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs) {
   std::array<double, kKernelKindCount> deviations{};
-  double time = 0;
+  double time = 0, alone = 0;
   for (std::size_t k = 0; k < costs.size(); ++k) {
     const double seconds = costs[k].total.si() * static_cast<double>(step.kernels[k].repeat);
     time += seconds;
-    deviations[index_of(step.kernels[k].kind)] += seconds * costs[k].sd;
+    const double deviation = seconds * costs[k].sd;
+    deviations[index_of(step.kernels[k].kind)] += deviation;
+    alone += deviation * deviation;
   }
-  double squares = 0;
-  for (const double deviation : deviations) squares += deviation * deviation;
-  return time > 0 ? std::sqrt(squares) / time : 0;
+  double together = 0;
+  for (const double deviation : deviations) together += deviation * deviation;
+  return time > 0 ? std::sqrt(kInCommon * together + (1 - kInCommon) * alone) / time : 0;
 }
 
 }  // namespace tbdsim

@@ -129,8 +129,8 @@ struct ConvDemands {
                                                      std::span<const KernelCost> known, ConvDemands& demands,
                                                      const KernelFactors& factors = no_factors());
 
-// Standard deviation of ln(time) of kernels run one after another: those of one kind err together, their
-// deviations add; kinds err independently, theirs add as squares.
+// Standard deviation of ln(time) of kernels run one after another: a part of the variance is common to all of
+// one kind, whose deviations add there; the rest and kinds are independent, theirs add as squares.
 [[nodiscard]] double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs);
 
 }  // namespace tbdsim

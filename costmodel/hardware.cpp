@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <utility>
 
 namespace tbdsim {
 namespace {
@@ -36,13 +38,12 @@ double rate_share(const GpuSpec& gpu, MathType asked) {
   const MathType math = gpu.computes_in[index_of(asked)].value_or(asked);
   const double capability = std::strtod(gpu.compute_capability.c_str(), nullptr);
   if (math == MathType::fp32 || capability < 7) return 1;
-  const double full = capability < 8    ? 1024
-                      : capability < 9  ? 2048
-                      : capability < 10 ? 4096
-                      : capability < 12 ? 8192
-                                        : 2048;
+  constexpr std::pair<double, double> kFullRates[] = {
+      {12, 2'048}, {10, 8'192}, {9, 4'096}, {8, 2'048}, {7, 1'024}};
+  const auto full = *std::find_if(std::begin(kFullRates), std::end(kFullRates),
+                                  [&](const auto& from) { return capability >= from.first; });
   const double operand = math == MathType::tf32 ? 0.5 : math == MathType::fp8 ? 2 : 1;
-  return std::min(1.0, rate_of(gpu, math).flops_per_clock_per_sm / (operand * full));
+  return std::min(1.0, rate_of(gpu, math).flops_per_clock_per_sm / (operand * full.second));
 }
 
 double power_share(const GpuSpec& gpu) {

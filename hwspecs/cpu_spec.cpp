@@ -8,6 +8,7 @@ CpuSpec read_cpu(const std::filesystem::path& file, const SpecChanges& changes) 
   constexpr std::string_view kSourcedKeys[] = {"core_count", "max_clock", "memory_bandwidth", "llc_size"};
   const SpecTree tree = read_spec_file(file, changes_of(changes, "cpu", file.stem().string()));
   CpuSpec cpu;
+  cpu.file = file;
   cpu.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {
     cpu.title = m.at("title").text();

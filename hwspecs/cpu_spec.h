@@ -12,6 +12,7 @@
 namespace tbdsim {
 
 struct CpuSpec {
+  std::filesystem::path file;
   std::string name;   // the file's stem
   std::string title;  // "Intel Xeon E5-2680 v4"
   int core_count = 0;

@@ -47,6 +47,7 @@ LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes
   constexpr double kLeastEfficiency = 0.01;  // less is a slip of the unit
   const SpecTree tree = changed_link(file, changes);
   LinkSpec link;
+  link.file = file;
   link.name = file.stem().string();
   SpecNode(tree).map([&](SpecMap& m) {
     link.title = m.at("title").text();

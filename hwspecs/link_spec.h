@@ -19,10 +19,6 @@ class SpecNode;
 enum class LinkKind { pcie, nvlink, network, socket };
 inline constexpr std::array<std::string_view, 4> kLinkKindNames = {"pcie", "nvlink", "network", "socket"};
 
-// Every link is full duplex: what is said of one direction holds for the other at the same time. A transfer
-// of b bytes that has the link to itself takes latency + b / achievable(link); transfers that share a
-// direction share its bandwidth. A route over several links has the sum of their latencies and the least
-// bandwidth.
 // What collective operations (NCCL's) cost on top where this link is the narrowest of their rings; fitted to
 // measured curves by `tbd-calibrate fit-communication`. All-reduce of S bytes over p ranks:
 //
@@ -37,9 +33,14 @@ struct CollectiveCost {
   double in_switch = 0;   // part of a GPU's bandwidth that reductions inside the switch reach; 0: it has none
 };
 
+// Every link is full duplex: what is said of one direction holds for the other at the same time. A transfer
+// of b bytes that has the link to itself takes latency + b / achievable(link); transfers that share a
+// direction share its bandwidth. A route over several links has the sum of their latencies and the least
+// bandwidth.
 struct LinkSpec {
-  std::string name;   // the file's stem
-  std::string title;  // "PCI Express 3.0 x16"
+  std::filesystem::path file;  // read from, also where only a rate was given
+  std::string name;            // the file's stem, or the rate
+  std::string title;           // "PCI Express 3.0 x16"
   LinkKind kind = LinkKind::pcie;
   BytesPerSecond bandwidth;  // raw, of one link in one direction, line code taken off
   double efficiency = 1;     // the part of it that long transfers reach (headers, flow control), up to 1

@@ -35,12 +35,6 @@ constexpr std::array<std::string_view, 7> kTiles = {"throughput",       "iterati
                                                     "fp32_utilization", "cpu_utilization", "memory_total",
                                                     "largest_batch"};
 
-int count_of(const std::string& key, const std::string& text, std::int64_t most) {
-  const auto number = parse_whole_number(text);
-  if (number && *number >= 1 && *number <= most) return static_cast<int>(*number);
-  throw UsageError(fmt::format("{}: {} is no whole number from 1 to {}", key, in_quotes(text), most));
-}
-
 SpecChange hardware_change(const std::string& text) {
   SpecChange change = parse_change(text);
   constexpr std::string_view kNumbersBegin = "0123456789+-x";
@@ -56,9 +50,9 @@ void set(LiveQuery& query, const std::string& key, const std::string& value) {
   if (std::find(kScenarioKeys.begin(), kScenarioKeys.end(), key) != kScenarioKeys.end()) {
     find_scenario_key(key)->set(query.scenario, value);
   } else if (key == "gpus") {
-    cluster.gpus = count_of(key, value, kMostGpus);
+    cluster.gpus = static_cast<int>(count_of(key, value, kMostGpus));
   } else if (key == "machines") {
-    cluster.machines = count_of(key, value, kMostMachines);
+    cluster.machines = static_cast<int>(count_of(key, value, kMostMachines));
   } else if (key == "network") {
     cluster.network = value;
   } else if (key == "kernels") {

@@ -38,9 +38,12 @@ struct Case {
   const Iteration& iteration;
   double batch;
 
-  [[nodiscard]] Outcome of(const TrainingStep& step) const {
-    return outcome_of(step, batch, *p.calibration, *p.framework);
+  [[nodiscard]] Outcome of(const TrainingStep& step, const Calibration& calibration) const {
+    Outcome outcome = outcome_of(step, batch, calibration, *p.framework);
+    outcome.time += iteration.copies;  // of a framework that keeps maps on the host as it is
+    return outcome;
   }
+  [[nodiscard]] Outcome of(const TrainingStep& step) const { return of(step, *p.calibration); }
 };
 
 // The same model and length under another lowering.
@@ -65,7 +68,7 @@ Outcome accumulated(const Case& c, std::int64_t parts) {
       update += part.costs[k].total * static_cast<double>(step.kernels[k].repeat);
   }
   const auto times = static_cast<double>(parts);
-  part.time = part.time * times - update * (times - 1);
+  part.time = part.time * times - update * (times - 1) + c.iteration.copies;
   if (c.p.framework->lowering.weight_gradients == GradientStorage::transient) {
     for (const Tensor& tensor : step.tensors) {
       if (tensor.role == TensorRole::weight_gradients) part.total += Bytes(tensor.bytes.at(samples));
@@ -94,20 +97,22 @@ std::vector<Remedy> remedies(const Prediction& p) {
   add("as it is", "", as_it_is);
   Calibration frugal = *p.calibration;
   frugal.conv_limits.workspace = 1;  // less than any algorithm that needs some
-  add("workspace", "only algorithms without scratch memory", outcome_of(step, c.batch, frugal, *p.framework));
+  add("workspace", "only algorithms without scratch memory", c.of(step, frugal));
   if (!computes_in_place(p.framework->lowering)) {
     Lowering lowering = p.framework->lowering;
     lowering.relu_in_place = true;
     lowering.relu_keeps = ReluKeeps::output;
     add("in_place", "activations written over their inputs", c.of(lowered(c, lowering)));
   }
-  add("half_maps", "feature maps kept in 2 B a number", c.of(with_half_precision_maps(step)));
-  if (const auto recomputed = with_recomputation(step))
-    add("recompute", "only ends of sqrt(n) segments kept", c.of(*recomputed));
-  Outcome offloaded = c.of(with_maps_on_host(step));
-  offloaded.time =
-      as_it_is.time + wait_for_maps(maps_on_host(step), as_it_is.timeline, c.batch, *p.calibration);
-  add("offload", "feature maps on the host meanwhile", offloaded);
+  if (p.framework->rewrites.feature_maps == FeatureMaps::kept) {
+    add("half_maps", "feature maps kept in 2 B a number", c.of(with_half_precision_maps(step)));
+    if (const auto recomputed = with_recomputation(step))
+      add("recompute", "only ends of sqrt(n) segments kept", c.of(*recomputed));
+    Outcome offloaded = c.of(with_maps_on_host(step));
+    offloaded.time =
+        as_it_is.time + wait_for_maps(maps_on_host(step), as_it_is.timeline, c.batch, *p.calibration);
+    add("offload", "feature maps on the host meanwhile", offloaded);
+  }
   for (const std::int64_t parts : {2, 4}) {
     if (iteration.batch < parts) break;
     add(fmt::format("accumulate_{}", parts),

@@ -15,12 +15,6 @@ namespace {
 constexpr std::int64_t kMostGpus = 1000;  // of a machine
 constexpr std::int64_t kMostMachines = 1'000'000;
 
-std::int64_t count_of(std::string_view key, const std::string& text, std::int64_t most = kMostSamples) {
-  const auto number = parse_whole_number(text);
-  if (number && *number >= 1 && *number <= most) return *number;
-  throw UsageError(fmt::format("{}: {} is no whole number from 1 to {}", key, in_quotes(text), most));
-}
-
 double gradient_bytes(const std::string& text) {
   constexpr double kHalf = 2;
   constexpr double kWhole = 4;
@@ -49,15 +43,23 @@ constexpr std::array<ScenarioKey, 19> kKeys = {{
     {"profile", [](Scenario& s, const std::string& v) { s.profile = v; },
      [](Library& l, const std::string& v) { (void)l.profile(v); }},
     {"sequence_length",
-     [](Scenario& s, const std::string& v) { s.sizes["sequence_length"] = count_of("sequence_length", v); },
+     [](Scenario& s, const std::string& v) {
+       s.sizes["sequence_length"] = count_of("sequence_length", v, kMostSamples);
+     },
      nullptr},
     {"image_size",
-     [](Scenario& s, const std::string& v) { s.sizes["image_size"] = count_of("image_size", v); }, nullptr},
-    {"rois", [](Scenario& s, const std::string& v) { s.sizes["rois"] = count_of("rois", v); }, nullptr},
+     [](Scenario& s, const std::string& v) {
+       s.sizes["image_size"] = count_of("image_size", v, kMostSamples);
+     },
+     nullptr},
+    {"rois", [](Scenario& s, const std::string& v) { s.sizes["rois"] = count_of("rois", v, kMostSamples); },
+     nullptr},
     {"gpu", [](Scenario& s, const std::string& v) { s.gpu = v; },
      [](Library& l, const std::string& v) { (void)l.gpu(v); }},
-    {"batch", [](Scenario& s, const std::string& v) { s.batch = count_of("batch", v); }, nullptr},
-    {"tokens", [](Scenario& s, const std::string& v) { s.tokens = count_of("tokens", v); }, nullptr},
+    {"batch", [](Scenario& s, const std::string& v) { s.batch = count_of("batch", v, kMostSamples); },
+     nullptr},
+    {"tokens", [](Scenario& s, const std::string& v) { s.tokens = count_of("tokens", v, kMostSamples); },
+     nullptr},
     {"machine", [](Scenario& s, const std::string& v) { s.cluster.machine = v; },
      [](Library& l, const std::string& v) { (void)l.machine(v); }, true},
     {"gpus",
@@ -82,6 +84,12 @@ constexpr std::array<ScenarioKey, 19> kKeys = {{
 }};
 
 }  // namespace
+
+std::int64_t count_of(std::string_view key, const std::string& text, std::int64_t most) {
+  const auto number = parse_whole_number(text);
+  if (number && *number >= 1 && *number <= most) return *number;
+  throw UsageError(fmt::format("{}: {} is no whole number from 1 to {}", key, in_quotes(text), most));
+}
 
 std::span<const ScenarioKey> scenario_keys() { return kKeys; }
 

@@ -1,6 +1,7 @@
 // The parts of a scenario by name, for what sets them as text: axes of sweeps, changes of what-ifs.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ struct ScenarioKey {
   void (*check)(Library& library, const std::string& value);
   bool of_cluster = false;  // who trains together, and how: the last keys
 };
+
+// A whole number from 1 to `most`. Throws UsageError.
+[[nodiscard]] std::int64_t count_of(std::string_view key, const std::string& text, std::int64_t most);
 
 [[nodiscard]] std::span<const ScenarioKey> scenario_keys();
 [[nodiscard]] const ScenarioKey* find_scenario_key(std::string_view name);  // or none

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -35,41 +35,35 @@ void find_numbers(const SpecTree& tree, const SpecChange& at, std::vector<NamedN
   }
 }
 
-// Of a link of the catalogue; of a user's own only the name is known here.
-void find_link_numbers(const Catalog& catalog, const std::string& link, const std::string& called,
-                       std::vector<NamedNumber>& found) {
-  if (!catalog.contains(Kind::link, link)) return;
-  find_numbers(read_spec_file(catalog.find(Kind::link, link)),
-               {.spec = "link", .path = {}, .value = {}, .only = called}, found);
+void find_link_numbers(const LinkSpec& link, const std::string& called, std::vector<NamedNumber>& found) {
+  find_numbers(read_spec_file(link.file), {.spec = "link", .path = {}, .value = {}, .only = called}, found);
 }
 
 // A network that is a rate has the other numbers of the link it is like.
-void find_network_numbers(const Catalog& catalog, const std::string& name, std::vector<NamedNumber>& found) {
-  const bool rate = name.find_first_of("0123456789") == 0;
+void find_network_numbers(const LinkSpec& network, std::vector<NamedNumber>& found) {
+  const bool rate = network.name != network.file.stem();
   const std::size_t first = found.size();
-  find_link_numbers(catalog, rate ? std::string(kNetworkLike) : name, "network", found);
+  find_link_numbers(network, "network", found);
   for (std::size_t n = first; n < found.size(); ++n) {
-    if (rate && found[n].change.path.front() == "bandwidth") found[n].text = name;
+    if (rate && found[n].change.path.front() == "bandwidth") found[n].text = network.name;
   }
 }
 
 // What joins the GPUs of the prediction.
 void add_cluster(const Prediction& p, Library& library, std::vector<NamedNumber>& found) {
-  const Catalog& catalog = library.catalog();
   const MachineSpec machine = machine_for(p.scenario.cluster, *p.gpu, library);
-  std::set<std::string> links;
+  std::map<std::string, const LinkSpec*> links;
+  const auto add_link = [&](const LinkSpec& link) { links.emplace(link.name, &link); };
   if (p.scenario.cluster.gpus > 1) {
-    for (const RootPort& port : machine.root_ports) links.insert(port.link.name);
-    if (machine.socket_link) links.insert(machine.socket_link->link.name);
-    if (machine.nvlink) links.insert(machine.nvlink->link.name);
+    for (const RootPort& port : machine.root_ports) add_link(port.link);
+    if (machine.socket_link) add_link(machine.socket_link->link);
+    if (machine.nvlink) add_link(machine.nvlink->link);
   }
   links.erase(p.gpu->bus.name);  // is there already
-  for (const std::string& link : links) find_link_numbers(catalog, link, link, found);
-  if (catalog.contains(Kind::cpu, machine.cpu.name))
-    find_numbers(read_spec_file(catalog.find(Kind::cpu, machine.cpu.name)),
-                 {.spec = "cpu", .path = {}, .value = {}, .only = machine.cpu.name}, found);
-  if (p.scenario.cluster.machines > 1)
-    find_network_numbers(catalog, machine.networks.front().link.name, found);
+  for (const auto& [name, link] : links) find_link_numbers(*link, name, found);
+  find_numbers(read_spec_file(machine.cpu.file),
+               {.spec = "cpu", .path = {}, .value = {}, .only = machine.cpu.name}, found);
+  if (p.scenario.cluster.machines > 1) find_network_numbers(machine.networks.front().link, found);
   const Seconds message = p.framework->exchange.message;
   if (message > Seconds(0))
     found.push_back({{.spec = "framework", .path = {"exchange", "message"}, .value = {}}, to_text(message)});
@@ -77,10 +71,9 @@ void add_cluster(const Prediction& p, Library& library, std::vector<NamedNumber>
 
 std::vector<NamedNumber> numbers_of(const Prediction& p, Library& library) {
   std::vector<NamedNumber> numbers;
-  const Catalog& catalog = library.catalog();
-  find_numbers(read_spec_file(catalog.find(Kind::gpu, p.scenario.gpu)),
+  find_numbers(read_spec_file(library.catalog().find(Kind::gpu, p.scenario.gpu)),
                {.spec = "gpu", .path = {}, .value = {}}, numbers);
-  find_link_numbers(catalog, p.gpu->bus.name, p.gpu->bus.name, numbers);
+  find_link_numbers(p.gpu->bus, p.gpu->bus.name, numbers);
   const Execution& e = p.framework->execution;
   const auto host = [&](const char* key, Seconds time) {
     if (time > Seconds(0))

@@ -63,7 +63,7 @@ fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
   const std::string hint = did_you_mean(name_or_path, names(kind));
   throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint +
                    " ('tbd-sim list " + std::string(info.plural) +
-                   "' names them; a path to a YAML file works too)");
+                   (files_ ? "' names them)" : "' names them; a path to a YAML file works too)"));
 }
 
 }  // namespace tbdsim

@@ -105,11 +105,9 @@ TEST_F(LiveReport, EveryKernelOnlyWhereAskedFor) {
   EXPECT_THAT(sections({{"kernels", "1"}}), HasSubstr("<h2>Kernels</h2>"));
 }
 
-TEST_F(LiveReport, SaysWhatIsWrongAsTheCommandLineDoes) {
-  EXPECT_EQ(
-      refusal({{"gpu", "titanpx"}}),
-      "unknown GPU 'titanpx'; did you mean 'titanxp'? ('tbd-sim list gpus' names them; a path to a YAML file "
-      "works too)");
+TEST_F(LiveReport, SaysWhatIsWrong) {
+  EXPECT_EQ(refusal({{"gpu", "titanpx"}}),
+            "unknown GPU 'titanpx'; did you mean 'titanxp'? ('tbd-sim list gpus' names them)");
   EXPECT_THAT(refusal({{"batch", "0"}}), HasSubstr("batch: '0' is no whole number from 1 to 1000000000"));
   EXPECT_THAT(refusal({{"batch", "1e99"}}), HasSubstr("batch: '1e99'"));
   EXPECT_THAT(refusal({{"precision", "fp3"}}), HasSubstr("unknown precision 'fp3'"));
