@@ -16,8 +16,10 @@ Rewrites override_rewrites(const SpecNode& node, Rewrites rewrites) {
   return rewrites;
 }
 
-RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites) {
-  if (rewrites.norms == Norms::fused) step = with_fused_norms(step);
+RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites, const Precision& precision) {
+  const bool half = precision.storage_bytes == 2;
+  if (rewrites.norms == Norms::fused || (rewrites.norms == Norms::fused_in_half && half))
+    step = with_fused_norms(step);
   RewrittenStep made;
   switch (rewrites.feature_maps) {
     case FeatureMaps::kept:

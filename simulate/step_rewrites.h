@@ -12,10 +12,11 @@ namespace tbdsim {
 
 class SpecNode;
 
-enum class Norms { apart, fused };  // batch norms, sums and ReLUs behind them: norm_fusion.h
+// Batch norms, sums and ReLUs behind them: norm_fusion.h. fused_in_half: where maps are of half precision.
+enum class Norms { apart, fused, fused_in_half };
 // Between forward and backward pass: memory_rewrites.h.
 enum class FeatureMaps { kept, half, recomputed, offloaded };
-inline constexpr std::array<std::string_view, 2> kNormsNames = {"apart", "fused"};
+inline constexpr std::array<std::string_view, 3> kNormsNames = {"apart", "fused", "fused_in_half"};
 inline constexpr std::array<std::string_view, 4> kFeatureMapsNames = {"kept", "half", "recomputed",
                                                                       "offloaded"};
 
@@ -42,6 +43,7 @@ struct RewrittenStep {
 };
 
 // Throws UsageError where nothing can be recomputed.
-[[nodiscard]] RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites);
+[[nodiscard]] RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites,
+                                      const Precision& precision);
 
 }  // namespace tbdsim

@@ -38,7 +38,7 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
   std::vector<LengthStep> steps;
   std::size_t kernels = 0;
   const auto append = [&](const LengthBucket& bucket, const Model& padded) {
-    RewrittenStep made = rewritten(expand_training_step(padded, lowering, precision), rewrites);
+    RewrittenStep made = rewritten(expand_training_step(padded, lowering, precision), rewrites, precision);
     MemoryOutline memory = memory_outline(made.step);
     kernels += made.step.kernels.size();
     if (kernels > kMostKernels) {

@@ -135,6 +135,25 @@ TEST(NormFusion, KernelsOfResNet) {
     EXPECT_LT(fused.kernels[k].same_as, static_cast<int>(k));
 }
 
+// Of NVIDIA's MXNet container: in half precision alone, whose NHWC images nothing transposes.
+TEST(NormFusion, WhereMapsAreOfHalfPrecision) {
+  Library library = test::source_library();
+  const auto ops = [&](const char* precision, std::string_view op) {
+    const Prediction p = predict({.model = "resnet50",
+                                  .framework = "mxnet_ngc",
+                                  .gpu = "v100_sxm2_16gb",
+                                  .precision = precision,
+                                  .batch = 32},
+                                 library);
+    const auto& kernels = p.iterations.front().step->kernels;
+    return std::count_if(kernels.begin(), kernels.end(),
+                         [&](const Kernel& kernel) { return kernel.op == op; });
+  };
+  EXPECT_EQ(ops("fp32", "batch_norm_relu"), 0);
+  EXPECT_GT(ops("amp", "batch_norm_relu"), 0);
+  EXPECT_EQ(ops("amp", "nhwc_nchw"), 0);
+}
+
 double bytes_of(const TrainingStep& step) {
   double sum = 0;
   for (const Kernel& kernel : step.kernels)
