@@ -142,8 +142,8 @@ TEST(NormFusion, WhereMapsAreOfHalfPrecision) {
     const Prediction p = predict({.model = "resnet50",
                                   .framework = "mxnet_ngc",
                                   .gpu = "v100_sxm2_16gb",
-                                  .precision = precision,
-                                  .batch = 32},
+                                  .batch = 32,
+                                  .precision = precision},
                                  library);
     const auto& kernels = p.iterations.front().step->kernels;
     return std::count_if(kernels.begin(), kernels.end(),
