@@ -52,7 +52,7 @@ TBDSIM_WIDE_VECTORS Numbers ResidualLookup::Neighbourhood::squares_to(const Feat
   return squares;
 }
 
-// A thread's.
+// A thread's: at the most four for each of 2,048 queries, of two kilobytes each.
 class ResidualLookup::LastMet {
  public:
   // The neighbourhood of a point, and its rows' squares of distances.
