@@ -19,10 +19,10 @@
 //   apart   = the bytes above / (share x bandwidth)
 //
 // With a stride the implicit product of the data pass multiplies the zeros between the strides too, as cuDNN
-// 5 to 7 did. On tensor cores no Winograd was ever chosen, and channels are padded to multiples of 8: up to cuDNN
-// 7 in kernels of a third of the rate, later in those of any call ("NVIDIA Deep Learning Performance", Tensor Core
-// requirements: from cuDNN 7.6.3 on they are used for any number of channels). FFT is for filters of 5 x 5 and
-// more: of smaller ones it explained nothing more.
+// 5 to 7 did. On tensor cores no Winograd was ever chosen, and channels are padded to multiples of 8: up to
+// cuDNN 7 in kernels of a third of the rate, later in those of any call ("NVIDIA Deep Learning Performance",
+// Tensor Core requirements: from cuDNN 7.6.3 on they are used for any number of channels). FFT is for filters
+// of 5 x 5 and more: of smaller ones it explained nothing more.
 //
 // Sources: sizes of tiles are those in the names of cuDNN's kernels and their grids (scudnn_128x64: 128
 // pixels x 64 filters; winograd_128x128_tile148: 1 image, 4 x 8 patches) in NeuSight's table
@@ -39,9 +39,9 @@
 
 namespace tbdsim {
 
-// A pass as one product: m x n results, each a sum of `depth` products.
+// A pass as products: each m x n results that are sums of `depth` products.
 struct ConvProduct {
-  double m = 1, n = 1, depth = 1;
+  double m = 1, n = 1, depth = 1, count = 1;
 };
 
 [[nodiscard]] inline ConvProduct conv_product(const ConvCall& c) {
@@ -146,8 +146,13 @@ struct ConvFamily {
   });
 
   using Sizes = ConvSizes;
+  // Calls visit(choice, its conv_grid) for each.
   template <class Visit>
-  static void for_each_choice(const Sizes& call, const Hardware& hardware, Visit visit);
+  static void for_each_grid(const Sizes& call, const Hardware& hardware, Visit visit);
+  template <class Visit>
+  static void for_each_choice(const Sizes& call, const Hardware& hardware, Visit visit) {
+    for_each_grid(call, hardware, [&](const Choice& choice, const BlockGrid&) { visit(choice); });
+  }
   template <class T>
   static TimeParts<T> time(const Sizes& call, const Choice& choice, const Hardware& hardware,
                            const Sustained<T>& sustained, std::span<const T> p);
@@ -165,9 +170,13 @@ struct ConvFamily {
     }
   };
   template <class T>
-  static T work(const Sizes& call, const Choice& choice, const Hardware& hardware, std::span<const T> p);
+  static BlockWork<T> work(const Hardware& hardware, std::span<const T> p) {
+    return {hardware.sm_count, {T(1.0), p[kSmallTile], p[kLatency], p[kPrologue]}};
+  }
+  // `work`: of the choice's grid.
   template <class T>
-  static Demand<T> demand(const Sizes& call, const Choice& choice, const T& work, std::span<const T> p);
+  static Demand<T> demand(const Sizes& call, const Choice& choice, const T& work, const Hardware& hardware,
+                          std::span<const T> p);
   // Calls visit(choice, demand) for each choice that can be the fastest at some rates.
   template <class Visit>
   static void for_each_demand(const Sizes& call, const Hardware& hardware, std::span<const double> p,
@@ -196,79 +205,87 @@ inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
   return (tile > 32 && tile >= 2 * results) || (tile < 64 && results > 128);
 }
 
-// Splits of the depth that can win: not those that could be doubled while every block still has an SM of its
-// own, nor those after the first that gives every SM all the blocks it can hold.
-template <class Visit>
-void for_each_depth_split(const ConvProduct& product, const Choice& whole, double sm_count, Visit visit) {
-  const double tile_m = whole.tile_m, tile_n = whole.tile_n;
-  const double tiles = whole_up(product.m / tile_m) * whole_up(product.n / tile_n);
-  const double most = sm_count * resident_blocks(tile_m * tile_n);
-  const auto deep_enough = [&](double splits) { return product.depth >= kLeastSplitDepth * splits; };
-  for (const std::uint16_t splits : kDepthSplits) {
-    if (!deep_enough(splits) || tiles * splits >= 2 * most) break;
-    if (2 * tiles * splits <= sm_count && deep_enough(2 * splits)) continue;
-    Choice choice = whole;
-    choice.splits = splits;
-    visit(choice);
+// What an algorithm multiplies.
+[[nodiscard]] inline ConvProduct conv_product(const ConvSizes& c, Algorithm algorithm) {
+  const bool weights = c.phase == Phase::backward_weights;
+  switch (algorithm) {
+    case Algorithm::winograd_nonfused:
+      return {weights ? c.channels : c.patches, c.roles.to, weights ? c.patches : c.roles.from,
+              c.nonfused_products};
+    case Algorithm::fft_tiling: {
+      const double tiles = fft_tiles(c);
+      return {weights ? c.channels : tiles, c.roles.to, 4 * (weights ? tiles : c.roles.from), kFftBins};
+    }
+    case Algorithm::col2im:
+      return {c.channels * c.taps, c.outputs, c.filters};
+    default:
+      return c.product;
   }
 }
 
-template <class Visit>
-void ConvFamily::for_each_choice(const Sizes& call, const Hardware& hardware, Visit visit) {
-  const auto within_limit = [&](const Choice& choice) {
-    if (call.limits.workspace <= 0 || workspace_bytes(call, choice) <= call.limits.workspace) visit(choice);
-  };
-  const auto products = [&](Algorithm algorithm) {
-    for (const auto& [tile_m, tile_n] : kProductTiles) within_limit({algorithm, tile_m, tile_n, 1});
-  };
-  const bool weights = call.phase == Phase::backward_weights;
-  const bool strided = call.stride_height * call.stride_width > 1;
-  if (weights) {
-    const ConvProduct& product = call.product;
-    for (const auto& [tile_m, tile_n] : kWeightsTiles) {
-      if (wrong_size(tile_m, product.m) || wrong_size(tile_n, product.n)) continue;
-      const Choice whole{Algorithm::implicit_gemm, tile_m, tile_n, 1};
-      visit(whole);
-      for_each_depth_split(product, whole, hardware.sm_count, within_limit);
-    }
-  } else {
-    for (const auto& [tile_m, tile_n] : kImplicitTiles) {
-      visit(Choice{Algorithm::implicit_gemm, tile_m, tile_n, 1});
-    }
-  }
-  if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im);
-  if (strided || call.kernel_height != call.kernel_width || hardware.tensor_cores) return;
-  if (call.kernel_height == 3 && !weights) within_limit(kWinogradChoice);
-  if (call.kernel_height >= 5 && call.kernel_height <= kFftTile / 2) products(Algorithm::fft_tiling);
-  if (!call.limits.nonfused_winograd) return;
-  if (call.kernel_height == 3 || call.kernel_height == 5) products(Algorithm::winograd_nonfused);
+[[nodiscard]] inline BlockGrid tiled(const ConvProduct& product, const Choice& choice) {
+  const double tile_m = choice.tile_m, tile_n = choice.tile_n;
+  return {product.count * whole_up(product.m / tile_m) * whole_up(product.n / tile_n) * choice.splits,
+          tile_m * tile_n, product.depth / choice.splits};
 }
 
 // Thread blocks of a choice.
 [[nodiscard]] inline BlockGrid conv_grid(const ConvSizes& c, const Choice& choice) {
-  const double tile_m = choice.tile_m, tile_n = choice.tile_n, area = tile_m * tile_n;
-  const ConvRoles& roles = c.roles;
-  const bool weights = c.phase == Phase::backward_weights;
-  switch (choice.algorithm) {
-    case Algorithm::winograd:
-      return {whole_up(roles.to / 32) * c.images * whole_up(roles.height / tile_m) *
-                  whole_up(roles.width / tile_n),
-              kWholeTile, roles.from};
-    case Algorithm::winograd_nonfused:
-      return {c.nonfused_products * whole_up((weights ? c.channels : c.patches) / tile_m) *
-                  whole_up(roles.to / tile_n),
-              area, weights ? c.patches : roles.from};
-    case Algorithm::fft_tiling: {
-      const double tiles = fft_tiles(c);
-      return {kFftBins * whole_up((weights ? c.channels : tiles) / tile_m) * whole_up(roles.to / tile_n),
-              area, 4 * (weights ? tiles : roles.from)};
-    }
-    case Algorithm::col2im:
-      return {whole_up(c.channels * c.taps / tile_m) * whole_up(c.outputs / tile_n), area, c.filters};
-    default:
-      return {whole_up(c.product.m / tile_m) * whole_up(c.product.n / tile_n) * choice.splits, area,
-              c.product.depth / choice.splits};
+  if (choice.algorithm != Algorithm::winograd) return tiled(conv_product(c, choice.algorithm), choice);
+  return {whole_up(c.roles.to / 32) * c.images * whole_up(c.roles.height / choice.tile_m) *
+              whole_up(c.roles.width / choice.tile_n),
+          kWholeTile, c.roles.from};
+}
+
+// Splits of the depth that can win: not those that could be doubled while every block still has an SM of its
+// own, nor those after the first that gives every SM all the blocks it can hold.
+template <class Visit>
+void for_each_depth_split(const ConvProduct& product, Choice choice, double sm_count, Visit visit) {
+  const BlockGrid whole = tiled(product, choice);
+  const double most = sm_count * resident_blocks(whole.area);
+  const auto deep_enough = [&](double splits) { return product.depth >= kLeastSplitDepth * splits; };
+  for (const std::uint16_t splits : kDepthSplits) {
+    if (!deep_enough(splits) || whole.blocks * splits >= 2 * most) break;
+    if (2 * whole.blocks * splits <= sm_count && deep_enough(2 * splits)) continue;
+    choice.splits = splits;
+    visit(choice, BlockGrid{whole.blocks * splits, whole.area, whole.depth / splits});
   }
+}
+
+template <class Visit>
+void ConvFamily::for_each_grid(const Sizes& call, const Hardware& hardware, Visit visit) {
+  const auto within_limit = [&](const Choice& choice) {
+    return call.limits.workspace <= 0 || workspace_bytes(call, choice) <= call.limits.workspace;
+  };
+  const auto products = [&](Algorithm algorithm, std::span<const Tile> tiles) {
+    if (!within_limit({algorithm})) return;
+    const ConvProduct product = conv_product(call, algorithm);
+    for (const auto& [tile_m, tile_n] : tiles) {
+      const Choice choice{algorithm, tile_m, tile_n, 1};
+      visit(choice, tiled(product, choice));
+    }
+  };
+  const bool weights = call.phase == Phase::backward_weights;
+  const bool strided = call.stride_height * call.stride_width > 1;
+  if (!weights) products(Algorithm::implicit_gemm, kImplicitTiles);
+  for (const auto& [tile_m, tile_n] : kWeightsTiles) {
+    const ConvProduct& product = call.product;
+    if (!weights || wrong_size(tile_m, product.m) || wrong_size(tile_n, product.n)) continue;
+    const Choice whole{Algorithm::implicit_gemm, tile_m, tile_n, 1};
+    visit(whole, tiled(product, whole));
+    for_each_depth_split(product, whole, hardware.sm_count, [&](const Choice& choice, const BlockGrid& grid) {
+      if (within_limit(choice)) visit(choice, grid);
+    });
+  }
+  if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im, kProductTiles);
+  if (strided || call.kernel_height != call.kernel_width || hardware.tensor_cores) return;
+  if (call.kernel_height == 3 && !weights && within_limit(kWinogradChoice))
+    visit(kWinogradChoice, conv_grid(call, kWinogradChoice));
+  if (call.kernel_height >= 5 && call.kernel_height <= kFftTile / 2)
+    products(Algorithm::fft_tiling, kProductTiles);
+  if (!call.limits.nonfused_winograd) return;
+  if (call.kernel_height == 3 || call.kernel_height == 5)
+    products(Algorithm::winograd_nonfused, kProductTiles);
 }
 
 // What a choice moves, and which parameters rule it.
@@ -306,29 +323,24 @@ struct ConvTraffic {
 }
 
 template <class T>
-T ConvFamily::work(const Sizes& call, const Choice& choice, const Hardware& hardware, std::span<const T> p) {
-  const std::size_t efficiency = conv_traffic(call, choice).efficiency;
-  const T work = block_work<T>(conv_grid(call, choice), hardware.sm_count,
-                               {p[efficiency], p[kSmallTile], p[kLatency], p[kPrologue]});
-  const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
-  if (padding == 1) return work;
-  return call.limits.pads_channels ? T(work * padding) : T(work * padding / p[kUnaligned]);
-}
-
-template <class T>
 ConvFamily::Demand<T> ConvFamily::demand(const Sizes& call, const Choice& choice, const T& work,
-                                         std::span<const T> p) {
+                                         const Hardware& hardware, std::span<const T> p) {
   const ConvTraffic traffic = conv_traffic(call, choice);
   T overhead = traffic.kernels * p[kLaunch];
   if (choice.splits > 1) overhead = overhead + p[kSplit];
-  return {work, traffic.beside / p[traffic.bandwidth],
+  const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
+  T efficiency = p[traffic.efficiency];
+  if (padding > 1)
+    efficiency = (call.limits.pads_channels ? efficiency : efficiency * p[kUnaligned]) / padding;
+  return {work / efficiency, traffic.beside / p[traffic.bandwidth],
           traffic.apart == 0 ? T(0) : T(traffic.apart / p[traffic.apart_bandwidth]), overhead};
 }
 
 template <class T>
 TimeParts<T> ConvFamily::time(const Sizes& call, const Choice& choice, const Hardware& hardware,
                               const Sustained<T>& sustained, std::span<const T> p) {
-  return demand(call, choice, work(call, choice, hardware, p), p).at(hardware, sustained);
+  return demand(call, choice, work(hardware, p).of(conv_grid(call, choice)), hardware, p)
+      .at(hardware, sustained);
 }
 
 // Choices that differ in tiles alone differ in their work alone: the least of it is the fastest.
@@ -341,15 +353,16 @@ void ConvFamily::for_each_demand(const Sizes& call, const Hardware& hardware, st
   };
   constexpr std::size_t kMostSplits = 8;  // none, 2, 4, ... 128
   std::array<Least, kMostSplits + kAlgorithmNames.size()> of_each;
-  for_each_choice(call, hardware, [&](const Choice& choice) {
+  const BlockWork<double> work = ConvFamily::work(hardware, p);
+  for_each_grid(call, hardware, [&](const Choice& choice, const BlockGrid& grid) {
     const std::size_t kind = choice.algorithm == Algorithm::implicit_gemm
                                  ? static_cast<std::size_t>(std::countr_zero(choice.splits))
                                  : kMostSplits + static_cast<std::size_t>(choice.algorithm);
-    const double needed = work(call, choice, hardware, p);
+    const double needed = work.of(grid);
     if (needed < of_each[kind].work) of_each[kind] = {needed, choice};
   });
   for (const auto& [needed, choice] : of_each) {
-    if (choice.algorithm != Algorithm::none) visit(choice, demand(call, choice, needed, p));
+    if (choice.algorithm != Algorithm::none) visit(choice, demand(call, choice, needed, hardware, p));
   }
 }
 

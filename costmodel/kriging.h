@@ -23,6 +23,14 @@ struct Kriging {
   double repeat = 0.05;    // the part of it that the same call on another card does not share
 };
 
+inline constexpr std::size_t kMostNeighbours = 12;
+
+// One number for each neighbour. Aligned as processors with wide vectors want it, whoever made it.
+struct alignas(sizeof(Doubles)) Numbers : std::array<Doubles, kMostNeighbours / kLanes> {
+  [[nodiscard]] double at(std::size_t i) const { return (*this)[i / kLanes][i % kLanes]; }
+  void set(std::size_t i, double value) { (*this)[i / kLanes][i % kLanes] = value; }
+};
+
 // The covariance of two calls at a distance.
 class Covariance {
  public:
@@ -35,8 +43,8 @@ class Covariance {
   [[nodiscard]] double operator()(double distance) const {
     return amplitude2_ * std::exp(-distance / length_) + (distance < kSamePlace ? nugget2_ - repeat2_ : 0);
   }
-  // Distances become covariances.
-  void apply(std::span<Doubles> distances) const;
+  // Squares of distances become covariances.
+  void apply_to_squares(std::span<Numbers> squares) const;
   [[nodiscard]] double of_itself() const { return amplitude2_ + nugget2_; }
   // Of a new value at the point, `told` being k C^-1 k. No value is surer than a repeat of the same call.
   [[nodiscard]] double sd(double told) const {
@@ -49,34 +57,30 @@ class Covariance {
   double amplitude2_, nugget2_, repeat2_, length_;
 };
 
-// C, k and r of up to kMost neighbours, for several points at a time: each has a lane of every vector.
-// Neighbours that are not set are independent and tell nothing.
-class KrigingSystems {
+// What up to kMostNeighbours tell of any point: C is taken apart once. Neighbours that are not set are
+// independent and tell nothing.
+class KrigingSystem {
  public:
-  static constexpr std::size_t kMost = 12;
-
-  KrigingSystems() {
-    for (std::size_t j = 0; j < kMost; ++j) columns_[j][j] += 1;
+  KrigingSystem() {
+    for (std::size_t j = 0; j < kMostNeighbours; ++j) set_covariance(j, j, 1);
   }
 
-  void set_covariance(std::size_t lane, std::size_t i, std::size_t j, double value) {  // i >= j
-    columns_[j][i][lane] = value;
+  void set_covariance(std::size_t i, std::size_t j, double value) {  // i >= j
+    columns_[j].set(i, value);
   }
-  void set_neighbour(std::size_t lane, std::size_t j, double to_point, double value) {
-    columns_[j][kToPoint][lane] = to_point;
-    columns_[j][kValue][lane] = value;
-  }
+  void set_value(std::size_t j, double value) { weights_.set(j, value); }
+  void factorize();  // once, when all is set
 
-  struct Solution {
-    Doubles mean{};  // k C^-1 r
-    Doubles told{};  // k C^-1 k
+  struct Told {
+    double mean = 0;  // k C^-1 r
+    double told = 0;  // k C^-1 k
   };
-  [[nodiscard]] Solution solve();  // overwrites what was set: each lane that is read is set anew before
+  [[nodiscard]] Told about(const Numbers& to_point) const;
 
  private:
-  // Columns of the lower triangle of C, with k and r as two more rows.
-  static constexpr std::size_t kToPoint = kMost, kValue = kMost + 1, kRows = kMost + 2;
-  std::array<std::array<Doubles, kRows>, kMost> columns_{};
+  // The lower triangle of C, from factorize() on that of D^-1/2 L^-1 with C = L D L'; r, then C^-1 r.
+  std::array<Numbers, kMostNeighbours> columns_{};
+  Numbers weights_{};
 };
 
 }  // namespace tbdsim

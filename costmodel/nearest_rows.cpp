@@ -98,6 +98,10 @@ void RowBoxes::part(std::span<int> numbers, std::span<const Features> rows) {
 
 void RowBoxes::add_box(std::span<int> numbers, std::span<const Features> rows) {
   std::sort(numbers.begin(), numbers.end());
+  const std::size_t lane = boxes_.size() % kLanes;
+  const std::size_t bounds = boxes_.size() / kLanes * coordinates_;
+  const Doubles far = Doubles{} + std::numeric_limits<double>::infinity();
+  if (lane == 0) bounds_.resize(bounds + coordinates_, {far, far});
   Box& box = boxes_.emplace_back();
   box.count = numbers.size();
   std::copy(numbers.begin(), numbers.end(), box.rows.begin());
@@ -108,18 +112,21 @@ void RowBoxes::add_box(std::span<int> numbers, std::span<const Features> rows) {
     for (std::size_t i = 0; i < numbers.size(); ++i)
       places[i] = rows[static_cast<std::size_t>(numbers[i])].x[c];
     const auto [low, high] = std::minmax_element(places.begin(), places.begin() + std::ssize(numbers));
-    box.lowest.x[c] = *low;
-    box.highest.x[c] = *high;
+    bounds_[bounds + c].lowest[lane] = *low;
+    bounds_[bounds + c].highest[lane] = *high;
   }
 }
 
-double RowBoxes::square_to(const Box& box, const Features& at) const {
-  double square = 0;
+// To kLanes boxes; those that are not there are infinitely far.
+inline void RowBoxes::squares_to(std::size_t first, const Features& at, Doubles& squares) const {
+  squares = Doubles{};
   for (std::size_t c = 0; c < coordinates_; ++c) {
-    const double d = std::max({box.lowest.x[c] - at.x[c], at.x[c] - box.highest.x[c], 0.0});
-    square += d * d;
+    const auto& [lowest, highest] = bounds_[first / kLanes * coordinates_ + c];
+    const Doubles below = lowest - at.x[c], above = at.x[c] - highest;
+    Doubles apart = below > above ? below : above;
+    apart = apart > 0 ? apart : Doubles{};
+    squares += apart * apart;
   }
-  return square;
 }
 
 TBDSIM_WIDE_VECTORS RowBoxes::Row RowBoxes::squares_in(std::size_t box, const Features& at) const {
@@ -132,12 +139,47 @@ TBDSIM_WIDE_VECTORS RowBoxes::Row RowBoxes::squares_in(std::size_t box, const Fe
   return squares;
 }
 
+TBDSIM_WIDE_VECTORS std::size_t RowBoxes::count_within(double square, const Features& at) const {
+  Integers within{};
+  for (std::size_t first = 0; first < boxes_.size(); first += kLanes) {
+    Doubles to_boxes;
+    squares_to(first, at, to_boxes);
+    const Integers near = to_boxes <= square;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if (near[lane] == 0) continue;
+      const Row* places = &places_[(first + lane) * coordinates_];
+      for (std::size_t i = 0; i < kRows; i += kLanes) {
+        Doubles squares{};
+        for (std::size_t c = 0; c < coordinates_; ++c) {
+          Doubles place;
+          std::memcpy(&place, &places[c][i], sizeof(place));
+          squares += (place - at.x[c]) * (place - at.x[c]);
+        }
+        within -= squares <= square;
+      }
+    }
+  }
+  return static_cast<std::size_t>(within[0] + within[1] + within[2] + within[3]);
+}
+
+TBDSIM_WIDE_VECTORS std::size_t RowBoxes::closest_box(const Features& at) const {
+  std::size_t closest = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t first = 0; first < boxes_.size(); first += kLanes) {
+    Doubles squares;
+    squares_to(first, at, squares);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      if (squares[lane] >= least) continue;
+      least = squares[lane];
+      closest = first + lane;
+    }
+  }
+  return closest;
+}
+
 // The nearest box first: the fewer others are left to look into.
 NearestRows RowBoxes::nearest(const Features& at) const {
-  std::size_t closest = 0;
-  for (std::size_t b = 1; b < boxes_.size(); ++b) {
-    if (square_to(boxes_[b], at) < square_to(boxes_[closest], at)) closest = b;
-  }
+  const std::size_t closest = closest_box(at);
   const Row squares = squares_in(closest, at);
   const auto order = sorted(squares, boxes_[closest].count);
   NearestRows nearest;
@@ -145,10 +187,14 @@ NearestRows RowBoxes::nearest(const Features& at) const {
     nearest.squares[i] = squares[order[i]];
     nearest.rows[i] = boxes_[closest].rows[order[i]];
   }
-  for (std::size_t b = 0; b < boxes_.size(); ++b) {
-    if (b == closest || square_to(boxes_[b], at) > nearest.squares.back()) continue;
-    const Row others = squares_in(b, at);
-    for (std::size_t i = 0; i < boxes_[b].count; ++i) insert(boxes_[b].rows[i], others[i], nearest);
+  for (std::size_t first = 0; first < boxes_.size(); first += kLanes) {
+    Doubles to_boxes;
+    squares_to(first, at, to_boxes);
+    for (std::size_t b = first; b < std::min(first + kLanes, boxes_.size()); ++b) {
+      if (b == closest || to_boxes[b - first] > nearest.squares.back()) continue;
+      const Row others = squares_in(b, at);
+      for (std::size_t i = 0; i < boxes_[b].count; ++i) insert(boxes_[b].rows[i], others[i], nearest);
+    }
   }
   return nearest;
 }

@@ -8,13 +8,14 @@
 
 #include "costmodel/kernel_time.h"
 #include "costmodel/kriging.h"
+#include "costmodel/wide_vectors.h"
 
 namespace tbdsim {
 
 // Nearest first, of equally far ones the first. Squares of distances: of few rows the root is needed. Where
 // there are fewer rows, further ones are infinitely far: with n rows, n, n + 1, ...
 struct NearestRows {
-  static constexpr std::size_t kMost = KrigingSystems::kMost;
+  static constexpr std::size_t kMost = kMostNeighbours;
   std::array<double, kMost> squares;
   std::array<int, kMost> rows;
 };
@@ -26,6 +27,8 @@ class RowBoxes {
   explicit RowBoxes(std::span<const Features> rows);
 
   [[nodiscard]] NearestRows nearest(const Features& at) const;
+  // How many rows are as near as that, or nearer.
+  [[nodiscard]] std::size_t count_within(double square, const Features& at) const;
 
  private:
   static constexpr std::size_t kRows = 32;  // of a box; of one that is not full the last are infinitely far
@@ -33,17 +36,22 @@ class RowBoxes {
   struct Box {
     std::size_t count = 0;
     std::array<int, kRows> rows;  // ascending
-    Features lowest, highest;
+  };
+
+  struct alignas(sizeof(Doubles)) Bounds {
+    Doubles lowest, highest;
   };
 
   void part(std::span<int> numbers, std::span<const Features> rows);
   void add_box(std::span<int> numbers, std::span<const Features> rows);
-  [[nodiscard]] double square_to(const Box& box, const Features& at) const;
+  [[nodiscard]] std::size_t closest_box(const Features& at) const;
+  void squares_to(std::size_t first, const Features& at, Doubles& squares) const;
   [[nodiscard]] Row squares_in(std::size_t box, const Features& at) const;
 
   std::size_t coordinates_ = 0;
   std::vector<Box> boxes_;
-  std::vector<Row> places_;  // coordinates of each box's rows, one coordinate after another
+  std::vector<Row> places_;     // coordinates of each box's rows, one coordinate after another
+  std::vector<Bounds> bounds_;  // the same of boxes, kLanes at a time
 };
 
 }  // namespace tbdsim

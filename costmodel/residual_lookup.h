@@ -1,7 +1,12 @@
-// A residual table with its kriging, made ready to be asked often: what the rows of a group share with one
-// another is worked out when the group is first asked for. Says what ResidualTable::estimate says.
+// A residual table with its kriging, made ready to be asked often. Says what ResidualTable::estimate says.
+//
+// While batches and rates change, the neighbours of most calls stay: each thread keeps what few
+// neighbourhoods told that it met last, for each query of a step, and works out others. Nothing depends on
+// what was asked before.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <span>
@@ -18,31 +23,28 @@ class ResidualLookup {
   // The table must outlive it.
   ResidualLookup(const ResidualTable& table, const Kriging& kriging);
 
-  // Faster for many at once: `found` gets one estimate for each query.
+  // `found` gets one estimate for each query: faster for the queries of a step, always in one order.
   struct Query {
     const ResidualLookup* lookup;
     Features at;
   };
   static void estimate(std::span<const Query> queries, std::span<ResidualEstimate> found);
 
-  [[nodiscard]] ResidualEstimate estimate(const Features& at) const;
+  [[nodiscard]] ResidualEstimate estimate(const Features& at, std::size_t query = 0) const;
   // Where no row tells anything.
   [[nodiscard]] double sd_alone() const { return covariance_.sd(0); }
 
  private:
   struct Group {
     std::span<const ResidualRow> rows;
-    int first = 0;  // index of the first of them in the table
+    std::uint64_t number = 0;  // no other has it, in any lookup
     mutable std::once_flag ready;
     mutable RowBoxes boxes;
-    // Of each two rows. A group of fewer than count is filled up with rows that tell nothing.
-    mutable std::size_t count = 0;
-    mutable std::vector<double> covariances, residuals;
   };
-  void make_ready(const Group& group) const;
+  struct Neighbourhood;
+  class LastMet;
   [[nodiscard]] const Group* group_at(const Features& at) const;  // or none
-  void set_up(const Group& group, const NearestRows& nearest, std::size_t lane,
-              KrigingSystems& systems) const;
+  void settle(const Group& group, const std::array<int, NearestRows::kMost>& rows, Neighbourhood& at) const;
 
   Covariance covariance_;
   std::vector<std::uint64_t> ids_;  // of the groups, ascending

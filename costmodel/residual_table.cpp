@@ -52,23 +52,25 @@ ResidualEstimate ResidualTable::estimate(const Features& at, const Kriging& krig
 ResidualEstimate ResidualTable::estimate(const Features&, const Kriging& kriging,
                                          std::span<const Neighbour> neighbours) const {
   const Covariance covariance(kriging);
-  ResidualEstimate result{0, covariance.sd(0), std::numeric_limits<double>::infinity(), -1};
+  ResidualEstimate result{0, covariance.sd(0), std::numeric_limits<double>::infinity()};
   if (neighbours.empty()) return result;
   result.distance = neighbours[0].distance;
-  result.nearest = neighbours[0].row;
   const auto row = [&](std::size_t i) -> const ResidualRow& {
     return rows_[static_cast<std::size_t>(neighbours[i].row)];
   };
-  KrigingSystems systems;  // of which it is the first
+  KrigingSystem system;
+  Numbers to_point{};
   for (std::size_t i = 0; i < neighbours.size(); ++i) {
-    systems.set_neighbour(0, i, covariance(neighbours[i].distance), row(i).residual);
-    systems.set_covariance(0, i, i, covariance.of_itself());
+    to_point.set(i, covariance(neighbours[i].distance));
+    system.set_value(i, row(i).residual);
+    system.set_covariance(i, i, covariance.of_itself());
     for (std::size_t j = 0; j < i; ++j)
-      systems.set_covariance(0, i, j, covariance(distance(row(i).at, row(j).at)));
+      system.set_covariance(i, j, covariance(distance(row(i).at, row(j).at)));
   }
-  const KrigingSystems::Solution solution = systems.solve();
-  result.mean = solution.mean[0];
-  result.sd = covariance.sd(solution.told[0]);
+  system.factorize();
+  const KrigingSystem::Told told = system.about(to_point);
+  result.mean = told.mean;
+  result.sd = covariance.sd(told.told);
   return result;
 }
 

@@ -26,12 +26,11 @@ struct ResidualEstimate {
   double mean = 0;
   double sd = 0;        // of a new measurement about formula x exp(mean)
   double distance = 0;  // to the nearest row; infinite: the group has none
-  int nearest = -1;     // that row
 };
 
 class ResidualTable {
  public:
-  static constexpr int kNeighbours = KrigingSystems::kMost;
+  static constexpr int kNeighbours = kMostNeighbours;
 
   explicit ResidualTable(std::vector<ResidualRow> rows);  // sorted by group, otherwise in the order given
 

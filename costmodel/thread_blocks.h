@@ -18,6 +18,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -55,28 +56,44 @@ inline constexpr double kWholeTile = 16384;  // 128 x 128
   return std::clamp(2 * kWholeTile / area, 1.0, 16.0);
 }
 
-// Operations that take the card as long at its sustained peak.
+// Operations that take the card as long at its sustained peak, with efficiency 1. What grids share is worked
+// out once.
 template <class T>
-[[nodiscard]] T block_work(const BlockGrid& grid, double sm_count, const BlockRates<T>& rates) {
-  using std::sqrt;
-  const double waves = whole_up(grid.blocks / sm_count);
-  const double resident = resident_blocks(grid.area);
-  const double queued = std::min(waves, resident);
-  T kept = T(1.0);
-  for (double area = grid.area; area < kWholeTile; area *= 2) kept = kept * rates.small_tile;
-  const T small = (1 - rates.share) + rates.share / kept;
-  const T steps = grid.depth + rates.share * rates.prologue;
-  const T work = waves * 2 * grid.area * sm_count * steps * small / rates.efficiency;
-  if (queued == resident) return work;  // hidden is 1
-  const T gap = rates.latency * (rates.share * kWholeTile / grid.area);
-  const T exposed = sqrt((queued * queued + gap * gap) / (resident * resident + gap * gap));
-  return work * (resident / queued) * exposed;
-}
+class BlockWork {
+ public:
+  BlockWork(double sm_count, const BlockRates<T>& rates)
+      : sm_count_(sm_count), latency_(rates.share * rates.latency), prologue_(rates.share * rates.prologue) {
+    T kept(1.0);
+    for (T& small : small_) {
+      small = (1 - rates.share) + rates.share / kept;
+      kept = kept * rates.small_tile;
+    }
+  }
+
+  [[nodiscard]] T of(const BlockGrid& grid) const {
+    using std::sqrt;
+    const double waves = whole_up(grid.blocks / sm_count_);
+    const double resident = resident_blocks(grid.area);
+    const double queued = std::min(waves, resident);
+    std::size_t halvings = 0;
+    for (double area = grid.area; area < kWholeTile; area *= 2) ++halvings;
+    const T work = waves * 2 * grid.area * sm_count_ * (grid.depth + prologue_) * small_[halvings];
+    if (queued == resident) return work;  // hidden is 1
+    const T gap = latency_ * (kWholeTile / grid.area);
+    const T exposed = sqrt((queued * queued + gap * gap) / (resident * resident + gap * gap));
+    return work * (resident / queued) * exposed;
+  }
+
+ private:
+  double sm_count_;
+  T latency_, prologue_;
+  std::array<T, 5> small_;  // by how often the largest tile is halved, down to 32 x 32
+};
 
 template <class T>
 [[nodiscard]] T block_time(const BlockGrid& grid, const Hardware& hardware, const T& clock,
                            const BlockRates<T>& rates) {
-  return block_work(grid, hardware.sm_count, rates) / (hardware.peak * clock);
+  return BlockWork<T>(hardware.sm_count, rates).of(grid) / (hardware.peak * clock * rates.efficiency);
 }
 
 }  // namespace tbdsim

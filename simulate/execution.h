@@ -38,7 +38,8 @@ struct ThreadWork {
 };
 [[nodiscard]] inline ThreadWork thread_work(const Kernel& kernel, double batch, const Execution& execution) {
   constexpr double kNanosecond = 1e-9;
-  const Seconds host(kernel.host_nanoseconds.at(batch) * kNanosecond);
+  Seconds host;  // of copies only
+  if (kernel.kind == KernelKind::transfer) host = Seconds(kernel.host_nanoseconds.at(batch) * kNanosecond);
   Seconds issue = kernel.repeat > 1 && execution.step.si() > 0 ? execution.step : execution.kernel;
   if (kernel.kind == KernelKind::update) issue = execution.update;
   if (is_copy_to_host(kernel)) return {.before = {}, .issue = issue, .after = host, .waits = true};

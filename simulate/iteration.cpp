@@ -22,6 +22,7 @@ class Clocks {
         gap_(execution.gap.si()),
         segment_(execution.segment),
         queue_(execution.queue),
+        queues_(segment_ == 0 || segment_ > queue_),
         end_(execution.iteration.si()),
         waits_at_end_(execution.after_iteration) {}
 
@@ -32,6 +33,7 @@ class Clocks {
     if (work.waits) return issue_and_wait(work, count);
     if (segment_ == 0) return enqueue(work, count);
     const double first = issue_segment(work, count);
+    if (count == 0) return;
     if (count >= 2 * segment_) {  // one whole segment tells how long the others take
       const double cpu_before = cpu;
       issue_segment(work, count);
@@ -92,6 +94,7 @@ class Clocks {
       cpu += n * work.issue;
       gpu = std::max(start + n * work.run + (n - 1) * gap_, cpu + latency_ + work.run);
     }
+    if (!queues_) return;
     issued_ += count;
     history_.push_back({issued_, gpu});
     if (issued_ > queue_) cpu = std::max(cpu, room_in_queue(work));
@@ -108,6 +111,7 @@ class Clocks {
 
   double wait_, latency_, gap_;
   std::int64_t segment_, queue_;
+  bool queues_;  // more kernels may be issued without a wait than the queue holds
   double end_;
   bool waits_at_end_;
   std::int64_t issued_ = 0, in_segment_ = 0;

@@ -1,5 +1,6 @@
 #include "costmodel/kriging.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -26,42 +27,76 @@ TEST(Exponentiate, IsTheExponential) {
 
 TEST(Covariance, OfSeveralDistancesAtOnce) {
   const Covariance covariance(kKriging);
-  std::array<Doubles, 2> distances{Doubles{0, 1e-7, 0.5, 3}, Doubles{12, 700, 5'000, 1e9}};
-  const auto before = distances;
-  covariance.apply(distances);
-  for (std::size_t i = 0; i < distances.size(); ++i) {
-    for (std::size_t v = 0; v < kLanes; ++v)
-      EXPECT_NEAR(distances[i][v], covariance(before[i][v]), kRounding) << before[i][v];
-  }
+  const Numbers distances{{Doubles{0, 1e-7, 0.5, 3}, Doubles{12, 700, 5'000, 1e9}, Doubles{1, 2, 3, 4}}};
+  Numbers squares = distances;
+  for (Doubles& several : squares) several *= several;
+  covariance.apply_to_squares({&squares, 1});
+  for (std::size_t i = 0; i < kMostNeighbours; ++i)
+    EXPECT_NEAR(squares.at(i), covariance(distances.at(i)), kRounding) << distances.at(i);
 }
 
 // One neighbour with covariance c to itself and k to the point: mean k r / c, told k k / c.
-TEST(KrigingSystems, EachLaneHasItsOwn) {
-  KrigingSystems systems;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const double k = 0.5 + 0.25 * static_cast<double>(lane);
-    systems.set_covariance(lane, 0, 0, 4);
-    systems.set_neighbour(lane, 0, k, 8);
-  }
-  const KrigingSystems::Solution solution = systems.solve();
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const double k = 0.5 + 0.25 * static_cast<double>(lane);
-    EXPECT_DOUBLE_EQ(solution.mean[lane], 2 * k);
-    EXPECT_DOUBLE_EQ(solution.told[lane], k * k / 4);
-  }
+TEST(KrigingSystem, OfOneNeighbour) {
+  KrigingSystem system;
+  system.set_covariance(7, 7, 4);
+  system.set_value(7, 8);
+  system.factorize();
+  Numbers to_point{};
+  EXPECT_EQ(system.about(to_point).mean, 0);
+  to_point.set(7, 0.75);
+  EXPECT_DOUBLE_EQ(system.about(to_point).mean, 1.5);
+  EXPECT_DOUBLE_EQ(system.about(to_point).told, 0.140625);
 }
 
 // C = (2 1; 1 2), k = (1, 0.5), r = (3, 6): C^-1 r = (0, 3), C^-1 k = (0.5, 0).
-TEST(KrigingSystems, OfTwoNeighbours) {
-  KrigingSystems systems;
-  for (std::size_t i = 0; i < 2; ++i) systems.set_covariance(2, i, i, 2);
-  systems.set_covariance(2, 1, 0, 1);
-  systems.set_neighbour(2, 0, 1, 3);
-  systems.set_neighbour(2, 1, 0.5, 6);
-  const KrigingSystems::Solution solution = systems.solve();
-  EXPECT_DOUBLE_EQ(solution.mean[2], 1.5);
-  EXPECT_DOUBLE_EQ(solution.told[2], 0.5);
-  EXPECT_EQ(solution.mean[0], 0);  // nothing was set
+TEST(KrigingSystem, OfTwoNeighbours) {
+  KrigingSystem system;
+  for (std::size_t i = 0; i < 2; ++i) system.set_covariance(i, i, 2);
+  system.set_covariance(1, 0, 1);
+  system.set_value(0, 3);
+  system.set_value(1, 6);
+  system.factorize();
+  const KrigingSystem::Told told = system.about({{Doubles{1, 0.5, 0, 0}}});
+  EXPECT_DOUBLE_EQ(told.mean, 1.5);
+  EXPECT_DOUBLE_EQ(told.told, 0.5);
+}
+
+// C = A A' with A of ones below and on the diagonal, k = C x: k C^-1 r = x r, k C^-1 k = x C x.
+TEST(KrigingSystem, OfAllNeighbours) {
+  KrigingSystem system;
+  Numbers to_point{};
+  double mean = 0, told = 0;
+  const auto x = [](std::size_t i) { return 1 - 0.3 * static_cast<double>(i % 5); };
+  for (std::size_t i = 0; i < kMostNeighbours; ++i) {
+    const double value = std::sin(static_cast<double>(i));
+    system.set_value(i, value);
+    double k = 0;
+    for (std::size_t j = 0; j < kMostNeighbours; ++j) {
+      const auto shared = static_cast<double>(std::min(i, j) + 1);
+      if (j <= i) system.set_covariance(i, j, shared);
+      k += shared * x(j);
+    }
+    to_point.set(i, k);
+    mean += x(i) * value;
+    told += x(i) * k;
+  }
+  system.factorize();
+  EXPECT_NEAR(system.about(to_point).mean, mean, 1e-13);
+  EXPECT_NEAR(system.about(to_point).told / told, 1, kRounding);
+}
+
+// A neighbour that says the same as another counts once.
+TEST(KrigingSystem, OfOneNeighbourTwice) {
+  KrigingSystem system;
+  system.set_covariance(0, 0, 4);
+  system.set_covariance(1, 0, 4);
+  system.set_covariance(1, 1, 4);
+  system.set_value(0, 8);
+  system.set_value(1, 8);
+  system.factorize();
+  const KrigingSystem::Told told = system.about({{Doubles{2, 2, 0, 0}}});
+  EXPECT_DOUBLE_EQ(told.mean, 4);
+  EXPECT_DOUBLE_EQ(told.told, 1);
 }
 
 }  // namespace

@@ -37,7 +37,6 @@ TEST(ResidualLookup, SaysWhatTheTableSays) {
       EXPECT_NEAR(found.mean, expected.mean, 1e-13);
       EXPECT_NEAR(found.sd, expected.sd, 1e-13);
       EXPECT_EQ(found.distance, expected.distance);
-      EXPECT_EQ(found.nearest, expected.nearest);
     }
   }
 }
@@ -58,7 +57,6 @@ TEST(ResidualLookup, ManyAtOnce) {
     EXPECT_EQ(found[i].mean, alone.mean) << i;
     EXPECT_EQ(found[i].sd, alone.sd) << i;
     EXPECT_EQ(found[i].distance, alone.distance) << i;
-    EXPECT_EQ(found[i].nearest, alone.nearest) << i;
   }
 }
 
