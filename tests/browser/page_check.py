@@ -56,7 +56,7 @@ def resize(page, size, scheme):
                          {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
 
 
-def wait_for(page, script, seconds=20, argument=None):
+def wait_for(page, script, seconds=60, argument=None):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if page.execute_script(f"return Boolean({script})", argument):
