@@ -78,7 +78,7 @@ StreamCall stream_call(const Kernel& kernel, double batch) {
   call.written_bytes = kernel.written_bytes.at(batch);
   call.flops = kernel.flops.at(batch);
   call.element_bytes = static_cast<double>(kernel.element_bytes);
-  if (kernel.op == "sequence_reverse") call.serial = call.columns;  // a thread for each sample
+  if (kernel.op == "sequence_reverse") call.serial = call.rows;  // a thread for each step
   return call;
 }
 

@@ -12,9 +12,11 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::string_view kSourcedKeys[] = {"samples", "lengths", "decode_time"};
+constexpr std::string_view kSourcedKeys[] = {"samples", "lengths", "source_share", "decode_time"};
 constexpr double kShareTolerance = 1e-6;
 constexpr std::int64_t kLongest = 1'000'000'000;
+constexpr double kLeastSourceShare = 0.01;
+constexpr double kRounding = 1e-9;  // 0.7 x 30 is 21
 
 LengthHistogram read_lengths(const SpecNode& node) {
   LengthHistogram lengths;
@@ -48,24 +50,28 @@ Dataset read_dataset(const std::filesystem::path& file, const SpecChanges& chang
       dataset.lengths = read_lengths(*lengths);
       dataset.length_unit = m.at("length_unit").text();
     }
+    if (const auto share = m.find("source_share"))
+      dataset.source_share = share->number(kLeastSourceShare, 1);
     if (const auto decode = m.find("decode_time")) dataset.decode_time = decode->quantity<Seconds>();
     dataset.sources = read_sources(m, kSourcedKeys);
   });
   return dataset;
 }
 
-std::vector<LengthBucket> buckets_of(const LengthHistogram& lengths, std::span<const std::int64_t> bounds) {
+std::vector<LengthBucket> buckets_of(const LengthHistogram& lengths, std::span<const std::int64_t> bounds,
+                                     double room) {
   assert(std::adjacent_find(bounds.begin(), bounds.end(), std::greater_equal<>()) == bounds.end());
   std::vector<LengthBucket> buckets;
   double all = 0;
-  std::int64_t after = 0;  // the bucket holds the lengths after + 1 to its bound
+  std::int64_t after = 0;  // the bucket holds the lengths after + 1 to `held`
   for (const std::int64_t bound : bounds) {
+    const auto held = std::llround(std::floor(static_cast<double>(bound) * room + kRounding));
     double weight = 0;
     double weighted_length = 0;
     std::int64_t before = 0;  // the bin holds the lengths before + 1 to up_to
     for (const LengthBin& bin : lengths) {
       const std::int64_t first = std::max(before, after) + 1;
-      const std::int64_t last = std::min(bin.up_to, bound);
+      const std::int64_t last = std::min<std::int64_t>(bin.up_to, held);
       if (first <= last) {
         const double part =
             bin.share * static_cast<double>(last - first + 1) / static_cast<double>(bin.up_to - before);
@@ -77,7 +83,7 @@ std::vector<LengthBucket> buckets_of(const LengthHistogram& lengths, std::span<c
     if (weight > 0)
       buckets.push_back({.length = bound, .share = weight, .mean_length = weighted_length / weight});
     all += weight;
-    after = bound;
+    after = held;
   }
   for (LengthBucket& bucket : buckets) bucket.share /= all;
   return buckets;

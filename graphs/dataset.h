@@ -34,6 +34,7 @@ struct Dataset {
   std::optional<std::int64_t> samples;  // in an epoch; empty where there is none (reinforcement learning)
   std::string length_unit;             // what lengths count: "token", "frame of 10 ms"; empty without lengths
   LengthHistogram lengths;             // empty where all samples are alike
+  std::optional<double> source_share;  // of pairs: a source's mean length over its target's, 0 to 1
   std::optional<Seconds> decode_time;  // one thread reads, decodes and augments a sample; empty: not known
   Sources sources;
 };
@@ -56,8 +57,11 @@ struct LengthBucket {
 //
 // with W the sum of all w: samples beyond the last bound are left out, as training drops them. Buckets
 // without samples are omitted; where no sample is within the last bound there is none.
+//
+// `room` (0 to 1): a bucket of bound b holds lengths up to room x b only, because something shorter that comes
+// with each sample, its source, has less room.
 [[nodiscard]] std::vector<LengthBucket> buckets_of(const LengthHistogram& lengths,
-                                                   std::span<const std::int64_t> bounds);
+                                                   std::span<const std::int64_t> bounds, double room = 1);
 
 // The share of the samples within the last bound: those trained on. 1 for an empty histogram.
 [[nodiscard]] double share_within(const LengthHistogram& lengths, std::int64_t bound);

@@ -62,9 +62,9 @@ class Steps : public Layer {
 };
 
 // Each sample from its own last step to the first, its padding left at the end; `lengths: false`: all steps.
-// `parallel: false` is the kernel of MXNet before its repair, a thread for each sample, which takes some 3.3
-// us for each number of it on a TITAN Xp (nvprof of Sockeye, UofT-EcoSystem/sockeye: 24 ms for 14 steps of
-// 512).
+// `parallel: false` is the kernel of MXNet before its repair: a thread for each step goes through the numbers
+// of all samples alone, loading one after the other has been stored (ReverseKernel as compiled in the package
+// mxnet-cu80 1.0.0). Its rows are these numbers, its columns the steps.
 class SequenceReverse : public Layer {
  public:
   explicit SequenceReverse(SpecMap& keys) {
@@ -91,7 +91,8 @@ class SequenceReverse : public Layer {
  private:
   void append(Phase phase, const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const {
     kernels.push_back(copy(KernelKind::gather, phase, op_, site.output, how));
-    kernels.back().shape = MatrixShape{site.output.rows, elements_per_row(site.output)};
+    const std::int64_t steps = site.output.dims[0];
+    kernels.back().shape = MatrixShape{site.output.rows * (elements_per_row(site.output) / steps), steps};
   }
 
   std::string_view op_ = "sequence_reverse";

@@ -125,14 +125,16 @@ TEST(StreamTime, HalfPrecisionMovesFewNumbersAClock) {
   EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 800 / 200.0, 1e-6);
 }
 
-// 24 ms for 14 steps of 512 numbers and 128 samples: 3.3 us each; 4 samples take 0.07 + 0.93 4 / 128 of that.
+// 128 samples of 512 numbers take 24 ms at 0.365 us each, 4 samples a 32nd of that, however many the steps.
 TEST(StreamTime, SerialKernelsTakeTheirTimeForEachNumber) {
   Parameters p = simple();
-  p[StreamFamily::kSerial] = 3.3e-6;
-  StreamCall reverse{.kind = KernelKind::gather, .rows = 128, .columns = 7'168, .serial = 7'168};
-  EXPECT_NEAR(seconds(reverse, small(1), p), 1 + 0.023654, 1e-6);
-  reverse.rows = 4;
-  EXPECT_NEAR(seconds(reverse, small(1), p), 1 + 0.002343, 1e-6);
+  p[StreamFamily::kSerial] = 3.651e-7;
+  StreamCall reverse{.kind = KernelKind::gather, .rows = 65'536, .columns = 14, .serial = 65'536};
+  EXPECT_NEAR(seconds(reverse, small(1), p), 1 + 0.023927, 1e-6);
+  reverse.columns = 20;
+  EXPECT_NEAR(seconds(reverse, small(1), p), 1 + 0.023927, 1e-6);
+  reverse.serial = reverse.rows = 2'048;
+  EXPECT_NEAR(seconds(reverse, small(1), p), 1 + 0.000748, 1e-6);
 }
 
 TEST(StreamTime, FallsWithBandwidthAndL2AndGrowsWithBytes) {
