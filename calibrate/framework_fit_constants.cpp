@@ -18,6 +18,7 @@ constexpr double kLeastFactor = 0.5, kMostFactor = 2;
 // Priors. Estimates: times are known to about a factor of e, kernels were fitted to measured ones.
 constexpr double kTimeSd = 1, kFactorSd = 0.15;
 constexpr std::string_view kFactors = "factors.";
+constexpr std::string_view kOn = "on.";
 
 struct Time {
   std::string_view name;
@@ -49,7 +50,14 @@ KernelKind kind_of(const std::string& name) {
 
 FitConstant factor_of(const std::string& name) {
   FitConstant factor{.name = name, .least = kLeastFactor, .most = kMostFactor, .sd = kFactorSd};
-  for (const std::string& kind : parts(name.substr(kFactors.size()), '+')) {
+  const std::string of = name.substr(kFactors.size());
+  if (of.starts_with(kOn)) {
+    factor.capability = of.substr(kOn.size());
+    if (is_capability(factor.capability)) return factor;
+    throw UsageError(fmt::format("--constants: {} is no compute capability; expected one as sm_80",
+                                 in_quotes(factor.capability)));
+  }
+  for (const std::string& kind : parts(of, '+')) {
     factor.kinds.push_back(kind_of(kind));
   }
   if (factor.kinds.empty()) throw UsageError("--constants: 'factors.' names no kernel kind");
@@ -65,15 +73,16 @@ FitConstant constant_of(const std::string& name) {
     }
     known.emplace_back(time.name);
   }
-  throw UsageError(fmt::format("--constants: unknown constant {}; expected {} or factors.KIND{}",
-                               in_quotes(name), joined(known), did_you_mean(name, known)));
+  throw UsageError(
+      fmt::format("--constants: unknown constant {}; expected {}, factors.KIND or factors.on.sm_80{}",
+                  in_quotes(name), joined(known), did_you_mean(name, known)));
 }
 
 void require_once(const FitConstant& constant, std::set<std::string>& named) {
   const auto require_new = [&](const std::string& name) {
     if (!named.insert(name).second) throw UsageError("--constants: " + name + " is named twice");
   };
-  if (constant.time != nullptr) require_new(constant.name);
+  if (constant.kinds.empty()) require_new(constant.name);
   for (const KernelKind kind : constant.kinds)
     require_new(std::string(kFactors) + std::string(name_of(kind)));
 }
@@ -105,6 +114,9 @@ double value_of(const FitConstant& constant, const Framework& framework) {
     for (const Time& time : kTimes) {
       if (time.name == constant.name && value == 0) value = time.typical;
     }
+  } else if (!constant.capability.empty()) {
+    const auto on = framework.factors_on.find(constant.capability);
+    if (on != framework.factors_on.end()) value = on->second;
   } else {
     double logs = 0;
     for (const KernelKind kind : constant.kinds) logs += std::log(framework.factors[index_of(kind)]);
@@ -115,6 +127,7 @@ double value_of(const FitConstant& constant, const Framework& framework) {
 
 void set_value(const FitConstant& constant, double value, Framework& framework) {
   if (constant.time != nullptr) framework.execution.*constant.time = Seconds(value);
+  if (!constant.capability.empty()) framework.factors_on[constant.capability] = value;
   for (const KernelKind kind : constant.kinds) framework.factors[index_of(kind)] = value;
 }
 

@@ -50,8 +50,7 @@ Dataset read_dataset(const std::filesystem::path& file, const SpecChanges& chang
       dataset.lengths = read_lengths(*lengths);
       dataset.length_unit = m.at("length_unit").text();
     }
-    if (const auto share = m.find("source_share"))
-      dataset.source_share = share->number(kLeastSourceShare, 1);
+    if (const auto share = m.find("source_share")) dataset.source_share = share->number(kLeastSourceShare, 1);
     if (const auto decode = m.find("decode_time")) dataset.decode_time = decode->quantity<Seconds>();
     dataset.sources = read_sources(m, kSourcedKeys);
   });

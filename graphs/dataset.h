@@ -58,8 +58,8 @@ struct LengthBucket {
 // with W the sum of all w: samples beyond the last bound are left out, as training drops them. Buckets
 // without samples are omitted; where no sample is within the last bound there is none.
 //
-// `room` (0 to 1): a bucket of bound b holds lengths up to room x b only, because something shorter that comes
-// with each sample, its source, has less room.
+// `room` (0 to 1): a bucket of bound b holds lengths up to room x b only, because something shorter that
+// comes with each sample, its source, has less room.
 [[nodiscard]] std::vector<LengthBucket> buckets_of(const LengthHistogram& lengths,
                                                    std::span<const std::int64_t> bounds, double room = 1);
 

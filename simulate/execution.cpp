@@ -7,8 +7,6 @@ namespace {
 
 constexpr std::int64_t kMostKernels = 1'000'000;
 constexpr std::int64_t kMostThreads = 1'024;
-constexpr double kLeastFactor = 0.1;
-constexpr double kLargestFactor = 10;
 constexpr std::string_view kSourcedKeys[] = {"kernel",  "step", "update",  "wait",  "iteration",
                                              "latency", "gap",  "segment", "queue", "input_threads"};
 
@@ -38,16 +36,6 @@ Execution override_execution(const SpecNode& node, Execution execution) {
     for (auto& [name, source] : read_sources(m, kSourcedKeys)) execution.sources[name] = source;
   });
   return execution;
-}
-
-KernelFactors override_factors(const SpecNode& node, KernelFactors factors) {
-  node.map([&](SpecMap& m) {
-    for (std::size_t kind = 0; kind < factors.size(); ++kind) {
-      if (const auto found = m.find(kKernelKindNames[kind]))
-        factors[kind] = found->number(kLeastFactor, kLargestFactor);
-    }
-  });
-  return factors;
 }
 
 }  // namespace tbdsim

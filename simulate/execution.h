@@ -49,6 +49,5 @@ struct ThreadWork {
 
 // The keys that `node` has replace those given. Throw SpecError.
 [[nodiscard]] Execution override_execution(const SpecNode& node, Execution execution);
-[[nodiscard]] KernelFactors override_factors(const SpecNode& node, KernelFactors factors);
 
 }  // namespace tbdsim

@@ -1,6 +1,8 @@
 #include "simulate/framework.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "graphs/lowering_reader.h"
@@ -14,6 +16,7 @@ constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
 constexpr std::string_view kSourcedKeys[] = {
     "lowering",          "rewrites",       "libraries", "workspace_limit",
     "nonfused_winograd", "context_memory", "allocator", "factors"};
+constexpr double kLeastFactor = 0.1, kLargestFactor = 10;
 constexpr int kDeepest = 8;  // files based on files
 
 Libraries read_libraries(const SpecNode& node) {
@@ -62,6 +65,24 @@ Allocator override_allocator(const SpecNode& node, Allocator allocator) {
     if (const auto block = m.find("large_block")) allocator.large_block = block->quantity<Bytes>();
   });
   return allocator;
+}
+
+void override_factors(const SpecNode& node, Framework& framework) {
+  node.map([&](SpecMap& m) {
+    for (std::size_t kind = 0; kind < framework.factors.size(); ++kind) {
+      if (const auto found = m.find(kKernelKindNames[kind]))
+        framework.factors[kind] = found->number(kLeastFactor, kLargestFactor);
+    }
+    if (const auto on = m.find("on")) {
+      on->map([&](SpecMap& capabilities) {
+        for (const auto& [name, mark, factor] : capabilities.all()) {
+          if (!is_capability(name))
+            factor.fail("is of " + name + "; expected compute capabilities, as sm_80");
+          framework.factors_on[name] = factor.number(kLeastFactor, kLargestFactor);
+        }
+      });
+    }
+  });
 }
 
 Bytes multiple_of(Bytes block, Bytes size) { return block * std::ceil(size / block); }
@@ -130,13 +151,30 @@ Framework read_based(const std::filesystem::path& file, const SpecChanges& chang
       framework.execution = override_execution(*node, framework.execution);
     if (const auto node = m.find("exchange"))
       framework.exchange = override_exchange(*node, framework.exchange);
-    if (const auto node = m.find("factors")) framework.factors = override_factors(*node, framework.factors);
+    if (const auto node = m.find("factors")) override_factors(*node, framework);
     for (auto& [name, source] : read_sources(m, kSourcedKeys)) framework.sources[name] = source;
   });
   return framework;
 }
 
 }  // namespace
+
+bool is_capability(std::string_view name) {
+  constexpr std::size_t kDigits = 2;
+  return name.starts_with(kCapability) && name.size() >= kCapability.size() + kDigits &&
+         name.find_first_not_of("0123456789", kCapability.size()) == name.npos;
+}
+
+KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu) {
+  KernelFactors factors = framework.factors;
+  std::string name(kCapability);
+  std::copy_if(gpu.compute_capability.begin(), gpu.compute_capability.end(), std::back_inserter(name),
+               [](char c) { return c != '.'; });
+  const auto on = framework.factors_on.find(name);
+  if (on == framework.factors_on.end()) return factors;
+  for (double& factor : factors) factor *= on->second;
+  return factors;
+}
 
 Bytes Allocator::taken_for(Bytes size) const {
   if (large_block > Bytes() && size > large_block) return multiple_of(large_block, size);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,9 +63,19 @@ struct Framework {
   Allocator allocator;            // without one, as tensors come and go, of any size
   Execution execution;            // without one, issuing takes no time
   ExchangeDefaults exchange;
-  KernelFactors factors;
+  KernelFactors factors;  // times of kernels of a kind over what the GPU's profile says
+  // The same of all kernels on GPUs of a compute capability, "sm_80", that the version's libraries had only
+  // just learnt (factors: {on: {sm_80: 1.1}}).
+  std::map<std::string, double> factors_on;
   Sources sources;  // with those of the file it is based on, for what it does not give itself
 };
+
+// "sm_80": compute capability 8.0.
+inline constexpr std::string_view kCapability = "sm_";
+[[nodiscard]] bool is_capability(std::string_view name);
+
+// `factors` with what holds on this GPU's compute capability.
+[[nodiscard]] KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu);
 
 // Throws UsageError or SpecError. Changes are those of "framework", to what the file and those it is based on
 // say.

@@ -23,9 +23,10 @@ struct Outcome {
 };
 
 Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& calibration,
-                   const Framework& framework) {
+                   const Prediction& p) {
+  const Framework& framework = *p.framework;
   Outcome outcome;
-  outcome.costs = estimate(step, batch, calibration, framework.factors);
+  outcome.costs = estimate(step, batch, calibration, factors_on(framework, *p.gpu));
   outcome.timeline = simulate_iteration(step, outcome.costs, batch, framework.execution);
   outcome.time = outcome.timeline.iteration;
   outcome.total = plan_memory(memory_outline(step), step, outcome.costs, batch, framework).total();
@@ -39,7 +40,7 @@ struct Case {
   double batch;
 
   [[nodiscard]] Outcome of(const TrainingStep& step, const Calibration& calibration) const {
-    Outcome outcome = outcome_of(step, batch, calibration, *p.framework);
+    Outcome outcome = outcome_of(step, batch, calibration, p);
     outcome.time += iteration.copies;  // of a framework that keeps maps on the host as it is
     return outcome;
   }
@@ -61,7 +62,7 @@ TrainingStep lowered(const Case& c, const Lowering& lowering) {
 Outcome accumulated(const Case& c, std::int64_t parts) {
   const double samples = std::ceil(c.batch / static_cast<double>(parts));
   const TrainingStep& step = *c.iteration.step;
-  Outcome part = outcome_of(step, samples, *c.p.calibration, *c.p.framework);
+  Outcome part = outcome_of(step, samples, *c.p.calibration, c.p);
   Seconds update;
   for (std::size_t k = 0; k < step.kernels.size(); ++k) {
     if (step.kernels[k].phase == Phase::update)

@@ -42,7 +42,7 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   iteration.memory = &step.memory;
   iteration.on_host = step.on_host;
   const auto batch = static_cast<double>(iteration.batch);
-  iteration.costs = estimate(step.step, batch, *p.calibration, p.framework->factors);
+  iteration.costs = estimate(step.step, batch, *p.calibration, factors_on(*p.framework, *p.gpu));
   const Execution& execution = p.framework->execution;
   iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, execution);
   iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, *p.calibration);
@@ -308,10 +308,11 @@ Prediction predict(const Scenario& scenario, Library& library) {
 Prediction with_rates(Prediction p, const GpuSpec& gpu) {
   p.own_calibration = std::make_shared<const Calibration>(with_rates(*p.calibration, gpu));
   p.calibration = p.own_calibration.get();
+  const KernelFactors factors = factors_on(*p.framework, gpu);
   for (Iteration& iteration : p.iterations) {
     const auto batch = static_cast<double>(iteration.batch);
-    iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, iteration.costs,
-                                     iteration.demands, p.framework->factors);
+    iteration.costs =
+        estimate_again(*iteration.step, batch, *p.calibration, iteration.costs, iteration.demands, factors);
     iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
     iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, *p.calibration);
   }
@@ -341,9 +342,9 @@ Prediction with_cluster(Prediction p, const Cluster& cluster, Library& library) 
 }
 
 Seconds iteration_time_with(const Framework& framework, const Prediction& prediction) {
-  KernelFactors ratios = framework.factors;
-  for (std::size_t kind = 0; kind < ratios.size(); ++kind)
-    ratios[kind] /= prediction.framework->factors[kind];
+  KernelFactors ratios = factors_on(framework, *prediction.gpu);
+  const KernelFactors before = factors_on(*prediction.framework, *prediction.gpu);
+  for (std::size_t kind = 0; kind < ratios.size(); ++kind) ratios[kind] /= before[kind];
   return mean_over(prediction.iterations, [&](const Iteration& iteration) {
     std::vector<KernelCost> costs = iteration.costs;
     scale(costs, *iteration.step, ratios);

@@ -22,7 +22,8 @@ std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
   const bool asked_for = sizes.contains(std::string(kLengthSize));
   if (asked_for || variant.buckets.empty() || !dataset || dataset->lengths.empty()) return {};
   // Sources that are long beside the buckets' own share find room in a longer one.
-  const double room = std::min(1.0, variant.source_share / dataset->source_share.value_or(variant.source_share));
+  const double room =
+      std::min(1.0, variant.source_share / dataset->source_share.value_or(variant.source_share));
   const std::vector<LengthBucket> buckets = buckets_of(dataset->lengths, variant.buckets, room);
   if (buckets.empty()) {
     throw UsageError("no sample of " + dataset->name + " is as short as the longest bucket of variant " +

@@ -136,6 +136,19 @@ TEST_F(FrameworkFitTest, OfKindsThatShareAFactorEachGetsIt) {
   EXPECT_THAT(fitted.sources.at("factors"), HasSubstr("convolution, gemm fit: 18 single-GPU runs"));
 }
 
+// What the two GPUs have in common: with priors of one width the factor takes two thirds of its logarithm,
+// the GPUs' own factors the rest.
+TEST_F(FrameworkFitTest, OfAnArchitectureIsWhatItsGpusHaveInCommon) {
+  const std::string file =
+      write(rows_of_a_changed_framework([](Framework& framework) { framework.factors_on["sm_61"] = 1.3; }));
+  const test::CliResult result = fit(file, "factors.on.sm_61", {"-o", path("out.yaml")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Framework fitted = written(path("out.yaml"));
+  EXPECT_NEAR(std::log(fitted.factors_on.at("sm_61")), std::log(1.3) * 2 / 3, 0.03);
+  EXPECT_EQ(fitted.factors[index_of(KernelKind::gemm)], 1);
+  EXPECT_THAT(fitted.sources.at("factors"), HasSubstr("on sm_61 fit: "));
+}
+
 // One row that is far off (a typing error) moves nothing.
 TEST_F(FrameworkFitTest, AnOutlierCountsLittle) {
   std::vector<test::Row> rows =
@@ -229,8 +242,10 @@ TEST_F(FrameworkFitTest, RefusesConstantsThatThereAreNot) {
                  "--constants: 5 named; at most 4 may be fitted for a version of a framework");
   expect_refused(
       file, "kernle",
-      "--constants: unknown constant 'kernle'; expected kernel, step, update, wait, iteration, gap or "
-      "factors.KIND; did you mean 'kernel'?");
+      "--constants: unknown constant 'kernle'; expected kernel, step, update, wait, iteration, gap, "
+      "factors.KIND or factors.on.sm_80; did you mean 'kernel'?");
+  expect_refused(file, "factors.on.a100",
+                 "--constants: 'a100' is no compute capability; expected one as sm_80");
   expect_refused(
       file, "factors.conovlution",
       "--constants: unknown kernel kind 'conovlution'; expected one of convolution, gemm, recurrent, "

@@ -55,7 +55,8 @@ constexpr const char* kText =
     "step_gradients: in_place, joins: whole, "
     "layer_norm: fused, dropout: fused, softmax: fused, embedding_gradient: dense, "
     "global_norm: fused}\n"
-    "execution: {kernel: 5 us, segment: 15, after_iteration: false, sources: {kernel: a test, segment: a test}}\n"
+    "execution: {kernel: 5 us, segment: 15, after_iteration: false, sources: {kernel: a test, segment: a "
+    "test}}\n"
     "factors: {convolution: 1.25}\n"
     "workspace_limit: 64 MiB\n"
     "context_memory: 100 MB\n"
@@ -87,6 +88,20 @@ TEST(ReadFramework, ReadsEveryKey) {
   EXPECT_EQ(framework.execution.sources.at("kernel"), "a test");
   EXPECT_EQ(framework.factors[index_of(KernelKind::convolution)], 1.25);
   EXPECT_EQ(framework.factors[index_of(KernelKind::gemm)], 1);
+}
+
+TEST(ReadFramework, FactorsOfAnArchitectureAreForItsGpusOnly) {
+  const test::TempDir directory;
+  std::string text(kText);
+  text.replace(text.find("convolution: 1.25"), std::string("convolution: 1.25").size(),
+               "convolution: 1.25, on: {sm_80: 1.2}");
+  const Framework framework = read_framework(directory.write("mine.yaml", text));
+  GpuSpec gpu;
+  gpu.compute_capability = "8.0";
+  EXPECT_DOUBLE_EQ(factors_on(framework, gpu)[index_of(KernelKind::convolution)], 1.5);
+  EXPECT_DOUBLE_EQ(factors_on(framework, gpu)[index_of(KernelKind::gemm)], 1.2);
+  gpu.compute_capability = "8.6";
+  EXPECT_EQ(factors_on(framework, gpu), framework.factors);
 }
 
 // A file gives what differs from the one it is based on; what it does not give keeps its source.
@@ -158,6 +173,8 @@ TEST(ReadFramework, Errors) {
   expect_error("sources: {kernel: a test, segment: a test}", "sources: {}", "no source for 'kernel'");
   expect_error("convolution: 1.25", "convolutions: 1.25", "did you mean 'convolution'?");
   expect_error("convolution: 1.25", "convolution: 0", "factors.convolution");
+  expect_error("convolution: 1.25", "on: {sm_80: 0}", "factors.on.sm_80");
+  expect_error("convolution: 1.25", "on: {a100: 1.1}", "is of a100; expected compute capabilities, as sm_80");
 }
 
 }  // namespace
