@@ -48,6 +48,14 @@ TEST(BucketsOf, SamplesBeyondTheLastBoundAreLeftOut) {
   EXPECT_DOUBLE_EQ(buckets[1].mean_length, 25.5);  // of 21 to 30
 }
 
+// Half the room: the bucket of 20 holds lengths up to 10, that of 40 up to 20; the last quarter is dropped.
+TEST(BucketsOf, WithLessRoomSamplesMoveToLongerBuckets) {
+  const auto buckets = buckets_of(kLengths, Bounds{20, 40}, 0.5);
+  ASSERT_EQ(buckets.size(), 2u);
+  expect_bucket(buckets[0], 20, 0.5 / 0.75, 5.5);
+  expect_bucket(buckets[1], 40, 0.25 / 0.75, 15.5);
+}
+
 TEST(BucketsOf, BucketsWithoutSamplesAreOmitted) {
   EXPECT_EQ(buckets_of(kLengths, Bounds{40, 50, 60}).size(), 1u);
   EXPECT_EQ(buckets_of({{5, 0}, {10, 1}}, Bounds{5, 10}).size(), 1u);
@@ -97,6 +105,12 @@ TEST(Dataset, FewSentencesAreLong) {
   for (const LengthBin& bin : catalogue_dataset("iwslt15").lengths)
     within += bin.up_to <= 100 ? bin.share : 0;
   EXPECT_GT(within, 0.99);
+}
+
+// English beside Vietnamese.
+TEST(Dataset, SourcesOfPairsAreShorter) {
+  EXPECT_DOUBLE_EQ(catalogue_dataset("iwslt15").source_share.value(), 0.82);
+  EXPECT_FALSE(catalogue_dataset("imagenet").source_share);
 }
 
 // More than 1000 images a second with 4 threads; nobody says how long a sentence takes.
