@@ -40,16 +40,17 @@ struct ResidualLookup::Neighbourhood {
   std::array<Numbers, Features::kMost> places{};  // by coordinate
   KrigingSystem system;
 
-  [[nodiscard]] Numbers squares_to(const Features& at) const;  // of distances
+  // Of distances. Not returned: a compiler for narrow vectors may align a result too little for wide ones.
+  void squares_to(const Features& at, Numbers& squares) const;
 };
 
-TBDSIM_WIDE_VECTORS Numbers ResidualLookup::Neighbourhood::squares_to(const Features& at) const {
-  Numbers squares{};
+TBDSIM_WIDE_VECTORS void ResidualLookup::Neighbourhood::squares_to(const Features& at,
+                                                                   Numbers& squares) const {
+  squares = {};
   for (std::size_t c = 0; c < static_cast<std::size_t>(at.count); ++c) {
     for (std::size_t v = 0; v < squares.size(); ++v)
       squares[v] += (places[c][v] - at.x[c]) * (places[c][v] - at.x[c]);
   }
-  return squares;
 }
 
 // A thread's: at the most four for each of 2,048 queries, of two kilobytes each.
@@ -61,7 +62,7 @@ class ResidualLookup::LastMet {
     Few& few = of(group.number, query);
     for (std::size_t i = 0; i < few.size() && few[i]; ++i) {
       if (few[i]->group != group.number) continue;
-      squares = few[i]->squares_to(at);
+      few[i]->squares_to(at, squares);
       const bool all = group.rows.size() <= kNeighbours;
       if (all || group.boxes.count_within(most_of(squares), at) == kNeighbours) return first(few, i);
     }
@@ -70,7 +71,7 @@ class ResidualLookup::LastMet {
     while (i + 1 < few.size() && few[i] && (few[i]->group != group.number || few[i]->rows != rows)) ++i;
     if (!few[i]) few[i] = std::make_unique<Neighbourhood>();
     if (few[i]->group != group.number || few[i]->rows != rows) lookup.settle(group, rows, *few[i]);
-    squares = few[i]->squares_to(at);
+    few[i]->squares_to(at, squares);
     return first(few, i);
   }
 
@@ -125,7 +126,7 @@ void ResidualLookup::settle(const Group& group, const Rows& rows, Neighbourhood&
     for (std::size_t c = 0; c < Features::kMost; ++c) at.places[c].set(j, row(j).at.x[c]);
   }
   std::array<Numbers, kNeighbours> shared;
-  for (std::size_t j = 0; j < count; ++j) shared[j] = at.squares_to(row(j).at);
+  for (std::size_t j = 0; j < count; ++j) at.squares_to(row(j).at, shared[j]);
   covariance_.apply_to_squares(std::span(shared).first(count));
   for (std::size_t j = 0; j < count; ++j) {
     at.system.set_covariance(j, j, covariance_.of_itself());
