@@ -187,6 +187,12 @@ struct ConvFamily {
            c.kernel_width;
   }
   static double bytes(const Call& call) { return Sizes(call).tensors; }
+  // Libraries choose by these: kernels are of one filter size and stride.
+  static std::uint64_t group(const Call& c) {
+    const auto whole = [](double x) { return static_cast<std::uint64_t>(x); };
+    return whole(c.stride_height * c.stride_width) << 32U | whole(c.kernel_height) << 18U |
+           whole(c.kernel_width) << 4U | static_cast<std::uint64_t>(c.phase);
+  }
   static Features features(const Call& call);
 };
 
@@ -381,12 +387,9 @@ inline double ConvFamily::workspace_bytes(const Sizes& c, const Choice& choice) 
   }
 }
 
-// Libraries choose by these: kernels are of one filter size and stride. Batches matter half as much as
-// channels: a layer at another batch is the nearest call there is.
+// Batches matter half as much as channels: a layer at another batch is the nearest call there is.
 inline Features ConvFamily::features(const Call& c) {
-  const auto whole = [](double x) { return static_cast<std::uint64_t>(x); };
-  return {whole(c.stride_height * c.stride_width) << 32U | whole(c.kernel_height) << 18U |
-              whole(c.kernel_width) << 4U | static_cast<std::uint64_t>(c.phase),
+  return {group(c),
           4,
           {0.5 * std::log2(c.images), std::log2(c.out_height * c.out_width), std::log2(c.channels),
            std::log2(c.filters)}};
