@@ -201,13 +201,14 @@ void estimate_one(const Kernel& kernel, double batch, const Calibration& calibra
 // Calls make(k, cost) for kernels that differ.
 template <class Make>
 std::vector<KernelCost> costs_of(const TrainingStep& step, const KernelFactors& factors, Make make) {
-  std::vector<KernelCost> costs(step.kernels.size());
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    const Kernel& kernel = step.kernels[k];
+  std::vector<KernelCost> costs;
+  costs.reserve(step.kernels.size());
+  for (const Kernel& kernel : step.kernels) {
     if (kernel.same_as >= 0) {
-      costs[k] = costs[static_cast<std::size_t>(kernel.same_as)];
+      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
     } else {
-      make(k, costs[k]);
+      const std::size_t k = costs.size();
+      make(k, costs.emplace_back());
       scale(costs[k], factors[index_of(kernel.kind)]);
     }
   }
