@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 namespace tbdsim {
 namespace {
@@ -79,9 +78,8 @@ void by_family(const typename Family::Call& call, const Calibration::Entry& entr
   set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
 }
 
-// The call in the terms of a family, or none: transfers.
-std::optional<Call> fitted_call(const Kernel& kernel, double batch, const Calibration& calibration) {
-  if (kernel.kind == KernelKind::transfer) return std::nullopt;
+// The call in the terms of a family; transfers are of none.
+Call fitted_call(const Kernel& kernel, double batch, const Calibration& calibration) {
   Call call = call_of(kernel, batch);
   if (auto* conv = std::get_if<ConvCall>(&call)) conv->limits = calibration.conv_limits;
   return call;
@@ -125,9 +123,10 @@ const Calibration::Entry* by_formula(const Kernel& kernel, double batch, const C
   (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
   const Calibration::Entry* entry = nullptr;
   MathType math = kernel.math;
-  if (const auto call = fitted_call(kernel, batch, calibration)) {
-    if (math == MathType::tf32 && fp32_is_quicker(*call, calibration)) math = MathType::fp32;
-    entry = by_families(*call, math, calibration, at, cost);
+  if (kernel.kind != KernelKind::transfer) {
+    const Call call = fitted_call(kernel, batch, calibration);
+    if (math == MathType::tf32 && fp32_is_quicker(call, calibration)) math = MathType::fp32;
+    entry = by_families(call, math, calibration, at, cost);
   }
   if (entry == nullptr) cost = by_roofline(kernel, batch, calibration);
   cost.math = math;
@@ -146,7 +145,7 @@ const Calibration::Entry* conv_entry(const Kernel& kernel, const Calibration& ca
 
 Options options_of(const Kernel& kernel, double batch, const Calibration& calibration,
                    const Calibration::Entry& entry) {
-  const ConvSizes sizes = std::get<ConvCall>(*fitted_call(kernel, batch, calibration));
+  const ConvSizes sizes = std::get<ConvCall>(fitted_call(kernel, batch, calibration));
   Options options;
   ConvFamily::for_each_demand(
       sizes, entry.hardware, entry.block->parameters,

@@ -26,8 +26,13 @@ double least_of(const Numbers& numbers) {
 }
 
 Rows nearest_rows(const RowBoxes& boxes, const Features& at) {
-  Rows rows = boxes.nearest(at).rows;
-  std::sort(rows.begin(), rows.end());
+  const Rows found = boxes.nearest(at).rows;
+  Rows rows;  // by how many are before each: sooner than comparisons whose outcome nobody foresees
+  for (const int row : found) {
+    std::size_t before = 0;
+    for (const int other : found) before += other < row ? 1U : 0U;
+    rows[before] = row;
+  }
   return rows;
 }
 

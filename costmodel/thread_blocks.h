@@ -71,7 +71,7 @@ class BlockWork {
     }
   }
 
-  [[nodiscard]] T of(const BlockGrid& grid) const {
+  [[nodiscard, gnu::always_inline]] T of(const BlockGrid& grid) const {
     using std::sqrt;
     const double waves = whole_up(grid.blocks / sm_count_);
     const double resident = resident_blocks(grid.area);
