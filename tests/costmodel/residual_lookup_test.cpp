@@ -49,7 +49,7 @@ TEST(ResidualLookup, WhateverWasAskedBefore) {
   const ResidualLookup one(table, kKriging), other(table, wide);
   for (int i = 0; i < 5'000; ++i) {
     const bool is_other = i % 3 == 0;
-    const Features at{static_cast<std::uint64_t>(i % 8), 2, {0.3 * (i % 37), 5 - 0.2 * (i % 41)}};
+    const Features at{static_cast<std::uint64_t>(i % 8), 2, {0.3017 * (i % 37), 5 - 0.2039 * (i % 41)}};
     const ResidualEstimate expected = table.estimate(at, is_other ? wide : kKriging);
     const ResidualEstimate found = (is_other ? other : one).estimate(at, static_cast<std::size_t>(i % 5));
     EXPECT_NEAR(found.mean, expected.mean, 1e-13) << i;
