@@ -13,8 +13,11 @@ double element_bytes(MathType math) {
 }
 
 // A product that adds to what is there reads it, and says so by its bytes.
-GemmCall gemm_call(const Kernel& kernel, const GemmShape& s, double batch) {
-  GemmCall call{s.m.at(batch), s.n.at(batch), s.k.at(batch), s.batch.at(batch)};
+void write(const Kernel& kernel, const GemmShape& s, double batch, GemmCall& call) {
+  call.m = s.m.at(batch);
+  call.n = s.n.at(batch);
+  call.k = s.k.at(batch);
+  call.batch = s.batch.at(batch);
   call.transpose_a = s.transpose_a;
   call.transpose_b = s.transpose_b;
   call.element_bytes = element_bytes(kernel.math);
@@ -23,11 +26,9 @@ GemmCall gemm_call(const Kernel& kernel, const GemmShape& s, double batch) {
   call.output_bytes = written > 0 ? written / results : call.element_bytes;
   const double operands = call.element_bytes * call.batch * call.k * (call.m + call.n);
   call.reads_c = kernel.read_bytes.at(batch) >= operands + call.output_bytes * results;
-  return call;
 }
 
-ConvCall conv_call(const Kernel& kernel, const ConvShape& s, double batch) {
-  ConvCall call;
+void write(const Kernel& kernel, const ConvShape& s, double batch, ConvCall& call) {
   call.phase = kernel.phase;
   call.images = s.images.at(batch);
   call.channels = size(s.channels);
@@ -43,11 +44,10 @@ ConvCall conv_call(const Kernel& kernel, const ConvShape& s, double batch) {
   call.pad_height = size(s.pad_height);
   call.pad_width = size(s.pad_width);
   call.element_bytes = element_bytes(kernel.math);
-  return call;
 }
 
-RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& s, double batch) {
-  return {.phase = kernel.phase,
+void write(const Kernel& kernel, const RecurrentShape& s, double batch, RecurrentCall& call) {
+  call = {.phase = kernel.phase,
           .batch = s.batch.at(batch),
           .steps = size(s.steps),
           .inputs = size(s.inputs),
@@ -64,8 +64,7 @@ KernelKind runs_as(const Kernel& kernel) {
   return kernel.kind;
 }
 
-StreamCall stream_call(const Kernel& kernel, double batch) {
-  StreamCall call;
+void write(const Kernel& kernel, double batch, StreamCall& call) {
   call.kind = runs_as(kernel);
   call.phase = kernel.phase;
   if (const auto* matrix = std::get_if<MatrixShape>(&kernel.shape)) {
@@ -79,17 +78,22 @@ StreamCall stream_call(const Kernel& kernel, double batch) {
   call.flops = kernel.flops.at(batch);
   call.element_bytes = static_cast<double>(kernel.element_bytes);
   if (kernel.op == "sequence_reverse") call.serial = call.rows;  // a thread for each step
-  return call;
 }
 
 }  // namespace
 
 Call call_of(const Kernel& kernel, double batch) {
-  if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) return gemm_call(kernel, *gemm, batch);
-  if (const auto* conv = std::get_if<ConvShape>(&kernel.shape)) return conv_call(kernel, *conv, batch);
-  if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape))
-    return recurrent_call(kernel, *recurrent, batch);
-  return stream_call(kernel, batch);
+  Call call;  // written where it is returned: a copy of what was just written waits for it
+  if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) {
+    write(kernel, *gemm, batch, call.emplace<GemmCall>());
+  } else if (const auto* conv = std::get_if<ConvShape>(&kernel.shape)) {
+    write(kernel, *conv, batch, call.emplace<ConvCall>());
+  } else if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape)) {
+    write(kernel, *recurrent, batch, call.emplace<RecurrentCall>());
+  } else {
+    write(kernel, batch, call.emplace<StreamCall>());
+  }
+  return call;
 }
 
 }  // namespace tbdsim

@@ -187,6 +187,12 @@ struct ConvFamily {
            c.kernel_width;
   }
   static double bytes(const Call& call) { return Sizes(call).tensors; }
+  // Libraries choose by these: kernels are of one filter size and stride.
+  static std::uint64_t group(const Call& c) {
+    const auto whole = [](double x) { return static_cast<std::uint64_t>(x); };
+    return whole(c.stride_height * c.stride_width) << 32U | whole(c.kernel_height) << 18U |
+           whole(c.kernel_width) << 4U | static_cast<std::uint64_t>(c.phase);
+  }
   static Features features(const Call& call);
 };
 
@@ -195,7 +201,7 @@ inline constexpr Tile kImplicitTiles[] = {{128, 128}, {128, 64}, {128, 32}, {32,
 inline constexpr Tile kWeightsTiles[] = {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32},
                                          {32, 128},  {64, 32},  {32, 64},  {32, 32}};
 inline constexpr Tile kProductTiles[] = {{128, 128}, {128, 64}, {64, 64}, {128, 32}, {32, 128}};  // of cuBLAS
-inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};
+inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};  // each twice the one before
 inline constexpr double kLeastSplitDepth = 256;
 inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
 
@@ -244,12 +250,23 @@ void for_each_depth_split(const ConvProduct& product, Choice choice, double sm_c
   const BlockGrid whole = tiled(product, choice);
   const double most = sm_count * resident_blocks(whole.area);
   const auto deep_enough = [&](double splits) { return product.depth >= kLeastSplitDepth * splits; };
+  BlockGrid grid = whole;
   for (const std::uint16_t splits : kDepthSplits) {
-    if (!deep_enough(splits) || whole.blocks * splits >= 2 * most) break;
-    if (2 * whole.blocks * splits <= sm_count && deep_enough(2 * splits)) continue;
+    grid.blocks *= 2;
+    grid.depth *= 0.5;
+    if (!deep_enough(splits) || grid.blocks >= 2 * most) break;
+    if (2 * grid.blocks <= sm_count && deep_enough(2 * splits)) continue;
     choice.splits = splits;
-    visit(choice, BlockGrid{whole.blocks * splits, whole.area, whole.depth / splits});
+    visit(choice, grid);
   }
+}
+
+// A copy of `each` for every tile, in which the tile's numbers are constants: what divides by them
+// multiplies.
+template <std::size_t N, class Each>
+[[gnu::always_inline]] inline void for_each_tile(const Tile (&tiles)[N], Each each) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) { (each(tiles[I]), ...); }
+  (std::make_index_sequence<N>{});
 }
 
 template <class Visit>
@@ -257,25 +274,30 @@ void ConvFamily::for_each_grid(const Sizes& call, const Hardware& hardware, Visi
   const auto within_limit = [&](const Choice& choice) {
     return call.limits.workspace <= 0 || workspace_bytes(call, choice) <= call.limits.workspace;
   };
-  const auto products = [&](Algorithm algorithm, std::span<const Tile> tiles) {
+  const auto products = [&](Algorithm algorithm, const auto& tiles) __attribute__((always_inline)) {
     if (!within_limit({algorithm})) return;
     const ConvProduct product = conv_product(call, algorithm);
-    for (const auto& [tile_m, tile_n] : tiles) {
-      const Choice choice{algorithm, tile_m, tile_n, 1};
-      visit(choice, tiled(product, choice));
-    }
+    for_each_tile(
+        tiles, [&](const Tile& tile) __attribute__((always_inline)) {
+          const Choice choice{algorithm, tile.first, tile.second, 1};
+          visit(choice, tiled(product, choice));
+        });
   };
   const bool weights = call.phase == Phase::backward_weights;
   const bool strided = call.stride_height * call.stride_width > 1;
-  if (!weights) products(Algorithm::implicit_gemm, kImplicitTiles);
-  for (const auto& [tile_m, tile_n] : kWeightsTiles) {
+  const auto split = [&](const Tile& tile) __attribute__((always_inline)) {
     const ConvProduct& product = call.product;
-    if (!weights || wrong_size(tile_m, product.m) || wrong_size(tile_n, product.n)) continue;
-    const Choice whole{Algorithm::implicit_gemm, tile_m, tile_n, 1};
+    if (wrong_size(tile.first, product.m) || wrong_size(tile.second, product.n)) return;
+    const Choice whole{Algorithm::implicit_gemm, tile.first, tile.second, 1};
     visit(whole, tiled(product, whole));
     for_each_depth_split(product, whole, hardware.sm_count, [&](const Choice& choice, const BlockGrid& grid) {
       if (within_limit(choice)) visit(choice, grid);
     });
+  };
+  if (weights) {
+    for_each_tile(kWeightsTiles, split);
+  } else {
+    products(Algorithm::implicit_gemm, kImplicitTiles);
   }
   if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im, kProductTiles);
   if (strided || call.kernel_height != call.kernel_width || hardware.tensor_cores) return;
@@ -354,13 +376,14 @@ void ConvFamily::for_each_demand(const Sizes& call, const Hardware& hardware, st
   constexpr std::size_t kMostSplits = 8;  // none, 2, 4, ... 128
   std::array<Least, kMostSplits + kAlgorithmNames.size()> of_each;
   const BlockWork<double> work = ConvFamily::work(hardware, p);
-  for_each_grid(call, hardware, [&](const Choice& choice, const BlockGrid& grid) {
+  const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
     const std::size_t kind = choice.algorithm == Algorithm::implicit_gemm
                                  ? static_cast<std::size_t>(std::countr_zero(choice.splits))
                                  : kMostSplits + static_cast<std::size_t>(choice.algorithm);
     const double needed = work.of(grid);
     if (needed < of_each[kind].work) of_each[kind] = {needed, choice};
-  });
+  };
+  for_each_grid(call, hardware, keep_least);
   for (const auto& [needed, choice] : of_each) {
     if (choice.algorithm != Algorithm::none) visit(choice, demand(call, choice, needed, hardware, p));
   }
@@ -381,12 +404,9 @@ inline double ConvFamily::workspace_bytes(const Sizes& c, const Choice& choice) 
   }
 }
 
-// Libraries choose by these: kernels are of one filter size and stride. Batches matter half as much as
-// channels: a layer at another batch is the nearest call there is.
+// Batches matter half as much as channels: a layer at another batch is the nearest call there is.
 inline Features ConvFamily::features(const Call& c) {
-  const auto whole = [](double x) { return static_cast<std::uint64_t>(x); };
-  return {whole(c.stride_height * c.stride_width) << 32U | whole(c.kernel_height) << 18U |
-              whole(c.kernel_width) << 4U | static_cast<std::uint64_t>(c.phase),
+  return {group(c),
           4,
           {0.5 * std::log2(c.images), std::log2(c.out_height * c.out_width), std::log2(c.channels),
            std::log2(c.filters)}};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 namespace tbdsim {
 namespace {
@@ -56,33 +55,31 @@ double sd_of(const ResidualEstimate& found, const Calibration::Entry& entry) {
   return entry.exact ? sd : pnorm2(sd, kOtherPrecision);
 }
 
-KernelCost cost_of(const Choice& choice, const TimeParts<double>& parts, double workspace) {
-  return {.compute = Seconds(parts.compute),
-          .memory = Seconds(parts.memory),
-          .overhead = Seconds(parts.overhead),
-          .total = Seconds(parts.total),
-          .bound = bound_of(parts.compute, parts.memory, parts.overhead),
-          .algorithm = choice.algorithm,
-          .workspace = Bytes(workspace)};
+// All functions below write a cost where it will stay: copies of what was just written wait for it.
+void set_cost(const Choice& choice, const TimeParts<double>& parts, double workspace, KernelCost& cost) {
+  cost.compute = Seconds(parts.compute);
+  cost.memory = Seconds(parts.memory);
+  cost.overhead = Seconds(parts.overhead);
+  cost.total = Seconds(parts.total);
+  cost.bound = bound_of(parts.compute, parts.memory, parts.overhead);
+  cost.algorithm = choice.algorithm;
+  cost.workspace = Bytes(workspace);
 }
-
-// By formulas alone; without an entry by roofline, and complete.
-struct ByFormula {
-  KernelCost cost{};
-  const Calibration::Entry* entry = nullptr;
-};
 
 // `at` gets, unless it is none, what is asked about calls nearby.
 template <class Family>
-ByFormula by_family(const typename Family::Call& call, const Calibration::Entry& entry, Features* at) {
-  if (at != nullptr) *at = Family::features(call);
+void by_family(const typename Family::Call& call, const Calibration::Entry& entry, Features* at,
+               KernelCost& cost) {
+  if (at != nullptr) {
+    at->group = Family::group(call);
+    if (entry.residuals->knows(at->group)) *at = Family::features(call);
+  }
   const auto best = kernel_time<Family>(call, entry.hardware, entry.sustained, entry.block->parameters);
-  return {cost_of(best.choice, best.parts, Family::workspace_bytes(call, best.choice)), &entry};
+  set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
 }
 
-// The call in the terms of a family, or none: transfers.
-std::optional<Call> fitted_call(const Kernel& kernel, double batch, const Calibration& calibration) {
-  if (kernel.kind == KernelKind::transfer) return std::nullopt;
+// The call in the terms of a family; transfers are of none.
+Call fitted_call(const Kernel& kernel, double batch, const Calibration& calibration) {
   Call call = call_of(kernel, batch);
   if (auto* conv = std::get_if<ConvCall>(&call)) conv->limits = calibration.conv_limits;
   return call;
@@ -106,28 +103,34 @@ bool fp32_is_quicker(const Call& call, const Calibration& calibration) {
   return time(fp32) < time(tf32);
 }
 
-ByFormula by_families(const Call& call, MathType math, const Calibration& calibration, Features* at) {
-#define TBDSIM_TRY(Family)                                                                                  \
-  if (belongs_to<Family>(call)) {                                                                           \
-    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)];       \
-    if (entry.block != nullptr) return by_family<Family>(std::get<typename Family::Call>(call), entry, at); \
+const Calibration::Entry* by_families(const Call& call, MathType math, const Calibration& calibration,
+                                      Features* at, KernelCost& cost) {
+#define TBDSIM_TRY(Family)                                                                            \
+  if (belongs_to<Family>(call)) {                                                                     \
+    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)]; \
+    if (entry.block == nullptr) return nullptr;                                                       \
+    by_family<Family>(std::get<typename Family::Call>(call), entry, at, cost);                        \
+    return &entry;                                                                                    \
   }
   TBDSIM_FOR_EACH_FAMILY(TBDSIM_TRY)
 #undef TBDSIM_TRY
-  return {};
+  return nullptr;
 }
 
-ByFormula by_formula(const Kernel& kernel, double batch, const Calibration& calibration, Features* at) {
+// By formulas alone: returns whose; without an entry by roofline, and complete.
+const Calibration::Entry* by_formula(const Kernel& kernel, double batch, const Calibration& calibration,
+                                     Features* at, KernelCost& cost) {
   (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
-  ByFormula result;
-  if (const auto call = fitted_call(kernel, batch, calibration)) {
-    const bool fp32 = kernel.math == MathType::tf32 && fp32_is_quicker(*call, calibration);
-    const MathType math = fp32 ? MathType::fp32 : kernel.math;
-    result = by_families(*call, math, calibration, at);
-    result.cost.math = math;
+  const Calibration::Entry* entry = nullptr;
+  MathType math = kernel.math;
+  if (kernel.kind != KernelKind::transfer) {
+    const Call call = fitted_call(kernel, batch, calibration);
+    if (math == MathType::tf32 && fp32_is_quicker(call, calibration)) math = MathType::fp32;
+    entry = by_families(call, math, calibration, at, cost);
   }
-  if (result.entry == nullptr) result.cost = by_roofline(kernel, batch, calibration);
-  return result;
+  if (entry == nullptr) cost = by_roofline(kernel, batch, calibration);
+  cost.math = math;
+  return entry;
 }
 
 using Options = std::vector<ConvDemands::Option>;
@@ -142,7 +145,7 @@ const Calibration::Entry* conv_entry(const Kernel& kernel, const Calibration& ca
 
 Options options_of(const Kernel& kernel, double batch, const Calibration& calibration,
                    const Calibration::Entry& entry) {
-  const ConvSizes sizes = std::get<ConvCall>(*fitted_call(kernel, batch, calibration));
+  const ConvSizes sizes = std::get<ConvCall>(fitted_call(kernel, batch, calibration));
   Options options;
   ConvFamily::for_each_demand(
       sizes, entry.hardware, entry.block->parameters,
@@ -152,7 +155,7 @@ Options options_of(const Kernel& kernel, double batch, const Calibration& calibr
   return options;
 }
 
-KernelCost fastest_of(const Options& options, const Calibration::Entry& entry) {
+void fastest_of(const Options& options, const Calibration::Entry& entry, KernelCost& cost) {
   const ConvDemands::Option* best = nullptr;
   TimeParts<double> least{};
   for (const ConvDemands::Option& option : options) {
@@ -161,16 +164,17 @@ KernelCost fastest_of(const Options& options, const Calibration::Entry& entry) {
     best = &option;
     least = parts;
   }
-  return cost_of(best->choice, least, best->workspace);
+  set_cost(best->choice, least, best->workspace, cost);
 }
 
-ByFormula by_demands(const Kernel& kernel, double batch, const Calibration& calibration, Options& options) {
+const Calibration::Entry* by_demands(const Kernel& kernel, double batch, const Calibration& calibration,
+                                     Options& options, KernelCost& cost) {
   const Calibration::Entry* entry = conv_entry(kernel, calibration);
-  if (entry == nullptr) return by_formula(kernel, batch, calibration, nullptr);
+  if (entry == nullptr) return by_formula(kernel, batch, calibration, nullptr, cost);
   if (options.empty()) options = options_of(kernel, batch, calibration, *entry);
-  ByFormula result{fastest_of(options, *entry), entry};
-  result.cost.math = kernel.math;
-  return result;
+  fastest_of(options, *entry, cost);
+  cost.math = kernel.math;
+  return entry;
 }
 
 void scale(KernelCost& cost, double factor) {
@@ -184,17 +188,45 @@ void explain(KernelCost& cost, double residual, Provenance provenance, double sd
   scale(cost, std::exp(residual));
 }
 
-void explain(KernelCost& cost, const ResidualEstimate& found, const Calibration::Entry& entry) {
-  explain(cost, found.mean, provenance_of(found, entry), sd_of(found, entry));
+void estimate_one(const Kernel& kernel, double batch, const Calibration& calibration, std::size_t number,
+                  KernelCost& cost) {
+  Features at;
+  const Calibration::Entry* entry = by_formula(kernel, batch, calibration, &at, cost);
+  if (entry == nullptr) return;
+  const ResidualEstimate found = entry->residuals->estimate(at, number);
+  explain(cost, found.mean, provenance_of(found, *entry), sd_of(found, *entry));
+}
+
+// Calls make(k, cost) for kernels that differ.
+template <class Make>
+std::vector<KernelCost> costs_of(const TrainingStep& step, const KernelFactors& factors, Make make) {
+  std::vector<KernelCost> costs;
+  costs.reserve(step.kernels.size());
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.same_as >= 0) {
+      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
+    } else {
+      const std::size_t k = costs.size();
+      make(k, costs.emplace_back());
+      scale(costs[k], factors[index_of(kernel.kind)]);
+    }
+  }
+  return costs;
 }
 
 }  // namespace
 
 KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
-  Features at;
-  ByFormula result = by_formula(kernel, batch, calibration, &at);
-  if (result.entry != nullptr) explain(result.cost, result.entry->residuals->estimate(at), *result.entry);
-  return result.cost;
+  KernelCost cost;
+  estimate_one(kernel, batch, calibration, 0, cost);
+  return cost;
+}
+
+std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration,
+                                 const KernelFactors& factors) {
+  return costs_of(step, factors, [&](std::size_t k, KernelCost& cost) {
+    estimate_one(step.kernels[k], batch, calibration, k, cost);
+  });
 }
 
 std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, const Calibration& calibration,
@@ -202,55 +234,15 @@ std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, c
                                        const KernelFactors& factors) {
   if (demands.sm_count != calibration.gpu->sm_count) demands = {calibration.gpu->sm_count, {}};
   demands.of_kernels.resize(step.kernels.size());
-  std::vector<KernelCost> costs;
-  costs.reserve(step.kernels.size());
-  for (const Kernel& kernel : step.kernels) {
-    if (kernel.same_as >= 0) {
-      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
-      continue;
-    }
-    const std::size_t k = costs.size();
-    const auto [cost, entry] = by_demands(kernel, batch, calibration, demands.of_kernels[k]);
-    costs.push_back(cost);
+  return costs_of(step, factors, [&](std::size_t k, KernelCost& cost) {
+    const Calibration::Entry* entry =
+        by_demands(step.kernels[k], batch, calibration, demands.of_kernels[k], cost);
     if (cost.math != known[k].math) {
-      costs[k] = estimate(kernel, batch, calibration);
+      estimate_one(step.kernels[k], batch, calibration, k, cost);
     } else if (entry != nullptr) {
-      explain(costs[k], known[k].residual, known[k].provenance, known[k].sd);
+      explain(cost, known[k].residual, known[k].provenance, known[k].sd);
     }
-    scale(costs[k], factors[index_of(kernel.kind)]);
-  }
-  return costs;
-}
-
-std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration,
-                                 const KernelFactors& factors) {
-  std::vector<ByFormula> formulas;  // of kernels that differ
-  std::vector<ResidualLookup::Query> queries;
-  formulas.reserve(step.kernels.size());
-  queries.reserve(step.kernels.size());
-  for (const Kernel& kernel : step.kernels) {
-    if (kernel.same_as >= 0) continue;
-    Features at;
-    formulas.push_back(by_formula(kernel, batch, calibration, &at));
-    if (formulas.back().entry != nullptr) queries.push_back({formulas.back().entry->residuals.get(), at});
-  }
-  std::vector<ResidualEstimate> found(queries.size());
-  ResidualLookup::estimate(queries, found);
-  std::vector<KernelCost> costs;
-  costs.reserve(step.kernels.size());
-  auto made = formulas.begin();
-  auto residual = found.begin();
-  for (const Kernel& kernel : step.kernels) {
-    if (kernel.same_as >= 0) {
-      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
-      continue;
-    }
-    KernelCost& cost = costs.emplace_back(made->cost);
-    if (made->entry != nullptr) explain(cost, *residual++, *made->entry);
-    scale(cost, factors[index_of(kernel.kind)]);
-    ++made;
-  }
-  return costs;
+  });
 }
 
 // Of the variance. Chosen on measured runs of split fit: errors of models that a fit leaves out, a fifth

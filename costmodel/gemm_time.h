@@ -44,10 +44,11 @@ struct GemmFamily {
     return call.batch * (call.element_bytes * (call.m * call.k + call.k * call.n) +
                          call.output_bytes * call.m * call.n * (call.reads_c ? 2 : 1));
   }
+  static std::uint64_t group(const Call& call) {
+    return static_cast<std::uint64_t>(call.transpose_a ? 2 : 0) + (call.transpose_b ? 1 : 0);
+  }
   static Features features(const Call& call) {
-    return {static_cast<std::uint64_t>(call.transpose_a ? 2 : 0) + (call.transpose_b ? 1 : 0),
-            4,
-            {std::log2(call.m), std::log2(call.n), std::log2(call.k), std::log2(call.batch)}};
+    return {group(call), 4, {std::log2(call.m), std::log2(call.n), std::log2(call.k), std::log2(call.batch)}};
   }
 };
 

@@ -15,7 +15,8 @@
 //     static double workspace_bytes(const Sizes&, const Choice&);
 //     static double flops(const Call&);   // as usually counted; with bytes() what simpler models go by
 //     static double bytes(const Call&);   // each operand once
-//     static Features features(const Call&);                               // what "near" means
+//     static std::uint64_t group(const Call&);   // only calls of one can be near one another
+//     static Features features(const Call&);     // what "near" means
 //   };
 //
 // The time of a call is the minimum over its choices. One formula, two uses: T is double for predictions and

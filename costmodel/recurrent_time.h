@@ -74,6 +74,7 @@ struct RecurrentFamily {
     return call.element_bytes * (state_weights(call) * readings + call.gates * call.hidden * call.inputs +
                                  call.batch * call.steps * (call.inputs + (call.gates + 1) * call.hidden));
   }
+  static std::uint64_t group(const Call& call) { return static_cast<std::uint64_t>(call.phase); }
   static Features features(const Call& call);
 
  private:
@@ -135,7 +136,7 @@ TimeParts<T> RecurrentFamily::time(const Call& call, const Choice&, const Hardwa
 // The kernels that cuDNN picks for a step depend on the batch more than on anything else.
 inline Features RecurrentFamily::features(const Call& call) {
   constexpr double kBatch = 2, kSizes = 0.5, kSteps = 0.15;
-  return {static_cast<std::uint64_t>(call.phase),
+  return {group(call),
           5,
           {kBatch * std::log2(call.batch), kSizes * std::log2(call.gates * call.hidden),
            kSizes * std::log2(call.hidden), kSteps * std::log2(call.steps),

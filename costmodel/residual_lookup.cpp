@@ -26,8 +26,13 @@ double least_of(const Numbers& numbers) {
 }
 
 Rows nearest_rows(const RowBoxes& boxes, const Features& at) {
-  Rows rows = boxes.nearest(at).rows;
-  std::sort(rows.begin(), rows.end());
+  const Rows found = boxes.nearest(at).rows;
+  Rows rows;  // by how many are before each: sooner than comparisons whose outcome nobody foresees
+  for (const int row : found) {
+    std::size_t before = 0;
+    for (const int other : found) before += other < row ? 1U : 0U;
+    rows[before] = row;
+  }
   return rows;
 }
 
@@ -40,54 +45,64 @@ struct ResidualLookup::Neighbourhood {
   std::array<Numbers, Features::kMost> places{};  // by coordinate
   KrigingSystem system;
 
-  [[nodiscard]] Numbers squares_to(const Features& at) const;  // of distances
+  // Of distances. Not returned: a compiler for narrow vectors may align a result too little for wide ones.
+  void squares_to(const Features& at, Numbers& squares) const;
 };
 
-TBDSIM_WIDE_VECTORS Numbers ResidualLookup::Neighbourhood::squares_to(const Features& at) const {
-  Numbers squares{};
+TBDSIM_WIDE_VECTORS void ResidualLookup::Neighbourhood::squares_to(const Features& at,
+                                                                   Numbers& squares) const {
+  squares = {};
   for (std::size_t c = 0; c < static_cast<std::size_t>(at.count); ++c) {
     for (std::size_t v = 0; v < squares.size(); ++v)
       squares[v] += (places[c][v] - at.x[c]) * (places[c][v] - at.x[c]);
   }
-  return squares;
 }
 
-// A thread's: at the most four for each of 2,048 queries, of two kilobytes each.
+// A thread's: at the most 8,192, of two kilobytes each.
 class ResidualLookup::LastMet {
  public:
-  // The neighbourhood of a point, and its rows' squares of distances.
+  // The neighbourhood of a point, and its rows' squares of distances. Most often that of the query before.
   const Neighbourhood& around(const Features& at, std::size_t query, const ResidualLookup& lookup,
                               const Group& group, Numbers& squares) {
-    Few& few = of(group.number, query);
-    for (std::size_t i = 0; i < few.size() && few[i]; ++i) {
-      if (few[i]->group != group.number) continue;
-      squares = few[i]->squares_to(at);
+    const Neighbourhood*& last = last_[scattered<kQueryBits>(group.number * kQueries + query)];
+    if (last != nullptr && last->group == group.number) {
+      last->squares_to(at, squares);
       const bool all = group.rows.size() <= kNeighbours;
-      if (all || group.boxes.count_within(most_of(squares), at) == kNeighbours) return first(few, i);
+      if (all || group.boxes.count_within(most_of(squares), at) == kNeighbours) return *last;
     }
-    const Rows rows = nearest_rows(group.boxes, at);
-    std::size_t i = 0;  // where there are ties, the rows say more than distances do
-    while (i + 1 < few.size() && few[i] && (few[i]->group != group.number || few[i]->rows != rows)) ++i;
-    if (!few[i]) few[i] = std::make_unique<Neighbourhood>();
-    if (few[i]->group != group.number || few[i]->rows != rows) lookup.settle(group, rows, *few[i]);
-    squares = few[i]->squares_to(at);
-    return first(few, i);
+    // Where there are ties, the rows say more than distances do.
+    last = &of(nearest_rows(group.boxes, at), lookup, group);
+    last->squares_to(at, squares);
+    return *last;
   }
 
  private:
   using Few = std::array<std::unique_ptr<Neighbourhood>, 4>;  // the last first
+  static constexpr std::uint64_t kQueries = 1'000;
+  static constexpr int kQueryBits = 13, kFewBits = 11;
 
-  static const Neighbourhood& first(Few& few, std::size_t i) {
-    for (; i > 0; --i) std::swap(few[i], few[i - 1]);
+  template <int Bits>
+  static std::size_t scattered(std::uint64_t number) {
+    return number * 0x9E3779B97F4A7C15 >> (64 - Bits);  // 2^64 over the golden ratio
+  }
+
+  const Neighbourhood& of(const Rows& rows, const ResidualLookup& lookup, const Group& group) {
+    std::uint64_t number = group.number;
+    for (const int row : rows) number = number * kQueries + static_cast<std::uint64_t>(row);
+    Few& few = met_[scattered<kFewBits>(number)];
+    const auto same = [&](const auto& known) {
+      return !known || (known->group == group.number && known->rows == rows);
+    };
+    const auto found = std::find_if(few.begin(), few.end() - 1, same);
+    if (!*found) *found = std::make_unique<Neighbourhood>();
+    if (!same(*found)) lookup.settle(group, rows, **found);
+    std::rotate(few.begin(), found, found + 1);
     return *few[0];
   }
-  Few& of(std::uint64_t group, std::size_t query) {
-    constexpr std::uint64_t kQueries = 1'000, kScatter = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
-    return all_[(group * kQueries + query) * kScatter >> (64 - kBits)];
-  }
 
-  static constexpr std::size_t kBits = 11;
-  std::vector<Few> all_ = std::vector<Few>(std::size_t{1} << kBits);
+  std::vector<const Neighbourhood*> last_ =
+      std::vector<const Neighbourhood*>(std::size_t{1} << kQueryBits);   // by query; may be another's by now
+  std::vector<Few> met_ = std::vector<Few>(std::size_t{1} << kFewBits);  // by rows
 };
 
 ResidualLookup::ResidualLookup(const ResidualTable& table, const Kriging& kriging) : covariance_(kriging) {
@@ -125,7 +140,7 @@ void ResidualLookup::settle(const Group& group, const Rows& rows, Neighbourhood&
     for (std::size_t c = 0; c < Features::kMost; ++c) at.places[c].set(j, row(j).at.x[c]);
   }
   std::array<Numbers, kNeighbours> shared;
-  for (std::size_t j = 0; j < count; ++j) shared[j] = at.squares_to(row(j).at);
+  for (std::size_t j = 0; j < count; ++j) at.squares_to(row(j).at, shared[j]);
   covariance_.apply_to_squares(std::span(shared).first(count));
   for (std::size_t j = 0; j < count; ++j) {
     at.system.set_covariance(j, j, covariance_.of_itself());
@@ -145,10 +160,6 @@ ResidualEstimate ResidualLookup::estimate(const Features& at, std::size_t query)
   covariance_.apply_to_squares({&to_point, 1});
   const KrigingSystem::Told told = around.system.about(to_point);
   return {told.mean, covariance_.sd(told.told), nearest};
-}
-
-void ResidualLookup::estimate(std::span<const Query> queries, std::span<ResidualEstimate> found) {
-  for (std::size_t q = 0; q < queries.size(); ++q) found[q] = queries[q].lookup->estimate(queries[q].at, q);
 }
 
 }  // namespace tbdsim

@@ -1,10 +1,11 @@
 // A residual table with its kriging, made ready to be asked often. Says what ResidualTable::estimate says.
 //
-// While batches and rates change, the neighbours of most calls stay: each thread keeps what few
-// neighbourhoods told that it met last, for each query of a step, and works out others. Nothing depends on
-// what was asked before.
+// While batches and rates change, the neighbours of most calls stay, and those of a sweep's calls come back:
+// each thread keeps the neighbourhoods it met last, and works out others. Nothing depends on what was asked
+// before.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -23,16 +24,13 @@ class ResidualLookup {
   // The table must outlive it.
   ResidualLookup(const ResidualTable& table, const Kriging& kriging);
 
-  // `found` gets one estimate for each query: faster for the queries of a step, always in one order.
-  struct Query {
-    const ResidualLookup* lookup;
-    Features at;
-  };
-  static void estimate(std::span<const Query> queries, std::span<ResidualEstimate> found);
-
+  // Faster where `query` was about a call nearby the last time: the number of the kernel in its step.
   [[nodiscard]] ResidualEstimate estimate(const Features& at, std::size_t query = 0) const;
-  // Where no row tells anything.
+  // Where no row tells anything, as in groups of which none is known.
   [[nodiscard]] double sd_alone() const { return covariance_.sd(0); }
+  [[nodiscard]] bool knows(std::uint64_t group) const {
+    return std::binary_search(ids_.begin(), ids_.end(), group);
+  }
 
  private:
   struct Group {

@@ -91,6 +91,9 @@ struct StreamFamily {
   static double workspace_bytes(const Call&, const Choice&) { return 0; }
   static double flops(const Call& call) { return call.flops; }
   static double bytes(const Call& call) { return call.read_bytes + call.written_bytes; }
+  static std::uint64_t group(const Call& call) {
+    return static_cast<std::uint64_t>(call.kind) * 8 + static_cast<std::uint64_t>(call.phase);
+  }
   static Features features(const Call& call);
 
  private:
@@ -186,7 +189,7 @@ TimeParts<T> StreamFamily::time(const Call& call, const Choice&, const Hardware&
 }
 
 inline Features StreamFamily::features(const Call& call) {
-  return {static_cast<std::uint64_t>(call.kind) * 8 + static_cast<std::uint64_t>(call.phase),
+  return {group(call),
           3,
           {std::log2(std::max(bytes(call), 1.0)), std::log2(std::max(call.columns, 1.0)),
            std::log2((call.read_bytes + 1) / (call.written_bytes + 1))}};

@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -28,7 +29,7 @@ namespace tbdsim {
 
 struct BlockGrid {
   double blocks = 1;
-  double area = 16384;  // results of a block
+  double area = 16384;  // results of a block: 128 x 128, or halved some times
   double depth = 1;     // multiply-adds for each of them
 };
 
@@ -70,16 +71,16 @@ class BlockWork {
     }
   }
 
-  [[nodiscard]] T of(const BlockGrid& grid) const {
+  [[nodiscard, gnu::always_inline]] T of(const BlockGrid& grid) const {
     using std::sqrt;
     const double waves = whole_up(grid.blocks / sm_count_);
     const double resident = resident_blocks(grid.area);
     const double queued = std::min(waves, resident);
-    std::size_t halvings = 0;
-    for (double area = grid.area; area < kWholeTile; area *= 2) ++halvings;
+    const double tiles = kWholeTile / grid.area;  // 2^halvings: what is in the exponent of a number
+    const std::size_t halvings = (std::bit_cast<std::uint64_t>(tiles) >> 52U) - 1'023;
     const T work = waves * 2 * grid.area * sm_count_ * (grid.depth + prologue_) * small_[halvings];
     if (queued == resident) return work;  // hidden is 1
-    const T gap = latency_ * (kWholeTile / grid.area);
+    const T gap = latency_ * tiles;
     const T exposed = sqrt((queued * queued + gap * gap) / (resident * resident + gap * gap));
     return work * (resident / queued) * exposed;
   }

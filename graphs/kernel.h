@@ -112,26 +112,27 @@ struct RecurrentShape {
 using KernelShape =
     std::variant<VectorShape, MatrixShape, ImageShape, PoolShape, ConvShape, GemmShape, RecurrentShape>;
 
+// What is asked of every kernel at every prediction comes first: it shares a line of the processor's cache.
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
   Phase phase = Phase::forward;
-  bool second_order = false;  // part of a backward pass through a backward pass
-  std::string_view op;        // "conv", "relu", "sgd_momentum": a literal
-  int layer = -1;             // index into TrainingStep::layers
-  MathType math = MathType::fp32;
-  Size flops;       // a multiply-add is 2
-  Size macs;        // of convolutions and matrix products only, as networks are usually counted
-  Size read_bytes;  // from memory, each operand once per pass over it
-  Size written_bytes;
-  Size scratch_bytes;  // temporary tensors it cannot do without
-  KernelShape shape;
-  std::int64_t element_bytes = 4;  // of the numbers it goes through
+  std::string_view op;  // "conv", "relu", "sgd_momentum": a literal
   // How often it runs in one iteration. Neighbours of one layer with the same repeat run as a pattern, one
   // after another, that often: the steps of an unrolled recurrence.
   std::int64_t repeat = 1;
-  Size host_nanoseconds;  // of copies: work of the host on what it was sent, or to make what it sends
   // An earlier kernel of the step that computes and moves the same whatever the batch; -1: none.
   int same_as = -1;
+  MathType math = MathType::fp32;
+  Size flops;       // a multiply-add is 2
+  Size read_bytes;  // from memory, each operand once per pass over it
+  Size written_bytes;
+  Size macs;                  // of convolutions and matrix products only, as networks are usually counted
+  int layer = -1;             // index into TrainingStep::layers
+  bool second_order = false;  // part of a backward pass through a backward pass
+  std::int64_t element_bytes = 4;  // of the numbers it goes through
+  Size scratch_bytes;              // temporary tensors it cannot do without
+  Size host_nanoseconds;  // of copies: work of the host on what it was sent, or to make what it sends
+  KernelShape shape;
 };
 
 // Operations of copies.

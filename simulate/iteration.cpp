@@ -13,24 +13,73 @@ struct Work {
   bool waits;  // the thread waits after each
 };
 
-// Both clocks while kernels are issued and run, over iterations without end.
+// Kernels alike that were issued since the thread waited last.
+struct Issued {
+  std::int64_t count;  // of all kernels so far
+  double end;
+};
+
+// Both clocks while kernels are issued and run, over iterations without end. What is rare is apart and takes
+// the clocks by value, so that they stay in registers.
 class Clocks {
  public:
-  explicit Clocks(const Execution& execution)
+  // `history` has room for all that is issued.
+  Clocks(const Execution& execution, Issued* history)
       : wait_(execution.wait.si()),
         latency_(execution.latency.si()),
         gap_(execution.gap.si()),
         segment_(execution.segment),
         queue_(execution.queue),
-        queues_(segment_ == 0 || segment_ > queue_),
-        end_(execution.iteration.si()),
-        waits_at_end_(execution.after_iteration) {}
+        history_(history) {}
+
+  // More kernels may be issued without a wait than the queue holds.
+  [[nodiscard]] static bool queues(const Execution& execution) {
+    return execution.segment == 0 || execution.segment > execution.queue;
+  }
 
   double cpu = 0, gpu = 0;
   double start = 0;  // on the GPU, of the last kernels issued
 
   void issue(const Work& work, std::int64_t count) {
-    if (work.waits) return issue_and_wait(work, count);
+    if (work.waits) {
+      issue_and_wait(work, count);
+    } else if (count > 1) {
+      *this = after_several(*this, work, count);
+    } else {
+      start = std::max(gpu + gap_, cpu + work.issue + latency_);
+      cpu += work.issue;
+      gpu = start + work.run;
+      add(work, 1);
+    }
+  }
+
+  void end_iteration(const Execution& execution) {
+    if (execution.after_iteration) wait();
+    cpu += execution.iteration.si();
+  }
+
+ private:
+  // Nothing is left in the queue.
+  void wait() {
+    cpu = std::max(cpu, gpu) + wait_;
+    in_segment_ = issued_ = newest_ = oldest_ = 0;
+  }
+
+  void issue_and_wait(const Work& work, std::int64_t count) {
+    cpu += work.issue;
+    start = std::max(gpu + gap_, cpu + latency_);
+    const double each = std::max(gap_, wait_ + work.host + work.issue + latency_) + work.run;
+    gpu = start + work.run + static_cast<double>(count - 1) * each;
+    wait();
+    cpu += work.host;
+  }
+
+  [[gnu::noinline]] static Clocks after_several(Clocks clocks, const Work& work, std::int64_t count) {
+    clocks.issue_several(work, count);
+    return clocks;
+  }
+
+  void issue_several(const Work& work, std::int64_t count) {
     if (segment_ == 0) return enqueue(work, count);
     const double first = issue_segment(work, count);
     if (count == 0) return;
@@ -46,57 +95,29 @@ class Clocks {
     start = first;
   }
 
-  void end_iteration() {
-    if (waits_at_end_) wait();
-    cpu += end_;
-  }
-
- private:
-  // Nothing is left in the queue.
-  void wait() {
-    cpu = std::max(cpu, gpu) + wait_;
-    in_segment_ = issued_ = 0;
-    history_.clear();
-    oldest_ = 0;
-  }
-
-  struct Issued {
-    std::int64_t count;  // of all kernels so far
-    double end;
-  };
-
   // Up to the end of the segment; takes what it issued off `count`. Returns the start of the first.
   double issue_segment(const Work& work, std::int64_t& count) {
     const std::int64_t n = std::min(count, segment_ - in_segment_);
     enqueue(work, n);
     count -= n;
-    in_segment_ += n;
-    if (in_segment_ == segment_) wait();
     return start;
   }
 
-  void issue_and_wait(const Work& work, std::int64_t count) {
-    cpu += work.issue;
-    start = std::max(gpu + gap_, cpu + latency_);
-    const double each = std::max(gap_, wait_ + work.host + work.issue + latency_) + work.run;
-    gpu = start + work.run + static_cast<double>(count - 1) * each;
-    wait();
-    cpu += work.host;
+  void enqueue(const Work& work, std::int64_t count) {
+    const auto n = static_cast<double>(count);
+    start = std::max(gpu + gap_, cpu + work.issue + latency_);
+    cpu += n * work.issue;
+    gpu = std::max(start + n * work.run + (n - 1) * gap_, cpu + latency_ + work.run);
+    add(work, count);
   }
 
-  void enqueue(const Work& work, std::int64_t count) {
-    start = std::max(gpu + gap_, cpu + work.issue + latency_);
-    if (count == 1) {
-      cpu += work.issue;
-      gpu = start + work.run;
-    } else {
-      const auto n = static_cast<double>(count);
-      cpu += n * work.issue;
-      gpu = std::max(start + n * work.run + (n - 1) * gap_, cpu + latency_ + work.run);
-    }
-    if (!queues_) return;
+  // To the segment and the queue.
+  void add(const Work& work, std::int64_t count) {
+    in_segment_ += count;
+    if (in_segment_ == segment_) return wait();
+    if (history_ == nullptr) return;
     issued_ += count;
-    history_.push_back({issued_, gpu});
+    history_[newest_++] = {issued_, gpu};
     if (issued_ > queue_) cpu = std::max(cpu, room_in_queue(work));
   }
 
@@ -106,17 +127,13 @@ class Clocks {
     while (history_[oldest_].count < ended) ++oldest_;
     const Issued& block = history_[oldest_];
     return block.end -
-           static_cast<double>(block.count - ended) * (oldest_ + 1 == history_.size() ? work.run + gap_ : 0);
+           static_cast<double>(block.count - ended) * (oldest_ + 1 == newest_ ? work.run + gap_ : 0);
   }
 
   double wait_, latency_, gap_;
-  std::int64_t segment_, queue_;
-  bool queues_;  // more kernels may be issued without a wait than the queue holds
-  double end_;
-  bool waits_at_end_;
-  std::int64_t issued_ = 0, in_segment_ = 0;
-  std::vector<Issued> history_;
-  std::size_t oldest_ = 0;
+  std::int64_t segment_, queue_, in_segment_ = 0, issued_ = 0;
+  Issued* history_;
+  std::size_t newest_ = 0, oldest_ = 0;  // after the newest; where the queue begins
 };
 
 Work work_of(const Kernel& kernel, const KernelCost& cost, double batch, const Execution& execution) {
@@ -133,17 +150,19 @@ bool starts_idle(const Execution& execution) {
          execution.gap <= execution.wait + execution.iteration + execution.latency;
 }
 
-// As the iteration before has left both.
-Clocks clocks_before(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
-                     const Execution& execution) {
-  Clocks clocks(execution);
-  if (starts_idle(execution)) {
-    clocks.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
-    return clocks;
+// Calls visit(k, work, when the thread turned to it, clocks) for each kernel when it has been issued. Returns
+// the clocks at the end.
+template <class Visit>
+[[gnu::always_inline]] inline Clocks run(const TrainingStep& step, std::span<const KernelCost> costs,
+                                         double batch, const Execution& execution, Clocks clocks,
+                                         Visit visit) {
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const Work work = work_of(step.kernels[k], costs[k], batch, execution);
+    const double turned = clocks.cpu;
+    clocks.issue(work, step.kernels[k].repeat);
+    visit(k, work, turned, clocks);
   }
-  for (std::size_t k = 0; k < costs.size(); ++k)
-    clocks.issue(work_of(step.kernels[k], costs[k], batch, execution), step.kernels[k].repeat);
-  clocks.end_iteration();
+  clocks.end_iteration(execution);
   return clocks;
 }
 
@@ -152,30 +171,30 @@ Clocks clocks_before(const TrainingStep& step, std::span<const KernelCost> costs
 Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
                             const Execution& execution) {
   assert(costs.size() == step.kernels.size());
+  std::vector<Issued> history(Clocks::queues(execution) ? 2 * costs.size() : 0);
+  Clocks before(execution, history.data());  // as the iteration before has left both
+  if (starts_idle(execution)) {
+    before.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
+  } else {
+    before = run(step, costs, batch, execution, before, [](auto&&...) {});
+  }
   Timeline timeline;
   timeline.kernels.resize(costs.size());
-  Clocks clocks = clocks_before(step, costs, batch, execution);
-  const double cpu = clocks.cpu;
-  const double gpu = clocks.gpu;
   Seconds cpu_busy = execution.iteration, gpu_busy;
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    const Kernel& kernel = step.kernels[k];
-    const Work work = work_of(kernel, costs[k], batch, execution);
-    KernelSpan& span = timeline.kernels[k];
-    span.issue = Seconds(clocks.cpu - cpu);
-    clocks.issue(work, kernel.repeat);
-    span.issued = Seconds(clocks.cpu - cpu);
-    span.start = Seconds(clocks.start - cpu);
-    span.end = Seconds(clocks.gpu - cpu);
-    const auto repeat = static_cast<double>(kernel.repeat);
-    cpu_busy += Seconds((work.issue + work.host) * repeat);
-    if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
-  }
-  clocks.end_iteration();
-  const double gpu_period = starts_idle(execution) ? 0 : clocks.gpu - gpu;  // then as long as the CPU's
+  const double cpu = before.cpu;
+  const Clocks after = run(step, costs, batch, execution, before,
+                           [&](std::size_t k, const Work& work, double turned, const Clocks& clocks) {
+                             const Kernel& kernel = step.kernels[k];
+                             timeline.kernels[k] = {Seconds(turned - cpu), Seconds(clocks.cpu - cpu),
+                                                    Seconds(clocks.start - cpu), Seconds(clocks.gpu - cpu)};
+                             const auto repeat = static_cast<double>(kernel.repeat);
+                             cpu_busy += Seconds((work.issue + work.host) * repeat);
+                             if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
+                           });
+  const double gpu_period = starts_idle(execution) ? 0 : after.gpu - before.gpu;  // then as long as the CPU's
   timeline.cpu_busy = cpu_busy;
   timeline.gpu_busy = gpu_busy;
-  timeline.iteration = Seconds(std::max(clocks.cpu - cpu, gpu_period));
+  timeline.iteration = Seconds(std::max(after.cpu - cpu, gpu_period));
   return timeline;
 }
 

@@ -41,28 +41,28 @@ TEST(ResidualLookup, SaysWhatTheTableSays) {
   }
 }
 
-// Several tables, groups with and without rows: each query is answered as if it were asked alone.
-TEST(ResidualLookup, ManyAtOnce) {
+// Several tables, groups with and without rows, queries that jump about: what was asked before is of no
+// matter.
+TEST(ResidualLookup, WhateverWasAskedBefore) {
   const ResidualTable table = lattices();
-  const ResidualLookup one(table, kKriging), other(table, {.amplitude = 0.1, .length = 5});
-  std::vector<ResidualLookup::Query> queries;
-  for (int i = 0; i < 23; ++i) {
-    const auto group = static_cast<std::uint64_t>(i % 8);
-    queries.push_back({i % 3 == 0 ? &other : &one, {group, 2, {0.3 * i, 5 - 0.2 * i}}});
-  }
-  std::vector<ResidualEstimate> found(queries.size());
-  ResidualLookup::estimate(queries, found);
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    const ResidualEstimate alone = queries[i].lookup->estimate(queries[i].at);
-    EXPECT_EQ(found[i].mean, alone.mean) << i;
-    EXPECT_EQ(found[i].sd, alone.sd) << i;
-    EXPECT_EQ(found[i].distance, alone.distance) << i;
+  const Kriging wide{.amplitude = 0.1, .length = 5};
+  const ResidualLookup one(table, kKriging), other(table, wide);
+  for (int i = 0; i < 5'000; ++i) {
+    const bool is_other = i % 3 == 0;
+    const Features at{static_cast<std::uint64_t>(i % 8), 2, {0.3017 * (i % 37), 5 - 0.2039 * (i % 41)}};
+    const ResidualEstimate expected = table.estimate(at, is_other ? wide : kKriging);
+    const ResidualEstimate found = (is_other ? other : one).estimate(at, static_cast<std::size_t>(i % 5));
+    EXPECT_NEAR(found.mean, expected.mean, 1e-13) << i;
+    EXPECT_NEAR(found.sd, expected.sd, 1e-13) << i;
+    EXPECT_EQ(found.distance, expected.distance) << i;
   }
 }
 
 TEST(ResidualLookup, WhereNoRowTells) {
   const ResidualTable table = lattices();
   const ResidualLookup lookup(table, kKriging);
+  EXPECT_TRUE(lookup.knows(4));
+  EXPECT_FALSE(lookup.knows(3));
   EXPECT_DOUBLE_EQ(lookup.sd_alone(), std::hypot(0.3, 0.13));
   EXPECT_EQ(lookup.estimate({3, 2, {1, 1}}).sd, lookup.sd_alone());
   EXPECT_TRUE(std::isinf(lookup.estimate({3, 2, {1, 1}}).distance));
