@@ -1,6 +1,7 @@
 #include "costmodel/topology.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -14,8 +15,8 @@ namespace {
 // (DeepBench).
 constexpr double kAcrossPorts = 0.91;
 constexpr double kAcrossSockets = 0.71;
-// The same where copies are staged in host memory by NCCL, and the time of a step. Chosen by hand near training
-// runs of two and four RTX 2080 Ti without peer access.
+// The same where copies are staged in host memory by NCCL, and the time of a step. Chosen by hand near
+// training runs of two and four RTX 2080 Ti without peer access.
 constexpr double kStaged = 0.85;
 constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimate
 
@@ -154,28 +155,43 @@ Traffic Topology::all_to_all() const {
   return shared(std::move(flows));
 }
 
+std::optional<Rings> Topology::nvlink_only() const {
+  if (!machine_.nvlink) return std::nullopt;
+  const NvLink& nvlink = *machine_.nvlink;
+  const BytesPerSecond rate = achievable(nvlink.link);
+  const CollectiveCost& cost = nvlink.link.collective;
+  if (nvlink.to_switch > 0)
+    return Rings{nvlink.to_switch, rate * static_cast<double>(nvlink.to_switch), cost, true, {}};
+  if (const int rings = nvlink_rings(nvlink, gpus_); rings > 0)
+    return Rings{rings, rate * static_cast<double>(rings), cost, true, {}};
+  // Along a chain all bytes go over each link once in both directions: as a ring of p / 2 (p - 1) less.
+  if (!nvlink_chain(nvlink, gpus_)) return std::nullopt;
+  return Rings{1, rate * (2 * (1 - 1.0 / static_cast<double>(gpus_))), cost, true, {}};
+}
+
 Rings Topology::rings() const {
   if (gpus_ == 1) return {};
-  if (machine_.nvlink) {
-    const NvLink& nvlink = *machine_.nvlink;
-    const BytesPerSecond rate = achievable(nvlink.link);
-    if (nvlink.to_switch > 0)
-      return {
-          nvlink.to_switch, rate * static_cast<double>(nvlink.to_switch), nvlink.link.collective, true, {}};
-    if (const int rings = nvlink_rings(nvlink, gpus_); rings > 0)
-      return {rings, rate * static_cast<double>(rings), nvlink.link.collective, true, {}};
-    // Along a chain all bytes go over each link once in both directions: as a ring of p / 2 (p - 1) less.
-    if (nvlink_chain(nvlink, gpus_)) {
-      const double share = 2 * (1 - 1.0 / static_cast<double>(gpus_));
-      return {1, rate * share, nvlink.link.collective, true, {}};
-    }
-  }
+  if (const auto over_nvlink = nvlink_only()) return *over_nvlink;
+  return single_ring();
+}
+
+Rings Topology::single_ring() const {
+  if (gpus_ == 1) return {};
   std::vector<Flow> flows;
+  int links = std::numeric_limits<int>::max();  // of the pair that fewest join
   for (int g = 0; g < gpus_; ++g) {
     const int next = (g + 1) % gpus_;
-    if (nvlinks_between(machine_, g, next) == 0) flows.push_back(between(g, next));
+    const int between_them = nvlinks_between(machine_, g, next);
+    if (between_them == 0) {
+      flows.push_back(between(g, next));
+    } else {
+      links = std::min(links, between_them);
+    }
   }
-  if (flows.empty()) flows.push_back(between(0, 1));  // a mesh too large to search for rings
+  if (flows.empty()) {
+    const LinkSpec& link = machine_.nvlink->link;
+    return {1, achievable(link) * static_cast<double>(links), link.collective, true, {}};
+  }
   Traffic traffic = shared(std::move(flows));
   const bool one_port = std::all_of(slots_.begin(), slots_.end(),
                                     [&](const Slot& slot) { return slot.port == slots_.front().port; });

@@ -8,6 +8,7 @@
 // memory and out again. What all ranks send at the same time shares links max-min fairly.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ class Topology {
   // Each GPU to each other one: what sharded servers on GPUs see.
   [[nodiscard]] Traffic all_to_all() const;
   [[nodiscard]] Rings rings() const;
+  // One in the order of the slots, over whatever joins neighbours there: all that NCCL 1 makes.
+  [[nodiscard]] Rings single_ring() const;
 
   // Bytes per second over each link while each flow of the traffic moves at `rate`.
   [[nodiscard]] std::vector<BytesPerSecond> load(const Traffic& traffic, BytesPerSecond rate) const;
@@ -64,6 +67,7 @@ class Topology {
   void add_nvlinks();
   [[nodiscard]] Flow between(int a, int b) const;
   void cross_sockets(std::vector<LinkIndex>& flow, int from, int to) const;
+  [[nodiscard]] std::optional<Rings> nvlink_only() const;
   [[nodiscard]] Traffic shared(std::vector<Flow> flows) const;
 
   const MachineSpec& machine_;

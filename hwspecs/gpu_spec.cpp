@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/reference.h"
 #include "hwspecs/base/spec_reader.h"
 
 namespace tbdsim {
@@ -83,6 +84,10 @@ NvLinkPorts read_nvlink(const SpecNode& node, const Catalog& catalog, const Spec
     ports.link = link_named(m.at("link"), LinkKind::nvlink, catalog, changes);
     ports.count = static_cast<int>(m.at("count").count(1, 1000));
     if (const auto bridge = m.find("bridge")) ports.bridge = bridge->flag();
+    if (const auto mesh = m.find("mesh")) {
+      const auto file = file_named(*mesh, Kind::machine, catalog);
+      ports.mesh = is_path(mesh->text()) ? file.string() : mesh->text();
+    }
   });
   return ports;
 }

@@ -27,6 +27,7 @@ struct NvLinkPorts {
   LinkSpec link;  // e.g. nvlink2
   int count = 0;
   bool bridge = false;  // a bridge joins two cards; else boards or switches join them all
+  std::string mesh{};   // the machine whose wires such boards have unless said otherwise; empty: a switch
 };
 
 struct GpuSpec {

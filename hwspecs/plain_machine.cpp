@@ -47,6 +47,17 @@ void use_one_root(MachineSpec& machine) {
   }
 }
 
+// As the machine whose board such cards are made for.
+MachineSpec mesh_of(const GpuSpec& gpu, int gpus, const Catalog& catalog, const SpecChanges& changes) {
+  MachineSpec machine = read_machine(catalog.find(Kind::machine, gpu.nvlink->mesh), catalog, changes);
+  if (gpus > machine.gpus)
+    throw UsageError(
+        fmt::format("{} GPUs in one machine; expected 1 to {}, or a machine's file", gpus, machine.gpus));
+  machine.networks.clear();
+  machine.machines.reset();
+  return machine;
+}
+
 NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs) {
   if (!gpu.nvlink)
     throw UsageError(gpu.title + " has no NVLink; expected a network over PCIe, such as " + gpu.bus.name);
@@ -99,15 +110,18 @@ MachineSpec plain_machine(const GpuSpec& gpu, int gpus, const std::string& text,
                           const SpecChanges& changes) {
   const Word word = parse(text, catalog);
   const std::string bus = word.slot ? word.way : gpu.bus.name;
-  MachineSpec machine = read_machine(catalog.find(Kind::machine, "server_" + bus), catalog, changes);
+  const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
+  const bool joined = word.nvlink || (!word.slot && boards);
+  const bool mesh = joined && !word.pairs && gpu.nvlink && !gpu.nvlink->mesh.empty();
+  MachineSpec machine = mesh ? mesh_of(gpu, gpus, catalog, changes)
+                             : read_machine(catalog.find(Kind::machine, "server_" + bus), catalog, changes);
   machine.name = text;
   machine.title = fmt::format("{} x {}{}{}", gpus, gpu.title, text.empty() ? "" : ", ", text);
   machine.gpu = gpu.name;
-  keep_gpus(machine, gpus);
+  if (!mesh) keep_gpus(machine, gpus);
   if (word.one_root) use_one_root(machine);
   if (word.host) machine.peer_access = PeerAccess::none;
-  const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
-  if (word.nvlink || (!word.slot && boards)) machine.nvlink = nvlink_of(gpu, gpus, word.pairs);
+  if (joined && !mesh) machine.nvlink = nvlink_of(gpu, gpus, word.pairs);
   if (word.network)
     machine.networks = {{.link = read_link(catalog.find(Kind::link, word.way), changes), .below = {}}};
   return machine;

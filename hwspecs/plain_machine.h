@@ -13,7 +13,8 @@ namespace tbdsim {
 // of that sort, spread over its root ports, and what the word says:
 //
 //   pcie3, pcie4, pcie5   slots; every GPU reaches every other
-//   nvlink                each GPU can use all its NVLinks with any other
+//   nvlink                each GPU can use all its NVLinks with any other; boards that are only made for
+//                         machines with wires between pairs (`mesh` of the GPU's file): the first of those
 //   nvlink_pairs          GPUs 0 and 1, 2 and 3, ... are joined by all their NVLinks
 //   ..._host              no peer access over PCIe: copies are staged in host memory
 //   ..._1root             all GPUs below one socket, four below each root port

@@ -98,13 +98,14 @@ class Plan {
     group.bandwidth =
         std::min(achievable(network.link) * cards, transport_limit(exchange_.method->transport));
     group.cost = network.link.collective;
+    group.cost.step = std::max(group.cost.step, network.link.latency);
     exchange_.links.push_back(
         {"network", achievable(network.link) * cards, 2 * (1 - 1.0 / static_cast<double>(machines()))});
     return group;
   }
 
   void ranks() {
-    const Rings rings = topology_.rings();
+    const Rings rings = exchange_.single_ring ? topology_.single_ring() : topology_.rings();
     AllReduceRanks all{{.ranks = gpus(), .bandwidth = rings.bandwidth, .per_rank = {}, .cost = rings.cost},
                        network()};
     if (machine_.nvlink && machine_.nvlink->to_switch > 0) {
@@ -146,10 +147,22 @@ class Plan {
 
   void host_ranks() {
     push_and_pull(topology_.to_host(), topology_.from_host(), [&] {
-      RankGroup inner{.ranks = gpus(), .bandwidth = sums(gpus()), .per_rank = {}, .cost = {}};
-      exchange_.stages.push_back(
-          {.name = "all_reduce", .all_reduce = AllReduceRanks{inner, network()}, .message = {}});
+      exchange_.stages.push_back({.name = "all_reduce",
+                                  .all_reduce = AllReduceRanks{process_ring(), {}},
+                                  .message = {},
+                                  .in_host = true});
     });
+  }
+
+  // Open MPI's ring (coll/tuned: of sums above 10 kB) goes through all processes, whatever machine they are
+  // on, in steps that each receive, add and send. All processes add half of the times they send.
+  [[nodiscard]] RankGroup process_ring() {
+    RankGroup ring = network();
+    const double adding = 0.5 * static_cast<double>(gpus()) / sums(1).si();
+    const double sending = machines() == 1 ? 0 : 1 / ring.bandwidth.si();
+    ring.bandwidth = BytesPerSecond(1 / (adding + sending));
+    ring.ranks = exchange_.ranks();
+    return ring;
   }
 
   // Arrays added in host memory, each read with what is there so far and the sum written.
@@ -264,6 +277,7 @@ Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framewo
   exchange.interference =
       sum == Sum::ranks ? framework.exchange.interference : framework.exchange.copy_interference;
   exchange.overlaps = exchange.method->overlaps;
+  exchange.single_ring = framework.exchange.single_ring;
   const MachineSpec machine = machine_for(cluster, gpu, library);
   exchange.machine = machine.title;
   require_machines(cluster, machine, *exchange.method);

@@ -39,6 +39,7 @@ struct ExchangeStage {
   Seconds message;            // of every message
   BytesPerSecond rate{};      // of its bytes, where it is no all-reduce
   bool on_gpu = false;        // kernels, which wait for room between those of the model and hold SMs
+  bool in_host = false;       // by a thread of its own: no kernel waits for it
   bool next_forward = false;  // brings parameters that the next forward pass waits for
   bool after_all = false;     // starts once all messages passed the stage before
 
@@ -61,6 +62,7 @@ struct Exchange {
   bool overlaps = true;
   double sms = 0;           // streaming multiprocessors its kernels hold
   double interference = 0;  // the framework's
+  bool single_ring = false;
   std::vector<LinkUse> links;
 
   [[nodiscard]] std::int64_t ranks() const { return cluster.ranks(); }

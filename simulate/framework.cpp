@@ -31,9 +31,10 @@ Libraries read_libraries(const SpecNode& node) {
 }
 
 ExchangeDefaults override_exchange(const SpecNode& node, ExchangeDefaults exchange) {
-  constexpr std::string_view kSourcedExchange[] = {"within",       "across",           "bucket",
-                                                   "first_bucket", "bucket_across",    "message",
-                                                   "interference", "copy_interference"};
+  constexpr std::string_view kSourcedExchange[] = {
+      "within",        "across",  "bucket",       "first_bucket",
+      "bucket_across", "message", "interference", "copy_interference",
+      "single_ring"};
   node.map([&](SpecMap& m) {
     const auto method = [&](std::string_view key, std::string& name) {
       const auto given = m.find(key);
@@ -47,6 +48,7 @@ ExchangeDefaults override_exchange(const SpecNode& node, ExchangeDefaults exchan
       exchange.bucket = exchange.first_bucket = exchange.bucket_across = bucket->quantity<Bytes>();
     if (const auto across = m.find("bucket_across")) exchange.bucket_across = across->quantity<Bytes>();
     if (const auto part = m.find("interference")) exchange.interference = part->number(0, 1);
+    if (const auto one = m.find("single_ring")) exchange.single_ring = one->flag();
     if (const auto part = m.find("copy_interference")) exchange.copy_interference = part->number(0, 1);
     if (const auto first = m.find("first_bucket")) exchange.first_bucket = first->quantity<Bytes>();
     if (const auto message = m.find("message")) exchange.message = message->quantity<Seconds>();

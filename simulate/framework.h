@@ -30,6 +30,7 @@ struct ExchangeDefaults {
   // Part of the time of an exchange by which kernels beside it take longer; 0: as its multiprocessors say.
   double interference = 0;
   double copy_interference = 0;  // the same where copy engines exchange, or the host does
+  bool single_ring = false;      // of NCCL: version 1 makes one, in the order of the slots
   Sources sources;
 };
 

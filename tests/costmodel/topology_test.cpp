@@ -36,6 +36,24 @@ TEST(Topology, RingsOfADgx1) {
   EXPECT_TRUE(nvlink_chain(*dgx1.nvlink, 5));
 }
 
+// NCCL 1 knows no mesh: one ring in the order of the slots, which crosses the sockets of a DGX-1 where no
+// NVLink does; two neighbours have theirs.
+TEST(Topology, OneRingInTheOrderOfTheSlots) {
+  const MachineSpec dgx1 = machine("dgx1_p100");
+  const GpuSpec p100 = gpu("p100_sxm2");
+  const Rings two = Topology(dgx1, p100, 2).single_ring();
+  EXPECT_TRUE(two.nvlink);
+  EXPECT_DOUBLE_EQ(two.bandwidth.si(), achievable(dgx1.nvlink->link).si());
+  const Rings eight = Topology(dgx1, p100, 8).single_ring();
+  EXPECT_FALSE(eight.nvlink);
+  EXPECT_EQ(eight.traffic.flows.size(), 2u);  // from GPU 3 to 4 and from 7 to 0
+  EXPECT_LT(eight.bandwidth, achievable(p100.bus));
+  EXPECT_GT(Topology(dgx1, p100, 8).rings().bandwidth, eight.bandwidth * 3.0);
+  const MachineSpec slots = machine("titanxp_4x");
+  const Topology titans(slots, gpu("titanxp"), 4);
+  EXPECT_DOUBLE_EQ(titans.single_ring().bandwidth.si(), titans.rings().bandwidth.si());
+}
+
 // Four cards below one port stage through its one link, which four transfers share; below four ports each has
 // its own; peers below one switch do not leave it.
 TEST(Topology, PortsAreShared) {

@@ -12,6 +12,7 @@
 namespace tbdsim {
 namespace {
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 MachineSpec plain(const char* gpu, int gpus, const std::string& word) {
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
@@ -49,13 +50,28 @@ TEST(PlainMachine, HostStagesAndOneRootShares) {
 }
 
 TEST(PlainMachine, NvLinkOfAllAndOfPairs) {
-  EXPECT_EQ(nvlinks_between(plain("v100_sxm2_16gb", 4, "nvlink"), 0, 3), 6);
+  EXPECT_EQ(nvlinks_between(plain("v100_sxm3_32gb", 4, "nvlink"), 0, 3), 6);
   const MachineSpec bridged = plain("rtx2080ti", 4, "nvlink_pairs_host");
   EXPECT_EQ(nvlinks_between(bridged, 2, 3), 2);
   EXPECT_EQ(nvlinks_between(bridged, 1, 2), 0);
   EXPECT_FALSE(are_peers(bridged, 1, 2));
   EXPECT_EQ(plain("rtx3090", 3, "nvlink_pairs_host").nvlink->pairs.size(), 1u);  // the third has no partner
   EXPECT_EQ(plain("rtx2080ti", 4, "nvlink_pairs_host_1root").root_ports.size(), 1u);
+}
+
+// No switch takes SXM2 boards: they are wired as in a DGX-1.
+TEST(PlainMachine, BoardsThatAreWiredInPairs) {
+  const MachineSpec eight = plain("v100_sxm2_32gb", 8, "nvlink");
+  EXPECT_EQ(eight.title, "8 x NVIDIA Tesla V100 SXM2 32 GB, nvlink");
+  EXPECT_EQ(eight.gpu, "v100_sxm2_32gb");
+  EXPECT_EQ(eight.nvlink->to_switch, 0);
+  EXPECT_EQ(nvlinks_between(eight, 0, 3), 2);
+  EXPECT_EQ(nvlinks_between(eight, 0, 5), 0);
+  EXPECT_FALSE(are_peers(eight, 0, 5));
+  EXPECT_TRUE(eight.networks.empty());
+  EXPECT_EQ(nvlinks_between(plain("p100_sxm2", 2, ""), 0, 1), 1);
+  EXPECT_THAT(refusal("v100_sxm2_16gb", 9, "nvlink"), HasSubstr("9 GPUs in one machine; expected 1 to 8"));
+  EXPECT_EQ(plain("v100_sxm2_16gb", 2, "nvlink_pairs_host").nvlink->pairs.front().links, 6);
 }
 
 // An empty word means boards where GPUs sit on boards, and slots elsewhere; bridges are extra.
@@ -70,7 +86,7 @@ TEST(PlainMachine, WithoutAWord) {
 TEST(PlainMachine, NetworksJoinSuchMachines) {
   const MachineSpec machine = plain("v100_sxm2_16gb", 8, "infiniband_100g");
   EXPECT_EQ(find_network(machine, "").link.name, "infiniband_100g");
-  EXPECT_EQ(machine.nvlink->to_switch, 6);
+  EXPECT_EQ(machine.nvlink->pairs.size(), 16u);
   EXPECT_FALSE(plain("p100_pcie", 4, "ethernet_25g").nvlink.has_value());
 }
 
