@@ -53,10 +53,17 @@ double mean_kernel(const Timeline& timeline, const TrainingStep& step, const Ker
 // Messages on their way through the stages.
 class Pipeline {
  public:
-  Pipeline(const TrainingStep& step, const Timeline& timeline, const Exchange& exchange)
-      : step_(step), timeline_(timeline), exchange_(exchange), free_(exchange.stages.size()) {}
+  // Gradients are computed until then.
+  Pipeline(const TrainingStep& step, const Timeline& timeline, const Exchange& exchange, double computed)
+      : step_(step),
+        timeline_(timeline),
+        exchange_(exchange),
+        computed_(computed),
+        free_(exchange.stages.size()) {}
 
   double busy = 0;
+  double on_card = 0;  // of that, in stages in which the GPU takes part
+  double beside = 0;   // of that, while gradients are computed
 
   // Through the stages up to `end`; returns when it is through.
   double send(const Message& message, std::size_t first, std::size_t end) {
@@ -69,6 +76,11 @@ class Pipeline {
       busy += std::max(0.0, at - std::max(start, last_));
       last_ = std::max(last_, at);
       free_[s] = at;
+      if (stage.in_host) continue;
+      const double since = std::max(start, last_on_card_);
+      on_card += std::max(0.0, at - since);
+      beside += std::max(0.0, std::min(at, computed_) - since);
+      last_on_card_ = std::max(last_on_card_, at);
     }
     return at;
   }
@@ -86,8 +98,9 @@ class Pipeline {
   const TrainingStep& step_;
   const Timeline& timeline_;
   const Exchange& exchange_;
+  double computed_;
   std::vector<double> free_;
-  double last_ = 0;
+  double last_ = 0, last_on_card_ = 0;
 };
 
 // How long the next forward pass waits for parameters that come in the order in which it needs them.
@@ -139,6 +152,18 @@ Sending sending_of(const TrainingStep& step, const Timeline& timeline, double ba
   return sending;
 }
 
+// Variables that a model's own program keeps on the host are sent and gradients brought back by copies of its
+// step. Where servers in host memory exchange, those are the first GPU's part of what they push and pull.
+double own_copies(const TrainingStep& step, const Timeline& timeline, const Exchange& exchange) {
+  if (exchange.method->sum != Sum::host_server) return 0;
+  double sum = 0;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    if (step.kernels[k].kind == KernelKind::transfer && step.kernels[k].layer < 0)
+      sum += (timeline.kernels[k].end - timeline.kernels[k].start).si();
+  }
+  return sum;
+}
+
 // Stages from there on begin after all messages passed those before.
 std::size_t first_later_stage(const Exchange& exchange) {
   std::size_t end = exchange.stages.size();
@@ -186,14 +211,14 @@ ExchangeTime simulate_exchange(const TrainingStep& step, const Timeline& timelin
     time.stragglers = timeline.iteration * (kRankSpread * expected_largest(exchange.ranks()));
   const Sending sending = sending_of(step, timeline, batch, gradient_bytes, exchange);
   if (sending.messages.empty() || exchange.stages.empty()) return time;
-  Pipeline pipeline(step, timeline, exchange);
+  Pipeline pipeline(step, timeline, exchange, sending.computed);
   const std::size_t waited_for = first_later_stage(exchange);
   double last = sending.computed;
   for (const Message& message : sending.messages) {
     last = std::max(last, pipeline.send(message, 0, waited_for));
     time.gradients += Bytes(message.bytes);
   }
-  const double beside = std::max(0.0, pipeline.busy - (last - sending.computed));
+  const double on_card = pipeline.on_card;
   for (std::size_t s = waited_for; s < exchange.stages.size(); ++s) {
     if (exchange.stages[s].next_forward) {
       last += forward_stall(step, timeline, batch, gradient_bytes, exchange.stages[s]);
@@ -201,10 +226,9 @@ ExchangeTime simulate_exchange(const TrainingStep& step, const Timeline& timelin
     }
     for (const Message& message : sending.messages) last = pipeline.send({last, message.bytes}, s, s + 1);
   }
-  time.exposed = Seconds(last - sending.computed);
+  time.exposed = Seconds(std::max(0.0, last - sending.computed - own_copies(step, timeline, exchange)));
   time.total = Seconds(std::max(pipeline.busy, last - sending.computed));
-  time.contention +=
-      Seconds(contention(exchange, gpu, beside, std::max(pipeline.busy, beside), time.gradients.si()));
+  time.contention += Seconds(contention(exchange, gpu, pipeline.beside, on_card, time.gradients.si()));
   time.messages = static_cast<int>(sending.messages.size());
   return time;
 }

@@ -7,9 +7,10 @@
 //                  Kernels of a collective wait for the end of the kernel that runs then: on a busy GPU
 //                  blocks of a kernel come in the order of launches, and there is room for others between
 //                  kernels
-//   exposed      = last end - end of the backward pass, and how long the forward pass waits for parameters
-//   contention   = time of the exchange beside kernels x (its share of the multiprocessors) + bytes that it
-//                  moves through the GPU's memory / its bandwidth
+//   exposed      = last end - end of the backward pass, and how long the forward pass waits for parameters;
+//                  less what the step itself copies of variables on the host, where servers there exchange
+//   contention   = time in which the GPU exchanges beside kernels x (its share of the multiprocessors)
+//                  + bytes that it moves through the GPU's memory / its bandwidth
 //   stragglers   = E[largest of p times] - mean: sigma x time x the normal quantile of (p - 3/8) / (p + 1/4)
 //                  (Blom 1958), for all methods that wait for everybody
 #pragma once

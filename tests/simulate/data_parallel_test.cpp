@@ -66,6 +66,22 @@ TEST(DataParallel, OverlapsWithTheBackwardPass) {
   EXPECT_DOUBLE_EQ(time.gradients.si(), 12e9);
 }
 
+// A program that keeps its variables on the host copies them in its own step: servers there do not do so
+// again, other exchanges know of no host.
+TEST(DataParallel, ServersOnTheHostDoTheCopiesOfVariablesThere) {
+  TrainingStep copies = step();
+  copies.kernels.push_back(copies.kernels.back());
+  copies.kernels.back().kind = KernelKind::transfer;
+  copies.kernels.back().layer = -1;
+  Timeline longer = timeline();
+  longer.kernels.push_back({Seconds(6), Seconds(6), Seconds(6), Seconds(6.25)});
+  const auto exposed = [&](const char* method) {
+    return simulate_exchange(copies, longer, 1, 4, endless_memory(), one_stage(0.5, method)).exposed.si();
+  };
+  EXPECT_NEAR(exposed("parameter_server_cpu"), 0.25, 1e-9);
+  EXPECT_NEAR(exposed("all_reduce"), 0.5, 1e-9);
+}
+
 // Two seconds each, one after another from 4 s on: through at 10 s.
 TEST(DataParallel, MessagesQueue) { EXPECT_NEAR(times(one_stage(2)).exposed.si(), 4, 1e-9); }
 
