@@ -70,9 +70,17 @@ void Topology::add_host_links(const GpuSpec& gpu) {
 }
 
 void Topology::add_nvlinks() {
-  if (!machine_.nvlink || machine_.nvlink->to_switch == 0) return;
-  const BytesPerSecond rate =
-      achievable(machine_.nvlink->link) * static_cast<double>(machine_.nvlink->to_switch);
+  if (!machine_.nvlink) return;
+  const BytesPerSecond one = achievable(machine_.nvlink->link);
+  for (const NvLinkPair& pair : machine_.nvlink->pairs) {
+    if (std::max(pair.a, pair.b) >= gpus_) continue;
+    for (const auto& [from, to] : {std::pair(pair.a, pair.b), std::pair(pair.b, pair.a)}) {
+      wires_[{from, to}] =
+          add(fmt::format("NVLinks, GPU {} to {}", from, to), one * static_cast<double>(pair.links));
+    }
+  }
+  if (machine_.nvlink->to_switch == 0) return;
+  const BytesPerSecond rate = one * static_cast<double>(machine_.nvlink->to_switch);
   for (int g = 0; g < gpus_; ++g) {
     slots_[static_cast<std::size_t>(g)].switch_up = add(fmt::format("GPU {}, NVLinks, out", g), rate);
     slots_[static_cast<std::size_t>(g)].switch_down = add(fmt::format("GPU {}, NVLinks, in", g), rate);
@@ -83,11 +91,12 @@ void Topology::cross_sockets(std::vector<LinkIndex>& flow, int from, int to) con
   if (from != to) flow.push_back(to_socket_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]);
 }
 
-// Over PCI Express, or a switch of NVLinks.
+// Over NVLinks where some join the two, else over PCI Express.
 Flow Topology::between(int a, int b) const {
   const Slot& from = slots_[static_cast<std::size_t>(a)];
   const Slot& to = slots_[static_cast<std::size_t>(b)];
   if (from.switch_up >= 0) return {{from.switch_up, to.switch_down}};
+  if (const auto wire = wires_.find({a, b}); wire != wires_.end()) return {{wire->second}};
   std::vector<LinkIndex> links{from.up, to.down};
   const bool peers = are_peers(machine_, a, b);
   if (!peers || from.port != to.port) {

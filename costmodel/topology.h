@@ -8,8 +8,10 @@
 // memory and out again. What all ranks send at the same time shares links max-min fairly.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "costmodel/all_reduce.h"
@@ -81,8 +83,9 @@ class Topology {
     LinkIndex switch_up = -1, switch_down = -1;
   };
   std::vector<Slot> slots_;
-  std::vector<LinkIndex> memory_;                  // of each socket
-  std::vector<std::vector<LinkIndex>> to_socket_;  // from one to another
+  std::vector<LinkIndex> memory_;                   // of each socket
+  std::vector<std::vector<LinkIndex>> to_socket_;   // from one to another
+  std::map<std::pair<int, int>, LinkIndex> wires_;  // NVLinks from a GPU straight to another
 };
 
 // Rings that share no link, each over all of the first n GPUs, over the wires between pairs; 0 where none

@@ -74,6 +74,16 @@ TEST(Topology, SwitchesGiveEveryGpuAllItsLinks) {
   EXPECT_DOUBLE_EQ(ring_rate("a100_sxm_80gb", 2, "nvlink"), ring_rate("a100_sxm_80gb", 8, "nvlink"));
 }
 
+// Neighbours in a mesh copy over their wires, others over PCI Express, which holds all back.
+TEST(Topology, CopiesBetweenNeighboursInAMesh) {
+  const MachineSpec dgx1 = machine("dgx1_v100");
+  const GpuSpec v100 = gpu("v100_sxm2_16gb");
+  const double wire = achievable(dgx1.nvlink->link).si();
+  EXPECT_DOUBLE_EQ(Topology(dgx1, v100, 4).all_to_all().slowest.si(), wire);
+  EXPECT_LT(Topology(dgx1, v100, 8).all_to_all().slowest.si(), wire / 4);
+  EXPECT_DOUBLE_EQ(Topology(dgx1, v100, 2).to_first_gpu().slowest.si(), wire);
+}
+
 TEST(Topology, AllAtOnceToTheHost) {
   const GpuSpec card = gpu("titanxp");
   const MachineSpec one_port = plain_machine(card, 4, "pcie3_1root", catalog());
