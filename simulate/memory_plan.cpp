@@ -1,6 +1,8 @@
 #include "simulate/memory_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -122,11 +124,15 @@ MemoryPlan plan_as_needed(const MemoryOutline& outline, const TrainingStep& step
 }
 
 MemoryPlan plan_ahead(const MemoryOutline& outline, std::span<const KernelCost> costs, double batch,
-                      const Allocator& allocator) {
+                      const Allocator& allocator, Bytes page) {
   MemoryPlan plan;
+  const auto block = [&](Bytes bytes) {
+    const Bytes asked = allocator.taken_for(bytes);
+    return page > Bytes() && asked > page ? page * std::ceil(asked / page) : asked;
+  };
   plan.peak_kernel = peak_at(batch, outline, costs).alive->kernel;
   const auto taken = [&](const Size& bytes, std::int64_t count) {
-    return allocator.taken_for(Bytes(bytes.at(batch))) * static_cast<double>(count);
+    return block(Bytes(bytes.at(batch))) * static_cast<double>(count);
   };
   std::array<Bytes, 4> categories;
   for (const auto& [category, bytes, count] : outline.parameters) categories[category] += taken(bytes, count);
@@ -137,7 +143,7 @@ MemoryPlan plan_ahead(const MemoryOutline& outline, std::span<const KernelCost> 
   plan.feature_maps += Bytes(outline.library_state.at(batch));
   for (const Alive& convolution : outline.convolutions)
     plan.workspace = std::max(plan.workspace, workspace_of(convolution, costs));
-  plan.workspace = allocator.taken_for(plan.workspace);
+  plan.workspace = block(plan.workspace);
   return plan;
 }
 
@@ -161,11 +167,18 @@ MemoryOutline memory_outline(const TrainingStep& step) try {
   throw ModelError("the tensors of a training step make more than 64 bits of bytes; expected smaller layers");
 }
 
+Bytes driver_page(const GpuSpec& gpu) {
+  constexpr double kPascal = 6;
+  constexpr Bytes kPage(2 * 1024 * 1024);
+  return std::strtod(gpu.compute_capability.c_str(), nullptr) >= kPascal ? kPage : Bytes();
+}
+
 MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,
-                       std::span<const KernelCost> costs, double batch, const Framework& framework) {
+                       std::span<const KernelCost> costs, double batch, const Framework& framework,
+                       Bytes page) {
   MemoryPlan plan;
   if (!outline.peaks.empty()) {
-    plan = framework.allocator.planned ? plan_ahead(outline, costs, batch, framework.allocator)
+    plan = framework.allocator.planned ? plan_ahead(outline, costs, batch, framework.allocator, page)
                                        : plan_as_needed(outline, step, costs, batch, framework);
   }
   plan.context = framework.context_memory;

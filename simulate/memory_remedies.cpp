@@ -29,7 +29,9 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
   outcome.costs = estimate(step, batch, calibration, factors_on(framework, *p.gpu));
   outcome.timeline = simulate_iteration(step, outcome.costs, batch, framework.execution);
   outcome.time = outcome.timeline.iteration;
-  outcome.total = plan_memory(memory_outline(step), step, outcome.costs, batch, framework).total();
+  outcome.total =
+      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, driver_page(*calibration.gpu))
+          .total();
   return outcome;
 }
 

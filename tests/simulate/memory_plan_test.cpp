@@ -48,12 +48,13 @@ TrainingStep four_kernels() {
 }
 
 // The convolution's workspace is given.
-MemoryPlan plan(const TrainingStep& step, double batch, const Framework& f, double workspace = 0) {
+MemoryPlan plan(const TrainingStep& step, double batch, const Framework& f, double workspace = 0,
+                double page = 0) {
   std::vector<KernelCost> costs(step.kernels.size());
   for (std::size_t k = 0; k < costs.size(); ++k) {
     if (step.kernels[k].kind == KernelKind::convolution) costs[k].workspace = Bytes(workspace);
   }
-  return plan_memory(memory_outline(step), step, costs, batch, f);
+  return plan_memory(memory_outline(step), step, costs, batch, f, Bytes(page));
 }
 
 TEST(MemoryPlan, CategoriesAtThePeakOfASmallBatch) {
@@ -104,6 +105,26 @@ TEST(MemoryPlan, PlannedAheadEverythingStays) {
   EXPECT_EQ(at_2.feature_maps.si(), 80);
   EXPECT_EQ(at_2.workspace.si(), 10);
   EXPECT_EQ(at_2.weight_gradients.si(), 100);
+}
+
+// Of 20 b and 60 b B at b = 2 the larger takes two pages of 50 B, the workspace of 101 B three; parameters of
+// 100 B are two pages as they are. What is asked for as it is needed comes from larger pieces.
+TEST(MemoryPlan, DriverGivesWholePages) {
+  const MemoryPlan paged = plan(four_kernels(), 2, framework(0, planned_ahead()), 101, 50);
+  EXPECT_EQ(paged.feature_maps.si(), 20 + 100);
+  EXPECT_EQ(paged.workspace.si(), 150);
+  EXPECT_EQ(paged.weights.si(), 100);
+  EXPECT_EQ(plan(four_kernels(), 20, framework(0), 101, 50).feature_maps.si(), 800);
+}
+
+TEST(MemoryPlan, PagesOfDrivers) {
+  GpuSpec gpu;
+  gpu.compute_capability = "5.2";
+  EXPECT_EQ(driver_page(gpu), Bytes());
+  gpu.compute_capability = "6.1";
+  EXPECT_EQ(driver_page(gpu), Bytes(2 * 1024 * 1024));
+  gpu.compute_capability = "12.0";
+  EXPECT_EQ(driver_page(gpu), Bytes(2 * 1024 * 1024));
 }
 
 TEST(MemoryPlan, BlocksAreMultiples) {

@@ -65,13 +65,13 @@ TEST(Replay, RequestedAllocatedReserved) {
   }
 }
 
-// The TBD paper, section IV-D: the largest batches on the P4000 were 128 for NMT and 64 for Sockeye.
+// The TBD paper, section IV-B: the largest batches on the P4000 were 128 for NMT and 64 for Sockeye.
 TEST(LargestBatchOf, AsThePaperFound) {
   const LargestBatch nmt = largest_batch_of(
       predicted({.model = "seq2seq", .framework = "tensorflow", .gpu = "p4000", .variant = "nmt"}));
   EXPECT_EQ(nmt.power_of_two, 128);
   const LargestBatch sockeye = largest_batch_of(
-      predicted({.model = "seq2seq", .framework = "sockeye", .gpu = "p4000", .variant = "sockeye"}));
+      predicted({.model = "seq2seq", .framework = "mxnet", .gpu = "p4000", .variant = "sockeye"}));
   EXPECT_EQ(sockeye.power_of_two, 64);
   EXPECT_LE(sockeye.memory.total(), sockeye.prediction.gpu->memory_size);
   EXPECT_GT(sockeye.next.total(), sockeye.prediction.gpu->memory_size);
