@@ -1,6 +1,7 @@
 // `tbd-sim memory` and `max-batch`: what they say adds up, and what the paper and others measured.
 #include "simulate/memory_report.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -108,6 +109,38 @@ TEST(Remedies, OfResnet50) {
       EXPECT_LT(all[i].total / all.front().total, 0.7);
     }
   }
+}
+
+// Echo's mechanism: at the cost of some kernels for each step the attention's hidden layers are not kept.
+TEST(Remedies, AttentionIsMadeAgainStepByStep) {
+  for (const auto& [framework, variant] :
+       {std::pair("mxnet", "sockeye"), std::pair("tensorflow", "nmt"), std::pair("pytorch", "pytorch")}) {
+    const Prediction p = predicted({.model = "seq2seq",
+                                    .framework = framework,
+                                    .gpu = "p4000",
+                                    .batch = 64,
+                                    .variant = variant,
+                                    .sizes = {{"sequence_length", 50}}});
+    const std::vector<Remedy> all = remedies(p);
+    const auto steps =
+        std::find_if(all.begin(), all.end(), [](const Remedy& one) { return one.name == "recompute_steps"; });
+    ASSERT_NE(steps, all.end()) << framework;
+    EXPECT_LT(steps->total / all.front().total, 0.85) << framework;
+    EXPECT_GT(steps->time / all.front().time, 1.0) << framework;
+    EXPECT_LT(steps->time / all.front().time, 1.3) << framework;
+  }
+  for (const Remedy& one : remedies(resnet50("pytorch", 8))) EXPECT_NE(one.name, "recompute_steps");
+}
+
+TEST(MemoryCommand, TimelineIsByTime) {
+  const std::vector<std::string> memory = {"memory", "resnet50", "--framework", "mxnet",
+                                           "--gpu",  "p4000",    "--batch",     "8"};
+  const auto with = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), memory.begin(), memory.end());
+    return test::run(options);
+  };
+  EXPECT_EQ(with({"--timeline"}).out, with({"--by", "time"}).out);
+  EXPECT_EQ(with({"--timeline", "--by", "time"}).exit_code, 2);
 }
 
 TEST(MemoryCommand, SaysWhatIsMissing) {
