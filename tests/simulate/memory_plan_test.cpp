@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "simulate/driver_memory.h"
 #include "simulate/memory_trials.h"
 
 namespace tbdsim {
@@ -107,14 +108,29 @@ TEST(MemoryPlan, PlannedAheadEverythingStays) {
   EXPECT_EQ(at_2.weight_gradients.si(), 100);
 }
 
-// Of 20 b and 60 b B at b = 2 the larger takes two pages of 50 B, the workspace of 101 B three; parameters of
-// 100 B are two pages as they are. What is asked for as it is needed comes from larger pieces.
-TEST(MemoryPlan, DriverGivesWholePages) {
-  const MemoryPlan paged = plan(four_kernels(), 2, framework(0, planned_ahead()), 101, 50);
-  EXPECT_EQ(paged.feature_maps.si(), 20 + 100);
-  EXPECT_EQ(paged.workspace.si(), 150);
-  EXPECT_EQ(paged.weights.si(), 100);
-  EXPECT_EQ(plan(four_kernels(), 20, framework(0), 101, 50).feature_maps.si(), 800);
+// Pages of 4 KiB, slabs of 2 KiB: a block of 512 B is asked for as 544 B, which are 1 KiB, two of them a
+// slab; one of 1500 B is alone in a slab, one of 2040 B is more than a slab and takes a page.
+TEST(MemoryPlan, DriverGivesPagesAndPartsOfSlabs) {
+  const Bytes page(4096);
+  EXPECT_EQ(from_driver(Bytes(544), page).si(), 1024);
+  EXPECT_NEAR(from_driver(Bytes(100), page).si(), 512, 1e-9);
+  EXPECT_EQ(from_driver(Bytes(1532), page).si(), 2048);
+  EXPECT_EQ(from_driver(Bytes(2072), page).si(), 4096);
+  EXPECT_EQ(from_driver(Bytes(4097), page).si(), 8192);
+  EXPECT_EQ(from_driver(Bytes(777), Bytes()).si(), 777);
+}
+
+// At b = 2 blocks of 20 and 60 B and parameters of 100, 100 and 50 B take 512 B each, a workspace of 5000 B
+// two pages. Categories hold what was asked for. Pools that round sizes themselves, and what is asked for as
+// it is needed, take larger pieces.
+TEST(MemoryPlan, RoundingIsInNoCategory) {
+  const MemoryPlan exact = plan(four_kernels(), 2, framework(0, planned_ahead()), 5000);
+  const MemoryPlan paged = plan(four_kernels(), 2, framework(0, planned_ahead()), 5000, 4096);
+  EXPECT_EQ(exact.context, Bytes());
+  EXPECT_EQ(paged.model(), exact.model());
+  EXPECT_NEAR(paged.total().si(), 5 * 512 + 8192, 1e-9);
+  EXPECT_EQ(plan(four_kernels(), 2, framework(0, planned_ahead(64, 90)), 5000, 4096).context, Bytes());
+  EXPECT_EQ(plan(four_kernels(), 2, framework(0), 5000, 4096).context, Bytes());
 }
 
 TEST(MemoryPlan, PagesOfDrivers) {
