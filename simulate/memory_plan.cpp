@@ -177,7 +177,7 @@ MemoryOutline memory_outline(const TrainingStep& step) try {
 
 Bytes driver_page(const GpuSpec& gpu) {
   constexpr double kPascal = 6;
-  constexpr Bytes kPage(2 * 1024 * 1024);
+  constexpr Bytes kPage(2U << 20U);
   return std::strtod(gpu.compute_capability.c_str(), nullptr) >= kPascal ? kPage : Bytes();
 }
 

@@ -27,7 +27,7 @@ struct MemoryPlan {
   Bytes feature_maps;   // tensors kept for the backward pass and gradient maps, as the paper counts them
   Bytes workspace;      // scratch memory, of the algorithms chosen within the framework's limit
   Bytes dynamic;        // optimizer state and the framework's further copies of the parameters
-  Bytes context;        // CUDA context and libraries
+  Bytes context;        // CUDA context and libraries, and what the driver rounds up (driver_memory.h)
   Bytes trials;         // what more the first iteration needed, which tried other algorithms; in no total
   int peak_kernel = 0;  // index of the kernel at which most is alive
 
@@ -60,13 +60,12 @@ struct MemoryOutline {
 
 [[nodiscard]] MemoryOutline memory_outline(const TrainingStep& step);
 
-// What the driver hands out whole; smaller requests share one. 2 MiB from Pascal on, whose memory management
-// has pages of that size (NVIDIA open-gpu-doc, "Pascal MMU Format Changes"); 0, any size, before: MXNet on a
-// TITAN X of the Maxwell generation takes what it asks for (mean error 1.8 %, with pages of 2 MiB 5.8 %).
+// The driver's pages: 2 MiB from Pascal on (NVIDIA open-gpu-doc, "Pascal MMU Format Changes"); 0, any size,
+// before: MXNet on a TITAN X of the Maxwell generation takes what it asks for (mean error 1.8 %).
 [[nodiscard]] Bytes driver_page(const GpuSpec& gpu);
 
 // `costs` are those of the step's kernels at this batch; only those of convolutions matter. `page` is the
-// driver's, for blocks planned before the run.
+// driver's: blocks planned before the run in exact sizes come from it one by one.
 [[nodiscard]] MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,
                                      std::span<const KernelCost> costs, double batch,
                                      const Framework& framework, Bytes page = Bytes());
