@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace tbdsim {
 namespace {
@@ -23,8 +24,15 @@ std::uint64_t MemoryArena::rounded(std::uint64_t size) const {
 
 bool MemoryArena::small(std::uint64_t size) const { return rules_ == Arena::caching && size <= kMiB; }
 
-std::uint64_t MemoryArena::segment_for(std::uint64_t size) const {
-  if (rules_ == Arena::bfc) return std::max({size, 2 * kMiB, reserved_});
+// Doubles for the next request, or until this one fits.
+std::uint64_t MemoryArena::next_region_for(std::uint64_t size) {
+  if (size <= region_) return std::exchange(region_, 2 * region_);
+  while (size > region_) region_ *= 2;
+  return region_;
+}
+
+std::uint64_t MemoryArena::segment_for(std::uint64_t size) {
+  if (rules_ == Arena::bfc) return next_region_for(size);
   if (rules_ == Arena::none) return size;
   if (small(size)) return 2 * kMiB;
   return size < 10 * kMiB ? 20 * kMiB : multiple_of(2 * kMiB, size);

@@ -5,8 +5,9 @@
 //   caching  PyTorch: sizes rounded up to 512 B; up to 1 MiB from segments of 2 MiB, below 10 MiB from
 //            segments of 20 MiB, others from segments of their own, rounded up to 2 MiB; a rest is cut off
 //            from 512 B on, of blocks above 1 MiB from 1 MiB on (c10/cuda/CUDACachingAllocator.cpp)
-//   bfc      TensorFlow: rounded up to 256 B; a region that doubles when it is full; a rest is cut off where
-//            the block is twice as large as asked for or 128 MiB larger (common_runtime/bfc_allocator.cc)
+//   bfc      TensorFlow: rounded up to 256 B; regions of 1, 2, 4, ... MiB, each when none before has room; a
+//            rest is cut off where the block is twice as large as asked for or 128 MiB larger
+//            (common_runtime/bfc_allocator.cc, with allow_growth)
 //   none     a pool of exact sizes: what is free serves requests of its size only
 #pragma once
 
@@ -68,7 +69,8 @@ class MemoryArena {
 
   [[nodiscard]] std::uint64_t rounded(std::uint64_t size) const;
   [[nodiscard]] bool small(std::uint64_t size) const;
-  [[nodiscard]] std::uint64_t segment_for(std::uint64_t size) const;
+  std::uint64_t segment_for(std::uint64_t size);
+  std::uint64_t next_region_for(std::uint64_t size);
   [[nodiscard]] bool cuts(std::uint64_t block, std::uint64_t size) const;
   std::set<Free>::iterator add_segment(std::uint64_t size, bool small, int owner);
   Blocks::iterator join_with_free_neighbours(Blocks::iterator block);
@@ -76,8 +78,9 @@ class MemoryArena {
   Arena rules_;
   Blocks blocks_;
   std::set<Free> free_;
-  std::map<std::uint64_t, bool> small_;           // segments by their address
-  std::uint64_t next_ = std::uint64_t{1} << 36U;  // address of the next segment
+  std::map<std::uint64_t, bool> small_;             // segments by their address
+  std::uint64_t next_ = std::uint64_t{1} << 36U;    // address of the next segment
+  std::uint64_t region_ = std::uint64_t{1} << 20U;  // size of the next one (bfc)
   std::uint64_t requested_ = 0, allocated_ = 0, reserved_ = 0;
   ArenaUse use_;
   std::vector<ArenaEvent> events_;

@@ -1,11 +1,14 @@
 #include "simulate/memory_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <utility>
 
 #include "hwspecs/base/error.h"
+#include "simulate/driver_memory.h"
 #include "simulate/memory_trials.h"
 
 namespace tbdsim {
@@ -121,12 +124,22 @@ MemoryPlan plan_as_needed(const MemoryOutline& outline, const TrainingStep& step
   return plan;
 }
 
+// By so much more than a block of a pool of exact sizes the driver hands out, which is asked for 32 B more
+// (MXNet 0.9 to 1.2, storage/pooled_storage_manager.h: NDEV).
+Bytes rounded_by(Bytes block, Bytes page) {
+  constexpr Bytes kAskedMore(32);
+  if (block == Bytes() || page == Bytes()) return {};
+  return from_driver(block + kAskedMore, page) - block;
+}
+
 MemoryPlan plan_ahead(const MemoryOutline& outline, std::span<const KernelCost> costs, double batch,
-                      const Allocator& allocator) {
+                      const Allocator& allocator, Bytes page) {
   MemoryPlan plan;
   plan.peak_kernel = peak_at(batch, outline, costs).alive->kernel;
   const auto taken = [&](const Size& bytes, std::int64_t count) {
-    return allocator.taken_for(Bytes(bytes.at(batch))) * static_cast<double>(count);
+    const Bytes block = allocator.taken_for(Bytes(bytes.at(batch)));
+    if (allocator.block == Bytes()) plan.context += rounded_by(block, page) * static_cast<double>(count);
+    return block * static_cast<double>(count);
   };
   std::array<Bytes, 4> categories;
   for (const auto& [category, bytes, count] : outline.parameters) categories[category] += taken(bytes, count);
@@ -138,6 +151,7 @@ MemoryPlan plan_ahead(const MemoryOutline& outline, std::span<const KernelCost> 
   for (const Alive& convolution : outline.convolutions)
     plan.workspace = std::max(plan.workspace, workspace_of(convolution, costs));
   plan.workspace = allocator.taken_for(plan.workspace);
+  if (allocator.block == Bytes()) plan.context += rounded_by(plan.workspace, page);
   return plan;
 }
 
@@ -161,14 +175,21 @@ MemoryOutline memory_outline(const TrainingStep& step) try {
   throw ModelError("the tensors of a training step make more than 64 bits of bytes; expected smaller layers");
 }
 
+Bytes driver_page(const GpuSpec& gpu) {
+  constexpr double kPascal = 6;
+  constexpr Bytes kPage(2U << 20U);
+  return std::strtod(gpu.compute_capability.c_str(), nullptr) >= kPascal ? kPage : Bytes();
+}
+
 MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,
-                       std::span<const KernelCost> costs, double batch, const Framework& framework) {
+                       std::span<const KernelCost> costs, double batch, const Framework& framework,
+                       Bytes page) {
   MemoryPlan plan;
   if (!outline.peaks.empty()) {
-    plan = framework.allocator.planned ? plan_ahead(outline, costs, batch, framework.allocator)
+    plan = framework.allocator.planned ? plan_ahead(outline, costs, batch, framework.allocator, page)
                                        : plan_as_needed(outline, step, costs, batch, framework);
   }
-  plan.context = framework.context_memory;
+  plan.context += framework.context_memory;
   return plan;
 }
 

@@ -3,7 +3,7 @@
 // Where a framework allocates tensors as they come and go (TensorFlow, CNTK, PyTorch) memory is what lives at
 // the kernel that needs most: tensors in use, temporary tensors and the workspace of the algorithm chosen for
 // it. Where it plans memory before the run (MXNet) all blocks of the plan live throughout (memory_pool.h),
-// and the largest workspace is kept.
+// and the largest workspace is kept; each is asked for from the driver, which rounds it up.
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@
 #include "costmodel/estimate.h"
 #include "graphs/training_step.h"
 #include "hwspecs/base/quantity.h"
+#include "hwspecs/gpu_spec.h"
 #include "simulate/framework.h"
 #include "simulate/memory_pool.h"
 
@@ -26,7 +27,7 @@ struct MemoryPlan {
   Bytes feature_maps;   // tensors kept for the backward pass and gradient maps, as the paper counts them
   Bytes workspace;      // scratch memory, of the algorithms chosen within the framework's limit
   Bytes dynamic;        // optimizer state and the framework's further copies of the parameters
-  Bytes context;        // CUDA context and libraries
+  Bytes context;        // CUDA context and libraries, and what the driver rounds up (driver_memory.h)
   Bytes trials;         // what more the first iteration needed, which tried other algorithms; in no total
   int peak_kernel = 0;  // index of the kernel at which most is alive
 
@@ -59,10 +60,15 @@ struct MemoryOutline {
 
 [[nodiscard]] MemoryOutline memory_outline(const TrainingStep& step);
 
-// `costs` are those of the step's kernels at this batch; only those of convolutions matter.
+// The driver's pages: 2 MiB from Pascal on (NVIDIA open-gpu-doc, "Pascal MMU Format Changes"); 0, any size,
+// before: MXNet on a TITAN X of the Maxwell generation takes what it asks for (mean error 1.8 %).
+[[nodiscard]] Bytes driver_page(const GpuSpec& gpu);
+
+// `costs` are those of the step's kernels at this batch; only those of convolutions matter. `page` is the
+// driver's: blocks planned before the run in exact sizes come from it one by one.
 [[nodiscard]] MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,
                                      std::span<const KernelCost> costs, double batch,
-                                     const Framework& framework);
+                                     const Framework& framework, Bytes page = Bytes());
 
 // On one of several GPUs where MXNet's key-value store adds gradients on the GPUs: each updates its part of
 // the parameters, with that part of their state, a buffer to add up and one for every other GPU's gradients.

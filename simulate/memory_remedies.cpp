@@ -29,7 +29,9 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
   outcome.costs = estimate(step, batch, calibration, factors_on(framework, *p.gpu));
   outcome.timeline = simulate_iteration(step, outcome.costs, batch, framework.execution);
   outcome.time = outcome.timeline.iteration;
-  outcome.total = plan_memory(memory_outline(step), step, outcome.costs, batch, framework).total();
+  outcome.total =
+      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, driver_page(*calibration.gpu))
+          .total();
   return outcome;
 }
 
@@ -47,10 +49,13 @@ struct Case {
   [[nodiscard]] Outcome of(const TrainingStep& step) const { return of(step, *p.calibration); }
 };
 
-// The same model and length under another lowering.
-TrainingStep lowered(const Case& c, const Lowering& lowering) {
+const Variant& variant_of(const Prediction& p) {
+  return find_variant(*p.model, p.scenario.variant, p.framework->family);
+}
+
+// The same length of another variant or under another lowering.
+TrainingStep expanded(const Case& c, const Variant& variant, const Lowering& lowering) {
   const Prediction& p = c.p;
-  const Variant& variant = find_variant(*p.model, p.scenario.variant, p.framework->family);
   const std::optional<Dataset> dataset = p.dataset == nullptr ? std::nullopt : std::optional(*p.dataset);
   std::vector<LengthStep> steps =
       expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering, p.framework->rewrites,
@@ -78,6 +83,17 @@ Outcome accumulated(const Case& c, std::int64_t parts) {
   return part;
 }
 
+// The variant as it is where its code makes again what it can; none where the model does not say what.
+std::optional<Variant> recomputing(const Prediction& p) {
+  constexpr const char* kParameter = "recompute";
+  if (!p.model->parameters.contains(kParameter)) return std::nullopt;
+  Variant variant = variant_of(p);
+  SpecTree& value = variant.parameters[kParameter];
+  value = p.model->parameters.at(kParameter);
+  value.text = "true";
+  return variant;
+}
+
 bool computes_in_place(const Lowering& lowering) {
   return lowering.relu_in_place && lowering.relu_keeps == ReluKeeps::output;
 }
@@ -103,12 +119,15 @@ std::vector<Remedy> remedies(const Prediction& p) {
     Lowering lowering = p.framework->lowering;
     lowering.relu_in_place = true;
     lowering.relu_keeps = ReluKeeps::output;
-    add("in_place", "activations written over their inputs", c.of(lowered(c, lowering)));
+    add("in_place", "activations written over their inputs", c.of(expanded(c, variant_of(p), lowering)));
   }
   if (p.framework->rewrites.feature_maps == FeatureMaps::kept) {
     add("half_maps", "feature maps kept in 2 B a number", c.of(with_half_precision_maps(step)));
     if (const auto recomputed = with_recomputation(step))
       add("recompute", "only ends of sqrt(n) segments kept", c.of(*recomputed));
+    if (const auto variant = recomputing(p))
+      add("recompute_steps", "attention made again step by step",
+          c.of(expanded(c, *variant, p.framework->lowering)));
     Outcome offloaded = c.of(with_maps_on_host(step));
     offloaded.time =
         as_it_is.time + wait_for_maps(maps_on_host(step), as_it_is.timeline, c.batch, *p.calibration);

@@ -23,6 +23,8 @@ struct Remedy {
 //   in_place       activations over their inputs
 //   half_maps      feature maps in 2 B between forward and backward pass
 //   recompute      feature maps of about sqrt(n) segments only, the others made again
+//   recompute_steps  what a model's parameter `recompute` lets its unrolled layers make again, step by step:
+//                  the hidden layer of Seq2Seq's attention (Zheng et al., "Echo", ISCA 2020)
 //   offload        feature maps on the host between forward and backward pass. Copies run one after another
 //                  beside the kernels at the rate of the bus; the backward pass begins when all are out, a
 //                  kernel waits for the maps it reads

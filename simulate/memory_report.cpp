@@ -113,7 +113,7 @@ ArenaUse allocator_use(const Prediction& p) {
   const Iteration& iteration = largest_iteration(p);
   const auto batch = static_cast<double>(iteration.batch);
   const MemoryPlan requested = plan_memory(*iteration.memory, *iteration.step, iteration.costs, batch, exact);
-  return {requested.model(), p.memory.model(), p.memory.model()};
+  return {requested.model(), p.memory.model(), p.memory.model() + p.memory.context - exact.context_memory};
 }
 
 std::string length_text(const Prediction& p) {

@@ -76,7 +76,7 @@ void plan_memory_of_largest(Prediction& p) {
   for (std::size_t i = 0; i < p.iterations.size(); ++i) {
     const Iteration& iteration = p.iterations[i];
     MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, iteration.costs,
-                                  static_cast<double>(iteration.batch), *p.framework);
+                                  static_cast<double>(iteration.batch), *p.framework, driver_page(*p.gpu));
     if (p.framework->allocator.planned) plan.feature_maps += state_of_others(p, i);
     if (i > 0 && plan.total() <= p.memory.total()) continue;
     p.largest = i;
@@ -230,7 +230,8 @@ MemoryPlan Prediction::memory_at(std::int64_t batch) const {
     costs[at] = kernel.same_as < 0 ? estimate(kernel, samples, *calibration)
                                    : costs[static_cast<std::size_t>(kernel.same_as)];
   }
-  MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, costs, samples, *framework);
+  MemoryPlan plan =
+      plan_memory(*iteration.memory, *iteration.step, costs, samples, *framework, driver_page(*gpu));
   if (framework->allocator.planned) {
     const double scale = samples / static_cast<double>(iteration.batch);
     plan.feature_maps += state_of_others(*this, largest) * scale;

@@ -6,6 +6,7 @@
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/memory_replay.h"
 #include "simulate/metrics.h"
 
 namespace tbdsim {
@@ -56,11 +57,20 @@ void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
   }
 }
 
+// What an allocator took from the device and has not handed out: free blocks of its regions and segments.
+Bytes kept_free(const Prediction& p) {
+  const Allocator& allocator = p.framework->allocator;
+  if (allocator.planned || allocator.arena == Arena::none) return {};
+  const ArenaUse use = replay(p).use;
+  return use.reserved - use.requested;
+}
+
 // What a framework's allocator has handed out does not hold the CUDA context; what the device has in use
-// does.
-Bytes used_memory(const MemoryPlan& memory, const std::string& unit) {
-  if (unit == "bytes" || unit == "bytes (device memory in use)") return memory.total();
-  if (unit == "bytes (allocator high water)") return memory.model() + memory.trials;
+// does, and what the allocator keeps free.
+Bytes used_memory(const Prediction& p, const std::string& unit) {
+  if (unit == "bytes") return p.memory.total();
+  if (unit == "bytes (device memory in use)") return p.memory.total() + kept_free(p);
+  if (unit == "bytes (allocator high water)") return p.memory.model() + p.memory.trials;
   throw NotCovered(
       fmt::format("unit {} of memory: bytes, bytes (device memory in use) and bytes (allocator high "
                   "water) are known",
@@ -151,7 +161,7 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
   }
   if (metric == "iteration_time") return time_value(p, p.iteration_time(), unit);
   if (const auto time = phase_time(p, metric)) return time_value(p, *time, unit);
-  if (metric == "memory_used") return memory_value(used_memory(p.memory, unit_text));
+  if (metric == "memory_used") return memory_value(used_memory(p, unit_text));
   if (const auto category = category_of(p, metric, gpus)) return memory_value(*category);
   throw NotCovered(fmt::format("metric {} is not predicted", in_quotes(metric)));
 }

@@ -14,20 +14,25 @@ namespace {
 struct MemoryOptions {
   ScenarioOptions scenario;
   std::string view;
+  bool timeline = false;  // the view over time
   bool remedies = false;  // what would help
   bool snapshot = false;  // in PyTorch's format
   OutputOptions output;
 };
 
 MemoryView view_of(const MemoryOptions& options) {
+  if (options.timeline) {
+    if (!options.view.empty()) throw UsageError("--timeline is --by time; expected no --by beside it");
+    return MemoryView::time;
+  }
   const std::string by = options.view.empty() ? std::string(kMemoryViewNames[0]) : options.view;
   return static_cast<MemoryView>(choice("--by", by, {kMemoryViewNames.begin(), kMemoryViewNames.end()}));
 }
 
 void write_snapshot(const MemoryOptions& options, Library& library, std::ostream& out) {
-  if (!options.output.format.empty() || !options.view.empty() || options.remedies)
+  if (!options.output.format.empty() || !options.view.empty() || options.timeline || options.remedies)
     throw UsageError(
-        "--snapshot writes PyTorch's format; expected no --format, --by or --remedies beside it");
+        "--snapshot writes PyTorch's format; expected no --format, --by, --timeline or --remedies beside it");
   const Scenario scenario = scenario_for(options.scenario, library, "a snapshot is of one iteration");
   const Prediction prediction = predict(scenario, library);
   write_output(options.output, out, [&](std::ostream& to) { write_memory_snapshot(to, prediction); });
@@ -40,8 +45,8 @@ void run(const MemoryOptions& options, Library& library, std::ostream& out) {
   }
   const Format format = format_of(options.output);
   const MemoryView view = view_of(options);
-  if (options.remedies && !options.view.empty())
-    throw UsageError("--remedies is a table of its own; expected no --by beside it");
+  if (options.remedies && (!options.view.empty() || options.timeline))
+    throw UsageError("--remedies is a table of its own; expected no --by or --timeline beside it");
   std::vector<Sheet> sheets;
   for (const Scenario& scenario : scenarios_for(options.scenario, library)) {
     const Prediction prediction = predict(scenario, library);
@@ -62,6 +67,7 @@ Command add_memory(CLI::App& root) {
   add_output_options(*app, options->output);
   const std::vector<std::string> views(kMemoryViewNames.begin(), kMemoryViewNames.end());
   app->add_option("--by", options->view, "by " + joined(views) + " (default: " + views[0] + ")");
+  app->add_flag("--timeline", options->timeline, "as --by time: what is alive at every kernel");
   app->add_flag("--remedies", options->remedies, "what would take less memory, and the time it costs");
   app->add_flag("--snapshot", options->snapshot,
                 "one iteration as a memory snapshot of PyTorch, for pytorch.org/memory_viz");

@@ -52,13 +52,26 @@ TEST(CachingArena, Fragments) {
 // Of 300 MiB free, 200 MiB are asked for: TensorFlow cuts where 128 MiB would be wasted, not at 100 MiB.
 TEST(BfcArena, CutsTwiceAsLargeOrMuchLarger) {
   MemoryArena arena(Arena::bfc);
-  arena.give_back(arena.take(300 * kMiB, 0));
-  const std::uint64_t a = arena.take(200 * kMiB, 0);
-  EXPECT_EQ(arena.allocated(), 300 * kMiB);
+  arena.give_back(arena.take(512 * kMiB, 0));
+  const std::uint64_t a = arena.take(400 * kMiB, 0);
+  EXPECT_EQ(arena.allocated(), 512 * kMiB);
   arena.give_back(a);
-  (void)arena.take(172 * kMiB, 0);
-  EXPECT_EQ(arena.allocated(), 172 * kMiB);
-  EXPECT_EQ(arena.use().reserved.si(), 300.0 * kMiB);
+  (void)arena.take(384 * kMiB, 0);
+  EXPECT_EQ(arena.allocated(), 384 * kMiB);
+  EXPECT_EQ(arena.use().reserved.si(), 512.0 * kMiB);
+}
+
+// Regions of 1, 2 and 4 MiB; for 9 MiB one of 16, after which the next is of 16, too.
+TEST(BfcArena, RegionsDouble) {
+  MemoryArena arena(Arena::bfc);
+  for (const std::uint64_t reserved : {1, 3, 3, 7}) {
+    (void)arena.take(kMiB, 0);
+    EXPECT_EQ(arena.use().reserved.si(), static_cast<double>(reserved * kMiB));
+  }
+  for (const std::uint64_t reserved : {23, 39}) {
+    (void)arena.take(9 * kMiB, 0);
+    EXPECT_EQ(arena.use().reserved.si(), static_cast<double>(reserved * kMiB));
+  }
 }
 
 TEST(BfcArena, Rounds) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "simulate/driver_memory.h"
 #include "simulate/memory_trials.h"
 
 namespace tbdsim {
@@ -48,12 +49,13 @@ TrainingStep four_kernels() {
 }
 
 // The convolution's workspace is given.
-MemoryPlan plan(const TrainingStep& step, double batch, const Framework& f, double workspace = 0) {
+MemoryPlan plan(const TrainingStep& step, double batch, const Framework& f, double workspace = 0,
+                double page = 0) {
   std::vector<KernelCost> costs(step.kernels.size());
   for (std::size_t k = 0; k < costs.size(); ++k) {
     if (step.kernels[k].kind == KernelKind::convolution) costs[k].workspace = Bytes(workspace);
   }
-  return plan_memory(memory_outline(step), step, costs, batch, f);
+  return plan_memory(memory_outline(step), step, costs, batch, f, Bytes(page));
 }
 
 TEST(MemoryPlan, CategoriesAtThePeakOfASmallBatch) {
@@ -104,6 +106,41 @@ TEST(MemoryPlan, PlannedAheadEverythingStays) {
   EXPECT_EQ(at_2.feature_maps.si(), 80);
   EXPECT_EQ(at_2.workspace.si(), 10);
   EXPECT_EQ(at_2.weight_gradients.si(), 100);
+}
+
+// Pages of 4 KiB, slabs of 2 KiB: a block of 512 B is asked for as 544 B, which are 1 KiB, two of them a
+// slab; one of 1500 B is alone in a slab, one of 2040 B is more than a slab and takes a page.
+TEST(MemoryPlan, DriverGivesPagesAndPartsOfSlabs) {
+  const Bytes page(4096);
+  EXPECT_EQ(from_driver(Bytes(544), page).si(), 1024);
+  EXPECT_NEAR(from_driver(Bytes(100), page).si(), 512, 1e-9);
+  EXPECT_EQ(from_driver(Bytes(1532), page).si(), 2048);
+  EXPECT_EQ(from_driver(Bytes(2072), page).si(), 4096);
+  EXPECT_EQ(from_driver(Bytes(4097), page).si(), 8192);
+  EXPECT_EQ(from_driver(Bytes(777), Bytes()).si(), 777);
+}
+
+// At b = 2 blocks of 20 and 60 B and parameters of 100, 100 and 50 B take 512 B each, a workspace of 5000 B
+// two pages. Categories hold what was asked for. Pools that round sizes themselves, and what is asked for as
+// it is needed, take larger pieces.
+TEST(MemoryPlan, RoundingIsInNoCategory) {
+  const MemoryPlan exact = plan(four_kernels(), 2, framework(0, planned_ahead()), 5000);
+  const MemoryPlan paged = plan(four_kernels(), 2, framework(0, planned_ahead()), 5000, 4096);
+  EXPECT_EQ(exact.context, Bytes());
+  EXPECT_EQ(paged.model(), exact.model());
+  EXPECT_NEAR(paged.total().si(), 5 * 512 + 8192, 1e-9);
+  EXPECT_EQ(plan(four_kernels(), 2, framework(0, planned_ahead(64, 90)), 5000, 4096).context, Bytes());
+  EXPECT_EQ(plan(four_kernels(), 2, framework(0), 5000, 4096).context, Bytes());
+}
+
+TEST(MemoryPlan, PagesOfDrivers) {
+  GpuSpec gpu;
+  gpu.compute_capability = "5.2";
+  EXPECT_EQ(driver_page(gpu), Bytes());
+  gpu.compute_capability = "6.1";
+  EXPECT_EQ(driver_page(gpu), Bytes(2 * 1024 * 1024));
+  gpu.compute_capability = "12.0";
+  EXPECT_EQ(driver_page(gpu), Bytes(2 * 1024 * 1024));
 }
 
 TEST(MemoryPlan, BlocksAreMultiples) {
