@@ -183,7 +183,7 @@ TEST(CombinedSd, PartlyAddsWithinAKindAndInSquaresBetweenKinds) {
   step.kernels = {kernel(KernelKind::gemm, 2), kernel(KernelKind::gemm, 1),
                   kernel(KernelKind::elementwise, 1)};
   EXPECT_NEAR(combined_sd(step, {costing(3, 0.2), costing(3, 0.6), costing(8, 0.5)}),
-              std::sqrt(25 / 4.0 + 0.75 * (1.44 + 3.24 + 16)) / 17, 1e-12);
+              std::sqrt(0.2 * 25 + 0.8 * (1.44 + 3.24 + 16)) / 17, 1e-12);
   EXPECT_EQ(combined_sd({}, {}), 0);
 }
 

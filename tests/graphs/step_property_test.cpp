@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "graphs/lowering_reader.h"
 #include "tests/graphs/model_fixture.h"
 #include "tests/support/cli.h"
 
@@ -34,10 +35,11 @@ const std::vector<Case>& cases() {
       for (const std::string& framework : catalog.names(Kind::framework)) {
         for (const Precision& precision : kPrecisions) {
           const Lowering& lowering = library.framework(framework).lowering;
+          const bool departs = model.variant.lowering.kind == SpecTree::Kind::map;
           made.push_back(
               {model.name + " " + model.variant.name + " " + framework + " " + std::string(precision.name),
-               &model, lowering, expand_training_step(model, lowering, precision),
-               &model.graphs.begin()->second});
+               &model, departs ? override_lowering(SpecNode(model.variant.lowering), lowering) : lowering,
+               expand_training_step(model, lowering, precision), &model.graphs.begin()->second});
         }
       }
     }

@@ -29,7 +29,8 @@ TEST(Explanation, OfTheToyWorld) {
                  "7 kernels on Slow framework: 768 flop (a multiply-add is 2) and 1.93 KiB to and from"));
   EXPECT_THAT(
       text,
-      HasSubstr("The one with the most time is matmul forward of fc, 1 times: arithmetic 480 ns (240 flop at 66 % of 500 "
+      HasSubstr("The one with the most time is matmul forward of fc, 1 times: arithmetic 480 ns (240 flop at "
+                "66 % of 500 "
                 "Mflop/s), memory 328 ns (328 B at 45 % of 1 GB/s), overhead 250 ns: 730 ns each, limited "
                 "by compute."));
   EXPECT_THAT(text, HasSubstr("4.09 us active and 8.15 us idle make 12.24 us for the iteration."));

@@ -175,9 +175,9 @@ TEST(PredictScenarios, KeepsColumnsAndOrderAndAppendsFour) {
 // 214.950 images/s: six significant digits of the prediction; nothing where there is none.
 TEST(PredictScenarios, NumbersAndStatus) {
   const test::TempDir directory;
-  const test::CliResult result =
-      predict_table(directory, test::table({run_row({{"value", ""}}), run_row({{"gpus", "8"}, {"machines", "3"}}),
-                                            run_row({{"metric", "iteration_time"}, {"unit", "s"}})}));
+  const test::CliResult result = predict_table(
+      directory, test::table({run_row({{"value", ""}}), run_row({{"gpus", "8"}, {"machines", "3"}}),
+                              run_row({{"metric", "iteration_time"}, {"unit", "s"}})}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto rows = test::rows_of(result.out);
   ASSERT_EQ(rows.size(), 3u);
