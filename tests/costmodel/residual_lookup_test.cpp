@@ -29,7 +29,7 @@ ResidualTable lattices() {
 TEST(ResidualLookup, SaysWhatTheTableSays) {
   const ResidualTable table = lattices();
   const ResidualLookup lookup(table, kKriging);
-  for (const std::uint64_t group : {1, 2, 4, 7, 9}) {
+  for (const std::uint64_t group : {1U, 2U, 4U, 7U, 9U}) {
     for (double x = -3; x < 12; x += 0.5) {
       const Features at{group, 2, {x, 0.37 * x + 1}};
       const ResidualEstimate expected = table.estimate(at, kKriging);

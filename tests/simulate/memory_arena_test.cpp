@@ -64,11 +64,11 @@ TEST(BfcArena, CutsTwiceAsLargeOrMuchLarger) {
 // Regions of 1, 2 and 4 MiB; for 9 MiB one of 16, after which the next is of 16, too.
 TEST(BfcArena, RegionsDouble) {
   MemoryArena arena(Arena::bfc);
-  for (const std::uint64_t reserved : {1, 3, 3, 7}) {
+  for (const std::uint64_t reserved : {1U, 3U, 3U, 7U}) {
     (void)arena.take(kMiB, 0);
     EXPECT_EQ(arena.use().reserved.si(), static_cast<double>(reserved * kMiB));
   }
-  for (const std::uint64_t reserved : {23, 39}) {
+  for (const std::uint64_t reserved : {23U, 39U}) {
     (void)arena.take(9 * kMiB, 0);
     EXPECT_EQ(arena.use().reserved.si(), static_cast<double>(reserved * kMiB));
   }
