@@ -23,7 +23,7 @@ struct Issued {
 // the clocks by value, so that they stay in registers.
 class Clocks {
  public:
-  // `history` has room for all that is issued.
+  // `history` has room for all that is issued; none where nothing queues.
   Clocks(const Execution& execution, Issued* history)
       : wait_(execution.wait.si()),
         latency_(execution.latency.si()),
@@ -171,8 +171,9 @@ template <class Visit>
 Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
                             const Execution& execution) {
   assert(costs.size() == step.kernels.size());
-  std::vector<Issued> history(Clocks::queues(execution) ? 2 * costs.size() : 0);
-  Clocks before(execution, history.data());  // as the iteration before has left both
+  const bool queues = Clocks::queues(execution);
+  std::vector<Issued> history(queues ? 2 * costs.size() : 0);   // of the iteration before and this one
+  Clocks before(execution, queues ? history.data() : nullptr);  // as the iteration before has left both
   if (starts_idle(execution)) {
     before.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
   } else {

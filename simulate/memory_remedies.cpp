@@ -30,8 +30,7 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
   outcome.timeline = simulate_iteration(step, outcome.costs, batch, framework.execution);
   outcome.time = outcome.timeline.iteration;
   outcome.total =
-      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, driver_page(*calibration.gpu))
-          .total();
+      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, driver_page(*p.gpu)).total();
   return outcome;
 }
 
