@@ -71,6 +71,7 @@ struct Lowering {
   Variables variables = Variables::device;            // a file need not say
   ClipDecision clip_decision = ClipDecision::device;  // nor this
   Composition gelu = Composition::fused;              // nor this
+  Composition lrn = Composition::fused;               // nor this
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 
   friend bool operator==(const Lowering&, const Lowering&) = default;

@@ -45,6 +45,8 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.clip_decision = static_cast<ClipDecision>(node->one_of(kClipDecisionNames));
   if (const auto node = m.find("gelu"))
     lowering.gelu = static_cast<Composition>(node->one_of(kCompositionNames));
+  if (const auto node = m.find("lrn"))
+    lowering.lrn = static_cast<Composition>(node->one_of(kCompositionNames));
 }
 
 }  // namespace

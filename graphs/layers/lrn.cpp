@@ -3,12 +3,19 @@
 //
 // Its kernels are element-wise, not those of a batch norm: no sum over rows and pixels holds up the first
 // output, so x is read once and neighbouring channels come from the cache.
+//
+// As composite, two kernels make s and y = x s^-beta, two more dy s^-beta and what is added to it:
+// -2 alpha beta x (sum over the window of x dy s^(-beta - 1)), with a power for each channel of the window,
+// so that arithmetic bounds them. Source: MXNet 1.2, src/operator/nn/lrn-inl.h (mshadow's chpool; the
+// package mxnet-cu90 1.2.0 holds these kernels and calls no cuDNN for them).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMostChannels = 10'000'000;
+// Of CUDA's powf, in what nvcc 13 makes of it: 19 multiply-adds, 23 additions and products, a reciprocal.
+constexpr std::int64_t kPowerFlops = 2 * 19 + 23 + 1;
 
 class LocalResponseNorm : public Layer {
  public:
@@ -21,8 +28,13 @@ class LocalResponseNorm : public Layer {
   // s: square (1), sum (window - 1), scale and shift (2); then power and division (2).
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(
-        memory_kernel(KernelKind::elementwise, Phase::forward, "lrn", site.output, window_ + 4, x, x));
+    const auto add = [&](std::string_view op, std::int64_t flops, const Size& read) {
+      kernels.push_back(
+          memory_kernel(KernelKind::elementwise, Phase::forward, op, site.output, flops, read, x));
+    };
+    if (!composite(how)) return add("lrn", window_ + 4, x);
+    add("lrn_norm", 2 * window_ + 1, x);
+    add("lrn_scale", kPowerFlops + 1, x * 2);
   }
 
   // dx = dy / s^beta - 2 alpha beta x (sum over the window of dy y / s): s again (window + 2), dy y / s (2),
@@ -30,15 +42,27 @@ class LocalResponseNorm : public Layer {
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "lrn", site.output,
-                                    2 * window_ + 8, x * 3, x));
+    const auto add = [&](std::string_view op, std::int64_t flops, const Size& read) {
+      kernels.push_back(
+          memory_kernel(KernelKind::elementwise, Phase::backward_data, op, site.output, flops, read, x));
+    };
+    if (!composite(how)) return add("lrn", 2 * window_ + 8, x * 3);
+    add("lrn_scale", kPowerFlops + 1, x * 2);
+    add("lrn_window", window_ * (kPowerFlops + 3) + 3, x * 4);
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
-    return {.inputs = site.input_gradient, .output = site.input_gradient};
+  // Composite: s is kept beside x.
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+    if (!site.input_gradient) return {};
+    if (composite(how)) return {.inputs = true, .extra_bytes = stored_bytes(site.output, how.precision)};
+    return {.inputs = true, .output = true};
   }
 
  private:
+  [[nodiscard]] static bool composite(const Expansion& how) {
+    return how.lowering.lrn == Composition::composite;
+  }
+
   std::int64_t window_;
 };
 

@@ -37,6 +37,24 @@ TEST(LocalResponseNorm, KernelsOfEachPhase) {
   EXPECT_TRUE(bench.needs().output);
 }
 
+// A power has 62 operations. s: 3 squares, 2 sums, scale, shift: 7 on each of 120 elements; y: a power and a
+// product, reads x and s. Backward: dy s^-beta likewise; then 3 x (power, 3 operations) and 3 more, reads x,
+// dy, s and the first part. s is kept beside x.
+TEST(LocalResponseNorm, Composite) {
+  LayerBench bench{"{type: lrn, window: 3}", {kImage}};
+  bench.lowering.lrn = Composition::composite;
+  const KernelKind each = KernelKind::elementwise;
+  EXPECT_THAT(works_of(bench.forward()),
+              ElementsAre(moving("lrn_norm", each, Phase::forward, 7 * 120, 480, 480),
+                          moving("lrn_scale", each, Phase::forward, 63 * 120, 960, 480)));
+  EXPECT_THAT(works_of(bench.backward()),
+              ElementsAre(moving("lrn_scale", each, Phase::backward_data, 63 * 120, 960, 480),
+                          moving("lrn_window", each, Phase::backward_data, 198 * 120, 1920, 480)));
+  EXPECT_TRUE(bench.needs().inputs);
+  EXPECT_FALSE(bench.needs().output);
+  EXPECT_EQ(bench.needs().extra_bytes, per_sample(480));
+}
+
 TEST(LocalResponseNorm, NothingWithoutInputGradient) {
   LayerBench bench{"{type: lrn, window: 5}", {kImage}};
   bench.input_gradient = false;
