@@ -24,8 +24,8 @@
 // Tensor Core requirements: from cuDNN 7.6.3 on they are used for any number of channels). FFT is for filters
 // of 5 x 5 and more: of smaller ones it explained nothing more. Its two shares are held: DeepBench's few calls
 // do not tell them apart. 89 convolutions of 5 x 5 to 7 x 7 in TensorFlow sessions do, on GTX 1080 Ti, M60,
-// K80, P100 and V100 alike (CDECatapult/ml-performance-prediction@e649f32d354d, forward: predicted over
-// measured 1.02 in the median, by GPU 0.86 to 1.07, mean error 27 %).
+// K80, P100 and V100 alike (CDECatapult/ml-performance-prediction@e649f32d354d, forward with transposes, bias
+// and activation: predicted over measured 1.05 in the median, by GPU 0.89 to 1.13, mean error 28 %).
 //
 // Sources: sizes of tiles are those in the names of cuDNN's kernels and their grids (scudnn_128x64: 128
 // pixels x 64 filters; winograd_128x128_tile148: 1 image, 4 x 8 patches) in NeuSight's table
