@@ -21,13 +21,15 @@ KernelCost cost(const Profile& profile, MathType math = MathType::fp32) {
 }
 
 // The generation of the block taken; "" for none.
+template <class Family = RecurrentFamily>
 std::string taken(const std::vector<ProfileBlock>& blocks, const Libraries& libraries,
                   MathType math = MathType::fp32, const std::string& capability = "7.0") {
   GpuSpec gpu = test::small_gpu();
   gpu.compute_capability = capability;
-  const Profile profile = with_blocks(blocks);
+  Profile profile;
+  profile.families[index_of_family<Family>()] = blocks;
   const Calibration calibration = calibration_of(profile, gpu, libraries);
-  const ProfileBlock* block = calibration.entries[index_of_family<RecurrentFamily>()][index_of(math)].block;
+  const ProfileBlock* block = calibration.entries[index_of_family<Family>()][index_of(math)].block;
   return block == nullptr ? "" : block->generation + (block->own ? "" : ", others");
 }
 
@@ -78,6 +80,16 @@ TEST(CalibrationOf, KernelsOfCardsBeforeVolta) {
   EXPECT_EQ(taken({recurrent_block("cudnn6", kSingle, false), recurrent_block("cudnn7", kSingle, false)},
                   {{"cudnn", 8}}, kSingle, "6.1"),
             "cudnn6, others");
+}
+
+// What another card's cuDNN 6 takes says more of its convolutions than the card's own cuDNN 5 without the
+// non-fused Winograd; of recurrent layers the own block does.
+TEST(CalibrationOf, ConvolutionsBeforeTheNonfusedWinograd) {
+  const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5"),
+                                            recurrent_block("cudnn6", kSingle, false)};
+  EXPECT_EQ(taken<ConvFamily>(blocks, {{"cudnn", 6}}, kSingle, "5.2"), "cudnn6, others");
+  EXPECT_EQ(taken<ConvFamily>(blocks, {{"cudnn", 5}}, kSingle, "5.2"), "cudnn5");
+  EXPECT_EQ(taken(blocks, {{"cudnn", 6}}, kSingle, "5.2"), "cudnn5");
 }
 
 // A block of a library that the framework does not call is not near for having no version to compare.
