@@ -26,8 +26,10 @@ std::map<std::string, std::string> pairs_of(const std::vector<std::string>& only
 
 void write(const CommunicationFit& fit, std::ostream& out) {
   const CollectiveCost& cost = fit.cost;
-  out << fmt::format("collective: {{launch: {}, step: {}, efficiency: {:.3f}, root: {}{}}}\n",
-                     to_text(cost.launch), to_text(cost.step), cost.efficiency, to_text(cost.root),
+  const bool protocols = cost.simple_step > Seconds(0);
+  out << fmt::format("collective: {{launch: {}, step: {}, efficiency: {:.3f}, {}: {}{}}}\n",
+                     to_text(cost.launch), to_text(cost.step), cost.efficiency,
+                     protocols ? "simple_step" : "root", to_text(protocols ? cost.simple_step : cost.root),
                      cost.in_switch > 0 ? fmt::format(", in_switch: {:.3f}", cost.in_switch) : "");
   out << fmt::format("# {} rows, mean error {:.1f} %\n# GPUs  error  fitted without them\n", fit.rows,
                      100 * fit.error);

@@ -56,9 +56,20 @@ class RowFilter {
 
 using Numbers = std::array<double, kMostNumbers>;  // logarithms: launch, step, efficiency, root, in_switch
 
-CollectiveCost cost_of(const Numbers& logs, bool in_switch) {
-  return {Seconds(std::exp(logs[0])), Seconds(std::exp(logs[1])), std::exp(logs[2]),
-          Seconds(std::exp(logs[3])), in_switch ? std::exp(logs[4]) : 0};
+// What the link's own costs tell apart.
+struct Form {
+  bool in_switch = false;
+  bool protocols = false;  // two: the fourth number is the step of the second, there is no root
+};
+
+CollectiveCost cost_of(const Numbers& logs, const Form& form) {
+  const Seconds fourth(std::exp(logs[3]));
+  return {.launch = Seconds(std::exp(logs[0])),
+          .step = Seconds(std::exp(logs[1])),
+          .efficiency = std::exp(logs[2]),
+          .root = form.protocols ? Seconds(0) : fourth,
+          .in_switch = form.in_switch ? std::exp(logs[4]) : 0,
+          .simple_step = form.protocols ? fourth : Seconds(0)};
 }
 
 // A curve's point with the rings of its number of GPUs.
@@ -76,21 +87,21 @@ struct Point {
 
 struct PointError {
   const Point& point;
-  bool in_switch;
+  Form form;
   bool operator()(double const* const* logs, double* residual) const {
     Numbers numbers{};
     std::copy_n(logs[0], kMostNumbers, numbers.begin());
-    residual[0] = point.log_error(cost_of(numbers, in_switch));
+    residual[0] = point.log_error(cost_of(numbers, form));
     return std::isfinite(residual[0]);
   }
 };
 
-CollectiveCost fitted(const std::vector<Point>& points, bool in_switch, int without) {
+CollectiveCost fitted(const std::vector<Point>& points, const Form& form, int without) {
   Numbers logs{std::log(5e-6), std::log(2e-6), 0, std::log(1e-5), std::log(0.6)};
   ceres::Problem problem;
   for (const Point& point : points) {
     if (point.ranks.inner.ranks == without) continue;
-    auto* cost = new ceres::DynamicNumericDiffCostFunction<PointError>(new PointError{point, in_switch});
+    auto* cost = new ceres::DynamicNumericDiffCostFunction<PointError>(new PointError{point, form});
     cost->AddParameterBlock(kMostNumbers);
     cost->SetNumResiduals(1);
     problem.AddResidualBlock(cost, new ceres::SoftLOneLoss(kLossBend), logs.data());
@@ -111,7 +122,7 @@ CollectiveCost fitted(const std::vector<Point>& points, bool in_switch, int with
   options.max_num_iterations = 200;
   ceres::Solver::Summary summary;
   ceres::Solve(options, &problem, &summary);
-  return cost_of(logs, in_switch);
+  return cost_of(logs, form);
 }
 
 double mean_error(const std::vector<Point>& points, const CollectiveCost& cost, int gpus) {
@@ -170,13 +181,14 @@ CommunicationFit fit_communication(const MachineSpec& machine, const GpuSpec& gp
   std::vector<Point> points;
   for (const MeasuredCollective& row : measured)
     points.push_back({{groups[row.gpus], {}}, row.bytes, row.time.si()});
-  const bool in_switch = machine.nvlink && machine.nvlink->link.collective.in_switch > 0;
-  CommunicationFit fit{.cost = fitted(points, in_switch, 0), .errors = {}, .held_out = {}};
+  const LinkSpec& link = machine.nvlink ? machine.nvlink->link : machine.root_ports.front().link;
+  const Form form{link.collective.in_switch > 0, link.collective.simple_step > Seconds(0)};
+  CommunicationFit fit{.cost = fitted(points, form, 0), .errors = {}, .held_out = {}};
   fit.rows = static_cast<int>(points.size());
   for (const auto& [gpus, group] : groups) {
     fit.errors[gpus] = mean_error(points, fit.cost, gpus);
     fit.error += fit.errors[gpus] / static_cast<double>(groups.size());
-    if (groups.size() > 1) fit.held_out[gpus] = mean_error(points, fitted(points, in_switch, gpus), gpus);
+    if (groups.size() > 1) fit.held_out[gpus] = mean_error(points, fitted(points, form, gpus), gpus);
   }
   return fit;
 }

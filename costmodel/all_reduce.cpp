@@ -80,10 +80,20 @@ Seconds in_switch(const AllReduceRanks& ranks, Bytes bytes) {
   return within + ring(ranks.outer, bytes);
 }
 
-}  // namespace
+// As one protocol has it: flags take half of the bandwidth, or steps are longer.
+AllReduceRanks with_flags(AllReduceRanks ranks) {
+  for (RankGroup* group : {&ranks.inner, &ranks.outer}) group->bandwidth = group->bandwidth * 0.5;
+  return ranks;
+}
 
-Seconds all_reduce_time(AllReduceAlgorithm algorithm, const AllReduceRanks& ranks, Bytes bytes) {
-  if (ranks.count() == 1) return Seconds(0);
+AllReduceRanks without_flags(AllReduceRanks ranks) {
+  for (RankGroup* group : {&ranks.inner, &ranks.outer}) {
+    if (group->cost.simple_step > Seconds(0)) group->cost.step = group->cost.simple_step;
+  }
+  return ranks;
+}
+
+Seconds of_one_protocol(AllReduceAlgorithm algorithm, const AllReduceRanks& ranks, Bytes bytes) {
   switch (algorithm) {
     case AllReduceAlgorithm::ring:
       return flat_ring(ranks, bytes);
@@ -97,6 +107,15 @@ Seconds all_reduce_time(AllReduceAlgorithm algorithm, const AllReduceRanks& rank
       return in_switch(ranks, bytes);
   }
   return kNever;
+}
+
+}  // namespace
+
+Seconds all_reduce_time(AllReduceAlgorithm algorithm, const AllReduceRanks& ranks, Bytes bytes) {
+  if (ranks.count() == 1) return Seconds(0);
+  if (ranks.inner.cost.simple_step <= Seconds(0)) return of_one_protocol(algorithm, ranks, bytes);
+  return std::min(of_one_protocol(algorithm, with_flags(ranks), bytes),
+                  of_one_protocol(algorithm, without_flags(ranks), bytes));
 }
 
 AllReduceAlgorithm fastest_all_reduce(const AllReduceRanks& ranks, Bytes bytes) {

@@ -41,6 +41,9 @@ struct AllReduceRanks {
 //   group) hierarchical      ring within, of S / inner ranks between at the same time, ring within in_switch
 //   launch + 2 (inner - 1) a + S / (in_switch x per_rank) + R     within, more than four ranks
 //
+// Where a link tells two protocols apart the faster counts: steps a and half of the bandwidth, or steps of
+// `simple_step` and all of it.
+//
 // Infinite where the algorithm does not apply.
 [[nodiscard]] Seconds all_reduce_time(AllReduceAlgorithm algorithm, const AllReduceRanks& ranks, Bytes bytes);
 

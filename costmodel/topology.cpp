@@ -10,13 +10,8 @@
 namespace tbdsim {
 namespace {
 
-// Of what a slot reaches: peers below different root ports, and below different sockets. NCCL 2.0 on machines
-// of GTX 1080 Ti and TITAN X Pascal: 12.2 GB/s below one switch, 11.1 among four cards, 8.7 among eight
-// (DeepBench).
-constexpr double kAcrossPorts = 0.91;
-constexpr double kAcrossSockets = 0.71;
-// The same where copies are staged in host memory by NCCL, and the time of a step. Chosen by hand near
-// training runs of two and four RTX 2080 Ti without peer access.
+// Of what a slot reaches where copies are staged in host memory by NCCL, and the time of a step. Chosen by
+// hand near training runs of two and four RTX 2080 Ti without peer access.
 constexpr double kStaged = 0.85;
 constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimate
 
@@ -63,7 +58,8 @@ void Topology::add_host_links(const GpuSpec& gpu) {
       s.port_down = down;
       s.up = add(fmt::format("GPU {}, slot, up", g), slot);
       s.down = add(fmt::format("GPU {}, slot, down", g), slot);
-      s.across = add(fmt::format("GPU {}, to other sockets", g), slot * (kAcrossSockets / kAcrossPorts));
+      s.across = add(fmt::format("GPU {}, to other sockets", g),
+                     slot * (port.link.across_sockets / port.link.across_ports));
       s.staged = add(fmt::format("GPU {}, staged copies", g), slot * kStaged);
     }
   }
@@ -170,12 +166,12 @@ std::optional<Rings> Topology::nvlink_only() const {
   const BytesPerSecond rate = achievable(nvlink.link);
   const CollectiveCost& cost = nvlink.link.collective;
   if (nvlink.to_switch > 0)
-    return Rings{nvlink.to_switch, rate * static_cast<double>(nvlink.to_switch), cost, true, {}};
+    return Rings{nvlink.to_switch, rate * static_cast<double>(nvlink.to_switch), cost, true, false, {}};
   if (const int rings = nvlink_rings(nvlink, gpus_); rings > 0)
-    return Rings{rings, rate * static_cast<double>(rings), cost, true, {}};
+    return Rings{rings, rate * static_cast<double>(rings), cost, true, false, {}};
   // Along a chain all bytes go over each link once in both directions: as a ring of p / 2 (p - 1) less.
   if (!nvlink_chain(nvlink, gpus_)) return std::nullopt;
-  return Rings{1, rate * (2 * (1 - 1.0 / static_cast<double>(gpus_))), cost, true, {}};
+  return Rings{1, rate * (2 * (1 - 1.0 / static_cast<double>(gpus_))), cost, true, false, {}};
 }
 
 Rings Topology::rings() const {
@@ -199,16 +195,20 @@ Rings Topology::single_ring() const {
   }
   if (flows.empty()) {
     const LinkSpec& link = machine_.nvlink->link;
-    return {1, achievable(link) * static_cast<double>(links), link.collective, true, {}};
+    return {1, achievable(link) * static_cast<double>(links), link.collective, true, false, {}};
   }
   Traffic traffic = shared(std::move(flows));
   const bool one_port = std::all_of(slots_.begin(), slots_.end(),
                                     [&](const Slot& slot) { return slot.port == slots_.front().port; });
   bool staged = false;
   for (int g = 0; g < gpus_; ++g) staged = staged || !are_peers(machine_, g, (g + 1) % gpus_);
-  CollectiveCost cost = machine_.root_ports.front().link.collective;
+  const LinkSpec& slot = machine_.root_ports.front().link;
+  CollectiveCost cost = slot.collective;
   if (staged) cost.step = std::max(cost.step, kStagedStep);
-  return {1, traffic.slowest * (one_port || staged ? 1 : kAcrossPorts), cost, false, std::move(traffic)};
+  if (staged && cost.simple_step > Seconds(0)) cost.simple_step = std::max(cost.simple_step, kStagedStep);
+  Rings rings{1, traffic.slowest * (one_port || staged ? 1 : slot.across_ports), cost, false, staged, {}};
+  rings.traffic = std::move(traffic);
+  return rings;
 }
 
 std::vector<BytesPerSecond> Topology::load(const Traffic& traffic, BytesPerSecond rate) const {

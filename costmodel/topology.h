@@ -38,6 +38,7 @@ struct Rings {
   BytesPerSecond bandwidth;  // of all together, into each rank
   CollectiveCost cost;
   bool nvlink = false;  // over nothing else
+  bool staged = false;  // copies go through host memory
   Traffic traffic;      // of one; empty over NVLinks
 };
 

@@ -1,5 +1,7 @@
 #include "hwspecs/link_spec.h"
 
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
@@ -18,7 +20,8 @@ CollectiveCost read_collective(const SpecNode& node) {
     cost.launch = m.at("launch").quantity<Seconds>();
     cost.step = m.at("step").quantity<Seconds>();
     cost.efficiency = m.at("efficiency").number(kLeast, kMost);
-    cost.root = m.at("root").quantity<Seconds>();
+    if (const auto simple = m.find("simple_step")) cost.simple_step = simple->quantity<Seconds>();
+    if (cost.simple_step == Seconds(0)) cost.root = m.at("root").quantity<Seconds>();
     if (const auto in_switch = m.find("in_switch")) cost.in_switch = in_switch->number(kLeast, 1);
   });
   return cost;
@@ -40,10 +43,28 @@ SpecTree changed_link(const std::filesystem::path& file, const SpecChanges& chan
   return changed;
 }
 
+// A link of the catalogue or a file.
+LinkSpec network_of_catalog(const std::string& name, const Catalog& catalog, const SpecChanges& changes) {
+  if (!is_path(name) && !catalog.contains(Kind::link, name)) {
+    std::vector<std::string> known;
+    for (const std::string& link : catalog.names(Kind::link)) {
+      if (read_link(catalog.find(Kind::link, link)).kind == LinkKind::network) known.push_back(link);
+    }
+    throw UsageError(
+        fmt::format("unknown network {}; expected one of {}, a file or a rate such as '25 Gbit/s'{}",
+                    in_quotes(name), joined(known), did_you_mean(name, known)));
+  }
+  LinkSpec link = read_link(catalog.find(Kind::link, name), changes);
+  if (link.kind == LinkKind::network) return link;
+  throw UsageError(fmt::format("{} is no network; expected one such as {}, or a rate such as '25 Gbit/s'",
+                               in_quotes(name), kNetworkLike));
+}
+
 }  // namespace
 
 LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes) {
-  constexpr std::string_view kSourcedKeys[] = {"bandwidth", "efficiency", "latency", "collective"};
+  constexpr std::string_view kSourcedKeys[] = {"bandwidth",    "efficiency",     "latency",
+                                               "across_ports", "across_sockets", "collective"};
   constexpr double kLeastEfficiency = 0.01;  // less is a slip of the unit
   const SpecTree tree = changed_link(file, changes);
   LinkSpec link;
@@ -56,6 +77,9 @@ LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes
     link.efficiency = m.at("efficiency").number(kLeastEfficiency, 1);
     link.latency = m.at("latency").quantity<Seconds>();
     link.collective.step = link.latency;
+    if (const auto part = m.find("across_ports")) link.across_ports = part->number(kLeastEfficiency, 1);
+    if (const auto part = m.find("across_sockets"))
+      link.across_sockets = part->number(kLeastEfficiency, link.across_ports);
     if (const auto collective = m.find("collective")) link.collective = read_collective(*collective);
     link.sources = read_sources(m, kSourcedKeys);
   });
@@ -72,13 +96,16 @@ LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog,
   return link;
 }
 
-LinkSpec network_named(const std::string& text, const Catalog& catalog, const SpecChanges& changes) {
-  if (text.empty() || text.find_first_of("0123456789") != 0) {
-    LinkSpec link = read_link(catalog.find(Kind::link, text), changes);
-    if (link.kind == LinkKind::network) return link;
-    throw UsageError(fmt::format("{} is no network; expected one such as {}, or a rate such as '25 Gbit/s'",
-                                 in_quotes(text), kNetworkLike));
-  }
+bool is_rate(std::string_view text) {
+  if (text.find(' ') != text.npos && text.ends_with("/s")) return true;  // "nan Gbit/s"
+  if (text.ends_with(".yaml")) return false;
+  const std::size_t first = text.find_first_not_of("+-. ");
+  return first != text.npos && text[first] >= '0' && text[first] <= '9' && !text.starts_with("..");
+}
+
+LinkSpec network_named(const std::string& name, const Catalog& catalog, const SpecChanges& changes) {
+  if (!is_rate(name)) return network_of_catalog(name, catalog, changes);
+  const std::string text = with_space(name);
   try {
     if (parse_quantity<BytesPerSecond>(text) <= BytesPerSecond(0)) {
       throw UsageError(

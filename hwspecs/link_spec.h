@@ -31,6 +31,10 @@ struct CollectiveCost {
   double efficiency = 1;  // of what `achievable` says for plain copies; slightly above 1 where that is low
   Seconds root;           // at 1 MiB
   double in_switch = 0;   // part of a GPU's bandwidth that reductions inside the switch reach; 0: it has none
+  // Where two protocols are told apart (NCCL over PCI Express): `step` is that of one whose every eight bytes
+  // carry four of a flag, which halves the bandwidth (LL), this that of another that carries data alone
+  // (Simple). 0: one for all sizes, `root` stands for what is between.
+  Seconds simple_step{};
 };
 
 // Every link is full duplex: what is said of one direction holds for the other at the same time. A transfer
@@ -45,6 +49,8 @@ struct LinkSpec {
   BytesPerSecond bandwidth;  // raw, of one link in one direction, line code taken off
   double efficiency = 1;     // the part of it that long transfers reach (headers, flow control), up to 1
   Seconds latency;           // half a round trip of the shortest message
+  // Of slots: what peers reach of it in a ring over more than one root port, and over more than one socket.
+  double across_ports = 1, across_sockets = 1;
   CollectiveCost collective;
   Sources sources;
 };
@@ -61,8 +67,11 @@ struct LinkSpec {
 // What is assumed of a network of which only the rate is known.
 inline constexpr std::string_view kNetworkLike = "ethernet_25g";
 
-// The network that a text names: a link of the catalogue, a file, or a rate, "25 Gbit/s": Ethernet of that
-// rate, which changes find in its place. Throws UsageError, with "did you mean".
+// The text means a rate, well written or not, no link's name and no file.
+[[nodiscard]] bool is_rate(std::string_view text);
+
+// The network that a text names: a link of the catalogue, a file, or a rate, "25 Gbit/s" or "25Gbit/s":
+// Ethernet of that rate, which changes find in its place. Throws UsageError, with "did you mean".
 [[nodiscard]] LinkSpec network_named(const std::string& text, const Catalog& catalog,
                                      const SpecChanges& changes = {});
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simulate/exchange_messages.h"
+
 namespace tbdsim {
 namespace {
 
@@ -10,32 +12,6 @@ constexpr std::int64_t kWholeArray = 1'000'000;  // elements: MXNET_KVSTORE_BIGA
 constexpr std::int64_t kKeyFactor = 9973;        // ps-lite's EncodeDefaultKey
 // How often the bytes of an all-reduce pass the GPU's own memory: read to send and to add, written twice.
 constexpr double kMemoryPasses = 4;
-
-struct Message {
-  double ready = 0;
-  double bytes = 0;
-};
-
-// What one rank sends, in order.
-std::vector<Message> messages_of(const TrainingStep& step, const Timeline& timeline, double batch,
-                                 double gradient_bytes, const Exchange& exchange) {
-  std::vector<Message> messages;
-  double bytes = 0;
-  double ready = 0;
-  double bucket = exchange.first_bucket.si();
-  const auto send = [&] {
-    if (bytes > 0) messages.push_back({ready, bytes});
-    bytes = 0;
-    bucket = exchange.bucket.si();
-  };
-  for (const ParameterGradient& gradient : step.gradients) {
-    ready = timeline.kernels[static_cast<std::size_t>(gradient.ready)].end.si();
-    bytes += gradient.elements.at(batch) * gradient_bytes * static_cast<double>(gradient.repeat);
-    if (bytes >= bucket) send();
-  }
-  send();
-  return messages;
-}
 
 // The end of the kernel that runs at a time; the time itself where none does.
 double room_after(const Timeline& timeline, double time) {
@@ -132,26 +108,6 @@ double contention(const Exchange& exchange, const GpuSpec& gpu, double beside, d
   return beside * sms + memory;
 }
 
-// What is sent, and when the last gradient is ready.
-struct Sending {
-  std::vector<Message> messages;
-  double computed = 0;
-};
-
-Sending sending_of(const TrainingStep& step, const Timeline& timeline, double batch, double gradient_bytes,
-                   const Exchange& exchange) {
-  Sending sending{messages_of(step, timeline, batch, gradient_bytes, exchange)};
-  if (sending.messages.empty()) return sending;
-  sending.computed = sending.messages.back().ready;
-  const double fullest =
-      exchange.method->keyed ? fullest_server(step.gradients, batch, exchange.cluster.machines) : 1;
-  for (Message& message : sending.messages) {
-    if (!exchange.overlaps) message.ready = sending.computed;
-    message.bytes *= fullest;
-  }
-  return sending;
-}
-
 // Variables that a model's own program keeps on the host are sent and gradients brought back by copies of its
 // step. Where servers in host memory exchange, those are the first GPU's part of what they push and pull.
 double own_copies(const TrainingStep& step, const Timeline& timeline, const Exchange& exchange) {
@@ -160,6 +116,15 @@ double own_copies(const TrainingStep& step, const Timeline& timeline, const Exch
   for (std::size_t k = 0; k < step.kernels.size(); ++k) {
     if (step.kernels[k].kind == KernelKind::transfer && step.kernels[k].layer < 0)
       sum += (timeline.kernels[k].end - timeline.kernels[k].start).si();
+  }
+  return sum;
+}
+
+// How long a message keeps the thread that sends.
+Seconds kept_by(const Exchange& exchange, Bytes bytes) {
+  Seconds sum;
+  for (const ExchangeStage& stage : exchange.stages) {
+    if (stage.keeps) sum += all_reduce_time(*stage.keeps, bytes);
   }
   return sum;
 }
@@ -209,27 +174,37 @@ ExchangeTime simulate_exchange(const TrainingStep& step, const Timeline& timelin
   if (exchange.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
   if (!exchange.method->asynchronous)
     time.stragglers = timeline.iteration * (kRankSpread * expected_largest(exchange.ranks()));
-  const Sending sending = sending_of(step, timeline, batch, gradient_bytes, exchange);
-  if (sending.messages.empty() || exchange.stages.empty()) return time;
-  Pipeline pipeline(step, timeline, exchange, sending.computed);
+  if (exchange.stages.empty()) return time;
+  MessageQueue queue(step, timeline, batch, gradient_bytes, exchange);
+  const double computed = queue.computed();
+  const double fullest =
+      exchange.method->keyed ? fullest_server(step.gradients, batch, exchange.cluster.machines) : 1;
+  Pipeline pipeline(step, timeline, exchange, computed);
   const std::size_t waited_for = first_later_stage(exchange);
-  double last = sending.computed;
-  for (const Message& message : sending.messages) {
-    last = std::max(last, pipeline.send(message, 0, waited_for));
-    time.gradients += Bytes(message.bytes);
+  std::vector<Message> sent;
+  double last = computed;
+  double free = 0;
+  while (auto message = queue.next(free)) {
+    if (!exchange.overlaps) message->ready = computed;
+    message->bytes *= fullest;
+    last = std::max(last, pipeline.send(*message, 0, waited_for));
+    free = std::max(message->ready, free) + kept_by(exchange, Bytes(message->bytes)).si();
+    time.gradients += Bytes(message->bytes);
+    sent.push_back(*message);
   }
+  if (sent.empty()) return time;
   const double on_card = pipeline.on_card;
   for (std::size_t s = waited_for; s < exchange.stages.size(); ++s) {
     if (exchange.stages[s].next_forward) {
       last += forward_stall(step, timeline, batch, gradient_bytes, exchange.stages[s]);
       continue;
     }
-    for (const Message& message : sending.messages) last = pipeline.send({last, message.bytes}, s, s + 1);
+    for (const Message& message : sent) last = pipeline.send({last, message.bytes}, s, s + 1);
   }
-  time.exposed = Seconds(std::max(0.0, last - sending.computed - own_copies(step, timeline, exchange)));
-  time.total = Seconds(std::max(pipeline.busy, last - sending.computed));
+  time.exposed = Seconds(std::max(0.0, last - computed - own_copies(step, timeline, exchange)));
+  time.total = Seconds(std::max(pipeline.busy, last - computed));
   time.contention += Seconds(contention(exchange, gpu, pipeline.beside, on_card, time.gradients.si()));
-  time.messages = static_cast<int>(sending.messages.size());
+  time.messages = static_cast<int>(sent.size());
   return time;
 }
 

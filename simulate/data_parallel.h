@@ -2,7 +2,7 @@
 // exchanged, and what of that the iteration waits for. All ranks are alike, so one is simulated, whatever
 // their number.
 //
-//   message      gradients in the order in which they are ready, until there are `bucket` bytes of them
+//   message      gradients that are sent together (exchange_messages.h)
 //   start[s][m]  = max(end[s-1][m], end[s][m-1])            stage s, message m; stage 0 from when m is ready.
 //                  Kernels of a collective wait for the end of the kernel that runs then: on a busy GPU
 //                  blocks of a kernel come in the order of launches, and there is room for others between

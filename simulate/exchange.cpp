@@ -16,6 +16,7 @@ namespace {
 // every tensor into a message. Estimates: a core's worth of TCP, and tensors over gRPC at about 10 Gbit/s.
 constexpr BytesPerSecond kSockets(2.5e9);
 constexpr BytesPerSecond kRpc(1'100'000'000);
+constexpr Seconds kSocketStep(15e-6);  // through two stacks and a switch, as ethernet_25g.yaml estimates
 // Part of the memory's bandwidth that a host reaches while it adds arrays. Estimate: a few threads of 28
 // cores.
 constexpr double kHostSums = 0.4;
@@ -25,11 +26,6 @@ constexpr double kPcieSms = 2;
 BytesPerSecond transport_limit(Transport transport) {
   if (transport == Transport::tcp) return kSockets;
   return transport == Transport::rpc ? kRpc : BytesPerSecond(std::numeric_limits<double>::infinity());
-}
-
-bool is_network_word(const std::string& word, const Catalog& catalog) {
-  return word.starts_with("ethernet_") || word.starts_with("infiniband_") || is_path(word) ||
-         (!word.empty() && word.find_first_of("0123456789") == 0 && !catalog.contains(Kind::machine, word));
 }
 
 void require_machines(const Cluster& cluster, const MachineSpec& machine, const ExchangeMethod& method) {
@@ -112,6 +108,7 @@ class Plan {
       all.inner.per_rank = machine_.nvlink->link.bandwidth * static_cast<double>(machine_.nvlink->to_switch);
     }
     all.outer.cost.launch = std::max(all.outer.cost.launch, rings.cost.launch);
+    if (!rings.staged) exchange_.interference = 0;
     use(rings.traffic, 2 * (1 - 1.0 / static_cast<double>(exchange_.ranks())));
     exchange_.sms = rings.nvlink ? std::min(kMostSms, 2.0 * rings.channels) : kPcieSms;
     const bool halves = exchange_.method->shards_update;
@@ -149,6 +146,7 @@ class Plan {
     push_and_pull(topology_.to_host(), topology_.from_host(), [&] {
       exchange_.stages.push_back({.name = "all_reduce",
                                   .all_reduce = AllReduceRanks{process_ring(), {}},
+                                  .keeps = AllReduceRanks{process_sums(), {}},
                                   .message = {},
                                   .in_host = true});
     });
@@ -162,6 +160,13 @@ class Plan {
     const double sending = machines() == 1 ? 0 : 1 / ring.bandwidth.si();
     ring.bandwidth = BytesPerSecond(1 / (adding + sending));
     ring.ranks = exchange_.ranks();
+    return ring;
+  }
+
+  [[nodiscard]] RankGroup process_sums() const {
+    RankGroup ring{.ranks = exchange_.ranks(), .bandwidth = {}, .per_rank = {}, .cost = {}};
+    ring.bandwidth = sums(1) * (2 / static_cast<double>(gpus()));
+    ring.cost.step = machines() == 1 ? Seconds(0) : kSocketStep;
     return ring;
   }
 
@@ -217,11 +222,16 @@ Seconds ExchangeStage::time(Bytes bytes) const {
   return message + bytes / rate;
 }
 
+bool joins_machines(const std::string& word, const Catalog& catalog) {
+  return word.starts_with("ethernet_") || word.starts_with("infiniband_") || is_path(word) ||
+         (is_rate(word) && !catalog.contains(Kind::machine, word));
+}
+
 MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, Library& library) {
   const Catalog& catalog = library.catalog();
   const SpecChanges& changes = library.changes();
   if (cluster.machine.empty()) {
-    const bool network = is_network_word(cluster.network, catalog);
+    const bool network = joins_machines(cluster.network, catalog);
     MachineSpec machine = plain_machine(gpu, cluster.gpus, network ? "" : cluster.network, catalog, changes);
     if (network) machine.networks = {{.link = network_named(cluster.network, catalog, changes), .below = {}}};
     return machine;
@@ -239,7 +249,7 @@ MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, Library& lib
 }
 
 void require_network(const std::string& network, const Catalog& catalog) {
-  if (is_network_word(network, catalog)) {
+  if (joins_machines(network, catalog)) {
     (void)network_named(network, catalog);
   } else {
     require_plain_word(network, catalog);
@@ -273,6 +283,7 @@ Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framewo
     exchange.bucket = across ? framework.exchange.bucket_across : framework.exchange.bucket;
     exchange.first_bucket = std::min(exchange.bucket, framework.exchange.first_bucket);
     if (across && framework.exchange.bucket == Bytes(0)) exchange.first_bucket = exchange.bucket;
+    if (exchange.bucket > Bytes(0)) exchange.cycle = framework.exchange.cycle;
   }
   exchange.interference =
       sum == Sum::ranks ? framework.exchange.interference : framework.exchange.copy_interference;
@@ -280,6 +291,7 @@ Exchange plan_exchange(const Cluster& cluster, const GpuSpec& gpu, const Framewo
   exchange.single_ring = framework.exchange.single_ring;
   const MachineSpec machine = machine_for(cluster, gpu, library);
   exchange.machine = machine.title;
+  exchange.cores = static_cast<double>(machine.sockets * machine.cpu.core_count) / cluster.gpus;
   require_machines(cluster, machine, *exchange.method);
   Plan(machine, gpu, exchange).run();
   if (!exchange.stages.empty()) exchange.stages.front().message += framework.exchange.message;

@@ -36,6 +36,9 @@ struct Cluster {
 struct ExchangeStage {
   std::string name;
   std::optional<AllReduceRanks> all_reduce;
+  // Of one in the host, what keeps the thread that sends from looking for gradients: the same with sums and
+  // steps alone. What it takes together thus does not hang on the network, and a faster one is never slower.
+  std::optional<AllReduceRanks> keeps{};
   Seconds message;            // of every message
   BytesPerSecond rate{};      // of its bytes, where it is no all-reduce
   bool on_gpu = false;        // kernels, which wait for room between those of the model and hold SMs
@@ -57,8 +60,10 @@ struct Exchange {
   const ExchangeMethod* method = nullptr;
   Cluster cluster;
   std::string machine;  // title
+  double cores = 0;     // of a machine, for each of its GPUs; 0: enough
   std::vector<ExchangeStage> stages;
   Bytes bucket, first_bucket;
+  Seconds cycle;  // of the thread that sends; 0: buckets are sent as they are full
   bool overlaps = true;
   double sms = 0;           // streaming multiprocessors its kernels hold
   double interference = 0;  // the framework's
@@ -70,6 +75,9 @@ struct Exchange {
 
 // The cluster's machine, as the library's changes have it. Throws UsageError or SpecError.
 [[nodiscard]] MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, Library& library);
+
+// A word for `network` that means one between machines, not how GPUs of one machine are joined.
+[[nodiscard]] bool joins_machines(const std::string& word, const Catalog& catalog);
 
 // Throws UsageError for a word that is no network, nor how GPUs of one machine may be joined.
 void require_network(const std::string& network, const Catalog& catalog);

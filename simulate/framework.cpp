@@ -34,7 +34,7 @@ ExchangeDefaults override_exchange(const SpecNode& node, ExchangeDefaults exchan
   constexpr std::string_view kSourcedExchange[] = {
       "within",        "across",  "bucket",       "first_bucket",
       "bucket_across", "message", "interference", "copy_interference",
-      "single_ring"};
+      "single_ring",   "cycle",   "fp32_amp"};
   node.map([&](SpecMap& m) {
     const auto method = [&](std::string_view key, std::string& name) {
       const auto given = m.find(key);
@@ -52,6 +52,8 @@ ExchangeDefaults override_exchange(const SpecNode& node, ExchangeDefaults exchan
     if (const auto part = m.find("copy_interference")) exchange.copy_interference = part->number(0, 1);
     if (const auto first = m.find("first_bucket")) exchange.first_bucket = first->quantity<Bytes>();
     if (const auto message = m.find("message")) exchange.message = message->quantity<Seconds>();
+    if (const auto cycle = m.find("cycle")) exchange.cycle = cycle->quantity<Seconds>();
+    if (const auto wide = m.find("fp32_amp")) exchange.fp32_amp = wide->flag();
     for (auto& [name, source] : read_sources(m, kSourcedExchange)) exchange.sources[name] = source;
   });
   return exchange;

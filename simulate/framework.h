@@ -25,9 +25,12 @@ struct ExchangeDefaults {
   // Gradients are sent together until there are so many bytes: 0: each by itself.
   Bytes bucket;
   Bytes first_bucket;
-  Bytes bucket_across;  // the same between machines, where a library of its own exchanges (Horovod)
-  Seconds message;      // time of the exchange that each message costs beside its transfer
-  // Part of the time of an exchange by which kernels beside it take longer; 0: as its multiprocessors say.
+  Bytes bucket_across;    // the same between machines, where a library of its own exchanges (Horovod)
+  Seconds cycle;          // a thread looks so often for gradients, where there is a bucket; 0: none does
+  bool fp32_amp = false;  // gradients of `amp` travel in fp32, as its variables are
+  Seconds message;        // time of the exchange that each message costs beside its transfer
+  // Part of the time of an all-reduce staged in host memory by which kernels beside it take longer; 0: as its
+  // multiprocessors say.
   double interference = 0;
   double copy_interference = 0;  // the same where copy engines exchange, or the host does
   bool single_ring = false;      // of NCCL: version 1 makes one, in the order of the slots

@@ -49,7 +49,6 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   if (execution.input_threads > 0 && p.dataset != nullptr && p.dataset->decode_time) {
     const double samples = batch * static_cast<double>(p.model->batches_per_iteration);
     iteration.decode = *p.dataset->decode_time * samples;
-    iteration.input = iteration.decode * (1.0 / execution.input_threads);
   }
   return iteration;
 }
@@ -57,7 +56,10 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
 // Buckets hold a copy of the gradients; ZeRO spreads what the optimizer keeps over the ranks.
 void add_memory_of_exchange(Prediction& p) {
   if (!p.exchange) return;
-  if (p.exchange->bucket > Bytes(0)) p.memory.weight_gradients += p.memory.weight_gradients;
+  // Horovod has one buffer for messages, DistributedDataParallel buckets for all gradients.
+  if (p.exchange->bucket > Bytes(0))
+    p.memory.weight_gradients +=
+        p.exchange->cycle > Seconds(0) ? p.exchange->bucket : p.memory.weight_gradients;
   if (p.exchange->method->shards_update)
     p.memory.dynamic = p.memory.dynamic * (1.0 / static_cast<double>(p.ranks()));
 }
@@ -118,11 +120,22 @@ FlopsPerSecond peak_of(const Prediction& p) {
 // Of one element as it is sent.
 double gradient_bytes(const Prediction& p) {
   const Cluster& cluster = p.scenario.cluster;
-  const double stored = static_cast<double>(find_precision(p.scenario.precision).storage_bytes);
+  const bool wide = p.framework->exchange.fp32_amp && p.scenario.precision == "amp";
+  const double stored =
+      static_cast<double>(wide ? kFp32Bytes : find_precision(p.scenario.precision).storage_bytes);
   return (cluster.gradient_bytes > 0 ? cluster.gradient_bytes : stored) * cluster.compression;
 }
 
+// Threads that decode for the GPUs of one machine share its cores.
+void share_cores(Prediction& p) {
+  double threads = p.framework->execution.input_threads;
+  if (threads == 0) return;
+  if (p.exchange && p.exchange->cores > 0) threads = std::min(threads, p.exchange->cores);
+  for (Iteration& iteration : p.iterations) iteration.input = iteration.decode * (1 / threads);
+}
+
 void exchange_gradients(Prediction& p) {
+  share_cores(p);
   if (!p.exchange) return;
   for (Iteration& iteration : p.iterations) {
     iteration.exchange =

@@ -108,8 +108,9 @@ struct ValidationColumns {
   std::vector<std::optional<std::size_t>> identity;
 };
 
-void add_row(const ConfigurationKey& key, double measured, const std::function<RowPrediction()>& predict,
-             Configurations& configurations, std::map<std::string, int>& not_covered) {
+const Configuration& add_row(const ConfigurationKey& key, double measured,
+                             const std::function<RowPrediction()>& predict, Configurations& configurations,
+                             std::map<std::string, int>& not_covered) {
   Configuration& configuration = configurations[key];
   if (configuration.measured.empty()) {
     std::tie(configuration.section, configuration.group, configuration.run) = key;
@@ -117,6 +118,7 @@ void add_row(const ConfigurationKey& key, double measured, const std::function<R
   }
   configuration.measured.push_back(measured);
   if (!configuration.prediction.ok()) ++not_covered[configuration.prediction.status];
+  return configuration;
 }
 
 std::vector<GroupErrors> errors_by_group(const std::vector<Configuration>& configurations) {
@@ -142,9 +144,13 @@ class SpeedUps {
   explicit SpeedUps(const CsvReader& reader)
       : id_(reader.find_column("id")), why_(reader.find_column("why")) {}
 
-  void scale(const std::vector<std::string>& row, double measured, RowPrediction& prediction) {
+  // Of every row, also of one whose configuration was predicted before.
+  void note(const std::vector<std::string>& row, double measured, const RowPrediction& prediction) {
+    if (id_ && prediction.ok()) factors_[row[*id_]] = measured / prediction.predicted;
+  }
+
+  void scale(const std::vector<std::string>& row, RowPrediction& prediction) const {
     if (!id_ || !why_ || !prediction.ok()) return;
-    factors_[row[*id_]] = measured / prediction.predicted;
     const std::size_t at = row[*why_].find(kOver);
     if (at == std::string::npos) return;
     const std::string rest = row[*why_].substr(at + kOver.size());
@@ -202,14 +208,15 @@ Validation validate_runs(std::span<const RunsTable> tables, const std::string& b
         ++result.not_covered["value is not a positive number"];
         continue;
       }
-      add_row(
+      const Configuration& configuration = add_row(
           {section, row[judged.group], judged.run(row)}, *measured,
           [&] {
             RowPrediction prediction = predictor(columns, row);
-            speed_ups.scale(row, *measured, prediction);
+            speed_ups.scale(row, prediction);
             return prediction;
           },
           configurations, result.not_covered);
+      speed_ups.note(row, *measured, configuration.prediction);
     }
   }
   for (auto& [key, configuration] : configurations) result.configurations.push_back(std::move(configuration));

@@ -30,7 +30,8 @@ constexpr Examples kExamples[] = {
      {"tbd-sim trace resnet50 --framework mxnet --gpu titanxp --batch 64 -o trace.json",
       "tbd-sim trace seq2seq --framework tensorflow --gpu p4000 --batch 64 --seq-len 25 -o trace.json"}},
     {"scaling",
-     {"tbd-sim scaling resnet50:mxnet --gpu p4000 --machine tbd_p4000 --batch 32 --gpus 1,2,4",
+     {"tbd-sim scaling resnet50:mxnet --machine tbd_p4000 --batch 8,32 --gpus 1,2,4 --machines 1,2 "
+      "--network ethernet_1g",
       "tbd-sim scaling resnet50:mxnet --gpu p4000 --batch 32 --machines 1,2,16 --network '25 Gbit/s'",
       "tbd-sim scaling bert_base:pytorch --gpu v100_sxm2_32gb --machine dgx1_v100 --batch 8 --gpus 8"}},
     {"predict",

@@ -1,5 +1,7 @@
 #include "simulate/scaling.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include <fmt/format.h>
@@ -35,21 +37,35 @@ const std::string& or_else(const std::string& text, const std::string& unless) {
   return text.empty() ? unless : text;
 }
 
-// One machine once for each number of GPUs; several once for each network.
-std::vector<Cluster> clusters_of(const ScalingOptions& options) {
+// Words of --network that say how one machine's GPUs are joined; without any, one empty word.
+std::vector<std::string> within_machine(const std::vector<std::string>& networks, const Library& library) {
+  std::vector<std::string> words;
+  std::copy_if(networks.begin(), networks.end(), std::back_inserter(words),
+               [&](const std::string& word) { return !joins_machines(word, library.catalog()); });
+  if (words.empty()) words.emplace_back();
+  return words;
+}
+
+// Several machines once for each network; one once for each way to join its GPUs where no machine says.
+std::vector<Cluster> clusters_of(const ScalingOptions& options, const Library& library) {
   ClusterOptions common = options.cluster;
   common.gpus = common.machines = common.network = "";
-  std::vector<std::string> networks = list_of(options.cluster.network);
-  if (networks.empty()) networks.emplace_back();
+  std::vector<std::string> between = list_of(options.cluster.network);
+  for (const std::string& word : between) {
+    if (word.empty()) continue;
+    if (!options.cluster.machine.empty() || joins_machines(word, library.catalog()))
+      (void)network_named(word, library.catalog());
+  }
+  std::vector<std::string> within{""};
+  if (options.cluster.machine.empty()) within = within_machine(between, library);
   std::vector<Cluster> clusters;
   for (const int machines : counts("--machines", or_else(options.cluster.machines, "1"), kMostAsked)) {
     for (const int gpus : counts("--gpus", or_else(options.cluster.gpus, "1,2,4,8"), kMostGpus)) {
-      for (std::size_t n = 0; n < (machines > 1 ? networks.size() : 1); ++n) {
-        const bool named = machines > 1 || options.cluster.machine.empty();
+      for (const std::string& network : machines > 1 ? between : within) {
         Cluster cluster = cluster_for(common);
         cluster.gpus = gpus;
         cluster.machines = machines;
-        if (named) cluster.network = networks[n];
+        cluster.network = network;
         clusters.push_back(std::move(cluster));
       }
     }
@@ -76,7 +92,7 @@ void append(std::vector<ScalingPoint>& points, ScalingOptions options, const std
 
 void run(const ScalingOptions& options, Library& library, std::ostream& out) {
   const Format format = format_of(options.output);
-  const std::vector<Cluster> clusters = clusters_of(options);
+  const std::vector<Cluster> clusters = clusters_of(options, library);
   std::vector<ScalingPoint> points;
   for (const std::string& model : options.models) append(points, options, model, clusters, library);
   const Sheet sheet = scaling_sheet(points, library);

@@ -76,6 +76,26 @@ class CommunicationFitting : public testing::Test {
   GpuSpec gpu_;
 };
 
+// Curves of two and of four cards over PCI Express 5, of known costs.
+TEST_F(CommunicationFitting, TellsTwoProtocolsApart) {
+  const MachineSpec slots = read_machine(catalog_.find(Kind::machine, "server_pcie5"), catalog_);
+  const GpuSpec card = read_gpu(catalog_.find(Kind::gpu, slots.gpu), catalog_);
+  CollectiveCost cost{.launch = Seconds(3e-6), .step = Seconds(1.5e-6), .efficiency = 0.7, .root = {}};
+  cost.simple_step = Seconds(6e-6);
+  std::vector<MeasuredCollective> rows;
+  for (const int gpus : {2, 4}) {
+    const BytesPerSecond rate = Topology(slots, card, gpus).rings().bandwidth;
+    const RankGroup group{.ranks = gpus, .bandwidth = rate, .per_rank = {}, .cost = cost};
+    for (double bytes = 1 << 10; bytes <= 1 << 28; bytes *= 2)
+      rows.push_back({gpus, Bytes(bytes), all_reduce_time({group, {}}, Bytes(bytes))});
+  }
+  const CommunicationFit fit = fit_communication(slots, card, rows);
+  EXPECT_LT(fit.error, 0.01);
+  EXPECT_NEAR(fit.cost.step.si(), 1.5e-6, 0.05e-6);
+  EXPECT_NEAR(fit.cost.simple_step.si(), 6e-6, 0.2e-6);
+  EXPECT_EQ(fit.cost.root, Seconds(0));
+}
+
 TEST_F(CommunicationFitting, FollowsOneCurve) {
   const CommunicationFit fit = fit_communication(machine_, gpu_, curve({4}));
   EXPECT_LT(fit.error, 0.03);

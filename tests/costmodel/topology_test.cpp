@@ -63,6 +63,23 @@ TEST(Topology, PortsAreShared) {
   EXPECT_GT(ring_rate("titanxp", 4, "pcie3_1root"), 3 * ring_rate("titanxp", 4, "pcie3_host_1root"));
 }
 
+// Over two ports of one socket and over two sockets, as the slot's file says; not below one port.
+TEST(Topology, PeersAcrossPorts) {
+  const LinkSpec slot = gpu("h100_pcie").bus;
+  const double two = ring_rate("h100_pcie", 2, "pcie5_1root");
+  EXPECT_DOUBLE_EQ(two, achievable(slot).si());
+  EXPECT_NEAR(ring_rate("h100_pcie", 8, "pcie5_1root"), two * slot.across_ports, 1);
+  EXPECT_NEAR(ring_rate("h100_pcie", 8, "pcie5"), two * slot.across_sockets, 1);
+}
+
+// What goes through host memory is marked.
+TEST(Topology, StagedRings) {
+  for (const auto& [word, staged] : {std::pair("pcie3", false), std::pair("pcie3_host", true)}) {
+    const GpuSpec card = gpu("titanxp");
+    EXPECT_EQ(Topology(plain_machine(card, 2, word, catalog()), card, 2).rings().staged, staged) << word;
+  }
+}
+
 TEST(Topology, BridgesTakeLoadOffThePort) {
   EXPECT_GT(ring_rate("rtx2080ti", 4, "nvlink_pairs_host_1root"),
             ring_rate("rtx2080ti", 4, "pcie3_host_1root"));

@@ -1,8 +1,10 @@
 #include "hwspecs/link_spec.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "hwspecs/base/catalog.h"
+#include "hwspecs/base/error.h"
+#include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {
 namespace {
@@ -55,6 +57,34 @@ TEST(LinkSpec, EveryFileOfTheCatalogueLoads) {
     EXPECT_LT(link.latency, Seconds(1e-3));
     EXPECT_GE(link.sources.size(), 3u);
   }
+}
+
+// 1 Gbit/s is 1e9 / 8 bytes a second, with or without a blank before the unit.
+TEST(Network, IsReadAsTyped) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  for (const char* text : {"1 Gbit/s", "1Gbit/s", "1000 Mbit/s", "ethernet_1g"})
+    EXPECT_DOUBLE_EQ(network_named(text, catalog).bandwidth.si(), 0.125e9) << text;
+}
+
+TEST(Network, NoRateIsTakenForAFile) {
+  for (const char* text :
+       {"-1 Gbit/s", "+1 Gbit/s", "nan Gbit/s", ".5 Gbit/s", " 1 Gbit/s", "25", "-1Gbit/s"})
+    EXPECT_TRUE(is_rate(text)) << text;
+  for (const char* text :
+       {"", "ethernet_1g", "./25g.yaml", "../links/25g", "25g.yaml", "/tmp/links/1", "nvlink"})
+    EXPECT_FALSE(is_rate(text)) << text;
+}
+
+TEST(Network, SaysWhatIsWrong) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  const auto message = [&](const char* text) {
+    return test::message_of<UsageError>([&] { (void)network_named(text, catalog); });
+  };
+  EXPECT_THAT(message("-1 Gbit/s"), testing::HasSubstr("is negative; expected a bandwidth"));
+  EXPECT_THAT(message("0 Gbit/s"), testing::HasSubstr("carries nothing"));
+  EXPECT_THAT(message("nan Gbit/s"), testing::HasSubstr("is not a number with a unit"));
+  EXPECT_THAT(message("ethernet_3g"), testing::HasSubstr("unknown network 'ethernet_3g'; expected one of"));
+  EXPECT_THAT(message("pcie3"), testing::HasSubstr("'pcie3' is no network"));
 }
 
 }  // namespace

@@ -99,6 +99,29 @@ TEST(Validate, ConfigurationCountsOnceHoweverOftenMeasured) {
   EXPECT_NEAR(v.groups[0].mean, 0.1, 1e-9);
 }
 
+// Two single GPUs of one configuration, one half as fast: runs that are half as fast as predicted are no
+// error over that one, twice too much over the other.
+TEST(Validate, SpeedUpsAreOverTheRowThatIsNamed) {
+  const Row context{{"use", "context"}, {"split", ""}};
+  const auto named = [&](const char* id, Row row) { return row["id"] = id, row; };
+  std::istringstream lines(test::table({named("a1", off_by(0, 16, context)),
+                                        named("b2", off_by(1, 16, context)), off_by(1, 32), off_by(1, 64)}));
+  std::string table;
+  std::string line;
+  for (const char* why : {",why", ",", ",", ",speed-up over row b2", ",speed-up over row a1"}) {
+    std::getline(lines, line);
+    table += line + why + "\n";
+  }
+  std::istringstream in(table);
+  Library library = test::source_library();
+  const Validation v = validate_runs(in, "runs.csv", "group", library, "uncalibrated", [](std::size_t) {});
+  std::vector<double> errors;
+  for (const Configuration& c : v.configurations) {
+    if (c.section == "score") errors.push_back(c.error());
+  }
+  EXPECT_THAT(errors, ElementsAre(testing::DoubleNear(0, 1e-9), testing::DoubleNear(1, 1e-9)));
+}
+
 // ln(value) of the repeats deviates by -0.03, 0, +0.03: standard deviation sqrt(2 * 0.0009 / 2) = 0.03. A
 // second configuration by -0.01, +0.01: sqrt(2 * 0.0001 / 1) = 0.014142. Their median (mean of two):
 // 0.022071.
