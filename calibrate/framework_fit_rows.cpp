@@ -29,7 +29,7 @@ RunRow run_row(const RunColumns& columns, const std::vector<std::string>& row, c
   if (!measured || *measured <= 0) throw UsageError("value is not a positive number");
   RunRow run;
   run.prediction = predict(scenario, library);
-  const double predicted = predicted_value(columns, row, run.prediction).predicted;
+  const double predicted = predicted_value(columns, row, run.prediction, library).predicted;
   run.rate = row[columns.metric] == "throughput";
   run.measured = run.prediction.iteration_time() * (run.rate ? predicted / *measured : *measured / predicted);
   return run;

@@ -12,11 +12,18 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::string_view kSourcedKeys[] = {"samples", "lengths", "source_share", "decode_time"};
+constexpr std::string_view kSourcedKeys[] = {"samples", "lengths", "source_share", "image_ratios",
+                                             "decode_time"};
 constexpr double kShareTolerance = 1e-6;
 constexpr std::int64_t kLongest = 1'000'000'000;
 constexpr double kLeastSourceShare = 0.01;
-constexpr double kRounding = 1e-9;  // 0.7 x 30 is 21
+constexpr double kLargestRatio = 100;  // of an image's sides
+constexpr double kRounding = 1e-9;     // 0.7 x 30 is 21
+
+void require_whole(double sum, const SpecNode& node) {
+  if (std::abs(sum - 1) > kShareTolerance)
+    node.fail(fmt::format("the shares sum to {:.7g}; expected 1", sum));
+}
 
 LengthHistogram read_lengths(const SpecNode& node) {
   LengthHistogram lengths;
@@ -31,9 +38,22 @@ LengthHistogram read_lengths(const SpecNode& node) {
     lengths.push_back({.up_to = up_to, .share = items[1].number(0, 1)});
     sum += lengths.back().share;
   }
-  if (std::abs(sum - 1) > kShareTolerance)
-    node.fail(fmt::format("the shares sum to {:.7g}; expected 1", sum));
+  require_whole(sum, node);
   return lengths;
+}
+
+std::vector<RatioBin> read_ratios(const SpecNode& node) {
+  std::vector<RatioBin> ratios;
+  double sum = 0;
+  for (const SpecNode& bin : node.list()) {
+    const std::vector<SpecNode> items = bin.list();
+    if (items.size() != 3) bin.fail("has no three numbers; expected [from, to, share]");
+    const double from = items[0].number(1 / kLargestRatio, kLargestRatio);
+    ratios.push_back({from, items[1].number(from, kLargestRatio), items[2].number(0, 1)});
+    sum += ratios.back().share;
+  }
+  require_whole(sum, node);
+  return ratios;
 }
 
 }  // namespace
@@ -51,6 +71,7 @@ Dataset read_dataset(const std::filesystem::path& file, const SpecChanges& chang
       dataset.length_unit = m.at("length_unit").text();
     }
     if (const auto share = m.find("source_share")) dataset.source_share = share->number(kLeastSourceShare, 1);
+    if (const auto ratios = m.find("image_ratios")) dataset.image_ratios = read_ratios(*ratios);
     if (const auto decode = m.find("decode_time")) dataset.decode_time = decode->quantity<Seconds>();
     dataset.sources = read_sources(m, kSourcedKeys);
   });

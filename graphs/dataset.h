@@ -27,6 +27,13 @@ struct LengthBin {
 // Bins ascend; their shares sum to 1 within 1e-6.
 using LengthHistogram = std::vector<LengthBin>;
 
+// Images of from <= width / height <= to, spread evenly between.
+struct RatioBin {
+  double from = 1;
+  double to = 1;
+  double share = 0;  // of all images, 0 to 1
+};
+
 struct Dataset {
   std::string name;                     // the file's stem
   std::string title;                    // "IWSLT 2015 English-Vietnamese"
@@ -35,6 +42,7 @@ struct Dataset {
   std::string length_unit;             // what lengths count: "token", "frame of 10 ms"; empty without lengths
   LengthHistogram lengths;             // empty where all samples are alike
   std::optional<double> source_share;  // of pairs: a source's mean length over its target's, 0 to 1
+  std::vector<RatioBin> image_ratios;  // in any order, the shares sum to 1; empty: not known, or no images
   std::optional<Seconds> decode_time;  // one thread reads, decodes and augments a sample; empty: not known
   Sources sources;
 };

@@ -22,6 +22,8 @@ enum class Composition { fused, composite };  // an operation as one kernel, or 
 // A batch norm by constant statistics: a kernel each way, with the sums for the gradients of its parameters
 // where these are trained, or always; or an operation for each term.
 enum class GlobalNorm { fused, summing, composite };
+// What the product of two tensors keeps for its backward pass: the factors that gradients need, or both.
+enum class ProductKeeps { needed, both };
 enum class TableGradient { dense, sparse };  // of an embedding: the whole table, or the rows looked up
 // Tensors side by side in one, and taken apart again. parts: a kernel for each of them both ways; whole: one
 // kernel for a join or a split, one for each part of a join's gradient; views: one for a join, none apart.
@@ -45,6 +47,7 @@ inline constexpr std::array<std::string_view, 2> kCellProductsNames = {"joined",
 inline constexpr std::array<std::string_view, 2> kStepGradientsNames = {"in_place", "added"};
 inline constexpr std::array<std::string_view, 2> kCompositionNames = {"fused", "composite"};
 inline constexpr std::array<std::string_view, 3> kGlobalNormNames = {"fused", "summing", "composite"};
+inline constexpr std::array<std::string_view, 2> kProductKeepsNames = {"needed", "both"};
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
 inline constexpr std::array<std::string_view, 3> kJoinsNames = {"parts", "whole", "views"};
 inline constexpr std::array<std::string_view, 2> kVariablesNames = {"device", "host"};
@@ -72,6 +75,7 @@ struct Lowering {
   ClipDecision clip_decision = ClipDecision::device;  // nor this
   Composition gelu = Composition::fused;              // nor this
   Composition lrn = Composition::fused;               // nor this
+  ProductKeeps product_keeps = ProductKeeps::needed;  // nor this
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 
   friend bool operator==(const Lowering&, const Lowering&) = default;

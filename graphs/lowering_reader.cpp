@@ -43,6 +43,8 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.variables = static_cast<Variables>(node->one_of(kVariablesNames));
   if (const auto node = m.find("clip_decision"))
     lowering.clip_decision = static_cast<ClipDecision>(node->one_of(kClipDecisionNames));
+  if (const auto node = m.find("product_keeps"))
+    lowering.product_keeps = static_cast<ProductKeeps>(node->one_of(kProductKeepsNames));
   if (const auto node = m.find("gelu"))
     lowering.gelu = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("lrn"))

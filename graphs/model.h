@@ -60,6 +60,12 @@ struct ExpectedCounts {
 enum class TokenBatches { fitting, dividing };
 inline constexpr std::array<std::string_view, 2> kTokenBatchesNames = {"fitting", "dividing"};
 
+// Images keep their ratio: the short side becomes `shorter`, what exceeds `longest` of the other is cut off.
+struct ImageSides {
+  std::int64_t shorter = 0;
+  std::int64_t longest = 0;
+};
+
 struct Variant {
   std::string name;
   std::string description;
@@ -71,8 +77,9 @@ struct Variant {
   Clip clip = Clip::none;                    // as kernels of its own; not where it is part of the update
   std::string dataset;                       // name of the data set it is trained on, or empty
   TokenBatches token_batches = TokenBatches::fitting;
-  std::vector<std::int64_t> buckets;  // sequence lengths to which samples are padded; empty: one length
-  double source_share = 1;            // of the target's length that a source is padded to
+  std::vector<std::int64_t> buckets;      // sequence lengths to which samples are padded; empty: one length
+  double source_share = 1;                // of the target's length that a source is padded to
+  std::optional<ImageSides> image_sides;  // where images come in many sizes, those of a batch in one
   SpecTree lowering;  // a map of the keys in which its code departs from the framework's, or nothing
   std::map<std::string, SpecTree> parameters;  // and sizes
   std::optional<ExpectedCounts> expected;
@@ -84,6 +91,10 @@ struct Variant {
 
 // The size that counts the steps of a sequence: data sets have lengths, variants have buckets of it.
 inline constexpr std::string_view kLengthSize = "sequence_length";
+
+// Images that are not square have these.
+inline constexpr std::string_view kHeightSize = "image_height";
+inline constexpr std::string_view kWidthSize = "image_width";
 
 // A model with this size, too, pads sources to a share of that length, rounded down.
 inline constexpr std::string_view kSourceLengthSize = "source_length";

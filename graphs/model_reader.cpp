@@ -57,6 +57,13 @@ std::vector<std::int64_t> read_buckets(const SpecNode& node) {
   return buckets;
 }
 
+ImageSides read_sides(const SpecNode& node) {
+  const std::vector<SpecNode> sides = node.list();
+  if (sides.size() != 2) node.fail("is no pair; expected the short side and the most of the long one");
+  const std::int64_t shorter = sides[0].count(1, kLargestDimension);
+  return {shorter, sides[1].count(shorter, kLargestDimension)};
+}
+
 // What each variant may override.
 struct Overridable {
   const Parameters& parameters;
@@ -81,6 +88,11 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
       variant.buckets = read_buckets(*buckets);
       if (!known.sizes.contains(std::string(kLengthSize)))
         buckets->fail("are lengths of a sequence; expected 'sequence_length' among the model's sizes");
+    }
+    if (const auto sides = m.find("image_sides")) {
+      variant.image_sides = read_sides(*sides);
+      if (!known.sizes.contains(std::string(kHeightSize)) || !known.sizes.contains(std::string(kWidthSize)))
+        sides->fail("are sides of images; expected image_height and image_width among the model's sizes");
     }
     if (const auto share = m.find("source_share")) {
       variant.source_share = share->number(kLeastSourceShare, 1);

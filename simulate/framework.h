@@ -38,9 +38,10 @@ struct ExchangeDefaults {
 };
 
 // Whose rules cut memory into pieces as tensors come and go: nobody's (a pool of exact sizes), PyTorch's
-// caching allocator, TensorFlow's best fit with coalescing (memory_arena.h).
-enum class Arena { none, caching, bfc };
-inline constexpr std::array<std::string_view, 3> kArenaNames = {"none", "caching", "bfc"};
+// caching allocator and that of its versions up to 1.0, TensorFlow's best fit with coalescing
+// (memory_arena.h).
+enum class Arena { none, caching, caching_exact, bfc };
+inline constexpr std::array<std::string_view, 4> kArenaNames = {"none", "caching", "caching_exact", "bfc"};
 
 // How a framework takes memory for tensors.
 struct Allocator {

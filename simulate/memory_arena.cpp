@@ -19,10 +19,13 @@ Bytes to_bytes(std::uint64_t count) { return Bytes(static_cast<double>(count)); 
 
 std::uint64_t MemoryArena::rounded(std::uint64_t size) const {
   if (rules_ == Arena::caching) return multiple_of(kKiB / 2, size);
+  if (rules_ == Arena::caching_exact) return multiple_of(size < kMiB ? kKiB / 2 : 128 * kKiB, size);
   return multiple_of(rules_ == Arena::bfc ? kKiB / 4 : 1, size);
 }
 
-bool MemoryArena::small(std::uint64_t size) const { return rules_ == Arena::caching && size <= kMiB; }
+bool MemoryArena::caches() const { return rules_ == Arena::caching || rules_ == Arena::caching_exact; }
+
+bool MemoryArena::small(std::uint64_t size) const { return caches() && size <= kMiB; }
 
 // Doubles for the next request, or until this one fits.
 std::uint64_t MemoryArena::next_region_for(std::uint64_t size) {
@@ -34,21 +37,37 @@ std::uint64_t MemoryArena::next_region_for(std::uint64_t size) {
 std::uint64_t MemoryArena::segment_for(std::uint64_t size) {
   if (rules_ == Arena::bfc) return next_region_for(size);
   if (rules_ == Arena::none) return size;
+  if (rules_ == Arena::caching_exact) return small(size) ? kMiB : size;
   if (small(size)) return 2 * kMiB;
   return size < 10 * kMiB ? 20 * kMiB : multiple_of(2 * kMiB, size);
 }
 
 bool MemoryArena::cuts(std::uint64_t block, std::uint64_t size) const {
   const std::uint64_t rest = block - size;
-  if (rules_ == Arena::caching) return small(size) ? rest >= kKiB / 2 : rest > kMiB;
+  if (caches()) return small(size) ? rest >= kKiB / 2 : rest > kMiB;
   return rules_ == Arena::bfc && rest > 0 && (block >= 2 * size || rest >= 128 * kMiB);
 }
 
+void MemoryArena::release_free_segments() {
+  for (auto free = free_.begin(); free != free_.end();) {
+    const auto block = blocks_.find(free->address);
+    const auto next = std::next(block);
+    const bool whole = block->second.segment == block->first &&
+                       (next == blocks_.end() || next->second.segment != block->first);
+    if (whole) {
+      reserved_ -= free->size;
+      blocks_.erase(block);
+    }
+    free = whole ? free_.erase(free) : std::next(free);
+  }
+}
+
 std::set<MemoryArena::Free>::iterator MemoryArena::add_segment(std::uint64_t size, bool small, int owner) {
+  if (caches() && reserved_ + size > capacity_) release_free_segments();
   const std::uint64_t address = next_;
   next_ += multiple_of(2 * kMiB, size) + 2 * kMiB;  // no two segments touch
   reserved_ += size;
-  use_.reserved = to_bytes(reserved_);
+  use_.reserved = std::max(use_.reserved, to_bytes(reserved_));
   small_[address] = small;
   blocks_[address] = {address, size, address, 0, owner};
   events_.push_back({ArenaEvent::Action::segment_alloc, address, size, owner});

@@ -1,6 +1,8 @@
 // An iteration's tensors as requests to the framework's allocator, kernel by kernel.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "simulate/memory_arena.h"
@@ -8,7 +10,28 @@
 
 namespace tbdsim {
 
-// Owners of blocks: a tensor's index in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
+// Iterations of one kind, again and again; both arguments must outlive it. Owners of blocks: a tensor's index
+// in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
+class IterationReplay {
+ public:
+  IterationReplay(const Iteration& iteration, MemoryArena& arena);
+
+  // Tensors that stay from one iteration to the next: before the first of all.
+  void take_lasting();
+  // Tells of each kernel once its memory is taken. Returns the allocator's events until each kernel's end.
+  std::vector<std::size_t> run(const std::function<void(std::size_t kernel)>& taken);
+
+ private:
+  void take(std::size_t tensor);
+
+  const Iteration& iteration_;
+  MemoryArena& arena_;
+  std::vector<std::size_t> lasting_;
+  std::vector<std::vector<std::size_t>> born_, dies_;  // tensors by kernel
+  std::vector<std::uint64_t> scratch_;                 // of each kernel
+  std::vector<std::vector<std::uint64_t>> addresses_;  // of each tensor's pieces
+};
+
 struct ArenaRun {
   ArenaUse use;
   // Of the second iteration, with the kernel at which each happened; those before `first` made what stays.

@@ -123,7 +123,7 @@ std::string length_text(const Prediction& p) {
 
 }  // namespace
 
-Sheet memory_sheet(const Prediction& p, MemoryView view) {
+Sheet memory_sheet(const Prediction& p, MemoryView view, std::optional<Bytes> over_sizes) {
   Sheet sheet;
   sheet.name = "memory";
   sheet.preface = {
@@ -146,8 +146,13 @@ Sheet memory_sheet(const Prediction& p, MemoryView view) {
     total("requested", use.requested);
     total("allocated", use.allocated);
     total("reserved", use.reserved);
+    if (over_sizes) total("reserved_over_sizes", *over_sizes);
   }
   sheet.notes = {"Most is alive at " + peak_place(p) + ".", "It " + verdict(p)};
+  if (over_sizes) {
+    sheet.notes.push_back("Images come in many sizes; after a while the allocator holds " +
+                          to_text(*over_sizes) + ".");
+  }
   if (m.trials > Bytes()) {
     sheet.notes.push_back("The first iteration, which tries algorithms, needs " + to_text(m.trials) +
                           " more.");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "hwspecs/base/sheet.h"
@@ -10,8 +11,10 @@
 namespace tbdsim {
 
 // By the paper's categories, by layer at the peak (most first) or by kernel over time; below, where the peak
-// is and whether all fits.
-[[nodiscard]] Sheet memory_sheet(const Prediction& prediction, MemoryView view);
+// is and whether all fits. `over_sizes`: what the allocator holds after images of many sizes, if they come
+// so.
+[[nodiscard]] Sheet memory_sheet(const Prediction& prediction, MemoryView view,
+                                 std::optional<Bytes> over_sizes = std::nullopt);
 
 // A model's largest batch on a card.
 struct LargestBatch {

@@ -6,6 +6,7 @@
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/memory_of_sizes.h"
 #include "simulate/memory_replay.h"
 #include "simulate/metrics.h"
 
@@ -58,18 +59,18 @@ void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
 }
 
 // What an allocator took from the device and has not handed out: free blocks of its regions and segments.
-Bytes kept_free(const Prediction& p) {
+Bytes kept_free(const Prediction& p, Library& library) {
   const Allocator& allocator = p.framework->allocator;
   if (allocator.planned || allocator.arena == Arena::none) return {};
   const ArenaUse use = replay(p).use;
-  return use.reserved - use.requested;
+  return reserved_over_sizes(p, library).value_or(use.reserved) - use.requested;
 }
 
 // What a framework's allocator has handed out does not hold the CUDA context; what the device has in use
 // does, and what the allocator keeps free.
-Bytes used_memory(const Prediction& p, const std::string& unit) {
+Bytes used_memory(const Prediction& p, const std::string& unit, Library& library) {
   if (unit == "bytes") return p.memory.total();
-  if (unit == "bytes (device memory in use)") return p.memory.total() + kept_free(p);
+  if (unit == "bytes (device memory in use)") return p.memory.total() + kept_free(p, library);
   if (unit == "bytes (allocator high water)") return p.memory.model() + p.memory.trials;
   throw NotCovered(
       fmt::format("unit {} of memory: bytes, bytes (device memory in use) and bytes (allocator high "
@@ -145,7 +146,7 @@ RowPrediction memory_value(Bytes memory) {
 
 // A predicted quantity of the row's metric, with its interval, in SI or samples/s.
 RowPrediction value_of(const Prediction& p, const std::string& metric, const std::string& unit_text,
-                       std::int64_t gpus) {
+                       std::int64_t gpus, Library& library) {
   const std::string unit = without_remark(unit_text);
   const Interval rate = p.throughput_interval();
   if (metric == "throughput") {
@@ -161,7 +162,7 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
   }
   if (metric == "iteration_time") return time_value(p, p.iteration_time(), unit);
   if (const auto time = phase_time(p, metric)) return time_value(p, *time, unit);
-  if (metric == "memory_used") return memory_value(used_memory(p, unit_text));
+  if (metric == "memory_used") return memory_value(used_memory(p, unit_text, library));
   if (const auto category = category_of(p, metric, gpus)) return memory_value(*category);
   throw NotCovered(fmt::format("metric {} is not predicted", in_quotes(metric)));
 }
@@ -204,12 +205,13 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Libr
 }
 
 RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,
-                              const Prediction& p) {
+                              const Prediction& p, Library& library) {
   if (p.batch_limited) {
     throw NotCovered(fmt::format("batch {}: {} trains at most {} at a time", p.batch_asked, p.model->name,
                                  p.model->largest_batch));
   }
-  return value_of(p, row[columns.metric], row[columns.unit], whole(row[columns.gpus], "gpus", kMostSamples));
+  return value_of(p, row[columns.metric], row[columns.unit], whole(row[columns.gpus], "gpus", kMostSamples),
+                  library);
 }
 
 RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row, Library& library,
@@ -217,7 +219,7 @@ RowPrediction predict_row(const RunColumns& columns, std::span<const std::string
   try {
     Scenario scenario = scenario_of(columns, row, library);
     scenario.profile = profile;
-    return predicted_value(columns, row, predict(scenario, library));
+    return predicted_value(columns, row, predict(scenario, library), library);
   } catch (const Error& reason) {  // unknown variant or precision, arithmetic the GPU lacks, a wrong file
     return {reason.what(), 0, {}};
   }

@@ -40,7 +40,7 @@ struct RowPrediction {
 
 // The prediction in the row's metric and unit. Throws Error where it has none.
 [[nodiscard]] RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,
-                                            const Prediction& prediction);
+                                            const Prediction& prediction, Library& library);
 
 // Never throws for what a row says: that becomes its status.
 [[nodiscard]] RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row,

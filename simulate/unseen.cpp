@@ -30,7 +30,7 @@ RowPrediction predict_unseen(const RunColumns& columns, std::span<const std::str
   if (!measured.ok() || knowledge == Knowledge::measured) return measured;
   // What stands in must be able to say as much.
   const Scenario scenario = as_unseen(scenario_of(columns, row, library), library.catalog(), knowledge);
-  return predicted_value(columns, row, predict(scenario, library));
+  return predicted_value(columns, row, predict(scenario, library), library);
 }
 
 Cell percent(double ratio) { return number_cell(ratio, fmt::format("{:.1f} %", 100 * ratio)); }

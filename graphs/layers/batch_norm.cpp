@@ -120,7 +120,9 @@ class GlobalBatchNorm : public BatchNorm {
 
   // A fused kernel's x is kept whether its sums are needed or not.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
-    return {.inputs = site.weight_gradient || how.lowering.global_norm != GlobalNorm::composite};
+    const bool keeps_all =
+        how.lowering.global_norm != GlobalNorm::composite || how.lowering.product_keeps == ProductKeeps::both;
+    return {.inputs = site.weight_gradient || keeps_all};
   }
 
  private:

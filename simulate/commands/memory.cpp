@@ -4,6 +4,7 @@
 #include "hwspecs/base/suggest.h"
 #include "simulate/commands/command.h"
 #include "simulate/commands/options.h"
+#include "simulate/memory_of_sizes.h"
 #include "simulate/memory_remedies.h"
 #include "simulate/memory_report.h"
 #include "simulate/memory_snapshot.h"
@@ -50,8 +51,13 @@ void run(const MemoryOptions& options, Library& library, std::ostream& out) {
   std::vector<Sheet> sheets;
   for (const Scenario& scenario : scenarios_for(options.scenario, library)) {
     const Prediction prediction = predict(scenario, library);
-    sheets.push_back(options.remedies ? remedy_sheet(prediction, remedies(prediction))
-                                      : memory_sheet(prediction, view));
+    if (options.remedies) {
+      sheets.push_back(remedy_sheet(prediction, remedies(prediction)));
+    } else if (view == MemoryView::category) {
+      sheets.push_back(memory_sheet(prediction, view, reserved_over_sizes(prediction, library)));
+    } else {
+      sheets.push_back(memory_sheet(prediction, view));
+    }
   }
   write_output(options.output, out, [&](std::ostream& to) { write_sheets(to, sheets, format); });
 }

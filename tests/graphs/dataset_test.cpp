@@ -113,6 +113,15 @@ TEST(Dataset, SourcesOfPairsAreShorter) {
   EXPECT_FALSE(catalogue_dataset("imagenet").source_share);
 }
 
+// Two of three photographs are wider than high, and some of one bin on either side.
+TEST(Dataset, RatiosOfImages) {
+  double wide = 0;
+  for (const RatioBin& bin : catalogue_dataset("voc2007_flipped").image_ratios)
+    wide += bin.from >= 1 ? bin.share : 0;
+  EXPECT_NEAR(wide, 0.68, 1e-9);
+  EXPECT_TRUE(catalogue_dataset("imagenet").image_ratios.empty());
+}
+
 // More than 1000 images a second with 4 threads; nobody says how long a sentence takes.
 TEST(Dataset, DecodeTimeWhereItIsKnown) {
   EXPECT_DOUBLE_EQ(catalogue_dataset("imagenet").decode_time.value().si(), 0.004);

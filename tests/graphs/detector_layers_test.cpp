@@ -105,6 +105,8 @@ TEST(GlobalBatchNorm, AnOperationForEachTerm) {
   EXPECT_EQ(large(bench.backward()), kBytes * 2);
   EXPECT_EQ(runs(bench.backward()), 1);
   EXPECT_FALSE(bench.needs().inputs);
+  bench.lowering.product_keeps = ProductKeeps::both;  // x * inv keeps x though inv has no gradient
+  EXPECT_TRUE(bench.needs().inputs);
 }
 
 // 12 channels of 4x6 with 4 values an anchor: 3 anchors in each of 24 cells. A view costs nothing, a copy

@@ -49,6 +49,39 @@ TEST(CachingArena, Fragments) {
   EXPECT_EQ(arena.use().allocated.si(), 17.0 * kMiB);
 }
 
+// PyTorch 1.0: 1.1 MiB become 1.125 MiB, a segment of that size; what is small comes from segments of 1 MiB.
+TEST(ExactCachingArena, SegmentsAreAsLargeAsAskedFor) {
+  MemoryArena arena(Arena::caching_exact);
+  (void)arena.take(kMiB + kMiB / 10, 0);
+  EXPECT_EQ(arena.allocated(), kMiB + kMiB / 8);
+  EXPECT_EQ(arena.reserved(), kMiB + kMiB / 8);
+  (void)arena.take(1000, 1);
+  EXPECT_EQ(arena.allocated(), kMiB + kMiB / 8 + kKiB);
+  EXPECT_EQ(arena.reserved(), 2 * kMiB + kMiB / 8);
+}
+
+// A rest of more than 1 MiB is cut off and serves the next.
+TEST(ExactCachingArena, LargeRestsAreCutOff) {
+  MemoryArena arena(Arena::caching_exact);
+  arena.give_back(arena.take(10 * kMiB, 0));
+  (void)arena.take(6 * kMiB, 1);
+  (void)arena.take(4 * kMiB, 2);
+  EXPECT_EQ(arena.reserved(), 10 * kMiB);
+  arena.give_back(arena.take(8 * kMiB, 3));
+  (void)arena.take(7 * kMiB, 4);
+  EXPECT_EQ(arena.allocated(), (10 + 8) * kMiB);
+}
+
+// A card of 30 MiB: 20 of the first two segments go back for the third, those in use stay.
+TEST(ExactCachingArena, AFullCardTakesFreeSegmentsBack) {
+  MemoryArena arena(Arena::caching_exact, 30 * kMiB);
+  (void)arena.take(5 * kMiB, 0);
+  arena.give_back(arena.take(20 * kMiB, 1));
+  (void)arena.take(24 * kMiB, 2);
+  EXPECT_EQ(arena.reserved(), 29 * kMiB);
+  EXPECT_EQ(arena.use().reserved.si(), 29.0 * kMiB);
+}
+
 // Of 300 MiB free, 200 MiB are asked for: TensorFlow cuts where 128 MiB would be wasted, not at 100 MiB.
 TEST(BfcArena, CutsTwiceAsLargeOrMuchLarger) {
   MemoryArena arena(Arena::bfc);

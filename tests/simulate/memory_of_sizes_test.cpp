@@ -1,0 +1,80 @@
+// Memory that an allocator keeps of images of other sizes.
+#include "simulate/memory_of_sizes.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr ImageSides kSides{.shorter = 600, .longest = 1200};
+
+// 500x375 become 800x600; 3 x 1 would be 1800x600 and is cut.
+TEST(ScaledImage, KeepsItsRatio) {
+  EXPECT_EQ(scaled_image(500.0 / 375, kSides), (ImageSize{600, 800}));
+  EXPECT_EQ(scaled_image(375.0 / 500, kSides), (ImageSize{800, 600}));
+  EXPECT_EQ(scaled_image(500.0 / 333, kSides), (ImageSize{600, 901}));
+  EXPECT_EQ(scaled_image(3, kSides), (ImageSize{600, 1200}));
+  EXPECT_EQ(scaled_image(1, kSides), (ImageSize{600, 600}));
+}
+
+// A quarter upright, wherever the sequence starts.
+TEST(SequenceOfSizes, FollowsTheShares) {
+  const RatioBin ratios[] = {{0.75, 0.75, 0.25}, {1.2, 1.4, 0.75}};
+  for (const double start : {0.0, 0.2, 0.9}) {
+    const auto sizes = sequence_of_sizes(ratios, kSides, 1000, start);
+    const auto upright = std::count(sizes.begin(), sizes.end(), ImageSize{800, 600});
+    EXPECT_NEAR(static_cast<double>(upright), 250, 3);
+    for (const ImageSize& size : sizes) {
+      if (size.height == 800) continue;
+      EXPECT_EQ(size.height, 600);
+      EXPECT_GE(size.width, 720);
+      EXPECT_LE(size.width, 840);
+    }
+  }
+}
+
+class ReservedOverSizes : public testing::Test {
+ protected:
+  std::optional<Bytes> reserved(const Scenario& scenario) {
+    return reserved_over_sizes(predict(scenario, library_), library_);
+  }
+  Library library_ = test::source_library();
+  Scenario scenario_{.model = "faster_rcnn_c4",
+                     .framework = "pytorch_1_0",
+                     .gpu = "titanxp",
+                     .batch = 1,
+                     .variant = "jwyang_vgg16"};
+};
+
+// More than images of one size need, less than twice the largest of them.
+TEST_F(ReservedOverSizes, BlocksOfOtherSizesPileUp) {
+  const Bytes kept = reserved(scenario_).value();
+  EXPECT_GT(kept / predict(scenario_, library_).memory.model(), 1.2);
+  Scenario largest = scenario_;
+  largest.sizes = {{"image_height", 600}, {"image_width", 1200}};
+  EXPECT_LT(kept / predict(largest, library_).memory.model(), 2);
+}
+
+// What is left of the card is all there is, as long as that is enough for one image.
+TEST_F(ReservedOverSizes, NoMoreThanTheCardHas) {
+  scenario_.gpu = "p4000";
+  scenario_.batch = 4;
+  const Prediction p = predict(scenario_, library_);
+  EXPECT_LE(reserved(scenario_).value() + p.memory.context, p.gpu->memory_size);
+}
+
+TEST_F(ReservedOverSizes, OnlyWhereSizesAreKnownToDiffer) {
+  Scenario one_size = scenario_;
+  one_size.sizes = {{"image_height", 600}, {"image_width", 800}};
+  EXPECT_FALSE(reserved(one_size));
+  scenario_.variant = "detectron2_r50";
+  EXPECT_FALSE(reserved(scenario_));
+  EXPECT_FALSE(reserved({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 1}));
+}
+
+}  // namespace
+}  // namespace tbdsim
