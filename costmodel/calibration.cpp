@@ -61,7 +61,7 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
 }
 
 // What the card sustains of its data sheet, as far as the block knows.
-void set_rates(Calibration::Entry& entry, const GpuSpec& gpu, MathType math) {
+void set_sustained(Calibration::Entry& entry, const GpuSpec& gpu, MathType math) {
   const ProfileBlock& block = *entry.block;
   const Prior expected = expected_clock(gpu);
   entry.hardware = hardware_of(gpu, math);
@@ -77,6 +77,12 @@ void set_rates(Calibration::Entry& entry, const GpuSpec& gpu, MathType math) {
   if (entry.hardware.tensor_cores) {
     entry.sustained.clock *= power_share(gpu) * (block.own ? 1 : instruction_share(gpu));
   }
+}
+
+void set_rates(Calibration::Entry& entry, const GpuSpec& gpu, MathType math) {
+  set_sustained(entry, gpu, math);
+  constexpr double kNowhere = std::numeric_limits<double>::infinity();
+  entry.sd_alone = sd_of({.mean = 0, .sd = entry.residuals->sd_alone(), .distance = kNowhere}, entry);
 }
 
 Calibration::Entry entry_for(const Profile& profile, std::size_t family, const GpuSpec& gpu, bool of_gpu,
@@ -95,7 +101,6 @@ Calibration::Entry entry_for(const Profile& profile, std::size_t family, const G
   if (entry.block == nullptr) return entry;
   entry.exact = alike(entry.block->math, math);
   entry.own = entry.block->own && of_gpu;
-  set_rates(entry, gpu, math);
   return entry;
 }
 
@@ -103,7 +108,19 @@ bool computes(const GpuSpec& gpu, MathType math) {
   return gpu.math[index_of(math)].has_value() || gpu.computes_in[index_of(math)].has_value();
 }
 
+// More deviation where no call of the sort was measured (batch norm, pooling, updates, a pass): estimate,
+// published spot checks of such kernels are off by 2 to 44 %, a few by more.
+constexpr double kNoSuchCall = 0.3;
+constexpr double kOtherPrecision = 0.2;  // more deviation where the block is of another precision
+
 }  // namespace
+
+double sd_of(const ResidualEstimate& found, const Calibration::Entry& entry) {
+  double sd = found.sd * entry.block->interval / kEightyPercent;
+  if (!entry.own) sd = pnorm2(sd, entry.clock_sd);
+  if (!entry.block->measured.empty() && !std::isfinite(found.distance)) sd = pnorm2(sd, kNoSuchCall);
+  return entry.exact ? sd : pnorm2(sd, kOtherPrecision);
+}
 
 Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Libraries& libraries,
                            const ConvLimits& conv_limits) {
@@ -126,6 +143,7 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
       if (!lookup)
         lookup = std::make_shared<const ResidualLookup>(entry.block->residuals, entry.block->kriging);
       entry.residuals = lookup;
+      set_rates(entry, gpu, math);
     }
   }
   return calibration;

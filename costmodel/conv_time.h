@@ -251,7 +251,8 @@ inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
 // Splits of the depth that can win: not those that could be doubled while every block still has an SM of its
 // own, nor those after the first that gives every SM all the blocks it can hold.
 template <class Visit>
-void for_each_depth_split(const ConvProduct& product, Choice choice, double sm_count, Visit visit) {
+[[gnu::always_inline]] inline void for_each_depth_split(const ConvProduct& product, Choice choice,
+                                                        double sm_count, Visit visit) {
   const BlockGrid whole = tiled(product, choice);
   const double most = sm_count * resident_blocks(whole.area);
   const auto deep_enough = [&](double splits) { return product.depth >= kLeastSplitDepth * splits; };

@@ -8,10 +8,6 @@ namespace {
 
 constexpr double kSame = 1e-6;     // features of one call, written and read again
 constexpr double kTelling = 0.85;  // of the spread without neighbours: nearer ones tell something
-// More deviation where no call of the sort was measured (batch norm, pooling, updates, a pass): estimate,
-// published spot checks of such kernels are off by 2 to 44 %, a few by more.
-constexpr double kNoSuchCall = 0.3;
-constexpr double kOtherPrecision = 0.2;  // more deviation where the block is of another precision
 
 Bound bound_of(double compute, double memory, double overhead) {
   if (overhead > std::max(compute, memory)) return Bound::overhead;
@@ -47,13 +43,11 @@ Provenance provenance_of(const ResidualEstimate& found, const Calibration::Entry
   return Provenance::modelled;
 }
 
-// Of ln(measured / predicted).
-double sd_of(const ResidualEstimate& found, const Calibration::Entry& entry) {
-  double sd = found.sd * entry.block->interval / kEightyPercent;
-  if (!entry.own) sd = pnorm2(sd, entry.clock_sd);
-  if (!entry.block->measured.empty() && !std::isfinite(found.distance)) sd = pnorm2(sd, kNoSuchCall);
-  return entry.exact ? sd : pnorm2(sd, kOtherPrecision);
-}
+// Which measured calls a call is near: none of no group.
+struct Nearby {
+  const ResidualLookup::Group* group = nullptr;
+  Features at;
+};
 
 // All functions below write a cost where it will stay: copies of what was just written wait for it.
 void set_cost(const Choice& choice, const TimeParts<double>& parts, double workspace, KernelCost& cost) {
@@ -66,13 +60,13 @@ void set_cost(const Choice& choice, const TimeParts<double>& parts, double works
   cost.workspace = Bytes(workspace);
 }
 
-// `at` gets, unless it is none, what is asked about calls nearby.
+// `nearby` is found unless it is none.
 template <class Family>
-void by_family(const typename Family::Call& call, const Calibration::Entry& entry, Features* at,
+void by_family(const typename Family::Call& call, const Calibration::Entry& entry, Nearby* nearby,
                KernelCost& cost) {
-  if (at != nullptr) {
-    at->group = Family::group(call);
-    if (entry.residuals->knows(at->group)) *at = Family::features(call);
+  if (nearby != nullptr) {
+    nearby->group = entry.residuals->find(Family::group(call));
+    if (nearby->group != nullptr) nearby->at = Family::features(call);
   }
   const auto best = kernel_time<Family>(call, entry.hardware, entry.sustained, entry.block->parameters);
   set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
@@ -104,12 +98,12 @@ bool fp32_is_quicker(const Call& call, const Calibration& calibration) {
 }
 
 const Calibration::Entry* by_families(const Call& call, MathType math, const Calibration& calibration,
-                                      Features* at, KernelCost& cost) {
+                                      Nearby* nearby, KernelCost& cost) {
 #define TBDSIM_TRY(Family)                                                                            \
   if (belongs_to<Family>(call)) {                                                                     \
     const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)]; \
     if (entry.block == nullptr) return nullptr;                                                       \
-    by_family<Family>(std::get<typename Family::Call>(call), entry, at, cost);                        \
+    by_family<Family>(std::get<typename Family::Call>(call), entry, nearby, cost);                    \
     return &entry;                                                                                    \
   }
   TBDSIM_FOR_EACH_FAMILY(TBDSIM_TRY)
@@ -119,14 +113,14 @@ const Calibration::Entry* by_families(const Call& call, MathType math, const Cal
 
 // By formulas alone: returns whose; without an entry by roofline, and complete.
 const Calibration::Entry* by_formula(const Kernel& kernel, double batch, const Calibration& calibration,
-                                     Features* at, KernelCost& cost) {
+                                     Nearby* nearby, KernelCost& cost) {
   (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
   const Calibration::Entry* entry = nullptr;
   MathType math = kernel.math;
   if (kernel.kind != KernelKind::transfer) {
     const Call call = fitted_call(kernel, batch, calibration);
     if (math == MathType::tf32 && fp32_is_quicker(call, calibration)) math = MathType::fp32;
-    entry = by_families(call, math, calibration, at, cost);
+    entry = by_families(call, math, calibration, nearby, cost);
   }
   if (entry == nullptr) cost = by_roofline(kernel, batch, calibration);
   cost.math = math;
@@ -190,10 +184,13 @@ void explain(KernelCost& cost, double residual, Provenance provenance, double sd
 
 void estimate_one(const Kernel& kernel, double batch, const Calibration& calibration, std::size_t number,
                   KernelCost& cost) {
-  Features at;
-  const Calibration::Entry* entry = by_formula(kernel, batch, calibration, &at, cost);
+  Nearby nearby;
+  const Calibration::Entry* entry = by_formula(kernel, batch, calibration, &nearby, cost);
   if (entry == nullptr) return;
-  const ResidualEstimate found = entry->residuals->estimate(at, number);
+  cost.provenance = Provenance::modelled;
+  cost.sd = entry->sd_alone;
+  if (nearby.group == nullptr) return;
+  const ResidualEstimate found = entry->residuals->estimate(*nearby.group, nearby.at, number);
   explain(cost, found.mean, provenance_of(found, *entry), sd_of(found, *entry));
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -20,7 +21,7 @@
 
 namespace tbdsim {
 
-enum class Bound { compute, memory, overhead };
+enum class Bound : std::uint8_t { compute, memory, overhead };
 inline constexpr std::array<std::string_view, 3> kBoundNames = {"compute", "memory", "overhead"};
 
 // Where a number comes from, from surest to least sure.
@@ -29,7 +30,7 @@ inline constexpr std::array<std::string_view, 3> kBoundNames = {"compute", "memo
 //   transferred   it, or calls like it, were timed on other GPUs
 //   modelled      by formulas fitted to measured calls, none of them like it
 //   roofline      by round efficiencies
-enum class Provenance { measured, interpolated, transferred, modelled, roofline };
+enum class Provenance : std::uint8_t { measured, interpolated, transferred, modelled, roofline };
 inline constexpr std::array<std::string_view, 5> kProvenanceNames = {"measured", "interpolated",
                                                                      "transferred", "modelled", "roofline"};
 
@@ -43,19 +44,19 @@ inline constexpr std::array<std::string_view, 5> kProvenanceNames = {"measured",
 // The central 80 % of a normal distribution lie within this many standard deviations.
 inline constexpr double kEightyPercent = 1.2816;
 
-// Of one execution of a kernel.
+// Of one execution of a kernel. As long as a line of the processor's cache.
 struct KernelCost {
-  Seconds compute;   // if only arithmetic limited it
-  Seconds memory;    // if only bandwidth limited it; of transfers, the bus
-  Seconds overhead;  // launch and start-up
-  Seconds total;     // at least each of them
+  Seconds compute;      // if only arithmetic limited it
+  Seconds memory;       // if only bandwidth limited it; of transfers, the bus
+  Seconds overhead;     // launch and start-up
+  Seconds total;        // at least each of them
+  Bytes workspace;      // its scratch memory
+  double residual = 0;  // ln(measured / formula) of calls nearby, which is in the times
+  double sd = 0;        // of ln(measured / total)
   Bound bound = Bound::overhead;
   Provenance provenance = Provenance::roofline;
   Algorithm algorithm = Algorithm::none;  // what the library is expected to pick
   MathType math = MathType::fp32;         // what it computes in: the kernel's, or see estimate()
-  Bytes workspace;                        // its scratch memory
-  double residual = 0;                    // ln(measured / formula) of calls nearby, which is in the times
-  double sd = 0;                          // of ln(measured / total)
 
   // 80 % of measured times are expected within total / factor to total x factor.
   [[nodiscard]] double factor() const { return std::exp(kEightyPercent * sd); }
@@ -75,6 +76,7 @@ struct Calibration {
     Hardware hardware;
     Sustained<double> sustained{1, 1};
     double clock_sd = 0;
+    double sd_alone = 0;                              // sd_of() a call of a sort that was not measured
     std::shared_ptr<const ResidualLookup> residuals;  // of the block
   };
   const Profile* profile = nullptr;
@@ -84,6 +86,9 @@ struct Calibration {
 };
 [[nodiscard]] Calibration calibration_of(const Profile& profile, const GpuSpec& gpu,
                                          const Libraries& libraries = {}, const ConvLimits& conv_limits = {});
+
+// Of ln(measured / predicted), where calls nearby tell so much.
+[[nodiscard]] double sd_of(const ResidualEstimate& found, const Calibration::Entry& entry);
 
 // Whether what was measured on the one card says as much of the other: they are of one architecture and
 // calculate with the same types of numbers.

@@ -61,6 +61,11 @@ double instruction_share(const GpuSpec& gpu) {
 
 double tf32_across_k(const GpuSpec& gpu) { return gpu.architecture == "hopper" ? kWarpInstructions : 1; }
 
+bool has_tensor_cores(const GpuSpec& gpu, MathType math) {
+  constexpr double kVolta = 7;
+  return math != MathType::fp32 && std::strtod(gpu.compute_capability.c_str(), nullptr) >= kVolta;
+}
+
 Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   const MathRate& rate = rate_of(gpu, math);
   Hardware h;
@@ -73,7 +78,7 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   h.compute_capability = 10 * std::strtod(gpu.compute_capability.c_str(), nullptr);
   h.hbm = gpu.memory_type.starts_with("HBM");
   h.bus = achievable(gpu.bus).si();
-  h.tensor_cores = math != MathType::fp32 && h.compute_capability >= 70;
+  h.tensor_cores = has_tensor_cores(gpu, math);
   h.rate_share = rate_share(gpu, math);
   return h;
 }

@@ -10,6 +10,9 @@ namespace tbdsim {
 // Rates for one kind of arithmetic, through `computes_in`. Throws UsageError when the card has neither.
 [[nodiscard]] Hardware hardware_of(const GpuSpec& gpu, MathType math);
 
+// Whether the card has tensor cores (from 7.0 on) that multiply in this arithmetic.
+[[nodiscard]] bool has_tensor_cores(const GpuSpec& gpu, MathType math);
+
 // Log-normal: ln x ~ N(ln mean, sd). sd 0: held.
 struct Prior {
   double mean = 1;

@@ -31,6 +31,17 @@ struct alignas(sizeof(Doubles)) Numbers : std::array<Doubles, kMostNeighbours / 
   void set(std::size_t i, double value) { (*this)[i / kLanes][i % kLanes] = value; }
 };
 
+[[nodiscard]] inline double least_of(const Numbers& numbers) {
+  Doubles least = numbers[0];
+  for (const Doubles& others : numbers) least = least < others ? least : others;
+  return least_of(least);
+}
+[[nodiscard]] inline double most_of(const Numbers& numbers) {
+  Doubles most = numbers[0];
+  for (const Doubles& others : numbers) most = most > others ? most : others;
+  return most_of(most);
+}
+
 // The covariance of two calls at a distance.
 class Covariance {
  public:

@@ -9,61 +9,47 @@
 #include "costmodel/wide_vectors.h"
 
 namespace tbdsim {
-namespace {
 
-// How many of the first `count` numbers are less than each. Without branches, which nobody could foresee: few
-// numbers are compared with one another sooner than sorted.
-TBDSIM_WIDE_VECTORS void count_lesser(const double* numbers, std::size_t count, std::int64_t* lesser) {
-  for (std::size_t begin = 0; begin < count; begin += 2 * kLanes) {
-    Doubles own, further;
-    std::memcpy(&own, numbers + begin, sizeof(own));
-    std::memcpy(&further, numbers + begin + kLanes, sizeof(further));
-    Integers before{}, before_further{};
-    for (std::size_t j = 0; j < count; ++j) {
-      const Doubles other = numbers[j] - Doubles{};
-      before -= other < own;
-      before_further -= other < further;
+// Rows that may be among the nearest.
+class RowBoxes::Candidates {
+ public:
+  Candidates(double within_square) : within(within_square) {}
+
+  double within;                                             // no nearest row's square is greater
+  double further = std::numeric_limits<double>::infinity();  // nor that of a row left out less
+
+  void add(int row, double square) {
+    all_[count_++] = {square, row};
+    if (count_ == all_.size()) keep_nearest();
+  }
+
+  // Of equally far ones the first.
+  void keep_nearest() {
+    if (count_ == NearestRows::kMost) return;
+    const auto end = all_.begin() + static_cast<std::ptrdiff_t>(count_);
+    const auto others = all_.begin() + NearestRows::kMost;
+    std::nth_element(all_.begin(), others, end);
+    further = std::min(further, others->first);
+    count_ = NearestRows::kMost;
+    within = std::max_element(all_.begin(), others)->first;
+  }
+
+  // By how many are before each: sooner than comparisons whose outcome nobody foresees.
+  [[nodiscard]] NearestRows nearest() const {
+    NearestRows nearest{.rows = {}, .further = further};
+    std::array<int, NearestRows::kMost> rows, before{};
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = all_[i].second;
+    for (const int row : rows) {
+      for (std::size_t i = 0; i < rows.size(); ++i) before[i] += row < rows[i] ? 1 : 0;
     }
-    std::memcpy(lesser + begin, &before, sizeof(before));
-    std::memcpy(lesser + begin + kLanes, &before_further, sizeof(before_further));
+    for (std::size_t i = 0; i < rows.size(); ++i) nearest.rows[static_cast<std::size_t>(before[i])] = rows[i];
+    return nearest;
   }
-}
 
-// Places of the first `count` numbers in ascending order, of equal ones the first first; the others follow.
-template <std::size_t N>
-std::array<std::size_t, N> sorted(const std::array<double, N>& numbers, std::size_t count) {
-  std::array<std::int64_t, N> lesser;
-  count_lesser(numbers.data(), count, lesser.data());
-  constexpr std::size_t kFree = N;
-  std::array<std::size_t, N> order;
-  order.fill(kFree);
-  for (std::size_t i = 0; i < count; ++i) {
-    auto place = static_cast<std::size_t>(lesser[i]);
-    while (order[place] != kFree) ++place;
-    order[place] = i;
-  }
-  std::iota(order.begin() + static_cast<std::ptrdiff_t>(count), order.end(), count);
-  return order;
-}
-
-// Between those that are there.
-void insert(int row, double square, NearestRows& nearest) {
-  auto& squares = nearest.squares;
-  auto& rows = nearest.rows;
-  const auto farther = [&](std::size_t i) {
-    return squares[i] > square || (squares[i] == square && rows[i] > row);
-  };
-  std::size_t place = squares.size() - 1;
-  if (!farther(place)) return;
-  for (; place > 0 && farther(place - 1); --place) {
-    squares[place] = squares[place - 1];
-    rows[place] = rows[place - 1];
-  }
-  squares[place] = square;
-  rows[place] = row;
-}
-
-}  // namespace
+ private:
+  std::array<std::pair<double, int>, 2 * kRows> all_;
+  std::size_t count_ = 0;
+};
 
 RowBoxes::RowBoxes(std::span<const Features> rows) : coordinates_(static_cast<std::size_t>(rows[0].count)) {
   std::vector<int> numbers(rows.size());
@@ -129,74 +115,46 @@ inline void RowBoxes::squares_to(std::size_t first, const Features& at, Doubles&
   }
 }
 
-TBDSIM_WIDE_VECTORS RowBoxes::Row RowBoxes::squares_in(std::size_t box, const Features& at) const {
-  Row squares{};
-  for (std::size_t c = 0; c < coordinates_; ++c) {
-    const Row& places = places_[box * coordinates_ + c];
-    const double x = at.x[c];
-    for (std::size_t i = 0; i < kRows; ++i) squares[i] += (places[i] - x) * (places[i] - x);
-  }
-  return squares;
-}
-
-TBDSIM_WIDE_VECTORS std::size_t RowBoxes::count_within(double square, const Features& at) const {
-  Integers within{};
-  for (std::size_t first = 0; first < boxes_.size(); first += kLanes) {
-    Doubles to_boxes;
-    squares_to(first, at, to_boxes);
-    const Integers near = to_boxes <= square;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if (near[lane] == 0) continue;
-      const Row* places = &places_[(first + lane) * coordinates_];
-      for (std::size_t i = 0; i < kRows; i += kLanes) {
-        Doubles squares{};
-        for (std::size_t c = 0; c < coordinates_; ++c) {
-          Doubles place;
-          std::memcpy(&place, &places[c][i], sizeof(place));
-          squares += (place - at.x[c]) * (place - at.x[c]);
-        }
-        within -= squares <= square;
+// Few rows are near: several are passed by at once.
+TBDSIM_WIDE_VECTORS void RowBoxes::add_rows(std::size_t box, const Features& at,
+                                            Candidates& candidates) const {
+  const Row* places = &places_[box * coordinates_];
+  Doubles further = Doubles{} + std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < kRows; i += kLanes) {
+    Doubles squares{};
+    for (std::size_t c = 0; c < coordinates_; ++c) {
+      Doubles place;
+      std::memcpy(&place, &places[c][i], sizeof(place));
+      squares += (place - at.x[c]) * (place - at.x[c]);
+    }
+    const Doubles within = candidates.within - Doubles{};
+    const Integers near = squares <= within;
+    if ((near[0] | near[1] | near[2] | near[3]) != 0) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        if (near[lane] != 0) candidates.add(boxes_[box].rows[i + lane], squares[lane]);
       }
     }
+    const Doubles left = near ? further : squares;
+    further = further < left ? further : left;
   }
-  return static_cast<std::size_t>(within[0] + within[1] + within[2] + within[3]);
+  candidates.further = std::min(candidates.further, least_of(further));
 }
 
-TBDSIM_WIDE_VECTORS std::size_t RowBoxes::closest_box(const Features& at) const {
-  std::size_t closest = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t first = 0; first < boxes_.size(); first += kLanes) {
-    Doubles squares;
-    squares_to(first, at, squares);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if (squares[lane] >= least) continue;
-      least = squares[lane];
-      closest = first + lane;
-    }
-  }
-  return closest;
-}
-
-// The nearest box first: the fewer others are left to look into.
-NearestRows RowBoxes::nearest(const Features& at) const {
-  const std::size_t closest = closest_box(at);
-  const Row squares = squares_in(closest, at);
-  const auto order = sorted(squares, boxes_[closest].count);
-  NearestRows nearest;
-  for (std::size_t i = 0; i < nearest.squares.size(); ++i) {
-    nearest.squares[i] = squares[order[i]];
-    nearest.rows[i] = boxes_[closest].rows[order[i]];
-  }
+NearestRows RowBoxes::nearest(const Features& at, double within) const {
+  Candidates candidates(within);
   for (std::size_t first = 0; first < boxes_.size(); first += kLanes) {
     Doubles to_boxes;
     squares_to(first, at, to_boxes);
     for (std::size_t b = first; b < std::min(first + kLanes, boxes_.size()); ++b) {
-      if (b == closest || to_boxes[b - first] > nearest.squares.back()) continue;
-      const Row others = squares_in(b, at);
-      for (std::size_t i = 0; i < boxes_[b].count; ++i) insert(boxes_[b].rows[i], others[i], nearest);
+      if (to_boxes[b - first] <= candidates.within) {
+        add_rows(b, at, candidates);
+      } else {
+        candidates.further = std::min(candidates.further, to_boxes[b - first]);
+      }
     }
   }
-  return nearest;
+  candidates.keep_nearest();
+  return candidates.nearest();
 }
 
 }  // namespace tbdsim

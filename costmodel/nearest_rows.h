@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -12,12 +13,12 @@
 
 namespace tbdsim {
 
-// Nearest first, of equally far ones the first. Squares of distances: of few rows the root is needed. Where
-// there are fewer rows, further ones are infinitely far: with n rows, n, n + 1, ...
+// In ascending order of their numbers, of equally far ones the first. Squares of distances: of few rows the
+// root is needed. Where there are fewer rows, further ones are infinitely far: with n rows, n, n + 1, ...
 struct NearestRows {
   static constexpr std::size_t kMost = kMostNeighbours;
-  std::array<double, kMost> squares;
   std::array<int, kMost> rows;
+  double further;  // no other row's square is less
 };
 
 class RowBoxes {
@@ -26,9 +27,9 @@ class RowBoxes {
   // Of one group, at least one.
   explicit RowBoxes(std::span<const Features> rows);
 
-  [[nodiscard]] NearestRows nearest(const Features& at) const;
-  // How many rows are as near as that, or nearer.
-  [[nodiscard]] std::size_t count_within(double square, const Features& at) const;
+  // Faster where `within` is a square of which kMost rows are known not to exceed it.
+  [[nodiscard]] NearestRows nearest(const Features& at,
+                                    double within = std::numeric_limits<double>::infinity()) const;
 
  private:
   static constexpr std::size_t kRows = 32;  // of a box; of one that is not full the last are infinitely far
@@ -42,11 +43,12 @@ class RowBoxes {
     Doubles lowest, highest;
   };
 
+  class Candidates;
+
   void part(std::span<int> numbers, std::span<const Features> rows);
   void add_box(std::span<int> numbers, std::span<const Features> rows);
-  [[nodiscard]] std::size_t closest_box(const Features& at) const;
   void squares_to(std::size_t first, const Features& at, Doubles& squares) const;
-  [[nodiscard]] Row squares_in(std::size_t box, const Features& at) const;
+  void add_rows(std::size_t box, const Features& at, Candidates& candidates) const;
 
   std::size_t coordinates_ = 0;
   std::vector<Box> boxes_;

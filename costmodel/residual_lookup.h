@@ -1,19 +1,19 @@
 // A residual table with its kriging, made ready to be asked often. Says what ResidualTable::estimate says.
 //
 // While batches and rates change, the neighbours of most calls stay, and those of a sweep's calls come back:
-// each thread keeps the neighbourhoods it met last, and works out others. Nothing depends on what was asked
-// before.
+// each thread keeps the neighbourhoods it met last, and how far each reaches, and works out others. Nothing
+// depends on what was asked before.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
-#include "costmodel/nearest_rows.h"
+#include "costmodel/neighbourhood.h"
 #include "costmodel/residual_table.h"
 
 namespace tbdsim {
@@ -24,29 +24,36 @@ class ResidualLookup {
   // The table must outlive it.
   ResidualLookup(const ResidualTable& table, const Kriging& kriging);
 
-  // Faster where `query` was about a call nearby the last time: the number of the kernel in its step.
-  [[nodiscard]] ResidualEstimate estimate(const Features& at, std::size_t query = 0) const;
-  // Where no row tells anything, as in groups of which none is known.
+  class Group;                                                 // rows that can be near one another
+  [[nodiscard]] const Group* find(std::uint64_t group) const;  // or none
+  // Of a point of the group. Faster where `query` was about calls that differ in one size alone, as the
+  // batch: the number of the kernel in its step.
+  [[nodiscard]] ResidualEstimate estimate(const Group& group, const Features& at,
+                                          std::size_t query = 0) const;
+  // Where no row tells anything, as of points of no group.
   [[nodiscard]] double sd_alone() const { return covariance_.sd(0); }
-  [[nodiscard]] bool knows(std::uint64_t group) const {
-    return std::binary_search(ids_.begin(), ids_.end(), group);
-  }
 
  private:
-  struct Group {
-    std::span<const ResidualRow> rows;
-    std::uint64_t number = 0;  // no other has it, in any lookup
-    mutable std::once_flag ready;
-    mutable RowBoxes boxes;
-  };
-  struct Neighbourhood;
   class LastMet;
-  [[nodiscard]] const Group* group_at(const Features& at) const;  // or none
-  void settle(const Group& group, const std::array<int, NearestRows::kMost>& rows, Neighbourhood& at) const;
+  void settle(const Group& group, const Neighbourhood::Rows& rows, Neighbourhood& at) const;
 
   Covariance covariance_;
   std::vector<std::uint64_t> ids_;  // of the groups, ascending
-  std::deque<Group> groups_;
+  std::vector<std::unique_ptr<const Group>> groups_;
+};
+
+class ResidualLookup::Group {
+ public:
+  Group(std::span<const ResidualRow> all, std::uint64_t own_number) : rows(all), number(own_number) {}
+
+  const std::span<const ResidualRow> rows;
+  const std::uint64_t number;  // no other has it, in any lookup
+  // As RowBoxes::nearest.
+  [[nodiscard]] NearestRows nearest(const Features& at, double within) const;
+
+ private:
+  mutable std::once_flag ready_;
+  mutable RowBoxes boxes_;
 };
 
 }  // namespace tbdsim

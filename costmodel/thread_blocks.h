@@ -78,7 +78,7 @@ class BlockWork {
     const double queued = std::min(waves, resident);
     const double tiles = kWholeTile / grid.area;  // 2^halvings: what is in the exponent of a number
     const std::size_t halvings = (std::bit_cast<std::uint64_t>(tiles) >> 52U) - 1'023;
-    const T work = waves * 2 * grid.area * sm_count_ * (grid.depth + prologue_) * small_[halvings];
+    const T work = waves * (2 * grid.area * sm_count_) * (grid.depth + prologue_) * small_[halvings];
     if (queued == resident) return work;  // hidden is 1
     const T gap = latency_ * tiles;
     const T exposed = sqrt((queued * queued + gap * gap) / (resident * resident + gap * gap));

@@ -3,6 +3,7 @@
 // stay apart.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,13 @@ namespace tbdsim {
 inline constexpr std::size_t kLanes = 4;
 using Doubles = double __attribute__((vector_size(kLanes * sizeof(double))));
 using Integers = std::int64_t __attribute__((vector_size(kLanes * sizeof(std::int64_t))));
+
+[[gnu::always_inline]] inline double least_of(const Doubles& x) {
+  return std::min(std::min(x[0], x[1]), std::min(x[2], x[3]));
+}
+[[gnu::always_inline]] inline double most_of(const Doubles& x) {
+  return std::max(std::max(x[0], x[1]), std::max(x[2], x[3]));
+}
 
 // x -> e^x, of what is not above 0, to 3e-16 of it; below -700 e^-700. 2^n e^r, |r| <= ln 2 / 2, by its
 // series.

@@ -41,6 +41,7 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   iteration.step = &step.step;
   iteration.memory = &step.memory;
   iteration.on_host = step.on_host;
+  iteration.runs = step.runs;
   const auto batch = static_cast<double>(iteration.batch);
   iteration.costs = estimate(step.step, batch, *p.calibration, factors_on(*p.framework, *p.gpu));
   const Execution& execution = p.framework->execution;
@@ -90,9 +91,9 @@ void plan_memory_of_largest(Prediction& p) {
 
 Flops flops_of(const Iteration& iteration) {
   Flops flops;
-  for (const Kernel& kernel : iteration.step->kernels) {
-    flops +=
-        Flops(kernel.flops.at(static_cast<double>(iteration.batch))) * static_cast<double>(kernel.repeat);
+  for (const auto& [kernel, times] : iteration.runs) {
+    flops += Flops(iteration.step->kernels[kernel].flops.at(static_cast<double>(iteration.batch))) *
+             static_cast<double>(times);
   }
   return flops;
 }

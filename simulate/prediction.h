@@ -52,6 +52,7 @@ struct Iteration {
   const TrainingStep* step = nullptr;
   const MemoryOutline* memory = nullptr;  // of the step
   std::span<const HostMap> on_host;       // maps of the step
+  std::span<const KernelRuns> runs;       // of the step's kernels
   std::vector<KernelCost> costs;          // one for each kernel of the step
   ConvDemands demands;                    // worked out when rates change
   Timeline timeline;

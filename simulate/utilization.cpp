@@ -37,19 +37,9 @@ std::array<bool, kMathTypeCount> on_tensor_cores(const GpuSpec& gpu) {
   std::array<bool, kMathTypeCount> types{};
   for (std::size_t m = 0; m < types.size(); ++m) {
     const auto math = static_cast<MathType>(m);
-    types[m] = is_native(gpu, math) && hardware_of(gpu, math).tensor_cores;
+    types[m] = is_native(gpu, math) && has_tensor_cores(gpu, math);
   }
   return types;
-}
-
-// How often each kernel and those that are the same run in an iteration; of these, the first counts for all.
-std::vector<std::int64_t> executions_by_kernel(const TrainingStep& step) {
-  std::vector<std::int64_t> executions(step.kernels.size());
-  for (std::size_t k = 0; k < executions.size(); ++k) {
-    const Kernel& kernel = step.kernels[k];
-    executions[kernel.same_as < 0 ? k : static_cast<std::size_t>(kernel.same_as)] += kernel.repeat;
-  }
-  return executions;
 }
 
 }  // namespace
@@ -76,7 +66,7 @@ double nvprof_fp32_level(const Kernel& kernel, const KernelCost& cost, double ba
 }
 
 bool has_tensor_cores(const GpuSpec& gpu) {
-  return is_native(gpu, MathType::fp16) && hardware_of(gpu, MathType::fp16).tensor_cores;
+  return is_native(gpu, MathType::fp16) && has_tensor_cores(gpu, MathType::fp16);
 }
 
 Activity times_of(const Prediction& p) {
@@ -94,11 +84,11 @@ Activity activity_of(const Prediction& p) {
   const std::array<bool, kMathTypeCount> tensor_cores = on_tensor_cores(*p.gpu);
   for (const Iteration& i : p.iterations) {
     const auto batch = static_cast<double>(i.batch);
-    const std::vector<std::int64_t> executions = executions_by_kernel(*i.step);
-    for (std::size_t k = 0; k < i.costs.size(); ++k) {
+    for (const KernelRuns& runs : i.runs) {
+      const std::size_t k = runs.kernel;
       const Kernel& kernel = i.step->kernels[k];
-      if (executions[k] == 0 || kernel.kind == KernelKind::transfer) continue;
-      const double times = static_cast<double>(executions[k]) * i.share;
+      if (kernel.kind == KernelKind::transfer) continue;
+      const double times = static_cast<double>(runs.times) * i.share;
       mean.fp32 += fp32_flops(kernel, i.costs[k], batch, *p.gpu) * times;
       mean.moved += Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * times;
       if (const MathType math = i.costs[k].math; is_product(kernel) && tensor_cores[index_of(math)])

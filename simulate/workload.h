@@ -14,11 +14,19 @@
 
 namespace tbdsim {
 
+// A kernel and those that are the same.
+struct KernelRuns {
+  std::size_t kernel = 0;  // the first of them
+  std::int64_t times = 0;  // that they run in an iteration, all of them together
+};
+[[nodiscard]] std::vector<KernelRuns> kernel_runs(const TrainingStep& step);  // the first first
+
 struct LengthStep {
   LengthBucket bucket;  // length 0, share 1 for a model without sequences
   TrainingStep step;
   std::vector<HostMap> on_host;  // maps of the step
   MemoryOutline memory;
+  std::vector<KernelRuns> runs;
 };
 
 // Steps ascend in length. With `sequence_length` among `sizes` there is one step, of that length. Else a

@@ -3,11 +3,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace tbdsim {
 
-enum class MathType { fp32, tf32, fp16, bf16, fp8 };
+enum class MathType : std::uint8_t { fp32, tf32, fp16, bf16, fp8 };
 
 inline constexpr std::size_t kMathTypeCount = 5;
 inline constexpr std::array<std::string_view, kMathTypeCount> kMathTypeNames = {"fp32", "tf32", "fp16",

@@ -19,18 +19,20 @@ double square_of_distance(const Features& a, const Features& b) {
 }
 
 // Of equally far rows the first; further rows, where there are too few, are infinitely far.
-NearestRows by_going_through_all(const std::vector<Features>& rows, const Features& at) {
+struct Expected {
+  NearestRows nearest;
+  double farthest;  // square of these
+};
+Expected by_going_through_all(const std::vector<Features>& rows, const Features& at) {
   std::vector<std::pair<double, int>> all;
   for (const Features& row : rows)
     all.emplace_back(square_of_distance(row, at), static_cast<int>(all.size()));
-  while (all.size() < NearestRows::kMost) all.emplace_back(kFar, static_cast<int>(all.size()));
+  while (all.size() <= NearestRows::kMost) all.emplace_back(kFar, static_cast<int>(all.size()));
   std::sort(all.begin(), all.end());
-  NearestRows nearest;
-  for (std::size_t i = 0; i < NearestRows::kMost; ++i) {
-    nearest.squares[i] = all[i].first;
-    nearest.rows[i] = all[i].second;
-  }
-  return nearest;
+  NearestRows nearest{.rows = {}, .further = all[NearestRows::kMost].first};
+  for (std::size_t i = 0; i < NearestRows::kMost; ++i) nearest.rows[i] = all[i].second;
+  std::sort(nearest.rows.begin(), nearest.rows.end());
+  return {nearest, all[NearestRows::kMost - 1].first};
 }
 
 // A lattice, where distances tie; each of its points twice from `twice` rows on.
@@ -50,10 +52,13 @@ TEST(NearestRows, AreThoseOfAllRows) {
     const RowBoxes boxes(rows);
     for (double x = -4; x < 9; x += 0.5) {
       const Features at{1, 3, {x, 2 - x / 3, 0.25 * x}};
-      const NearestRows expected = by_going_through_all(rows, at);
-      const NearestRows found = boxes.nearest(at);
-      EXPECT_EQ(found.rows, expected.rows) << x;
-      EXPECT_EQ(found.squares, expected.squares) << x;
+      const auto [expected, farthest] = by_going_through_all(rows, at);
+      for (const double within : {kFar, farthest + 1, farthest}) {
+        const NearestRows found = boxes.nearest(at, within);
+        EXPECT_EQ(found.rows, expected.rows) << x;
+        EXPECT_LE(found.further, expected.further) << x;
+        EXPECT_GE(found.further, farthest) << x;
+      }
     }
   }
 }
@@ -62,10 +67,8 @@ TEST(NearestRows, AreThoseOfAllRows) {
 TEST(NearestRows, WhereAllAreOnePoint) {
   const std::vector<Features> rows(100, {1, 2, {3, 4}});
   const NearestRows found = RowBoxes(rows).nearest({1, 2, {3, 5}});
-  for (std::size_t i = 0; i < NearestRows::kMost; ++i) {
-    EXPECT_EQ(found.squares[i], 1);
-    EXPECT_EQ(found.rows[i], static_cast<int>(i));
-  }
+  EXPECT_EQ(found.further, 1);
+  for (std::size_t i = 0; i < NearestRows::kMost; ++i) EXPECT_EQ(found.rows[i], static_cast<int>(i));
 }
 
 }  // namespace

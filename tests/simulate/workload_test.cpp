@@ -1,0 +1,26 @@
+// What a step's kernels are, found once for all batches and GPUs.
+#include "simulate/workload.h"
+
+#include <gtest/gtest.h>
+
+namespace tbdsim {
+namespace {
+
+// a a b a b: a runs 1 + 1 + 3 times, b 2 + 1.
+TEST(Workload, KernelsThatAreTheSameRunTogether) {
+  TrainingStep step;
+  for (const auto& [repeat, same_as] : {std::pair(1, -1), {1, 0}, {2, -1}, {3, 0}, {1, 2}}) {
+    Kernel& kernel = step.kernels.emplace_back();
+    kernel.repeat = repeat;
+    kernel.same_as = same_as;
+  }
+  const std::vector<KernelRuns> runs = kernel_runs(step);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].kernel, 0u);
+  EXPECT_EQ(runs[0].times, 5);
+  EXPECT_EQ(runs[1].kernel, 2u);
+  EXPECT_EQ(runs[1].times, 3);
+}
+
+}  // namespace
+}  // namespace tbdsim
