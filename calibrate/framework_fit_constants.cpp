@@ -17,6 +17,8 @@ constexpr double kLeastTime = 1e-7, kMostTime = 1e-2, kMostIteration = 1e-1;
 constexpr double kLeastFactor = 0.5, kMostFactor = 2;
 // Priors. Estimates: times are known to about a factor of e, kernels were fitted to measured ones.
 constexpr double kTimeSd = 1, kFactorSd = 0.15;
+// DeepBench measured in NCHW, two cards with tensor cores; frameworks convolve in NHWC or transpose.
+constexpr double kHalfSd = 0.4;
 constexpr std::string_view kFactors = "factors.";
 constexpr std::string_view kOn = "on.";
 
@@ -57,6 +59,11 @@ FitConstant factor_of(const std::string& name) {
     throw UsageError(fmt::format("--constants: {} is no compute capability; expected one as sm_80",
                                  in_quotes(factor.capability)));
   }
+  if (of == kHalfConvolution) {
+    factor.half_convolution = true;
+    factor.sd = kHalfSd;
+    return factor;
+  }
   for (const std::string& kind : parts(of, '+')) {
     factor.kinds.push_back(kind_of(kind));
   }
@@ -73,9 +80,9 @@ FitConstant constant_of(const std::string& name) {
     }
     known.emplace_back(time.name);
   }
-  throw UsageError(
-      fmt::format("--constants: unknown constant {}; expected {}, factors.KIND or factors.on.sm_80{}",
-                  in_quotes(name), joined(known), did_you_mean(name, known)));
+  throw UsageError(fmt::format(
+      "--constants: unknown constant {}; expected {}, factors.KIND, factors.{} or factors.on.sm_80{}",
+      in_quotes(name), joined(known), kHalfConvolution, did_you_mean(name, known)));
 }
 
 void require_once(const FitConstant& constant, std::set<std::string>& named) {
@@ -117,6 +124,8 @@ double value_of(const FitConstant& constant, const Framework& framework) {
   } else if (!constant.capability.empty()) {
     const auto on = framework.factors_on.find(constant.capability);
     if (on != framework.factors_on.end()) value = on->second;
+  } else if (constant.half_convolution) {
+    value = framework.half_convolution;
   } else {
     double logs = 0;
     for (const KernelKind kind : constant.kinds) logs += std::log(framework.factors[index_of(kind)]);
@@ -128,6 +137,7 @@ double value_of(const FitConstant& constant, const Framework& framework) {
 void set_value(const FitConstant& constant, double value, Framework& framework) {
   if (constant.time != nullptr) framework.execution.*constant.time = Seconds(value);
   if (!constant.capability.empty()) framework.factors_on[constant.capability] = value;
+  if (constant.half_convolution) framework.half_convolution = value;
   for (const KernelKind kind : constant.kinds) framework.factors[index_of(kind)] = value;
 }
 

@@ -11,12 +11,15 @@ namespace tbdsim {
 inline constexpr std::size_t kMostFitted = 4;  // of a framework version
 
 // kernel, step, update, wait, iteration, gap: a time of Execution. factors.convolution+gemm: one number for
-// the kernels of these kinds. factors.on.sm_80: all kernels on GPUs of compute capability 8.0.
+// the kernels of these kinds. factors.half_convolution: those in half precision on tensor
+// cores, further.
+// factors.on.sm_80: all kernels on GPUs of compute capability 8.0.
 struct FitConstant {
   std::string name{};
   Seconds Execution::*time = nullptr;  // none: a factor
   std::vector<KernelKind> kinds{};     // of a factor
   std::string capability{};            // of a factor: "sm_80"
+  bool half_convolution = false;       // a factor of those on tensor cores
   double least = 0, most = 0;          // seconds, or a factor
   double sd = 0;                       // of the prior: of ln(value / the framework's present value)
 };

@@ -180,6 +180,10 @@ std::string with_fitted_constants(std::string yaml, const std::string& file, con
       kinds.emplace_back(name_of(kind));
       set({"factors", kinds.back()}, value);
     }
+    if (f.constant.half_convolution) {
+      kinds.emplace_back(kHalfConvolution);
+      set({"factors", kinds.back()}, value);
+    }
     if (!f.constant.capability.empty()) {
       kinds.push_back("on " + f.constant.capability);
       set({"factors", "on", f.constant.capability}, value);

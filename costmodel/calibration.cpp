@@ -128,8 +128,6 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
   calibration.profile = &profile;
   calibration.gpu = &gpu;
   calibration.conv_limits = conv_limits;
-  const auto cudnn = libraries.find("cudnn");
-  calibration.conv_limits.pads_channels = cudnn != libraries.end() && cudnn->second >= 8;
   const bool of_gpu = profile.gpu.empty() || profile.gpu == gpu.name;
   std::map<const ProfileBlock*, std::shared_ptr<const ResidualLookup>> lookups;
   for (std::size_t family = 0; family < kFamilyCount; ++family) {

@@ -28,7 +28,7 @@ struct GemmCall {
 struct ConvLimits {
   double workspace = 0;  // bytes; 0: any
   bool nonfused_winograd = true;
-  bool pads_channels = false;  // cuDNN 8 pads odd channels for tensor cores itself
+  bool pads_channels = false;  // cuDNN from 7.6.3 on: to what tensor cores take, at no loss
 
   friend auto operator<=>(const ConvLimits&, const ConvLimits&) = default;
 };

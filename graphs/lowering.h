@@ -3,13 +3,15 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace tbdsim {
 
-enum class Layout { nchw, nhwc };                      // of images; cuDNN convolves fp32 in NCHW
-enum class Conv1x1 { convolution, gemm };              // a 1x1 convolution of stride 1 as a matrix product
-enum class ReluKeeps { output, input_and_output };     // what backward passes of activations read
+enum class Layout { nchw, nhwc };                   // of images; cuDNN convolves fp32 in NCHW
+enum class NormLayout { any, nchw };                // of images that batch norms take; others are transposed
+enum class Conv1x1 { convolution, gemm };           // gemm: of stride 1 and NHWC images, a matrix product
+enum class ReluKeeps { output, input_and_output };  // what backward passes of activations read
 enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
 enum class UpdateKernels { per_tensor, fused };  // one update kernel per parameter tensor, or one in all
 
@@ -38,6 +40,7 @@ enum class Variables { device, host };
 enum class ClipDecision { host, device };
 
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
+inline constexpr std::array<std::string_view, 2> kNormLayoutNames = {"any", "nchw"};
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
 inline constexpr std::array<std::string_view, 2> kReluKeepsNames = {"output", "input_and_output"};
 inline constexpr std::array<std::string_view, 2> kGradientStorageNames = {"transient", "persistent"};
@@ -76,6 +79,8 @@ struct Lowering {
   Composition gelu = Composition::fused;              // nor this
   Composition lrn = Composition::fused;               // nor this
   ProductKeeps product_keeps = ProductKeeps::needed;  // nor this
+  std::optional<Layout> half_layout = {};             // of images of half precision, if it is another
+  NormLayout norm_layout = NormLayout::any;
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 
   friend bool operator==(const Lowering&, const Lowering&) = default;

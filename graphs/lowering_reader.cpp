@@ -43,6 +43,10 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.variables = static_cast<Variables>(node->one_of(kVariablesNames));
   if (const auto node = m.find("clip_decision"))
     lowering.clip_decision = static_cast<ClipDecision>(node->one_of(kClipDecisionNames));
+  if (const auto node = m.find("half_layout"))
+    lowering.half_layout = static_cast<Layout>(node->one_of(kLayoutNames));
+  if (const auto node = m.find("norm_layout"))
+    lowering.norm_layout = static_cast<NormLayout>(node->one_of(kNormLayoutNames));
   if (const auto node = m.find("product_keeps"))
     lowering.product_keeps = static_cast<ProductKeeps>(node->one_of(kProductKeepsNames));
   if (const auto node = m.find("gelu"))

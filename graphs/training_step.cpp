@@ -305,10 +305,17 @@ class StepExpansion {
 
 }  // namespace
 
-TrainingStep expand_training_step(const Model& model, const Lowering& framework, const Precision& precision) {
+Lowering lowering_of(const Model& model, const Lowering& framework, const Precision& precision) {
   const bool departs = model.variant.lowering.kind == SpecTree::Kind::map;
-  const Lowering lowering =
+  Lowering lowering =
       departs ? override_lowering(SpecNode(model.variant.lowering, "lowering"), framework) : framework;
+  const bool half = precision.storage_bytes < kFp32Bytes;
+  if (half && lowering.half_layout) lowering.layout = *lowering.half_layout;
+  return lowering;
+}
+
+TrainingStep expand_training_step(const Model& model, const Lowering& framework, const Precision& precision) {
+  const Lowering lowering = lowering_of(model, framework, precision);
   try {
     return StepExpansion(model, {lowering, precision}).run();
   } catch (const std::overflow_error& overflow) {

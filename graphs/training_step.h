@@ -61,10 +61,13 @@ struct TrainingStep {
   std::vector<ParameterGradient> gradients;  // in the order in which they are ready
 };
 
+// What holds for the model in this precision: the framework's, but for what the model's variant says, with the
+// layout of half precision where it is one.
+[[nodiscard]] Lowering lowering_of(const Model& model, const Lowering& framework, const Precision& precision);
+
 // Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse
 // order with sums where a tensor's gradient arrives from several layers, then the updates; under a precision
-// with master weights, casts of the weights before them and of their gradients after. The model's variant may
-// depart from the framework's lowering. Throws ModelError for sizes beyond 64 bits and
+// with master weights, casts of the weights before them and of their gradients after. Throws ModelError for sizes beyond 64 bits and
 // for a model without kernels or with more than memory holds.
 [[nodiscard]] TrainingStep expand_training_step(const Model& model, const Lowering& framework,
                                                 const Precision& precision);

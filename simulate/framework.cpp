@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 
+#include "costmodel/hardware.h"
 #include "graphs/lowering_reader.h"
 #include "hwspecs/base/spec_reader.h"
 #include "simulate/exchange_methods.h"
@@ -13,9 +14,9 @@ namespace tbdsim {
 namespace {
 
 constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
-constexpr std::string_view kSourcedKeys[] = {
-    "lowering",          "rewrites",       "libraries", "workspace_limit",
-    "nonfused_winograd", "context_memory", "allocator", "factors"};
+constexpr std::string_view kSourcedKeys[] = {"lowering",        "rewrites",          "libraries",
+                                             "workspace_limit", "nonfused_winograd", "pads_channels",
+                                             "context_memory",  "allocator",         "factors"};
 constexpr double kLeastFactor = 0.1, kLargestFactor = 10;
 constexpr int kDeepest = 8;  // files based on files
 
@@ -77,6 +78,8 @@ void override_factors(const SpecNode& node, Framework& framework) {
       if (const auto found = m.find(kKernelKindNames[kind]))
         framework.factors[kind] = found->number(kLeastFactor, kLargestFactor);
     }
+    if (const auto found = m.find(kHalfConvolution))
+      framework.half_convolution = found->number(kLeastFactor, kLargestFactor);
     if (const auto on = m.find("on")) {
       on->map([&](SpecMap& capabilities) {
         for (const auto& [name, mark, factor] : capabilities.all()) {
@@ -148,6 +151,7 @@ Framework read_based(const std::filesystem::path& file, const SpecChanges& chang
     if (const auto libraries = m.find("libraries")) framework.libraries = read_libraries(*libraries);
     if (const auto node = key("workspace_limit")) framework.workspace_limit = node->quantity<Bytes>();
     if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();
+    if (const auto node = m.find("pads_channels")) framework.pads_channels = node->flag();
     if (const auto node = key("context_memory")) framework.context_memory = node->quantity<Bytes>();
     if (const auto node = m.find("allocator"))
       framework.allocator = override_allocator(*node, framework.allocator);
@@ -169,8 +173,11 @@ bool is_capability(std::string_view name) {
          name.find_first_not_of("0123456789", kCapability.size()) == name.npos;
 }
 
-KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu) {
+KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu, MathType math) {
   KernelFactors factors = framework.factors;
+  const bool half = math == MathType::fp16 || math == MathType::bf16;
+  if (half && has_tensor_cores(gpu, math))
+    factors[index_of(KernelKind::convolution)] *= framework.half_convolution;
   std::string name(kCapability);
   std::copy_if(gpu.compute_capability.begin(), gpu.compute_capability.end(), std::back_inserter(name),
                [](char c) { return c != '.'; });

@@ -64,23 +64,28 @@ struct Framework {
   Libraries libraries;            // major versions of those it calls: {cublas: 8, cudnn: 6}
   Bytes workspace_limit;          // convolution algorithms that need more scratch memory are not used
   bool nonfused_winograd = true;  // cuDNN's non-fused Winograd algorithms may be used
+  bool pads_channels = false;     // it calls cuDNN's kernels that pad channels for tensor cores: 7.6.3 on
   Bytes context_memory;           // CUDA context and libraries, beside the model's tensors
   Allocator allocator;            // without one, as tensors come and go, of any size
   Execution execution;            // without one, issuing takes no time
   ExchangeDefaults exchange;
-  KernelFactors factors;  // times of kernels of a kind over what the GPU's profile says
+  KernelFactors factors;        // times of kernels of a kind over what the GPU's profile says
+  double half_convolution = 1;  // further, of convolutions in half precision on tensor cores
   // The same of all kernels on GPUs of a compute capability, "sm_80", that the version's libraries had only
   // just learnt (factors: {on: {sm_80: 1.1}}).
   std::map<std::string, double> factors_on;
   Sources sources;  // with those of the file it is based on, for what it does not give itself
 };
 
+// "factors.half_convolution".
+inline constexpr std::string_view kHalfConvolution = "half_convolution";
+
 // "sm_80": compute capability 8.0.
 inline constexpr std::string_view kCapability = "sm_";
 [[nodiscard]] bool is_capability(std::string_view name);
 
-// `factors` with what holds on this GPU's compute capability.
-[[nodiscard]] KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu);
+// `factors` with what holds on this GPU's compute capability, of convolutions in this arithmetic.
+[[nodiscard]] KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu, MathType math);
 
 // Throws UsageError or SpecError. Changes are those of "framework", to what the file and those it is based on
 // say.

@@ -166,9 +166,9 @@ const Calibration& Library::calibration(const std::string& gpu_name, const std::
   const Framework& calls = framework(framework_name);
   if (other_ != nullptr) {
     const Framework& before = other_->framework(framework_name);
-    const bool same_calls = calls.libraries == before.libraries &&
-                            calls.workspace_limit == before.workspace_limit &&
-                            calls.nonfused_winograd == before.nonfused_winograd;
+    const bool same_calls =
+        calls.libraries == before.libraries && calls.workspace_limit == before.workspace_limit &&
+        calls.nonfused_winograd == before.nonfused_winograd && calls.pads_channels == before.pads_channels;
     const GpuSpec& card = gpu(gpu_name);
     const GpuSpec& card_before = other_->gpu(gpu_name);
     if (same_calls && &card == &card_before)
@@ -181,7 +181,7 @@ const Calibration& Library::calibration(const std::string& gpu_name, const std::
   }
   return cached(calibrations_, gpu_name + '\n' + profile_name + '\n' + framework_name, [&] {
     return calibration_of(profile_for(gpu_name, profile_name), gpu(gpu_name), calls.libraries,
-                          {calls.workspace_limit.si(), calls.nonfused_winograd});
+                          {calls.workspace_limit.si(), calls.nonfused_winograd, calls.pads_channels});
   });
 }
 

@@ -26,7 +26,8 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
                    const Prediction& p) {
   const Framework& framework = *p.framework;
   Outcome outcome;
-  outcome.costs = estimate(step, batch, calibration, factors_on(framework, *p.gpu));
+  outcome.costs = estimate(step, batch, calibration,
+                           factors_on(framework, *p.gpu, find_precision(p.scenario.precision).math));
   outcome.timeline = simulate_iteration(step, outcome.costs, batch, framework.execution);
   outcome.time = outcome.timeline.iteration;
   outcome.total =

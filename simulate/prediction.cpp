@@ -11,6 +11,8 @@
 namespace tbdsim {
 namespace {
 
+MathType math_of(const Prediction& p) { return find_precision(p.scenario.precision).math; }
+
 template <class Term>
 auto mean_over(const std::vector<Iteration>& iterations, Term term) {
   decltype(term(iterations[0]) * 1.0) sum{};
@@ -43,7 +45,7 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   iteration.on_host = step.on_host;
   iteration.runs = step.runs;
   const auto batch = static_cast<double>(iteration.batch);
-  iteration.costs = estimate(step.step, batch, *p.calibration, factors_on(*p.framework, *p.gpu));
+  iteration.costs = estimate(step.step, batch, *p.calibration, factors_on(*p.framework, *p.gpu, math_of(p)));
   const Execution& execution = p.framework->execution;
   iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, execution);
   iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, *p.calibration);
@@ -114,9 +116,7 @@ Seconds limited_time(const Iteration& iteration, Limit limit) {
   return sum;
 }
 
-FlopsPerSecond peak_of(const Prediction& p) {
-  return rate_of(*p.gpu, find_precision(p.scenario.precision).math).peak;
-}
+FlopsPerSecond peak_of(const Prediction& p) { return rate_of(*p.gpu, math_of(p)).peak; }
 
 // Of one element as it is sent.
 double gradient_bytes(const Prediction& p) {
@@ -323,7 +323,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
 Prediction with_rates(Prediction p, const GpuSpec& gpu) {
   p.own_calibration = std::make_shared<const Calibration>(with_rates(*p.calibration, gpu));
   p.calibration = p.own_calibration.get();
-  const KernelFactors factors = factors_on(*p.framework, gpu);
+  const KernelFactors factors = factors_on(*p.framework, gpu, math_of(p));
   for (Iteration& iteration : p.iterations) {
     const auto batch = static_cast<double>(iteration.batch);
     iteration.costs =
@@ -357,8 +357,8 @@ Prediction with_cluster(Prediction p, const Cluster& cluster, Library& library) 
 }
 
 Seconds iteration_time_with(const Framework& framework, const Prediction& prediction) {
-  KernelFactors ratios = factors_on(framework, *prediction.gpu);
-  const KernelFactors before = factors_on(*prediction.framework, *prediction.gpu);
+  KernelFactors ratios = factors_on(framework, *prediction.gpu, math_of(prediction));
+  const KernelFactors before = factors_on(*prediction.framework, *prediction.gpu, math_of(prediction));
   for (std::size_t kind = 0; kind < ratios.size(); ++kind) ratios[kind] /= before[kind];
   return mean_over(prediction.iterations, [&](const Iteration& iteration) {
     std::vector<KernelCost> costs = iteration.costs;

@@ -47,16 +47,22 @@ class BatchNorm : public Layer {
   // Statistics need all of x before the first y: x is read twice.
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
-    add(site, Phase::forward, kForwardFlops, x * 2, x, kernels);
+    transpose(site, how, Phase::forward, kernels);
+    add(site, how, Phase::forward, kForwardFlops, x * 2, x, kernels);
+    transpose(site, how, Phase::forward, kernels);
   }
 
   // One kernel for all gradients: x and dy are read for the two sums and again for dx.
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
+    const Phase phase = site.input_gradient ? Phase::backward_data : Phase::backward_weights;
+    transpose(site, how, phase, kernels);
+    transpose(site, how, phase, kernels);
     if (site.input_gradient) {
-      add(site, Phase::backward_data, kBackwardFlops, x * 4, x, kernels);
+      add(site, how, phase, kBackwardFlops, x * 4, x, kernels);
+      transpose(site, how, phase, kernels);
     } else {
-      add(site, Phase::backward_weights, kBackwardFlops, x * 2, {}, kernels);
+      add(site, how, phase, kBackwardFlops, x * 2, {}, kernels);
     }
   }
 
@@ -65,11 +71,26 @@ class BatchNorm : public Layer {
   }
 
  private:
-  static void add(const LayerSite& site, Phase phase, std::int64_t flops, Size read, Size written,
-                  std::vector<Kernel>& kernels) {
+  static void add(const LayerSite& site, const Expansion& how, Phase phase, std::int64_t flops, Size read,
+                  Size written, std::vector<Kernel>& kernels) {
     kernels.push_back(
         memory_kernel(KernelKind::batch_norm, phase, "batch_norm", site.output, flops, read, written));
     kernels.back().shape = image_of(site.output);
+    if (!transposes(site, how)) return;
+    const int copies = phase == Phase::backward_data ? 3 : 2;  // x and y, or x, dy and dx
+    kernels.back().scratch_bytes = stored_bytes(site.output, how.precision) * copies;
+  }
+
+  [[nodiscard]] static bool transposes(const LayerSite& site, const Expansion& how) {
+    const bool of_images = site.output.dims.size() == 3;
+    return of_images && how.lowering.norm_layout == NormLayout::nchw && how.lowering.layout == Layout::nhwc;
+  }
+
+  static void transpose(const LayerSite& site, const Expansion& how, Phase phase,
+                        std::vector<Kernel>& kernels) {
+    if (!transposes(site, how)) return;
+    const Size x = stored_bytes(site.output, how.precision);
+    kernels.push_back(memory_kernel(KernelKind::transpose, phase, "nhwc_nchw", site.output, 0, x, x));
   }
 
   bool scale_ = true;

@@ -84,7 +84,8 @@ class Conv2d : public Layer {
   }
 
   [[nodiscard]] bool as_gemm(const Lowering& lowering) const {
-    return lowering.conv_1x1 == Conv1x1::gemm && window_.height.kernel * window_.width.kernel == 1 &&
+    return lowering.conv_1x1 == Conv1x1::gemm && lowering.layout == Layout::nhwc &&
+           window_.height.kernel * window_.width.kernel == 1 &&
            window_.height.stride * window_.width.stride == 1 && window_.height.pad + window_.width.pad == 0;
   }
 

@@ -321,5 +321,15 @@ TEST(FrameworkFitToMeasuredRuns, RowsOfMxnetFitNoWorseThanBefore) {
   }
 }
 
+TEST(FitConstants, AFactorOfConvolutionsInHalfPrecision) {
+  const FitConstant half = parse_fit_constants("factors.half_convolution").front();
+  Framework framework;
+  framework.factors.fill(1);
+  set_value(half, 1.3, framework);
+  EXPECT_EQ(framework.half_convolution, 1.3);
+  EXPECT_EQ(value_of(half, framework), 1.3);
+  EXPECT_EQ(framework.factors[index_of(KernelKind::convolution)], 1);
+}
+
 }  // namespace
 }  // namespace tbdsim

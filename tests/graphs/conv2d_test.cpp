@@ -187,14 +187,21 @@ TEST(Conv2d, OneByOneAsMatrixProduct) {
             (GemmShape{.m = in, .n = pixels, .k = out, .transpose_a = true}));
 }
 
+// Of NCHW images the library convolves.
+TEST(Conv2d, OneByOneOfNchwStaysAConvolution) {
+  LayerBench bench{"{type: conv2d, filters: 16, kernel: 1, padding: same}", {image(8, 5, 6)}};
+  bench.lowering.conv_1x1 = Conv1x1::gemm;
+  EXPECT_EQ(bench.forward()[0].kind, KernelKind::convolution);
+}
+
 // Only 1x1 filters of stride 1 without padding are plain matrix products.
 TEST(Conv2d, OtherOneByOnesStayConvolutions) {
   for (const char* yaml : {"{type: conv2d, filters: 16, kernel: 1, stride: 2, padding: 0}",
                            "{type: conv2d, filters: 16, kernel: 1, padding: 1}",
                            "{type: conv2d, filters: 16, kernel: [1, 3], padding: same}"}) {
     LayerBench bench{yaml, {image(8, 5, 6)}};
-    bench.lowering.conv_1x1 = Conv1x1::gemm;
-    EXPECT_EQ(bench.forward()[0].kind, KernelKind::convolution) << yaml;
+    bench.lowering = {.layout = Layout::nhwc, .conv_1x1 = Conv1x1::gemm};
+    EXPECT_EQ(bench.forward()[1].kind, KernelKind::convolution) << yaml;  // after a transpose
   }
 }
 

@@ -1,7 +1,10 @@
 // What a model's variant does otherwise than its framework.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "graphs/lowering_reader.h"
+#include "tests/graphs/layer_fixture.h"
 #include "tests/graphs/model_fixture.h"
 
 namespace tbdsim {
@@ -40,6 +43,22 @@ TEST(LoweringOverride, OfAVariantHoldsUnderAnyFramework) {
   EXPECT_EQ(test::step_of(test::model_from(with_lowering("{relu_in_place: true}")), framework).kernels.size(),
             3u);
   EXPECT_EQ(test::step_of(test::model_from(with_lowering("{layout: nchw}")), framework).kernels.size(), 1u);
+}
+
+// A framework that rewrites graphs of half precision to NHWC does so whatever layout the variant's code has.
+TEST(HalfLayout, HoldsForHalfPrecisionAlone) {
+  Lowering framework{.tensor_core_layout = Layout::nhwc};
+  framework.half_layout = Layout::nhwc;
+  const auto transposes = [&](const Precision& precision) {
+    const TrainingStep step =
+        test::step_of(test::model_from(with_lowering("{layout: nchw}")), framework, precision);
+    return std::count_if(step.kernels.begin(), step.kernels.end(),
+                         [](const Kernel& kernel) { return kernel.kind == KernelKind::transpose; });
+  };
+  EXPECT_EQ(transposes(kPrecisions[1]), 1);  // tf32: tensor cores, images of 4 B
+  EXPECT_EQ(transposes(test::kFp16), 0);
+  framework.half_layout.reset();
+  EXPECT_EQ(transposes(test::kFp16), 1);
 }
 
 TEST(LoweringOverrideErrors, StandAtTheirPlace) {

@@ -38,6 +38,27 @@ TEST(BatchNorm, KernelsOfEachPhase) {
   EXPECT_FALSE(bench.needs().output);
 }
 
+// Norms that take NCHW: NHWC images are copied, x and y forward, x, dy and dx backward.
+TEST(BatchNorm, TransposesAroundKernelsOfNchw) {
+  LayerBench bench{"{type: batch_norm}", {kImage}};
+  bench.lowering.norm_layout = NormLayout::nchw;
+  const auto ops = [](const std::vector<Kernel>& kernels) {
+    std::string text;
+    for (const Kernel& kernel : kernels) text += std::string(kernel.op) + " ";
+    return text;
+  };
+  EXPECT_EQ(ops(bench.forward()), "batch_norm ");
+  bench.lowering.layout = Layout::nhwc;
+  EXPECT_EQ(ops(bench.forward()), "nhwc_nchw batch_norm nhwc_nchw ");
+  EXPECT_EQ(ops(bench.backward()), "nhwc_nchw nhwc_nchw batch_norm nhwc_nchw ");
+  EXPECT_EQ(bench.forward()[1].scratch_bytes, kBytes * 2);
+  EXPECT_EQ(bench.backward()[2].scratch_bytes, kBytes * 3);
+  bench.input_gradient = false;
+  EXPECT_EQ(ops(bench.backward()), "nhwc_nchw nhwc_nchw batch_norm ");
+  bench.lowering.norm_layout = NormLayout::any;
+  EXPECT_EQ(ops(bench.forward()), "batch_norm ");
+}
+
 // Without an input gradient only the two sums over x and dy are left: each is read once, nothing large
 // written.
 TEST(BatchNorm, FirstLayerOnlySums) {

@@ -98,10 +98,32 @@ TEST(ReadFramework, FactorsOfAnArchitectureAreForItsGpusOnly) {
   const Framework framework = read_framework(directory.write("mine.yaml", text));
   GpuSpec gpu;
   gpu.compute_capability = "8.0";
-  EXPECT_DOUBLE_EQ(factors_on(framework, gpu)[index_of(KernelKind::convolution)], 1.5);
-  EXPECT_DOUBLE_EQ(factors_on(framework, gpu)[index_of(KernelKind::gemm)], 1.2);
+  const auto factors = [&] { return factors_on(framework, gpu, MathType::fp32); };
+  EXPECT_DOUBLE_EQ(factors()[index_of(KernelKind::convolution)], 1.5);
+  EXPECT_DOUBLE_EQ(factors()[index_of(KernelKind::gemm)], 1.2);
   gpu.compute_capability = "8.6";
-  EXPECT_EQ(factors_on(framework, gpu), framework.factors);
+  EXPECT_EQ(factors(), framework.factors);
+}
+
+// On tensor cores in half precision, and of convolutions alone.
+TEST(ReadFramework, AFactorOfConvolutionsInHalfPrecision) {
+  const test::TempDir directory;
+  std::string text(kText);
+  text.replace(text.find("convolution: 1.25"), std::string("convolution: 1.25").size(),
+               "convolution: 1.25, half_convolution: 1.2");
+  const Framework framework = read_framework(directory.write("mine.yaml", text));
+  GpuSpec gpu;
+  gpu.compute_capability = "7.5";
+  const auto factor = [&](MathType math, KernelKind kind) {
+    return factors_on(framework, gpu, math)[index_of(kind)];
+  };
+  EXPECT_DOUBLE_EQ(factor(MathType::fp16, KernelKind::convolution), 1.5);
+  EXPECT_DOUBLE_EQ(factor(MathType::bf16, KernelKind::convolution), 1.5);
+  EXPECT_DOUBLE_EQ(factor(MathType::tf32, KernelKind::convolution), 1.25);
+  EXPECT_DOUBLE_EQ(factor(MathType::fp32, KernelKind::convolution), 1.25);
+  EXPECT_DOUBLE_EQ(factor(MathType::fp16, KernelKind::gemm), 1);
+  gpu.compute_capability = "6.1";
+  EXPECT_DOUBLE_EQ(factor(MathType::fp16, KernelKind::convolution), 1.25);
 }
 
 // A file gives what differs from the one it is based on; what it does not give keeps its source.
