@@ -125,8 +125,9 @@ struct CommandLine {
     command->add_option(
         "--constants", framework.constants,
         "at most four of kernel, step, update, wait, iteration, gap and factors.KIND, with commas\n"
-        "between; factors.KIND+KIND is one factor of several kinds of kernels, factors.on.sm_80 one\n"
-        "of all kernels on GPUs of compute capability 8.0");
+        "between; factors.KIND+KIND is one factor of several kinds of kernels, factors.half_convolution\n"
+        "one of convolutions in half precision on tensor cores, factors.on.sm_80 one of all kernels\n"
+        "on GPUs of compute capability 8.0");
     command->add_option("-o,--output", framework.output,
                         "the framework's file with the fitted constants; appears whole or not at all");
     command

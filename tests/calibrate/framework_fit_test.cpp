@@ -243,7 +243,7 @@ TEST_F(FrameworkFitTest, RefusesConstantsThatThereAreNot) {
   expect_refused(
       file, "kernle",
       "--constants: unknown constant 'kernle'; expected kernel, step, update, wait, iteration, gap, "
-      "factors.KIND or factors.on.sm_80; did you mean 'kernel'?");
+      "factors.KIND, factors.half_convolution or factors.on.sm_80; did you mean 'kernel'?");
   expect_refused(file, "factors.on.a100",
                  "--constants: 'a100' is no compute capability; expected one as sm_80");
   expect_refused(
