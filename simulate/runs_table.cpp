@@ -37,7 +37,7 @@ std::int64_t whole(const std::string& text, std::string_view column, std::int64_
 }
 
 // GPUs are counted over all machines, which have the same number each.
-Cluster cluster_of(const RunColumns& c, std::span<const std::string> row) {
+Cluster cluster_of(const RunColumns& c, std::span<const std::string> row, const Catalog& catalog) {
   constexpr std::int64_t kMost = 1'000'000;
   const std::int64_t gpus = whole(row[c.gpus], "gpus", kMost);
   const std::int64_t machines = whole(row[c.machines], "machines", kMost);
@@ -47,6 +47,7 @@ Cluster cluster_of(const RunColumns& c, std::span<const std::string> row) {
   if (gpus == 1) return cluster;
   if (c.network) cluster.network = row[*c.network];
   if (c.method) cluster.method = row[*c.method];
+  if (c.set && machines > 1 && catalog.contains(Kind::machine, row[*c.set])) cluster.machine = row[*c.set];
   return cluster;
 }
 
@@ -182,6 +183,7 @@ RunColumns::RunColumns(const CsvReader& reader)
       unit(reader.column("unit")),
       version(reader.find_column("version")),
       tokens_per_gpu(reader.find_column("tokens_per_gpu")),
+      set(reader.find_column("set")),
       network(reader.find_column("network")),
       method(reader.find_column("method")) {}
 
@@ -201,7 +203,7 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Libr
           .tokens = tokens ? whole(row[*c.tokens_per_gpu], "tokens_per_gpu", kMostSamples) : 0,
           .variant = row[c.variant],
           .precision = row[c.precision],
-          .cluster = by_category ? Cluster{} : cluster_of(c, row)};
+          .cluster = by_category ? Cluster{} : cluster_of(c, row, library.catalog())};
 }
 
 RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,

@@ -21,6 +21,7 @@ struct RunColumns {
   std::size_t gpu, framework, precision, model, variant, batch_per_gpu, gpus, machines, metric, unit;
   std::optional<std::size_t> version;         // of the framework
   std::optional<std::size_t> tokens_per_gpu;  // instead of batch_per_gpu, where a row has it
+  std::optional<std::size_t> set;             // of runs; a machine of its name is what they were measured on
   std::optional<std::size_t> network;         // a word of plain_machine, a link between machines, or a rate
   std::optional<std::size_t> method;          // of exchange_methods
 };

@@ -80,6 +80,23 @@ TEST(PredictRow, SeveralGpusAndMachines) {
   EXPECT_LT(four, 4 * one);
 }
 
+// A machine named as the row's set is what its runs across machines were measured on.
+TEST(ScenarioOfARow, KnowsTheMachineOfItsSet) {
+  Library library = test::source_library();
+  std::istringstream in(
+      "set,gpu,framework,precision,model,variant,batch_per_gpu,gpus,machines,network,metric,unit\n"
+      "dlperf,v100_sxm2_16gb,pytorch,amp,resnet50,v1.5,64,16,2,infiniband_100g,throughput,images/s\n"
+      "dlperf,v100_sxm2_16gb,pytorch,amp,resnet50,v1.5,64,4,1,nvlink,throughput,images/s\n"
+      "others,v100_sxm2_16gb,pytorch,amp,resnet50,v1.5,64,16,2,infiniband_100g,throughput,images/s\n");
+  CsvReader reader(in, "runs.csv");
+  const RunColumns columns(reader);
+  for (const char* machine : {"dlperf", "", ""}) {
+    std::vector<std::string> row;
+    ASSERT_TRUE(reader.next(row));
+    EXPECT_EQ(scenario_of(columns, row, library).cluster.machine, machine);
+  }
+}
+
 TEST(PredictRow, VariantByItsNameInTables) {
   EXPECT_NE(predicted({{"variant", "tf_cnn_benchmarks"}}).predicted, predicted({}).predicted);
   EXPECT_EQ(predicted({{"variant", "v1.5 (DeepLearningExamples)"}}).predicted,
