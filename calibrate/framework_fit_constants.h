@@ -11,9 +11,8 @@ namespace tbdsim {
 inline constexpr std::size_t kMostFitted = 4;  // of a framework version
 
 // kernel, step, update, wait, iteration, gap: a time of Execution. factors.convolution+gemm: one number for
-// the kernels of these kinds. factors.half_convolution: those in half precision on tensor
-// cores, further.
-// factors.on.sm_80: all kernels on GPUs of compute capability 8.0.
+// the kernels of these kinds. factors.half_convolution: convolutions in half precision on tensor
+// cores, beside. factors.on.sm_80: all kernels on GPUs of compute capability 8.0.
 struct FitConstant {
   std::string name{};
   Seconds Execution::*time = nullptr;  // none: a factor

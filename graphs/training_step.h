@@ -67,8 +67,8 @@ struct TrainingStep {
 
 // Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse
 // order with sums where a tensor's gradient arrives from several layers, then the updates; under a precision
-// with master weights, casts of the weights before them and of their gradients after. Throws ModelError for sizes beyond 64 bits and
-// for a model without kernels or with more than memory holds.
+// with master weights, casts of the weights before them and of their gradients after. Throws ModelError for
+// sizes beyond 64 bits and for a model without kernels or with more than memory holds.
 [[nodiscard]] TrainingStep expand_training_step(const Model& model, const Lowering& framework,
                                                 const Precision& precision);
 
