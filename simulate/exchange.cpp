@@ -20,6 +20,12 @@ constexpr Seconds kSocketStep(15e-6);  // through two stacks and a switch, as et
 // Part of the memory's bandwidth that a host reaches while it adds arrays. Estimate: a few threads of 28
 // cores.
 constexpr double kHostSums = 0.4;
+// What one core moves to and from memory. Estimate: ten lines of 64 bytes on their way (Intel's optimization
+// manual: line fill buffers), each for some 64 ns.
+constexpr BytesPerSecond kCore(10e9);
+constexpr double kCorePasses = 3;  // of an array copied or added: two lines are read, one is written
+// Open MPI's pml_ob1 sends blocks above 64 kB as a question, an answer and the block.
+constexpr double kMessagesOfAStep = 3;
 constexpr double kMostSms = 24;  // one for each of NCCL's channels, of which it opens two for each ring
 constexpr double kPcieSms = 2;
 
@@ -153,21 +159,41 @@ class Plan {
   }
 
   // Open MPI's ring (coll/tuned: of sums above 10 kB) goes through all processes, whatever machine they are
-  // on, in steps that each receive, add and send. All processes add half of the times they send.
+  // on, in steps that each receive, add and send, one after another in one thread
+  // (coll_base_allreduce.c: its sends block).
   [[nodiscard]] RankGroup process_ring() {
     RankGroup ring = network();
-    const double adding = 0.5 * static_cast<double>(gpus()) / sums(1).si();
     const double sending = machines() == 1 ? 0 : 1 / ring.bandwidth.si();
-    ring.bandwidth = BytesPerSecond(1 / (adding + sending));
+    const double working = time_of_process();
+    const bool waits = exchange_.method->transport == Transport::rdma;  // no core moves what is sent
+    const double shared = waits ? std::min(sending, copy_from_neighbour()) : 0;
+    ring.bandwidth = BytesPerSecond(1 / (working + sending - shared));
+    ring.cost.step = ring.cost.step * kMessagesOfAStep;
     ring.ranks = exchange_.ranks();
     return ring;
   }
 
   [[nodiscard]] RankGroup process_sums() const {
     RankGroup ring{.ranks = exchange_.ranks(), .bandwidth = {}, .per_rank = {}, .cost = {}};
-    ring.bandwidth = sums(1) * (2 / static_cast<double>(gpus()));
-    ring.cost.step = machines() == 1 ? Seconds(0) : kSocketStep;
+    ring.bandwidth = BytesPerSecond(1 / time_of_process());
+    ring.cost.step = machines() == 1 ? Seconds(0) : kSocketStep * kMessagesOfAStep;
     return ring;
+  }
+
+  // Seconds of a process for each byte that it sends, beside the network's: it adds half of them, copies what
+  // a neighbour in its machine sends, and all gradients into one buffer and out again (Horovod 0.9.10,
+  // mpi_ops.cc: MEMCPY_IN_FUSION_BUFFER, MEMCPY_OUT_FUSION_BUFFER).
+  [[nodiscard]] double time_of_process() const {
+    const double sent = 2 * (1 - 1 / static_cast<double>(exchange_.ranks()));  // bytes for each of a gradient
+    return copy_from_neighbour() + (0.5 + 2 / sent) * pass_of_core();
+  }
+
+  [[nodiscard]] double copy_from_neighbour() const { return gpus() > 1 ? pass_of_core() : 0; }
+
+  // Seconds to copy or add a byte, while the other processes of the machine do so.
+  [[nodiscard]] double pass_of_core() const {
+    const BytesPerSecond share = host_memory_bandwidth(machine_) * (kHostSums / static_cast<double>(gpus()));
+    return kCorePasses / std::min(kCore, share).si();
   }
 
   // Arrays added in host memory, each read with what is there so far and the sum written.
