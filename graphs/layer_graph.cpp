@@ -156,7 +156,22 @@ void find_gradients(GraphLayer& layer, std::vector<bool>& upstream_trained) {
   upstream_trained.push_back(layer.weight_gradient || layer.input_gradient);
 }
 
-// A layer tied to another one has that one's weight and no parameters of its own.
+std::string sizes_of(const std::vector<ParameterTensor>& parameters) {
+  std::string text;
+  for (const ParameterTensor& tensor : parameters) {
+    text += (text.empty() ? "" : ", ") + std::to_string(tensor.elements);
+  }
+  return text.empty() ? "no" : text;
+}
+
+bool same_sizes(std::span<const ParameterTensor> own, std::span<const ParameterTensor> shared) {
+  const auto same = [](const ParameterTensor& a, const ParameterTensor& b) {
+    return a.elements == b.elements;
+  };
+  return !own.empty() && own.size() <= shared.size() && std::equal(own.begin(), own.end(), shared.begin(), same);
+}
+
+// A layer tied to another one has that one's weight, and bias if it has one, and no parameters of its own.
 // Under mixed precision a table that a product reads has a copy of low precision, and the gradient that a
 // product adds is of all of its rows.
 void share_weight(GraphLayer& layer, std::vector<GraphLayer>& layers,
@@ -167,11 +182,9 @@ void share_weight(GraphLayer& layer, std::vector<GraphLayer>& layers,
          "is tied to " + in_quotes(layer.spec.tied_to) + "; expected a layer that runs before it");
   }
   GraphLayer* found = &layers[static_cast<std::size_t>(place->second)];
-  const std::int64_t own = layer.parameters.empty() ? 0 : layer.parameters[0].elements;
-  const std::int64_t shared = found->parameters.empty() ? 0 : found->parameters[0].elements;
-  if (layer.parameters.size() != 1 || own != shared) {
-    fail(layer.spec, "has a weight of " + std::to_string(own) + " elements and is tied to one of " +
-                         std::to_string(shared) + "; expected one weight of the same size, without bias");
+  if (!same_sizes(layer.parameters, found->parameters)) {
+    fail(layer.spec, "has parameters of " + sizes_of(layer.parameters) + " elements and is tied to such of " +
+                         sizes_of(found->parameters) + "; expected the same sizes, or the first of them");
   }
   layer.tied_to = place->second;
   if (layer.parameters[0].cast) found->parameters[0].cast = true;

@@ -11,7 +11,8 @@ namespace tbdsim {
 enum class Layout { nchw, nhwc };                   // of images; cuDNN convolves fp32 in NCHW
 enum class NormLayout { any, nchw };                // of images that batch norms take; others are transposed
 enum class Conv1x1 { convolution, gemm };           // gemm: of stride 1 and NHWC images, a matrix product
-enum class ReluKeeps { output, input_and_output };  // what backward passes of activations read
+// What backward passes of activations read. input: of ReLUs that do not run in place, else the output.
+enum class ReluKeeps { output, input_and_output, input };
 enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
 enum class UpdateKernels { per_tensor, fused };  // one update kernel per parameter tensor, or one in all
 
@@ -42,7 +43,7 @@ enum class ClipDecision { host, device };
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
 inline constexpr std::array<std::string_view, 2> kNormLayoutNames = {"any", "nchw"};
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
-inline constexpr std::array<std::string_view, 2> kReluKeepsNames = {"output", "input_and_output"};
+inline constexpr std::array<std::string_view, 3> kReluKeepsNames = {"output", "input_and_output", "input"};
 inline constexpr std::array<std::string_view, 2> kGradientStorageNames = {"transient", "persistent"};
 inline constexpr std::array<std::string_view, 2> kUpdateKernelsNames = {"per_tensor", "fused"};
 inline constexpr std::array<std::string_view, 2> kRecurrenceNames = {"cells", "fused"};

@@ -134,6 +134,17 @@ ThroughputUnit read_throughput(const SpecNode& node, bool has_length) {
   return throughput;
 }
 
+// Those of the file it is based on, unless the file has one of the same name.
+SpecTree with_blocks(const SpecTree& base, const SpecTree& own) {
+  SpecTree blocks = own;
+  for (const SpecEntry& entry : base.entries) {
+    const bool replaced = std::any_of(own.entries.begin(), own.entries.end(),
+                                      [&](const SpecEntry& e) { return e.key == entry.key; });
+    if (!replaced) blocks.entries.push_back(entry);
+  }
+  return blocks;
+}
+
 // Reads the file's own keys over those of the file it is based on.
 void read_model_keys(const SpecTree& tree, ModelFile& file) {
   SpecNode(tree).map([&](SpecMap& m) {
@@ -156,7 +167,7 @@ void read_model_keys(const SpecTree& tree, ModelFile& file) {
     } else if (file.throughput.unit.empty()) {
       file.throughput.unit = file.sample + "s";
     }
-    if (const auto blocks = m.find("blocks")) file.blocks = blocks->tree();
+    if (const auto blocks = m.find("blocks")) file.blocks = with_blocks(file.blocks, blocks->tree());
     if (const auto graphs = key("graphs")) file.graphs = graphs->tree();
     if (const auto training = key("training")) file.training = training->tree();
     const auto variants = key("variants");

@@ -145,8 +145,9 @@ void PassExpansion::add_step_gradients(int i, const LayerSite& at, std::vector<K
   };
   const int owner = layer(i).tied_to;
   if (owner >= 0 && at.weight_gradient) {
-    const ParameterTensor& shared = layer(owner).parameters[0];
-    add(Phase::backward_weights, {fixed_size(shared.elements), {}}, how_.precision.storage_bytes);
+    for (const ParameterTensor& shared : layer(i).spec.layer->parameters(layer(i).input_shapes)) {
+      add(Phase::backward_weights, {fixed_size(shared.elements), {}}, how_.precision.storage_bytes);
+    }
   }
   if (layer(i).steps > 1) {
     for (const ParameterTensor& tensor : layer(i).parameters) {

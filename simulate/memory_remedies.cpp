@@ -95,7 +95,7 @@ std::optional<Variant> recomputing(const Prediction& p) {
 }
 
 bool computes_in_place(const Lowering& lowering) {
-  return lowering.relu_in_place && lowering.relu_keeps == ReluKeeps::output;
+  return lowering.relu_in_place && lowering.relu_keeps != ReluKeeps::input_and_output;
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // anchor_rows: a network's numbers for the anchors of every cell as one row for each anchor. inside_anchors:
-// which anchors lie within the image. select_rows: the rows that another layer names.
+// which anchors lie within the image. select_rows: the rows that another layer names, or so many of a sample.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "graphs/layers/boxes.h"
 #include "graphs/layers/layer_types.h"
@@ -110,9 +111,20 @@ class InsideAnchors : public Layer {
 
 class SelectRows : public Layer {
  public:
+  explicit SelectRows(SpecMap& keys) {
+    if (const auto rows = keys.find("rows")) rows_ = rows->count(1, kMostBoxes);
+  }
+
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    require_inputs(inputs, 2);
-    return {inputs[1].rows, inputs[0].dims};
+    if (!rows_) {
+      require_inputs(inputs, 2);
+      return {inputs[1].rows, inputs[0].dims};
+    }
+    require_inputs(inputs, 1);
+    if (inputs[0].rows.fixed != 0 || inputs[0].rows.per_sample < *rows_)
+      throw ShapeMismatch("input has fewer rows of a sample than are selected; expected at least " +
+                          std::to_string(*rows_));
+    return {{0, *rows_}, inputs[0].dims};
   }
 
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
@@ -137,12 +149,16 @@ class SelectRows : public Layer {
                                     y + word_bytes(site.output.rows), y));
     kernels.back().shape = position_matrix(site.output);
   }
+
+  std::optional<std::int64_t> rows_;  // of a sample; empty: those that the second input names
 };
 
 }  // namespace
 
 std::unique_ptr<Layer> make_anchor_rows(SpecMap& keys) { return std::make_unique<AnchorRows>(keys); }
 std::unique_ptr<Layer> make_inside_anchors(SpecMap& keys) { return std::make_unique<InsideAnchors>(keys); }
-std::unique_ptr<Layer> make_select_rows(SpecMap&) { return std::make_unique<SelectRows>(); }
+std::unique_ptr<Layer> make_select_rows(SpecMap& keys) {
+  return std::make_unique<SelectRows>(keys);
+}
 
 }  // namespace tbdsim

@@ -1,14 +1,17 @@
-// concat: inputs side by side along the first dimension (channels) or the last (features).
+// concat: inputs side by side along the first dimension (channels), the last (features), or as further rows.
 #include "graphs/layers/joins.h"
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
 namespace {
 
+enum class Axis { first, last, rows };
+constexpr std::array<std::string_view, 3> kAxisNames = {"first", "last", "rows"};
+
 class Concat : public Layer {
  public:
   explicit Concat(SpecMap& keys) {
-    if (const auto axis = keys.find("axis")) last_ = axis->one_of({"first", "last"}) == 1;
+    if (const auto axis = keys.find("axis")) axis_ = static_cast<Axis>(axis->one_of(kAxisNames));
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -16,6 +19,7 @@ class Concat : public Layer {
       throw ShapeMismatch("has " + std::to_string(inputs.size()) +
                           " inputs; expected two or more, 'from: [a, b]'");
     }
+    if (axis_ == Axis::rows) return all_rows(inputs);
     require_same_rows(inputs);
     Shape output = inputs[0];
     for (const Shape& shape : inputs.subspan(1)) {
@@ -24,9 +28,9 @@ class Concat : public Layer {
       if (same != output || output.dims.empty()) {
         throw ShapeMismatch("inputs have shapes " + to_text(inputs[0]) + " and " + to_text(shape) +
                             "; expected shapes that differ in the " +
-                            (last_ ? "last dimension" : "channels") + " only");
+                            (axis_ == Axis::last ? "last dimension" : "channels") + " only");
       }
-      joined(output) = checked_add(joined(output), shape.dims[last_ ? shape.dims.size() - 1 : 0]);
+      joined(output) = checked_add(joined(output), shape.dims[axis_ == Axis::last ? shape.dims.size() - 1 : 0]);
     }
     return output;
   }
@@ -43,8 +47,20 @@ class Concat : public Layer {
   }
 
  private:
+  static Shape all_rows(std::span<const Shape> inputs) {
+    Shape output = inputs[0];
+    for (const Shape& shape : inputs.subspan(1)) {
+      if (shape.dims != output.dims) {
+        throw ShapeMismatch("inputs have rows of shapes " + to_text(inputs[0]) + " and " +
+                            to_text(shape) + "; expected rows of one shape");
+      }
+      output.rows += shape.rows;
+    }
+    return output;
+  }
+
   [[nodiscard]] std::int64_t& joined(Shape& shape) const {
-    return last_ ? shape.dims.back() : shape.dims.front();
+    return axis_ == Axis::last ? shape.dims.back() : shape.dims.front();
   }
 
   static std::vector<Size> parts(const LayerSite& site) {
@@ -53,7 +69,7 @@ class Concat : public Layer {
     return parts;
   }
 
-  bool last_ = false;
+  Axis axis_ = Axis::first;
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ struct LayerType {
 
 // The makers, one a file. Each reads its own keys; the caller rejects the rest.
 std::unique_ptr<Layer> make_conv2d(SpecMap& keys);
+std::unique_ptr<Layer> make_conv_transpose2d(SpecMap& keys);
 std::unique_ptr<Layer> make_batch_norm(SpecMap& keys);
 std::unique_ptr<Layer> make_lrn(SpecMap& keys);
 std::unique_ptr<Layer> make_relu(SpecMap& keys);
@@ -69,6 +70,7 @@ std::unique_ptr<Layer> make_slice_mean(SpecMap& keys);
 std::unique_ptr<Layer> make_upsample(SpecMap& keys);
 std::unique_ptr<Layer> make_depth_to_space(SpecMap& keys);
 std::unique_ptr<Layer> make_reshape(SpecMap& keys);
+std::unique_ptr<Layer> make_logistic_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_squared_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_mean_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_host_copy(SpecMap& keys);

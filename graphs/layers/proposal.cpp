@@ -16,7 +16,8 @@ namespace {
 enum class Suppression { device, mask_to_host, host };
 constexpr std::array<std::string_view, 3> kSuppressionNames = {"device", "mask_to_host", "host"};
 
-constexpr std::int64_t kScores = 2;  // of an anchor: background and object
+constexpr std::int64_t kMostScores = 2;  // of an anchor: background and object, or of the object alone
+constexpr std::int64_t kLogisticFlops = 3;  // exponential, sum, reciprocal
 // Offsets to boxes within the image: tensor operations of boxes.decode and boxes.clip in
 // calibrate/runs/models; kernels of MXNet's operator (anchors, boxes, those too small, scores).
 constexpr std::int64_t kTensorOperations = 15;
@@ -41,11 +42,10 @@ class Proposal : public Layer {
     require_same_rows(inputs);
     if (inputs[0].rows.fixed != 0)
       throw ShapeMismatch("inputs have rows that no sample has; expected anchors of each image");
-    const Shape scores{inputs[0].rows, {kScores}};
     const Shape offsets{inputs[0].rows, {kBoxNumbers}};
-    if (inputs[0] != scores || inputs[1] != offsets) {
+    if (inputs[0].dims.size() != 1 || inputs[0].dims[0] > kMostScores || inputs[1] != offsets) {
       throw ShapeMismatch("inputs have shapes " + to_text(inputs[0]) + " and " + to_text(inputs[1]) +
-                          "; expected two scores and four offsets for each of the same anchors");
+                          "; expected one or two scores and four offsets for each of the same anchors");
     }
     return {{0, std::min(after_, competing(inputs))}, {kRegionNumbers}};
   }
@@ -53,9 +53,14 @@ class Proposal : public Layer {
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     const Size& anchors = site.inputs[0].rows;
     const Size scores = stored_bytes(site.inputs[0], how.precision);
-    kernels.push_back(memory_kernel(KernelKind::softmax, Phase::forward, "softmax", site.inputs[0],
-                                    kSoftmaxFlops, scores, scores));
-    kernels.back().shape = position_matrix(site.inputs[0]);
+    if (site.inputs[0].dims[0] == 1) {
+      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "sigmoid", site.inputs[0],
+                                      kLogisticFlops, scores, scores));
+    } else {
+      kernels.push_back(memory_kernel(KernelKind::softmax, Phase::forward, "softmax", site.inputs[0],
+                                      kSoftmaxFlops, scores, scores));
+      kernels.back().shape = position_matrix(site.inputs[0]);
+    }
     kernels.push_back(
         box_arithmetic("box_decode", anchors, kBoxNumbers,
                        suppression_ == Suppression::mask_to_host ? kOperatorKernels : kTensorOperations));

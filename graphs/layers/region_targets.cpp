@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kMostObjects = 10'000;
 constexpr std::int64_t kMostTargets = 1'000'000;
+constexpr std::int64_t kMostNumbers = 100;
 
 // On the GPU in tensor operations, on the host, or there and back with proposals that come from the GPU.
 enum class Place { device, host, round_trip };
@@ -37,6 +38,8 @@ class Targets : public Layer {
     if (place_ == Place::device) {
       const Size& boxes = site.inputs[0].rows;
       kernels.push_back(box_arithmetic("box_overlap", boxes, objects_, operations_.overlap));
+      const std::int64_t pairs = checked_multiply(boxes.per_sample, most_objects_);
+      kernels.back().scratch_bytes = word_bytes(fixed_size(checked_multiply(pairs, pair_numbers_)));
       kernels.push_back(box_arithmetic("box_draw", boxes, 1, operations_.draw));
       for (int i = 0; i < kCountsRead; ++i) kernels.push_back(read_count());
       kernels.push_back(box_arithmetic("box_encode", site.output.rows, kBoxNumbers, operations_.encode));
@@ -52,6 +55,8 @@ class Targets : public Layer {
       : place_(static_cast<Place>(keys.at("on").one_of(places))), operations_(operations) {
     if (place_ == Place::device) {
       objects_ = keys.at("objects").count(1, kMostObjects);
+      if (const auto most = keys.find("most_objects")) most_objects_ = most->count(1, kMostObjects);
+      if (const auto numbers = keys.find("pair_numbers")) pair_numbers_ = numbers->count(1, kMostNumbers);
     } else {
       host_ = host_nanoseconds(keys);
     }
@@ -60,7 +65,9 @@ class Targets : public Layer {
  private:
   Place place_;
   Operations operations_;
-  std::int64_t objects_ = 0;  // in an image
+  std::int64_t objects_ = 0;       // in an image
+  std::int64_t most_objects_ = 0;  // in one of them; memory is that of the largest
+  std::int64_t pair_numbers_ = 0;  // alive at once of each pair of a box and an object; images take turns
   Size host_;                 // what matching takes there
 };
 

@@ -1,4 +1,6 @@
 // relu: y = max(x, 0); dx = dy where y > 0.
+#include <optional>
+
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -6,6 +8,10 @@ namespace {
 
 class Relu : public Layer {
  public:
+  explicit Relu(SpecMap& keys) {
+    if (const auto in_place = keys.find("in_place")) in_place_ = in_place->flag();
+  }
+
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
     return inputs[0];
@@ -37,16 +43,22 @@ class Relu : public Layer {
   [[nodiscard]] bool curved() const override { return true; }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
-    // In place there is only one tensor to keep.
-    const bool both = how.lowering.relu_keeps == ReluKeeps::input_and_output && !how.lowering.relu_in_place;
-    return {.inputs = both && site.input_gradient, .output = site.input_gradient};
+    if (!site.input_gradient) return {};
+    if (runs_in_place(how.lowering)) return {.output = true};  // there is only one tensor to keep
+    return {.inputs = how.lowering.relu_keeps != ReluKeeps::output,
+            .output = how.lowering.relu_keeps != ReluKeeps::input};
   }
 
-  [[nodiscard]] bool runs_in_place(const Lowering& lowering) const override { return lowering.relu_in_place; }
+  [[nodiscard]] bool runs_in_place(const Lowering& lowering) const override {
+    return in_place_.value_or(lowering.relu_in_place);
+  }
+
+ private:
+  std::optional<bool> in_place_;  // what the program asks for, where it is not the framework's habit
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_relu(SpecMap&) { return std::make_unique<Relu>(); }
+std::unique_ptr<Layer> make_relu(SpecMap& keys) { return std::make_unique<Relu>(keys); }
 
 }  // namespace tbdsim

@@ -285,6 +285,16 @@ TEST(LayerGraph, TiedTablesAddTheirRows) {
   EXPECT_EQ(rows(kProduct, "a", true), (Size{0, 5 * 4}));
 }
 
+// With its bias, which both may have.
+TEST(LayerGraph, TiedLayersShareABias) {
+  LayerSpec second = spec(2, "b", "{type: fully_connected, outputs: 4}", {"a"});
+  second.tied_to = "a";
+  const LayerGraph graph = build({spec(1, "a", "{type: fully_connected, outputs: 4}", {"data"}), second},
+                                 {{"data", test::vector(4), {}}});
+  EXPECT_TRUE(graph.layers[1].parameters.empty());
+  EXPECT_TRUE(graph.layers[1].weight_gradient);
+}
+
 TEST(LayerGraphErrors, TiedWeightsHaveOneSize) {
   LayerSpec second = spec(2, "b", "{type: fully_connected, outputs: 3, bias: false}", {"a"});
   second.tied_to = "a";
@@ -293,7 +303,7 @@ TEST(LayerGraphErrors, TiedWeightsHaveOneSize) {
                 {{"data", test::vector(4), {}}});
   };
   EXPECT_THAT(tied,
-              ThrowsMessage<ModelError>(HasSubstr("has a weight of 12 elements and is tied to one of 16")));
+              ThrowsMessage<ModelError>(HasSubstr("has parameters of 12 elements and is tied to such of 16, 4")));
   second.tied_to = "c";
   EXPECT_THAT(tied,
               ThrowsMessage<ModelError>(HasSubstr("is tied to 'c'; expected a layer that runs before it")));
