@@ -256,8 +256,7 @@ TEST(DataParallelProperty, MoreBandwidthIsNeverSlowerUnderHorovod) {
 TEST(DataParallel, ProcessesOfMpiFallBehindAsTheyBecomeMore) {
   Library library = test::source_library();
   const auto rate = [&](const char* method, int machines, const char* network) {
-    Scenario scenario{
-        .model = "inception_v3", .framework = "tensorflow_1_1", .gpu = "p100_pcie", .batch = 64};
+    Scenario scenario{.model = "inception_v3", .framework = "tensorflow", .gpu = "p100_pcie", .batch = 64};
     scenario.cluster = {.gpus = 4, .machines = machines, .network = network, .method = method};
     return predict(scenario, library).throughput();
   };

@@ -265,7 +265,8 @@ TEST(WithRates, AsAPredictionForSuchACard) {
   const Calibration calibration = calibration_of(*before.profile, changed, before.framework->libraries,
                                                  {before.framework->workspace_limit.si()});
   const Iteration& iteration = after.iterations.front();
-  const auto expected = estimate(*iteration.step, 16, calibration);
+  auto expected = estimate(*iteration.step, 16, calibration);
+  scale(expected, *iteration.step, before.framework->factors);
   EXPECT_EQ(after.memory.workspace,
             plan_memory(*iteration.memory, *iteration.step, expected, 16, *after.framework).workspace);
   ASSERT_EQ(iteration.costs.size(), expected.size());

@@ -90,5 +90,14 @@ TEST(MaskRcnnFpn, MasksOfAQuarterOfTheRegions) {
   EXPECT_EQ(layer_of(step, "mask_loss").output, (Shape{{0, 128}, {1, 28 * 28}}));
 }
 
+// On what the C4 network's last stage makes of regions: 2048 channels of 7x7, four squares of each pixel.
+TEST(MaskRcnnC4, MasksFromTheFeaturesOfBoxes) {
+  const TrainingStep step = test::step_of(build("mask_rcnn_c4", "detectron2_r50"));
+  EXPECT_EQ(layer_of(step, "mask_features").output, (Shape{{0, 128}, {2048, 7, 7}}));
+  EXPECT_EQ(layer_of(step, "mask_scores").output, (Shape{{0, 128}, {80, 14, 14}}));
+  EXPECT_EQ(parameters_of(step), parameters_of(test::step_of(build("faster_rcnn_c4", "detectron2_r50"))) +
+                                     (2048 * 4 + 1) * 256 + 257 * 80);
+}
+
 }  // namespace
 }  // namespace tbdsim
