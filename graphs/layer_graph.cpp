@@ -168,7 +168,8 @@ bool same_sizes(std::span<const ParameterTensor> own, std::span<const ParameterT
   const auto same = [](const ParameterTensor& a, const ParameterTensor& b) {
     return a.elements == b.elements;
   };
-  return !own.empty() && own.size() <= shared.size() && std::equal(own.begin(), own.end(), shared.begin(), same);
+  return !own.empty() && own.size() <= shared.size() &&
+         std::equal(own.begin(), own.end(), shared.begin(), same);
 }
 
 // A layer tied to another one has that one's weight, and bias if it has one, and no parameters of its own.

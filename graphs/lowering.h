@@ -8,9 +8,9 @@
 
 namespace tbdsim {
 
-enum class Layout { nchw, nhwc };                   // of images; cuDNN convolves fp32 in NCHW
-enum class NormLayout { any, nchw };                // of images that batch norms take; others are transposed
-enum class Conv1x1 { convolution, gemm };           // gemm: of stride 1 and NHWC images, a matrix product
+enum class Layout { nchw, nhwc };          // of images; cuDNN convolves fp32 in NCHW
+enum class NormLayout { any, nchw };       // of images that batch norms take; others are transposed
+enum class Conv1x1 { convolution, gemm };  // gemm: of stride 1 and NHWC images, a matrix product
 // What backward passes of activations read. input: of ReLUs that do not run in place, else the output.
 enum class ReluKeeps { output, input_and_output, input };
 enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept

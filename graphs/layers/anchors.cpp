@@ -157,8 +157,6 @@ class SelectRows : public Layer {
 
 std::unique_ptr<Layer> make_anchor_rows(SpecMap& keys) { return std::make_unique<AnchorRows>(keys); }
 std::unique_ptr<Layer> make_inside_anchors(SpecMap& keys) { return std::make_unique<InsideAnchors>(keys); }
-std::unique_ptr<Layer> make_select_rows(SpecMap& keys) {
-  return std::make_unique<SelectRows>(keys);
-}
+std::unique_ptr<Layer> make_select_rows(SpecMap& keys) { return std::make_unique<SelectRows>(keys); }
 
 }  // namespace tbdsim

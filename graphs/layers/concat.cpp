@@ -30,7 +30,8 @@ class Concat : public Layer {
                             "; expected shapes that differ in the " +
                             (axis_ == Axis::last ? "last dimension" : "channels") + " only");
       }
-      joined(output) = checked_add(joined(output), shape.dims[axis_ == Axis::last ? shape.dims.size() - 1 : 0]);
+      joined(output) =
+          checked_add(joined(output), shape.dims[axis_ == Axis::last ? shape.dims.size() - 1 : 0]);
     }
     return output;
   }
@@ -51,8 +52,8 @@ class Concat : public Layer {
     Shape output = inputs[0];
     for (const Shape& shape : inputs.subspan(1)) {
       if (shape.dims != output.dims) {
-        throw ShapeMismatch("inputs have rows of shapes " + to_text(inputs[0]) + " and " +
-                            to_text(shape) + "; expected rows of one shape");
+        throw ShapeMismatch("inputs have rows of shapes " + to_text(inputs[0]) + " and " + to_text(shape) +
+                            "; expected rows of one shape");
       }
       output.rows += shape.rows;
     }

@@ -1,6 +1,7 @@
 // conv_transpose2d: every pixel becomes a square of as many pixels as the kernel has, out[n,k,p*s+r,q*s+t] =
 // bias[k] + sum_c in[n,c,p,q] * weight[c,k,r,t] with stride s = kernel: the squares do not overlap. The same
-// multiply-adds and bytes as a 1x1 convolution to filters x kernel^2 channels, as which its kernels are timed.
+// multiply-adds and bytes as a 1x1 convolution to filters x kernel^2 channels, as which its kernels are
+// timed.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {

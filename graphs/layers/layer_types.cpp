@@ -80,7 +80,8 @@ constexpr LayerType kLayerTypes[] = {
     {"select_rows", "the first input's rows that the second one names, or so many of a sample: rows",
      make_select_rows},
     {"anchor_target",
-     "classes and offsets for anchors: on (device, host), samples (all), objects in an image (on the device), "
+     "classes and offsets for anchors: on (device, host), samples (all), objects in an image (on the "
+     "device), "
      "most_objects and pair_numbers (0) held of each anchor and object",
      make_anchor_target},
     {"proposal",

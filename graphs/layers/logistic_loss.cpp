@@ -1,16 +1,16 @@
 // logistic_loss: cross entropy of the logistic function of every score against its own target, dx =
 // sigmoid(x) - target. Element-wise operations as PyTorch 1.3 composes it (ATen/native/Loss.cpp,
-// binary_cross_entropy_with_logits), which is stable for large scores: (1 - t) x + m + log(e^-m + e^(-x - m)),
-// m = max(-x, 0).
+// binary_cross_entropy_with_logits), which is stable for large scores: (1 - t) x + m + log(e^-m + e^(-x -
+// m)), m = max(-x, 0).
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 
 namespace tbdsim {
 namespace {
 
-constexpr Term kForward[] = {{"neg", 1, 1, 3}, {"clamp", 1, 1},  {"sub", 1, 1},    {"mul", 2, 1},
-                             {"exp", 1, 1, 2}, {"sub", 2, 1},    {"add", 2, 1, 3}, {"log", 1, 1},
-                             {"mean", 1, 0}};
+constexpr Term kForward[] = {{"neg", 1, 1, 3}, {"clamp", 1, 1},  {"sub", 1, 1},
+                             {"mul", 2, 1},    {"exp", 1, 1, 2}, {"sub", 2, 1},
+                             {"add", 2, 1, 3}, {"log", 1, 1},    {"mean", 1, 0}};
 constexpr Term kBackward[] = {{"sigmoid", 1, 1}, {"sub", 2, 1}, {"mul", 1, 1}};
 
 class LogisticLoss : public Layer {

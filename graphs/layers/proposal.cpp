@@ -16,7 +16,7 @@ namespace {
 enum class Suppression { device, mask_to_host, host };
 constexpr std::array<std::string_view, 3> kSuppressionNames = {"device", "mask_to_host", "host"};
 
-constexpr std::int64_t kMostScores = 2;  // of an anchor: background and object, or of the object alone
+constexpr std::int64_t kMostScores = 2;     // of an anchor: background and object, or of the object alone
 constexpr std::int64_t kLogisticFlops = 3;  // exponential, sum, reciprocal
 // Offsets to boxes within the image: tensor operations of boxes.decode and boxes.clip in
 // calibrate/runs/models; kernels of MXNet's operator (anchors, boxes, those too small, scores).

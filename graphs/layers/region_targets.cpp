@@ -68,7 +68,7 @@ class Targets : public Layer {
   std::int64_t objects_ = 0;       // in an image
   std::int64_t most_objects_ = 0;  // in one of them; memory is that of the largest
   std::int64_t pair_numbers_ = 0;  // alive at once of each pair of a box and an object; images take turns
-  Size host_;                 // what matching takes there
+  Size host_;                      // what matching takes there
 };
 
 // A label, four offsets and their weights for every anchor, or for the `samples` of an image drawn.

@@ -45,10 +45,9 @@ class RegionImages : public Layer {
         kernels.push_back(row_gather(images.rows, kRegionNumbers));
       }
       const Size y = stored_bytes(images, how.precision);
-      kernels.push_back(memory_kernel(KernelKind::pooling, Phase::forward, sampling_.op, images,
-                                      sampling_.flops,
-                                      stored_bytes(features, how.precision) + regions(images),
-                                      y + indices(images)));
+      kernels.push_back(
+          memory_kernel(KernelKind::pooling, Phase::forward, sampling_.op, images, sampling_.flops,
+                        stored_bytes(features, how.precision) + regions(images), y + indices(images)));
       if (levels(site) > 1) kernels.push_back(image_gather(Phase::forward, images, y));
     });
   }
@@ -81,7 +80,9 @@ class RegionImages : public Layer {
   static void each_level(const LayerSite& site,
                          const std::function<void(const Shape& features, const Shape& images)>& work) {
     const auto count = static_cast<std::int64_t>(levels(site));
-    const auto part = [&](std::int64_t all, std::int64_t k) { return all * (k + 1) / count - all * k / count; };
+    const auto part = [&](std::int64_t all, std::int64_t k) {
+      return all * (k + 1) / count - all * k / count;
+    };
     for (std::int64_t k = 0; k < count; ++k) {
       const Size& rows = site.output.rows;
       work(site.inputs[static_cast<std::size_t>(k)],
@@ -91,8 +92,8 @@ class RegionImages : public Layer {
 
   // A level's images into their places among all, and their gradients back.
   static Kernel image_gather(Phase phase, const Shape& images, const Size& bytes) {
-    return memory_kernel(KernelKind::gather, phase, "place_regions", images, 0, bytes + word_bytes(images.rows),
-                         bytes);
+    return memory_kernel(KernelKind::gather, phase, "place_regions", images, 0,
+                         bytes + word_bytes(images.rows), bytes);
   }
 
   [[nodiscard]] Size indices(const Shape& images) const {

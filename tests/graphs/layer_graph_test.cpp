@@ -302,8 +302,8 @@ TEST(LayerGraphErrors, TiedWeightsHaveOneSize) {
     (void)build({spec(1, "a", "{type: fully_connected, outputs: 4}", {"data"}), second},
                 {{"data", test::vector(4), {}}});
   };
-  EXPECT_THAT(tied,
-              ThrowsMessage<ModelError>(HasSubstr("has parameters of 12 elements and is tied to such of 16, 4")));
+  EXPECT_THAT(tied, ThrowsMessage<ModelError>(
+                        HasSubstr("has parameters of 12 elements and is tied to such of 16, 4")));
   second.tied_to = "c";
   EXPECT_THAT(tied,
               ThrowsMessage<ModelError>(HasSubstr("is tied to 'c'; expected a layer that runs before it")));

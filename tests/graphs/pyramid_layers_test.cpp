@@ -26,9 +26,8 @@ TEST(CropAndResize, OnSeveralLevels) {
   LayerBench bench{"{type: crop_and_resize, size: 2}", {image(5, 8, 8), image(5, 4, 4), rows(9, 14)}};
   EXPECT_EQ(bench.output, (Shape{per_sample(9), {5, 2, 2}}));
   const auto forward = bench.forward();
-  EXPECT_THAT(ops_of(forward),
-              ElementsAre("device_to_host", "gather", "crop_and_resize", "place_regions", "device_to_host",
-                          "gather", "crop_and_resize", "place_regions"));
+  EXPECT_THAT(ops_of(forward), ElementsAre("device_to_host", "gather", "crop_and_resize", "place_regions",
+                                           "device_to_host", "gather", "crop_and_resize", "place_regions"));
   EXPECT_EQ(forward[2].written_bytes, per_sample(4 * 20 * 4));
   EXPECT_EQ(forward[6].written_bytes, per_sample(5 * 20 * 4));
   EXPECT_EQ(forward[2].read_bytes, per_sample(5 * 64 * 4 + 4 * 5 * 4));
