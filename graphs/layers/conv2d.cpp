@@ -1,4 +1,5 @@
 // conv2d: out[n,k,p,q] = bias[k] + sum_{c,r,s} in[n,c,p*stride+r-pad,q*stride+s-pad] * weight[k,c,r,s].
+#include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/window.h"
 
@@ -32,23 +33,12 @@ class Conv2d : public Layer {
     transpose(how, Phase::forward, in, kernels);
     kernels.push_back(product(site, how, Phase::forward));
     transpose_back(how, Phase::forward, site.output, kernels);
-    if (bias_) {
-      const Size y = stored_bytes(site.output, how.precision);
-      kernels.push_back(
-          memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
-      kernels.back().shape = channel_matrix(site.output);
-    }
+    if (bias_) kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
   }
 
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (site.weight_gradient) {
-      if (bias_) {
-        const Size dy = stored_bytes(site.output, how.precision);
-        kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient",
-                                        site.output, 1, dy,
-                                        fixed_size(filters_ * how.precision.storage_bytes)));
-        kernels.back().shape = channel_matrix(site.output);
-      }
+      if (bias_) kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
       transpose(how, Phase::backward_weights, site.inputs[0], kernels);
       transpose(how, Phase::backward_weights, site.output, kernels);
       kernels.push_back(product(site, how, Phase::backward_weights));

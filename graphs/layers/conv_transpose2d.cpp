@@ -1,7 +1,8 @@
 // conv_transpose2d: every pixel becomes a square of as many pixels as the kernel has, out[n,k,p*s+r,q*s+t] =
 // bias[k] + sum_c in[n,c,p,q] * weight[c,k,r,t] with stride s = kernel: the squares do not overlap. The same
 // multiply-adds and bytes as a 1x1 convolution to filters x kernel^2 channels, as which its kernels are
-// timed.
+// timed. Images are copied into no other layout around it, as they are around conv2d's.
+#include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -28,18 +29,12 @@ class ConvTranspose2d : public Layer {
 
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     kernels.push_back(product(site, how, Phase::forward));
-    const Size y = stored_bytes(site.output, how.precision);
-    kernels.push_back(
-        memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
-    kernels.back().shape = channel_matrix(site.output);
+    kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
   }
 
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (site.weight_gradient) {
-      kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient",
-                                      site.output, 1, stored_bytes(site.output, how.precision),
-                                      fixed_size(filters_ * how.precision.storage_bytes)));
-      kernels.back().shape = channel_matrix(site.output);
+      kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
       kernels.push_back(product(site, how, Phase::backward_weights));
     }
     if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));

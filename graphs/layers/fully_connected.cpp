@@ -1,4 +1,5 @@
 // fully_connected: y = W x + b for each row, x flattened; or for each position, x along the last dimension.
+#include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/linear_product.h"
 
@@ -31,22 +32,13 @@ class FullyConnected : public Layer {
 
   void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     kernels.push_back(product(site, how, Phase::forward));
-    if (bias_) {
-      const Size y = stored_bytes(site.output, how.precision);
-      kernels.push_back(
-          memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y));
-      kernels.back().shape = position_matrix(site.output);
-    }
+    if (bias_) kernels.push_back(bias_add(site, how.precision, position_matrix(site.output)));
   }
 
   void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
     if (site.weight_gradient) {
-      if (bias_) {
-        kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient",
-                                        site.output, 1, stored_bytes(site.output, how.precision),
-                                        fixed_size(outputs_ * how.precision.storage_bytes)));
-        kernels.back().shape = position_matrix(site.output);
-      }
+      if (bias_)
+        kernels.push_back(bias_gradient(site, how.precision, outputs_, position_matrix(site.output)));
       kernels.push_back(product(site, how, Phase::backward_weights));
     }
     if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));

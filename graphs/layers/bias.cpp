@@ -1,0 +1,21 @@
+#include "graphs/layers/bias.h"
+
+namespace tbdsim {
+
+Kernel bias_add(const LayerSite& site, const Precision& precision, const MatrixShape& shape) {
+  const Size y = stored_bytes(site.output, precision);
+  Kernel kernel = memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y);
+  kernel.shape = shape;
+  return kernel;
+}
+
+Kernel bias_gradient(const LayerSite& site, const Precision& precision, std::int64_t biases,
+                     const MatrixShape& shape) {
+  Kernel kernel =
+      memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", site.output, 1,
+                    stored_bytes(site.output, precision), fixed_size(biases * precision.storage_bytes));
+  kernel.shape = shape;
+  return kernel;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,14 @@
+// Kernels of a bias: added to a result, in place, and its gradient, the sum of what comes back over all but
+// channels or features.
+#pragma once
+
+#include "graphs/layer.h"
+
+namespace tbdsim {
+
+// `shape`: channel_matrix or position_matrix of the result.
+[[nodiscard]] Kernel bias_add(const LayerSite& site, const Precision& precision, const MatrixShape& shape);
+[[nodiscard]] Kernel bias_gradient(const LayerSite& site, const Precision& precision, std::int64_t biases,
+                                   const MatrixShape& shape);
+
+}  // namespace tbdsim
