@@ -33,7 +33,8 @@ class RegionImages : public Layer {
     const Shape& features = image_input(inputs.first(1));
     for (std::size_t level = 1; level + 1 < inputs.size(); ++level) {
       if (image_input(inputs.subspan(level, 1)).dims[0] != features.dims[0])
-        throw ShapeMismatch("levels have different numbers of channels; expected the same of all");
+        throw ShapeMismatch("levels have shapes " + to_text(features) + " and " + to_text(inputs[level]) +
+                            "; expected as many channels of each");
     }
     return {inputs.back().rows, {features.dims[0], size_, size_}};
   }
