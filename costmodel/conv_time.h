@@ -22,10 +22,13 @@
 // 5 to 7 did. On tensor cores no Winograd was ever chosen, and channels are padded to multiples of 8: up to
 // cuDNN 7 in kernels of a third of the rate, later in those of any call ("NVIDIA Deep Learning Performance",
 // Tensor Core requirements: from cuDNN 7.6.3 on they are used for any number of channels). FFT is for filters
-// of 5 x 5 and more: of smaller ones it explained nothing more. Its two shares are held: DeepBench's few calls
-// do not tell them apart. 89 convolutions of 5 x 5 to 7 x 7 in TensorFlow sessions do, on GTX 1080 Ti, M60,
-// K80, P100 and V100 alike (CDECatapult/ml-performance-prediction@e649f32d354d, forward with transposes, bias
-// and activation: predicted over measured 1.05 in the median, by GPU 0.89 to 1.13, mean error 28 %).
+// of 5 x 5 and more: of smaller ones it explained nothing more. Filters are mostly zeros in a tile: their
+// spectra cost no more than their bytes, those of images 3 to 4 times as much. Its two shares are held:
+// DeepBench's few calls do not tell them apart. Forward passes of 5 x 5 to 7 x 7 in TensorFlow sessions do, on
+// GTX 1080 Ti, M60, P100 and V100 alike (CDECatapult/ml-performance-prediction@e649f32d354d, stride 1, from 4
+// ms on, with transposes, bias and activation): of 99 with channels x filters above 256, predicted over
+// measured is 0.98 in the median, by GPU 0.83 to 1.07, the mean error 17 %. Narrower ones come out a fifth
+// fast, and a K80 a third.
 //
 // Sources: sizes of tiles are those in the names of cuDNN's kernels and their grids (scudnn_128x64: 128
 // pixels x 64 filters; winograd_128x128_tile148: 1 image, 4 x 8 patches) in NeuSight's table
@@ -93,10 +96,11 @@ inline constexpr double kFftBins = 32 * 17;
          whole_up(c.out_width / (kFftTile + 1 - c.kernel_width));
 }
 
-// Of real numbers, two for a complex one.
-[[nodiscard]] inline double fft_elements(const ConvSizes& c) {
-  return 2 * kFftBins * (fft_tiles(c) * (c.channels + c.filters) + c.weights);
+// Of spectra: real numbers, two for a complex one.
+[[nodiscard]] inline double fft_image_elements(const ConvSizes& c) {
+  return 2 * kFftBins * fft_tiles(c) * (c.channels + c.filters);
 }
+[[nodiscard]] inline double fft_filter_elements(const ConvSizes& c) { return 2 * kFftBins * c.weights; }
 
 // Tensor cores take channels in groups of 8: what is multiplied over what is asked for; 1: aligned.
 [[nodiscard]] inline double conv_padding(const ConvCall& c) {
@@ -142,8 +146,8 @@ struct ConvFamily {
       {"winograd", 0.85, 0.1, 1.3, "", "share of the peak, F(2x2, 3x3), of the products that are left"},
       {"nonfused", 0.4, 0.2, 1.3, "", "the same, F(4x4, 3x3)", 1},
       {"nonfused_5x5", 0.8, 0.05, 1.3, "", "the same, of 5x5 filters"},
-      {"fft", 1, 0.1, 1.3, "", "the same, complex products of spectra; held", 0},
-      {"fft_bandwidth", 0.5, 0.1, 1.5, "", "share of the memory bandwidth of its transforms; held", 0},
+      {"fft", 1.3, 0.1, 2, "", "the same, complex products of spectra; held", 0},
+      {"fft_bandwidth", 0.35, 0.1, 1.5, "", "share of the memory bandwidth of images' transforms; held", 0},
       {"transform", 0.6, 0.2, 3, "",
        "share of the memory bandwidth of Winograd's transforms; above 1: they stay in L2"},
       {"unaligned", 0.3, 0.02, 1, "",
@@ -321,6 +325,7 @@ struct ConvTraffic {
   std::size_t efficiency, bandwidth, apart_bandwidth;  // places in ConvFamily::parameters
   double beside, apart;                                // bytes moved while multiplying; before or after
   double kernels = 1;
+  double filters = 0;  // more bytes apart, at the bandwidth of those beside
 };
 
 [[nodiscard]] inline ConvTraffic conv_traffic(const ConvSizes& c, const Choice& choice) {
@@ -336,8 +341,13 @@ struct ConvTraffic {
               c.tensors + 2 * c.element_bytes * c.nonfused_elements,
               3};
     case Algorithm::fft_tiling:
-      return {F::kFft, F::kBandwidth, F::kFftBandwidth, 0, c.tensors + 2 * c.element_bytes * fft_elements(c),
-              3};
+      return {F::kFft,
+              F::kBandwidth,
+              F::kFftBandwidth,
+              0,
+              c.tensors + 2 * c.element_bytes * fft_image_elements(c),
+              3,
+              2 * c.element_bytes * fft_filter_elements(c)};
     case Algorithm::col2im: {
       const double columns = c.element_bytes * c.outputs * c.channels * c.taps;
       const double gradient = c.element_bytes * c.images * c.channels * c.height * c.width;
@@ -361,8 +371,9 @@ ConvFamily::Demand<T> ConvFamily::demand(const Sizes& call, const Choice& choice
   T efficiency = p[traffic.efficiency];
   if (padding > 1)
     efficiency = (call.limits.pads_channels ? efficiency : efficiency * p[kUnaligned]) / padding;
-  return {work / efficiency, traffic.beside / p[traffic.bandwidth],
-          traffic.apart == 0 ? T(0) : T(traffic.apart / p[traffic.apart_bandwidth]), overhead};
+  T apart = traffic.apart == 0 ? T(0) : T(traffic.apart / p[traffic.apart_bandwidth]);
+  if (traffic.filters > 0) apart = apart + traffic.filters / p[traffic.bandwidth];
+  return {work / efficiency, traffic.beside / p[traffic.bandwidth], apart, overhead};
 }
 
 template <class T>
@@ -403,7 +414,7 @@ inline double ConvFamily::workspace_bytes(const Sizes& c, const Choice& choice) 
     case Algorithm::winograd_nonfused:
       return c.element_bytes * c.nonfused_elements;
     case Algorithm::fft_tiling:
-      return c.element_bytes * fft_elements(c);
+      return c.element_bytes * (fft_image_elements(c) + fft_filter_elements(c));
     case Algorithm::col2im:
       return 0;  // BWD_DATA_ALGO_0 adds the columns into the gradient as it makes them
     default:

@@ -6,6 +6,7 @@
 
 #include "graphs/lowering_reader.h"
 #include "graphs/parameter_kernels.h"
+#include "graphs/parameter_updates.h"
 #include "graphs/pass_expansion.h"
 #include "graphs/same_kernels.h"
 
@@ -154,6 +155,7 @@ class StepExpansion {
       append_weight_gradients(model_.graphs.at(name), first_layers_[name], use, model_, how_, step_);
     count_training_macs(step_);
     find_same(step_.kernels);
+    step_.updates = parameter_updates(step_);
     return std::move(step_);
   }
 

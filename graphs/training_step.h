@@ -41,6 +41,11 @@ struct ParameterGradient {
   std::int64_t repeat = 1;  // how often in one iteration
 };
 
+// A kernel of the update of a layer's parameters, which can run once `after` has.
+struct ParameterUpdate {
+  int kernel = 0, after = 0;
+};
+
 // A layer as tables show it.
 struct LayerSummary {
   std::string name;
@@ -59,6 +64,7 @@ struct TrainingStep {
   std::vector<Kernel> kernels;
   std::vector<Tensor> tensors;
   std::vector<ParameterGradient> gradients;  // in the order in which they are ready
+  std::vector<ParameterUpdate> updates;      // likewise; see parameter_updates.h
 };
 
 // What holds for the model in this precision: the framework's, but for what the model's variant says, with the

@@ -13,17 +13,13 @@ constexpr std::int64_t kKeyFactor = 9973;        // ps-lite's EncodeDefaultKey
 // How often the bytes of an all-reduce pass the GPU's own memory: read to send and to add, written twice.
 constexpr double kMemoryPasses = 4;
 
-// The end of the kernel that runs at a time; the time itself where none does.
-double room_after(const Timeline& timeline, double time) {
-  const auto kernel = std::lower_bound(timeline.kernels.begin(), timeline.kernels.end(), time,
-                                       [](const KernelSpan& span, double at) { return span.end.si() < at; });
-  if (kernel == timeline.kernels.end() || kernel->start.si() >= time) return time;
-  return kernel->end.si();
-}
-
-double mean_kernel(const Timeline& timeline, const TrainingStep& step, const KernelSpan& span) {
-  const auto k = static_cast<std::size_t>(&span - timeline.kernels.data());
-  return (span.end - span.start).si() / static_cast<double>(step.kernels[k].repeat);
+// Kernels that run one after another.
+std::vector<std::size_t> in_order(const Timeline& timeline) {
+  std::vector<std::size_t> kernels;
+  for (std::size_t k = 0; k < timeline.kernels.size(); ++k) {
+    if (!timeline.kernels[k].beside) kernels.push_back(k);
+  }
+  return kernels;
 }
 
 // Messages on their way through the stages.
@@ -33,6 +29,7 @@ class Pipeline {
   Pipeline(const TrainingStep& step, const Timeline& timeline, const Exchange& exchange, double computed)
       : step_(step),
         timeline_(timeline),
+        in_order_(in_order(timeline)),
         exchange_(exchange),
         computed_(computed),
         free_(exchange.stages.size()) {}
@@ -62,17 +59,21 @@ class Pipeline {
   }
 
  private:
-  // Of a block of repeated kernels the next of them ends soon.
+  // The end of the kernel that runs then, or of the next of a block of repeated ones; `start` where none
+  // does.
   [[nodiscard]] double room(double start) const {
-    const double end = room_after(timeline_, start);
-    if (end == start) return start;
-    const auto span = std::lower_bound(timeline_.kernels.begin(), timeline_.kernels.end(), start,
-                                       [](const KernelSpan& s, double at) { return s.end.si() < at; });
-    return std::min(end, start + mean_kernel(timeline_, step_, *span));
+    const auto k = std::lower_bound(
+        in_order_.begin(), in_order_.end(), start,
+        [&](std::size_t kernel, double at) { return timeline_.kernels[kernel].end.si() < at; });
+    if (k == in_order_.end() || timeline_.kernels[*k].start.si() >= start) return start;
+    const KernelSpan& span = timeline_.kernels[*k];
+    const double mean = (span.end - span.start).si() / static_cast<double>(step_.kernels[*k].repeat);
+    return std::min(span.end.si(), start + mean);
   }
 
   const TrainingStep& step_;
   const Timeline& timeline_;
+  std::vector<std::size_t> in_order_;
   const Exchange& exchange_;
   double computed_;
   std::vector<double> free_;

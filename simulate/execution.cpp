@@ -7,8 +7,9 @@ namespace {
 
 constexpr std::int64_t kMostKernels = 1'000'000;
 constexpr std::int64_t kMostThreads = 1'024;
-constexpr std::string_view kSourcedKeys[] = {"kernel",  "step", "update",  "wait",  "iteration",
-                                             "latency", "gap",  "segment", "queue", "input_threads"};
+constexpr std::string_view kSourcedKeys[] = {"kernel",    "step",          "update", "wait",
+                                             "iteration", "latency",       "gap",    "segment",
+                                             "queue",     "input_threads", "workers"};
 
 }  // namespace
 
@@ -29,6 +30,7 @@ Execution override_execution(const SpecNode& node, Execution execution) {
     time("gap", execution.gap);
     if (const auto found = m.find("segment")) execution.segment = found->count(0, kMostKernels);
     flag("after_update", execution.after_update);
+    if (const auto found = m.find("workers")) execution.workers = found->count(1, 2);
     flag("after_iteration", execution.after_iteration);
     if (const auto found = m.find("queue")) execution.queue = found->count(1, kMostKernels);
     if (const auto found = m.find("input_threads"))

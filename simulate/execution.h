@@ -23,6 +23,9 @@ struct Execution {
   // Where the thread waits until the GPU has done all that was issued; it always does for a copy to the host.
   std::int64_t segment = 0;  // after so many kernels; 0: not for that
   bool after_update = false;
+  // Threads, each with a stream of its own, that take segments and updates in turn: one, or two. See
+  // update_workers.h.
+  std::int64_t workers = 1;
   bool after_iteration = true;
   std::int64_t queue = 1'024;  // kernels issued and not yet done, at the most
   // Threads that read and decode samples beside; 0: samples are made up on the GPU.

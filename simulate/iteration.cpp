@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <numeric>
+
+#include "simulate/update_workers.h"
 
 namespace tbdsim {
 namespace {
@@ -40,6 +43,8 @@ class Clocks {
   double cpu = 0, gpu = 0;
   double start = 0;  // on the GPU, of the last kernels issued
 
+  [[nodiscard]] bool idle() const { return in_segment_ == 0; }
+
   void issue(const Work& work, std::int64_t count) {
     if (work.waits) {
       issue_and_wait(work, count);
@@ -58,13 +63,13 @@ class Clocks {
     cpu += execution.iteration.si();
   }
 
- private:
   // Nothing is left in the queue.
   void wait() {
     cpu = std::max(cpu, gpu) + wait_;
     in_segment_ = issued_ = newest_ = oldest_ = 0;
   }
 
+ private:
   void issue_and_wait(const Work& work, std::int64_t count) {
     cpu += work.issue;
     start = std::max(gpu + gap_, cpu + latency_);
@@ -150,13 +155,19 @@ bool starts_idle(const Execution& execution) {
          execution.gap <= execution.wait + execution.iteration + execution.latency;
 }
 
-// Calls visit(k, work, when the thread turned to it, clocks) for each kernel when it has been issued. Returns
-// the clocks at the end.
-template <class Visit>
+// Calls visit(k, work, when the thread turned to it, clocks) for each kernel when it has been issued. Updates
+// that run beside are left out; updates(k, clocks) is called for the first of several. Returns the clocks at
+// the end.
+template <bool beside, class Visit, class Updates>
 [[gnu::always_inline]] inline Clocks run(const TrainingStep& step, std::span<const KernelCost> costs,
-                                         double batch, const Execution& execution, Clocks clocks,
-                                         Visit visit) {
+                                         double batch, const Execution& execution, Clocks clocks, Visit visit,
+                                         Updates updates) {
   for (std::size_t k = 0; k < costs.size(); ++k) {
+    if (beside && updates_parameter(step.kernels[k])) {
+      updates(k, clocks);
+      while (k + 1 < costs.size() && updates_parameter(step.kernels[k + 1])) ++k;
+      continue;
+    }
     const Work work = work_of(step.kernels[k], costs[k], batch, execution);
     const double turned = clocks.cpu;
     clocks.issue(work, step.kernels[k].repeat);
@@ -166,10 +177,10 @@ template <class Visit>
   return clocks;
 }
 
-}  // namespace
-
-Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
-                            const Execution& execution) {
+// All of simulate_iteration, with a second worker or without.
+template <bool beside>
+Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
+                  const Execution& execution) {
   assert(costs.size() == step.kernels.size());
   const bool queues = Clocks::queues(execution);
   std::vector<Issued> history(queues ? 2 * costs.size() : 0);   // of the iteration before and this one
@@ -177,26 +188,59 @@ Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost
   if (starts_idle(execution)) {
     before.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
   } else {
-    before = run(step, costs, batch, execution, before, [](auto&&...) {});
+    before = run<beside>(
+        step, costs, batch, execution, before, [](auto&&...) {}, [](auto&&...) {});
   }
   Timeline timeline;
   timeline.kernels.resize(costs.size());
   Seconds cpu_busy = execution.iteration, gpu_busy;
   const double cpu = before.cpu;
-  const Clocks after = run(step, costs, batch, execution, before,
-                           [&](std::size_t k, const Work& work, double turned, const Clocks& clocks) {
-                             const Kernel& kernel = step.kernels[k];
-                             timeline.kernels[k] = {Seconds(turned - cpu), Seconds(clocks.cpu - cpu),
-                                                    Seconds(clocks.start - cpu), Seconds(clocks.gpu - cpu)};
-                             const auto repeat = static_cast<double>(kernel.repeat);
-                             cpu_busy += Seconds((work.issue + work.host) * repeat);
-                             if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
-                           });
+  UpdateWorkers workers(step, costs, execution, timeline.kernels);
+  const Clocks after = run<beside>(
+      step, costs, batch, execution, before,
+      [&](std::size_t k, const Work& work, double turned, Clocks& clocks) {
+        const Kernel& kernel = step.kernels[k];
+        KernelSpan& span = timeline.kernels[k];
+        span = {Seconds(turned - cpu), Seconds(clocks.cpu - cpu), Seconds(clocks.start - cpu),
+                Seconds(clocks.gpu - cpu)};
+        const auto repeat = static_cast<double>(kernel.repeat);
+        cpu_busy += Seconds((work.issue + work.host) * repeat);
+        if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
+        if (beside && clocks.idle()) clocks.cpu = cpu + workers.after_segment(k + 1, clocks.cpu - cpu);
+      },
+      [&](std::size_t k, Clocks& clocks) {
+        if (!clocks.idle()) clocks.wait();
+        if (k > 0) timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
+        clocks.cpu = cpu + workers.after_updates(k, clocks.cpu - cpu);
+      });
   const double gpu_period = starts_idle(execution) ? 0 : after.gpu - before.gpu;  // then as long as the CPU's
+  if constexpr (beside) {
+    cpu_busy += workers.cpu_busy();
+    const Seconds alone = workers.alone();
+    gpu_busy += alone;
+    if (workers.gpu_busy() > Seconds(0)) timeline.updates_alone = alone / workers.gpu_busy();
+  }
   timeline.cpu_busy = cpu_busy;
   timeline.gpu_busy = gpu_busy;
   timeline.iteration = Seconds(std::max(after.cpu - cpu, gpu_period));
   return timeline;
+}
+
+}  // namespace
+
+std::vector<std::size_t> in_order_of_issue(const Timeline& timeline) {
+  std::vector<std::size_t> order(timeline.kernels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return timeline.kernels[a].issue < timeline.kernels[b].issue;
+  });
+  return order;
+}
+
+Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
+                            const Execution& execution) {
+  return execution.workers > 1 ? simulate<true>(step, costs, batch, execution)
+                               : simulate<false>(step, costs, batch, execution);
 }
 
 }  // namespace tbdsim

@@ -73,6 +73,7 @@ std::vector<KernelGroup> kernel_groups(const Prediction& p, KernelView view) {
     group.name = name;
     group.count += repeat;
     group.time += cost.total * repeat;
+    group.share += busy_by(k, *iteration.step, iteration.costs, iteration.timeline) / iteration.time();
     group.bound_time[static_cast<std::size_t>(cost.bound)] += cost.total * repeat;
     if (kernel.kind == KernelKind::transfer) continue;
     kernel_time[name] += cost.total * repeat;
@@ -80,7 +81,6 @@ std::vector<KernelGroup> kernel_groups(const Prediction& p, KernelView view) {
   }
   std::vector<KernelGroup> groups;
   for (auto& [name, group] : by_name) {
-    group.share = group.time / iteration.time();
     if (const auto found = kernel_time.find(name); found != kernel_time.end())
       group.fp32_utilization = utilization(group.fp32, found->second, *p.gpu);
     groups.push_back(std::move(group));

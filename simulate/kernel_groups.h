@@ -21,7 +21,7 @@ struct KernelGroup {
   std::string name;
   double count = 0;  // of kernels in an iteration
   Seconds time;      // of them all; copies too
-  double share = 0;  // of the iteration
+  double share = 0;  // of the iteration, as they keep the GPU busy
   Flops fp32;        // executed in single precision
   std::array<Seconds, kBoundNames.size()> bound_time;
   std::optional<double> fp32_utilization;  // in %, as equation 2 of the paper while they run; none for copies

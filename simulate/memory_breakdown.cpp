@@ -93,16 +93,18 @@ std::vector<MemoryMoment> memory_over_time(const Iteration& iteration) {
     change[static_cast<std::size_t>(tensor.first_use)].add(tensor.role, bytes);
     change[static_cast<std::size_t>(tensor.last_use) + 1].add(tensor.role, -1.0 * bytes);
   }
-  std::vector<MemoryMoment> moments(step.kernels.size());
+  std::vector<MemoryMoment> moments;
+  moments.reserve(step.kernels.size());
   MemoryUse alive;
-  for (std::size_t k = 0; k < moments.size(); ++k) {
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
     alive.weights += change[k].weights;
     alive.weight_gradients += change[k].weight_gradients;
     alive.feature_maps += change[k].feature_maps;
     alive.dynamic += change[k].dynamic;
     const KernelSpan& span = iteration.timeline.kernels[k];
-    moments[k] = {k, span.start, span.end, alive};
-    moments[k].use.workspace = scratch_of(iteration, k);
+    if (span.beside) continue;  // parameters alone, which are there all the time
+    moments.push_back({k, span.start, span.end, alive});
+    moments.back().use.workspace = scratch_of(iteration, k);
   }
   return moments;
 }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "graphs/parameter_updates.h"
+
 namespace tbdsim {
 namespace {
 
@@ -51,6 +53,7 @@ class Insertions {
       tensor.last_forward = of(tensor.last_forward);
       tensor.first_again = of(tensor.first_again);
     }
+    made.updates = parameter_updates(made);
     return made;
   }
 

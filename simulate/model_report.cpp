@@ -102,7 +102,7 @@ ProvenanceShares provenance_shares(const Iteration& iteration) {
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
     const KernelCost& cost = iteration.costs[k];
     shares[static_cast<std::size_t>(cost.provenance)] +=
-        cost.total * static_cast<double>(iteration.step->kernels[k].repeat) / iteration.time();
+        busy_by(k, *iteration.step, iteration.costs, iteration.timeline) / iteration.time();
   }
   return shares;
 }

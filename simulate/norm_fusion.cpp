@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "graphs/parameter_updates.h"
 #include "graphs/same_kernels.h"
 
 namespace tbdsim {
@@ -42,6 +43,7 @@ class NormFusion {
       place_[at(k)] = static_cast<int>(made.kernels.size()) - 1;
     }
     find_same(made.kernels);
+    made.updates = parameter_updates(made);
     std::erase_if(made.tensors, [&](const Tensor& tensor) { return vanishes(tensor); });
     for (Tensor& tensor : made.tensors) {
       for (int* use : {&tensor.first_use, &tensor.last_use, &tensor.last_forward, &tensor.first_again})

@@ -111,7 +111,7 @@ Seconds limited_time(const Iteration& iteration, Limit limit) {
     const Kernel& kernel = iteration.step->kernels[k];
     const bool limited = static_cast<Limit>(iteration.costs[k].bound) == limit;
     if (kernel.kind != KernelKind::transfer && limited)
-      sum += iteration.costs[k].total * static_cast<double>(kernel.repeat);
+      sum += busy_by(k, *iteration.step, iteration.costs, iteration.timeline);
   }
   return sum;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -90,31 +91,38 @@ Chart roofline_chart(const Prediction& p) {
   return chart;
 }
 
-// The issuing thread: issues one after another are one span, waits and work after them another.
-void add_thread(Chart& chart, const Prediction& p, const Iteration& iteration) {
+// The threads that issue: issues one after another are one span, waits and work after them another.
+void add_threads(Chart& chart, const Prediction& p, const Iteration& iteration) {
   Series issues{.mark = ChartMark::span, .name = "issues", .colour = 8};
   Series waits{.mark = ChartMark::span, .name = "waits, then works", .colour = 9};
-  const auto add = [](Series& series, Seconds from, Seconds to) {
+  const auto add = [](Series& series, int worker, Seconds from, Seconds to) {
+    const std::string_view thread = worker == 0 ? "CPU thread" : "second CPU thread";
     constexpr double kShortest = 1e-6;  // ms
     const double start = in_unit(from, "ms");
     const double end = in_unit(to, "ms");
     if (end - start < kShortest) return;
-    if (!series.start.empty() && start - (series.start.back() + series.x.back()) < kShortest) {
+    if (!series.start.empty() && series.categories.back() == thread &&
+        start - (series.start.back() + series.x.back()) < kShortest) {
       series.x.back() = end - series.start.back();
       return;
     }
-    series.categories.emplace_back("CPU thread");
+    series.categories.emplace_back(thread);
     series.start.push_back(start);
     series.x.push_back(end - start);
   };
-  for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
-    const Kernel& kernel = iteration.step->kernels[k];
-    const KernelSpan& span = iteration.timeline.kernels[k];
-    const ThreadWork work = thread_work(kernel, static_cast<double>(iteration.batch), p.framework->execution);
-    const Seconds end =
-        std::min(span.issued, span.issue + (work.before + work.issue) * static_cast<double>(kernel.repeat));
-    add(issues, span.issue, end);
-    add(waits, end, span.issued);
+  const std::vector<std::size_t> order = in_order_of_issue(iteration.timeline);
+  for (int worker = 0; worker < p.framework->execution.workers; ++worker) {
+    for (const std::size_t k : order) {
+      const KernelSpan& span = iteration.timeline.kernels[k];
+      if (span.worker != worker) continue;
+      const Kernel& kernel = iteration.step->kernels[k];
+      const ThreadWork work =
+          thread_work(kernel, static_cast<double>(iteration.batch), p.framework->execution);
+      const Seconds end =
+          std::min(span.issued, span.issue + (work.before + work.issue) * static_cast<double>(kernel.repeat));
+      add(issues, worker, span.issue, end);
+      add(waits, worker, end, span.issued);
+    }
   }
   for (Series& series : {std::ref(issues), std::ref(waits)}) {
     if (!series.x.empty()) chart.series.push_back(std::move(series));
@@ -124,12 +132,14 @@ void add_thread(Chart& chart, const Prediction& p, const Iteration& iteration) {
 Chart timeline_chart(const Prediction& p) {
   const Iteration& iteration = p.typical();
   Chart chart{.title = "Timeline of an iteration", .x = {.title = "time, ms"}, .wide = true};
-  add_thread(chart, p, iteration);
+  add_threads(chart, p, iteration);
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
     const Kernel& kernel = iteration.step->kernels[k];
     const KernelSpan& span = iteration.timeline.kernels[k];
     Series& series = series_of(chart, ChartMark::span, kernel.kind);
-    series.categories.emplace_back(kernel.kind == KernelKind::transfer ? "GPU copies" : "GPU");
+    series.categories.emplace_back(kernel.kind == KernelKind::transfer ? "GPU copies"
+                                   : span.worker == 0                  ? "GPU"
+                                                                       : "GPU, second stream");
     series.start.push_back(in_unit(span.start, "ms"));
     series.x.push_back(in_unit(span.end - span.start, "ms"));
     series.hover.push_back(hover_of(iteration, k));

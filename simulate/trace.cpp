@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 // Numbers by which trace events name processes and threads; a stream is a thread of the GPU.
 constexpr int kHost = 1, kGpu = 0;
-constexpr int kIssuingThread = 1, kFirstDecoder = 2;
+constexpr int kIssuingThread = 1;
 constexpr int kCompute = 7, kCopies = 14;  // as profilers number the first streams of CUDA
 
 double microseconds(Seconds time) { return in_unit(time, "us"); }
@@ -86,13 +86,16 @@ std::string layer_of(const Kernel& kernel, const TrainingStep& step) {
   return kernel.layer < 0 ? "" : step.layers[static_cast<std::size_t>(kernel.layer)].name;
 }
 
+int stream_of(const Kernel& kernel, const KernelSpan& span) {
+  return kernel.kind == KernelKind::transfer ? kCopies : kCompute + span.worker;
+}
+
 // Work is that of all repeats.
 Json kernel_args(const Prediction& p, const Iteration& iteration, std::size_t k) {
   const Kernel& kernel = iteration.step->kernels[k];
   const KernelCost& cost = iteration.costs[k];
   const auto batch = static_cast<double>(iteration.batch);
   const auto repeat = static_cast<double>(kernel.repeat);
-  const bool copy = kernel.kind == KernelKind::transfer;
   return {{"layer", layer_of(kernel, *iteration.step)},
           {"phase", phase_name(kernel)},
           {"operation", kernel.op},
@@ -104,7 +107,7 @@ Json kernel_args(const Prediction& p, const Iteration& iteration, std::size_t k)
           {"bytes", (kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * repeat},
           {"bound", name_of(cost.bound)},
           {"provenance", name_of(cost.provenance)},
-          {"stream", copy ? kCopies : kCompute},
+          {"stream", stream_of(kernel, iteration.timeline.kernels[k])},
           {"correlation", k + 1}};
 }
 
@@ -122,7 +125,7 @@ void add_kernel(Events& events, const Prediction& p, const Iteration& iteration,
   Json issue_args = args;
   issue_args["correlation"] = k + 1;  // with the event on the GPU
   const bool copy = kernel.kind == KernelKind::transfer;
-  const Track thread{kHost, kIssuingThread}, stream{kGpu, copy ? kCopies : kCompute};
+  const Track thread{kHost, kIssuingThread + span.worker}, stream{kGpu, stream_of(kernel, span)};
   const std::string work_name = fmt::format("work for {}", kernel.op);
   events.slice(thread, "cpu_op", work_name, span.issue, issue, args);
   events.slice(thread, "cuda_runtime", copy ? "cudaMemcpyAsync" : "cudaLaunchKernel", issue, end_of_issue,
@@ -136,8 +139,8 @@ void add_kernel(Events& events, const Prediction& p, const Iteration& iteration,
 
 // After the last kernel the thread waits where the framework does, then runs what is done once an iteration.
 void add_end(Events& events, const Prediction& p, const Iteration& iteration) {
-  const Seconds last =
-      iteration.timeline.kernels.empty() ? Seconds(0) : iteration.timeline.kernels.back().issued;
+  Seconds last;
+  for (const KernelSpan& span : iteration.timeline.kernels) last = std::max(last, span.issued);
   const Seconds work = p.framework->execution.iteration;
   const Seconds end_of_wait = std::max(last, iteration.timeline.iteration - work);
   const Track thread{kHost, kIssuingThread};
@@ -165,8 +168,9 @@ void add_memory(Events& events, const Iteration& iteration) {
 
 void add_decoders(Events& events, const Prediction& p, const Iteration& iteration) {
   if (iteration.input == Seconds(0)) return;
+  const int first = kIssuingThread + static_cast<int>(p.framework->execution.workers);
   for (int i = 0; i < p.framework->execution.input_threads; ++i) {
-    const Track thread{kHost, kFirstDecoder + i};
+    const Track thread{kHost, first + i};
     events.name(thread, "host", fmt::format("decoding thread {}", i + 1));
     events.slice(thread, "input", "decode samples", Seconds(0), iteration.input,
                  {{"samples", iteration.batch}});
@@ -195,7 +199,11 @@ void write_trace(std::ostream& out, const Prediction& p) {
   events.name({kHost, kIssuingThread}, "host", "issuing thread");
   events.name({kGpu, kCompute}, p.gpu->title, "compute");
   events.name({kGpu, kCopies}, p.gpu->title, "copies");
-  for (std::size_t k = 0; k < iteration.costs.size(); ++k) add_kernel(events, p, iteration, k);
+  if (p.framework->execution.workers > 1) {
+    events.name({kHost, kIssuingThread + 1}, "host", "second worker");
+    events.name({kGpu, kCompute + 1}, p.gpu->title, "compute, second worker");
+  }
+  for (const std::size_t k : in_order_of_issue(iteration.timeline)) add_kernel(events, p, iteration, k);
   add_end(events, p, iteration);
   add_decoders(events, p, iteration);
   add_memory(events, iteration);

@@ -16,7 +16,7 @@ each() { # NAME LIMIT POINTS: what a longer sweep has over a shorter one, for ea
   ((instructions <= limit))
 }
 
-each "batch and GPU change" 465000 200 "$(count --gpu titanxp,t4 --batch 1:50)" "$(count --gpu titanxp,t4 --batch 1:150)"
-each "rates change" 294000 200 \
+each "batch and GPU change" 480000 200 "$(count --gpu titanxp,t4 --batch 1:50)" "$(count --gpu titanxp,t4 --batch 1:150)"
+each "rates change" 322000 200 \
   "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:399GB/s:1GB/s)" \
   "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:599GB/s:1GB/s)"

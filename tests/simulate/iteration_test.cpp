@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "graphs/parameter_updates.h"
+
 namespace tbdsim {
 namespace {
 
@@ -25,8 +27,10 @@ Timeline simulate(const std::vector<std::pair<Kernel, double>>& work, const Exec
   std::vector<KernelCost> costs;
   for (const auto& [kernel, seconds] : work) {
     step.kernels.push_back(kernel);
+    if (kernel.layer >= static_cast<int>(step.layers.size())) step.layers.resize(step.layers.size() + 1);
     costs.emplace_back().total = Seconds(seconds);
   }
+  step.updates = parameter_updates(step);
   return simulate_iteration(step, costs, 1, execution);
 }
 
@@ -121,6 +125,37 @@ TEST(Iteration, WaitsAfterEachUpdate) {
       simulate({{kernel_of(KernelKind::update), 1}, {kernel_of(KernelKind::update), 1}}, execution);
   EXPECT_DOUBLE_EQ(t.iteration.si(), 7.5);
   EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::update, 2), 1}}, execution).iteration.si(), 7.5);
+}
+
+// Layers 0 and 1 forward, 1 and 0 backward, 2 s each with a wait of 0.5; updates of 3 s that are issued in 1.
+// That of layer 1 is ready at 7.5 s: the other worker takes it (8.5 to 11.5), this one goes on with layer 0
+// (7.5 to 9.5) and, from 10 s on, its update (11 to 14).
+TEST(Iteration, UpdatesRunBeside) {
+  const auto of = [](int layer, Phase phase) {
+    Kernel kernel = kernel_of(phase == Phase::update ? KernelKind::update : KernelKind::elementwise);
+    kernel.layer = layer;
+    kernel.phase = phase;
+    return kernel;
+  };
+  const Execution execution{.update = Seconds(1), .wait = Seconds(0.5), .segment = 1, .workers = 2};
+  const Timeline t = simulate({{of(0, Phase::forward), 2},
+                               {of(1, Phase::forward), 2},
+                               {of(1, Phase::backward_data), 2},
+                               {of(0, Phase::backward_data), 2},
+                               {of(0, Phase::update), 3},
+                               {of(1, Phase::update), 3}},
+                              execution);
+  const double expected[][4] = {{0, 0, 2, 0},     {0, 2.5, 4.5, 0}, {0, 5, 7, 0},
+                                {0, 7.5, 9.5, 0}, {1, 11, 14, 0},   {1, 8.5, 11.5, 1}};
+  for (std::size_t k = 0; k < 6; ++k) {
+    EXPECT_EQ(t.kernels[k].beside, expected[k][0] == 1);
+    EXPECT_DOUBLE_EQ(t.kernels[k].start.si(), expected[k][1]);
+    EXPECT_DOUBLE_EQ(t.kernels[k].end.si(), expected[k][2]);
+    EXPECT_EQ(t.kernels[k].worker, static_cast<int>(expected[k][3]));
+  }
+  EXPECT_DOUBLE_EQ(t.iteration.si(), 15);
+  EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 8 + 4.5);  // of the updates, from 9.5 to 14 s nothing else runs
+  EXPECT_DOUBLE_EQ(t.cpu_busy.si(), 2);
 }
 
 // Ten kernels of 1 s, issued in no time into a queue of four: the last finds room when the sixth has ended.

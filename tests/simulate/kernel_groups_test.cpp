@@ -28,10 +28,11 @@ const Prediction& resnet() {
 TEST(KernelGroups, AddUpToTheIteration) {
   const Timeline& timeline = resnet().typical().timeline;
   double count = 0;
-  Seconds copies;
+  Seconds copies, all;
   for (std::size_t k = 0; k < timeline.kernels.size(); ++k) {
     const Kernel& kernel = resnet().typical().step->kernels[k];
     count += static_cast<double>(kernel.repeat);
+    all += resnet().typical().costs[k].total * static_cast<double>(kernel.repeat);
     if (kernel.kind == KernelKind::transfer)
       copies += resnet().typical().costs[k].total * static_cast<double>(kernel.repeat);
   }
@@ -45,7 +46,9 @@ TEST(KernelGroups, AddUpToTheIteration) {
       EXPECT_GE(group.fp32_utilization.value_or(0), 0);
       EXPECT_LE(group.fp32_utilization.value_or(0), 100);
     }
-    EXPECT_NEAR(sum.time.si(), seconds, 1e-9 * seconds);
+    EXPECT_NEAR(sum.time / all, 1, 1e-9);
+    EXPECT_GE(sum.time.si(),
+              seconds);  // updates beside other kernels count with the part in which they run alone
     EXPECT_EQ(sum.count, count);
     EXPECT_NEAR(sum.share, seconds / timeline.iteration.si(), 1e-9);
   }
