@@ -7,6 +7,7 @@ namespace tbdsim {
 UpdateWorkers::UpdateWorkers(const TrainingStep& step, std::span<const KernelCost> costs,
                              const Execution& execution, std::span<KernelSpan> spans)
     : step_(step), costs_(costs), execution_(execution), spans_(spans) {
+  if (execution.workers < 2) return;
   for (std::vector<Interval>& taken : taken_) taken.reserve(step.updates.size());
 }
 
@@ -22,8 +23,10 @@ void UpdateWorkers::segment(std::size_t k) {
 
 double UpdateWorkers::after_segment(std::size_t k, double now) {
   segment(k);
-  std::array<double, 2> free = free_;
+  const std::size_t other_worker = 1 - worker_;
+  std::array<double, 2> free;
   free[worker_] = now;
+  free[other_worker] = std::max(now, free_[other_worker]);
   const double update = (execution_.update + execution_.latency).si();
   const double other = (execution_.kernel + execution_.latency).si();
   const double latency = execution_.latency.si();
@@ -35,9 +38,9 @@ double UpdateWorkers::after_segment(std::size_t k, double now) {
   double cpu_busy = 0;
   double gpu_busy = 0;
   while (ready != end && static_cast<std::size_t>(ready->after) < k) {
-    const std::size_t worker = free[1] < free[0] ? 1 : 0;
+    const std::size_t worker = free[other_worker] <= free[worker_] ? other_worker : worker_;
     std::vector<Interval>& taken = taken_[worker];
-    double at = std::max(now, free[worker]);
+    double at = free[worker];
     for (const int after = ready->after; ready != end && ready->after == after; ++ready) {
       const auto u = static_cast<std::size_t>(ready->kernel);
       const double issue = kernels[u].kind == KernelKind::update ? update : other;
@@ -58,9 +61,9 @@ double UpdateWorkers::after_segment(std::size_t k, double now) {
   next_ = static_cast<std::size_t>(ready - step_.updates.data());
   cpu_busy_ += cpu_busy;
   gpu_busy_ += gpu_busy;
-  worker_ = free[1] < free[0] ? 1 : 0;
+  if (free[other_worker] < free[worker_]) worker_ = other_worker;
   free_ = free;
-  return std::max(now, free[worker_]);
+  return free[worker_];
 }
 
 double UpdateWorkers::after_updates(std::size_t k, double now) {
@@ -72,7 +75,7 @@ double UpdateWorkers::beside(const KernelSpan& span) {
   const double start = span.start.si();
   const double end = span.end.si();
   double sum = 0;
-  for (const std::size_t worker : {0, 1}) {
+  for (std::size_t worker = 0; worker < taken_.size(); ++worker) {
     const std::vector<Interval>& taken = taken_[worker];
     std::size_t i = open_[worker];
     while (i < taken.size() && taken[i].end <= start) ++i;

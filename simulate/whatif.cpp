@@ -20,9 +20,8 @@ Seconds time_of_kind(const Prediction& p, std::size_t kind) {
   Seconds sum;
   for (const Iteration& iteration : p.iterations) {
     for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
-      const Kernel& kernel = iteration.step->kernels[k];
-      if (index_of(kernel.kind) == kind)
-        sum += iteration.costs[k].total * (static_cast<double>(kernel.repeat) * iteration.share);
+      if (index_of(iteration.step->kernels[k].kind) == kind)
+        sum += busy_by(k, *iteration.step, iteration.costs, iteration.timeline) * iteration.share;
     }
   }
   return sum;

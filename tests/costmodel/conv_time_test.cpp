@@ -131,6 +131,9 @@ TEST(Convolution, Fourier) {
   EXPECT_EQ(conv_grid(call, fft).blocks, 544);
   EXPECT_EQ(conv_grid(call, fft).depth, 4 * 64);
   EXPECT_EQ(ConvFamily::workspace_bytes(call, fft), 4 * 2 * 544 * (8 * (64 + 96) + 64 * 96));
+  const ConvTraffic traffic = conv_traffic(call, fft);  // spectra are written and read
+  EXPECT_EQ(traffic.apart, ConvSizes(call).tensors + 2 * 4 * 2 * 544 * 8 * (64 + 96));
+  EXPECT_EQ(traffic.filters, 2 * 4 * 2 * 544 * 64 * 96);
   EXPECT_THAT(choices(call), Contains(Field(&Choice::algorithm, Algorithm::fft_tiling)));
   call.phase = Phase::backward_weights;
   EXPECT_EQ(conv_grid(call, fft).blocks, 544);

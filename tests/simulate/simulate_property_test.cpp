@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "graphs/parameter_updates.h"
 #include "simulate/catalog_report.h"
 #include "simulate/prediction.h"
 #include "tests/simulate/runs_fixture.h"
@@ -37,8 +38,8 @@ void for_every_step(Library& library, const Check& check) {
   }
 }
 
-// Kernels start in order and none before it is issued; an iteration is at least as long as either clock
-// works.
+// On each stream kernels start in order, and none before it is issued; an iteration is at least as long as
+// any clock works.
 TEST(SimulateProperty, BothClocksGoForward) {
   Library library = test::source_library();
   for_every_step(library, [&](const TrainingStep& step, const Framework& framework) {
@@ -46,17 +47,28 @@ TEST(SimulateProperty, BothClocksGoForward) {
         estimate(step, 32, calibration_of(library.profile("uncalibrated"), library.gpu("rtx3090")));
     const Timeline timeline = simulate_iteration(step, costs, 32, framework.execution);
     ASSERT_EQ(timeline.kernels.size(), step.kernels.size());
-    KernelSpan last;
-    for (const KernelSpan& span : timeline.kernels) {
+    const std::int64_t workers = framework.execution.workers;
+    std::vector<KernelSpan> lasts(static_cast<std::size_t>(workers));
+    Seconds all;
+    for (const std::size_t k : in_order_of_issue(timeline)) {
+      const KernelSpan& span = timeline.kernels[k];
+      KernelSpan& last = lasts.at(static_cast<std::size_t>(span.worker));
       ASSERT_GE(span.issue, last.issued);
       ASSERT_GE(span.issued, span.issue);
       ASSERT_GE(span.start, span.issue);
       ASSERT_GE(span.start, last.end);
       ASSERT_GT(span.end, span.start);
+      ASSERT_EQ(span.beside, workers > 1 && updates_parameter(step.kernels[k]));
       last = span;
+      if (step.kernels[k].kind != KernelKind::transfer)
+        all += costs[k].total * static_cast<double>(step.kernels[k].repeat);
     }
     ASSERT_GE(timeline.iteration, timeline.gpu_busy * (1 - 1e-9));
-    ASSERT_GE(timeline.iteration, timeline.cpu_busy * (1 - 1e-9));
+    ASSERT_GE(timeline.iteration * static_cast<double>(workers), timeline.cpu_busy * (1 - 1e-9));
+    ASSERT_LE(timeline.gpu_busy, all * (1 + 1e-9));
+    if (workers == 1) {
+      ASSERT_GE(timeline.gpu_busy, all * (1 - 1e-9));
+    }
   });
 }
 
