@@ -24,11 +24,11 @@
 // Tensor Core requirements: from cuDNN 7.6.3 on they are used for any number of channels). FFT is for filters
 // of 5 x 5 and more: of smaller ones it explained nothing more. Filters are mostly zeros in a tile: their
 // spectra cost no more than their bytes, those of images 3 to 4 times as much. Its two shares are held:
-// DeepBench's few calls do not tell them apart. Forward passes of 5 x 5 to 7 x 7 in TensorFlow sessions do, on
-// GTX 1080 Ti, M60, P100 and V100 alike (CDECatapult/ml-performance-prediction@e649f32d354d, stride 1, from 4
-// ms on, with transposes, bias and activation): of 99 with channels x filters above 256, predicted over
-// measured is 0.98 in the median, by GPU 0.83 to 1.07, the mean error 17 %. Narrower ones come out a fifth
-// fast, and a K80 a third.
+// DeepBench's few calls do not tell them apart. Forward passes of 5 x 5 to 7 x 7 in TensorFlow sessions do,
+// on GTX 1080 Ti, M60, P100 and V100 alike (CDECatapult/ml-performance-prediction@e649f32d354d, stride 1,
+// from 4 ms on, with transposes, bias and activation): of 99 with channels x filters above 256, predicted
+// over measured is 0.98 in the median, by GPU 0.83 to 1.07, the mean error 17 %. Narrower ones come out a
+// fifth fast, and a K80 a third.
 //
 // Sources: sizes of tiles are those in the names of cuDNN's kernels and their grids (scudnn_128x64: 128
 // pixels x 64 filters; winograd_128x128_tile148: 1 image, 4 x 8 patches) in NeuSight's table
