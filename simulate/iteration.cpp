@@ -155,23 +155,29 @@ bool starts_idle(const Execution& execution) {
          execution.gap <= execution.wait + execution.iteration + execution.latency;
 }
 
-// Calls visit(k, work, when the thread turned to it, clocks) for each kernel when it has been issued. Updates
-// that run beside are left out; updates(k, clocks) is called for the first of several. Returns the clocks at
-// the end.
-template <bool beside, class Visit, class Updates>
+// Calls visit(k, work, when the thread turned to it, clocks) for each kernel when it has been issued. Where
+// updates run beside they are left out; turn(k, clocks) is called when the thread has waited for all before
+// k, and updates(k, clocks) for the first of several updates. Returns the clocks at the end.
+template <bool beside, class Visit, class Turn, class Updates>
 [[gnu::always_inline]] inline Clocks run(const TrainingStep& step, std::span<const KernelCost> costs,
                                          double batch, const Execution& execution, Clocks clocks, Visit visit,
-                                         Updates updates) {
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    if (beside && updates_parameter(step.kernels[k])) {
+                                         Turn turn, Updates updates) {
+  std::size_t k = 0;
+  const auto is_update = [&] { return beside && updates_parameter(step.kernels[k]); };
+  while (k < costs.size()) {
+    if (is_update()) {
       updates(k, clocks);
-      while (k + 1 < costs.size() && updates_parameter(step.kernels[k + 1])) ++k;
+      while (k < costs.size() && is_update()) ++k;
       continue;
     }
-    const Work work = work_of(step.kernels[k], costs[k], batch, execution);
-    const double turned = clocks.cpu;
-    clocks.issue(work, step.kernels[k].repeat);
-    visit(k, work, turned, clocks);
+    do {
+      const Work work = work_of(step.kernels[k], costs[k], batch, execution);
+      const double turned = clocks.cpu;
+      clocks.issue(work, step.kernels[k].repeat);
+      visit(k, work, turned, clocks);
+      ++k;
+    } while (k < costs.size() && !(beside && clocks.idle()) && !is_update());
+    if (beside && clocks.idle()) turn(k, clocks);
   }
   clocks.end_iteration(execution);
   return clocks;
@@ -189,7 +195,7 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
     before.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
   } else {
     before = run<beside>(
-        step, costs, batch, execution, before, [](auto&&...) {}, [](auto&&...) {});
+        step, costs, batch, execution, before, [](auto&&...) {}, [](auto&&...) {}, [](auto&&...) {});
   }
   Timeline timeline;
   timeline.kernels.resize(costs.size());
@@ -206,8 +212,8 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
         const auto repeat = static_cast<double>(kernel.repeat);
         cpu_busy += Seconds((work.issue + work.host) * repeat);
         if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
-        if (beside && clocks.idle()) clocks.cpu = cpu + workers.after_segment(k + 1, clocks.cpu - cpu);
       },
+      [&](std::size_t k, Clocks& clocks) { clocks.cpu = cpu + workers.after_segment(k, clocks.cpu - cpu); },
       [&](std::size_t k, Clocks& clocks) {
         if (!clocks.idle()) clocks.wait();
         if (k > 0) timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
