@@ -41,6 +41,7 @@
 #include <cmath>
 
 #include "costmodel/call.h"
+#include "costmodel/log2_of_size.h"
 #include "costmodel/thread_blocks.h"
 
 namespace tbdsim {
@@ -426,8 +427,8 @@ inline double ConvFamily::workspace_bytes(const Sizes& c, const Choice& choice) 
 inline Features ConvFamily::features(const Call& c) {
   return {group(c),
           4,
-          {0.5 * std::log2(c.images), std::log2(c.out_height * c.out_width), std::log2(c.channels),
-           std::log2(c.filters)}};
+          {0.5 * log2_of_size(c.images), log2_of_size(c.out_height * c.out_width), log2_of_size(c.channels),
+           log2_of_size(c.filters)}};
 }
 
 }  // namespace tbdsim

@@ -7,6 +7,7 @@
 
 #include <iterator>
 
+#include "costmodel/log2_of_size.h"
 #include "costmodel/tile_time.h"
 
 namespace tbdsim {
@@ -48,7 +49,9 @@ struct GemmFamily {
     return static_cast<std::uint64_t>(call.transpose_a ? 2 : 0) + (call.transpose_b ? 1 : 0);
   }
   static Features features(const Call& call) {
-    return {group(call), 4, {std::log2(call.m), std::log2(call.n), std::log2(call.k), std::log2(call.batch)}};
+    return {group(call),
+            4,
+            {log2_of_size(call.m), log2_of_size(call.n), log2_of_size(call.k), log2_of_size(call.batch)}};
   }
 };
 
