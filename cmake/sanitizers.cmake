@@ -7,5 +7,5 @@ if(TBDSIM_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "TBDSIM_FUZZ needs clang (libFuzzer); this is ${CMAKE_CXX_COMPILER_ID}")
   endif()
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+  set(TBDSIM_COVERAGE -fsanitize=fuzzer-no-link)  # of modules: what fuzzers read with
 endif()
