@@ -42,7 +42,7 @@ struct Context {
   [[nodiscard]] int architecture() const {
     for (const auto& [name, gpu] : gpus) {
       if (name == options.gpu || gpu.architecture == options.architecture)
-        return std::atoi(gpu.compute_capability.c_str());
+        return static_cast<int>(gpu.compute_capability);
     }
     return 0;
   }

@@ -27,7 +27,7 @@ bool alike(MathType a, MathType b) {
 // their names), while what was measured of those versions elsewhere ran others.
 int newest_kernels(const GpuSpec& gpu, const std::string& library) {
   constexpr double kVolta = 7;
-  const bool old = std::strtod(gpu.compute_capability.c_str(), nullptr) < kVolta;
+  const bool old = gpu.compute_capability < kVolta;
   if (!old) return std::numeric_limits<int>::max();
   return library == "cublas" ? 8 : 6;
 }

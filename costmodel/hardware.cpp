@@ -1,7 +1,6 @@
 #include "costmodel/hardware.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -36,7 +35,7 @@ double watts_of_full_board(const std::string& architecture) {
 
 double rate_share(const GpuSpec& gpu, MathType asked) {
   const MathType math = gpu.computes_in[index_of(asked)].value_or(asked);
-  const double capability = std::strtod(gpu.compute_capability.c_str(), nullptr);
+  const double capability = gpu.compute_capability;
   if (math == MathType::fp32 || capability < 7) return 1;
   constexpr std::pair<double, double> kFullRates[] = {
       {12, 2'048}, {10, 8'192}, {9, 4'096}, {8, 2'048}, {7, 1'024}};
@@ -55,7 +54,7 @@ double power_share(const GpuSpec& gpu) {
 }
 
 double instruction_share(const GpuSpec& gpu) {
-  const bool warp_groups = std::strtod(gpu.compute_capability.c_str(), nullptr) >= kHopper;
+  const bool warp_groups = gpu.compute_capability >= kHopper;
   return warp_groups ? kWarpInstructions : 1;
 }
 
@@ -63,7 +62,7 @@ double tf32_across_k(const GpuSpec& gpu) { return gpu.architecture == "hopper" ?
 
 bool has_tensor_cores(const GpuSpec& gpu, MathType math) {
   constexpr double kVolta = 7;
-  return math != MathType::fp32 && std::strtod(gpu.compute_capability.c_str(), nullptr) >= kVolta;
+  return math != MathType::fp32 && gpu.compute_capability >= kVolta;
 }
 
 Hardware hardware_of(const GpuSpec& gpu, MathType math) {
@@ -75,7 +74,7 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   h.l2_bytes = gpu.l2_size.si();
   h.clock = rate.clock.si();
   h.watts = gpu.tdp.si();
-  h.compute_capability = 10 * std::strtod(gpu.compute_capability.c_str(), nullptr);
+  h.compute_capability = 10 * gpu.compute_capability;
   h.hbm = gpu.memory_type.starts_with("HBM");
   h.bus = achievable(gpu.bus).si();
   h.tensor_cores = has_tensor_cores(gpu, math);

@@ -1,11 +1,16 @@
 #include "hwspecs/gpu_spec.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/number.h"
 #include "hwspecs/base/reference.h"
 #include "hwspecs/base/spec_reader.h"
+#include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
 namespace {
@@ -22,6 +27,11 @@ constexpr std::string_view kSourcedKeys[] = {"sm_count",       "fp32_lanes_per_s
 
 constexpr std::string_view kArchitectures[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
                                                "ampere", "ada",     "hopper", "blackwell"};
+// The first and last compute capability of each, from the CUDA C++ Programming Guide.
+constexpr std::pair<double, double> kCapabilities[] = {{3.0, 3.7}, {5.0, 5.3}, {6.0, 6.2},
+                                                       {7.0, 7.2}, {7.5, 7.5}, {8.0, 8.8},
+                                                       {8.9, 8.9}, {9.0, 9.0}, {10.0, 12.1}};
+static_assert(std::size(kCapabilities) == std::size(kArchitectures));
 
 MathRate read_rate(const SpecNode& node, const GpuSpec& gpu, bool as_sold) {
   MathRate rate;
@@ -97,19 +107,42 @@ void read_bus_and_nvlinks(SpecMap& m, GpuSpec& gpu, const Catalog& catalog, cons
   if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink, catalog, changes);
 }
 
+// Two numbers of the architecture's own: "8.6", not "86".
+double read_capability(const SpecNode& node, std::size_t architecture) {
+  const std::string text = node.text();
+  const auto [first, last] = kCapabilities[architecture];
+  const auto number = parse_number(text);
+  if (!number || text != fmt::format("{:.1f}", *number) || *number < first || *number > last) {
+    node.fail(fmt::format("{} is no compute capability of {}; expected {:.1f} to {:.1f}", in_quotes(text),
+                          kArchitectures[architecture], first, last));
+  }
+  return *number;
+}
+
+// The model asks whether it is stacked (HBM), so that a misspelt one is another card's.
+std::string read_memory_type(const SpecNode& node) {
+  const std::string text = node.text();
+  constexpr std::string_view kKinds[] = {"GDDR", "HBM", "LPDDR", "DDR"};
+  if (std::none_of(std::begin(kKinds), std::end(kKinds), [&](auto kind) { return text.starts_with(kind); }))
+    node.fail(in_quotes(text) +
+              " is unknown; expected GDDR, HBM, LPDDR or DDR with its generation, such as HBM3e");
+  return text;
+}
+
 // All but the links.
 void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   gpu.title = m.at("title").text();
   gpu.also_called = m.texts("also_called");
-  gpu.architecture = kArchitectures[m.at("architecture").one_of(kArchitectures)];
-  gpu.compute_capability = m.at("compute_capability").text();
+  const std::size_t architecture = m.at("architecture").one_of(kArchitectures);
+  gpu.architecture = kArchitectures[architecture];
+  gpu.compute_capability = read_capability(m.at("compute_capability"), architecture);
   gpu.sm_count = static_cast<int>(m.at("sm_count").count(1, 10'000));
   gpu.fp32_lanes_per_sm = static_cast<int>(m.at("fp32_lanes_per_sm").count(1, 10'000));
   gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
   read_math(m.at("math"), gpu, as_sold);
   gpu.memory_size = m.at("memory_size").quantity<Bytes>();
   gpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
-  gpu.memory_type = m.at("memory_type").text();
+  gpu.memory_type = read_memory_type(m.at("memory_type"));
   gpu.l2_size = m.at("l2_size").quantity<Bytes>();
   gpu.tdp = m.at("tdp").quantity<Watts>();
   if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();

@@ -35,7 +35,7 @@ struct GpuSpec {
   std::string title;                     // "NVIDIA TITAN Xp"
   std::vector<std::string> also_called;  // names that drivers print where the title is another: gpu_names.h
   std::string architecture;
-  std::string compute_capability;
+  double compute_capability = 0;  // 6.1
   int sm_count = 0;
   int fp32_lanes_per_sm = 0;
   Hertz boost_clock;

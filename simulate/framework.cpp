@@ -1,9 +1,9 @@
 #include "simulate/framework.h"
 
-#include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "costmodel/hardware.h"
 #include "graphs/lowering_reader.h"
@@ -178,10 +178,8 @@ KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu, MathTyp
   const bool half = math == MathType::fp16 || math == MathType::bf16;
   if (half && has_tensor_cores(gpu, math))
     factors[index_of(KernelKind::convolution)] *= framework.half_convolution;
-  std::string name(kCapability);
-  std::copy_if(gpu.compute_capability.begin(), gpu.compute_capability.end(), std::back_inserter(name),
-               [](char c) { return c != '.'; });
-  const auto on = framework.factors_on.find(name);
+  const auto on =
+      framework.factors_on.find(fmt::format("{}{}", kCapability, std::lround(10 * gpu.compute_capability)));
   if (on == framework.factors_on.end()) return factors;
   for (double& factor : factors) factor *= on->second;
   return factors;

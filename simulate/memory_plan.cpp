@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -178,7 +177,7 @@ MemoryOutline memory_outline(const TrainingStep& step) try {
 Bytes driver_page(const GpuSpec& gpu) {
   constexpr double kPascal = 6;
   constexpr Bytes kPage(2U << 20U);
-  return std::strtod(gpu.compute_capability.c_str(), nullptr) >= kPascal ? kPage : Bytes();
+  return gpu.compute_capability >= kPascal ? kPage : Bytes();
 }
 
 MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,

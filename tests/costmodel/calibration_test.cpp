@@ -23,7 +23,7 @@ KernelCost cost(const Profile& profile, MathType math = MathType::fp32) {
 // The generation of the block taken; "" for none.
 template <class Family = RecurrentFamily>
 std::string taken(const std::vector<ProfileBlock>& blocks, const Libraries& libraries,
-                  MathType math = MathType::fp32, const std::string& capability = "7.0") {
+                  MathType math = MathType::fp32, double capability = 7.0) {
   GpuSpec gpu = test::small_gpu();
   gpu.compute_capability = capability;
   Profile profile;
@@ -76,9 +76,9 @@ TEST(CalibrationOf, TheOwnGpu) {
 TEST(CalibrationOf, KernelsOfCardsBeforeVolta) {
   const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5"),
                                             recurrent_block("cudnn7", kSingle, false)};
-  EXPECT_EQ(taken(blocks, {{"cudnn", 7}}, kSingle, "6.1"), "cudnn5");
+  EXPECT_EQ(taken(blocks, {{"cudnn", 7}}, kSingle, 6.1), "cudnn5");
   EXPECT_EQ(taken({recurrent_block("cudnn6", kSingle, false), recurrent_block("cudnn7", kSingle, false)},
-                  {{"cudnn", 8}}, kSingle, "6.1"),
+                  {{"cudnn", 8}}, kSingle, 6.1),
             "cudnn6, others");
 }
 
@@ -87,9 +87,9 @@ TEST(CalibrationOf, KernelsOfCardsBeforeVolta) {
 TEST(CalibrationOf, ConvolutionsBeforeTheNonfusedWinograd) {
   const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5"),
                                             recurrent_block("cudnn6", kSingle, false)};
-  EXPECT_EQ(taken<ConvFamily>(blocks, {{"cudnn", 6}}, kSingle, "5.2"), "cudnn6, others");
-  EXPECT_EQ(taken<ConvFamily>(blocks, {{"cudnn", 5}}, kSingle, "5.2"), "cudnn5");
-  EXPECT_EQ(taken(blocks, {{"cudnn", 6}}, kSingle, "5.2"), "cudnn5");
+  EXPECT_EQ(taken<ConvFamily>(blocks, {{"cudnn", 6}}, kSingle, 5.2), "cudnn6, others");
+  EXPECT_EQ(taken<ConvFamily>(blocks, {{"cudnn", 5}}, kSingle, 5.2), "cudnn5");
+  EXPECT_EQ(taken(blocks, {{"cudnn", 6}}, kSingle, 5.2), "cudnn5");
 }
 
 // A block of a library that the framework does not call is not near for having no version to compare.

@@ -57,6 +57,7 @@ TEST(GpuSpec, PeakIsLanesTimesClock) {
   const GpuSpec gpu = catalogue_gpu("titanxp");
   EXPECT_DOUBLE_EQ(rate_of(gpu, MathType::fp32).peak.si(), 12.149760e12);
   EXPECT_DOUBLE_EQ(rate_of(gpu, MathType::fp16).peak.si(), 12.149760e12);
+  EXPECT_EQ(gpu.compute_capability, 6.1);
   EXPECT_EQ(math_text(gpu), "fp32, fp16 (computed in fp32)");
   EXPECT_EQ(test::message_of<UsageError>([&] { (void)rate_of(gpu, MathType::tf32); }),
             "NVIDIA TITAN Xp has no tf32 arithmetic; expected one of its own: fp32, fp16 (computed in fp32)");

@@ -97,11 +97,11 @@ TEST(ReadFramework, FactorsOfAnArchitectureAreForItsGpusOnly) {
                "convolution: 1.25, on: {sm_80: 1.2}");
   const Framework framework = read_framework(directory.write("mine.yaml", text));
   GpuSpec gpu;
-  gpu.compute_capability = "8.0";
+  gpu.compute_capability = 8.0;
   const auto factors = [&] { return factors_on(framework, gpu, MathType::fp32); };
   EXPECT_DOUBLE_EQ(factors()[index_of(KernelKind::convolution)], 1.5);
   EXPECT_DOUBLE_EQ(factors()[index_of(KernelKind::gemm)], 1.2);
-  gpu.compute_capability = "8.6";
+  gpu.compute_capability = 8.6;
   EXPECT_EQ(factors(), framework.factors);
 }
 
@@ -113,7 +113,7 @@ TEST(ReadFramework, AFactorOfConvolutionsInHalfPrecision) {
                "convolution: 1.25, half_convolution: 1.2");
   const Framework framework = read_framework(directory.write("mine.yaml", text));
   GpuSpec gpu;
-  gpu.compute_capability = "7.5";
+  gpu.compute_capability = 7.5;
   const auto factor = [&](MathType math, KernelKind kind) {
     return factors_on(framework, gpu, math)[index_of(kind)];
   };
@@ -122,7 +122,7 @@ TEST(ReadFramework, AFactorOfConvolutionsInHalfPrecision) {
   EXPECT_DOUBLE_EQ(factor(MathType::tf32, KernelKind::convolution), 1.25);
   EXPECT_DOUBLE_EQ(factor(MathType::fp32, KernelKind::convolution), 1.25);
   EXPECT_DOUBLE_EQ(factor(MathType::fp16, KernelKind::gemm), 1);
-  gpu.compute_capability = "6.1";
+  gpu.compute_capability = 6.1;
   EXPECT_DOUBLE_EQ(factor(MathType::fp16, KernelKind::convolution), 1.25);
 }
 

@@ -135,11 +135,11 @@ TEST(MemoryPlan, RoundingIsInNoCategory) {
 
 TEST(MemoryPlan, PagesOfDrivers) {
   GpuSpec gpu;
-  gpu.compute_capability = "5.2";
+  gpu.compute_capability = 5.2;
   EXPECT_EQ(driver_page(gpu), Bytes());
-  gpu.compute_capability = "6.1";
+  gpu.compute_capability = 6.1;
   EXPECT_EQ(driver_page(gpu), Bytes(2 * 1024 * 1024));
-  gpu.compute_capability = "12.0";
+  gpu.compute_capability = 12.0;
   EXPECT_EQ(driver_page(gpu), Bytes(2 * 1024 * 1024));
 }
 
