@@ -34,12 +34,13 @@ std::vector<Sample<Family>> samples_of(std::span<const Record> records, const Gp
   std::vector<Sample<Family>> samples;
   for (const Record& record : records) {
     const auto call = call_of(record);
-    if (!call || !belongs_to<Family>(*call)) continue;
+    const auto* mine = call ? std::get_if<typename Family::Call>(&*call) : nullptr;
+    if (mine == nullptr || !belongs_to<Family>(*mine)) continue;
     const GpuSpec& gpu = spec_of(gpus, record);
     const MathType math = *math_of(record);
     if (!offers(gpu, math)) continue;
     Sample<Family> s;
-    s.call = std::get<typename Family::Call>(*call);
+    s.call = *mine;
     s.hardware = hardware_of(gpu, math);
     s.gpu = record.gpu;
     s.block = record.generation + "/" + record.precision;

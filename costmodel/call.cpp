@@ -12,8 +12,19 @@ double element_bytes(MathType math) {
   return math == MathType::fp16 || math == MathType::bf16 ? 2 : 4;
 }
 
+// Two kernels run as another kind than they are listed under: the norm of an image counts its readings
+// itself, as a batch norm does, and the gradient of a softmax loss is softmax minus label.
+KernelKind runs_as(const Kernel& kernel) {
+  if (kernel.op == "group_norm") return KernelKind::batch_norm;
+  if (kernel.op == "softmax_loss" && kernel.phase == Phase::backward_data) return KernelKind::elementwise;
+  return kernel.kind;
+}
+
+}  // namespace
+
 // A product that adds to what is there reads it, and says so by its bytes.
-void write(const Kernel& kernel, const GemmShape& s, double batch, GemmCall& call) {
+GemmCall gemm_call(const Kernel& kernel, const GemmShape& s, double batch) {
+  GemmCall call;
   call.m = s.m.at(batch);
   call.n = s.n.at(batch);
   call.k = s.k.at(batch);
@@ -26,28 +37,30 @@ void write(const Kernel& kernel, const GemmShape& s, double batch, GemmCall& cal
   call.output_bytes = written > 0 ? written / results : call.element_bytes;
   const double operands = call.element_bytes * call.batch * call.k * (call.m + call.n);
   call.reads_c = kernel.read_bytes.at(batch) >= operands + call.output_bytes * results;
+  return call;
 }
 
-void write(const Kernel& kernel, const ConvShape& s, double batch, ConvCall& call) {
-  call.phase = kernel.phase;
-  call.images = s.images.at(batch);
-  call.channels = size(s.channels);
-  call.height = size(s.height);
-  call.width = size(s.width);
-  call.filters = size(s.filters);
-  call.out_height = size(s.out_height);
-  call.out_width = size(s.out_width);
-  call.kernel_height = size(s.kernel_height);
-  call.kernel_width = size(s.kernel_width);
-  call.stride_height = size(s.stride_height);
-  call.stride_width = size(s.stride_width);
-  call.pad_height = size(s.pad_height);
-  call.pad_width = size(s.pad_width);
-  call.element_bytes = element_bytes(kernel.math);
+ConvCall conv_call(const Kernel& kernel, const ConvShape& s, double batch) {
+  return {.phase = kernel.phase,
+          .images = s.images.at(batch),
+          .channels = size(s.channels),
+          .height = size(s.height),
+          .width = size(s.width),
+          .filters = size(s.filters),
+          .out_height = size(s.out_height),
+          .out_width = size(s.out_width),
+          .kernel_height = size(s.kernel_height),
+          .kernel_width = size(s.kernel_width),
+          .stride_height = size(s.stride_height),
+          .stride_width = size(s.stride_width),
+          .pad_height = size(s.pad_height),
+          .pad_width = size(s.pad_width),
+          .element_bytes = element_bytes(kernel.math),
+          .limits = {}};
 }
 
-void write(const Kernel& kernel, const RecurrentShape& s, double batch, RecurrentCall& call) {
-  call = {.phase = kernel.phase,
+RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& s, double batch) {
+  return {.phase = kernel.phase,
           .batch = s.batch.at(batch),
           .steps = size(s.steps),
           .inputs = size(s.inputs),
@@ -56,15 +69,8 @@ void write(const Kernel& kernel, const RecurrentShape& s, double batch, Recurren
           .element_bytes = element_bytes(kernel.math)};
 }
 
-// Two kernels run as another kind than they are listed under: the norm of an image counts its readings
-// itself, as a batch norm does, and the gradient of a softmax loss is softmax minus label.
-KernelKind runs_as(const Kernel& kernel) {
-  if (kernel.op == "group_norm") return KernelKind::batch_norm;
-  if (kernel.op == "softmax_loss" && kernel.phase == Phase::backward_data) return KernelKind::elementwise;
-  return kernel.kind;
-}
-
-void write(const Kernel& kernel, double batch, StreamCall& call) {
+StreamCall stream_call(const Kernel& kernel, double batch) {
+  StreamCall call;
   call.kind = runs_as(kernel);
   call.phase = kernel.phase;
   if (const auto* matrix = std::get_if<MatrixShape>(&kernel.shape)) {
@@ -78,22 +84,11 @@ void write(const Kernel& kernel, double batch, StreamCall& call) {
   call.flops = kernel.flops.at(batch);
   call.element_bytes = static_cast<double>(kernel.element_bytes);
   if (kernel.op == "sequence_reverse") call.serial = call.rows;  // a thread for each step
+  return call;
 }
 
-}  // namespace
-
 Call call_of(const Kernel& kernel, double batch) {
-  Call call;  // written where it is returned: a copy of what was just written waits for it
-  if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) {
-    write(kernel, *gemm, batch, call.emplace<GemmCall>());
-  } else if (const auto* conv = std::get_if<ConvShape>(&kernel.shape)) {
-    write(kernel, *conv, batch, call.emplace<ConvCall>());
-  } else if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape)) {
-    write(kernel, *recurrent, batch, call.emplace<RecurrentCall>());
-  } else {
-    write(kernel, batch, call.emplace<StreamCall>());
-  }
-  return call;
+  return with_call(kernel, batch, [](const auto& call) { return Call(call); });
 }
 
 }  // namespace tbdsim

@@ -71,6 +71,21 @@ struct StreamCall {
 
 using Call = std::variant<GemmCall, ConvCall, RecurrentCall, StreamCall>;
 
+[[nodiscard]] GemmCall gemm_call(const Kernel& kernel, const GemmShape& shape, double batch);
+[[nodiscard]] ConvCall conv_call(const Kernel& kernel, const ConvShape& shape, double batch);
+[[nodiscard]] RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& shape, double batch);
+[[nodiscard]] StreamCall stream_call(const Kernel& kernel, double batch);
+
+// Returns use(call), with the kernel's call as the type it has.
+template <class Use>
+auto with_call(const Kernel& kernel, double batch, Use use) {
+  if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) return use(gemm_call(kernel, *gemm, batch));
+  if (const auto* conv = std::get_if<ConvShape>(&kernel.shape)) return use(conv_call(kernel, *conv, batch));
+  if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape))
+    return use(recurrent_call(kernel, *recurrent, batch));
+  return use(stream_call(kernel, batch));
+}
+
 [[nodiscard]] Call call_of(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

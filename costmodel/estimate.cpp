@@ -72,55 +72,53 @@ void by_family(const typename Family::Call& call, const Calibration::Entry& entr
   set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
 }
 
-// The call in the terms of a family; transfers are of none.
-Call fitted_call(const Kernel& kernel, double batch, const Calibration& calibration) {
-  Call call = call_of(kernel, batch);
-  if (auto* conv = std::get_if<ConvCall>(&call)) conv->limits = calibration.conv_limits;
-  return call;
-}
-
 // Whether fp32 is the quicker arithmetic for what may be computed in TF32. A third of the multiplications is
 // the least that Winograd's and Fourier's algorithms leave in practice.
-bool fp32_is_quicker(const Call& call, const Calibration& calibration) {
+bool fp32_is_quicker(const ConvCall& call, const Calibration& calibration) {
   constexpr double kLeastLeft = 1.0 / 3;
-  const auto* conv = std::get_if<ConvCall>(&call);
-  if (conv == nullptr) return false;
   const auto& entries = calibration.entries[index_of_family<ConvFamily>()];
   const Calibration::Entry& fp32 = entries[index_of(MathType::fp32)];
   const Calibration::Entry& tf32 = entries[index_of(MathType::tf32)];
   if (fp32.block == nullptr || tf32.block == nullptr) return false;
   if (fp32.hardware.peak < kLeastLeft * tf32.hardware.peak) return false;
   const auto time = [&](const Calibration::Entry& entry) {
-    return kernel_time<ConvFamily>(*conv, entry.hardware, entry.sustained, entry.block->parameters)
+    return kernel_time<ConvFamily>(call, entry.hardware, entry.sustained, entry.block->parameters)
         .parts.total;
   };
   return time(fp32) < time(tf32);
 }
 
-const Calibration::Entry* by_families(const Call& call, MathType math, const Calibration& calibration,
+template <class OfFamily>
+const Calibration::Entry* by_families(const OfFamily& call, MathType math, const Calibration& calibration,
                                       Nearby* nearby, KernelCost& cost) {
-#define TBDSIM_TRY(Family)                                                                            \
-  if (belongs_to<Family>(call)) {                                                                     \
-    const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)]; \
-    if (entry.block == nullptr) return nullptr;                                                       \
-    by_family<Family>(std::get<typename Family::Call>(call), entry, nearby, cost);                    \
-    return &entry;                                                                                    \
+#define TBDSIM_TRY(Family)                                                                              \
+  if constexpr (std::is_same_v<OfFamily, Family::Call>) {                                               \
+    if (belongs_to<Family>(call)) {                                                                     \
+      const Calibration::Entry& entry = calibration.entries[index_of_family<Family>()][index_of(math)]; \
+      if (entry.block == nullptr) return nullptr;                                                       \
+      by_family<Family>(call, entry, nearby, cost);                                                     \
+      return &entry;                                                                                    \
+    }                                                                                                   \
   }
   TBDSIM_FOR_EACH_FAMILY(TBDSIM_TRY)
 #undef TBDSIM_TRY
   return nullptr;
 }
 
-// By formulas alone: returns whose; without an entry by roofline, and complete.
+// By formulas alone: returns whose; without an entry by roofline, and complete. Transfers are of no family.
 const Calibration::Entry* by_formula(const Kernel& kernel, double batch, const Calibration& calibration,
                                      Nearby* nearby, KernelCost& cost) {
   (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
   const Calibration::Entry* entry = nullptr;
   MathType math = kernel.math;
   if (kernel.kind != KernelKind::transfer) {
-    const Call call = fitted_call(kernel, batch, calibration);
-    if (math == MathType::tf32 && fp32_is_quicker(call, calibration)) math = MathType::fp32;
-    entry = by_families(call, math, calibration, nearby, cost);
+    entry = with_call(kernel, batch, [&](auto call) {
+      if constexpr (std::is_same_v<decltype(call), ConvCall>) {
+        call.limits = calibration.conv_limits;
+        if (math == MathType::tf32 && fp32_is_quicker(call, calibration)) math = MathType::fp32;
+      }
+      return by_families(call, math, calibration, nearby, cost);
+    });
   }
   if (entry == nullptr) cost = by_roofline(kernel, batch, calibration);
   cost.math = math;
@@ -139,7 +137,9 @@ const Calibration::Entry* conv_entry(const Kernel& kernel, const Calibration& ca
 
 Options options_of(const Kernel& kernel, double batch, const Calibration& calibration,
                    const Calibration::Entry& entry) {
-  const ConvSizes sizes = std::get<ConvCall>(fitted_call(kernel, batch, calibration));
+  ConvCall call = conv_call(kernel, std::get<ConvShape>(kernel.shape), batch);
+  call.limits = calibration.conv_limits;
+  const ConvSizes sizes = call;
   Options options;
   ConvFamily::for_each_demand(
       sizes, entry.hardware, entry.block->parameters,
@@ -175,71 +175,69 @@ void scale(KernelCost& cost, double factor) {
   for (Seconds* time : {&cost.compute, &cost.memory, &cost.overhead, &cost.total}) *time = *time * factor;
 }
 
-void explain(KernelCost& cost, double residual, Provenance provenance, double sd) {
-  cost.residual = residual;
-  cost.provenance = provenance;
-  cost.sd = sd;
-  scale(cost, std::exp(residual));
-}
-
-void estimate_one(const Kernel& kernel, double batch, const Calibration& calibration, std::size_t number,
-                  KernelCost& cost) {
+// Returns what the times are still to be scaled by.
+double estimate_one(const Kernel& kernel, double batch, const Calibration& calibration, std::size_t number,
+                    KernelCost& cost) {
   Nearby nearby;
   const Calibration::Entry* entry = by_formula(kernel, batch, calibration, &nearby, cost);
-  if (entry == nullptr) return;
+  if (entry == nullptr) return 1;
   cost.provenance = Provenance::modelled;
   cost.sd = entry->sd_alone;
-  if (nearby.group == nullptr) return;
+  if (nearby.group == nullptr) return 1;
   const ResidualEstimate found = entry->residuals->estimate(*nearby.group, nearby.at, number);
-  explain(cost, found.mean, provenance_of(found, *entry), sd_of(found, *entry));
-}
-
-// Calls make(k, cost) for kernels that differ.
-template <class Make>
-std::vector<KernelCost> costs_of(const TrainingStep& step, const KernelFactors& factors, Make make) {
-  std::vector<KernelCost> costs;
-  costs.reserve(step.kernels.size());
-  for (const Kernel& kernel : step.kernels) {
-    if (kernel.same_as >= 0) {
-      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
-    } else {
-      const std::size_t k = costs.size();
-      make(k, costs.emplace_back());
-      scale(costs[k], factors[index_of(kernel.kind)]);
-    }
-  }
-  return costs;
+  cost.residual = found.mean;
+  cost.provenance = provenance_of(found, *entry);
+  cost.sd = sd_of(found, *entry);
+  return std::exp(found.mean);
 }
 
 }  // namespace
 
 KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
   KernelCost cost;
-  estimate_one(kernel, batch, calibration, 0, cost);
+  scale(cost, estimate_one(kernel, batch, calibration, 0, cost));
   return cost;
 }
 
 std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration,
                                  const KernelFactors& factors) {
-  return costs_of(step, factors, [&](std::size_t k, KernelCost& cost) {
-    estimate_one(step.kernels[k], batch, calibration, k, cost);
-  });
+  std::vector<KernelCost> costs;
+  costs.reserve(step.kernels.size());
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.same_as >= 0) {
+      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
+      continue;
+    }
+    const std::size_t k = costs.size();
+    KernelCost& cost = costs.emplace_back();
+    const double factor = estimate_one(kernel, batch, calibration, k, cost);
+    scale(cost, factor * factors[index_of(kernel.kind)]);
+  }
+  return costs;
 }
 
 std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, const Calibration& calibration,
-                                       std::span<const KernelCost> known, ConvDemands& demands,
+                                       std::vector<KernelCost> costs, ConvDemands& demands,
                                        const KernelFactors& factors) {
   if (demands.sm_count != calibration.gpu->sm_count) demands = {calibration.gpu->sm_count, {}};
   demands.of_kernels.resize(step.kernels.size());
-  return costs_of(step, factors, [&](std::size_t k, KernelCost& cost) {
-    const Calibration::Entry* entry =
-        by_demands(step.kernels[k], batch, calibration, demands.of_kernels[k], cost);
-    if (cost.math != known[k].math) {
-      estimate_one(step.kernels[k], batch, calibration, k, cost);
-    } else if (entry != nullptr) {
-      explain(cost, known[k].residual, known[k].provenance, known[k].sd);
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    KernelCost& cost = costs[k];
+    if (kernel.same_as >= 0) {
+      cost = costs[static_cast<std::size_t>(kernel.same_as)];
+      continue;
     }
-  });
+    const MathType before = cost.math;
+    const Calibration::Entry* entry = by_demands(kernel, batch, calibration, demands.of_kernels[k], cost);
+    double factor = entry == nullptr ? 1 : std::exp(cost.residual);
+    if (entry != nullptr && cost.math != before) {
+      cost = {};
+      factor = estimate_one(kernel, batch, calibration, k, cost);
+    }
+    scale(cost, factor * factors[index_of(kernel.kind)]);
+  }
+  return costs;
 }
 
 // Of the variance. Chosen on measured runs of split fit: errors of models that a fit leaves out, a fifth

@@ -127,11 +127,11 @@ struct ConvDemands {
   std::vector<std::vector<Option>> of_kernels;  // as TrainingStep::kernels; empty: not a convolution
 };
 
-// Under other rates: `known` are the costs under those before. Calls nearby are the same, whatever the rates.
+// Under other rates: `costs` are those under the rates before. Calls nearby are the same, whatever the rates.
 // `demands` is filled at first and serves the same step, batch and profile again.
 [[nodiscard]] std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch,
                                                      const Calibration& calibration,
-                                                     std::span<const KernelCost> known, ConvDemands& demands,
+                                                     std::vector<KernelCost> costs, ConvDemands& demands,
                                                      const KernelFactors& factors = no_factors());
 
 // Standard deviation of ln(time) of kernels run one after another: a part of the variance is common to all of

@@ -37,12 +37,9 @@ template <class Family>
 
 // Matrix products of more than one matrix are BatchedGemmFamily's.
 template <class Family>
-[[nodiscard]] bool belongs_to(const Call& call) {
-  const auto* mine = std::get_if<typename Family::Call>(&call);
-  if constexpr (std::is_same_v<typename Family::Call, GemmCall>) {
-    return mine != nullptr && (mine->batch > 1) == Family::batched;
-  }
-  return mine != nullptr;
+[[nodiscard]] bool belongs_to(const typename Family::Call& call) {
+  if constexpr (std::is_same_v<typename Family::Call, GemmCall>) return (call.batch > 1) == Family::batched;
+  return true;
 }
 
 }  // namespace tbdsim

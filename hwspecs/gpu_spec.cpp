@@ -166,14 +166,18 @@ GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog, cons
   return gpu;
 }
 
-GpuSpec changed_gpu(SpecTree tree, const GpuSpec& as_sold, const SpecChanges& changes) {
-  apply_changes(tree, changes_of(changes, "gpu", as_sold.name));
+GpuSpec changed_gpu(const SpecTree& tree, const GpuSpec& as_sold, const SpecChanges& changes) {
+  SpecTree changed{.kind = tree.kind, .text = {}, .items = {}, .entries = {}, .mark = tree.mark};
+  changed.entries.reserve(tree.entries.size());
+  for (const SpecEntry& entry : tree.entries) {
+    if (entry.key != "sources") changed.entries.push_back(entry);
+  }
+  apply_changes(changed, changes_of(changes, "gpu", as_sold.name));
   GpuSpec gpu;
   gpu.name = as_sold.name;
   gpu.bus = as_sold.bus;
   gpu.nvlink = as_sold.nvlink;
-  gpu.sources = as_sold.sources;
-  SpecNode(tree).map([&](SpecMap& m) {
+  SpecNode(changed).map([&](SpecMap& m) {
     read_card(m, gpu, false);
     for (const char* same : {"bus", "nvlink", "sources"}) (void)m.find(same);
   });

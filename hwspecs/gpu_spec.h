@@ -67,9 +67,9 @@ struct GpuSpec {
 [[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog,
                                const SpecChanges& changes = {});
 
-// The same card with the changes of "gpu" that mean it, none of them of its links; faster, for many. `tree`
-// is its file.
-[[nodiscard]] GpuSpec changed_gpu(SpecTree tree, const GpuSpec& as_sold, const SpecChanges& changes);
+// The same card with the changes of "gpu" that mean it, none of them of its links, and without sources;
+// faster, for many. `tree` is its file.
+[[nodiscard]] GpuSpec changed_gpu(const SpecTree& tree, const GpuSpec& as_sold, const SpecChanges& changes);
 
 // The rate at which kernels of a math type run, through `computes_in`. Throws UsageError when the card has
 // neither.

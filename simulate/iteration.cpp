@@ -186,7 +186,7 @@ template <bool beside, class Visit, class Turn, class Updates>
 // All of simulate_iteration, with a second worker or without.
 template <bool beside>
 Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
-                  const Execution& execution) {
+                  const Execution& execution, Timeline timeline) {
   assert(costs.size() == step.kernels.size());
   const bool queues = Clocks::queues(execution);
   std::vector<Issued> history(queues ? 2 * costs.size() : 0);   // of the iteration before and this one
@@ -197,7 +197,6 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
     before = run<beside>(
         step, costs, batch, execution, before, [](auto&&...) {}, [](auto&&...) {}, [](auto&&...) {});
   }
-  Timeline timeline;
   timeline.kernels.resize(costs.size());
   Seconds cpu_busy = execution.iteration, gpu_busy;
   const double cpu = before.cpu;
@@ -220,6 +219,7 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
         clocks.cpu = cpu + workers.after_updates(k, clocks.cpu - cpu);
       });
   const double gpu_period = starts_idle(execution) ? 0 : after.gpu - before.gpu;  // then as long as the CPU's
+  timeline.updates_alone = 1;
   if constexpr (beside) {
     cpu_busy += workers.cpu_busy();
     const Seconds alone = workers.alone();
@@ -244,9 +244,9 @@ std::vector<std::size_t> in_order_of_issue(const Timeline& timeline) {
 }
 
 Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
-                            const Execution& execution) {
-  return execution.workers > 1 ? simulate<true>(step, costs, batch, execution)
-                               : simulate<false>(step, costs, batch, execution);
+                            const Execution& execution, Timeline before) {
+  return execution.workers > 1 ? simulate<true>(step, costs, batch, execution, std::move(before))
+                               : simulate<false>(step, costs, batch, execution, std::move(before));
 }
 
 }  // namespace tbdsim

@@ -49,7 +49,8 @@ struct Timeline {
 // Indices of kernels.
 [[nodiscard]] std::vector<std::size_t> in_order_of_issue(const Timeline& timeline);
 
+// Writes where `before`, a timeline of the same step, was.
 [[nodiscard]] Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs,
-                                          double batch, const Execution& execution);
+                                          double batch, const Execution& execution, Timeline before = {});
 
 }  // namespace tbdsim

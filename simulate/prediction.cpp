@@ -326,9 +326,10 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
   const KernelFactors factors = factors_on(*p.framework, gpu, math_of(p));
   for (Iteration& iteration : p.iterations) {
     const auto batch = static_cast<double>(iteration.batch);
-    iteration.costs =
-        estimate_again(*iteration.step, batch, *p.calibration, iteration.costs, iteration.demands, factors);
-    iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution);
+    iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, std::move(iteration.costs),
+                                     iteration.demands, factors);
+    iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution,
+                                            std::move(iteration.timeline));
     iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, *p.calibration);
   }
   p.gpu = &gpu;

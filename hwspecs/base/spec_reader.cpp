@@ -22,10 +22,12 @@ void SpecNode::fail(const std::string& what) const {
   throw SpecError(tree_->mark, path_.empty() ? what : path_ + ": " + what);
 }
 
-const std::string& SpecNode::scalar(std::string_view expected) const {
-  if (tree_->kind == SpecTree::Kind::list) fail(fmt::format("a list; expected {}", expected));
-  if (tree_->kind == SpecTree::Kind::map) fail(fmt::format("a map of keys; expected {}", expected));
-  if (tree_->text.empty()) fail(fmt::format("has no value; expected {}", expected));
+// What is expected is only asked for where it is not met.
+template <class Expected>
+const std::string& SpecNode::scalar(Expected expected) const {
+  if (tree_->kind == SpecTree::Kind::list) fail(fmt::format("a list; expected {}", expected()));
+  if (tree_->kind == SpecTree::Kind::map) fail(fmt::format("a map of keys; expected {}", expected()));
+  if (tree_->text.empty()) fail(fmt::format("has no value; expected {}", expected()));
   return tree_->text;
 }
 
@@ -45,10 +47,12 @@ std::vector<SpecNode> SpecNode::list() const {
   return nodes;
 }
 
-std::string SpecNode::text() const { return scalar("text"); }
+std::string SpecNode::text() const {
+  return scalar([] { return "text"; });
+}
 
 bool SpecNode::flag() const {
-  const std::string& word = scalar("true or false");
+  const std::string& word = scalar([] { return "true or false"; });
   if (!tree_->quoted && word == "true") return true;
   if (!tree_->quoted && word == "false") return false;
   fail(in_quotes(word) + " is neither true nor false");
@@ -65,33 +69,34 @@ std::optional<std::int64_t> rounded(std::string_view word) {
 }  // namespace
 
 std::int64_t SpecNode::count(std::int64_t least, std::int64_t most) const {
-  const std::string expected = "expected a whole number, " + range_text(least, most);
-  const std::string& word = scalar("a whole number, " + range_text(least, most));
-  if (tree_->quoted) fail(in_quotes(word) + " is text in quotes; " + expected);
-  if (word.size() > 1 && word[0] == '0' && word.find_first_not_of("01234567") == std::string::npos) {
-    fail(in_quotes(word) + " has a leading zero, which YAML reads as octal; " + expected);
-  }
+  const auto expected = [&] { return "a whole number, " + range_text(least, most); };
+  const std::string& word = scalar(expected);
+  const auto wrong = [&](const char* what) { fail(in_quotes(word) + what + "; expected " + expected()); };
+  if (tree_->quoted) wrong(" is text in quotes");
+  if (word.size() > 1 && word[0] == '0' && word.find_first_not_of("01234567") == std::string::npos)
+    wrong(" has a leading zero, which YAML reads as octal");
   const bool scaled = tree_->change == SpecTree::Change::scaled;
   const auto value = scaled ? rounded(word) : parse_whole_number(word);
   const bool digits = word.find_first_not_of("0123456789", word[0] == '-' ? 1 : 0) == std::string::npos;
-  if (!value && digits && word.size() > 18) fail(in_quotes(word) + " is out of range; " + expected);
-  if (!value) fail(in_quotes(word) + " is not a whole number; " + expected);
-  if (*value < 0 && least >= 0) fail(in_quotes(word) + " is negative; " + expected);
-  if (*value < least || *value > most) fail(in_quotes(word) + " is out of range; " + expected);
+  if (!value && digits && word.size() > 18) wrong(" is out of range");
+  if (!value) wrong(" is not a whole number");
+  if (*value < 0 && least >= 0) wrong(" is negative");
+  if (*value < least || *value > most) wrong(" is out of range");
   return *value;
 }
 
 double SpecNode::number(double least, double most) const {
-  const std::string expected = fmt::format("expected a number, {} to {}", least, most);
-  const std::string& word = scalar(fmt::format("a number, {} to {}", least, most));
+  const auto expected = [&] { return fmt::format("a number, {} to {}", least, most); };
+  const std::string& word = scalar(expected);
+  const auto wrong = [&](const char* what) { fail(in_quotes(word) + what + "; expected " + expected()); };
   const auto value = tree_->quoted ? std::nullopt : parse_number(word);
-  if (!value) fail(in_quotes(word) + " is not a number; " + expected);
-  if (*value < least || *value > most) fail(in_quotes(word) + " is out of range; " + expected);
+  if (!value) wrong(" is not a number");
+  if (*value < least || *value > most) wrong(" is out of range");
   return *value;
 }
 
 double SpecNode::positive_si(const Dimension& dimension) const {
-  const std::string& word = scalar("a number with a unit");
+  const std::string& word = scalar([] { return "a number with a unit"; });
   double si = 0;
   try {
     si = parse_si(word, dimension);
@@ -103,17 +108,18 @@ double SpecNode::positive_si(const Dimension& dimension) const {
 }
 
 std::size_t SpecNode::one_of(std::span<const std::string_view> names) const {
-  const std::vector<std::string> known(names.begin(), names.end());
-  const std::string& word = scalar("one of " + joined(known));
-  const auto found = std::find(known.begin(), known.end(), word);
-  if (found == known.end()) {
-    fail(in_quotes(word) + " is unknown; expected one of " + joined(known) + did_you_mean(word, known));
+  const auto known = [&] { return std::vector<std::string>(names.begin(), names.end()); };
+  const std::string& word = scalar([&] { return "one of " + joined(known()); });
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end()) {
+    fail(in_quotes(word) + " is unknown; expected one of " + joined(known()) + did_you_mean(word, known()));
   }
-  return static_cast<std::size_t>(found - known.begin());
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 SpecMap::SpecMap(const SpecNode& node) : node_(node) {
   if (node.tree().kind != SpecTree::Kind::map) node.fail("is no map; expected 'key: value' lines");
+  asked_.reserve(2 * node.tree().entries.size());
 }
 
 std::string SpecMap::path_of(std::string_view key) const {

@@ -75,7 +75,8 @@ class SpecNode {
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
-  [[nodiscard]] const std::string& scalar(std::string_view expected) const;
+  template <class Expected>
+  [[nodiscard]] const std::string& scalar(Expected expected) const;
   [[nodiscard]] double positive_si(const Dimension& dimension) const;
 
   const SpecTree* tree_;

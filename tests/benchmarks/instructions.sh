@@ -6,8 +6,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=${1:-build/release/simulate/tbd-sim}
 command -v valgrind >/dev/null || { echo "no valgrind"; exit 77; }
 
+# On one thread: each further one reads and predicts a first point of its own.
+processor=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')
 count() { # of a sweep with these axes
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" sweep --model resnet50 --framework mxnet "$@" \
+  taskset -c "$processor" valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" sweep --model resnet50 --framework mxnet "$@" \
     2>&1 >/dev/null | awk '/Collected/ {print $NF}'
 }
 each() { # NAME LIMIT POINTS: what a longer sweep has over a shorter one, for each further point
@@ -16,7 +18,7 @@ each() { # NAME LIMIT POINTS: what a longer sweep has over a shorter one, for ea
   ((instructions <= limit))
 }
 
-each "batch and GPU change" 480000 200 "$(count --gpu titanxp,t4 --batch 1:50)" "$(count --gpu titanxp,t4 --batch 1:150)"
-each "rates change" 322000 200 \
+each "batch and GPU change" 470000 200 "$(count --gpu titanxp,t4 --batch 1:50)" "$(count --gpu titanxp,t4 --batch 1:150)"
+each "rates change" 265000 200 \
   "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:399GB/s:1GB/s)" \
   "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:599GB/s:1GB/s)"
