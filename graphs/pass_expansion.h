@@ -104,6 +104,8 @@ class PassExpansion {
   void slopes();
   void along_the_graph();
   void back_from_curved();
+  void find_chains();
+  void append_chains(const IndependentChains& kernels);
   [[nodiscard]] std::vector<Gradient> gradients_on_the_way_back(int i) const;
   void second_order_maps();
   [[nodiscard]] std::int64_t output_pieces(int i) const;
@@ -123,6 +125,7 @@ class PassExpansion {
   std::vector<int> gradient_sum_;  // the kernel that sums the gradients of a layer's output, or -1
   std::vector<int> input_sum_;     // the same of a graph input
   std::int64_t additions_ = 0;
+  std::vector<IndependentChains> chains_;  // of the graph's layers
 
   // Of a gradient penalty: along the graph, then back from its curved layers.
   std::vector<Span> along_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graphs/independent_chains.h"
 #include "graphs/kernel.h"
 #include "graphs/lowering.h"
 #include "graphs/model.h"
@@ -65,6 +66,7 @@ struct TrainingStep {
   std::vector<Tensor> tensors;
   std::vector<ParameterGradient> gradients;  // in the order in which they are ready
   std::vector<ParameterUpdate> updates;      // likewise; see parameter_updates.h
+  std::vector<IndependentChains> chains;     // of kernels, in order
 };
 
 // What holds for the model in this precision: the framework's, but for what the model's variant says, with the

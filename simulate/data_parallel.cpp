@@ -13,11 +13,15 @@ constexpr std::int64_t kKeyFactor = 9973;        // ps-lite's EncodeDefaultKey
 // How often the bytes of an all-reduce pass the GPU's own memory: read to send and to add, written twice.
 constexpr double kMemoryPasses = 4;
 
-// Kernels that run one after another.
+// Kernels that run one after another; of two chains side by side, the first.
 std::vector<std::size_t> in_order(const Timeline& timeline) {
   std::vector<std::size_t> kernels;
+  Seconds end;
   for (std::size_t k = 0; k < timeline.kernels.size(); ++k) {
-    if (!timeline.kernels[k].beside) kernels.push_back(k);
+    const KernelSpan& span = timeline.kernels[k];
+    if (span.beside || span.start < end) continue;
+    kernels.push_back(k);
+    end = span.end;
   }
   return kernels;
 }

@@ -30,7 +30,7 @@ Message MessageQueue::bucket() {
   Message message;
   while (next_ < gradients_.size()) {
     message.bytes += gradients_[next_].bytes;
-    message.ready = gradients_[next_++].ready;
+    message.ready = std::max(message.ready, gradients_[next_++].ready);
     if (message.bytes >= full) break;
   }
   return message;

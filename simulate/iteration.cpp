@@ -155,16 +155,57 @@ bool starts_idle(const Execution& execution) {
          execution.gap <= execution.wait + execution.iteration + execution.latency;
 }
 
+// From `clocks`, when all is done, until all of both chains is. stretch(first, end, since, factor) is called
+// for each.
+template <class Visit, class Stretch>
+[[gnu::noinline]] void run_both(const IndependentChains& chains, const TrainingStep& step,
+                                std::span<const KernelCost> costs, double batch, const Execution& execution,
+                                Clocks& clocks, Visit visit, Stretch stretch) {
+  double busy = execution.wait.si();
+  const auto alone = [&](int first, int end) {
+    Clocks worker = clocks;
+    for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(end); ++k) {
+      const Work work = work_of(step.kernels[k], costs[k], batch, execution);
+      const double turned = worker.cpu;
+      worker.issue(work, step.kernels[k].repeat);
+      visit(k, work, turned, worker);
+      busy += work.run * static_cast<double>(step.kernels[k].repeat);
+    }
+    if (!worker.idle()) worker.wait();
+    return worker.cpu - clocks.cpu;
+  };
+  const double first = alone(chains.first, chains.second);
+  const double second = alone(chains.second, chains.end);
+  const double both = std::max({first, second, busy});
+  stretch(chains.first, chains.second, clocks.cpu, both / first);
+  stretch(chains.second, chains.end, clocks.cpu, both / second);
+  clocks.cpu += both;
+  clocks.gpu = clocks.cpu - execution.wait.si();
+}
+
 // Calls visit(k, work, when the thread turned to it, clocks) for each kernel when it has been issued. Where
 // updates run beside they are left out; turn(k, clocks) is called when the thread has waited for all before
-// k, and updates(k, clocks) for the first of several updates. Returns the clocks at the end.
-template <bool beside, class Visit, class Turn, class Updates>
+// k, and updates(k, clocks) for the first of several updates. pair(chains, clocks) runs two chains side by
+// side. Returns the clocks at the end.
+template <bool beside, class Visit, class Turn, class Updates, class Pair>
 [[gnu::always_inline]] inline Clocks run(const TrainingStep& step, std::span<const KernelCost> costs,
                                          double batch, const Execution& execution, Clocks clocks, Visit visit,
-                                         Turn turn, Updates updates) {
+                                         Turn turn, Updates updates, Pair pair) {
   std::size_t k = 0;
+  auto chains = step.chains.begin();
+  const auto next_stop = [&] {
+    return beside && chains != step.chains.end() ? static_cast<std::size_t>(chains->first) : costs.size();
+  };
+  std::size_t stop = next_stop();
   const auto is_update = [&] { return beside && updates_parameter(step.kernels[k]); };
   while (k < costs.size()) {
+    if (beside && k == stop) {
+      pair(*chains, clocks);
+      k = static_cast<std::size_t>((chains++)->end);
+      stop = next_stop();
+      turn(k, clocks);
+      continue;
+    }
     if (is_update()) {
       updates(k, clocks);
       while (k < costs.size() && is_update()) ++k;
@@ -176,7 +217,7 @@ template <bool beside, class Visit, class Turn, class Updates>
       clocks.issue(work, step.kernels[k].repeat);
       visit(k, work, turned, clocks);
       ++k;
-    } while (k < costs.size() && !(beside && clocks.idle()) && !is_update());
+    } while (k < stop && !(beside && clocks.idle()) && !is_update());
     if (beside && clocks.idle()) turn(k, clocks);
   }
   clocks.end_iteration(execution);
@@ -191,32 +232,50 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
   const bool queues = Clocks::queues(execution);
   std::vector<Issued> history(queues ? 2 * costs.size() : 0);   // of the iteration before and this one
   Clocks before(execution, queues ? history.data() : nullptr);  // as the iteration before has left both
+  const auto nothing = [](auto&&...) {};
   if (starts_idle(execution)) {
     before.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
   } else {
-    before = run<beside>(
-        step, costs, batch, execution, before, [](auto&&...) {}, [](auto&&...) {}, [](auto&&...) {});
+    before = run<beside>(step, costs, batch, execution, before, nothing, nothing, nothing,
+                         [&](const IndependentChains& chains, Clocks& clocks) {
+                           if (!clocks.idle()) clocks.wait();
+                           run_both(chains, step, costs, batch, execution, clocks, nothing, nothing);
+                         });
   }
   timeline.kernels.resize(costs.size());
   Seconds cpu_busy = execution.iteration, gpu_busy;
   const double cpu = before.cpu;
   UpdateWorkers workers(step, costs, execution, timeline.kernels);
+  const auto visit = [&](std::size_t k, const Work& work, double turned, Clocks& clocks) {
+    const Kernel& kernel = step.kernels[k];
+    KernelSpan& span = timeline.kernels[k];
+    span = {Seconds(turned - cpu), Seconds(clocks.cpu - cpu), Seconds(clocks.start - cpu),
+            Seconds(clocks.gpu - cpu)};
+    const auto repeat = static_cast<double>(kernel.repeat);
+    cpu_busy += Seconds((work.issue + work.host) * repeat);
+    if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
+  };
+  const auto updates = [&](std::size_t k, Clocks& clocks) {
+    if (!clocks.idle()) clocks.wait();
+    if (k > 0) timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
+    clocks.cpu = cpu + workers.after_updates(k, clocks.cpu - cpu);
+  };
+  const auto stretch = [&](int first, int end, double since, double factor) {
+    const Seconds begin(since - cpu);
+    for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(end); ++k) {
+      KernelSpan& span = timeline.kernels[k];
+      for (Seconds* at : {&span.issue, &span.issued, &span.start, &span.end})
+        *at = begin + (*at - begin) * factor;
+    }
+  };
   const Clocks after = run<beside>(
-      step, costs, batch, execution, before,
-      [&](std::size_t k, const Work& work, double turned, Clocks& clocks) {
-        const Kernel& kernel = step.kernels[k];
-        KernelSpan& span = timeline.kernels[k];
-        span = {Seconds(turned - cpu), Seconds(clocks.cpu - cpu), Seconds(clocks.start - cpu),
-                Seconds(clocks.gpu - cpu)};
-        const auto repeat = static_cast<double>(kernel.repeat);
-        cpu_busy += Seconds((work.issue + work.host) * repeat);
-        if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
-      },
+      step, costs, batch, execution, before, visit,
       [&](std::size_t k, Clocks& clocks) { clocks.cpu = cpu + workers.after_segment(k, clocks.cpu - cpu); },
-      [&](std::size_t k, Clocks& clocks) {
-        if (!clocks.idle()) clocks.wait();
-        if (k > 0) timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
-        clocks.cpu = cpu + workers.after_updates(k, clocks.cpu - cpu);
+      updates,
+      [&](const IndependentChains& chains, Clocks& clocks) {
+        updates(static_cast<std::size_t>(chains.first), clocks);
+        run_both(chains, step, costs, batch, execution, clocks, visit, stretch);
+        workers.run(chains);
       });
   const double gpu_period = starts_idle(execution) ? 0 : after.gpu - before.gpu;  // then as long as the CPU's
   timeline.updates_alone = 1;

@@ -9,7 +9,10 @@
 // iteration make the thread wait: issued = max(issued, end) + wait. Work of the host on what was copied
 // follows. An iteration starts as the one before it has left both clocks. A kernel that repeats is one block:
 // the first of them is followed, the rest take the longer of issue and execution each. Where a framework has
-// a second worker, updates run beside (update_workers.h).
+// a second worker, updates run beside (update_workers.h), and two chains of steps that do not wait for each
+// other (graphs/independent_chains.h) side by side: each worker issues one, the GPU has time for both,
+//   longer of (either alone, the times of all kernels and a wait)
+// and the spans of a chain that would take less are stretched.
 #pragma once
 
 #include <span>

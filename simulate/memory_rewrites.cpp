@@ -54,6 +54,7 @@ class Insertions {
       tensor.first_again = of(tensor.first_again);
     }
     made.updates = parameter_updates(made);
+    made.chains.clear();  // both may wait for what is put in
     return made;
   }
 

@@ -50,6 +50,10 @@ class NormFusion {
         *use = *use < 0 ? *use : place_[at(*use)];
     }
     for (ParameterGradient& gradient : made.gradients) gradient.ready = place_[at(gradient.ready)];
+    place_.push_back(static_cast<int>(made.kernels.size()));
+    for (IndependentChains& chains : made.chains) {
+      for (int* begin : {&chains.first, &chains.second, &chains.end}) *begin = place_[at(*begin)];
+    }
     for (const Chain& chain : forward_) append_bits(chain, made);
     return made;
   }

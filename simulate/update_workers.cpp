@@ -66,6 +66,13 @@ double UpdateWorkers::after_segment(std::size_t k, double now) {
   return free[worker_];
 }
 
+void UpdateWorkers::run(const IndependentChains& kernels) {
+  const auto second = static_cast<std::size_t>(kernels.second);
+  const auto end = static_cast<std::size_t>(kernels.end);
+  for (; segment_ < end; ++segment_)
+    spans_[segment_].worker = static_cast<int>(segment_ < second ? worker_ : 1 - worker_);
+}
+
 double UpdateWorkers::after_updates(std::size_t k, double now) {
   after_segment(k, now);
   return std::max(free_[0], free_[1]);

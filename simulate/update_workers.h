@@ -32,6 +32,9 @@ class UpdateWorkers {
   // The same where updates begin, when both are through with those that are ready.
   double after_updates(std::size_t k, double now);
 
+  // Both are free: each runs one of the chains.
+  void run(const IndependentChains& kernels);
+
   // With updates.
   [[nodiscard]] Seconds cpu_busy() const { return Seconds(cpu_busy_); }
   [[nodiscard]] Seconds gpu_busy() const { return Seconds(gpu_busy_); }

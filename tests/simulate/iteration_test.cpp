@@ -22,8 +22,10 @@ Kernel copy_to_host(std::int64_t host_nanoseconds = 0) {
   return kernel;
 }
 
-Timeline simulate(const std::vector<std::pair<Kernel, double>>& work, const Execution& execution) {
+Timeline simulate(const std::vector<std::pair<Kernel, double>>& work, const Execution& execution,
+                  const std::vector<IndependentChains>& chains = {}) {
   TrainingStep step;
+  step.chains = chains;
   std::vector<KernelCost> costs;
   for (const auto& [kernel, seconds] : work) {
     step.kernels.push_back(kernel);
@@ -156,6 +158,33 @@ TEST(Iteration, UpdatesRunBeside) {
   EXPECT_DOUBLE_EQ(t.iteration.si(), 15);
   EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 8 + 4.5);  // of the updates, from 9.5 to 14 s nothing else runs
   EXPECT_DOUBLE_EQ(t.cpu_busy.si(), 2);
+}
+
+// 1 s to issue and 1 s to wait for each. After a first kernel (1 to 3 s, waited for until 4 s) one worker has
+// two kernels of 2 s, the other one of 4 s. Alone they take 2 x 4 and 6 s; all kernels and a wait take 9 s,
+// and so both do: times after 4 s are 9/8 and 9/6 of those alone. Then a last kernel, from 14 s on.
+TEST(Iteration, TwoWorkersRunChainsSideBySide) {
+  const Execution execution{.kernel = Seconds(1), .wait = Seconds(1), .segment = 1, .workers = 2};
+  const Timeline t =
+      simulate({{kOnce, 2}, {kOnce, 2}, {kOnce, 2}, {kOnce, 4}, {kOnce, 2}}, execution, {{1, 3, 4}});
+  const double expected[][3] = {
+      {1, 3, 0}, {5.125, 7.375, 0}, {9.625, 11.875, 0}, {5.5, 11.5, 1}, {14, 16, 0}};
+  for (std::size_t k = 0; k < 5; ++k) {
+    EXPECT_DOUBLE_EQ(t.kernels[k].start.si(), expected[k][0]);
+    EXPECT_DOUBLE_EQ(t.kernels[k].end.si(), expected[k][1]);
+    EXPECT_EQ(t.kernels[k].worker, static_cast<int>(expected[k][2]));
+  }
+  EXPECT_DOUBLE_EQ(t.iteration.si(), 18);  // with the wait at the end
+  EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 12);
+}
+
+// Where issuing takes longer than all kernels, the longer chain sets the time: 2 x (3 + 1 + 1) s.
+TEST(Iteration, TheLongerChainSetsTheTime) {
+  Execution execution{.kernel = Seconds(3), .wait = Seconds(1), .segment = 1, .workers = 2};
+  const std::vector<std::pair<Kernel, double>> three(3, {kOnce, 1});
+  EXPECT_DOUBLE_EQ(simulate(three, execution, {{0, 2, 3}}).iteration.si(), 11);
+  execution.workers = 1;
+  EXPECT_DOUBLE_EQ(simulate(three, execution, {{0, 2, 3}}).iteration.si(), 16);
 }
 
 // Ten kernels of 1 s, issued in no time into a queue of four: the last finds room when the sixth has ended.
