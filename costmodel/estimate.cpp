@@ -72,9 +72,10 @@ void by_family(const typename Family::Call& call, const Calibration::Entry& entr
   set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
 }
 
-// Whether fp32 is the quicker arithmetic for what may be computed in TF32. A third of the multiplications is
-// the least that Winograd's and Fourier's algorithms leave in practice.
-bool fp32_is_quicker(const ConvCall& call, const Calibration& calibration) {
+// Whether fp32 is the quicker arithmetic for what may be computed in TF32 once `copies` for tensor cores are
+// made. A third of the multiplications is the least that Winograd's and Fourier's algorithms leave in
+// practice.
+bool fp32_is_quicker(const ConvCall& call, const Calibration& calibration, Seconds copies) {
   constexpr double kLeastLeft = 1.0 / 3;
   const auto& entries = calibration.entries[index_of_family<ConvFamily>()];
   const Calibration::Entry& fp32 = entries[index_of(MathType::fp32)];
@@ -85,7 +86,7 @@ bool fp32_is_quicker(const ConvCall& call, const Calibration& calibration) {
     return kernel_time<ConvFamily>(call, entry.hardware, entry.sustained, entry.block->parameters)
         .parts.total;
   };
-  return time(fp32) < time(tf32);
+  return time(fp32) < time(tf32) + copies.si();
 }
 
 template <class OfFamily>
@@ -106,8 +107,9 @@ const Calibration::Entry* by_families(const OfFamily& call, MathType math, const
 }
 
 // By formulas alone: returns whose; without an entry by roofline, and complete. Transfers are of no family.
+// `copies` take so long before a convolution in TF32.
 const Calibration::Entry* by_formula(const Kernel& kernel, double batch, const Calibration& calibration,
-                                     Nearby* nearby, KernelCost& cost) {
+                                     Seconds copies, Nearby* nearby, KernelCost& cost) {
   (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
   const Calibration::Entry* entry = nullptr;
   MathType math = kernel.math;
@@ -115,7 +117,7 @@ const Calibration::Entry* by_formula(const Kernel& kernel, double batch, const C
     entry = with_call(kernel, batch, [&](auto call) {
       if constexpr (std::is_same_v<decltype(call), ConvCall>) {
         call.limits = calibration.conv_limits;
-        if (math == MathType::tf32 && fp32_is_quicker(call, calibration)) math = MathType::fp32;
+        if (math == MathType::tf32 && fp32_is_quicker(call, calibration, copies)) math = MathType::fp32;
       }
       return by_families(call, math, calibration, nearby, cost);
     });
@@ -162,9 +164,9 @@ void fastest_of(const Options& options, const Calibration::Entry& entry, KernelC
 }
 
 const Calibration::Entry* by_demands(const Kernel& kernel, double batch, const Calibration& calibration,
-                                     Options& options, KernelCost& cost) {
+                                     Seconds copies, Options& options, KernelCost& cost) {
   const Calibration::Entry* entry = conv_entry(kernel, calibration);
-  if (entry == nullptr) return by_formula(kernel, batch, calibration, nullptr, cost);
+  if (entry == nullptr) return by_formula(kernel, batch, calibration, copies, nullptr, cost);
   if (options.empty()) options = options_of(kernel, batch, calibration, *entry);
   fastest_of(options, *entry, cost);
   cost.math = kernel.math;
@@ -176,10 +178,10 @@ void scale(KernelCost& cost, double factor) {
 }
 
 // Returns what the times are still to be scaled by.
-double estimate_one(const Kernel& kernel, double batch, const Calibration& calibration, std::size_t number,
-                    KernelCost& cost) {
+double estimate_one(const Kernel& kernel, double batch, const Calibration& calibration, Seconds copies,
+                    std::size_t number, KernelCost& cost) {
   Nearby nearby;
-  const Calibration::Entry* entry = by_formula(kernel, batch, calibration, &nearby, cost);
+  const Calibration::Entry* entry = by_formula(kernel, batch, calibration, copies, &nearby, cost);
   if (entry == nullptr) return 1;
   cost.provenance = Provenance::modelled;
   cost.sd = entry->sd_alone;
@@ -191,11 +193,30 @@ double estimate_one(const Kernel& kernel, double batch, const Calibration& calib
   return std::exp(found.mean);
 }
 
+// Copies for a convolution in TF32 come right before it; other kernels have none.
+std::size_t first_copy(const TrainingStep& step, std::size_t k) {
+  if (step.kernels[k].math != MathType::tf32) return k;
+  while (k > 0 && step.kernels[k - 1].for_tf32) --k;
+  return k;
+}
+
+Seconds time_of_copies(const TrainingStep& step, const std::vector<KernelCost>& costs, std::size_t k) {
+  Seconds time;
+  for (std::size_t copy = first_copy(step, k); copy < k; ++copy) time += costs[copy].total;
+  return time;
+}
+
+// In fp32 none is made.
+void leave_out_copies(const TrainingStep& step, std::size_t k, std::vector<KernelCost>& costs) {
+  if (costs[k].math != MathType::fp32) return;
+  for (std::size_t copy = first_copy(step, k); copy < k; ++copy) costs[copy] = {};
+}
+
 }  // namespace
 
 KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
   KernelCost cost;
-  scale(cost, estimate_one(kernel, batch, calibration, 0, cost));
+  scale(cost, estimate_one(kernel, batch, calibration, Seconds(0), 0, cost));
   return cost;
 }
 
@@ -204,14 +225,16 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
   std::vector<KernelCost> costs;
   costs.reserve(step.kernels.size());
   for (const Kernel& kernel : step.kernels) {
+    const std::size_t k = costs.size();
     if (kernel.same_as >= 0) {
       costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
-      continue;
+    } else {
+      const Seconds copies = time_of_copies(step, costs, k);
+      KernelCost& cost = costs.emplace_back();
+      const double factor = estimate_one(kernel, batch, calibration, copies, k, cost);
+      scale(cost, factor * factors[index_of(kernel.kind)]);
     }
-    const std::size_t k = costs.size();
-    KernelCost& cost = costs.emplace_back();
-    const double factor = estimate_one(kernel, batch, calibration, k, cost);
-    scale(cost, factor * factors[index_of(kernel.kind)]);
+    leave_out_copies(step, k, costs);
   }
   return costs;
 }
@@ -226,16 +249,19 @@ std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, c
     KernelCost& cost = costs[k];
     if (kernel.same_as >= 0) {
       cost = costs[static_cast<std::size_t>(kernel.same_as)];
-      continue;
+    } else {
+      const Seconds copies = time_of_copies(step, costs, k);
+      const MathType before = cost.math;
+      const Calibration::Entry* entry =
+          by_demands(kernel, batch, calibration, copies, demands.of_kernels[k], cost);
+      double factor = entry == nullptr ? 1 : std::exp(cost.residual);
+      if (entry != nullptr && cost.math != before) {
+        cost = {};
+        factor = estimate_one(kernel, batch, calibration, copies, k, cost);
+      }
+      scale(cost, factor * factors[index_of(kernel.kind)]);
     }
-    const MathType before = cost.math;
-    const Calibration::Entry* entry = by_demands(kernel, batch, calibration, demands.of_kernels[k], cost);
-    double factor = entry == nullptr ? 1 : std::exp(cost.residual);
-    if (entry != nullptr && cost.math != before) {
-      cost = {};
-      factor = estimate_one(kernel, batch, calibration, k, cost);
-    }
-    scale(cost, factor * factors[index_of(kernel.kind)]);
+    leave_out_copies(step, k, costs);
   }
   return costs;
 }

@@ -155,8 +155,8 @@ bool starts_idle(const Execution& execution) {
          execution.gap <= execution.wait + execution.iteration + execution.latency;
 }
 
-// From `clocks`, when all is done, until all of both chains is. stretch(first, end, since, factor) is called
-// for each.
+// From `clocks`, when all is done, until all of both chains is. stretch(first, end, since, alone, together)
+// is called for each with how long it takes.
 template <class Visit, class Stretch>
 [[gnu::noinline]] void run_both(const IndependentChains& chains, const TrainingStep& step,
                                 std::span<const KernelCost> costs, double batch, const Execution& execution,
@@ -177,8 +177,8 @@ template <class Visit, class Stretch>
   const double first = alone(chains.first, chains.second);
   const double second = alone(chains.second, chains.end);
   const double both = std::max({first, second, busy});
-  stretch(chains.first, chains.second, clocks.cpu, both / first);
-  stretch(chains.second, chains.end, clocks.cpu, both / second);
+  stretch(chains.first, chains.second, clocks.cpu, first, both);
+  stretch(chains.second, chains.end, clocks.cpu, second, both);
   clocks.cpu += both;
   clocks.gpu = clocks.cpu - execution.wait.si();
 }
@@ -260,13 +260,15 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
     if (k > 0) timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
     clocks.cpu = cpu + workers.after_updates(k, clocks.cpu - cpu);
   };
-  const auto stretch = [&](int first, int end, double since, double factor) {
+  const auto stretch = [&](int first, int end, double since, double alone, double together) {
     const Seconds begin(since - cpu);
+    const double factor = together / alone;
     for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(end); ++k) {
       KernelSpan& span = timeline.kernels[k];
       for (Seconds* at : {&span.issue, &span.issued, &span.start, &span.end})
         *at = begin + (*at - begin) * factor;
     }
+    timeline.kernels[static_cast<std::size_t>(end - 1)].issued = begin + Seconds(together);
   };
   const Clocks after = run<beside>(
       step, costs, batch, execution, before, visit,

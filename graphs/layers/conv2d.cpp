@@ -92,6 +92,7 @@ class Conv2d : public Layer {
     if (!transposes(how) || as_gemm(how.lowering)) return;
     const Size bytes = stored_bytes(shape, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "nhwc_nchw", shape, 0, bytes, bytes));
+    kernels.back().for_tf32 = how.precision.math == MathType::tf32 && how.lowering.layout == Layout::nchw;
   }
 
   // Results are copied back; kernels for tensor cores write NCHW themselves ("nhwc2nchw" and "nhwckrsc_nchw"
