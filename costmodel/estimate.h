@@ -58,6 +58,8 @@ struct KernelCost {
   Algorithm algorithm = Algorithm::none;  // what the library is expected to pick
   MathType math = MathType::fp32;         // what it computes in: the kernel's, or see estimate()
 
+  // A copy that is not made takes no time; all else takes some.
+  [[nodiscard]] bool runs() const { return total > Seconds(0); }
   // 80 % of measured times are expected within total / factor to total x factor.
   [[nodiscard]] double factor() const { return std::exp(kEightyPercent * sd); }
 };
@@ -98,7 +100,8 @@ struct Calibration {
 [[nodiscard]] Calibration with_rates(Calibration calibration, const GpuSpec& gpu);
 
 // Libraries that may compute a convolution in TF32 try their fp32 kernels too, which with Winograd's
-// algorithm win on cards whose tensor cores do TF32 at the rate of their fp32 lanes (GA102, AD102). Throws
+// algorithm, or because they need no copies in NHWC, win on cards whose tensor cores do TF32 at the rate of
+// their fp32 lanes (GA102, AD102). Of a step, such copies then take no time: they are not made. Throws
 // UsageError when the GPU has no rate for the kernel's arithmetic.
 [[nodiscard]] KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration);
 

@@ -31,6 +31,7 @@ std::vector<DistinctKernel> distinct_kernels(std::span<const Prediction> predict
     const Precision& precision = find_precision(p.scenario.precision);
     for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
       const Kernel& kernel = iteration.step->kernels[k];
+      if (!iteration.costs[k].runs()) continue;
       const std::string shape = shape_text(kernel, batch);
       const std::string_view operands = operand_precision(kernel, precision);
       const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);

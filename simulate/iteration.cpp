@@ -142,6 +142,7 @@ class Clocks {
 };
 
 Work work_of(const Kernel& kernel, const KernelCost& cost, double batch, const Execution& execution) {
+  if (!cost.runs()) return {};
   const ThreadWork thread = thread_work(kernel, batch, execution);
   return {.issue = (thread.before + thread.issue).si(),
           .run = cost.total.si(),

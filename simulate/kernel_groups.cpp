@@ -67,6 +67,7 @@ std::vector<KernelGroup> kernel_groups(const Prediction& p, KernelView view) {
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
     const Kernel& kernel = iteration.step->kernels[k];
     const KernelCost& cost = iteration.costs[k];
+    if (!cost.runs()) continue;
     const auto repeat = static_cast<double>(kernel.repeat);
     const std::string name = group_of(kernel, cost.algorithm, *iteration.step, p, view);
     KernelGroup& group = by_name[name];

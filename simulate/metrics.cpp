@@ -15,8 +15,9 @@ using Value = std::optional<double>;
 Value kernel_count(const P& p) {
   double mean = 0;
   for (const Iteration& iteration : p.iterations) {
-    for (const Kernel& kernel : iteration.step->kernels) {
-      mean += static_cast<double>(kernel.repeat) * iteration.share;
+    for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+      if (iteration.costs[k].runs())
+        mean += static_cast<double>(iteration.step->kernels[k].repeat) * iteration.share;
     }
   }
   return mean;

@@ -191,6 +191,7 @@ Sheet kernel_sheet(const Prediction& p, const std::set<Provenance>& from) {
   for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
     const Kernel& kernel = iteration.step->kernels[k];
     const KernelCost& cost = iteration.costs[k];
+    if (!cost.runs()) continue;
     const auto repeat = static_cast<double>(kernel.repeat);
     const Flops each(kernel.flops.at(batch));
     flops += each * repeat;

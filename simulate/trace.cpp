@@ -203,7 +203,9 @@ void write_trace(std::ostream& out, const Prediction& p) {
     events.name({kHost, kIssuingThread + 1}, "host", "second worker");
     events.name({kGpu, kCompute + 1}, p.gpu->title, "compute, second worker");
   }
-  for (const std::size_t k : in_order_of_issue(iteration.timeline)) add_kernel(events, p, iteration, k);
+  for (const std::size_t k : in_order_of_issue(iteration.timeline)) {
+    if (iteration.costs[k].runs()) add_kernel(events, p, iteration, k);
+  }
   add_end(events, p, iteration);
   add_decoders(events, p, iteration);
   add_memory(events, iteration);

@@ -304,6 +304,28 @@ TEST(WithRates, ConvolutionsChooseTheirArithmeticAgain) {
   EXPECT_GT(others, 0u);
 }
 
+// Convolutions that compute in fp32 read NCHW as it is; those on tensor cores need copies.
+TEST(Prediction, CopiesAreMadeForTensorCoresOnly) {
+  Library library = test::source_library();
+  const auto copies = [&](const char* gpu) {
+    const Prediction p = predict(
+        {.model = "resnet50", .framework = "pytorch", .gpu = gpu, .batch = 64, .precision = "tf32"}, library);
+    const Iteration& iteration = p.iterations.front();
+    std::size_t made = 0, left_out = 0;
+    for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+      if (!iteration.step->kernels[k].for_tf32) continue;
+      std::size_t convolution = k + 1;
+      while (iteration.step->kernels[convolution].for_tf32) ++convolution;
+      EXPECT_EQ(iteration.costs[k].runs(), iteration.costs[convolution].math == MathType::tf32) << k;
+      ++(iteration.costs[k].runs() ? made : left_out);
+    }
+    return std::pair(made, left_out);
+  };
+  EXPECT_EQ(copies("a100_sxm_80gb").second, 0u);
+  EXPECT_GT(copies("a100_sxm_80gb").first, 0u);
+  EXPECT_GT(copies("rtx3090").second, 0u);  // TF32 at the rate of fp32
+}
+
 // Whatever cards came in between.
 TEST(WithRates, MoreMultiprocessorsAndBack) {
   Library library = test::source_library();
