@@ -257,8 +257,10 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
     if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
   };
   const auto updates = [&](std::size_t k, Clocks& clocks) {
-    if (!clocks.idle()) clocks.wait();
-    if (k > 0) timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
+    if (!clocks.idle()) {
+      clocks.wait();
+      timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
+    }
     clocks.cpu = cpu + workers.after_updates(k, clocks.cpu - cpu);
   };
   const auto stretch = [&](int first, int end, double since, double alone, double together) {
