@@ -208,7 +208,7 @@ Seconds time_of_copies(const TrainingStep& step, const std::vector<KernelCost>& 
 
 // In fp32 none is made.
 void leave_out_copies(const TrainingStep& step, std::size_t k, std::vector<KernelCost>& costs) {
-  if (costs[k].math != MathType::fp32) return;
+  if (costs[k].math != MathType::fp32 || step.kernels[k].math != MathType::tf32) return;
   for (std::size_t copy = first_copy(step, k); copy < k; ++copy) scale(costs[copy], 0);
 }
 

@@ -30,9 +30,9 @@ void read_for(Scenario scenario, const char* gpu, Library& library) {
 
 // Graph and profiles in memory; batch and GPU change at every prediction, and no point comes twice before all
 // 4096 have come.
-void predict_resnet50(benchmark::State& state) {
+void predict_resnet50(benchmark::State& state, const char* framework) {
   Library library = test::source_library();
-  Scenario scenario{.model = "resnet50", .framework = "mxnet"};
+  Scenario scenario{.model = "resnet50", .framework = framework};
   for (const char* gpu : kGpus) read_for(scenario, gpu, library);
   std::size_t point = 0;
   for (auto step : state) {
@@ -43,7 +43,10 @@ void predict_resnet50(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(predict_resnet50);
+BENCHMARK_CAPTURE(predict_resnet50, mxnet, "mxnet");
+BENCHMARK_CAPTURE(predict_resnet50, cntk, "cntk");
+BENCHMARK_CAPTURE(predict_resnet50, pytorch, "pytorch");
+BENCHMARK_CAPTURE(predict_resnet50, tensorflow, "tensorflow");
 
 // The same batch on a card whose clock and bandwidth change.
 void predict_resnet50_with_other_rates(benchmark::State& state) {
