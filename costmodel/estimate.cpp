@@ -268,7 +268,7 @@ std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, c
 
 // Of the variance. Chosen on measured runs of split fit: errors of models that a fit leaves out, a fifth
 // above those of its own rows, lie within the 80 % interval in some 80 % of them.
-constexpr double kInCommon = 0.2;
+constexpr double kInCommon = 0.18;
 
 double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs) {
   std::array<double, kKernelKindCount> deviations{};
