@@ -193,9 +193,10 @@ double estimate_one(const Kernel& kernel, double batch, const Calibration& calib
   return std::exp(found.mean);
 }
 
-// Copies for a convolution in TF32 come right before it; other kernels have none.
+bool may_need_copies(const Kernel& kernel) { return kernel.math == MathType::tf32; }
+
+// Copies for a convolution in TF32 come right before it.
 std::size_t first_copy(const TrainingStep& step, std::size_t k) {
-  if (step.kernels[k].math != MathType::tf32) return k;
   while (k > 0 && step.kernels[k - 1].for_tf32) --k;
   return k;
 }
@@ -208,7 +209,7 @@ Seconds time_of_copies(const TrainingStep& step, const std::vector<KernelCost>& 
 
 // In fp32 none is made.
 void leave_out_copies(const TrainingStep& step, std::size_t k, std::vector<KernelCost>& costs) {
-  if (costs[k].math != MathType::fp32 || step.kernels[k].math != MathType::tf32) return;
+  if (costs[k].math != MathType::fp32) return;
   for (std::size_t copy = first_copy(step, k); copy < k; ++copy) scale(costs[copy], 0);
 }
 
@@ -229,12 +230,12 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
     if (kernel.same_as >= 0) {
       costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
     } else {
-      const Seconds copies = time_of_copies(step, costs, k);
+      const Seconds copies = may_need_copies(kernel) ? time_of_copies(step, costs, k) : Seconds(0);
       KernelCost& cost = costs.emplace_back();
       const double factor = estimate_one(kernel, batch, calibration, copies, k, cost);
       scale(cost, factor * factors[index_of(kernel.kind)]);
     }
-    leave_out_copies(step, k, costs);
+    if (may_need_copies(kernel)) leave_out_copies(step, k, costs);
   }
   return costs;
 }
@@ -250,7 +251,7 @@ std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, c
     if (kernel.same_as >= 0) {
       cost = costs[static_cast<std::size_t>(kernel.same_as)];
     } else {
-      const Seconds copies = time_of_copies(step, costs, k);
+      const Seconds copies = may_need_copies(kernel) ? time_of_copies(step, costs, k) : Seconds(0);
       const MathType before = cost.math;
       const Calibration::Entry* entry =
           by_demands(kernel, batch, calibration, copies, demands.of_kernels[k], cost);
@@ -261,7 +262,7 @@ std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, c
       }
       scale(cost, factor * factors[index_of(kernel.kind)]);
     }
-    leave_out_copies(step, k, costs);
+    if (may_need_copies(kernel)) leave_out_copies(step, k, costs);
   }
   return costs;
 }

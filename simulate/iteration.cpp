@@ -141,7 +141,8 @@ class Clocks {
   std::size_t newest_ = 0, oldest_ = 0;  // after the newest; where the queue begins
 };
 
-Work work_of(const Kernel& kernel, const KernelCost& cost, double batch, const Execution& execution) {
+[[gnu::always_inline]] inline Work work_of(const Kernel& kernel, const KernelCost& cost, double batch,
+                                           const Execution& execution) {
   if (!cost.runs()) return {};
   const ThreadWork thread = thread_work(kernel, batch, execution);
   return {.issue = (thread.before + thread.issue).si(),
