@@ -177,8 +177,8 @@ TEST(Provenance, AnotherPrecisionIsAModel) {
   EXPECT_NEAR(other.sd, std::hypot(exact.sd, 0.2), 1e-12);
 }
 
-// A quarter of the variance is common to a kind. gemm: 2 x 3 s x 0.2 = 1.2 s and 3 s x 0.6 = 1.8 s, together
-// 3 s; element-wise: 8 s x 0.5 = 4 s. (9 + 16) / 4 + 3 / 4 (1.44 + 3.24 + 16), of 17 s.
+// 0.18 of the variance are common to a kind. gemm: 2 x 3 s x 0.2 = 1.2 s and 3 s x 0.6 = 1.8 s, together
+// 3 s; element-wise: 8 s x 0.5 = 4 s. 0.18 (9 + 16) + 0.82 (1.44 + 3.24 + 16), of 17 s.
 TEST(CombinedSd, PartlyAddsWithinAKindAndInSquaresBetweenKinds) {
   const auto kernel = [](KernelKind kind, std::int64_t repeat) {
     Kernel made;
@@ -195,7 +195,7 @@ TEST(CombinedSd, PartlyAddsWithinAKindAndInSquaresBetweenKinds) {
   step.kernels = {kernel(KernelKind::gemm, 2), kernel(KernelKind::gemm, 1),
                   kernel(KernelKind::elementwise, 1)};
   EXPECT_NEAR(combined_sd(step, {costing(3, 0.2), costing(3, 0.6), costing(8, 0.5)}),
-              std::sqrt(0.2 * 25 + 0.8 * (1.44 + 3.24 + 16)) / 17, 1e-12);
+              std::sqrt(0.18 * 25 + 0.82 * (1.44 + 3.24 + 16)) / 17, 1e-12);
   EXPECT_EQ(combined_sd({}, {}), 0);
 }
 
