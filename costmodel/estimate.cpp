@@ -117,7 +117,8 @@ const Calibration::Entry* by_formula(const Kernel& kernel, double batch, const C
     entry = with_call(kernel, batch, [&](auto call) {
       if constexpr (std::is_same_v<decltype(call), ConvCall>) {
         call.limits = calibration.conv_limits;
-        if (math == MathType::tf32 && fp32_is_quicker(call, calibration, copies)) math = MathType::fp32;
+        if (math == MathType::tf32 && !kernel.tf32_only && fp32_is_quicker(call, calibration, copies))
+          math = MathType::fp32;
       }
       return by_families(call, math, calibration, nearby, cost);
     });
@@ -197,7 +198,10 @@ bool may_need_copies(const Kernel& kernel) { return kernel.math == MathType::tf3
 
 // Copies for a convolution in TF32 come right before it.
 std::size_t first_copy(const TrainingStep& step, std::size_t k) {
-  while (k > 0 && step.kernels[k - 1].for_tf32) --k;
+  const auto is_copy = [](const Kernel& kernel) {
+    return kernel.tf32_only && kernel.kind == KernelKind::transpose;
+  };
+  while (k > 0 && is_copy(step.kernels[k - 1])) --k;
   return k;
 }
 

@@ -52,13 +52,16 @@ std::vector<IndependentChains> independent_chains(const LayerGraph& graph,
   int before = -1;  // the recurrence before, from there on
   for (int i = 0; i < static_cast<int>(recurrent.size()); ++i) {
     if (i < begin || !recurrent[static_cast<std::size_t>(i)]) continue;
-    IndependentChains chains;
-    if (before >= 0 && !waited_for(graph, before, i).front()) chains = chains_around(graph, begin, before, i);
+    if (before >= 0 && !waited_for(graph, before, i).front()) {
+      const IndependentChains chains = chains_around(graph, begin, before, i);
+      begin = std::max(chains.end, before);  // what was looked at in vain is not looked at again
+      if (chains.end > 0) {
+        all.push_back(chains);
+        before = -1;
+        continue;
+      }
+    }
     before = i;
-    if (chains.end == 0) continue;
-    all.push_back(chains);
-    begin = chains.end;
-    before = -1;
   }
   return all;
 }

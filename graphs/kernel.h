@@ -129,7 +129,9 @@ struct Kernel {
   Size macs;                  // of convolutions and matrix products only, as networks are usually counted
   int layer = -1;             // index into TrainingStep::layers
   bool second_order = false;  // part of a backward pass through a backward pass
-  bool for_tf32 = false;      // a copy for the convolution after it, not made where that one computes in fp32
+  // Of TF32: a convolution whose tensors lie as only tensor cores read them, or a copy that lets the one after
+  // it be computed there, which is not made where that one computes in fp32.
+  bool tf32_only = false;
   std::int64_t element_bytes = 4;  // of the numbers it goes through
   Size scratch_bytes;              // temporary tensors it cannot do without
   Size host_nanoseconds;  // of copies: work of the host on what it was sent, or to make what it sends

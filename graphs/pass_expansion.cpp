@@ -99,7 +99,8 @@ void PassExpansion::find_chains() {
     recurrent[static_cast<std::size_t>(i)] =
         layer(i).steps == 1 && first != step_.kernels.end() &&
         std::any_of(first, step_.kernels.begin() + forward_of(i).last + 1, [&](const Kernel& kernel) {
-          return kernel.layer == first_layer_ + i && kernel.repeat > repeat_;
+          return kernel.layer == first_layer_ + i && kernel.kind == KernelKind::gemm &&
+                 kernel.repeat > repeat_;
         });
   }
   chains_ = independent_chains(graph_, recurrent);

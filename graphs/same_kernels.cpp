@@ -12,7 +12,7 @@ void find_same(std::vector<Kernel>& kernels) {
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     Kernel& kernel = kernels[k];
     kernel.same_as = -1;
-    if (kernel.for_tf32) continue;  // whether it runs depends on the convolution after it
+    if (kernel.tf32_only && kernel.kind == KernelKind::transpose) continue;  // may run, or not
     const Cost cost{kernel.kind,       kernel.phase,         kernel.op,    kernel.math,         kernel.flops,
                     kernel.read_bytes, kernel.written_bytes, kernel.shape, kernel.element_bytes};
     const auto [first, added] = known.try_emplace(cost, static_cast<int>(k));

@@ -18,6 +18,10 @@ MessageQueue::MessageQueue(const TrainingStep& step, const Timeline& timeline, d
     computed_ = std::max(computed_, span.end.si());
     if (bytes > 0) gradients_.push_back({on_gpu ? span.issued.si() : span.end.si(), span.end.si(), bytes});
   }
+  // Of two chains side by side some of the second come before those of the first.
+  const auto earlier = [](const Gradient& a, const Gradient& b) { return a.ready < b.ready; };
+  if (!std::is_sorted(gradients_.begin(), gradients_.end(), earlier))
+    std::stable_sort(gradients_.begin(), gradients_.end(), earlier);
 }
 
 std::optional<Message> MessageQueue::next(double free) {
@@ -30,7 +34,7 @@ Message MessageQueue::bucket() {
   Message message;
   while (next_ < gradients_.size()) {
     message.bytes += gradients_[next_].bytes;
-    message.ready = std::max(message.ready, gradients_[next_++].ready);
+    message.ready = gradients_[next_++].ready;
     if (message.bytes >= full) break;
   }
   return message;

@@ -30,7 +30,9 @@ std::string work_step(const Prediction& p, const Iteration& i) {
   double kernels = 0;
   Flops flops;
   Bytes bytes;
-  for (const Kernel& kernel : i.step->kernels) {
+  for (std::size_t k = 0; k < i.costs.size(); ++k) {
+    if (!i.costs[k].runs()) continue;
+    const Kernel& kernel = i.step->kernels[k];
     const auto repeat = static_cast<double>(kernel.repeat);
     kernels += repeat;
     flops += Flops(kernel.flops.at(batch)) * repeat;

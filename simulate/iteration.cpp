@@ -143,7 +143,6 @@ class Clocks {
 
 [[gnu::always_inline]] inline Work work_of(const Kernel& kernel, const KernelCost& cost, double batch,
                                            const Execution& execution) {
-  if (!cost.runs()) return {};
   const ThreadWork thread = thread_work(kernel, batch, execution);
   return {.issue = (thread.before + thread.issue).si(),
           .run = cost.total.si(),
@@ -169,7 +168,7 @@ template <class Visit, class Stretch>
     for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(end); ++k) {
       const Work work = work_of(step.kernels[k], costs[k], batch, execution);
       const double turned = worker.cpu;
-      worker.issue(work, step.kernels[k].repeat);
+      if (costs[k].runs()) worker.issue(work, step.kernels[k].repeat);
       visit(k, work, turned, worker);
       busy += work.run * static_cast<double>(step.kernels[k].repeat);
     }
@@ -216,7 +215,7 @@ template <bool beside, class Visit, class Turn, class Updates, class Pair>
     do {
       const Work work = work_of(step.kernels[k], costs[k], batch, execution);
       const double turned = clocks.cpu;
-      clocks.issue(work, step.kernels[k].repeat);
+      if (costs[k].runs()) clocks.issue(work, step.kernels[k].repeat);
       visit(k, work, turned, clocks);
       ++k;
     } while (k < stop && !(beside && clocks.idle()) && !is_update());
@@ -259,8 +258,8 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
   };
   const auto updates = [&](std::size_t k, Clocks& clocks) {
     if (!clocks.idle()) {
-      clocks.wait();
-      timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
+      clocks.wait();  // for what was issued, if only in the iteration before
+      if (k > 0) timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
     }
     clocks.cpu = cpu + workers.after_updates(k, clocks.cpu - cpu);
   };

@@ -54,7 +54,10 @@ class Insertions {
       tensor.first_again = of(tensor.first_again);
     }
     made.updates = parameter_updates(made);
-    made.chains.clear();  // both may wait for what is put in
+    place_.push_back(static_cast<int>(made.kernels.size()));
+    for (IndependentChains& chains : made.chains) {  // what is put in goes with the kernel before it
+      for (int* begin : {&chains.first, &chains.second, &chains.end}) *begin = of(*begin);
+    }
     return made;
   }
 

@@ -114,7 +114,7 @@ void add_threads(Chart& chart, const Prediction& p, const Iteration& iteration) 
   for (int worker = 0; worker < p.framework->execution.workers; ++worker) {
     for (const std::size_t k : order) {
       const KernelSpan& span = iteration.timeline.kernels[k];
-      if (span.worker != worker) continue;
+      if (span.worker != worker || !iteration.costs[k].runs()) continue;
       const Kernel& kernel = iteration.step->kernels[k];
       const ThreadWork work =
           thread_work(kernel, static_cast<double>(iteration.batch), p.framework->execution);

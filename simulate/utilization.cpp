@@ -87,7 +87,7 @@ Activity activity_of(const Prediction& p) {
     for (const KernelRuns& runs : i.runs) {
       const std::size_t k = runs.kernel;
       const Kernel& kernel = i.step->kernels[k];
-      if (kernel.kind == KernelKind::transfer) continue;
+      if (kernel.kind == KernelKind::transfer || !i.costs[k].runs()) continue;
       const double times = static_cast<double>(runs.times) * i.share;
       mean.fp32 += fp32_flops(kernel, i.costs[k], batch, *p.gpu) * times;
       mean.moved += Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * times;
@@ -103,7 +103,7 @@ Seconds nvprof_time(const Prediction& p) {
   for (const Iteration& i : p.iterations) {
     for (std::size_t k = 0; k < i.costs.size(); ++k) {
       const Kernel& kernel = i.step->kernels[k];
-      if (kernel.kind == KernelKind::transfer) continue;
+      if (kernel.kind == KernelKind::transfer || !i.costs[k].runs()) continue;
       const double times = static_cast<double>(kernel.repeat) * i.share;
       const double level = nvprof_fp32_level(kernel, i.costs[k], static_cast<double>(i.batch), *p.gpu);
       mean += i.costs[k].total * (level * times);

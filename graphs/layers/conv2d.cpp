@@ -92,7 +92,7 @@ class Conv2d : public Layer {
     if (!transposes(how) || as_gemm(how.lowering)) return;
     const Size bytes = stored_bytes(shape, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "nhwc_nchw", shape, 0, bytes, bytes));
-    kernels.back().for_tf32 = how.precision.math == MathType::tf32 && how.lowering.layout == Layout::nchw;
+    kernels.back().tf32_only = how.precision.math == MathType::tf32 && how.lowering.layout == Layout::nchw;
   }
 
   // Results are copied back; kernels for tensor cores write NCHW themselves ("nhwc2nchw" and "nhwckrsc_nchw"
@@ -122,6 +122,7 @@ class Conv2d : public Layer {
     } else {
       kernel.kind = KernelKind::convolution;
       kernel.op = "conv";
+      kernel.tf32_only = how.precision.math == MathType::tf32 && how.lowering.layout == Layout::nhwc;
       kernel.shape = conv_shape(site);
       if (transposes(how)) kernel.scratch_bytes = x + y;  // the transposed copies
     }

@@ -79,6 +79,16 @@ TEST(IndependentChains, AreOfKernels) {
   EXPECT_THAT(ends(backward.second, backward.end), Pair("forward_l4", "forward_l0_gates_i2h"));
 }
 
+// Of Sockeye the two directions of the encoder's first layer, and nothing that merely runs step by step.
+TEST(IndependentChains, HoldRecurrences) {
+  const ModelFile file = read_model_file(TBDSIM_SOURCE_DIR "/graphs/models/seq2seq.yaml");
+  const TrainingStep step = test::step_of(build_model(file, find_variant(file, "sockeye", "")), {});
+  ASSERT_EQ(step.chains.size(), 2u);
+  const auto names = layers_of(step, step.chains[0].first, step.chains[0].end);
+  EXPECT_EQ(names.front(), "encoder_birnn_fwd_inputs");
+  EXPECT_EQ(names.back(), "encoder_birnn_restore");
+}
+
 // A library's call is a kernel: nothing of it runs step by step.
 TEST(IndependentChains, AreNoneOfFusedRecurrences) {
   const ModelFile file = read_model_file(TBDSIM_SOURCE_DIR "/graphs/models/deep_speech2.yaml");

@@ -187,6 +187,17 @@ TEST(Iteration, TheLongerChainSetsTheTime) {
   EXPECT_DOUBLE_EQ(simulate(three, execution, {{0, 2, 3}}).iteration.si(), 16);
 }
 
+// Where nothing is waited for at the end, chains at the start wait for the last kernel of the iteration
+// before (2 s, from 1 s after its issue began) and 1 s: 1 + 2 + 1 s; both together take two kernels and a
+// wait, 5 s.
+TEST(Iteration, ChainsAtTheStartWaitForTheIterationBefore) {
+  const Execution execution{
+      .kernel = Seconds(1), .wait = Seconds(1), .segment = 2, .workers = 2, .after_iteration = false};
+  const Timeline t = simulate({{kOnce, 2}, {kOnce, 2}, {kOnce, 2}}, execution, {{0, 1, 2}});
+  EXPECT_DOUBLE_EQ(t.iteration.si(), 9);
+  EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 6);
+}
+
 // Ten kernels of 1 s, issued in no time into a queue of four: the last finds room when the sixth has ended.
 TEST(Iteration, TheQueueIsFinite) {
   Execution execution{.queue = 4};

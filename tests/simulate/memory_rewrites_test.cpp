@@ -81,6 +81,24 @@ TEST(HalfPrecisionMaps, TakeHalf) {
   EXPECT_GE(peak(made), 800);
 }
 
+// Chains begin and end with the kernels they did.
+TEST(HalfPrecisionMaps, LeaveChainsInPlace) {
+  TrainingStep step = chain(4);
+  step.chains = {{0, 1, 3}, {5, 7, 8}};
+  const TrainingStep made = with_half_precision_maps(step);
+  ASSERT_EQ(made.chains.size(), 2u);
+  const auto is = [&](int k, int layer, Phase phase) {
+    const Kernel& kernel = made.kernels.at(static_cast<std::size_t>(k));
+    return kernel.layer == layer && kernel.phase == phase && kernel.op.empty();
+  };
+  EXPECT_TRUE(is(made.chains[0].first, 0, Phase::forward));
+  EXPECT_TRUE(is(made.chains[0].second, 1, Phase::forward));
+  EXPECT_TRUE(is(made.chains[0].end, 3, Phase::forward));
+  EXPECT_TRUE(is(made.chains[1].first, 2, Phase::backward_data));
+  EXPECT_TRUE(is(made.chains[1].second, 0, Phase::backward_data));
+  EXPECT_EQ(made.chains[1].end, static_cast<int>(made.kernels.size()));
+}
+
 TEST(HalfPrecisionMaps, LeaveWhatIsHalfAlready) {
   TrainingStep step = chain(4);
   for (Kernel& kernel : step.kernels) kernel.element_bytes = 2;

@@ -313,9 +313,9 @@ TEST(Prediction, CopiesAreMadeForTensorCoresOnly) {
     const Iteration& iteration = p.iterations.front();
     std::size_t made = 0, left_out = 0;
     for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
-      if (!iteration.step->kernels[k].for_tf32) continue;
+      if (!iteration.step->kernels[k].tf32_only) continue;
       std::size_t convolution = k + 1;
-      while (iteration.step->kernels[convolution].for_tf32) ++convolution;
+      while (iteration.step->kernels[convolution].tf32_only) ++convolution;
       EXPECT_EQ(iteration.costs[k].runs(), iteration.costs[convolution].math == MathType::tf32) << k;
       ++(iteration.costs[k].runs() ? made : left_out);
     }
