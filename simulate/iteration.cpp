@@ -247,7 +247,8 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
   Seconds cpu_busy = execution.iteration, gpu_busy;
   const double cpu = before.cpu;
   UpdateWorkers workers(step, costs, execution, timeline.kernels);
-  const auto visit = [&](std::size_t k, const Work& work, double turned, Clocks& clocks) {
+  const auto visit = [&](std::size_t k, const Work& work, double turned, Clocks& clocks)
+      __attribute__((always_inline)) {
     const Kernel& kernel = step.kernels[k];
     KernelSpan& span = timeline.kernels[k];
     span = {Seconds(turned - cpu), Seconds(clocks.cpu - cpu), Seconds(clocks.start - cpu),

@@ -12,6 +12,7 @@ UpdateWorkers::UpdateWorkers(const TrainingStep& step, std::span<const KernelCos
 }
 
 void UpdateWorkers::segment(std::size_t k) {
+  if (worker_ == 0 && segment_ < k && until_ <= spans_[segment_].start.si()) segment_ = k;  // as they stand
   for (; segment_ < k; ++segment_) {
     KernelSpan& span = spans_[segment_];
     if (span.beside) continue;
