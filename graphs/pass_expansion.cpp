@@ -86,28 +86,7 @@ void PassExpansion::forward() {
     forward_[static_cast<std::size_t>(i)] =
         emit(i, [&](std::vector<Kernel>& out) { layer(i).spec.layer->forward(layer(i).site(), how_, out); });
   }
-  find_chains();
-  const int end = static_cast<int>(step_.kernels.size());
-  const auto from = [&](int i) { return i < count() ? forward_of(i).first : end; };
-  for (const IndependentChains& c : chains_) append_chains({from(c.first), from(c.second), from(c.end)});
-}
-
-void PassExpansion::find_chains() {
-  std::vector<bool> recurrent(graph_.layers.size(), false);
-  for (int i = 0; i < count(); ++i) {
-    const auto first = step_.kernels.begin() + forward_of(i).first;
-    recurrent[static_cast<std::size_t>(i)] =
-        layer(i).steps == 1 && first != step_.kernels.end() &&
-        std::any_of(first, step_.kernels.begin() + forward_of(i).last + 1, [&](const Kernel& kernel) {
-          return kernel.layer == first_layer_ + i && kernel.kind == KernelKind::gemm &&
-                 kernel.repeat > repeat_;
-        });
-  }
-  chains_ = independent_chains(graph_, recurrent);
-}
-
-void PassExpansion::append_chains(const IndependentChains& kernels) {
-  if (kernels.first < kernels.second && kernels.second < kernels.end) step_.chains.push_back(kernels);
+  forward_chains();
 }
 
 void PassExpansion::backward(std::int64_t additions) {
@@ -123,10 +102,7 @@ void PassExpansion::backward(std::int64_t additions) {
     if (several) gradient_sum_[at] = backward_spans_[at].first;
     if (site(i).weight_gradient) add_to_gradients(i, true, additions_, backward_spans_[at]);
   }
-  const int end = static_cast<int>(step_.kernels.size());
-  const auto from = [&](int i) { return i >= 0 ? backward_of(i).first : end; };
-  for (auto c = chains_.rbegin(); c != chains_.rend(); ++c)
-    append_chains({from(c->end - 1), from(c->second - 1), from(c->first - 1)});
+  backward_chains();
   if (backward_ != Backward::weights) sum_gradients_of_inputs();
   if (backward_ == Backward::penalty) double_backward();
 }

@@ -11,7 +11,8 @@
 namespace tbdsim {
 
 // Appends to `step`, whose layers from `first_layer` on are the graph's. Call forward(), then backward()
-// where the run has one, then what appends tensors. What a gradient penalty adds is in gradient_penalty.cpp.
+// where the run has one, then what appends tensors. What a gradient penalty adds is in gradient_penalty.cpp,
+// what runs in no order in pass_chains.cpp.
 class PassExpansion {
  public:
   PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat, const Expansion& how,
@@ -104,8 +105,8 @@ class PassExpansion {
   void slopes();
   void along_the_graph();
   void back_from_curved();
-  void find_chains();
-  void append_chains(const IndependentChains& kernels);
+  void forward_chains();
+  void backward_chains();
   [[nodiscard]] std::vector<Gradient> gradients_on_the_way_back(int i) const;
   void second_order_maps();
   [[nodiscard]] std::int64_t output_pieces(int i) const;

@@ -253,6 +253,7 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
     KernelSpan& span = timeline.kernels[k];
     span = {Seconds(turned - cpu), Seconds(clocks.cpu - cpu), Seconds(clocks.start - cpu),
             Seconds(clocks.gpu - cpu)};
+    if (!costs[k].runs()) return;
     const auto repeat = static_cast<double>(kernel.repeat);
     cpu_busy += Seconds((work.issue + work.host) * repeat);
     if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;

@@ -198,6 +198,14 @@ TEST(Iteration, ChainsAtTheStartWaitForTheIterationBefore) {
   EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 6);
 }
 
+// 1 s to issue each, but for a copy that is not made.
+TEST(Iteration, WhatIsNotMadeIsNotIssued) {
+  const Timeline t = simulate({{kOnce, 2}, {kOnce, 0}, {kOnce, 1}}, {.kernel = Seconds(1)});
+  EXPECT_DOUBLE_EQ(t.kernels[2].start.si(), 3);
+  EXPECT_DOUBLE_EQ(t.iteration.si(), 4);
+  EXPECT_DOUBLE_EQ(t.cpu_busy.si(), 2);
+}
+
 // Ten kernels of 1 s, issued in no time into a queue of four: the last finds room when the sixth has ended.
 TEST(Iteration, TheQueueIsFinite) {
   Execution execution{.queue = 4};

@@ -326,6 +326,27 @@ TEST(Prediction, CopiesAreMadeForTensorCoresOnly) {
   EXPECT_GT(copies("rtx3090").second, 0u);  // TF32 at the rate of fp32
 }
 
+// Images that lie in NHWC are read by tensor cores alone.
+TEST(Prediction, ChannelsLastStaysOnTensorCores) {
+  Library library = test::source_library();
+  const Prediction p = predict({.model = "resnet50",
+                                .framework = "pytorch_channels_last",
+                                .gpu = "rtx3090",
+                                .batch = 64,
+                                .precision = "tf32"},
+                               library);
+  const Iteration& iteration = p.iterations.front();
+  std::size_t convolutions = 0;
+  for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+    const KernelKind kind = iteration.step->kernels[k].kind;
+    EXPECT_NE(kind, KernelKind::transpose) << k;
+    if (kind != KernelKind::convolution) continue;
+    EXPECT_EQ(iteration.costs[k].math, MathType::tf32) << k;
+    ++convolutions;
+  }
+  EXPECT_EQ(convolutions, 53u * 3 - 1);  // the first layer's input needs no gradient
+}
+
 // Whatever cards came in between.
 TEST(WithRates, MoreMultiprocessorsAndBack) {
   Library library = test::source_library();
