@@ -31,7 +31,6 @@ struct BatchedGemmFamily {
 };
 
 // Without tensor cores; those have every tile.
-using Tile = std::pair<std::uint16_t, std::uint16_t>;
 inline constexpr Tile kPascalTiles[] = {{128, 64}};
 inline constexpr Tile kVoltaTiles[] = {{32, 128}, {64, 64}, {128, 32}};
 inline constexpr Tile kTuringTiles[] = {{128, 64}, {64, 64}, {128, 32}, {32, 128}};

@@ -191,6 +191,14 @@ struct ConvFamily {
   template <class Visit>
   static void for_each_demand(const Sizes& call, const Hardware& hardware, std::span<const double> p,
                               Visit visit);
+  // Calls visit(choice, time) for these.
+  template <class Visit>
+  static void for_each_time(const Sizes& call, const Hardware& hardware, const Sustained<double>& sustained,
+                            std::span<const double> p, Visit visit) {
+    for_each_demand(call, hardware, p, [&](const Choice& choice, const Demand<double>& demand) {
+      visit(choice, demand.at(hardware, sustained));
+    });
+  }
   static double workspace_bytes(const Sizes& call, const Choice& choice);
   static double flops(const Call& c) {
     return 2 * c.images * c.filters * c.out_height * c.out_width * c.channels * c.kernel_height *
@@ -206,7 +214,6 @@ struct ConvFamily {
   static Features features(const Call& call);
 };
 
-using Tile = std::pair<std::uint16_t, std::uint16_t>;
 inline constexpr Tile kImplicitTiles[] = {{128, 128}, {128, 64}, {128, 32}, {32, 32}};  // forward and data
 inline constexpr Tile kWeightsTiles[] = {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32},
                                          {32, 128},  {64, 32},  {32, 64},  {32, 32}};
@@ -270,14 +277,6 @@ template <class Visit>
     choice.splits = splits;
     visit(choice, grid);
   }
-}
-
-// A copy of `each` for every tile, in which the tile's numbers are constants: what divides by them
-// multiplies.
-template <std::size_t N, class Each>
-[[gnu::always_inline]] inline void for_each_tile(const Tile (&tiles)[N], Each each) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) { (each(tiles[I]), ...); }
-  (std::make_index_sequence<N>{});
 }
 
 template <class Visit>

@@ -25,18 +25,22 @@ struct GemmFamily {
     return all;
   }();
 
+  // Calls visit(choice, its tile_grid) for each.
   template <class Visit>
-  static void for_each_choice(const Call& call, const Hardware& hardware, Visit visit);
+  static void for_each_grid(const Call& call, const Hardware& hardware, Visit visit);
+  template <class Visit>
+  static void for_each_choice(const Call& call, const Hardware& hardware, Visit visit) {
+    for_each_grid(call, hardware, [&](const Choice& choice, const BlockGrid&) { visit(choice); });
+  }
   template <class T>
   static TimeParts<T> time(const Call& call, const Choice& choice, const Hardware& hardware,
                            const Sustained<T>& sustained, std::span<const T> p) {
-    TimeParts<T> parts = tile_time(call, choice, hardware, sustained, p);
-    if (choice.splits > 1) {
-      parts.overhead = parts.overhead + p[kSplit];
-      parts.total = parts.total + p[kSplit];
-    }
-    return parts;
+    return with_split(tile_time(call, choice, hardware, sustained, p), choice, p);
   }
+  // Calls visit(choice, time) for each that can be the fastest.
+  template <class Visit>
+  static void for_each_time(const Call& call, const Hardware& hardware, const Sustained<double>& sustained,
+                            std::span<const double> p, Visit visit);
   static double workspace_bytes(const Call& call, const Choice& choice) {
     return choice.splits > 1 ? 4 * call.m * call.n * call.batch * choice.splits : 0;
   }
@@ -53,11 +57,26 @@ struct GemmFamily {
             4,
             {log2_of_size(call.m), log2_of_size(call.n), log2_of_size(call.k), log2_of_size(call.batch)}};
   }
+
+ private:
+  template <class T>
+  static TimeParts<T> with_split(TimeParts<T> parts, const Choice& choice, std::span<const T> p) {
+    if (choice.splits > 1) {
+      parts.overhead = parts.overhead + p[kSplit];
+      parts.total = parts.total + p[kSplit];
+    }
+    return parts;
+  }
 };
 
-inline constexpr std::pair<std::uint16_t, std::uint16_t> kTiles[] = {
-    {128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32}, {32, 128}, {64, 32}, {32, 64}, {32, 32}};
+inline constexpr Tile kTiles[] = {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32},
+                                  {32, 128},  {64, 32},  {32, 64},  {32, 32}};
 inline constexpr std::uint16_t kSplits[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
+inline constexpr auto kPlaceOfSplits = [] {  // among none and kSplits
+  std::array<std::uint8_t, std::end(kSplits)[-1] + 1> places{};
+  for (std::uint8_t i = 0; i < std::size(kSplits); ++i) places[kSplits[i]] = i + 1;
+  return places;
+}();
 inline constexpr double kLeastSplit = 64;  // of k
 inline constexpr double kMostWaves = 4;    // a split whose blocks fill the card more often gains nothing
 
@@ -65,20 +84,46 @@ inline constexpr double kMostWaves = 4;    // a split whose blocks fill the card
 [[nodiscard]] inline bool is_oversized(double tile, double size) { return tile > 32 && tile / 2 >= size; }
 
 template <class Visit>
-void GemmFamily::for_each_choice(const Call& call, const Hardware& hardware, Visit visit) {
-  for (const auto& [tile_m, tile_n] : kTiles) {
-    if (is_oversized(tile_m, call.m) || is_oversized(tile_n, call.n)) continue;
-    const double blocks = whole_up(call.m / tile_m) * whole_up(call.n / tile_n) * call.batch;
-    const auto deep_enough = [&](double splits) { return call.k >= kLeastSplit * splits; };
-    visit(Choice{Algorithm::gemm, tile_m, tile_n, 1});
-    for (const std::uint16_t splits : kSplits) {
-      if (!deep_enough(splits) || blocks * splits > kMostWaves * hardware.sm_count) break;
-      // Half of the SMs idle: twice the parts take half the time.
-      if (2 * splits <= std::end(kSplits)[-1] && 2 * blocks * splits <= hardware.sm_count &&
-          deep_enough(2 * splits))
-        continue;
-      visit(Choice{Algorithm::split_k, tile_m, tile_n, splits});
-    }
+void GemmFamily::for_each_grid(const Call& call, const Hardware& hardware, Visit visit) {
+  for_each_tile(
+      kTiles, [&](const Tile& tile) __attribute__((always_inline)) {
+        if (is_oversized(tile.first, call.m) || is_oversized(tile.second, call.n)) return;
+        Choice choice{Algorithm::gemm, tile.first, tile.second, 1};
+        const BlockGrid whole = tile_grid(call, choice);
+        visit(choice, whole);
+        choice.algorithm = Algorithm::split_k;
+        const auto deep_enough = [&](double splits) { return call.k >= kLeastSplit * splits; };
+        for (const std::uint16_t splits : kSplits) {
+          const double blocks = whole.blocks * splits;
+          if (!deep_enough(splits) || blocks > kMostWaves * hardware.sm_count) break;
+          // Half of the SMs idle: twice the parts take half the time.
+          if (2 * splits <= std::end(kSplits)[-1] && 2 * blocks <= hardware.sm_count &&
+              deep_enough(2 * splits))
+            continue;
+          choice.splits = splits;
+          visit(choice, {blocks, whole.area, call.k / splits});
+        }
+      });
+}
+
+template <class Visit>
+void GemmFamily::for_each_time(const Call& call, const Hardware& hardware, const Sustained<double>& sustained,
+                               std::span<const double> p, Visit visit) {
+  struct Least {
+    double work = std::numeric_limits<double>::infinity();
+    Choice choice;
+  };
+  std::array<Least, std::size(kSplits) + 1> of_each;  // by number of splits
+  const TileTime<double> time(call, hardware, sustained, p);
+  const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
+    Least& least = of_each[kPlaceOfSplits[choice.splits]];
+    const double needed = time.work(grid);
+    if (needed < least.work) least = {needed, choice};
+  };
+  for_each_grid(call, hardware, keep_least);
+  for (const auto& [needed, choice] : of_each) {
+    if (choice.algorithm != Algorithm::none)
+      visit(choice, with_split(time.of(needed, choice.splits), choice, p));
   }
 }
 

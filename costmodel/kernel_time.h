@@ -12,6 +12,10 @@
 //     // The time with one choice. Continuous in T; sizes and counts of waves are plain doubles.
 //     template <class T> static TimeParts<T> time(const Sizes&, const Choice&, const Hardware&,
 //                                                 const Sustained<T>&, std::span<const T> p);
+//     // Where it is faster than all choices one by one: visit(choice, time) for each that can be the
+//     fastest. template <class Visit> static void for_each_time(const Sizes&, const Hardware&, const
+//     Sustained<double>&,
+//                                                      std::span<const double> p, Visit visit);
 //     static double workspace_bytes(const Sizes&, const Choice&);
 //     static double flops(const Call&);   // as usually counted; with bytes() what simpler models go by
 //     static double bytes(const Call&);   // each operand once
@@ -129,17 +133,16 @@ template <class Family>
                                            const Sustained<double>& sustained, std::span<const double> p) {
   Estimate<Family> best{{}, {0, 0, 0, std::numeric_limits<double>::infinity()}};
   const typename Family::Sizes& sizes = call;
-  if constexpr (requires { typename Family::template Demand<double>; }) {
-    Family::for_each_demand(sizes, hardware, p, [&](const Choice& choice, const auto& demand) {
-      const TimeParts<double> parts = demand.at(hardware, sustained);
-      if (parts.total < best.parts.total) best = {choice, parts};
-    });
-    return best;
-  }
-  Family::for_each_choice(sizes, hardware, [&](const Choice& choice) {
-    const TimeParts<double> parts = Family::template time<double>(sizes, choice, hardware, sustained, p);
+  const auto keep_best = [&](const Choice& choice, const TimeParts<double>& parts) {
     if (parts.total < best.parts.total) best = {choice, parts};
-  });
+  };
+  if constexpr (requires { Family::for_each_time(sizes, hardware, sustained, p, keep_best); }) {
+    Family::for_each_time(sizes, hardware, sustained, p, keep_best);
+  } else {
+    Family::for_each_choice(sizes, hardware, [&](const Choice& choice) {
+      keep_best(choice, Family::template time<double>(sizes, choice, hardware, sustained, p));
+    });
+  }
   return best;
 }
 

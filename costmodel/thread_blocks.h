@@ -21,7 +21,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "costmodel/kernel_time.h"
 
@@ -32,6 +34,16 @@ struct BlockGrid {
   double area = 16384;  // results of a block: 128 x 128, or halved some times
   double depth = 1;     // multiply-adds for each of them
 };
+
+using Tile = std::pair<std::uint16_t, std::uint16_t>;  // rows, columns
+
+// A copy of `each` for every tile, in which the tile's numbers are constants: what divides by them
+// multiplies.
+template <std::size_t N, class Each>
+[[gnu::always_inline]] inline void for_each_tile(const Tile (&tiles)[N], Each each) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) { (each(tiles[I]), ...); }
+  (std::make_index_sequence<N>{});
+}
 
 template <class T>
 struct BlockRates {

@@ -52,16 +52,6 @@ inline constexpr auto kTileParameters = std::to_array<Parameter>({
 
 inline constexpr double kLongRow = 400;  // elements
 
-// Tiles of one matrix.
-struct Tiling {
-  double rows, columns, area;
-
-  Tiling(const GemmCall& call, const Choice& choice)
-      : rows(whole_up(call.m / choice.tile_m)),
-        columns(whole_up(call.n / choice.tile_n)),
-        area(static_cast<double>(choice.tile_m) * choice.tile_n) {}
-};
-
 template <class T>
 [[nodiscard]] T tile_memory(const GemmCall& call, const Hardware& hardware, const Sustained<T>& sustained,
                             const T& cache_rate, std::span<const T> p) {
@@ -77,25 +67,53 @@ template <class T>
   return miss * from_memory + (1.0 - miss) * ((a + b + c) / cache_rate);
 }
 
+// The time of a call with any choice: what they share is worked out once.
+template <class T>
+class TileTime {
+ public:
+  TileTime(const GemmCall& call, const Hardware& hardware, const Sustained<T>& sustained,
+           std::span<const T> p)
+      : work_(hardware.sm_count,
+              {p[TileParameter::kEfficiency], p[TileParameter::kSmallTile], p[TileParameter::kLatency],
+               p[TileParameter::kPrologue], hardware.rate_share}),
+        launch_(p[TileParameter::kLaunch]),
+        part_bytes_(8 * call.m * call.n * call.batch) {
+    const bool along_k = call.transpose_a && !call.transpose_b;  // both operands
+    const T clock = along_k ? sustained.clock : sustained.clock * hardware.across_k;
+    rate_ = hardware.peak * clock * p[TileParameter::kEfficiency];
+    cache_rate_ = p[TileParameter::kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
+    memory_ = tile_memory(call, hardware, sustained, cache_rate_, p);
+  }
+
+  // Of the choice's grid.
+  [[nodiscard, gnu::always_inline]] T work(const BlockGrid& grid) const { return work_.of(grid); }
+
+  // Choices with as many splits differ in work alone.
+  [[nodiscard]] TimeParts<T> of(const T& work, double splits) const {
+    const T compute = work / rate_;
+    const T overhead = splits > 1 ? launch_ + part_bytes_ * splits / cache_rate_ : launch_;
+    return {compute, memory_, overhead, overhead + pnorm2(compute, memory_)};
+  }
+
+ private:
+  BlockWork<T> work_;
+  T launch_;
+  double part_bytes_;
+  T rate_, cache_rate_, memory_;
+};
+
+// Thread blocks of a choice.
+[[nodiscard, gnu::always_inline]] inline BlockGrid tile_grid(const GemmCall& call, const Choice& choice) {
+  const double rows = whole_up(call.m / choice.tile_m), columns = whole_up(call.n / choice.tile_n);
+  return {rows * columns * call.batch * choice.splits, static_cast<double>(choice.tile_m) * choice.tile_n,
+          call.k / choice.splits};
+}
+
 template <class T>
 [[nodiscard]] TimeParts<T> tile_time(const GemmCall& call, const Choice& choice, const Hardware& hardware,
                                      const Sustained<T>& sustained, std::span<const T> p) {
-  const Tiling tiles(call, choice);
-  const T cache_rate = p[TileParameter::kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
-  const BlockGrid grid{tiles.rows * tiles.columns * call.batch * choice.splits, tiles.area,
-                       call.k / choice.splits};
-  const bool along_k = call.transpose_a && !call.transpose_b;  // both operands
-  const T clock = along_k ? sustained.clock : sustained.clock * hardware.across_k;
-  const T compute =
-      block_time(grid, hardware, clock,
-                 BlockRates<T>{p[TileParameter::kEfficiency], p[TileParameter::kSmallTile],
-                               p[TileParameter::kLatency], p[TileParameter::kPrologue], hardware.rate_share});
-  const T memory = tile_memory(call, hardware, sustained, cache_rate, p);
-  T overhead = p[TileParameter::kLaunch];
-  if (choice.splits > 1) {
-    overhead = overhead + 8 * call.m * call.n * call.batch * choice.splits / cache_rate;
-  }
-  return {compute, memory, overhead, overhead + pnorm2(compute, memory)};
+  const TileTime<T> time(call, hardware, sustained, p);
+  return time.of(time.work(tile_grid(call, choice)), choice.splits);
 }
 
 }  // namespace tbdsim
