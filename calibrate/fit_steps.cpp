@@ -227,7 +227,7 @@ ClockRatio clock_ratio(const Samples<Family>& samples, const FamilyFit& fit, con
 }
 
 double interval_of(const ResidualTable& table, const std::vector<ResidualRow>& rows, const Kriging& kriging) {
-  std::map<std::pair<std::uint64_t, std::array<double, 8>>, int> place;
+  std::map<std::pair<std::uint64_t, decltype(Features::x)>, int> place;
   for (std::size_t i = 0; i < table.rows().size(); ++i) {
     place[{table.rows()[i].at.group, table.rows()[i].at.x}] = static_cast<int>(i);
   }

@@ -71,7 +71,7 @@ std::size_t stride_of(std::size_t rows) { return std::max<std::size_t>(1, rows /
 // it.
 ResidualTable table_without(const std::map<std::string, std::vector<ResidualRow>>& cards,
                             const std::string& card) {
-  std::map<std::pair<std::uint64_t, std::array<double, 8>>, std::pair<Features, std::vector<double>>> places;
+  std::map<std::pair<std::uint64_t, decltype(Features::x)>, std::pair<Features, std::vector<double>>> places;
   for (const auto& [name, rows] : cards) {
     if (name == card) continue;
     for (const ResidualRow& row : rows) {

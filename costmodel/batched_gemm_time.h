@@ -23,6 +23,18 @@ struct BatchedGemmFamily {
                            const Sustained<T>& sustained, std::span<const T> p) {
     return tile_time(call, choice, hardware, sustained, p);
   }
+  template <class T>
+  static BlockWork<T> work(const Hardware& hardware, std::span<const T> p) {
+    return tile_work(hardware, p);
+  }
+  template <class Work, class Visit>
+  static void for_each_time(const Call& call, const Hardware& hardware, const Sustained<double>& sustained,
+                            std::span<const double> p, const Work& work, Visit visit) {
+    const TileTime<double> time(call, hardware, sustained, p);
+    for_each_choice(call, hardware, [&](const Choice& choice) {
+      visit(choice, time.of(work.of(tile_grid(call, choice)), choice.splits));
+    });
+  }
   static double workspace_bytes(const Call&, const Choice&) { return 0; }
   static double flops(const Call& call) { return GemmFamily::flops(call); }
   static double bytes(const Call& call) { return GemmFamily::bytes(call); }

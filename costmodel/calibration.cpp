@@ -79,8 +79,28 @@ void set_sustained(Calibration::Entry& entry, const GpuSpec& gpu, MathType math)
   }
 }
 
-void set_rates(Calibration::Entry& entry, const GpuSpec& gpu, MathType math) {
+template <class Family>
+std::shared_ptr<const BlockTable> grids_of(const Calibration::Entry& entry) {
+  if constexpr (HasGrids<Family>) {
+    const std::span<const double> p = entry.block->parameters;
+    return std::make_shared<const BlockTable>(Family::work(entry.hardware, p));
+  }
+  return nullptr;
+}
+
+void set_grids(Calibration::Entry& entry, std::size_t family) {
+#define TBDSIM_GRIDS(Family) \
+  if (family == index_of_family<Family>()) entry.grids = grids_of<Family>(entry);
+  TBDSIM_FOR_EACH_FAMILY(TBDSIM_GRIDS)
+#undef TBDSIM_GRIDS
+}
+
+void set_rates(Calibration::Entry& entry, std::size_t family, const GpuSpec& gpu, MathType math) {
+  const Hardware before = entry.hardware;
   set_sustained(entry, gpu, math);
+  const Hardware& now = entry.hardware;
+  if (entry.grids == nullptr || now.sm_count != before.sm_count || now.rate_share != before.rate_share)
+    set_grids(entry, family);
   constexpr double kNowhere = std::numeric_limits<double>::infinity();
   entry.sd_alone = sd_of({.mean = 0, .sd = entry.residuals->sd_alone(), .distance = kNowhere}, entry);
 }
@@ -141,7 +161,7 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
       if (!lookup)
         lookup = std::make_shared<const ResidualLookup>(entry.block->residuals, entry.block->kriging);
       entry.residuals = lookup;
-      set_rates(entry, gpu, math);
+      set_rates(entry, family, gpu, math);
     }
   }
   return calibration;
@@ -156,9 +176,10 @@ bool differ_in_rates_only(const GpuSpec& a, const GpuSpec& b) {
 
 Calibration with_rates(Calibration calibration, const GpuSpec& gpu) {
   calibration.gpu = &gpu;
-  for (auto& family : calibration.entries) {
+  for (std::size_t family = 0; family < kFamilyCount; ++family) {
     for (std::size_t m = 0; m < kMathTypeCount; ++m) {
-      if (family[m].block != nullptr) set_rates(family[m], gpu, static_cast<MathType>(m));
+      Calibration::Entry& entry = calibration.entries[family][m];
+      if (entry.block != nullptr) set_rates(entry, family, gpu, static_cast<MathType>(m));
     }
   }
   return calibration;

@@ -15,7 +15,7 @@
 //                      tiles x K, C; weights C x K, tiles
 //
 //   time    = launches + sqrt(compute^2 + tensors^2) + apart, the least over algorithms, tiles and splits
-//   compute = block_time;  tensors = bytes of input, filters and output / (share x bandwidth);
+//   compute = work / (share x peak);  tensors = bytes of input, filters and output / (share x bandwidth);
 //   apart   = the bytes above / (share x bandwidth)
 //
 // With a stride the implicit product of the data pass multiplies the zeros between the strides too, as cuDNN
@@ -181,21 +181,21 @@ struct ConvFamily {
   };
   template <class T>
   static BlockWork<T> work(const Hardware& hardware, std::span<const T> p) {
-    return {hardware.sm_count, {T(1.0), p[kSmallTile], p[kLatency], p[kPrologue]}};
+    return {hardware.sm_count, {p[kSmallTile], p[kLatency], p[kPrologue]}};
   }
   // `work`: of the choice's grid.
   template <class T>
   static Demand<T> demand(const Sizes& call, const Choice& choice, const T& work, const Hardware& hardware,
                           std::span<const T> p);
-  // Calls visit(choice, demand) for each choice that can be the fastest at some rates.
-  template <class Visit>
+  // Calls visit(choice, demand) for each choice that can be the fastest at some rates. `work`: as above, or
+  // its BlockTable.
+  template <class Work, class Visit>
   static void for_each_demand(const Sizes& call, const Hardware& hardware, std::span<const double> p,
-                              Visit visit);
-  // Calls visit(choice, time) for these.
-  template <class Visit>
+                              const Work& work, Visit visit);
+  template <class Work, class Visit>
   static void for_each_time(const Sizes& call, const Hardware& hardware, const Sustained<double>& sustained,
-                            std::span<const double> p, Visit visit) {
-    for_each_demand(call, hardware, p, [&](const Choice& choice, const Demand<double>& demand) {
+                            std::span<const double> p, const Work& work, Visit visit) {
+    for_each_demand(call, hardware, p, work, [&](const Choice& choice, const Demand<double>& demand) {
       visit(choice, demand.at(hardware, sustained));
     });
   }
@@ -384,16 +384,15 @@ TimeParts<T> ConvFamily::time(const Sizes& call, const Choice& choice, const Har
 }
 
 // Choices that differ in tiles alone differ in their work alone: the least of it is the fastest.
-template <class Visit>
+template <class Work, class Visit>
 void ConvFamily::for_each_demand(const Sizes& call, const Hardware& hardware, std::span<const double> p,
-                                 Visit visit) {
+                                 const Work& work, Visit visit) {
   struct Least {
     double work = std::numeric_limits<double>::infinity();
     Choice choice;
   };
   constexpr std::size_t kMostSplits = 8;  // none, 2, 4, ... 128
   std::array<Least, kMostSplits + kAlgorithmNames.size()> of_each;
-  const BlockWork<double> work = ConvFamily::work(hardware, p);
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
     const std::size_t kind = choice.algorithm == Algorithm::implicit_gemm
                                  ? static_cast<std::size_t>(std::countr_zero(choice.splits))

@@ -6,7 +6,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kSame = 1e-6;     // features of one call, written and read again
 constexpr double kTelling = 0.85;  // of the spread without neighbours: nearer ones tell something
 
 Bound bound_of(double compute, double memory, double overhead) {
@@ -36,7 +35,7 @@ KernelCost by_roofline(const Kernel& kernel, double batch, const Calibration& ca
 
 Provenance provenance_of(const ResidualEstimate& found, const Calibration::Entry& entry) {
   if (!entry.exact) return Provenance::modelled;
-  if (found.distance < kSame) return entry.own ? Provenance::measured : Provenance::transferred;
+  if (found.distance < kSamePlace) return entry.own ? Provenance::measured : Provenance::transferred;
   if (found.sd < kTelling * entry.residuals->sd_alone()) {
     return entry.own ? Provenance::interpolated : Provenance::transferred;
   }
@@ -60,6 +59,16 @@ void set_cost(const Choice& choice, const TimeParts<double>& parts, double works
   cost.workspace = Bytes(workspace);
 }
 
+template <class Family>
+Estimate<Family> fastest(const typename Family::Call& call, const Calibration::Entry& entry) {
+  const std::span<const double> p = entry.block->parameters;
+  if constexpr (HasGrids<Family>) {
+    return kernel_time<Family>(call, entry.hardware, entry.sustained, p, *entry.grids);
+  } else {
+    return kernel_time<Family>(call, entry.hardware, entry.sustained, p);
+  }
+}
+
 // `nearby` is found unless it is none.
 template <class Family>
 void by_family(const typename Family::Call& call, const Calibration::Entry& entry, Nearby* nearby,
@@ -68,7 +77,7 @@ void by_family(const typename Family::Call& call, const Calibration::Entry& entr
     nearby->group = entry.residuals->find(Family::group(call));
     if (nearby->group != nullptr) nearby->at = Family::features(call);
   }
-  const auto best = kernel_time<Family>(call, entry.hardware, entry.sustained, entry.block->parameters);
+  const auto best = fastest<Family>(call, entry);
   set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
 }
 
@@ -83,8 +92,7 @@ bool fp32_is_quicker(const ConvCall& call, const Calibration& calibration, Secon
   if (fp32.block == nullptr || tf32.block == nullptr) return false;
   if (fp32.hardware.peak < kLeastLeft * tf32.hardware.peak) return false;
   const auto time = [&](const Calibration::Entry& entry) {
-    return kernel_time<ConvFamily>(call, entry.hardware, entry.sustained, entry.block->parameters)
-        .parts.total;
+    return fastest<ConvFamily>(call, entry).parts.total;
   };
   return time(fp32) < time(tf32) + copies.si();
 }
@@ -145,7 +153,7 @@ Options options_of(const Kernel& kernel, double batch, const Calibration& calibr
   const ConvSizes sizes = call;
   Options options;
   ConvFamily::for_each_demand(
-      sizes, entry.hardware, entry.block->parameters,
+      sizes, entry.hardware, entry.block->parameters, *entry.grids,
       [&](const Choice& choice, const ConvFamily::Demand<double>& demand) {
         options.push_back({choice, demand, ConvFamily::workspace_bytes(sizes, choice)});
       });

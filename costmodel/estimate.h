@@ -80,6 +80,7 @@ struct Calibration {
     double clock_sd = 0;
     double sd_alone = 0;                              // sd_of() a call of a sort that was not measured
     std::shared_ptr<const ResidualLookup> residuals;  // of the block
+    std::shared_ptr<const BlockTable> grids;          // of families that have grids
   };
   const Profile* profile = nullptr;
   const GpuSpec* gpu = nullptr;

@@ -37,10 +37,13 @@ struct GemmFamily {
                            const Sustained<T>& sustained, std::span<const T> p) {
     return with_split(tile_time(call, choice, hardware, sustained, p), choice, p);
   }
-  // Calls visit(choice, time) for each that can be the fastest.
-  template <class Visit>
+  template <class T>
+  static BlockWork<T> work(const Hardware& hardware, std::span<const T> p) {
+    return tile_work(hardware, p);
+  }
+  template <class Work, class Visit>
   static void for_each_time(const Call& call, const Hardware& hardware, const Sustained<double>& sustained,
-                            std::span<const double> p, Visit visit);
+                            std::span<const double> p, const Work& work, Visit visit);
   static double workspace_bytes(const Call& call, const Choice& choice) {
     return choice.splits > 1 ? 4 * call.m * call.n * call.batch * choice.splits : 0;
   }
@@ -106,9 +109,9 @@ void GemmFamily::for_each_grid(const Call& call, const Hardware& hardware, Visit
       });
 }
 
-template <class Visit>
+template <class Work, class Visit>
 void GemmFamily::for_each_time(const Call& call, const Hardware& hardware, const Sustained<double>& sustained,
-                               std::span<const double> p, Visit visit) {
+                               std::span<const double> p, const Work& work, Visit visit) {
   struct Least {
     double work = std::numeric_limits<double>::infinity();
     Choice choice;
@@ -117,7 +120,7 @@ void GemmFamily::for_each_time(const Call& call, const Hardware& hardware, const
   const TileTime<double> time(call, hardware, sustained, p);
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
     Least& least = of_each[kPlaceOfSplits[choice.splits]];
-    const double needed = time.work(grid);
+    const double needed = work.of(grid);
     if (needed < least.work) least = {needed, choice};
   };
   for_each_grid(call, hardware, keep_least);

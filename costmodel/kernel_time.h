@@ -12,10 +12,12 @@
 //     // The time with one choice. Continuous in T; sizes and counts of waves are plain doubles.
 //     template <class T> static TimeParts<T> time(const Sizes&, const Choice&, const Hardware&,
 //                                                 const Sustained<T>&, std::span<const T> p);
-//     // Where it is faster than all choices one by one: visit(choice, time) for each that can be the
-//     fastest. template <class Visit> static void for_each_time(const Sizes&, const Hardware&, const
-//     Sustained<double>&,
-//                                                      std::span<const double> p, Visit visit);
+//     // Of families whose choices are grids of thread blocks (thread_blocks.h): what grids take, and
+//     // visit(choice, time) for each choice that can be the fastest. Work: BlockWork<double>, BlockTable.
+//     template <class T> static BlockWork<T> work(const Hardware&, std::span<const T> p);
+//     template <class Work, class Visit>
+//     static void for_each_time(const Sizes&, const Hardware&, const Sustained<double>&,
+//                               std::span<const double> p, const Work&, Visit visit);
 //     static double workspace_bytes(const Sizes&, const Choice&);
 //     static double flops(const Call&);   // as usually counted; with bytes() what simpler models go by
 //     static double bytes(const Call&);   // each operand once
@@ -107,7 +109,7 @@ struct TimeParts {
 // Coordinates in which calls of one group lie near one another: logarithms (base 2) of sizes.
 struct Features {
   std::uint64_t group = 0;  // calls of different groups are never neighbours: pass, transposes, filter
-  static constexpr std::size_t kMost = 8;
+  static constexpr std::size_t kMost = 5;
   int count = 0;
   std::array<double, kMost> x{};
 };
@@ -124,26 +126,45 @@ inline constexpr std::size_t kParameterCount = Family::parameters.size();
 template <class Family>
 struct Estimate {
   Choice choice;
-  TimeParts<double> parts;
+  TimeParts<double> parts{0, 0, 0, std::numeric_limits<double>::infinity()};
+
+  void keep_faster(const Choice& other, const TimeParts<double>& its_parts) {
+    if (its_parts.total < parts.total) *this = {other, its_parts};
+  }
 };
+
+template <class Family>
+concept HasGrids = requires(const Hardware& hardware, std::span<const double> p) {
+  Family::work(hardware, p);
+};
+
+// The fastest choice of a family that has grids; `work` is Family::work's or a table of it.
+template <class Family, class Work>
+[[nodiscard]] Estimate<Family> kernel_time(const typename Family::Call& call, const Hardware& hardware,
+                                           const Sustained<double>& sustained, std::span<const double> p,
+                                           const Work& work) {
+  Estimate<Family> best;
+  const typename Family::Sizes& sizes = call;
+  Family::for_each_time(
+      sizes, hardware, sustained, p, work,
+      [&](const Choice& choice, const TimeParts<double>& parts) { best.keep_faster(choice, parts); });
+  return best;
+}
 
 // The fastest choice.
 template <class Family>
 [[nodiscard]] Estimate<Family> kernel_time(const typename Family::Call& call, const Hardware& hardware,
                                            const Sustained<double>& sustained, std::span<const double> p) {
-  Estimate<Family> best{{}, {0, 0, 0, std::numeric_limits<double>::infinity()}};
-  const typename Family::Sizes& sizes = call;
-  const auto keep_best = [&](const Choice& choice, const TimeParts<double>& parts) {
-    if (parts.total < best.parts.total) best = {choice, parts};
-  };
-  if constexpr (requires { Family::for_each_time(sizes, hardware, sustained, p, keep_best); }) {
-    Family::for_each_time(sizes, hardware, sustained, p, keep_best);
+  if constexpr (HasGrids<Family>) {
+    return kernel_time<Family>(call, hardware, sustained, p, Family::work(hardware, p));
   } else {
+    Estimate<Family> best;
+    const typename Family::Sizes& sizes = call;
     Family::for_each_choice(sizes, hardware, [&](const Choice& choice) {
-      keep_best(choice, Family::template time<double>(sizes, choice, hardware, sustained, p));
+      best.keep_faster(choice, Family::template time<double>(sizes, choice, hardware, sustained, p));
     });
+    return best;
   }
-  return best;
 }
 
 }  // namespace tbdsim

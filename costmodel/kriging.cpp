@@ -9,20 +9,6 @@ double sum(const Doubles& x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
 }  // namespace
 
-TBDSIM_WIDE_VECTORS void Covariance::apply_to_squares(std::span<Numbers> squares) const {
-  for (Numbers& numbers : squares) {
-    for (Doubles& several : numbers) {
-      Doubles distance;
-      for (std::size_t lane = 0; lane < kLanes; ++lane) distance[lane] = std::sqrt(several[lane]);
-      const Integers same = distance < kSamePlace;
-      const Doubles own = Doubles{} + (nugget2_ - repeat2_);
-      Doubles shared = distance / -length_;
-      exponentiate(shared);
-      several = amplitude2_ * shared + (Doubles)((Integers)own & same);
-    }
-  }
-}
-
 // Each neighbour is taken out of those after it and out of unit vectors, which become the columns of L^-1.
 TBDSIM_WIDE_VECTORS void KrigingSystem::factorize() {
   std::array<Numbers, kMost> inverse{};

@@ -10,8 +10,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <span>
 
+#include "costmodel/floats.h"
 #include "costmodel/wide_vectors.h"
 
 namespace tbdsim {
@@ -31,16 +31,8 @@ struct alignas(sizeof(Doubles)) Numbers : std::array<Doubles, kMostNeighbours / 
   void set(std::size_t i, double value) { (*this)[i / kLanes][i % kLanes] = value; }
 };
 
-[[nodiscard]] inline double least_of(const Numbers& numbers) {
-  Doubles least = numbers[0];
-  for (const Doubles& others : numbers) least = least < others ? least : others;
-  return least_of(least);
-}
-[[nodiscard]] inline double most_of(const Numbers& numbers) {
-  Doubles most = numbers[0];
-  for (const Doubles& others : numbers) most = most > others ? most : others;
-  return most_of(most);
-}
+// Calls nearer than this are the same: sizes have seven digits.
+inline constexpr double kSamePlace = 1e-5;
 
 // The covariance of two calls at a distance.
 class Covariance {
@@ -49,13 +41,19 @@ class Covariance {
       : amplitude2_(kriging.amplitude * kriging.amplitude),
         nugget2_(kriging.nugget * kriging.nugget),
         repeat2_(std::fmin(nugget2_, kriging.repeat * kriging.repeat)),
-        length_(kriging.length) {}
+        length_(kriging.length),
+        of_floats_{static_cast<float>(amplitude2_), static_cast<float>(-1 / length_),
+                   static_cast<float>(nugget2_ - repeat2_)} {}
 
   [[nodiscard]] double operator()(double distance) const {
     return amplitude2_ * std::exp(-distance / length_) + (distance < kSamePlace ? nugget2_ - repeat2_ : 0);
   }
-  // Squares of distances become covariances.
-  void apply_to_squares(std::span<Numbers> squares) const;
+  // Of squares of distances.
+  [[nodiscard]] Floats of_squares(Floats squares) const {
+    const Floats distance = root_of(squares);
+    const Floats own = distance < static_cast<float>(kSamePlace) ? Floats{} + of_floats_.own : Floats{};
+    return of_floats_.amplitude2 * exponential(distance * of_floats_.per_distance) + own;
+  }
   [[nodiscard]] double of_itself() const { return amplitude2_ + nugget2_; }
   // Of a new value at the point, `told` being k C^-1 k. No value is surer than a repeat of the same call.
   [[nodiscard]] double sd(double told) const {
@@ -64,8 +62,10 @@ class Covariance {
   }
 
  private:
-  static constexpr double kSamePlace = 1e-6;
   double amplitude2_, nugget2_, repeat2_, length_;
+  struct {
+    float amplitude2, per_distance, own;
+  } of_floats_;
 };
 
 // What up to kMostNeighbours tell of any point: C is taken apart once. Neighbours that are not set are
@@ -88,8 +88,12 @@ class KrigingSystem {
   };
   [[nodiscard]] Told about(const Numbers& to_point) const;
 
+  // Once it is taken apart, of D^-1/2 L^-1 with C = L D L' (below the diagonal and on it), and of C^-1 r.
+  [[nodiscard]] double inverse_root(std::size_t i, std::size_t j) const { return columns_[j].at(i); }
+  [[nodiscard]] double weight(std::size_t j) const { return weights_.at(j); }
+
  private:
-  // The lower triangle of C, from factorize() on that of D^-1/2 L^-1 with C = L D L'; r, then C^-1 r.
+  // The lower triangle of C, from factorize() on that of D^-1/2 L^-1; r, then C^-1 r.
   std::array<Numbers, kMostNeighbours> columns_{};
   Numbers weights_{};
 };

@@ -9,14 +9,29 @@ namespace {
 
 // Rounding, and the ones added to bytes before their logarithm is taken, move calls off their line by less.
 constexpr double kOff = 1e-6;
+constexpr std::size_t kMostStretches = 64;
 
 }  // namespace
 
-TBDSIM_WIDE_VECTORS void Neighbourhood::squares_to(const Features& at, Numbers& squares) const {
-  squares = {};
-  for (std::size_t c = 0; c < static_cast<std::size_t>(at.count); ++c) {
-    for (std::size_t v = 0; v < squares.size(); ++v)
-      squares[v] += (places[c][v] - at.x[c]) * (places[c][v] - at.x[c]);
+Neighbourhood::Neighbourhood(std::uint64_t its_group, std::span<const ResidualRow> all, const Rows& its_rows,
+                             const Covariance& covariance)
+    : group(its_group), rows(its_rows) {
+  for (Singles& coordinate : places) coordinate.fill(Floats{} + std::numeric_limits<float>::infinity());
+  const auto row = [&](std::size_t i) -> const ResidualRow& {
+    return all[static_cast<std::size_t>(rows[i])];
+  };
+  KrigingSystem system;
+  for (std::size_t i = 0; i < std::min(all.size(), kMostNeighbours); ++i) {
+    for (std::size_t c = 0; c < Features::kMost; ++c) places[c].set(i, row(i).at.x[c]);
+    system.set_value(i, row(i).residual);
+    system.set_covariance(i, i, covariance.of_itself());
+    for (std::size_t j = 0; j < i; ++j)
+      system.set_covariance(i, j, covariance(distance(row(i).at, row(j).at)));
+  }
+  system.factorize();
+  for (std::size_t j = 0; j < kMostNeighbours; ++j) {
+    for (std::size_t i = j; i < kMostNeighbours; ++i) inverse_root[j].set(i, system.inverse_root(i, j));
+    weights.set(j, system.weight(j));
   }
 }
 
@@ -55,36 +70,45 @@ NeighbourLine::Found NeighbourLine::around(double place) const {
 // After a step s along the line the other rows are at the least n - s away, n^2 = further; a neighbour that
 // lay a ahead, at a distance d, is nearer as long as d^2 - 2 a s + s^2 < (n - s)^2. All with room for points
 // a little off the line.
-TBDSIM_WIDE_VECTORS NeighbourLine::Reach NeighbourLine::reach(const Features& at, const Neighbourhood& around,
-                                                              const Numbers& squares, double further) const {
-  if (std::isinf(further)) return {further, further};  // there is no other row
+NeighbourLine::Reach NeighbourLine::reach(const Features& at, const Neighbourhood& around,
+                                          std::span<const ResidualRow> all, double further) const {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Reach reach{kInfinity, kInfinity};
+  if (!straight_) return {0, 0};
+  if (std::isinf(further)) return reach;  // there is no other row
   const double n = std::sqrt(further) - 4 * kOff;
-  Numbers ahead{}, room, down, up;
-  for (std::size_t c = 0; c < static_cast<std::size_t>(at.count); ++c) {
-    for (std::size_t v = 0; v < ahead.size(); ++v) ahead[v] += (around.places[c][v] - at.x[c]) * along_[c];
+  for (const int number : around.rows) {
+    const Features& row = all[static_cast<std::size_t>(number)].at;
+    double ahead = 0, square = 0;
+    for (std::size_t c = 0; c < static_cast<std::size_t>(at.count); ++c) {
+      ahead += (row.x[c] - at.x[c]) * along_[c];
+      square += (row.x[c] - at.x[c]) * (row.x[c] - at.x[c]);
+    }
+    const double room = n * n - square;
+    if (room <= 0) return {0, 0};
+    reach.down = std::min(reach.down, room / (2 * (n + ahead)));
+    reach.up = std::min(reach.up, room / (2 * (n - ahead)));
   }
-  for (std::size_t v = 0; v < ahead.size(); ++v) {
-    room[v] = n * n - squares[v];
-    down[v] = room[v] / (2 * (n + ahead[v]));
-    up[v] = room[v] / (2 * (n - ahead[v]));
-  }
-  if (least_of(room) <= 0) return {0, 0};
-  return {least_of(down), least_of(up)};
+  return reach;
 }
 
 void NeighbourLine::learn(double place, const Features& at, const Neighbourhood& around,
-                          const Numbers& squares, double further) {
-  if (!straight_) return;
-  const auto [down, up] = reach(at, around, squares, further);
-  if (down <= 0 || up <= 0) return;
-  Stretch learnt{place - down, place + up, &around, around.number};
-  // Others that it goes into are of what was forgotten since.
+                          std::span<const ResidualRow> all, double further) {
+  Stretch learnt{place, place, &around, around.number};
+  const auto [down, up] = reach(at, around, all, further);
+  if (down > 0 && up > 0) {
+    learnt.low -= down;
+    learnt.high += up;
+  }
+  // Those that it goes into, if of another, are of what was forgotten since.
   std::erase_if(stretches_, [&](const Stretch& s) {
-    if (s.number != learnt.number) return s.low <= learnt.high && s.high >= learnt.low;
+    if (s.number != learnt.number || s.is_point() || learnt.is_point())
+      return s.low <= learnt.high && s.high >= learnt.low;
     learnt.low = std::min(learnt.low, s.low);
     learnt.high = std::max(learnt.high, s.high);
     return true;
   });
+  if (stretches_.size() == kMostStretches) stretches_.clear();
   const auto after = [&](const Stretch& s) { return s.low > learnt.high; };
   stretches_.insert(std::find_if(stretches_.begin(), stretches_.end(), after), learnt);
 }

@@ -3,26 +3,73 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "costmodel/floats.h"
 #include "costmodel/kernel_time.h"
 #include "costmodel/kriging.h"
-#include "costmodel/nearest_rows.h"
+#include "costmodel/residual_table.h"
 
 namespace tbdsim {
 
-// Rows, and what they tell of any point.
+// One number for each neighbour.
+struct Singles : std::array<Floats, kMostNeighbours / kFloats> {
+  void set(std::size_t i, double value) { (*this)[i / kFloats][i % kFloats] = static_cast<float>(value); }
+};
+[[nodiscard]] inline float least_of(const Singles& x) {
+  Floats least = x[0];
+  for (const Floats& others : x) least = least < others ? least : others;
+  return least_of(least);
+}
+[[nodiscard]] inline float most_of(const Singles& x) {
+  Floats most = x[0];
+  for (const Floats& others : x) most = most > others ? most : others;
+  return most_of(most);
+}
+
+// Rows, and what they tell of any point, to six digits: asked of every kernel of every prediction, it is half
+// as long and as much work as in double precision.
 struct Neighbourhood {
   using Rows = std::array<int, kMostNeighbours>;
 
   std::uint64_t number = 0;                       // no other of the thread has it
   std::uint64_t group = 0;                        // of the rows: its number
   Rows rows{};                                    // ascending; further ones are infinitely far
-  std::array<Numbers, Features::kMost> places{};  // by coordinate
-  KrigingSystem system;
+  std::array<Singles, Features::kMost> places{};  // by coordinate
+  // As KrigingSystem's.
+  std::array<Singles, kMostNeighbours> inverse_root{};  // by column
+  Singles weights{};
 
-  // Of distances. Not returned: a compiler for narrow vectors may align a result too little for wide ones.
-  void squares_to(const Features& at, Numbers& squares) const;
+  Neighbourhood() = default;
+  // `all`: the rows of the group.
+  Neighbourhood(std::uint64_t group, std::span<const ResidualRow> all, const Rows& rows,
+                const Covariance& covariance);
+
+  // Of distances.
+  [[nodiscard]] Singles squares_to(const Features& at) const {
+    Singles squares{};
+    for (std::size_t c = 0; c < static_cast<std::size_t>(at.count); ++c) {
+      const auto x = static_cast<float>(at.x[c]);
+      for (std::size_t v = 0; v < squares.size(); ++v) squares[v] += (places[c][v] - x) * (places[c][v] - x);
+    }
+    return squares;
+  }
+
+  // As KrigingSystem's, of covariances with a point.
+  [[nodiscard]] KrigingSystem::Told about(const Singles& to_point) const {
+    Singles apart{};  // D^-1/2 L^-1 k
+    for (std::size_t c = 0; c < kMostNeighbours; ++c) {
+      const float k = to_point[c / kFloats][c % kFloats];
+      for (std::size_t v = c / kFloats; v < apart.size(); ++v) apart[v] += inverse_root[c][v] * k;
+    }
+    Floats mean{}, told{};
+    for (std::size_t v = 0; v < apart.size(); ++v) {
+      mean += to_point[v] * weights[v];
+      told += apart[v] * apart[v];
+    }
+    return {sum_of(mean), sum_of(told)};
+  }
 };
 
 // A kernel's calls at different batches lie on a straight line. The points whose nearest rows are the same
@@ -38,9 +85,11 @@ class NeighbourLine {
   };
   [[nodiscard]] Found around(double place) const;
 
-  // Around the point at this place, with these squares of distances to the rows and to others none less than
-  // `further`.
-  void learn(double place, const Features& at, const Neighbourhood& around, const Numbers& squares,
+  // What around() will read.
+  void prefetch() const { __builtin_prefetch(stretches_.data()); }
+
+  // Around the point at this place, no other of the group's rows lies nearer than the square `further`.
+  void learn(double place, const Features& at, const Neighbourhood& around, std::span<const ResidualRow> all,
              double further);
 
  private:
@@ -48,11 +97,14 @@ class NeighbourLine {
     double low, high;
     const Neighbourhood* around;  // may be another by now
     std::uint64_t number;
+
+    // Of rows as far as others, or of a line's first point.
+    [[nodiscard]] bool is_point() const { return low == high; }
   };
   struct Reach {
     double down, up;
   };
-  [[nodiscard]] Reach reach(const Features& at, const Neighbourhood& around, const Numbers& squares,
+  [[nodiscard]] Reach reach(const Features& at, const Neighbourhood& around, std::span<const ResidualRow> all,
                             double further) const;
 
   std::uint64_t group_ = 0;

@@ -12,7 +12,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::size_t kNeighbours = kMostNeighbours;
 using Rows = Neighbourhood::Rows;
 
 }  // namespace
@@ -26,64 +25,104 @@ NearestRows ResidualLookup::Group::nearest(const Features& at, double within) co
   return boxes_.nearest(at, within);
 }
 
-// A thread's: at the most 8,192 neighbourhoods, of two kilobytes each.
+// A thread's: at the most 8,192 neighbourhoods, of one kilobyte each.
 class ResidualLookup::LastMet {
  public:
-  // The neighbourhood of a point, and its rows' squares of distances.
+  // The neighbourhood of a point.
   const Neighbourhood& around(const Features& at, std::size_t query, const ResidualLookup& lookup,
-                              const Group& group, Numbers& squares) {
-    NeighbourLine& line = line_of(group.number * kQueries + query);
-    const double place = line.place_of(at, group.number);
-    const NeighbourLine::Found known = line.around(place);
-    double within = std::numeric_limits<double>::infinity();
-    if (known.near != nullptr) {
-      known.near->squares_to(at, squares);
-      if (known.reaches) return *known.near;
-      within = most_of(squares);
-    }
-    const NearestRows nearest = group.nearest(at, within);
-    const Neighbourhood& found = of(nearest.rows, lookup, group);
-    found.squares_to(at, squares);
-    line.learn(place, at, found, squares, nearest.further);
-    return found;
+                              const Group& group) {
+    Query& asked = query_of(group.number << kQueryBits | query);
+    before_->next = &asked;
+    before_ = &asked;
+    asked.next->prefetch();
+    const double place = asked.line.place_of(at, group.number);
+    const NeighbourLine::Found known = asked.line.around(place);
+    asked.last = known.reaches ? known.near : &find(at, place, known.near, lookup, group, asked.line);
+    return *asked.last;
   }
 
  private:
   using Few = std::array<std::unique_ptr<Neighbourhood>, 4>;  // the last first
-  static constexpr std::uint64_t kQueries = 1'000;
-  static constexpr int kLineBits = 15, kFewBits = 11;
+  // A kernel's calls. Those of a step are asked about one after another again and again: while one is worked
+  // out, what the next will need comes from memory. None is ever deleted.
+  struct Query {
+    NeighbourLine line;
+    const Query* next = this;
+    const Neighbourhood* last = nullptr;
+
+    void prefetch() const {
+      prefetch_lines(next, sizeof(Query));
+      prefetch_lines(last, sizeof(Neighbourhood));
+      line.prefetch();
+    }
+  };
+  struct KnownQuery {
+    std::uint64_t number = 0;  // of a group, from 1, and its query
+    std::unique_ptr<Query> query;
+  };
+  static constexpr int kQueryBits = 20, kQueryPlaces = 15, kFewPlaces = 11;
+  static constexpr std::size_t kProbes = 4;
+  static constexpr double kRounding = 1e-4;  // of distances in single precision, and more
+
+  // `near`: rows of the group not far from the point, or none.
+  [[gnu::noinline]] const Neighbourhood& find(const Features& at, double place, const Neighbourhood* near,
+                                              const ResidualLookup& lookup, const Group& group,
+                                              NeighbourLine& line) {
+    double within = std::numeric_limits<double>::infinity();
+    if (near != nullptr) {
+      const double farthest = std::sqrt(most_of(near->squares_to(at))) + kRounding;
+      within = farthest * farthest;
+    }
+    const NearestRows nearest = group.nearest(at, within);
+    const Neighbourhood& found = of(nearest.rows, lookup, group);
+    line.learn(place, at, found, group.rows, nearest.further);
+    return found;
+  }
 
   template <int Bits>
   static std::size_t scattered(std::uint64_t number) {
     return number * 0x9E3779B97F4A7C15 >> (64 - Bits);  // 2^64 over the golden ratio
   }
 
-  NeighbourLine& line_of(std::uint64_t number) {
-    auto& line = lines_[scattered<kLineBits>(number)];
-    if (!line) line = std::make_unique<NeighbourLine>();
-    return *line;
+  static void prefetch_lines(const void* from, std::size_t bytes) {
+    constexpr std::size_t kCacheLine = 64;
+    for (std::size_t at = 0; at < bytes; at += kCacheLine)
+      __builtin_prefetch(static_cast<const char*>(from) + at);
+  }
+
+  Query& query_of(std::uint64_t number) {
+    KnownQuery* const first = &queries_[scattered<kQueryPlaces>(number)];
+    KnownQuery* known = std::find_if(
+        first, first + kProbes, [&](const KnownQuery& q) { return q.number == number || q.number == 0; });
+    if (known == first + kProbes) known = first;  // its line is forgotten: see NeighbourLine::place_of
+    known->number = number;
+    if (!known->query) known->query = std::make_unique<Query>();
+    return *known->query;
   }
 
   const Neighbourhood& of(const Rows& rows, const ResidualLookup& lookup, const Group& group) {
+    constexpr std::uint64_t kRows = 1'000;
     std::uint64_t number = group.number;
-    for (const int row : rows) number = number * kQueries + static_cast<std::uint64_t>(row);
-    Few& few = met_[scattered<kFewBits>(number)];
+    for (const int row : rows) number = number * kRows + static_cast<std::uint64_t>(row);
+    Few& few = met_[scattered<kFewPlaces>(number)];
     const auto same = [&](const auto& known) {
       return !known || (known->group == group.number && known->rows == rows);
     };
     const auto found = std::find_if(few.begin(), few.end() - 1, same);
     if (!*found) *found = std::make_unique<Neighbourhood>();
     if (!same(*found)) {
-      lookup.settle(group, rows, **found);
+      **found = Neighbourhood(group.number, group.rows, rows, lookup.covariance_);
       (*found)->number = ++settled_;
     }
     std::rotate(few.begin(), found, found + 1);
     return *few[0];
   }
 
-  std::vector<std::unique_ptr<NeighbourLine>> lines_{std::size_t{1} << kLineBits};  // by query
-  std::vector<Few> met_{std::size_t{1} << kFewBits};                                // by rows
+  std::vector<KnownQuery> queries_{(std::size_t{1} << kQueryPlaces) + kProbes};  // by number
+  std::vector<Few> met_{std::size_t{1} << kFewPlaces};                           // by rows
   std::uint64_t settled_ = 0;
+  Query none_;
+  Query* before_ = &none_;
 };
 
 ResidualLookup::ResidualLookup(const ResidualTable& table, const Kriging& kriging) : covariance_(kriging) {
@@ -102,34 +141,13 @@ const ResidualLookup::Group* ResidualLookup::find(std::uint64_t group) const {
   return groups_[static_cast<std::size_t>(id - ids_.begin())].get();
 }
 
-void ResidualLookup::settle(const Group& group, const Rows& rows, Neighbourhood& at) const {
-  at = {.group = group.number, .rows = rows, .places = {}, .system = {}};
-  for (Numbers& places : at.places) places.fill(Doubles{} + std::numeric_limits<double>::infinity());
-  const std::size_t count = std::min(group.rows.size(), kNeighbours);
-  const auto row = [&](std::size_t j) -> const ResidualRow& {
-    return group.rows[static_cast<std::size_t>(rows[j])];
-  };
-  for (std::size_t j = 0; j < count; ++j) {
-    for (std::size_t c = 0; c < Features::kMost; ++c) at.places[c].set(j, row(j).at.x[c]);
-  }
-  std::array<Numbers, kNeighbours> shared;
-  for (std::size_t j = 0; j < count; ++j) at.squares_to(row(j).at, shared[j]);
-  covariance_.apply_to_squares(std::span(shared).first(count));
-  for (std::size_t j = 0; j < count; ++j) {
-    at.system.set_covariance(j, j, covariance_.of_itself());
-    at.system.set_value(j, row(j).residual);
-    for (std::size_t i = j + 1; i < count; ++i) at.system.set_covariance(i, j, shared[j].at(i));
-  }
-  at.system.factorize();
-}
-
 ResidualEstimate ResidualLookup::estimate(const Group& group, const Features& at, std::size_t query) const {
   static thread_local LastMet last_met;
-  Numbers to_point;
-  const Neighbourhood& around = last_met.around(at, query, *this, group, to_point);
+  const Neighbourhood& around = last_met.around(at, query, *this, group);
+  Singles to_point = around.squares_to(at);
   const double nearest = std::sqrt(least_of(to_point));
-  covariance_.apply_to_squares({&to_point, 1});
-  const KrigingSystem::Told told = around.system.about(to_point);
+  for (Floats& several : to_point) several = covariance_.of_squares(several);
+  const KrigingSystem::Told told = around.about(to_point);
   return {told.mean, covariance_.sd(told.told), nearest};
 }
 

@@ -1,4 +1,5 @@
-// A residual table with its kriging, made ready to be asked often. Says what ResidualTable::estimate says.
+// A residual table with its kriging, made ready to be asked often. Says what ResidualTable::estimate says, to
+// 1e-5.
 //
 // While batches and rates change, the neighbours of most calls stay, and those of a sweep's calls come back:
 // each thread keeps the neighbourhoods it met last, and how far each reaches, and works out others. Nothing
@@ -13,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "costmodel/nearest_rows.h"
 #include "costmodel/neighbourhood.h"
 #include "costmodel/residual_table.h"
 
@@ -35,7 +37,6 @@ class ResidualLookup {
 
  private:
   class LastMet;
-  void settle(const Group& group, const Neighbourhood::Rows& rows, Neighbourhood& at) const;
 
   Covariance covariance_;
   std::vector<std::uint64_t> ids_;  // of the groups, ascending

@@ -5,7 +5,8 @@
 //   hidden  = sqrt((1 + (h / o)^2) / (1 + (h / q)^2)): memory latency with q blocks on an SM, 1 with as many
 //             as fit (o);  q = min(waves, o), o = clamp(32768 / area, 1, 16), h = latency 16384 / area
 //   small   = small_tile^-log2(16384 / area): a smaller tile's time over its share of the largest one's time
-//   seconds = waves 2 area (depth + prologue) small / (peak / SMs  clock  efficiency  hidden)
+//   work    = waves 2 area (depth + prologue) SMs small / hidden:  operations, over the sustained peak
+//   seconds
 //
 // In products start-up, latency and what small tiles wait for take clocks, however fast the SM multiplies
 // meanwhile. So on a card that multiplies at a share of its generation's full rate (hardware.h, rate_share)
@@ -47,8 +48,7 @@ template <std::size_t N, class Each>
 
 template <class T>
 struct BlockRates {
-  T efficiency;      // share of the sustained peak that a tile of 128 x 128 reaches
-  T small_tile;      // of it that is kept when the area is halved
+  T small_tile;      // of the rate that is kept when the area is halved
   T latency;         // blocks missing to hide latency, of a tile of 128 x 128
   T prologue;        // start and end of a block, in steps of the depth
   double share = 1;  // of the generation's full rate
@@ -65,11 +65,18 @@ inline constexpr double kWholeTile = 16384;  // 128 x 128
 }
 
 // Blocks that an SM holds at once.
+inline constexpr std::size_t kMostResident = 16;
 [[nodiscard]] inline double resident_blocks(double area) {
-  return std::clamp(2 * kWholeTile / area, 1.0, 16.0);
+  return std::clamp(2 * kWholeTile / area, 1.0, static_cast<double>(kMostResident));
 }
 
-// Operations that take the card as long at its sustained peak, with efficiency 1. What grids share is worked
+// How often the largest tile is halved, down to 32 x 32: what is in the exponent of a number.
+inline constexpr std::size_t kTileSizes = 5;
+[[nodiscard]] inline std::size_t halvings(double area) {
+  return (std::bit_cast<std::uint64_t>(kWholeTile / area) >> 52U) - 1'023;
+}
+
+// Operations that take the card as long at the rate of a tile of 128 x 128. What grids share is worked
 // out once.
 template <class T>
 class BlockWork {
@@ -84,29 +91,51 @@ class BlockWork {
   }
 
   [[nodiscard, gnu::always_inline]] T of(const BlockGrid& grid) const {
-    using std::sqrt;
     const double waves = whole_up(grid.blocks / sm_count_);
-    const double resident = resident_blocks(grid.area);
-    const double queued = std::min(waves, resident);
-    const double tiles = kWholeTile / grid.area;  // 2^halvings: what is in the exponent of a number
-    const std::size_t halvings = (std::bit_cast<std::uint64_t>(tiles) >> 52U) - 1'023;
-    const T work = waves * (2 * grid.area * sm_count_) * (grid.depth + prologue_) * small_[halvings];
-    if (queued == resident) return work;  // hidden is 1
-    const T gap = latency_ * tiles;
-    const T exposed = sqrt((queued * queued + gap * gap) / (resident * resident + gap * gap));
-    return work * (resident / queued) * exposed;
+    const double queued = std::min(waves, resident_blocks(grid.area));
+    return waves * (2 * grid.area * sm_count_) * (grid.depth + prologue_) * slowness(grid.area, queued);
   }
 
  private:
+  friend class BlockTable;
+
+  // small / hidden, with so many blocks on an SM.
+  [[nodiscard, gnu::always_inline]] T slowness(double area, double queued) const {
+    using std::sqrt;
+    const double resident = resident_blocks(area);
+    const T& small = small_[halvings(area)];
+    if (queued == resident) return small;
+    const T gap = latency_ * (kWholeTile / area);
+    const T exposed = sqrt((queued * queued + gap * gap) / (resident * resident + gap * gap));
+    return small * (resident / queued) * exposed;
+  }
+
   double sm_count_;
   T latency_, prologue_;
-  std::array<T, 5> small_;  // by how often the largest tile is halved, down to 32 x 32
+  std::array<T, kTileSizes> small_;  // by halvings
 };
 
-template <class T>
-[[nodiscard]] T block_time(const BlockGrid& grid, const Hardware& hardware, const T& clock,
-                           const BlockRates<T>& rates) {
-  return BlockWork<T>(hardware.sm_count, rates).of(grid) / (hardware.peak * clock * rates.efficiency);
-}
+// The same, of many grids: what depends on the tile and blocks on an SM is in a table.
+class BlockTable {
+ public:
+  explicit BlockTable(const BlockWork<double>& work) : sm_count_(work.sm_count_), prologue_(work.prologue_) {
+    for (std::size_t size = 0; size < kTileSizes; ++size) {
+      const double area = kWholeTile / static_cast<double>(1U << size);
+      for (std::size_t queued = 1; static_cast<double>(queued) <= resident_blocks(area); ++queued)
+        wave_[size][queued] = 2 * area * work.sm_count_ * work.slowness(area, static_cast<double>(queued));
+    }
+  }
+
+  [[nodiscard, gnu::always_inline]] double of(const BlockGrid& grid) const {
+    const double waves = whole_up(grid.blocks / sm_count_);
+    const auto queued = static_cast<std::size_t>(std::min(waves, resident_blocks(grid.area)));
+    return waves * (grid.depth + prologue_) * wave_[halvings(grid.area)][queued];
+  }
+
+ private:
+  double sm_count_, prologue_;
+  std::array<std::array<double, kMostResident + 1>, kTileSizes>
+      wave_{};  // one step deep; by halvings, queued
+};
 
 }  // namespace tbdsim

@@ -1,7 +1,8 @@
 // A matrix product as a grid of thread blocks, each with a tile of the result: what GemmFamily and
 // BatchedGemmFamily share. fp32, tf32, fp16, bf16 and fp8 differ in peak and element size only.
 //
-//   compute = block_time of thread_blocks.h: ceil(m / tm) ceil(n / tn) batch splits blocks, k / splits deep
+//   compute = work / (efficiency x peak): thread_blocks.h, ceil(m / tm) ceil(n / tn) batch splits blocks, k /
+//             splits deep
 //             (1 / across_k as long where an operand's rows do not run along k: hardware.h, tf32_across_k)
 //   memory  = miss moved / DRAM rate + (1 - miss) (A + B + C) / L2 rate
 //   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident L2) where a call is repeated at once
@@ -67,17 +68,20 @@ template <class T>
   return miss * from_memory + (1.0 - miss) * ((a + b + c) / cache_rate);
 }
 
+template <class T>
+[[nodiscard]] BlockWork<T> tile_work(const Hardware& hardware, std::span<const T> p) {
+  return {hardware.sm_count,
+          {p[TileParameter::kSmallTile], p[TileParameter::kLatency], p[TileParameter::kPrologue],
+           hardware.rate_share}};
+}
+
 // The time of a call with any choice: what they share is worked out once.
 template <class T>
 class TileTime {
  public:
   TileTime(const GemmCall& call, const Hardware& hardware, const Sustained<T>& sustained,
            std::span<const T> p)
-      : work_(hardware.sm_count,
-              {p[TileParameter::kEfficiency], p[TileParameter::kSmallTile], p[TileParameter::kLatency],
-               p[TileParameter::kPrologue], hardware.rate_share}),
-        launch_(p[TileParameter::kLaunch]),
-        part_bytes_(8 * call.m * call.n * call.batch) {
+      : launch_(p[TileParameter::kLaunch]), part_bytes_(8 * call.m * call.n * call.batch) {
     const bool along_k = call.transpose_a && !call.transpose_b;  // both operands
     const T clock = along_k ? sustained.clock : sustained.clock * hardware.across_k;
     rate_ = hardware.peak * clock * p[TileParameter::kEfficiency];
@@ -85,10 +89,7 @@ class TileTime {
     memory_ = tile_memory(call, hardware, sustained, cache_rate_, p);
   }
 
-  // Of the choice's grid.
-  [[nodiscard, gnu::always_inline]] T work(const BlockGrid& grid) const { return work_.of(grid); }
-
-  // Choices with as many splits differ in work alone.
+  // `work`: of the choice's grid. Choices with as many splits differ in it alone.
   [[nodiscard]] TimeParts<T> of(const T& work, double splits) const {
     const T compute = work / rate_;
     const T overhead = splits > 1 ? launch_ + part_bytes_ * splits / cache_rate_ : launch_;
@@ -96,7 +97,6 @@ class TileTime {
   }
 
  private:
-  BlockWork<T> work_;
   T launch_;
   double part_bytes_;
   T rate_, cache_rate_, memory_;
@@ -112,8 +112,8 @@ class TileTime {
 template <class T>
 [[nodiscard]] TimeParts<T> tile_time(const GemmCall& call, const Choice& choice, const Hardware& hardware,
                                      const Sustained<T>& sustained, std::span<const T> p) {
-  const TileTime<T> time(call, hardware, sustained, p);
-  return time.of(time.work(tile_grid(call, choice)), choice.splits);
+  const T work = tile_work(hardware, p).of(tile_grid(call, choice));
+  return TileTime<T>(call, hardware, sustained, p).of(work, choice.splits);
 }
 
 }  // namespace tbdsim

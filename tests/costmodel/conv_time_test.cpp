@@ -74,33 +74,48 @@ void expect_grid(Phase phase, const Choice& choice, double blocks, double depth)
   EXPECT_DOUBLE_EQ(grid.depth, depth);
 }
 
-// 5 blocks on 2 SMs are 3 waves, each 2 x 16384 x (90 + 10) flop on half of 1e12 flop/s, at an efficiency of
-// one half: 3 x 3276800 / 2.5e11 s. As many blocks as fit wait on an SM: latency is hidden.
+// On 2 SMs; from the formula and from its table.
+void expect_work(const BlockRates<double>& rates, const BlockGrid& grid, double flop) {
+  const BlockWork<double> work(2, rates);
+  EXPECT_DOUBLE_EQ(work.of(grid), flop);
+  EXPECT_DOUBLE_EQ(BlockTable(work).of(grid), flop);
+}
+
+// 5 blocks are 3 waves, each 2 SMs x 2 x 16384 x (90 + 10) flop. As many blocks as fit wait on an SM: latency
+// is hidden.
 TEST(ThreadBlocks, WavesOfWholeTiles) {
-  const Hardware two{.sm_count = 2, .peak = 1e12};
-  const BlockRates<double> rates{0.5, 0.9, 1, 10};
-  EXPECT_DOUBLE_EQ(block_time({5, 16384, 90}, two, 1.0, rates), 3 * 3276800 / 2.5e11);
-  EXPECT_DOUBLE_EQ(block_time({6, 16384, 90}, two, 1.0, rates), 3 * 3276800 / 2.5e11);
+  const BlockRates<double> rates{0.9, 1, 10};
+  expect_work(rates, {5, 16384, 90}, 3 * 6553600);
+  expect_work(rates, {6, 16384, 90}, 3 * 6553600);
 }
 
 // A single wave has one block on an SM where two would fit: sqrt((1 + (1/2)^2) / (1 + 1)) of the rate.
 // Half the tile has half the work and 0.9 of the efficiency; 4 such blocks fit and 2 blocks are missing:
 // sqrt((1 + (2/4)^2) / (1 + 2^2)) of the rate.
 TEST(ThreadBlocks, LatencyAndSmallTiles) {
-  const Hardware two{.sm_count = 2, .peak = 1e12};
-  const BlockRates<double> rates{0.5, 0.9, 1, 10};
-  EXPECT_DOUBLE_EQ(block_time({2, 16384, 90}, two, 1.0, rates), 3276800 / 2.5e11 / std::sqrt(1.25 / 2));
-  EXPECT_DOUBLE_EQ(block_time({2, 8192, 90}, two, 1.0, rates), 1638400 / 2.5e11 / 0.9 / std::sqrt(1.25 / 5));
+  const BlockRates<double> rates{0.9, 1, 10};
+  expect_work(rates, {2, 16384, 90}, 6553600 / std::sqrt(1.25 / 2));
+  expect_work(rates, {2, 8192, 90}, 3276800 / 0.9 / std::sqrt(1.25 / 5));
 }
 
 // At a quarter of the full rate a quarter of the start-up's steps pass meanwhile, of the latency and of what
 // half a tile takes longer: 1 + (1 / 0.9 - 1) / 4; a quarter of 2 / 4 blocks is missing.
 TEST(ThreadBlocks, WhatTakesClocksIsLessOfASlowerCard) {
-  const Hardware two{.sm_count = 2, .peak = 1e12};
-  const BlockRates<double> rates{0.5, 0.9, 1, 40, 0.25};
-  EXPECT_DOUBLE_EQ(block_time({6, 16384, 90}, two, 1.0, rates), 3 * 3276800 / 2.5e11);
-  EXPECT_NEAR(block_time({2, 8192, 90}, two, 1.0, rates) / (1638400 / 2.5e11),
-              (0.75 + 0.25 / 0.9) / std::sqrt((1 + 0.015625) / (1 + 0.25)), 1e-12);
+  const BlockRates<double> rates{0.9, 1, 40, 0.25};
+  expect_work(rates, {6, 16384, 90}, 3 * 6553600);
+  expect_work(rates, {2, 8192, 90}, 3276800 * (0.75 + 0.25 / 0.9) / std::sqrt((1 + 0.015625) / (1 + 0.25)));
+}
+
+// All tiles, from one block to more than an SM holds.
+TEST(ThreadBlocks, ATableSaysWhatTheFormulaSays) {
+  const BlockWork<double> work(28, {0.83, 1.7, 23, 0.6});
+  const BlockTable table(work);
+  for (const double area : {16384, 8192, 4096, 2048, 1024}) {
+    for (double blocks = 1; blocks < 28 * 20; ++blocks) {
+      const BlockGrid grid{blocks, area, 576};
+      ASSERT_DOUBLE_EQ(table.of(grid), work.of(grid)) << blocks << " of " << area;
+    }
+  }
 }
 
 // Forward: 8 28 28 = 6272 pixels are 49 tiles of 128, 96 filters are 2 of 64; 64 9 = 576 deep. Data: 64

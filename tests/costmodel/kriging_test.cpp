@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -10,29 +11,28 @@ namespace {
 
 constexpr Kriging kKriging{.amplitude = 0.3, .length = 2, .nugget = 0.13, .repeat = 0.05};
 constexpr double kRounding = 1e-15;
+constexpr double kSingle = 3e-7;
 
-TEST(Exponentiate, IsTheExponential) {
-  for (double x = -690; x <= 0; x += 0.37) {
-    Doubles several{x, x / 2, x / 700, 0};
-    exponentiate(several);
-    EXPECT_NEAR(several[0] / std::exp(x), 1, kRounding) << x;
-    EXPECT_NEAR(several[1] / std::exp(x / 2), 1, kRounding) << x;
-    EXPECT_NEAR(several[2] / std::exp(x / 700), 1, kRounding) << x;
+TEST(Exponential, OfFourNumbers) {
+  for (float x = -86; x <= 0; x += 0.37F) {
+    const Floats several = exponential(Floats{x, x / 2, x / 70, 0});
+    EXPECT_NEAR(several[0] / std::exp(x), 1, kSingle) << x;
+    EXPECT_NEAR(several[1] / std::exp(x / 2), 1, kSingle) << x;
+    EXPECT_NEAR(several[2] / std::exp(x / 70), 1, kSingle) << x;
     EXPECT_EQ(several[3], 1);
   }
-  Doubles least{-701, -1e300, -std::numeric_limits<double>::infinity(), -700};
-  exponentiate(least);
-  for (std::size_t i = 0; i < kLanes; ++i) EXPECT_EQ(least[i], least[3]);
+  const Floats least = exponential(Floats{-88, -1e30F, -std::numeric_limits<float>::infinity(), -87});
+  for (std::size_t i = 0; i < kFloats; ++i) EXPECT_EQ(least[i], least[3]);
 }
 
-TEST(Covariance, OfSeveralDistancesAtOnce) {
+TEST(Covariance, OfFourSquaresAtOnce) {
   const Covariance covariance(kKriging);
-  const Numbers distances{{Doubles{0, 1e-7, 0.5, 3}, Doubles{12, 700, 5'000, 1e9}, Doubles{1, 2, 3, 4}}};
-  Numbers squares = distances;
-  for (Doubles& several : squares) several *= several;
-  covariance.apply_to_squares({&squares, 1});
-  for (std::size_t i = 0; i < kMostNeighbours; ++i)
-    EXPECT_NEAR(squares.at(i), covariance(distances.at(i)), kRounding) << distances.at(i);
+  for (const Floats& distances :
+       {Floats{0, 1e-6F, 0.5, 3}, Floats{12, 70, 5'000, 1e9F}, Floats{1, 2, 3, 4}}) {
+    const Floats found = covariance.of_squares(distances * distances);
+    for (std::size_t i = 0; i < kFloats; ++i)
+      EXPECT_NEAR(found[i], covariance(distances[i]), kSingle) << distances[i];
+  }
 }
 
 // One neighbour with covariance c to itself and k to the point: mean k r / c, told k k / c.
