@@ -9,7 +9,6 @@ namespace {
 
 // Rounding, and the ones added to bytes before their logarithm is taken, move calls off their line by less.
 constexpr double kOff = 1e-6;
-constexpr std::size_t kMostStretches = 64;
 
 }  // namespace
 
@@ -74,7 +73,6 @@ NeighbourLine::Reach NeighbourLine::reach(const Features& at, const Neighbourhoo
                                           std::span<const ResidualRow> all, double further) const {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   Reach reach{kInfinity, kInfinity};
-  if (!straight_) return {0, 0};
   if (std::isinf(further)) return reach;  // there is no other row
   const double n = std::sqrt(further) - 4 * kOff;
   for (const int number : around.rows) {
@@ -95,8 +93,9 @@ NeighbourLine::Reach NeighbourLine::reach(const Features& at, const Neighbourhoo
 void NeighbourLine::learn(double place, const Features& at, const Neighbourhood& around,
                           std::span<const ResidualRow> all, double further) {
   Stretch learnt{place, place, &around, around.number};
-  const auto [down, up] = reach(at, around, all, further);
-  if (down > 0 && up > 0) {
+  if (straight_) {
+    const auto [down, up] = reach(at, around, all, further);
+    if (down <= 0 || up <= 0) return;
     learnt.low -= down;
     learnt.high += up;
   }
@@ -108,7 +107,6 @@ void NeighbourLine::learn(double place, const Features& at, const Neighbourhood&
     learnt.high = std::max(learnt.high, s.high);
     return true;
   });
-  if (stretches_.size() == kMostStretches) stretches_.clear();
   const auto after = [&](const Stretch& s) { return s.low > learnt.high; };
   stretches_.insert(std::find_if(stretches_.begin(), stretches_.end(), after), learnt);
 }

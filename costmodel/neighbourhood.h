@@ -98,7 +98,7 @@ class NeighbourLine {
     const Neighbourhood* around;  // may be another by now
     std::uint64_t number;
 
-    // Of rows as far as others, or of a line's first point.
+    // A line's first.
     [[nodiscard]] bool is_point() const { return low == high; }
   };
   struct Reach {

@@ -25,13 +25,14 @@ NearestRows ResidualLookup::Group::nearest(const Features& at, double within) co
   return boxes_.nearest(at, within);
 }
 
-// A thread's: at the most 8,192 neighbourhoods, of one kilobyte each.
+// A thread's: at the most 16,384 neighbourhoods, of one kilobyte each.
 class ResidualLookup::LastMet {
  public:
   // The neighbourhood of a point.
   const Neighbourhood& around(const Features& at, std::size_t query, const ResidualLookup& lookup,
                               const Group& group) {
-    Query& asked = query_of(group.number << kQueryBits | query);
+    const std::uint64_t number = group.number << kQueryBits | query;
+    Query& asked = before_->next->number == number ? *before_->next : query_of(number);
     before_->next = &asked;
     before_ = &asked;
     asked.next->prefetch();
@@ -46,8 +47,9 @@ class ResidualLookup::LastMet {
   // A kernel's calls. Those of a step are asked about one after another again and again: while one is worked
   // out, what the next will need comes from memory. None is ever deleted.
   struct Query {
+    std::uint64_t number = 0;  // of a group, from 1, and of the query
     NeighbourLine line;
-    const Query* next = this;
+    Query* next = this;
     const Neighbourhood* last = nullptr;
 
     void prefetch() const {
@@ -56,11 +58,7 @@ class ResidualLookup::LastMet {
       line.prefetch();
     }
   };
-  struct KnownQuery {
-    std::uint64_t number = 0;  // of a group, from 1, and its query
-    std::unique_ptr<Query> query;
-  };
-  static constexpr int kQueryBits = 20, kQueryPlaces = 15, kFewPlaces = 11;
+  static constexpr int kQueryBits = 20, kQueryPlaces = 15, kFewPlaces = 12;
   static constexpr std::size_t kProbes = 4;
   static constexpr double kRounding = 1e-4;  // of distances in single precision, and more
 
@@ -91,13 +89,13 @@ class ResidualLookup::LastMet {
   }
 
   Query& query_of(std::uint64_t number) {
-    KnownQuery* const first = &queries_[scattered<kQueryPlaces>(number)];
-    KnownQuery* known = std::find_if(
-        first, first + kProbes, [&](const KnownQuery& q) { return q.number == number || q.number == 0; });
+    auto* const first = &queries_[scattered<kQueryPlaces>(number)];
+    auto* known =
+        std::find_if(first, first + kProbes, [&](const auto& q) { return !q || q->number == number; });
     if (known == first + kProbes) known = first;  // its line is forgotten: see NeighbourLine::place_of
-    known->number = number;
-    if (!known->query) known->query = std::make_unique<Query>();
-    return *known->query;
+    if (!*known) *known = std::make_unique<Query>();
+    (*known)->number = number;
+    return **known;
   }
 
   const Neighbourhood& of(const Rows& rows, const ResidualLookup& lookup, const Group& group) {
@@ -118,8 +116,8 @@ class ResidualLookup::LastMet {
     return *few[0];
   }
 
-  std::vector<KnownQuery> queries_{(std::size_t{1} << kQueryPlaces) + kProbes};  // by number
-  std::vector<Few> met_{std::size_t{1} << kFewPlaces};                           // by rows
+  std::vector<std::unique_ptr<Query>> queries_{(std::size_t{1} << kQueryPlaces) + kProbes};  // by number
+  std::vector<Few> met_{std::size_t{1} << kFewPlaces};                                       // by rows
   std::uint64_t settled_ = 0;
   Query none_;
   Query* before_ = &none_;

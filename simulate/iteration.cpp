@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 
 #include "simulate/update_workers.h"
@@ -231,8 +232,9 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
                   const Execution& execution, Timeline timeline) {
   assert(costs.size() == step.kernels.size());
   const bool queues = Clocks::queues(execution);
-  std::vector<Issued> history(queues ? 2 * costs.size() : 0);   // of the iteration before and this one
-  Clocks before(execution, queues ? history.data() : nullptr);  // as the iteration before has left both
+  const auto history =  // of the iteration before and this one
+      queues ? std::make_unique_for_overwrite<Issued[]>(2 * costs.size()) : nullptr;
+  Clocks before(execution, history.get());  // as the iteration before has left both
   const auto nothing = [](auto&&...) {};
   if (starts_idle(execution)) {
     before.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
