@@ -92,17 +92,16 @@ NeighbourLine::Reach NeighbourLine::reach(const Features& at, const Neighbourhoo
 
 void NeighbourLine::learn(double place, const Features& at, const Neighbourhood& around,
                           std::span<const ResidualRow> all, double further) {
+  const auto [down, up] = reach(at, around, all, further);
+  if (down <= 0 || up <= 0) return;
   Stretch learnt{place, place, &around, around.number};
   if (straight_) {
-    const auto [down, up] = reach(at, around, all, further);
-    if (down <= 0 || up <= 0) return;
     learnt.low -= down;
     learnt.high += up;
   }
-  // Those that it goes into, if of another, are of what was forgotten since.
+  // Others that it goes into are of what was forgotten since.
   std::erase_if(stretches_, [&](const Stretch& s) {
-    if (s.number != learnt.number || s.is_point() || learnt.is_point())
-      return s.low <= learnt.high && s.high >= learnt.low;
+    if (s.number != learnt.number) return s.low <= learnt.high && s.high >= learnt.low;
     learnt.low = std::min(learnt.low, s.low);
     learnt.high = std::max(learnt.high, s.high);
     return true;

@@ -97,9 +97,6 @@ class NeighbourLine {
     double low, high;
     const Neighbourhood* around;  // may be another by now
     std::uint64_t number;
-
-    // A line's first.
-    [[nodiscard]] bool is_point() const { return low == high; }
   };
   struct Reach {
     double down, up;

@@ -1,5 +1,5 @@
 // A residual table with its kriging, made ready to be asked often. Says what ResidualTable::estimate says, to
-// 1e-5.
+// six digits.
 //
 // While batches and rates change, the neighbours of most calls stay, and those of a sweep's calls come back:
 // each thread keeps the neighbourhoods it met last, and how far each reaches, and works out others. Nothing

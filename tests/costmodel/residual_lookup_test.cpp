@@ -92,11 +92,11 @@ TEST(ResidualLookup, AlongALine) {
   }
 }
 
-// A first point of a query, the same again, and points of ties find what a new lookup finds.
+// A first point of a query, the same again, one just beside it, and ties find what a new lookup finds.
 TEST(ResidualLookup, OfOnePointAgainAndAgain) {
   const ResidualTable table = lattices();
   const ResidualLookup lookup(table, kKriging);
-  for (const double x : {0.3, 2.0, 4.0, 2.0, 0.3, 3.0, 2.0, 4.0}) {
+  for (const double x : {0.3, 0.3 + 1e-7, 2.0, 4.0, 2.0 - 1e-7, 2.0, 0.3, 3.0, 2.0, 4.0}) {
     for (int again = 0; again < 3; ++again) {
       const Features at{7, 2, {x, 2.2}};
       const ResidualEstimate found = estimate(lookup, at, 1);
