@@ -153,8 +153,10 @@ template <class Family, class Work>
 
 // The fastest choice.
 template <class Family>
-[[nodiscard]] Estimate<Family> kernel_time(const typename Family::Call& call, const Hardware& hardware,
-                                           const Sustained<double>& sustained, std::span<const double> p) {
+[[nodiscard, gnu::always_inline]] inline Estimate<Family> kernel_time(const typename Family::Call& call,
+                                                                      const Hardware& hardware,
+                                                                      const Sustained<double>& sustained,
+                                                                      std::span<const double> p) {
   if constexpr (HasGrids<Family>) {
     return kernel_time<Family>(call, hardware, sustained, p, Family::work(hardware, p));
   } else {
