@@ -387,18 +387,13 @@ TimeParts<T> ConvFamily::time(const Sizes& call, const Choice& choice, const Har
 template <class Work, class Visit>
 void ConvFamily::for_each_demand(const Sizes& call, const Hardware& hardware, std::span<const double> p,
                                  const Work& work, Visit visit) {
-  struct Least {
-    double work = std::numeric_limits<double>::infinity();
-    Choice choice;
-  };
   constexpr std::size_t kMostSplits = 8;  // none, 2, 4, ... 128
-  std::array<Least, kMostSplits + kAlgorithmNames.size()> of_each;
+  std::array<LeastWork, kMostSplits + kAlgorithmNames.size()> of_each;
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
     const std::size_t kind = choice.algorithm == Algorithm::implicit_gemm
                                  ? static_cast<std::size_t>(std::countr_zero(choice.splits))
                                  : kMostSplits + static_cast<std::size_t>(choice.algorithm);
-    const double needed = work.of(grid);
-    if (needed < of_each[kind].work) of_each[kind] = {needed, choice};
+    of_each[kind].keep_less(work.of(grid), choice);
   };
   for_each_grid(call, hardware, keep_least);
   for (const auto& [needed, choice] : of_each) {

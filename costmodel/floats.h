@@ -21,7 +21,7 @@ using Ints = std::int32_t __attribute__((vector_size(kFloats * sizeof(std::int32
   return Floats{std::sqrt(x[0]), std::sqrt(x[1]), std::sqrt(x[2]), std::sqrt(x[3])};
 }
 
-// e^x, of what is not above 0, to 2e-7 of it; below -87 e^-87. 2^n e^r, |r| <= ln 2 / 2, by its series.
+// e^x, of what is not above 0, to 3e-7 of it; below -87 e^-87. 2^n e^r, |r| <= ln 2 / 2, by its series.
 [[nodiscard]] inline Floats exponential(Floats x) {
   constexpr float kLeast = -87, kLog2E = 1.44269504F;
   constexpr float kLn2 = 0.693359375F, kLn2Rest = -2.12194440e-4F;

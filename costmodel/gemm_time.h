@@ -112,16 +112,10 @@ void GemmFamily::for_each_grid(const Call& call, const Hardware& hardware, Visit
 template <class Work, class Visit>
 void GemmFamily::for_each_time(const Call& call, const Hardware& hardware, const Sustained<double>& sustained,
                                std::span<const double> p, const Work& work, Visit visit) {
-  struct Least {
-    double work = std::numeric_limits<double>::infinity();
-    Choice choice;
-  };
-  std::array<Least, std::size(kSplits) + 1> of_each;  // by number of splits
+  std::array<LeastWork, std::size(kSplits) + 1> of_each;  // by number of splits
   const TileTime<double> time(call, hardware, sustained, p);
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
-    Least& least = of_each[kPlaceOfSplits[choice.splits]];
-    const double needed = work.of(grid);
-    if (needed < least.work) least = {needed, choice};
+    of_each[kPlaceOfSplits[choice.splits]].keep_less(work.of(grid), choice);
   };
   for_each_grid(call, hardware, keep_least);
   for (const auto& [needed, choice] : of_each) {

@@ -31,7 +31,8 @@ struct alignas(sizeof(Doubles)) Numbers : std::array<Doubles, kMostNeighbours / 
   void set(std::size_t i, double value) { (*this)[i / kLanes][i % kLanes] = value; }
 };
 
-// Calls nearer than this are the same: sizes have seven digits.
+// Calls nearer than this, in Features::x, are the same: rounded to single precision a call of 2^32 bytes
+// moves by up to 2e-6.
 inline constexpr double kSamePlace = 1e-5;
 
 // The covariance of two calls at a distance.

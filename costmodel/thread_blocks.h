@@ -5,8 +5,8 @@
 //   hidden  = sqrt((1 + (h / o)^2) / (1 + (h / q)^2)): memory latency with q blocks on an SM, 1 with as many
 //             as fit (o);  q = min(waves, o), o = clamp(32768 / area, 1, 16), h = latency 16384 / area
 //   small   = small_tile^-log2(16384 / area): a smaller tile's time over its share of the largest one's time
-//   work    = waves 2 area (depth + prologue) SMs small / hidden:  operations, over the sustained peak
-//   seconds
+//   work    = waves 2 area (depth + prologue) SMs small / hidden
+//   seconds = work / (peak  clock  efficiency)
 //
 // In products start-up, latency and what small tiles wait for take clocks, however fast the SM multiplies
 // meanwhile. So on a card that multiplies at a share of its generation's full rate (hardware.h, rate_share)
@@ -24,6 +24,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "costmodel/kernel_time.h"
@@ -76,8 +77,8 @@ inline constexpr std::size_t kTileSizes = 5;
   return (std::bit_cast<std::uint64_t>(kWholeTile / area) >> 52U) - 1'023;
 }
 
-// Operations that take the card as long at the rate of a tile of 128 x 128. What grids share is worked
-// out once.
+// Operations that take the card as long at the rate of a tile of 128 x 128. What grids share is worked out
+// once.
 template <class T>
 class BlockWork {
  public:
@@ -134,8 +135,18 @@ class BlockTable {
 
  private:
   double sm_count_, prologue_;
-  std::array<std::array<double, kMostResident + 1>, kTileSizes>
-      wave_{};  // one step deep; by halvings, queued
+  // Of a wave one step deep, by halvings and blocks on an SM.
+  std::array<std::array<double, kMostResident + 1>, kTileSizes> wave_{};
+};
+
+// Of choices that differ in work alone the fastest, of equals the first.
+struct LeastWork {
+  double work = std::numeric_limits<double>::infinity();
+  Choice choice;
+
+  [[gnu::always_inline]] void keep_less(double other_work, const Choice& other) {
+    if (other_work < work) *this = {other_work, other};
+  }
 };
 
 }  // namespace tbdsim

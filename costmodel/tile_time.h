@@ -1,8 +1,7 @@
 // A matrix product as a grid of thread blocks, each with a tile of the result: what GemmFamily and
 // BatchedGemmFamily share. fp32, tf32, fp16, bf16 and fp8 differ in peak and element size only.
 //
-//   compute = work / (efficiency x peak): thread_blocks.h, ceil(m / tm) ceil(n / tn) batch splits blocks, k /
-//             splits deep
+//   compute = seconds of thread_blocks.h: ceil(m / tm) ceil(n / tn) batch splits blocks, k / splits deep
 //             (1 / across_k as long where an operand's rows do not run along k: hardware.h, tf32_across_k)
 //   memory  = miss moved / DRAM rate + (1 - miss) (A + B + C) / L2 rate
 //   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident L2) where a call is repeated at once
