@@ -233,14 +233,30 @@ KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calib
   return cost;
 }
 
+std::vector<FixedCost> fixed_costs(const TrainingStep& step, const Calibration& calibration,
+                                   const KernelFactors& factors) {
+  std::vector<FixedCost> fixed;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    // Sizes are affine in the batch: where two are alike all are.
+    if (kernel.same_as >= 0 || may_need_copies(kernel) || call_of(kernel, 1) != call_of(kernel, 2)) continue;
+    KernelCost& cost = fixed.emplace_back(FixedCost{k, {}}).cost;
+    scale(cost, estimate_one(kernel, 1, calibration, Seconds(0), k, cost) * factors[index_of(kernel.kind)]);
+  }
+  return fixed;
+}
+
 std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration,
-                                 const KernelFactors& factors) {
+                                 const KernelFactors& factors, std::span<const FixedCost> fixed) {
   std::vector<KernelCost> costs;
   costs.reserve(step.kernels.size());
+  auto known = fixed.begin();
   for (const Kernel& kernel : step.kernels) {
     const std::size_t k = costs.size();
     if (kernel.same_as >= 0) {
       costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
+    } else if (known != fixed.end() && known->kernel == k) {
+      costs.push_back((known++)->cost);
     } else {
       const Seconds copies = may_need_copies(kernel) ? time_of_copies(step, costs, k) : Seconds(0);
       KernelCost& cost = costs.emplace_back();

@@ -115,10 +115,20 @@ using KernelFactors = std::array<double, kKernelKindCount>;
   return factors;
 }
 
-// One cost for each kernel of the step.
+// The cost of a kernel that is the same at every batch: of an update of parameters, say.
+struct FixedCost {
+  std::size_t kernel = 0;
+  KernelCost cost;
+};
+// Of all such kernels of the step but those that are like an earlier one; in order.
+[[nodiscard]] std::vector<FixedCost> fixed_costs(const TrainingStep& step, const Calibration& calibration,
+                                                 const KernelFactors& factors = no_factors());
+
+// One cost for each kernel of the step; of those in `fixed` it is known. It may be empty.
 [[nodiscard]] std::vector<KernelCost> estimate(const TrainingStep& step, double batch,
                                                const Calibration& calibration,
-                                               const KernelFactors& factors = no_factors());
+                                               const KernelFactors& factors = no_factors(),
+                                               std::span<const FixedCost> fixed = {});
 
 // What a step's convolutions ask of a card with so many multiprocessors, whatever its rates.
 struct ConvDemands {

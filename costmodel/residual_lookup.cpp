@@ -50,11 +50,11 @@ class ResidualLookup::LastMet {
     std::uint64_t number = 0;  // of a group, from 1, and of the query
     NeighbourLine line;
     Query* next = this;
-    const Neighbourhood* last = nullptr;
+    const Neighbourhood* last = nullptr;  // none yet
 
     void prefetch() const {
       prefetch_lines(next, sizeof(Query));
-      prefetch_lines(last, sizeof(Neighbourhood));
+      if (last != nullptr) prefetch_lines(last, sizeof(Neighbourhood));
       line.prefetch();
     }
   };

@@ -71,9 +71,9 @@ const Precision& find_precision(const std::string& name) {
                    did_you_mean(name, names));
 }
 
-template <class T, class Make>
-const T& Library::cached(Cache<T>& cache, const std::string& key, Make make) {
-  typename Cache<T>::Entry* entry = nullptr;
+template <class T, class Key, class Make>
+const T& Library::cached(Cache<T, Key>& cache, const Key& key, Make make) {
+  typename Cache<T, Key>::Entry* entry = nullptr;
   {
     const std::scoped_lock held(cache.lock);
     entry = &cache.entries[key];  // stays where it is
@@ -213,6 +213,12 @@ const std::vector<LengthStep>& Library::workload(const std::string& model_name, 
     return expand_workload(model(model_name), variant, sizes, trained_on, framework(framework_name).lowering,
                            framework(framework_name).rewrites, precision);
   });
+}
+
+const std::vector<FixedCost>& Library::fixed_costs(const TrainingStep& step, const Calibration& calibration,
+                                                   const KernelFactors& factors) {
+  return cached(fixed_costs_, {&step, &calibration},
+                [&] { return tbdsim::fixed_costs(step, calibration, factors); });
 }
 
 }  // namespace tbdsim

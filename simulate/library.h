@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "costmodel/estimate.h"
@@ -57,20 +58,24 @@ class Library {
                                                         const Precision& precision,
                                                         const std::string& dataset = "",
                                                         const Sizes& sizes = {});
+  // Of kernels that are the same at every batch. Both are this library's, made for this framework.
+  [[nodiscard]] const std::vector<FixedCost>& fixed_costs(const TrainingStep& step,
+                                                          const Calibration& calibration,
+                                                          const KernelFactors& factors);
 
  private:
   // What is made once for each key; the lock is held to find it, not to make it.
-  template <class T>
+  template <class T, class Key = std::string>
   struct Cache {
     struct Entry {
       std::once_flag made;
       std::unique_ptr<const T> value;
     };
     std::mutex lock;
-    std::map<std::string, Entry> entries;
+    std::map<Key, Entry> entries;
   };
-  template <class T, class Make>
-  static const T& cached(Cache<T>& cache, const std::string& key, Make make);
+  template <class T, class Key, class Make>
+  static const T& cached(Cache<T, Key>& cache, const Key& key, Make make);
 
   [[nodiscard]] bool changes(std::string_view spec) const;  // itself, not `other_`
 
@@ -86,6 +91,7 @@ class Library {
   Cache<ModelFile> models_;
   Cache<Dataset> datasets_;
   Cache<std::vector<LengthStep>> workloads_;
+  Cache<std::vector<FixedCost>, std::pair<const TrainingStep*, const Calibration*>> fixed_costs_;
 };
 
 }  // namespace tbdsim

@@ -27,7 +27,7 @@ std::int64_t batch_of(const Scenario& scenario, const Variant& variant, std::int
   return token_batch(variant.token_batches, scenario.tokens, length, shortest);
 }
 
-Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p) {
+Iteration simulate(const LengthStep& step, const Variant& variant, Library& library, Prediction& p) {
   Iteration iteration;
   iteration.bucket = step.bucket;
   iteration.batch = batch_of(p.scenario, variant, step.bucket.length);
@@ -45,7 +45,9 @@ Iteration simulate(const LengthStep& step, const Variant& variant, Prediction& p
   iteration.on_host = step.on_host;
   iteration.runs = step.runs;
   const auto batch = static_cast<double>(iteration.batch);
-  iteration.costs = estimate(step.step, batch, *p.calibration, factors_on(*p.framework, *p.gpu, math_of(p)));
+  const KernelFactors factors = factors_on(*p.framework, *p.gpu, math_of(p));
+  iteration.costs = estimate(step.step, batch, *p.calibration, factors,
+                             library.fixed_costs(step.step, *p.calibration, factors));
   const Execution& execution = p.framework->execution;
   iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, execution);
   iteration.copies = wait_for_maps(iteration.on_host, iteration.timeline, batch, *p.calibration);
@@ -308,7 +310,7 @@ Prediction predict(const Scenario& scenario, Library& library) {
   double shares = 0;
   for (const LengthStep& step :
        library.workload(scenario.model, variant, scenario.framework, precision, dataset, scenario.sizes)) {
-    p.iterations.push_back(simulate(step, variant, p));
+    p.iterations.push_back(simulate(step, variant, library, p));
     shares += p.iterations.back().share;
   }
   for (Iteration& iteration : p.iterations) iteration.share /= shares;
