@@ -166,16 +166,24 @@ struct ConvFamily {
   template <class T>
   static TimeParts<T> time(const Sizes& call, const Choice& choice, const Hardware& hardware,
                            const Sustained<T>& sustained, std::span<const T> p);
+  // Seconds of one of each, at the sustained rates.
+  template <class T>
+  struct UnitTimes {
+    T operation, byte;
+
+    UnitTimes(const Hardware& hardware, const Sustained<T>& sustained)
+        : operation(1.0 / (hardware.peak * sustained.clock)),
+          byte(1.0 / (hardware.bandwidth * sustained.bandwidth)) {}
+  };
   // What a choice asks of a card, whatever its rates: operations, bytes moved while multiplying, and before
   // or after, each over its share of the sustained rate; seconds beside.
   template <class T>
   struct Demand {
     T work, beside, apart, overhead;
 
-    [[nodiscard]] TimeParts<T> at(const Hardware& hardware, const Sustained<T>& sustained) const {
-      const T rate = hardware.bandwidth * sustained.bandwidth;
-      const T compute = work / (hardware.peak * sustained.clock);
-      const T memory = beside / rate, alone = apart / rate;
+    [[nodiscard]] TimeParts<T> at(const UnitTimes<T>& each) const {
+      const T compute = work * each.operation;
+      const T memory = beside * each.byte, alone = apart * each.byte;
       return {compute, memory + alone, overhead, overhead + pnorm2(compute, memory) + alone};
     }
   };
@@ -195,8 +203,13 @@ struct ConvFamily {
   template <class Work, class Visit>
   static void for_each_time(const Sizes& call, const Hardware& hardware, const Sustained<double>& sustained,
                             std::span<const double> p, const Work& work, Visit visit) {
+    const UnitTimes<double> each(hardware, sustained);
+    double least = std::numeric_limits<double>::infinity();
     for_each_demand(call, hardware, p, work, [&](const Choice& choice, const Demand<double>& demand) {
-      visit(choice, demand.at(hardware, sustained));
+      if (demand.overhead + demand.work * each.operation >= least) return;  // without its bytes
+      const TimeParts<double> parts = demand.at(each);
+      least = std::min(least, parts.total);
+      visit(choice, parts);
     });
   }
   static double workspace_bytes(const Sizes& call, const Choice& choice);
@@ -380,19 +393,22 @@ template <class T>
 TimeParts<T> ConvFamily::time(const Sizes& call, const Choice& choice, const Hardware& hardware,
                               const Sustained<T>& sustained, std::span<const T> p) {
   return demand(call, choice, work(hardware, p).of(conv_grid(call, choice)), hardware, p)
-      .at(hardware, sustained);
+      .at({hardware, sustained});
 }
 
 // Choices that differ in tiles alone differ in their work alone: the least of it is the fastest.
 template <class Work, class Visit>
 void ConvFamily::for_each_demand(const Sizes& call, const Hardware& hardware, std::span<const double> p,
                                  const Work& work, Visit visit) {
+  constexpr auto place = [](Algorithm algorithm) { return static_cast<std::size_t>(algorithm); };
   constexpr std::size_t kMostSplits = 8;  // none, 2, 4, ... 128
-  std::array<LeastWork, kMostSplits + kAlgorithmNames.size()> of_each;
+  constexpr std::size_t kOthers = place(Algorithm::fft_tiling) - place(Algorithm::implicit_gemm);
+  std::array<LeastWork, kMostSplits + kOthers> of_each;
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
-    const std::size_t kind = choice.algorithm == Algorithm::implicit_gemm
-                                 ? static_cast<std::size_t>(std::countr_zero(choice.splits))
-                                 : kMostSplits + static_cast<std::size_t>(choice.algorithm);
+    const std::size_t kind =
+        choice.algorithm == Algorithm::implicit_gemm
+            ? static_cast<std::size_t>(std::countr_zero(choice.splits))
+            : kMostSplits + place(choice.algorithm) - place(Algorithm::implicit_gemm) - 1;
     of_each[kind].keep_less(work.of(grid), choice);
   };
   for_each_grid(call, hardware, keep_least);

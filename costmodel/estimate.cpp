@@ -163,8 +163,9 @@ Options options_of(const Kernel& kernel, double batch, const Calibration& calibr
 void fastest_of(const Options& options, const Calibration::Entry& entry, KernelCost& cost) {
   const ConvDemands::Option* best = nullptr;
   TimeParts<double> least{};
+  const ConvFamily::UnitTimes<double> each(entry.hardware, entry.sustained);
   for (const ConvDemands::Option& option : options) {
-    const TimeParts<double> parts = option.demand.at(entry.hardware, entry.sustained);
+    const TimeParts<double> parts = option.demand.at(each);
     if (best != nullptr && parts.total >= least.total) continue;
     best = &option;
     least = parts;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -111,6 +112,34 @@ TEST(EstimateProperty, TimeGrowsWithTheBatchAtMostInProportion) {
       ASSERT_LE(twice[k].total.si(), 2 * once[k].total.si() * kRounding) << step.kernels[k].op;
     }
   });
+}
+
+// Costs worked out once for all batches are those of every batch, to the last bit; updates of parameters are
+// among them.
+TEST(EstimateProperty, FixedCostsAreThoseOfEveryBatch) {
+  Library library = test::source_library();
+  KernelFactors factors = no_factors();
+  factors[index_of(KernelKind::update)] = 1.5;
+  bool updates = false;
+  for_every_step(library, [&](const TrainingStep& step) {
+    for (const char* gpu : {"titanxp", "t4"}) {
+      const Calibration calibration = calibration_of(library.profile_for(gpu, ""), library.gpu(gpu));
+      const std::vector<FixedCost> fixed = fixed_costs(step, calibration, factors);
+      for (const double batch : kBatches) {
+        const auto costs = estimate(step, batch, calibration, factors);
+        const auto known = estimate(step, batch, calibration, factors, fixed);
+        for (std::size_t k = 0; k < costs.size(); ++k) {
+          ASSERT_EQ(known[k].total, costs[k].total) << step.kernels[k].op;
+          ASSERT_EQ(known[k].sd, costs[k].sd) << step.kernels[k].op;
+        }
+        for (const FixedCost& f : fixed) {
+          ASSERT_EQ(f.cost.total, costs[f.kernel].total);
+          updates |= step.kernels[f.kernel].kind == KernelKind::update;
+        }
+      }
+    }
+  });
+  EXPECT_TRUE(updates);
 }
 
 }  // namespace
