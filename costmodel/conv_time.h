@@ -37,8 +37,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "costmodel/call.h"
 #include "costmodel/log2_of_size.h"

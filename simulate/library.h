@@ -58,7 +58,8 @@ class Library {
                                                         const Precision& precision,
                                                         const std::string& dataset = "",
                                                         const Sizes& sizes = {});
-  // Of kernels that are the same at every batch. Both are this library's, made for this framework.
+  // Of kernels that are the same at every batch. Step and calibration are this library's, and tell apart the
+  // framework, GPU and precision that `factors` are of.
   [[nodiscard]] const std::vector<FixedCost>& fixed_costs(const TrainingStep& step,
                                                           const Calibration& calibration,
                                                           const KernelFactors& factors);
