@@ -71,7 +71,7 @@ struct Sustained {
   T bandwidth;
 };
 
-enum class Algorithm : std::uint8_t {
+enum class Algorithm : std::uint16_t {  // as wide as what else is in a Choice: it has no gaps
   none,
   gemm,
   split_k,

@@ -1,4 +1,4 @@
-// Binary logarithms of sizes of layers, which come again and again: those of small whole numbers are looked up.
+// Binary logarithms of sizes of layers, which come again and again: small whole numbers are looked up.
 #pragma once
 
 #include <array>

@@ -29,8 +29,9 @@ Neighbourhood::Neighbourhood(std::uint64_t its_group, std::span<const ResidualRo
   }
   system.factorize();
   for (std::size_t j = 0; j < kMostNeighbours; ++j) {
-    for (std::size_t i = j; i < kMostNeighbours; ++i) inverse_root[j].set(i, system.inverse_root(i, j));
     weights.set(j, system.weight(j));
+    for (std::size_t i = j; i < kMostNeighbours; ++i)
+      inverse_root[in_triangle(i / kFloats, j)][i % kFloats] = static_cast<float>(system.inverse_root(i, j));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "costmodel/floats.h"
@@ -14,7 +15,8 @@
 namespace tbdsim {
 
 // One number for each neighbour.
-struct Singles : std::array<Floats, kMostNeighbours / kFloats> {
+inline constexpr std::size_t kVectors = kMostNeighbours / kFloats;
+struct Singles : std::array<Floats, kVectors> {
   void set(std::size_t i, double value) { (*this)[i / kFloats][i % kFloats] = static_cast<float>(value); }
 };
 [[nodiscard]] inline float least_of(const Singles& x) {
@@ -28,18 +30,25 @@ struct Singles : std::array<Floats, kMostNeighbours / kFloats> {
   return most_of(most);
 }
 
+// Of a lower triangle, whose columns follow one another without their vectors of zeros: where vector v of
+// column c is.
+[[nodiscard]] constexpr std::size_t in_triangle(std::size_t v, std::size_t c) {
+  const std::size_t zeros = c / kFloats;  // of the column; of kFloats before it one less, and so on
+  return c * kVectors - kFloats * zeros * (zeros - 1) / 2 - c % kFloats * zeros + v - zeros;
+}
+
 // Rows, and what they tell of any point, to six digits: asked of every kernel of every prediction, it is half
-// as long and as much work as in double precision.
-struct Neighbourhood {
+// as long and as much work as in double precision. From where a line of the processor's cache begins.
+struct alignas(64) Neighbourhood {
   using Rows = std::array<int, kMostNeighbours>;
 
   std::uint64_t number = 0;                       // no other of the thread has it
   std::uint64_t group = 0;                        // of the rows: its number
-  Rows rows{};                                    // ascending; further ones are infinitely far
   std::array<Singles, Features::kMost> places{};  // by coordinate
   // As KrigingSystem's.
-  std::array<Singles, kMostNeighbours> inverse_root{};  // by column
   Singles weights{};
+  std::array<Floats, in_triangle(kVectors, kMostNeighbours - 1)> inverse_root{};  // its columns
+  Rows rows{};  // ascending; further ones are infinitely far
 
   Neighbourhood() = default;
   // `all`: the rows of the group.
@@ -59,10 +68,13 @@ struct Neighbourhood {
   // As KrigingSystem's, of covariances with a point.
   [[nodiscard]] KrigingSystem::Told about(const Singles& to_point) const {
     Singles apart{};  // D^-1/2 L^-1 k
-    for (std::size_t c = 0; c < kMostNeighbours; ++c) {
+    const auto add_column = [&](std::size_t c) __attribute__((always_inline)) {
       const float k = to_point[c / kFloats][c % kFloats];
-      for (std::size_t v = c / kFloats; v < apart.size(); ++v) apart[v] += inverse_root[c][v] * k;
-    }
+      for (std::size_t v = c / kFloats; v < apart.size(); ++v)
+        apart[v] += inverse_root[in_triangle(v, c)] * k;
+    };
+    [&]<std::size_t... c>(std::index_sequence<c...>) __attribute__((always_inline)) { (add_column(c), ...); }
+    (std::make_index_sequence<kMostNeighbours>{});  // each place is then a constant
     Floats mean{}, told{};
     for (std::size_t v = 0; v < apart.size(); ++v) {
       mean += to_point[v] * weights[v];

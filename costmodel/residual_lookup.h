@@ -14,8 +14,8 @@
 #include <span>
 #include <vector>
 
+#include "costmodel/kriging.h"
 #include "costmodel/nearest_rows.h"
-#include "costmodel/neighbourhood.h"
 #include "costmodel/residual_table.h"
 
 namespace tbdsim {

@@ -129,8 +129,9 @@ class BlockTable {
 
   [[nodiscard, gnu::always_inline]] double of(const BlockGrid& grid) const {
     const double waves = whole_up(grid.blocks / sm_count_);
-    const auto queued = static_cast<std::size_t>(std::min(waves, resident_blocks(grid.area)));
-    return waves * (grid.depth + prologue_) * wave_[halvings(grid.area)][queued];
+    // An int is sooner made of a double than what has no sign.
+    const auto queued = static_cast<int>(std::min(waves, resident_blocks(grid.area)));
+    return waves * (grid.depth + prologue_) * wave_[halvings(grid.area)][static_cast<std::size_t>(queued)];
   }
 
  private:

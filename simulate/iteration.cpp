@@ -50,7 +50,7 @@ class Clocks {
     if (work.waits) {
       issue_and_wait(work, count);
     } else if (count > 1) {
-      *this = after_several(*this, work, count);
+      *this = after_several(*this, work.issue, work.run, count);
     } else {
       start = std::max(gpu + gap_, cpu + work.issue + latency_);
       cpu += work.issue;
@@ -80,8 +80,8 @@ class Clocks {
     cpu += work.host;
   }
 
-  [[gnu::noinline]] static Clocks after_several(Clocks clocks, const Work& work, std::int64_t count) {
-    clocks.issue_several(work, count);
+  [[gnu::noinline]] static Clocks after_several(Clocks clocks, double issue, double run, std::int64_t count) {
+    clocks.issue_several({issue, run, 0, false}, count);
     return clocks;
   }
 
@@ -151,18 +151,23 @@ class Clocks {
           .waits = thread.waits};
 }
 
+// The thread issues it as most kernels: see thread_work().
+bool is_plain(const Kernel& kernel) {
+  return kernel.kind != KernelKind::transfer && kernel.kind != KernelKind::update;
+}
+
 // The thread has waited, so that nothing of the iteration before is left: the first one is as every other.
 bool starts_idle(const Execution& execution) {
   return execution.after_iteration &&
          execution.gap <= execution.wait + execution.iteration + execution.latency;
 }
 
-// From `clocks`, when all is done, until all of both chains is. stretch(first, end, since, alone, together)
-// is called for each with how long it takes.
+// From `clocks`, when all is done, until all of both chains is: the clocks then. stretch(first, end, since,
+// alone, together) is called for each with how long it takes.
 template <class Visit, class Stretch>
-[[gnu::noinline]] void run_both(const IndependentChains& chains, const TrainingStep& step,
-                                std::span<const KernelCost> costs, double batch, const Execution& execution,
-                                Clocks& clocks, Visit visit, Stretch stretch) {
+[[gnu::noinline]] Clocks run_both(const IndependentChains& chains, const TrainingStep& step,
+                                  std::span<const KernelCost> costs, double batch, const Execution& execution,
+                                  Clocks clocks, Visit visit, Stretch stretch) {
   double busy = execution.wait.si();
   const auto alone = [&](int first, int end) {
     Clocks worker = clocks;
@@ -170,7 +175,7 @@ template <class Visit, class Stretch>
       const Work work = work_of(step.kernels[k], costs[k], batch, execution);
       const double turned = worker.cpu;
       if (costs[k].runs()) worker.issue(work, step.kernels[k].repeat);
-      visit(k, work, turned, worker);
+      visit(k, work, step.kernels[k].repeat, turned, worker);
       busy += work.run * static_cast<double>(step.kernels[k].repeat);
     }
     if (!worker.idle()) worker.wait();
@@ -183,12 +188,13 @@ template <class Visit, class Stretch>
   stretch(chains.second, chains.end, clocks.cpu, second, both);
   clocks.cpu += both;
   clocks.gpu = clocks.cpu - execution.wait.si();
+  return clocks;
 }
 
 // Calls visit(k, work, when the thread turned to it, clocks) for each kernel when it has been issued. Where
-// updates run beside they are left out; turn(k, clocks) is called when the thread has waited for all before
-// k, and updates(k, clocks) for the first of several updates. pair(chains, clocks) runs two chains side by
-// side. Returns the clocks at the end.
+// updates run beside they are left out. The others say when the thread goes on: turn(k, now) when it has
+// waited for all before k, and with all clocks updates(k, clocks) for the first of several updates and
+// pair(chains, clocks) for two chains side by side. Returns the clocks at the end.
 template <bool beside, class Visit, class Turn, class Updates, class Pair>
 [[gnu::always_inline]] inline Clocks run(const TrainingStep& step, std::span<const KernelCost> costs,
                                          double batch, const Execution& execution, Clocks clocks, Visit visit,
@@ -202,25 +208,32 @@ template <bool beside, class Visit, class Turn, class Updates, class Pair>
   const auto is_update = [&] { return beside && updates_parameter(step.kernels[k]); };
   while (k < costs.size()) {
     if (beside && k == stop) {
-      pair(*chains, clocks);
+      clocks = pair(*chains, clocks);
       k = static_cast<std::size_t>((chains++)->end);
       stop = next_stop();
-      turn(k, clocks);
+      clocks.cpu = turn(k, clocks.cpu);
       continue;
     }
     if (is_update()) {
-      updates(k, clocks);
+      clocks = updates(k, clocks);
       while (k < costs.size() && is_update()) ++k;
       continue;
     }
     do {
-      const Work work = work_of(step.kernels[k], costs[k], batch, execution);
-      const double turned = clocks.cpu;
-      if (costs[k].runs()) clocks.issue(work, step.kernels[k].repeat);
-      visit(k, work, turned, clocks);
+      const Kernel& kernel = step.kernels[k];
+      const auto issue = [&](const Work& work, std::int64_t repeat) __attribute__((always_inline)) {
+        const double turned = clocks.cpu;
+        if (work.run > 0) clocks.issue(work, repeat);
+        visit(k, work, repeat, turned, clocks);
+      };
+      if (kernel.repeat == 1 && is_plain(kernel)) {  // as below, with less to ask
+        issue({execution.kernel.si(), costs[k].total.si(), 0, false}, 1);
+      } else {
+        issue(work_of(kernel, costs[k], batch, execution), kernel.repeat);
+      }
       ++k;
     } while (k < stop && !(beside && clocks.idle()) && !is_update());
-    if (beside && clocks.idle()) turn(k, clocks);
+    if (beside && clocks.idle()) clocks.cpu = turn(k, clocks.cpu);
   }
   clocks.end_iteration(execution);
   return clocks;
@@ -236,36 +249,38 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
       queues ? std::make_unique_for_overwrite<Issued[]>(2 * costs.size()) : nullptr;
   Clocks before(execution, history.get());  // as the iteration before has left both
   const auto nothing = [](auto&&...) {};
+  const auto same = [](auto, auto clocks) { return clocks; };
   if (starts_idle(execution)) {
     before.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
   } else {
-    before = run<beside>(step, costs, batch, execution, before, nothing, nothing, nothing,
-                         [&](const IndependentChains& chains, Clocks& clocks) {
+    before = run<beside>(step, costs, batch, execution, before, nothing, same, same,
+                         [&](const IndependentChains& chains, Clocks clocks) {
                            if (!clocks.idle()) clocks.wait();
-                           run_both(chains, step, costs, batch, execution, clocks, nothing, nothing);
+                           return run_both(chains, step, costs, batch, execution, clocks, nothing, nothing);
                          });
   }
   timeline.kernels.resize(costs.size());
   Seconds cpu_busy = execution.iteration, gpu_busy;
   const double cpu = before.cpu;
   UpdateWorkers workers(step, costs, execution, timeline.kernels);
-  const auto visit = [&](std::size_t k, const Work& work, double turned, Clocks& clocks)
-      __attribute__((always_inline)) {
+  const auto visit = [&](std::size_t k, const Work& work, std::int64_t times, double turned,
+                         const Clocks& clocks) __attribute__((always_inline)) {
     const Kernel& kernel = step.kernels[k];
     KernelSpan& span = timeline.kernels[k];
     span = {Seconds(turned - cpu), Seconds(clocks.cpu - cpu), Seconds(clocks.start - cpu),
             Seconds(clocks.gpu - cpu)};
-    if (!costs[k].runs()) return;
-    const auto repeat = static_cast<double>(kernel.repeat);
+    if (work.run <= 0) return;
+    const auto repeat = static_cast<double>(times);
     cpu_busy += Seconds((work.issue + work.host) * repeat);
-    if (kernel.kind != KernelKind::transfer) gpu_busy += costs[k].total * repeat;
+    if (kernel.kind != KernelKind::transfer) gpu_busy += Seconds(work.run * repeat);
   };
-  const auto updates = [&](std::size_t k, Clocks& clocks) {
+  const auto updates = [&](std::size_t k, Clocks clocks) {
     if (!clocks.idle()) {
       clocks.wait();  // for what was issued, if only in the iteration before
       if (k > 0) timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
     }
     clocks.cpu = cpu + workers.after_updates(k, clocks.cpu - cpu);
+    return clocks;
   };
   const auto stretch = [&](int first, int end, double since, double alone, double together) {
     const Seconds begin(since - cpu);
@@ -279,12 +294,12 @@ Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, d
   };
   const Clocks after = run<beside>(
       step, costs, batch, execution, before, visit,
-      [&](std::size_t k, Clocks& clocks) { clocks.cpu = cpu + workers.after_segment(k, clocks.cpu - cpu); },
-      updates,
-      [&](const IndependentChains& chains, Clocks& clocks) {
-        updates(static_cast<std::size_t>(chains.first), clocks);
-        run_both(chains, step, costs, batch, execution, clocks, visit, stretch);
+      [&](std::size_t k, double now) { return cpu + workers.after_segment(k, now - cpu); }, updates,
+      [&](const IndependentChains& chains, Clocks clocks) {
+        clocks = updates(static_cast<std::size_t>(chains.first), clocks);
+        clocks = run_both(chains, step, costs, batch, execution, clocks, visit, stretch);
         workers.run(chains);
+        return clocks;
       });
   const double gpu_period = starts_idle(execution) ? 0 : after.gpu - before.gpu;  // then as long as the CPU's
   timeline.updates_alone = 1;
