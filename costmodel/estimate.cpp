@@ -249,17 +249,18 @@ std::vector<FixedCost> fixed_costs(const TrainingStep& step, const Calibration& 
 
 std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const Calibration& calibration,
                                  const KernelFactors& factors, std::span<const FixedCost> fixed) {
-  std::vector<KernelCost> costs(step.kernels.size());
+  std::vector<KernelCost> costs;
+  costs.reserve(step.kernels.size());
   auto known = fixed.begin();
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    const Kernel& kernel = step.kernels[k];
-    KernelCost& cost = costs[k];
+  for (const Kernel& kernel : step.kernels) {
+    const std::size_t k = costs.size();
     if (kernel.same_as >= 0) {
-      cost = costs[static_cast<std::size_t>(kernel.same_as)];
+      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
     } else if (known != fixed.end() && known->kernel == k) {
-      cost = (known++)->cost;
+      costs.push_back((known++)->cost);
     } else {
       const Seconds copies = may_need_copies(kernel) ? time_of_copies(step, costs, k) : Seconds(0);
+      KernelCost& cost = costs.emplace_back();
       const double factor = estimate_one(kernel, batch, calibration, copies, k, cost);
       scale(cost, factor * factors[index_of(kernel.kind)]);
     }

@@ -18,7 +18,7 @@ each() { # NAME LIMIT POINTS: what a longer sweep has over a shorter one, for ea
   ((instructions <= limit))
 }
 
-each "batch and GPU change" 432000 200 "$(count --gpu titanxp,t4 --batch 1:50)" "$(count --gpu titanxp,t4 --batch 1:150)"
-each "rates change" 265000 200 \
+each "batch and GPU change" 425000 200 "$(count --gpu titanxp,t4 --batch 1:50)" "$(count --gpu titanxp,t4 --batch 1:150)"
+each "rates change" 257000 200 \
   "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:399GB/s:1GB/s)" \
   "$(count --gpu titanxp --batch 32 --set gpu.memory_bandwidth=300GB/s:599GB/s:1GB/s)"
