@@ -14,8 +14,9 @@
 
 namespace tbdsim {
 
-// One number for each neighbour.
 inline constexpr std::size_t kVectors = kMostNeighbours / kFloats;
+
+// One number for each neighbour.
 struct Singles : std::array<Floats, kVectors> {
   void set(std::size_t i, double value) { (*this)[i / kFloats][i % kFloats] = static_cast<float>(value); }
 };
@@ -47,7 +48,7 @@ struct alignas(64) Neighbourhood {
   std::array<Singles, Features::kMost> places{};  // by coordinate
   // As KrigingSystem's.
   Singles weights{};
-  std::array<Floats, in_triangle(kVectors, kMostNeighbours - 1)> inverse_root{};  // its columns
+  std::array<Floats, in_triangle(kVectors, kMostNeighbours - 1)> inverse_root{};  // see in_triangle()
   Rows rows{};  // ascending; further ones are infinitely far
 
   Neighbourhood() = default;

@@ -49,6 +49,10 @@ struct ThreadWork {
   const bool waits = kernel.kind == KernelKind::update && execution.after_update;
   return {.before = host, .issue = issue, .after = {}, .waits = waits};
 }
+// Most are: their work is issue = execution.kernel alone.
+[[nodiscard]] inline bool is_plain(const Kernel& kernel) {
+  return kernel.repeat == 1 && kernel.kind != KernelKind::transfer && kernel.kind != KernelKind::update;
+}
 
 // The keys that `node` has replace those given. Throw SpecError.
 [[nodiscard]] Execution override_execution(const SpecNode& node, Execution execution);

@@ -151,11 +151,6 @@ class Clocks {
           .waits = thread.waits};
 }
 
-// The thread issues it as most kernels: see thread_work().
-bool is_plain(const Kernel& kernel) {
-  return kernel.kind != KernelKind::transfer && kernel.kind != KernelKind::update;
-}
-
 // The thread has waited, so that nothing of the iteration before is left: the first one is as every other.
 bool starts_idle(const Execution& execution) {
   return execution.after_iteration &&
@@ -226,7 +221,7 @@ template <bool beside, class Visit, class Turn, class Updates, class Pair>
         if (work.run > 0) clocks.issue(work, repeat);
         visit(k, work, repeat, turned, clocks);
       };
-      if (kernel.repeat == 1 && is_plain(kernel)) {  // as below, with less to ask
+      if (is_plain(kernel)) {  // as below, with less to ask
         issue({execution.kernel.si(), costs[k].total.si(), 0, false}, 1);
       } else {
         issue(work_of(kernel, costs[k], batch, execution), kernel.repeat);

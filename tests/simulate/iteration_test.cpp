@@ -51,6 +51,29 @@ TEST(Iteration, KernelsRunOneAfterAnother) {
   EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 15);
 }
 
+// The clocks ask no more of a plain kernel: of all sorts, where everything costs something.
+TEST(Iteration, APlainKernelIsIssuedAndNoMore) {
+  Execution execution;
+  execution.kernel = Seconds(1);
+  execution.step = Seconds(2);
+  execution.update = Seconds(3);
+  execution.wait = Seconds(4);
+  execution.after_update = true;
+  int plain = 0;
+  for (std::size_t kind = 0; kind < kKernelKindCount; ++kind) {
+    for (const std::int64_t repeat : {1, 2}) {
+      Kernel kernel = kernel_of(static_cast<KernelKind>(kind), repeat);
+      kernel.host_nanoseconds = {5, 0};
+      const ThreadWork work = thread_work(kernel, 1, execution);
+      const bool issued_alone = !work.waits && work.issue == execution.kernel && work.before == Seconds(0) &&
+                                work.after == Seconds(0);
+      EXPECT_EQ(is_plain(kernel), issued_alone) << kKernelKindNames[kind] << ", " << repeat << " times";
+      plain += is_plain(kernel) ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(plain, 11);  // once, all but copies and updates
+}
+
 TEST(Iteration, NothingTakesNoTime) {
   const Timeline t = simulate({}, {});
   EXPECT_TRUE(t.kernels.empty());
