@@ -30,7 +30,7 @@ install_missing() {  # install_missing PACKAGE...
 }
 
 # HTML reports alone need it; without a network everything else works.
-plotly() { "$root/simulate/web/get_plotly.sh" || echo "quickstart: no Plotly, so no HTML reports" >&2; }
+plotly() { "$root/simulate/report/html/assets/get_plotly.sh" || echo "quickstart: no Plotly, so no HTML reports" >&2; }
 
 configure() { (cd "$root" && cmake --preset release) >&2; }
 

@@ -3,15 +3,23 @@
 include(CMakePackageConfigHelpers)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tbd-sim)
 
-install(TARGETS tbdsim_base tbdsim_hwspecs tbdsim_graphs tbdsim_costmodel tbdsim_simulate
-        EXPORT tbd-sim-targets FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim)
+foreach(room IN ITEMS base hwspecs graphs rewrites costmodel framework timeline memory workload communication
+                      prediction analysis sweep validation)
+  install(TARGETS tbdsim_${room} EXPORT tbd-sim-targets
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim
+          FILE_SET headers_alone DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim)
+endforeach()
+install(TARGETS tbdsim_simulate EXPORT tbd-sim-targets
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim)
 install(TARGETS tbd-sim tbd-calibrate)
 foreach(folder IN ITEMS hwspecs/gpus hwspecs/cpus hwspecs/links hwspecs/machines graphs/models graphs/suites graphs/datasets
-                        simulate/changes simulate/frameworks simulate/observations calibrate/profiles)
+                        simulate/presets simulate/frameworks simulate/validation/observations calibrate/profiles)
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/${folder} FILES_MATCHING PATTERN "*.yaml")
 endforeach()
-install(DIRECTORY tests/validation/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/tests/validation FILES_MATCHING PATTERN "*.csv")
-install(DIRECTORY simulate/web/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/simulate/web USE_SOURCE_PERMISSIONS)
+install(DIRECTORY simulate/validation/runs/
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/simulate/validation/runs FILES_MATCHING PATTERN "*.csv")
+install(DIRECTORY simulate/report/html/assets/
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/simulate/report/html/assets USE_SOURCE_PERMISSIONS)
 install(EXPORT tbd-sim-targets NAMESPACE tbdsim:: DESTINATION ${config_dir})
 configure_package_config_file(cmake/tbd-sim-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tbd-sim-config.cmake
                               INSTALL_DESTINATION ${config_dir} PATH_VARS CMAKE_INSTALL_DATADIR)

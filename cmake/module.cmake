@@ -1,15 +1,49 @@
-# tbdsim_module(NAME SOURCES ... HEADERS ... PUBLIC ... PRIVATE ...)
-# One folder of the architecture as one static library. Every header in HEADERS is compiled alone
-# (target all_verify_interface_header_sets), third parties belong in PRIVATE.
+# tbdsim_module(NAME [FOLDERS ...] [EXCLUDE ...] [PUBLIC ...] [PRIVATE ...])
+# One room of the architecture as one static library, tbdsim::NAME: every .cpp and .h of FOLDERS (default: this
+# folder), but for EXCLUDE and main.cpp. Third parties belong in PRIVATE. A header without a .cpp of its own name is
+# compiled alone by the target all_verify_interface_header_sets; the others are the first include of their .cpp.
 function(tbdsim_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;PUBLIC;PRIVATE" ${ARGN})
-  add_library(tbdsim_${name} STATIC ${ARG_SOURCES})
-  add_library(tbdsim::${name} ALIAS tbdsim_${name})
-  target_sources(tbdsim_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
-  target_link_libraries(tbdsim_${name}
-    PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:tbdsim_warnings>)
-  target_compile_options(tbdsim_${name} PRIVATE ${TBDSIM_COVERAGE})
-  target_compile_features(tbdsim_${name} PUBLIC cxx_std_20)
-  set_target_properties(tbdsim_${name} PROPERTIES
-    EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON POSITION_INDEPENDENT_CODE ON)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;EXCLUDE;PUBLIC;PRIVATE" ${ARGN})
+  if(NOT ARG_FOLDERS)
+    set(ARG_FOLDERS .)
+  endif()
+  set(sources "")
+  set(headers "")
+  foreach(folder IN LISTS ARG_FOLDERS)
+    string(REGEX REPLACE "/\\.$" "" folder ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
+    file(GLOB found CONFIGURE_DEPENDS ${folder}/*.cpp)
+    list(APPEND sources ${found})
+    file(GLOB found CONFIGURE_DEPENDS ${folder}/*.h)
+    list(APPEND headers ${found})
+  endforeach()
+  foreach(file IN ITEMS main.cpp LISTS ARG_EXCLUDE)
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
+  set(headers_alone "")
+  foreach(header IN LISTS headers)
+    string(REGEX REPLACE "\\.h$" ".cpp" source ${header})
+    if(NOT source IN_LIST sources)
+      list(APPEND headers_alone ${header})
+    endif()
+  endforeach()
+  list(REMOVE_ITEM headers ${headers_alone})
+
+  set(target tbdsim_${name})
+  if(sources)
+    set(scope PUBLIC)
+    add_library(${target} STATIC ${sources})
+    target_link_libraries(${target} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:tbdsim_warnings>)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  else()
+    set(scope INTERFACE)
+    add_library(${target} INTERFACE)
+  endif()
+  add_library(tbdsim::${name} ALIAS ${target})
+  target_sources(${target} ${scope}
+    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers}
+    FILE_SET headers_alone TYPE HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers_alone})
+  target_link_libraries(${target} ${scope} ${ARG_PUBLIC})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}
+    VERIFY_INTERFACE_HEADER_SETS ON INTERFACE_HEADER_SETS_TO_VERIFY headers_alone)
 endfunction()

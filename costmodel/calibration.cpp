@@ -42,7 +42,7 @@ bool before_nonfused_winograd(std::size_t family, const std::string& library, in
 // How ill a block serves a family's kernels of an arithmetic: another precision weighs more than another
 // library, this more than other versions; another GPU as much as one and a half versions.
 double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec& gpu, MathType math,
-                   const Libraries& libraries) {
+                   const LibraryVersions& libraries) {
   constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
   constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
@@ -106,7 +106,7 @@ void set_rates(Calibration::Entry& entry, std::size_t family, const GpuSpec& gpu
 }
 
 Calibration::Entry entry_for(const Profile& profile, std::size_t family, const GpuSpec& gpu, bool of_gpu,
-                             MathType math, const Libraries& libraries) {
+                             MathType math, const LibraryVersions& libraries) {
   Calibration::Entry entry;
   double least = std::numeric_limits<double>::infinity();
   for (const ProfileBlock& block : profile.families[family]) {
@@ -137,12 +137,12 @@ constexpr double kOtherPrecision = 0.2;  // more deviation where the block is of
 
 double sd_of(const ResidualEstimate& found, const Calibration::Entry& entry) {
   double sd = found.sd * entry.block->interval / kEightyPercent;
-  if (!entry.own) sd = pnorm2(sd, entry.clock_sd);
-  if (!entry.block->measured.empty() && !std::isfinite(found.distance)) sd = pnorm2(sd, kNoSuchCall);
-  return entry.exact ? sd : pnorm2(sd, kOtherPrecision);
+  if (!entry.own) sd = smooth_max(sd, entry.clock_sd);
+  if (!entry.block->measured.empty() && !std::isfinite(found.distance)) sd = smooth_max(sd, kNoSuchCall);
+  return entry.exact ? sd : smooth_max(sd, kOtherPrecision);
 }
 
-Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Libraries& libraries,
+Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const LibraryVersions& libraries,
                            const ConvLimits& conv_limits) {
   Calibration calibration;
   calibration.profile = &profile;

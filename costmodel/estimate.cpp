@@ -136,7 +136,7 @@ const Calibration::Entry* by_formula(const Kernel& kernel, double batch, const C
   return entry;
 }
 
-using Options = std::vector<ConvDemands::Option>;
+using Options = std::vector<ConvWorkCache::Option>;
 
 // The calibration of a convolution; none where it has none, its arithmetic depends on rates too, or the
 // kernel is none.
@@ -154,17 +154,17 @@ Options options_of(const Kernel& kernel, double batch, const Calibration& calibr
   Options options;
   ConvFamily::for_each_demand(
       sizes, entry.hardware, entry.block->parameters, *entry.grids,
-      [&](const Choice& choice, const ConvFamily::Demand<double>& demand) {
+      [&](const Choice& choice, const ConvFamily::ConvWork<double>& demand) {
         options.push_back({choice, demand, ConvFamily::workspace_bytes(sizes, choice)});
       });
   return options;
 }
 
 void fastest_of(const Options& options, const Calibration::Entry& entry, KernelCost& cost) {
-  const ConvDemands::Option* best = nullptr;
+  const ConvWorkCache::Option* best = nullptr;
   TimeParts<double> least{};
   const ConvFamily::UnitTimes<double> each(entry.hardware, entry.sustained);
-  for (const ConvDemands::Option& option : options) {
+  for (const ConvWorkCache::Option& option : options) {
     const TimeParts<double> parts = option.demand.at(each);
     if (best != nullptr && parts.total >= least.total) continue;
     best = &option;
@@ -240,7 +240,8 @@ std::vector<FixedCost> fixed_costs(const TrainingStep& step, const Calibration& 
   for (std::size_t k = 0; k < step.kernels.size(); ++k) {
     const Kernel& kernel = step.kernels[k];
     // Sizes are affine in the batch: where two are alike all are.
-    if (kernel.same_as >= 0 || may_need_copies(kernel) || call_of(kernel, 1) != call_of(kernel, 2)) continue;
+    if (kernel.duplicate_of >= 0 || may_need_copies(kernel) || call_of(kernel, 1) != call_of(kernel, 2))
+      continue;
     KernelCost& cost = fixed.emplace_back(FixedCost{k, {}}).cost;
     scale(cost, estimate_one(kernel, 1, calibration, Seconds(0), k, cost) * factors[index_of(kernel.kind)]);
   }
@@ -254,8 +255,8 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
   auto known = fixed.begin();
   for (const Kernel& kernel : step.kernels) {
     const std::size_t k = costs.size();
-    if (kernel.same_as >= 0) {
-      costs.push_back(costs[static_cast<std::size_t>(kernel.same_as)]);
+    if (kernel.duplicate_of >= 0) {
+      costs.push_back(costs[static_cast<std::size_t>(kernel.duplicate_of)]);
     } else if (known != fixed.end() && known->kernel == k) {
       costs.push_back((known++)->cost);
     } else {
@@ -270,15 +271,15 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
 }
 
 std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, const Calibration& calibration,
-                                       std::vector<KernelCost> costs, ConvDemands& demands,
+                                       std::vector<KernelCost> costs, ConvWorkCache& demands,
                                        const KernelFactors& factors) {
   if (demands.sm_count != calibration.gpu->sm_count) demands = {calibration.gpu->sm_count, {}};
   demands.of_kernels.resize(step.kernels.size());
   for (std::size_t k = 0; k < costs.size(); ++k) {
     const Kernel& kernel = step.kernels[k];
     KernelCost& cost = costs[k];
-    if (kernel.same_as >= 0) {
-      cost = costs[static_cast<std::size_t>(kernel.same_as)];
+    if (kernel.duplicate_of >= 0) {
+      cost = costs[static_cast<std::size_t>(kernel.duplicate_of)];
     } else {
       const Seconds copies = may_need_copies(kernel) ? time_of_copies(step, costs, k) : Seconds(0);
       const MathType before = cost.math;

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "costmodel/families.h"
+#include "costmodel/families/families.h"
 #include "costmodel/hardware.h"
-#include "costmodel/profile.h"
-#include "costmodel/residual_lookup.h"
+#include "costmodel/profile/profile.h"
+#include "costmodel/residuals/fast/residual_lookup.h"
 #include "graphs/training_step.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/gpu_spec.h"
@@ -65,7 +65,7 @@ struct KernelCost {
 };
 
 // Major versions by library: {"cublas", 8}, {"cudnn", 6}.
-using Libraries = std::map<std::string, int>;
+using LibraryVersions = std::map<std::string, int>;
 
 // A profile made ready for one GPU and the libraries a framework calls: for each family and arithmetic the
 // block that fits best (the same precision, then a library it calls, then the nearest version; one measured
@@ -76,7 +76,7 @@ struct Calibration {
     bool exact = false;                   // of this precision
     bool own = false;                     // measured on this GPU
     Hardware hardware;
-    Sustained<double> sustained{1, 1};
+    AchievedFraction<double> sustained{1, 1};
     double clock_sd = 0;
     double sd_alone = 0;                              // sd_of() a call of a sort that was not measured
     std::shared_ptr<const ResidualLookup> residuals;  // of the block
@@ -88,7 +88,8 @@ struct Calibration {
   ConvLimits conv_limits;
 };
 [[nodiscard]] Calibration calibration_of(const Profile& profile, const GpuSpec& gpu,
-                                         const Libraries& libraries = {}, const ConvLimits& conv_limits = {});
+                                         const LibraryVersions& libraries = {},
+                                         const ConvLimits& conv_limits = {});
 
 // Of ln(measured / predicted), where calls nearby tell so much.
 [[nodiscard]] double sd_of(const ResidualEstimate& found, const Calibration::Entry& entry);
@@ -131,10 +132,10 @@ struct FixedCost {
                                                std::span<const FixedCost> fixed = {});
 
 // What a step's convolutions ask of a card with so many multiprocessors, whatever its rates.
-struct ConvDemands {
+struct ConvWorkCache {
   struct Option {
     Choice choice;
-    ConvFamily::Demand<double> demand;
+    ConvFamily::ConvWork<double> demand;
     double workspace = 0;  // bytes
   };
   int sm_count = 0;
@@ -145,7 +146,7 @@ struct ConvDemands {
 // `demands` is filled at first and serves the same step, batch and profile again.
 [[nodiscard]] std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch,
                                                      const Calibration& calibration,
-                                                     std::vector<KernelCost> costs, ConvDemands& demands,
+                                                     std::vector<KernelCost> costs, ConvWorkCache& demands,
                                                      const KernelFactors& factors = no_factors());
 
 // Standard deviation of ln(time) of kernels run one after another: a part of the variance is common to all of

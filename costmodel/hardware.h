@@ -1,7 +1,7 @@
 // The data sheet as the time formulas need it, and what a card is expected to sustain of it.
 #pragma once
 
-#include "costmodel/kernel_time.h"
+#include "costmodel/families/kernel_time.h"
 #include "hwspecs/base/math_type.h"
 #include "hwspecs/gpu_spec.h"
 

@@ -2,7 +2,7 @@
 // penalty is a function of that, and its own gradient runs
 //   along the graph, from the gradient of the input's gradient to that of the output's, where every product
 //   with weights yields a gradient of these, too;
-//   back from every curved layer, whose first backward pass depended on its input, as an ordinary backward
+//   back from every input_gradient_depends_on_input layer, whose first backward pass depended on its input, as an ordinary backward
 //   pass to the weights before it.
 #include <algorithm>
 
@@ -34,7 +34,7 @@ void PassExpansion::slopes() {
 
 void PassExpansion::along_the_graph() {
   for (int i = 0; i < count(); ++i) {
-    LayerSite at = site(i);
+    LayerContext at = site(i);
     at.weight_gradient = layer(i).weight_gradient;
     try {
       along_.push_back(emit(i, [&](std::vector<Kernel>& out) {
@@ -53,14 +53,15 @@ void PassExpansion::along_the_graph() {
   }
 }
 
-// Of layer i's output: those of curved readers, born along the graph, and those of readers that go back.
+// Of layer i's output: those of input_gradient_depends_on_input readers, born along the graph, and those of
+// readers that go back.
 std::vector<PassExpansion::Gradient> PassExpansion::gradients_on_the_way_back(int i) const {
   std::vector<Gradient> gradients;
   for (const int reader : consumers(i)) {
     const auto at = static_cast<std::size_t>(reader);
     const Layer& type = *layer(reader).spec.layer;
     if (!layer(reader).site().input_gradient) continue;
-    if (type.curved()) gradients.push_back({along_[at].first, true, type.parts()});
+    if (type.input_gradient_depends_on_input()) gradients.push_back({along_[at].first, true, type.parts()});
     if (goes_back_[at])
       gradients.push_back({back_[at].first, !type.gradient_is_view(how_.lowering), type.parts()});
   }
@@ -76,7 +77,7 @@ void PassExpansion::back_from_curved() {
     const std::vector<Gradient> gradients = gradients_on_the_way_back(i);
     goes_back_[at] = !gradients.empty();
     if (!goes_back_[at]) continue;
-    LayerSite place = layer(i).site();
+    LayerContext place = layer(i).site();
     place.differentiated = true;  // the gradients that arrive are of what made the first ones
     back_[at] = emit(i, [&](std::vector<Kernel>& out) {
       if (gathers(gradients)) out.push_back(sum_of_gradients(layer(i).step_output, gradients));

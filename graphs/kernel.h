@@ -121,7 +121,7 @@ struct Kernel {
   // after another, that often: the steps of an unrolled recurrence.
   std::int64_t repeat = 1;
   // An earlier kernel of the step that computes and moves the same whatever the batch; -1: none.
-  int same_as = -1;
+  int duplicate_of = -1;
   MathType math = MathType::fp32;
   Size flops;       // a multiply-add is 2
   Size read_bytes;  // from memory, each operand once per pass over it
@@ -129,8 +129,8 @@ struct Kernel {
   Size macs;                  // of convolutions and matrix products only, as networks are usually counted
   int layer = -1;             // index into TrainingStep::layers
   bool second_order = false;  // part of a backward pass through a backward pass
-  // Of TF32: a convolution whose tensors lie as only tensor cores read them, or a copy that lets the one after
-  // it be computed there, which is not made where that one computes in fp32.
+  // Of TF32: a convolution whose tensors lie as only tensor cores read them, or a copy that lets the one
+  // after it be computed there, which is not made where that one computes in fp32.
   bool tf32_only = false;
   std::int64_t element_bytes = 4;  // of the numbers it goes through
   Size scratch_bytes;              // temporary tensors it cannot do without

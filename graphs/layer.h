@@ -38,7 +38,7 @@ struct ParameterTensor {
 };
 
 // A layer where it stands in a graph.
-struct LayerSite {
+struct LayerContext {
   std::span<const Shape> inputs;
   const Shape& output;
   bool input_gradient = false;   // something upstream is trained, so the input's gradient is needed
@@ -48,7 +48,7 @@ struct LayerSite {
   bool differentiated = false;
 };
 
-struct Expansion {
+struct LoweringContext {
   const Lowering& lowering;
   const Precision& precision;
 };
@@ -72,21 +72,24 @@ class Layer {
     return {};
   }
   // Appends its kernels in the order they run. backward() is called only where a gradient is needed.
-  virtual void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const = 0;
-  virtual void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const = 0;
-  [[nodiscard]] virtual BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const = 0;
+  virtual void forward(const LayerContext& site, const LoweringContext& how,
+                       std::vector<Kernel>& kernels) const = 0;
+  virtual void backward(const LayerContext& site, const LoweringContext& how,
+                        std::vector<Kernel>& kernels) const = 0;
+  [[nodiscard]] virtual BackwardNeeds backward_needs(const LayerContext& site,
+                                                     const LoweringContext& how) const = 0;
 
   // Kernels of the backward pass through the layer's own backward_data: what carries the gradient of its
   // input's gradient on to that of its output's gradient, and adds to the gradient of its weights. Throws
   // NoSecondOrder where the layer type has none.
-  virtual void double_backward(const LayerSite& site, const Expansion& how,
+  virtual void double_backward(const LayerContext& site, const LoweringContext& how,
                                std::vector<Kernel>& kernels) const {
     (void)site, (void)how, (void)kernels;
     throw NoSecondOrder();
   }
   // A backward pass through its backward pass also yields a gradient of its input: because dX depends on the
   // input's values, or as zeros, since frameworks do not know when it does not.
-  [[nodiscard]] virtual bool curved() const { return false; }
+  [[nodiscard]] virtual bool input_gradient_depends_on_input() const { return false; }
   // Gradients flow through it from its output to its inputs.
   [[nodiscard]] virtual bool differentiable() const { return true; }
   // Ends a graph: its output is a loss or a statistic that no layer reads.
@@ -108,7 +111,7 @@ class Layer {
   // not added.
   [[nodiscard]] virtual std::int64_t parts() const { return 1; }
   // Allocations of the same size that the output is made of: one for each step, where steps are apart.
-  [[nodiscard]] virtual std::int64_t output_pieces(const LayerSite& site, const Lowering& lowering) const {
+  [[nodiscard]] virtual std::int64_t output_pieces(const LayerContext& site, const Lowering& lowering) const {
     (void)site, (void)lowering;
     return 1;
   }

@@ -43,7 +43,7 @@ struct GraphLayer {
   bool input_gradient = false;
   bool weight_gradient = false;
 
-  [[nodiscard]] LayerSite site() const {
+  [[nodiscard]] LayerContext site() const {
     return {input_shapes, step_output, input_gradient, weight_gradient};
   }
 };

@@ -20,17 +20,17 @@ enum class Recurrence { cells, fused };        // a recurrent layer step by step
 enum class CellProducts { joined, separate };  // a cell multiplies [x, h] at once, or x and h apart
 // Gradients that add up, of the steps of an unrolled recurrence or of the passes before an update: added by
 // the product itself, or by a kernel.
-enum class StepGradients { in_place, added };
+enum class GradientAccumulation { in_place, added };
 enum class Composition { fused, composite };  // an operation as one kernel, or one for each of its terms
 // A batch norm by constant statistics: a kernel each way, with the sums for the gradients of its parameters
 // where these are trained, or always; or an operation for each term.
 enum class GlobalNorm { fused, summing, composite };
 // What the product of two tensors keeps for its backward pass: the factors that gradients need, or both.
-enum class ProductKeeps { needed, both };
+enum class SavedMatmulInputs { needed, both };
 enum class TableGradient { dense, sparse };  // of an embedding: the whole table, or the rows looked up
 // Tensors side by side in one, and taken apart again. parts: a kernel for each of them both ways; whole: one
 // kernel for a join or a split, one for each part of a join's gradient; views: one for a join, none apart.
-enum class Joins { parts, whole, views };
+enum class ConcatLowering { parts, whole, views };
 
 // Where parameters and optimizer state live. host: weights are sent to the GPU before each pass and gradients
 // brought back after it; the host updates.
@@ -68,19 +68,19 @@ struct Lowering {
   Recurrence recurrence = Recurrence::cells;
   CellProducts cell_products = CellProducts::separate;
   Composition cell_pointwise = Composition::composite;
-  StepGradients step_gradients = StepGradients::in_place;
+  GradientAccumulation step_gradients = GradientAccumulation::in_place;
   Composition layer_norm = Composition::fused;
   GlobalNorm global_norm = GlobalNorm::fused;
   Composition dropout = Composition::fused;
   Composition softmax = Composition::fused;  // between layers, and of a smoothed loss
   TableGradient embedding_gradient = TableGradient::dense;
-  Joins joins = Joins::whole;
-  Variables variables = Variables::device;            // a file need not say
-  ClipDecision clip_decision = ClipDecision::device;  // nor this
-  Composition gelu = Composition::fused;              // nor this
-  Composition lrn = Composition::fused;               // nor this
-  ProductKeeps product_keeps = ProductKeeps::needed;  // nor this
-  std::optional<Layout> half_layout = {};             // of images of half precision, if it is another
+  ConcatLowering joins = ConcatLowering::whole;
+  Variables variables = Variables::device;                      // a file need not say
+  ClipDecision clip_decision = ClipDecision::device;            // nor this
+  Composition gelu = Composition::fused;                        // nor this
+  Composition lrn = Composition::fused;                         // nor this
+  SavedMatmulInputs product_keeps = SavedMatmulInputs::needed;  // nor this
+  std::optional<Layout> half_layout = {};  // of images of half precision, if it is another
   NormLayout norm_layout = NormLayout::any;
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 

@@ -48,7 +48,7 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
   if (const auto node = m.find("norm_layout"))
     lowering.norm_layout = static_cast<NormLayout>(node->one_of(kNormLayoutNames));
   if (const auto node = m.find("product_keeps"))
-    lowering.product_keeps = static_cast<ProductKeeps>(node->one_of(kProductKeepsNames));
+    lowering.product_keeps = static_cast<SavedMatmulInputs>(node->one_of(kProductKeepsNames));
   if (const auto node = m.find("gelu"))
     lowering.gelu = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("lrn"))

@@ -23,7 +23,7 @@ void each_trained(const LayerGraph& graph, Visit visit) {
 // Where the framework fuses updates, one kernel goes over all parameters; else there is one for each.
 class ParameterKernels {
  public:
-  ParameterKernels(const LayerGraph& graph, int first_layer, const Expansion& how, std::int64_t repeat,
+  ParameterKernels(const LayerGraph& graph, int first_layer, const LoweringContext& how, std::int64_t repeat,
                    TrainingStep& step)
       : graph_(graph), first_layer_(first_layer), how_(how), repeat_(repeat), step_(step) {}
 
@@ -50,7 +50,7 @@ class ParameterKernels {
 
   const LayerGraph& graph_;
   int first_layer_;
-  const Expansion& how_;
+  const LoweringContext& how_;
   std::int64_t repeat_;
   TrainingStep& step_;
 };

@@ -7,7 +7,7 @@
 namespace tbdsim {
 
 PassExpansion::PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat,
-                             const Expansion& how, int first_layer, TrainingStep& step)
+                             const LoweringContext& how, int first_layer, TrainingStep& step)
     : graph_(graph),
       backward_(backward),
       repeat_(repeat),
@@ -31,8 +31,8 @@ PassExpansion::PassExpansion(const LayerGraph& graph, Backward backward, std::in
   }
 }
 
-LayerSite PassExpansion::site(int i) const {
-  LayerSite at = layer(i).site();
+LayerContext PassExpansion::site(int i) const {
+  LayerContext at = layer(i).site();
   if (backward_ == Backward::inputs || backward_ == Backward::penalty) {
     at.input_gradient = layer(i).spec.layer->differentiable();
     at.weight_gradient = false;
@@ -120,17 +120,18 @@ void PassExpansion::sum_gradients_of_inputs() {
   }
 }
 
-void PassExpansion::backward_of_layer(int i, const LayerSite& at, bool adds, std::vector<Kernel>& out) const {
+void PassExpansion::backward_of_layer(int i, const LayerContext& at, bool adds,
+                                      std::vector<Kernel>& out) const {
   const std::size_t first = out.size();
   layer(i).spec.layer->backward(at, how_, out);
-  if (how_.lowering.step_gradients == StepGradients::added) add_step_gradients(i, at, out);
+  if (how_.lowering.step_gradients == GradientAccumulation::added) add_step_gradients(i, at, out);
   if (adds || layer(i).steps > 1) add_in_place(first, out);
 }
 
 // A kernel that makes one gradient of a parameter adds it to those of other steps, runs or passes: it reads
 // what it writes.
 void PassExpansion::add_in_place(std::size_t first, std::vector<Kernel>& kernels) const {
-  if (how_.lowering.step_gradients != StepGradients::in_place) return;
+  if (how_.lowering.step_gradients != GradientAccumulation::in_place) return;
   for (std::size_t k = first; k < kernels.size(); ++k) {
     Kernel& kernel = kernels[k];
     const bool makes_gradient =
@@ -140,7 +141,7 @@ void PassExpansion::add_in_place(std::size_t first, std::vector<Kernel>& kernels
 }
 
 // What every step, or several layers, read gets a gradient from each of them; kernels add it up.
-void PassExpansion::add_step_gradients(int i, const LayerSite& at, std::vector<Kernel>& out) const {
+void PassExpansion::add_step_gradients(int i, const LayerContext& at, std::vector<Kernel>& out) const {
   const auto add = [&](Phase phase, const Shape& shape, std::int64_t element_bytes) {
     const Size bytes = elements(shape) * element_bytes;
     out.push_back(memory_kernel(KernelKind::elementwise, phase, "accumulate", shape, 1, bytes * 2, bytes));
@@ -167,7 +168,7 @@ void PassExpansion::add_step_gradients(int i, const LayerSite& at, std::vector<K
 
 // A product that runs in place adds to the gradient itself.
 void PassExpansion::add_to_gradients(int i, bool all, std::int64_t times, Span& span) {
-  if (times == 0 || how_.lowering.step_gradients != StepGradients::added) return;
+  if (times == 0 || how_.lowering.step_gradients != GradientAccumulation::added) return;
   for (const ParameterTensor& tensor : layer(i).parameters) {
     if (!tensor.trained) continue;
     const Shape shape{fixed_size(tensor.elements), {}};
@@ -218,7 +219,7 @@ Size PassExpansion::part_bytes(Shape shape, std::int64_t parts) const {
 
 // A penalty's second order reads what gradients of weights need, too.
 BackwardNeeds PassExpansion::needs(int i) const {
-  LayerSite at = site(i);
+  LayerContext at = site(i);
   if (backward_ == Backward::penalty) at.weight_gradient = layer(i).weight_gradient;
   BackwardNeeds needs;
   at_layer(i, [&] { needs = layer(i).spec.layer->backward_needs(at, how_); });

@@ -15,7 +15,7 @@ namespace tbdsim {
 // what runs in no order in pass_chains.cpp.
 class PassExpansion {
  public:
-  PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat, const Expansion& how,
+  PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat, const LoweringContext& how,
                 int first_layer, TrainingStep& step);
 
   void forward();
@@ -57,9 +57,9 @@ class PassExpansion {
   [[nodiscard]] const Span& backward_of(int i) const { return backward_spans_[static_cast<std::size_t>(i)]; }
   // The layer as the first backward pass sees it: on the way to the graph's inputs every layer passes a
   // gradient on, and no weight gets one.
-  [[nodiscard]] LayerSite site(int i) const;
+  [[nodiscard]] LayerContext site(int i) const;
   [[nodiscard]] bool needs_gradient(int i) const {
-    const LayerSite at = site(i);
+    const LayerContext at = site(i);
     return at.input_gradient || at.weight_gradient;
   }
   // Its backward pass runs and may read what the forward pass left.
@@ -85,10 +85,10 @@ class PassExpansion {
   }
   Span emit(int i, std::int64_t steps, const std::function<void(std::vector<Kernel>&)>& append);
   // `adds`: to gradients of weights that are there already.
-  void backward_of_layer(int i, const LayerSite& at, bool adds, std::vector<Kernel>& out) const;
+  void backward_of_layer(int i, const LayerContext& at, bool adds, std::vector<Kernel>& out) const;
   // What of these kernels makes gradients of weights adds to them in place, where the lowering has it so.
   void add_in_place(std::size_t first, std::vector<Kernel>& kernels) const;
-  void add_step_gradients(int i, const LayerSite& at, std::vector<Kernel>& out) const;
+  void add_step_gradients(int i, const LayerContext& at, std::vector<Kernel>& out) const;
   // Appends kernels that add gradients of the layer's weights, all or the first, to what is there.
   void add_to_gradients(int i, bool all, std::int64_t times, Span& span);
   [[nodiscard]] Kernel sum_of_gradients(const Shape& shape, const std::vector<Gradient>& gradients) const;
@@ -116,7 +116,7 @@ class PassExpansion {
   const LayerGraph& graph_;
   Backward backward_;
   std::int64_t repeat_;
-  const Expansion& how_;
+  const LoweringContext& how_;
   int first_layer_;
   TrainingStep& step_;
   std::vector<std::vector<int>> consumers_;  // of each layer, in order
@@ -128,7 +128,7 @@ class PassExpansion {
   std::int64_t additions_ = 0;
   std::vector<IndependentChains> chains_;  // of the graph's layers
 
-  // Of a gradient penalty: along the graph, then back from its curved layers.
+  // Of a gradient penalty: along the graph, then back from its input_gradient_depends_on_input layers.
   std::vector<Span> along_;
   std::vector<Span> back_;
   std::vector<int> back_sum_;    // as gradient_sum_

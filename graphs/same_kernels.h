@@ -7,7 +7,7 @@
 
 namespace tbdsim {
 
-// Sets every kernel's `same_as`.
-void find_same(std::vector<Kernel>& kernels);
+// Sets every kernel's `duplicate_of`.
+void mark_duplicates(std::vector<Kernel>& kernels);
 
 }  // namespace tbdsim

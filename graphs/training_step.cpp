@@ -18,7 +18,7 @@ constexpr std::size_t kMostLayersRun = 2'000'000;  // also such as need no kerne
 
 // Weights, their gradients and what the optimizer keeps; they live as long as the model.
 void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Model& model,
-                              const Expansion& how, TrainingStep& step) {
+                              const LoweringContext& how, TrainingStep& step) {
   const int last = std::max(0, static_cast<int>(step.kernels.size()) - 1);
   const bool on_host = how.lowering.variables == Variables::host;
   const std::int64_t kept_bytes = ((on_host ? 0 : optimizer_of(model.variant, how.precision).state_words) +
@@ -59,7 +59,7 @@ struct GradientUse {
 // to hold them until the last one is there (VGG-16 on a V100, TensorFlow 2018: Adam takes the state and the
 // gradients made so far more than SGD).
 void append_weight_gradients(const LayerGraph& graph, int first_layer, const GradientUse& use,
-                             const Model& model, const Expansion& how, TrainingStep& step) {
+                             const Model& model, const LoweringContext& how, TrainingStep& step) {
   const bool persistent = how.lowering.weight_gradients == GradientStorage::persistent;
   const bool at_once =
       optimizer_of(model.variant, how.precision).state_words == 0 && model.variant.clip != Clip::norm;
@@ -136,7 +136,7 @@ void count_training_macs(TrainingStep& step) {
 // Expands a model pass by pass.
 class StepExpansion {
  public:
-  StepExpansion(const Model& model, const Expansion& how) : model_(model), how_(how) {
+  StepExpansion(const Model& model, const LoweringContext& how) : model_(model), how_(how) {
     step_.sample = model.sample;
     for (const auto& [name, graph] : model.graphs) {
       first_layers_[name] = static_cast<int>(step_.layers.size());
@@ -154,7 +154,7 @@ class StepExpansion {
     for (const auto& [name, use] : gradients_)
       append_weight_gradients(model_.graphs.at(name), first_layers_[name], use, model_, how_, step_);
     count_training_macs(step_);
-    find_same(step_.kernels);
+    mark_duplicates(step_.kernels);
     step_.updates = parameter_updates(step_);
     return std::move(step_);
   }
@@ -198,7 +198,7 @@ class StepExpansion {
       const std::size_t before = step_.kernels.size();
       runs.back().forward();
       require_few_kernels();
-      if (seen_.insert(run.graph).second) count_forward_macs(before, pass.repeat, step_);
+      if (lowered_graphs_.insert(run.graph).second) count_forward_macs(before, pass.repeat, step_);
     }
     std::map<std::string, std::vector<int>> trained;  // graph -> first kernel that writes each gradient
     for (std::size_t i = runs.size(); i-- > 0;) {
@@ -230,8 +230,8 @@ class StepExpansion {
       GradientUse& use = gradients_[name];
       if (use.first.empty()) use.first = std::move(births);
       use.last = static_cast<int>(step_.kernels.size()) - 1;
-      growing_.erase(name);
-      if (!pass.update) growing_.insert(name);
+      accumulating_gradients_.erase(name);
+      if (!pass.update) accumulating_gradients_.insert(name);
     }
   }
 
@@ -250,7 +250,7 @@ class StepExpansion {
   // Several runs, or passes, make gradients of the graph's weights before one update.
   [[nodiscard]] bool adds_up(const TrainingPass& pass, const std::string& graph) const {
     const auto trains_it = [&](const GraphRun& run) { return trains(run) && run.graph == graph; };
-    return !pass.update || growing_.contains(graph) ||
+    return !pass.update || accumulating_gradients_.contains(graph) ||
            std::count_if(pass.runs.begin(), pass.runs.end(), trains_it) > 1;
   }
 
@@ -258,22 +258,23 @@ class StepExpansion {
   // this pass, or of passes since the last update. What adds in place finds zeros at least.
   [[nodiscard]] std::int64_t additions(const TrainingPass& pass, const std::string& graph,
                                        bool ran_before) const {
-    if (how_.lowering.step_gradients == StepGradients::in_place)
+    if (how_.lowering.step_gradients == GradientAccumulation::in_place)
       return adds_up(pass, graph) ? pass.repeat : 0;
     if (ran_before) return pass.repeat;
-    const std::int64_t first = growing_.contains(graph) ? 1 : 0;
+    const std::int64_t first = accumulating_gradients_.contains(graph) ? 1 : 0;
     return pass.update ? first : pass.repeat - 1 + first;
   }
 
   // Where products add to gradients in place, these start from zero after every update.
   void zero_gradients(const TrainingPass& pass) {
-    if (how_.lowering.step_gradients != StepGradients::in_place) return;
+    if (how_.lowering.step_gradients != GradientAccumulation::in_place) return;
     std::set<std::string> graphs;
     for (const GraphRun& run : pass.runs) {
       if (trains(run) && adds_up(pass, run.graph)) graphs.insert(run.graph);
     }
     for (const std::string& name : graphs) {
-      const std::int64_t times = (pass.update ? pass.repeat : 1) - (growing_.contains(name) ? 1 : 0);
+      const std::int64_t times =
+          (pass.update ? pass.repeat : 1) - (accumulating_gradients_.contains(name) ? 1 : 0);
       if (times > 0) parameters_of(name, times).fill_gradients();
     }
   }
@@ -297,12 +298,12 @@ class StepExpansion {
   }
 
   const Model& model_;
-  const Expansion& how_;
+  const LoweringContext& how_;
   TrainingStep step_;
   std::map<std::string, int> first_layers_;
   std::map<std::string, GradientUse> gradients_;
-  std::set<std::string> seen_;     // graphs that ran already
-  std::set<std::string> growing_;  // graphs whose gradients wait for an update
+  std::set<std::string> lowered_graphs_;          // graphs that ran already
+  std::set<std::string> accumulating_gradients_;  // graphs whose gradients wait for an update
 };
 
 }  // namespace

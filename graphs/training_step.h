@@ -33,8 +33,8 @@ struct Tensor {
   bool library_state = false;  // what a library keeps for one layer: cuDNN's reserve space
 };
 
-// The gradient of a trained parameter, as ranks that train together exchange it: once its layer's last backward
-// kernel has run, before the update.
+// The gradient of a trained parameter, as ranks that train together exchange it: once its layer's last
+// backward kernel has run, before the update.
 struct ParameterGradient {
   int layer = -1;           // index into TrainingStep::layers
   Size elements;            // those of the rows looked up where a table's gradient is sparse
@@ -69,8 +69,8 @@ struct TrainingStep {
   std::vector<IndependentChains> chains;     // of kernels, in order
 };
 
-// What holds for the model in this precision: the framework's, but for what the model's variant says, with the
-// layout of half precision where it is one.
+// What holds for the model in this precision: the framework's, but for what the model's variant says, with
+// the layout of half precision where it is one.
 [[nodiscard]] Lowering lowering_of(const Model& model, const Lowering& framework, const Precision& precision);
 
 // Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse

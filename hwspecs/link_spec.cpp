@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/catalog_reference.h"
 #include "hwspecs/base/error.h"
-#include "hwspecs/base/reference.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "hwspecs/base/reference.h"
+#include "hwspecs/base/catalog_reference.h"
 #include "hwspecs/gpu_spec.h"
 #include "hwspecs/machine_spec.h"
 

@@ -7,6 +7,6 @@
 #pragma once
 
 #include "hwspecs/base/error.h"
-#include "simulate/metrics.h"
-#include "simulate/predict_all.h"
-#include "simulate/prediction.h"
+#include "simulate/prediction/metrics.h"
+#include "simulate/prediction/predict_all.h"
+#include "simulate/prediction/prediction.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "calibrate/importers/table_row.h"
-#include "calibrate/record.h"
+#include "calibrate/records/record.h"
 
 namespace tbdsim {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrate/record.h"
+#include "calibrate/records/record.h"
 #include "hwspecs/base/csv.h"
 
 namespace tbdsim {

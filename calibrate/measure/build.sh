@@ -72,13 +72,13 @@ architectures="$architectures -gencode arch=compute_$last,code=compute_$last"
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 cd "$root"
-sources="calibrate/record.cpp calibrate/record_check.cpp calibrate/record_shape.cpp hwspecs/base/csv.cpp
-  hwspecs/base/error.cpp hwspecs/base/file.cpp hwspecs/base/suggest.cpp"
+sources="hwspecs/base/csv.cpp hwspecs/base/error.cpp hwspecs/base/file.cpp hwspecs/base/suggest.cpp
+  hwspecs/base/utf8.cpp"
 {
-  for source in $sources calibrate/measure/*.cpp; do
+  for source in $sources calibrate/records/*.cpp calibrate/measure/*/*.cpp; do
     echo "$cxx -std=c++20 -O2 $defines -I . $includes -c $source -o $objects/$(basename "$source").o"
   done
-  for source in calibrate/measure/*.cu; do
+  for source in calibrate/measure/kernels/*.cu; do
     echo "$nvcc -ccbin $cxx -std=c++17 -O3 $architectures -I . -c $source -o $objects/$(basename "$source").o"
   done
 } > "$objects/commands"

@@ -49,8 +49,8 @@ END
 compile() {
   generation=$1
   sources=0
-  for source in $(grep -lE '#include <(cu|nccl)|measure/(session|device|dnn|ops|cuda_check|conv_algorithms|timing|activity|campaign|nvml|self_test)\.h' \
-    "$root"/calibrate/measure/*.cpp); do
+  for source in $(grep -lE '#include <(cu|nccl)|measure/(device/(session|device|dnn|cuda_check|activity|nvml)|ops/(ops|conv_algorithms|timing)|run/(campaign|self_test))\.h' \
+    "$root"/calibrate/measure/*/*.cpp); do
     "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra -Werror -DTBDSIM_HAVE_NCCL '-DTBDSIM_VERSION="check"' -I "$root" \
       -isystem "$folder/$generation/include" "$source" || failed=$((failed + 1))
     sources=$((sources + 1))

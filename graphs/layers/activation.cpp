@@ -16,13 +16,15 @@ class Activation : public Layer {
     return inputs[0];
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, Phase::forward, op_, site.output, kForwardFlops, x, x));
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Size x = stored_bytes(site.output, how.precision);
     const std::int64_t reads = how.lowering.relu_keeps == ReluKeeps::input_and_output ? 3 : 2;
@@ -31,7 +33,8 @@ class Activation : public Layer {
   }
 
   // The same operator as ReLU in the frameworks, so it keeps the same.
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
     const bool both = how.lowering.relu_keeps == ReluKeeps::input_and_output;
     return {.inputs = both && site.input_gradient, .output = site.input_gradient};
   }

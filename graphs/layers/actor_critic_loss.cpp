@@ -22,26 +22,29 @@ class ActorCriticLoss : public Layer {
     return {inputs[0].rows, {1}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     softmax(site, how, Phase::forward, kSoftmaxFlops, kernels);
     terms(site, how, Phase::forward, kForwardTerms, kernels);
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     terms(site, how, Phase::backward_data, kBackwardTerms, kernels);
     softmax(site, how, Phase::backward_data, 1, kernels);
   }
 
   // log p and its exponential.
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
     if (!site.input_gradient) return {};
     return {.inputs = true, .extra_bytes = stored_bytes(site.inputs[0], how.precision) * 2};
   }
   [[nodiscard]] bool is_loss() const override { return true; }
 
  private:
-  static void softmax(const LayerSite& site, const Expansion& how, Phase phase, std::int64_t flops,
+  static void softmax(const LayerContext& site, const LoweringContext& how, Phase phase, std::int64_t flops,
                       std::vector<Kernel>& kernels) {
     const Shape& x = site.inputs[0];
     const Size bytes = stored_bytes(x, how.precision);
@@ -49,7 +52,7 @@ class ActorCriticLoss : public Layer {
     kernels.back().shape = position_matrix(x);
   }
 
-  static void terms(const LayerSite& site, const Expansion& how, Phase phase, std::int64_t times,
+  static void terms(const LayerContext& site, const LoweringContext& how, Phase phase, std::int64_t times,
                     std::vector<Kernel>& kernels) {
     const Size bytes = stored_bytes(site.inputs[0], how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "mul", site.inputs[0], 1, bytes, bytes));

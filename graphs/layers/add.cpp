@@ -21,21 +21,25 @@ class Add : public Layer {
     return inputs[0];
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     sum(site, how, Phase::forward, kernels);
   }
 
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
   // dY went to every input: the gradient of it comes back from all of them.
-  void double_backward(const LayerSite& site, const Expansion& how,
+  void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     sum(site, how, Phase::backward_data, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool passes_gradient_through() const override { return true; }
 
  private:
-  static void sum(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) {
+  static void sum(const LayerContext& site, const LoweringContext& how, Phase phase,
+                  std::vector<Kernel>& kernels) {
     const auto terms = static_cast<std::int64_t>(site.inputs.size());
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(

@@ -56,7 +56,8 @@ class AdditiveScore : public Layer {
     return tensors;
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Parts parts(site, how);
     if (normalize_) normalize_v(Phase::forward, parts, kernels);
     hidden(Phase::forward, parts, kernels);
@@ -70,7 +71,8 @@ class AdditiveScore : public Layer {
     mask(Phase::forward, parts, kernels);
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     const Parts parts(site, how);
     if (recompute_) hidden(Phase::backward_data, parts, kernels);
     mask(Phase::backward_data, parts, kernels);
@@ -101,7 +103,8 @@ class AdditiveScore : public Layer {
     if (site.input_gradient) gradients_of_inputs(site, how, parts, kernels);
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
     const std::int64_t maps = recompute_ ? 0 : keeps_both(how.lowering) ? 2 : 1;
     return {.inputs = recompute_,
             .extra_bytes = Parts(site, how).hidden * maps,
@@ -111,7 +114,7 @@ class AdditiveScore : public Layer {
  private:
   // Sizes in bytes of what the layer works on.
   struct Parts {
-    Parts(const LayerSite& site, const Expansion& how)
+    Parts(const LayerContext& site, const LoweringContext& how)
         : width(last_dimension(site.inputs[1])),
           query(stored_bytes(site.inputs[0], how.precision)),
           keys(stored_bytes(site.inputs[1], how.precision)),
@@ -181,12 +184,12 @@ class AdditiveScore : public Layer {
 
   // The query's gradient is a sum over the positions. That of the keys is a sum over the queries; of one
   // query alone it adds to what other steps left, where no kernel of the step does that.
-  static void gradients_of_inputs(const LayerSite& site, const Expansion& how, const Parts& parts,
+  static void gradients_of_inputs(const LayerContext& site, const LoweringContext& how, const Parts& parts,
                                   std::vector<Kernel>& kernels) {
     kernels.push_back(parts.reduction(Phase::backward_data, parts.hidden, parts.query));
     if (site.inputs[0].dims.size() == 2) {
       kernels.push_back(parts.reduction(Phase::backward_data, parts.hidden, parts.keys));
-    } else if (how.lowering.step_gradients == StepGradients::in_place) {
+    } else if (how.lowering.step_gradients == GradientAccumulation::in_place) {
       kernels.push_back(parts.over_hidden("accumulate", Phase::backward_data, 1, 2, 1));
     }
   }

@@ -42,18 +42,23 @@ class AnchorRows : public Layer {
     return {in.rows * (elements_per_row(in) / values_), {values_}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     copy(site, how, Phase::forward, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) copy(site, how, Phase::backward_data, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool passes_gradient_through() const override { return !copied_; }
   [[nodiscard]] bool runs_in_place(const Lowering&) const override { return !copied_; }
 
  private:
-  void copy(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) const {
+  void copy(const LayerContext& site, const LoweringContext& how, Phase phase,
+            std::vector<Kernel>& kernels) const {
     if (!copied_) return;
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "anchor_rows", site.output, 0, x, x));
@@ -88,11 +93,14 @@ class InsideAnchors : public Layer {
     return {image.rows * anchors, {1}};
   }
 
-  void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext&,
+               std::vector<Kernel>& kernels) const override {
     kernels.push_back(host_to_device(elements(site.output)));
   }
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool differentiable() const override { return false; }
 
  private:
@@ -127,13 +135,15 @@ class SelectRows : public Layer {
     return {{0, *rows_}, inputs[0].dims};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size y = stored_bytes(site.output, how.precision);
     add(site, Phase::forward, y, kernels);
   }
 
   // Rows that were not selected have a gradient of zero.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "fill", site.inputs[0], 0,
                                     {}, stored_bytes(site.inputs[0], how.precision)));
@@ -141,10 +151,12 @@ class SelectRows : public Layer {
   }
 
   // The indices stay: too few numbers to count.
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 
  private:
-  static void add(const LayerSite& site, Phase phase, const Size& y, std::vector<Kernel>& kernels) {
+  static void add(const LayerContext& site, Phase phase, const Size& y, std::vector<Kernel>& kernels) {
     kernels.push_back(memory_kernel(KernelKind::gather, phase, "select_rows", site.output, 0,
                                     y + word_bytes(site.output.rows), y));
     kernels.back().shape = position_matrix(site.output);

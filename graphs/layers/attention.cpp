@@ -16,7 +16,7 @@ void require_heads(std::span<const Shape> inputs) {
                         "; expected heads x positions x features, as many heads each");
 }
 
-Kernel product(const Expansion& how, Phase phase, GemmShape shape, const Shape& a, const Shape& b,
+Kernel product(const LoweringContext& how, Phase phase, GemmShape shape, const Shape& a, const Shape& b,
                const Shape& c) {
   shape.batch = a.rows * a.dims[0];
   Kernel kernel;
@@ -34,7 +34,7 @@ Kernel product(const Expansion& how, Phase phase, GemmShape shape, const Shape& 
 
 // The three products between queries x keys, queries x features and keys x features. A row-major matrix is
 // the transpose of a column-major one.
-Kernel scores(const Expansion& how, Phase phase, const Shape& q, const Shape& k, const Shape& s) {
+Kernel scores(const LoweringContext& how, Phase phase, const Shape& q, const Shape& k, const Shape& s) {
   return product(how, phase,
                  {.m = fixed_size(k.dims[1]),
                   .n = fixed_size(q.dims[1]),
@@ -42,12 +42,13 @@ Kernel scores(const Expansion& how, Phase phase, const Shape& q, const Shape& k,
                   .transpose_a = true},
                  k, q, s);
 }
-Kernel context(const Expansion& how, Phase phase, const Shape& s, const Shape& k, const Shape& q) {
+Kernel context(const LoweringContext& how, Phase phase, const Shape& s, const Shape& k, const Shape& q) {
   return product(how, phase,
                  {.m = fixed_size(k.dims[2]), .n = fixed_size(s.dims[1]), .k = fixed_size(s.dims[2])}, k, s,
                  q);
 }
-Kernel transposed_context(const Expansion& how, Phase phase, const Shape& s, const Shape& q, const Shape& k) {
+Kernel transposed_context(const LoweringContext& how, Phase phase, const Shape& s, const Shape& q,
+                          const Shape& k) {
   return product(how, phase,
                  {.m = fixed_size(q.dims[2]),
                   .n = fixed_size(s.dims[2]),
@@ -58,7 +59,8 @@ Kernel transposed_context(const Expansion& how, Phase phase, const Shape& s, con
 
 class AttentionProduct : public Layer {
  public:
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.inputs = site.input_gradient};
   }
 };
@@ -74,11 +76,13 @@ class AttentionScores : public AttentionProduct {
                           " differ in their features; expected as many of both");
     return {q.rows, {q.dims[0], q.dims[1], k.dims[1]}};
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     kernels.push_back(scores(how, Phase::forward, site.inputs[0], site.inputs[1], site.output));
   }
   // dQ = dS K, dK = dS' Q.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Shape& q = site.inputs[0];
     const Shape& k = site.inputs[1];
@@ -98,11 +102,13 @@ class AttentionContext : public AttentionProduct {
                           " differ in their keys; expected as many of both");
     return {p.rows, {p.dims[0], p.dims[1], v.dims[2]}};
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     kernels.push_back(context(how, Phase::forward, site.inputs[0], site.inputs[1], site.output));
   }
   // dP = dC V', dV = P' dC.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Shape& p = site.inputs[0];
     const Shape& v = site.inputs[1];

@@ -45,7 +45,8 @@ class BatchNorm : public Layer {
   }
 
   // Statistics need all of x before the first y: x is read twice.
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     transpose(site, how, Phase::forward, kernels);
     add(site, how, Phase::forward, kForwardFlops, x * 2, x, kernels);
@@ -53,7 +54,8 @@ class BatchNorm : public Layer {
   }
 
   // One kernel for all gradients: x and dy are read for the two sums and again for dx.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     const Phase phase = site.input_gradient ? Phase::backward_data : Phase::backward_weights;
     transpose(site, how, phase, kernels);
@@ -66,13 +68,13 @@ class BatchNorm : public Layer {
     }
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
     return {.inputs = true};
   }
 
  private:
-  static void add(const LayerSite& site, const Expansion& how, Phase phase, std::int64_t flops, Size read,
-                  Size written, std::vector<Kernel>& kernels) {
+  static void add(const LayerContext& site, const LoweringContext& how, Phase phase, std::int64_t flops,
+                  Size read, Size written, std::vector<Kernel>& kernels) {
     kernels.push_back(
         memory_kernel(KernelKind::batch_norm, phase, "batch_norm", site.output, flops, read, written));
     kernels.back().shape = image_of(site.output);
@@ -81,12 +83,12 @@ class BatchNorm : public Layer {
     kernels.back().scratch_bytes = stored_bytes(site.output, how.precision) * copies;
   }
 
-  [[nodiscard]] static bool transposes(const LayerSite& site, const Expansion& how) {
+  [[nodiscard]] static bool transposes(const LayerContext& site, const LoweringContext& how) {
     const bool of_images = site.output.dims.size() == 3;
     return of_images && how.lowering.norm_layout == NormLayout::nchw && how.lowering.layout == Layout::nhwc;
   }
 
-  static void transpose(const LayerSite& site, const Expansion& how, Phase phase,
+  static void transpose(const LayerContext& site, const LoweringContext& how, Phase phase,
                         std::vector<Kernel>& kernels) {
     if (!transposes(site, how)) return;
     const Size x = stored_bytes(site.output, how.precision);
@@ -111,7 +113,8 @@ class GlobalBatchNorm : public BatchNorm {
  public:
   using BatchNorm::BatchNorm;
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     if (how.lowering.global_norm == GlobalNorm::composite) {
       append_terms(kGlobalForward, sizes(site), Phase::forward, how.precision, kernels);
       return;
@@ -120,7 +123,8 @@ class GlobalBatchNorm : public BatchNorm {
     fused(site, KernelKind::elementwise, Phase::forward, 2, x, x, kernels);
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (how.lowering.global_norm == GlobalNorm::composite) {
       if (site.weight_gradient)
         append_terms(kGlobalBackwardWeights, sizes(site), Phase::backward_weights, how.precision, kernels);
@@ -140,20 +144,21 @@ class GlobalBatchNorm : public BatchNorm {
   }
 
   // A fused kernel's x is kept whether its sums are needed or not.
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
-    const bool keeps_all =
-        how.lowering.global_norm != GlobalNorm::composite || how.lowering.product_keeps == ProductKeeps::both;
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
+    const bool keeps_all = how.lowering.global_norm != GlobalNorm::composite ||
+                           how.lowering.product_keeps == SavedMatmulInputs::both;
     return {.inputs = site.weight_gradient || keeps_all};
   }
 
  private:
-  static void fused(const LayerSite& site, KernelKind kind, Phase phase, std::int64_t flops, Size read,
+  static void fused(const LayerContext& site, KernelKind kind, Phase phase, std::int64_t flops, Size read,
                     Size written, std::vector<Kernel>& kernels) {
     kernels.push_back(memory_kernel(kind, phase, "affine_norm", site.output, flops, read, written));
     kernels.back().shape = image_of(site.output);
   }
 
-  static TermSizes sizes(const LayerSite& site) {
+  static TermSizes sizes(const LayerContext& site) {
     return {.elements = elements(site.output),
             .statistics = fixed_size(image_of(site.output).channels),
             .scratch = {}};

@@ -2,14 +2,14 @@
 
 namespace tbdsim {
 
-Kernel bias_add(const LayerSite& site, const Precision& precision, const MatrixShape& shape) {
+Kernel bias_add(const LayerContext& site, const Precision& precision, const MatrixShape& shape) {
   const Size y = stored_bytes(site.output, precision);
   Kernel kernel = memory_kernel(KernelKind::elementwise, Phase::forward, "bias_add", site.output, 1, y, y);
   kernel.shape = shape;
   return kernel;
 }
 
-Kernel bias_gradient(const LayerSite& site, const Precision& precision, std::int64_t biases,
+Kernel bias_gradient(const LayerContext& site, const Precision& precision, std::int64_t biases,
                      const MatrixShape& shape) {
   Kernel kernel =
       memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", site.output, 1,

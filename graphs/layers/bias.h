@@ -7,8 +7,8 @@
 namespace tbdsim {
 
 // `shape`: channel_matrix or position_matrix of the result.
-[[nodiscard]] Kernel bias_add(const LayerSite& site, const Precision& precision, const MatrixShape& shape);
-[[nodiscard]] Kernel bias_gradient(const LayerSite& site, const Precision& precision, std::int64_t biases,
+[[nodiscard]] Kernel bias_add(const LayerContext& site, const Precision& precision, const MatrixShape& shape);
+[[nodiscard]] Kernel bias_gradient(const LayerContext& site, const Precision& precision, std::int64_t biases,
                                    const MatrixShape& shape);
 
 }  // namespace tbdsim

@@ -17,15 +17,18 @@ class BroadcastAdd : public Layer {
     (void)last_dimension(inputs[0]);
     return inputs[0];
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     const Size addend = added(site.output) * how.precision.storage_bytes;
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, Phase::forward, op(), site.output, 1, x + addend, x));
     kernels.back().shape = position_matrix(site.output);
   }
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool passes_gradient_through() const override { return true; }
 
  protected:
@@ -65,7 +68,8 @@ class AddPositions : public BroadcastAdd {
 // Adds a parameter that is a row of features, or one row of it.
 class AddFeatures : public BroadcastAdd {
  public:
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.weight_gradient) return;
     kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient",
                                     site.output, 1, stored_bytes(site.output, how.precision),

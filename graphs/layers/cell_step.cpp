@@ -26,7 +26,7 @@ void CellStep::data_gradient(std::int64_t in, std::int64_t out) {
 
 void CellStep::weight_gradient(std::int64_t in, std::int64_t out) {
   kernels_.push_back(linear_product(Phase::backward_weights, rows_, in, out, how_.precision));
-  if (how_.lowering.step_gradients == StepGradients::in_place) {
+  if (how_.lowering.step_gradients == GradientAccumulation::in_place) {
     kernels_.back().read_bytes += kernels_.back().written_bytes;
   } else {
     accumulate(checked_multiply(in, out));
@@ -38,7 +38,7 @@ void CellStep::bias_gradient(std::int64_t out, std::int64_t biases) {
                                    {rows_, {out}}, 1, rows_ * (out * how_.precision.storage_bytes),
                                    fixed_size(out * how_.precision.storage_bytes)));
   kernels_.back().shape = MatrixShape{rows_, out};
-  if (how_.lowering.step_gradients == StepGradients::in_place) return;
+  if (how_.lowering.step_gradients == GradientAccumulation::in_place) return;
   for (std::int64_t i = 0; i < biases; ++i) accumulate(out);
 }
 

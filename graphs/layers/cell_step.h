@@ -12,7 +12,7 @@ namespace tbdsim {
 
 class CellStep {
  public:
-  CellStep(const Size& rows, const Expansion& how, std::vector<Kernel>& kernels)
+  CellStep(const Size& rows, const LoweringContext& how, std::vector<Kernel>& kernels)
       : rows_(rows), how_(how), kernels_(kernels) {}
 
   [[nodiscard]] const Lowering& lowering() const { return how_.lowering; }
@@ -47,7 +47,7 @@ class CellStep {
   void accumulate(std::int64_t elements);
 
   Size rows_;
-  const Expansion& how_;
+  const LoweringContext& how_;
   std::vector<Kernel>& kernels_;
 };
 

@@ -30,22 +30,25 @@ class CompositeLoss : public Layer {
     return inputs[0];
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     append_terms(forward_, sizes(site), Phase::forward, how.precision, kernels);
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     append_terms(backward_, sizes(site), Phase::backward_data, how.precision, kernels);
   }
 
   [[nodiscard]] bool is_loss() const override { return true; }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.inputs = site.input_gradient};
   }
 
  private:
-  static TermSizes sizes(const LayerSite& site) {
+  static TermSizes sizes(const LayerContext& site) {
     return {.elements = elements(site.output), .statistics = fixed_size(1), .scratch = {}};
   }
 

@@ -36,15 +36,19 @@ class Concat : public Layer {
     return output;
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     append_join("concat", Phase::forward, parts(site), how, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) append_slices("concat", Phase::backward_data, parts(site), how, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool gradient_is_view(const Lowering& lowering) const override {
-    return lowering.joins == Joins::views;
+    return lowering.joins == ConcatLowering::views;
   }
 
  private:
@@ -64,7 +68,7 @@ class Concat : public Layer {
     return axis_ == Axis::last ? shape.dims.back() : shape.dims.front();
   }
 
-  static std::vector<Size> parts(const LayerSite& site) {
+  static std::vector<Size> parts(const LayerContext& site) {
     std::vector<Size> parts;
     for (const Shape& shape : site.inputs) parts.push_back(elements(shape));
     return parts;

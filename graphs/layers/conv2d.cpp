@@ -28,7 +28,8 @@ class Conv2d : public Layer {
     return tensors;
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Shape& in = site.inputs[0];
     transpose(how, Phase::forward, in, kernels);
     kernels.push_back(product(site, how, Phase::forward));
@@ -36,7 +37,8 @@ class Conv2d : public Layer {
     if (bias_) kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.weight_gradient) {
       if (bias_) kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
       transpose(how, Phase::backward_weights, site.inputs[0], kernels);
@@ -52,7 +54,7 @@ class Conv2d : public Layer {
 
   // dX is linear in the weights and dY: the gradient of dX goes on as its own convolution with the weights,
   // and together with dY it yields a gradient of the weights.
-  void double_backward(const LayerSite& site, const Expansion& how,
+  void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     transpose(how, Phase::forward, site.inputs[0], kernels);
     kernels.push_back(product(site, how, Phase::forward));
@@ -63,7 +65,8 @@ class Conv2d : public Layer {
     kernels.push_back(product(site, how, Phase::backward_weights));
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.inputs = site.weight_gradient};
   }
 
@@ -79,16 +82,17 @@ class Conv2d : public Layer {
            window_.height.stride * window_.width.stride == 1 && window_.height.pad + window_.width.pad == 0;
   }
 
-  [[nodiscard]] static bool on_tensor_cores(const Expansion& how) {
+  [[nodiscard]] static bool on_tensor_cores(const LoweringContext& how) {
     return how.precision.math != MathType::fp32;
   }
 
   // cuDNN convolves NCHW, on tensor cores what the lowering says; other tensors are copied to that layout.
-  [[nodiscard]] static bool transposes(const Expansion& how) {
+  [[nodiscard]] static bool transposes(const LoweringContext& how) {
     return how.lowering.layout != (on_tensor_cores(how) ? how.lowering.tensor_core_layout : Layout::nchw);
   }
 
-  void transpose(const Expansion& how, Phase phase, const Shape& shape, std::vector<Kernel>& kernels) const {
+  void transpose(const LoweringContext& how, Phase phase, const Shape& shape,
+                 std::vector<Kernel>& kernels) const {
     if (!transposes(how) || as_gemm(how.lowering)) return;
     const Size bytes = stored_bytes(shape, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "nhwc_nchw", shape, 0, bytes, bytes));
@@ -97,13 +101,13 @@ class Conv2d : public Layer {
 
   // Results are copied back; kernels for tensor cores write NCHW themselves ("nhwc2nchw" and "nhwckrsc_nchw"
   // in their names).
-  void transpose_back(const Expansion& how, Phase phase, const Shape& shape,
+  void transpose_back(const LoweringContext& how, Phase phase, const Shape& shape,
                       std::vector<Kernel>& kernels) const {
     if (!on_tensor_cores(how) || how.lowering.layout != Layout::nchw) transpose(how, phase, shape, kernels);
   }
 
   // The multiply-adds of any phase: each output pixel meets each weight of its filter once.
-  [[nodiscard]] Kernel product(const LayerSite& site, const Expansion& how, Phase phase) const {
+  [[nodiscard]] Kernel product(const LayerContext& site, const LoweringContext& how, Phase phase) const {
     const Shape& in = site.inputs[0];
     Kernel kernel;
     kernel.phase = phase;
@@ -129,7 +133,7 @@ class Conv2d : public Layer {
     return kernel;
   }
 
-  [[nodiscard]] ConvShape conv_shape(const LayerSite& site) const {
+  [[nodiscard]] ConvShape conv_shape(const LayerContext& site) const {
     const Shape& in = site.inputs[0];
     return {.images = in.rows,
             .channels = in.dims[0],
@@ -147,7 +151,7 @@ class Conv2d : public Layer {
   }
 
   // Pixels are the columns of column-major matrices: Y = W X, dX = W' dY, dW = dY X'.
-  [[nodiscard]] GemmShape gemm_shape(const LayerSite& site, Phase phase) const {
+  [[nodiscard]] GemmShape gemm_shape(const LayerContext& site, Phase phase) const {
     const Size pixels = site.output.rows * checked_multiply(site.output.dims[1], site.output.dims[2]);
     const Size in = fixed_size(site.inputs[0].dims[0]);
     const Size out = fixed_size(filters_);

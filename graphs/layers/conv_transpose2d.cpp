@@ -27,12 +27,14 @@ class ConvTranspose2d : public Layer {
     return {{"weight", weights(image_input(inputs)), true, true}, {"bias", filters_, true, true}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     kernels.push_back(product(site, how, Phase::forward));
     kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.weight_gradient) {
       kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
       kernels.push_back(product(site, how, Phase::backward_weights));
@@ -40,7 +42,8 @@ class ConvTranspose2d : public Layer {
     if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.inputs = site.weight_gradient};
   }
 
@@ -50,7 +53,7 @@ class ConvTranspose2d : public Layer {
     return checked_multiply(in.dims[0], squares());
   }
 
-  [[nodiscard]] Kernel product(const LayerSite& site, const Expansion& how, Phase phase) const {
+  [[nodiscard]] Kernel product(const LayerContext& site, const LoweringContext& how, Phase phase) const {
     const Shape& in = site.inputs[0];
     const Size x = stored_bytes(in, how.precision);
     const Size y = stored_bytes(site.output, how.precision);

@@ -25,7 +25,8 @@ class CtcLoss : public Layer {
   }
 
   // The labels, or their lengths, are needed on the host, which waits for them.
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(device_to_host(site.output.rows * labels_, kIndexBytes));
     kernels.push_back(
@@ -35,7 +36,8 @@ class CtcLoss : public Layer {
   }
 
   // Reads alpha and the probabilities, writes the gradient of every score.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(recursion(Phase::backward_data, "ctc_beta", site, states_bytes(site) + x, x));
@@ -43,19 +45,20 @@ class CtcLoss : public Layer {
 
   [[nodiscard]] bool is_loss() const override { return true; }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.output = site.input_gradient, .extra_bytes = states_bytes(site)};
   }
 
  private:
   [[nodiscard]] std::int64_t states() const { return 2 * labels_ + 1; }
 
-  [[nodiscard]] Size states_bytes(const LayerSite& site) const {
+  [[nodiscard]] Size states_bytes(const LayerContext& site) const {
     return site.output.rows * checked_multiply(site.output.dims[0], states() * kFp32Bytes);
   }
 
   // One kernel whose blocks, one for each sample, go through the steps one after another.
-  [[nodiscard]] Kernel recursion(Phase phase, std::string_view op, const LayerSite& site, Size read,
+  [[nodiscard]] Kernel recursion(Phase phase, std::string_view op, const LayerContext& site, Size read,
                                  Size written) const {
     const Shape trellis{site.output.rows, {site.output.dims[0], states()}};
     Kernel kernel = memory_kernel(KernelKind::reduction, phase, op, trellis, kStateFlops, read, written);

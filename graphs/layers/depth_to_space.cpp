@@ -22,16 +22,21 @@ class DepthToSpace : public Layer {
              checked_multiply(in.dims[2], factor_)}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     copies(site, how, Phase::forward, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) copies(site, how, Phase::backward_data, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 
  private:
-  static void copies(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) {
+  static void copies(const LayerContext& site, const LoweringContext& how, Phase phase,
+                     std::vector<Kernel>& kernels) {
     const Size x = stored_bytes(site.output, how.precision);
     const auto copy = [&](std::string_view op) {
       kernels.push_back(memory_kernel(KernelKind::transpose, phase, op, site.output, 0, x, x));

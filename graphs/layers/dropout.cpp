@@ -21,7 +21,8 @@ class Dropout : public Layer {
     return inputs[0];
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     if (composite(how)) {
       append_terms(kForward, sizes(site), Phase::forward, how.precision, kernels);
       return;
@@ -31,7 +32,8 @@ class Dropout : public Layer {
                                     x + elements(site.output)));
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     if (composite(how)) {
       append_terms(kBackward, sizes(site), Phase::backward_data, how.precision, kernels);
@@ -42,14 +44,17 @@ class Dropout : public Layer {
                                     x + elements(site.output), x));
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
     return {.extra_bytes = composite(how) ? stored_bytes(site.output, how.precision) : elements(site.output)};
   }
 
  private:
-  static bool composite(const Expansion& how) { return how.lowering.dropout == Composition::composite; }
+  static bool composite(const LoweringContext& how) { return how.lowering.dropout == Composition::composite; }
   // One intermediate result is not kept: x / keep, dy * mask.
-  static TermSizes sizes(const LayerSite& site) { return {elements(site.output), {}, elements(site.output)}; }
+  static TermSizes sizes(const LayerContext& site) {
+    return {elements(site.output), {}, elements(site.output)};
+  }
 };
 
 }  // namespace

@@ -30,14 +30,16 @@ class Embedding : public Layer {
              .gradient_rows = dense_gradient_ ? Size{} : elements(inputs[0]) * outputs_}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     if (shards_ > 1) copy_table(Phase::forward, "concat", kernels);
     const Size y = stored_bytes(site.output, how.precision);
     add(site, Phase::forward, 0, elements(site.output) * kFp32Bytes + indices(site), y, kernels);
   }
 
   // Dense: the table's gradient is zeroed, then rows are added to it. Sparse: the rows are the gradient.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.weight_gradient) return;
     const Size dy = stored_bytes(site.output, how.precision);
     const Size rows = elements(site.output) * kFp32Bytes;
@@ -51,16 +53,17 @@ class Embedding : public Layer {
     if (shards_ > 1) copy_table(Phase::backward_weights, "split", kernels);
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     const Size joined = shards_ > 1 ? elements(table()) * kFp32Bytes : Size{};
     return {.inputs = site.weight_gradient, .extra_bytes = joined};
   }
 
  private:
   [[nodiscard]] Shape table() const { return {fixed_size(checked_multiply(words_, outputs_)), {}}; }
-  static Size indices(const LayerSite& site) { return elements(site.inputs[0]) * kIndexBytes; }
+  static Size indices(const LayerContext& site) { return elements(site.inputs[0]) * kIndexBytes; }
 
-  static void add(const LayerSite& site, Phase phase, std::int64_t flops, Size read, Size written,
+  static void add(const LayerContext& site, Phase phase, std::int64_t flops, Size read, Size written,
                   std::vector<Kernel>& kernels) {
     kernels.push_back(
         memory_kernel(KernelKind::gather, phase, "embedding", site.output, flops, read, written));

@@ -30,12 +30,14 @@ class FullyConnected : public Layer {
     return tensors;
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     kernels.push_back(product(site, how, Phase::forward));
     if (bias_) kernels.push_back(bias_add(site, how.precision, position_matrix(site.output)));
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.weight_gradient) {
       if (bias_)
         kernels.push_back(bias_gradient(site, how.precision, outputs_, position_matrix(site.output)));
@@ -45,13 +47,14 @@ class FullyConnected : public Layer {
   }
 
   // dX = W dY is linear in W and dY: the gradient of dX goes on as W times it, and dY times it is W's.
-  void double_backward(const LayerSite& site, const Expansion& how,
+  void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     kernels.push_back(product(site, how, Phase::forward));
     if (site.weight_gradient) kernels.push_back(product(site, how, Phase::backward_weights));
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.inputs = site.weight_gradient};
   }
 
@@ -63,7 +66,7 @@ class FullyConnected : public Layer {
     return checked_multiply(inputs_of(in), outputs_);
   }
 
-  [[nodiscard]] Kernel product(const LayerSite& site, const Expansion& how, Phase phase) const {
+  [[nodiscard]] Kernel product(const LayerContext& site, const LoweringContext& how, Phase phase) const {
     return linear_product(phase, positions(site.output), inputs_of(site.inputs[0]), outputs_, how.precision);
   }
 

@@ -25,7 +25,8 @@ class Gelu : public Layer {
     require_inputs(inputs, 1);
     return inputs[0];
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     if (composite(how)) {
       append_terms(kForward, position_sizes(site.output, 0), Phase::forward, how.precision, kernels);
       return;
@@ -34,7 +35,8 @@ class Gelu : public Layer {
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, Phase::forward, "gelu", site.output, kForwardFlops, x, x));
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     if (composite(how)) {
       append_terms(kBackward, position_sizes(site.output, 2), Phase::backward_data, how.precision, kernels);
@@ -44,13 +46,14 @@ class Gelu : public Layer {
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "gelu", site.output,
                                     kBackwardFlops, x * 2, x));
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
     if (!site.input_gradient || !composite(how)) return {.inputs = site.input_gradient};
     return {.extra_bytes = stored_bytes(site.output, how.precision) * kTermsKept, .extra_pieces = kTermsKept};
   }
 
  private:
-  static bool composite(const Expansion& how) { return how.lowering.gelu == Composition::composite; }
+  static bool composite(const LoweringContext& how) { return how.lowering.gelu == Composition::composite; }
 };
 
 }  // namespace

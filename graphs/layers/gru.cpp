@@ -45,7 +45,7 @@ class Gru : public RecurrentLayer {
  private:
   [[nodiscard]] bool fits_library() const override { return !given_; }
 
-  void step_forward(const LayerSite& site, CellStep& step) const override {
+  void step_forward(const LayerContext& site, CellStep& step) const override {
     const std::int64_t in = width(site.inputs);
     const std::int64_t h = hidden();
     if (given_) {
@@ -59,7 +59,7 @@ class Gru : public RecurrentLayer {
     }
   }
 
-  void step_backward(const LayerSite& site, CellStep& step) const override {
+  void step_backward(const LayerContext& site, CellStep& step) const override {
     const std::int64_t in = width(site.inputs);
     const std::int64_t h = hidden();
     if (given_) {
@@ -128,7 +128,7 @@ class Gru : public RecurrentLayer {
   }
 
   // The state goes on to the gates, to the reset state and twice to the interpolation, and out.
-  void given_backward(const LayerSite& site, std::int64_t in, CellStep& step) const {
+  void given_backward(const LayerContext& site, std::int64_t in, CellStep& step) const {
     const std::int64_t h = hidden();
     const bool weights = site.weight_gradient;
     step.sum_gradients(h, 5);
@@ -155,7 +155,7 @@ class Gru : public RecurrentLayer {
 
   // r, z, n after activation and, where an activation keeps its input, before; n - h; r h or U h + b, for the
   // product with r. The layer that gives the gates reads the same x and keeps it.
-  [[nodiscard]] Kept kept_by_step(const LayerSite& site, const Lowering& lowering) const override {
+  [[nodiscard]] Kept kept_by_step(const LayerContext& site, const Lowering& lowering) const override {
     std::int64_t vectors = given_ || lowering.cell_pointwise == Composition::composite ? 5 : kLibraryKeeps;
     if (vectors == 5 && lowering.relu_keeps == ReluKeeps::input_and_output) vectors += 3;
     return {.width = vectors * hidden(), .inputs = site.weight_gradient && !given_, .output = true};

@@ -15,13 +15,17 @@ class Transpose : public Layer {
     require_dimensions(inputs[0], 2, "two dimensions");
     return {inputs[0].rows, {inputs[0].dims[1], inputs[0].dims[0]}};
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     copy(site, how, Phase::forward, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) copy(site, how, Phase::backward_data, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 
  protected:
   static void require_dimensions(const Shape& shape, std::size_t count, const char* expected) {
@@ -30,7 +34,8 @@ class Transpose : public Layer {
   }
 
  private:
-  static void copy(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) {
+  static void copy(const LayerContext& site, const LoweringContext& how, Phase phase,
+                   std::vector<Kernel>& kernels) {
     const Size y = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "transpose", site.output, 0, y, y));
   }

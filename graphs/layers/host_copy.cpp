@@ -23,13 +23,16 @@ class HostCopy : public Layer {
     return inputs[0];
   }
 
-  void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext&,
+               std::vector<Kernel>& kernels) const override {
     const auto copy = kTo[to_] == "device" ? host_to_device : device_to_host;
     kernels.push_back(copy(elements(site.output), element_bytes_));
     kernels.back().host_nanoseconds = host_;
   }
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool differentiable() const override { return false; }
   [[nodiscard]] bool is_loss() const override { return kTo[to_] == "host"; }
 

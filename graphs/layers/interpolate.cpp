@@ -17,7 +17,8 @@ class Interpolate : public Layer {
     return inputs[0];
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     const Shape draws{site.output.rows, {}};
     const auto add = [&](std::string_view op, const Shape& shape, Size read, Size written) {
@@ -28,8 +29,10 @@ class Interpolate : public Layer {
     add("mul", site.output, x + stored_bytes(draws, how.precision), x);
     add("add", site.output, x * 2, x);
   }
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool differentiable() const override { return false; }
 };
 

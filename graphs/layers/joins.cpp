@@ -3,40 +3,40 @@
 namespace tbdsim {
 namespace {
 
-void append_copy(std::string_view op, Phase phase, const Size& elements, const Expansion& how,
+void append_copy(std::string_view op, Phase phase, const Size& elements, const LoweringContext& how,
                  std::vector<Kernel>& kernels) {
   const Size bytes = elements * how.precision.storage_bytes;
   kernels.push_back(memory_kernel(KernelKind::elementwise, phase, op, {elements, {}}, 0, bytes, bytes));
 }
 
-void append_one(std::string_view op, Phase phase, std::span<const Size> parts, const Expansion& how,
+void append_one(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                 std::vector<Kernel>& kernels) {
   Size all;
   for (const Size& part : parts) all += part;
   append_copy(op, phase, all, how, kernels);
 }
 
-void append_each(std::string_view op, Phase phase, std::span<const Size> parts, const Expansion& how,
+void append_each(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                  std::vector<Kernel>& kernels) {
   for (const Size& part : parts) append_copy(op, phase, part, how, kernels);
 }
 
 }  // namespace
 
-void append_join(std::string_view op, Phase phase, std::span<const Size> parts, const Expansion& how,
+void append_join(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                  std::vector<Kernel>& kernels) {
-  (how.lowering.joins == Joins::parts ? append_each : append_one)(op, phase, parts, how, kernels);
+  (how.lowering.joins == ConcatLowering::parts ? append_each : append_one)(op, phase, parts, how, kernels);
 }
 
-void append_split(std::string_view op, Phase phase, std::span<const Size> parts, const Expansion& how,
+void append_split(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                   std::vector<Kernel>& kernels) {
-  if (how.lowering.joins == Joins::views) return;
-  (how.lowering.joins == Joins::parts ? append_each : append_one)(op, phase, parts, how, kernels);
+  if (how.lowering.joins == ConcatLowering::views) return;
+  (how.lowering.joins == ConcatLowering::parts ? append_each : append_one)(op, phase, parts, how, kernels);
 }
 
-void append_slices(std::string_view op, Phase phase, std::span<const Size> parts, const Expansion& how,
+void append_slices(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                    std::vector<Kernel>& kernels) {
-  if (how.lowering.joins != Joins::views) append_each(op, phase, parts, how, kernels);
+  if (how.lowering.joins != ConcatLowering::views) append_each(op, phase, parts, how, kernels);
 }
 
 }  // namespace tbdsim

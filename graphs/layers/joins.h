@@ -11,15 +11,15 @@
 namespace tbdsim {
 
 // Parts into one tensor, in either phase: the operation itself, or the gradient of a split.
-void append_join(std::string_view op, Phase phase, std::span<const Size> parts, const Expansion& how,
+void append_join(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                  std::vector<Kernel>& kernels);
 
 // One tensor into parts, as an operation of its own.
-void append_split(std::string_view op, Phase phase, std::span<const Size> parts, const Expansion& how,
+void append_split(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                   std::vector<Kernel>& kernels);
 
 // The gradient of a join, whose parts the framework cuts out one by one.
-void append_slices(std::string_view op, Phase phase, std::span<const Size> parts, const Expansion& how,
+void append_slices(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                    std::vector<Kernel>& kernels);
 
 }  // namespace tbdsim

@@ -82,7 +82,8 @@ class LayerNorm : public Layer {
     return {{"gamma", channels}, {"beta", channels}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     if (composite(how)) {
       append_terms(image_ ? std::span<const Term>(kImageForward) : kForward, sizes(site, Phase::forward),
                    Phase::forward, how.precision, kernels);
@@ -92,7 +93,8 @@ class LayerNorm : public Layer {
     add(site, how, Phase::forward, kForwardFlops, image_ ? 2 : 1, 1, kernels);
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (image_) {
       backward_of_image(site, how, kernels);
     } else if (composite(how)) {
@@ -106,38 +108,42 @@ class LayerNorm : public Layer {
     }
   }
 
-  void double_backward(const LayerSite& site, const Expansion& how,
+  void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     if (!image_) throw NoSecondOrder();
     const std::span<const Term> terms =
         composite(how) ? std::span<const Term>(kImageDoubleBackward) : kGroupNormDoubleBackward;
     append_terms(terms, sizes(site), Phase::backward_data, how.precision, kernels);
   }
-  [[nodiscard]] bool curved() const override { return true; }
+  [[nodiscard]] bool input_gradient_depends_on_input() const override { return true; }
 
   // Fused and over images x and its statistics; the composite form over features d and d * rsqrt instead of
   // x.
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
     const Size statistics = sizes(site).statistics * (2 * kFp32Bytes);
     if (image_ || !composite(how)) return {.inputs = true, .extra_bytes = statistics};
     return {.extra_bytes = stored_bytes(site.output, how.precision) * 2 + statistics};
   }
 
  private:
-  static bool composite(const Expansion& how) { return how.lowering.layer_norm == Composition::composite; }
+  static bool composite(const LoweringContext& how) {
+    return how.lowering.layer_norm == Composition::composite;
+  }
 
   [[nodiscard]] MatrixShape matrix(const Shape& shape) const {
     return image_ ? MatrixShape{shape.rows, elements_per_row(shape)} : position_matrix(shape);
   }
   // Of a sum of three gradients all are alive; forward one intermediate result at a time is not kept.
-  [[nodiscard]] TermSizes sizes(const LayerSite& site, Phase phase = Phase::backward_data) const {
+  [[nodiscard]] TermSizes sizes(const LayerContext& site, Phase phase = Phase::backward_data) const {
     const Shape& x = site.output;
     return {elements(x), image_ ? x.rows * x.dims[0] : positions(x),
             elements(x) * (phase == Phase::forward ? 1 : 3)};
   }
 
   // One kernel for all gradients: x and dy are read for the sums and again for dx.
-  void backward_of_image(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const {
+  void backward_of_image(const LayerContext& site, const LoweringContext& how,
+                         std::vector<Kernel>& kernels) const {
     const Phase phase = site.input_gradient ? Phase::backward_data : Phase::backward_weights;
     if (composite(how)) {
       append_terms(kImageBackward, sizes(site), phase, how.precision, kernels);
@@ -150,8 +156,8 @@ class LayerNorm : public Layer {
     }
   }
 
-  void add(const LayerSite& site, const Expansion& how, Phase phase, std::int64_t flops, std::int64_t reads,
-           std::int64_t writes, std::vector<Kernel>& kernels) const {
+  void add(const LayerContext& site, const LoweringContext& how, Phase phase, std::int64_t flops,
+           std::int64_t reads, std::int64_t writes, std::vector<Kernel>& kernels) const {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::layer_norm, phase, image_ ? "group_norm" : "layer_norm",
                                     site.output, flops, x * reads, x * writes));

@@ -26,7 +26,8 @@ class LocalResponseNorm : public Layer {
   }
 
   // s: square (1), sum (window - 1), scale and shift (2); then power and division (2).
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     const auto add = [&](std::string_view op, std::int64_t flops, const Size& read) {
       kernels.push_back(
@@ -39,7 +40,8 @@ class LocalResponseNorm : public Layer {
 
   // dx = dy / s^beta - 2 alpha beta x (sum over the window of dy y / s): s again (window + 2), dy y / s (2),
   // its sum (window - 1), power, division, two products and the difference (5). Reads x, y and dy.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Size x = stored_bytes(site.output, how.precision);
     const auto add = [&](std::string_view op, std::int64_t flops, const Size& read) {
@@ -52,14 +54,15 @@ class LocalResponseNorm : public Layer {
   }
 
   // Composite: s is kept beside x.
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
     if (!site.input_gradient) return {};
     if (composite(how)) return {.inputs = true, .extra_bytes = stored_bytes(site.output, how.precision)};
     return {.inputs = true, .output = true};
   }
 
  private:
-  [[nodiscard]] static bool composite(const Expansion& how) {
+  [[nodiscard]] static bool composite(const LoweringContext& how) {
     return how.lowering.lrn == Composition::composite;
   }
 

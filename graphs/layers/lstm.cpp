@@ -21,7 +21,7 @@ class Lstm : public RecurrentLayer {
   }
 
  private:
-  void step_forward(const LayerSite& site, CellStep& step) const override {
+  void step_forward(const LayerContext& site, CellStep& step) const override {
     const std::int64_t h = hidden();
     products_forward(width(site.inputs), step);
     if (step.fused_pointwise()) {
@@ -65,7 +65,7 @@ class Lstm : public RecurrentLayer {
   }
 
   // The gradient of h comes from the output and from the next step, that of c from h and from the next step.
-  void step_backward(const LayerSite& site, CellStep& step) const override {
+  void step_backward(const LayerContext& site, CellStep& step) const override {
     const std::int64_t h = hidden();
     step.sum_gradients(h, 2);
     for (int branch = 0; masked_ && branch < 4; ++branch)
@@ -87,7 +87,7 @@ class Lstm : public RecurrentLayer {
     if (each) step.bias_gradient(4 * hidden());
   }
 
-  void products_backward(const LayerSite& site, CellStep& step) const {
+  void products_backward(const LayerContext& site, CellStep& step) const {
     const std::int64_t h = hidden();
     const std::int64_t in = width(site.inputs);
     if (joined(step.lowering())) {
@@ -119,7 +119,7 @@ class Lstm : public RecurrentLayer {
 
   // The gates after activation and, where an activation keeps its input, before; c and, unless it is made
   // again in one kernel, tanh(c). Copies made by a join are what the products read.
-  [[nodiscard]] Kept kept_by_step(const LayerSite& site, const Lowering& lowering) const override {
+  [[nodiscard]] Kept kept_by_step(const LayerContext& site, const Lowering& lowering) const override {
     const std::int64_t h = hidden();
     const bool one = joined(lowering);
     std::int64_t kept = 5 * h;

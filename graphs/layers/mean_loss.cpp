@@ -11,13 +11,15 @@ class MeanLoss : public Layer {
     return {fixed_size(1), {1}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Shape& x = site.inputs[0];
     kernels.push_back(memory_kernel(KernelKind::reduction, Phase::forward, "mean", x, 1,
                                     stored_bytes(x, how.precision), fixed_size(kFp32Bytes)));
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Shape& x = site.inputs[0];
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "fill", x, 0, {},
@@ -25,8 +27,10 @@ class MeanLoss : public Layer {
   }
 
   // The gradient is a constant: nothing depends on it.
-  void double_backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void double_backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool is_loss() const override { return true; }
 };
 

@@ -33,12 +33,14 @@ class Pool : public Layer {
              window_->width.positions(in.dims[2], "width")}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     pool(site, how, Phase::forward, kernels);
   }
 
   // A maximum looks for its place again in x and y; a mean only spreads dy.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Size x = stored_bytes(site.inputs[0], how.precision);
     const Size y = stored_bytes(site.output, how.precision);
@@ -49,7 +51,7 @@ class Pool : public Layer {
 
   // A mean is linear: the gradient of dX goes on as X does. Frameworks do not know that dX does not change
   // with X: its gradient is a tensor of zeros.
-  void double_backward(const LayerSite& site, const Expansion& how,
+  void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     if (keeps_tensors_) throw NoSecondOrder();
     pool(site, how, Phase::backward_data, kernels);
@@ -57,23 +59,25 @@ class Pool : public Layer {
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "fill", in, 0, {},
                                     stored_bytes(in, how.precision)));
   }
-  [[nodiscard]] bool curved() const override { return true; }
+  [[nodiscard]] bool input_gradient_depends_on_input() const override { return true; }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     const bool keeps = keeps_tensors_ && site.input_gradient;
     return {.inputs = keeps, .output = keeps};
   }
 
  private:
   // One operation for each pixel of each window.
-  void pool(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) const {
+  void pool(const LayerContext& site, const LoweringContext& how, Phase phase,
+            std::vector<Kernel>& kernels) const {
     kernels.push_back(memory_kernel(KernelKind::pooling, phase, op_, site.output, window_area(site),
                                     stored_bytes(site.inputs[0], how.precision),
                                     stored_bytes(site.output, how.precision)));
     kernels.back().shape = pool_shape(site);
   }
 
-  [[nodiscard]] PoolShape pool_shape(const LayerSite& site) const {
+  [[nodiscard]] PoolShape pool_shape(const LayerContext& site) const {
     const ImageShape in = image_shape(site.inputs[0]);
     const WindowAxis height = window_ ? window_->height : adaptive_axis(in.height, outputs_);
     const WindowAxis width = window_ ? window_->width : adaptive_axis(in.width, outputs_);
@@ -86,7 +90,7 @@ class Pool : public Layer {
             .pad_width = width.pad_before(in.width)};
   }
 
-  [[nodiscard]] std::int64_t window_area(const LayerSite& site) const {
+  [[nodiscard]] std::int64_t window_area(const LayerContext& site) const {
     const PoolShape pool = pool_shape(site);
     return checked_multiply(pool.kernel_height, pool.kernel_width);
   }

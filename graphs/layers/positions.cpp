@@ -16,7 +16,7 @@ const Shape& positions_input(std::span<const Shape> inputs) {
 }
 
 // Rows of `moved` read in one order and written in another.
-void gather(const Shape& moved, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) {
+void gather(const Shape& moved, const LoweringContext& how, Phase phase, std::vector<Kernel>& kernels) {
   const Size bytes = stored_bytes(moved, how.precision);
   kernels.push_back(memory_kernel(KernelKind::gather, phase, "gather", moved, 0,
                                   bytes + positions(moved) * kIndexBytes, bytes));
@@ -24,7 +24,7 @@ void gather(const Shape& moved, const Expansion& how, Phase phase, std::vector<K
 }
 
 // The same into a tensor of zeros.
-void scatter(const Shape& moved, const Shape& into, const Expansion& how, Phase phase,
+void scatter(const Shape& moved, const Shape& into, const LoweringContext& how, Phase phase,
              std::vector<Kernel>& kernels) {
   kernels.push_back(
       memory_kernel(KernelKind::elementwise, phase, "fill", into, 0, {}, stored_bytes(into, how.precision)));
@@ -44,13 +44,17 @@ class SelectPositions : public Layer {
                           std::to_string(count_) + " or more");
     return {x.rows, {count_ > 0 ? count_ : x.dims[0], x.dims[1]}};
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     gather(site.output, how, Phase::forward, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) scatter(site.output, site.inputs[0], how, Phase::backward_data, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 
  private:
   std::int64_t count_ = 0;  // 0: all
@@ -61,13 +65,17 @@ class PlacePositions : public Layer {
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     return positions_input(inputs);
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     scatter(site.inputs[0], site.output, how, Phase::forward, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) gather(site.inputs[0], how, Phase::backward_data, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 };
 
 class ShiftPositions : public Layer {
@@ -75,16 +83,21 @@ class ShiftPositions : public Layer {
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     return positions_input(inputs);
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     pad(site, how, Phase::forward, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) pad(site, how, Phase::backward_data, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 
  private:
-  static void pad(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) {
+  static void pad(const LayerContext& site, const LoweringContext& how, Phase phase,
+                  std::vector<Kernel>& kernels) {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "pad", site.output, 0, x, x));
   }
@@ -96,12 +109,15 @@ class Copy : public Layer {
     require_inputs(inputs, 1);
     return inputs[0];
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "copy", site.output, 0, x, x));
   }
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool passes_gradient_through() const override { return true; }
 };
 

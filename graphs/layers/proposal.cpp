@@ -50,7 +50,8 @@ class Proposal : public Layer {
     return {{0, std::min(after_, competing(inputs))}, {kRegionNumbers}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size& anchors = site.inputs[0].rows;
     const Size scores = stored_bytes(site.inputs[0], how.precision);
     if (site.inputs[0].dims[0] == 1) {
@@ -76,8 +77,10 @@ class Proposal : public Layer {
     kernels.push_back(row_gather(site.output.rows, kRegionNumbers));
   }
 
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool differentiable() const override { return false; }
 
  private:

@@ -14,7 +14,8 @@ class ReadBack : public Layer {
     return {fixed_size(1), {1}};
   }
 
-  void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext&,
+               std::vector<Kernel>& kernels) const override {
     const Shape losses{positions(site.inputs[0]), {}};
     const Size number = fixed_size(kFp32Bytes);
     kernels.push_back(memory_kernel(KernelKind::reduction, Phase::forward, "sum", losses, 1,
@@ -22,8 +23,10 @@ class ReadBack : public Layer {
     kernels.push_back(device_to_host(elements(site.output)));
   }
 
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool differentiable() const override { return false; }
   [[nodiscard]] bool is_loss() const override { return true; }
 };

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kMostUnits = 10'000'000;
 
-std::int64_t steps_of(const LayerSite& site) { return site.output.dims[0]; }
+std::int64_t steps_of(const LayerContext& site) { return site.output.dims[0]; }
 
 }  // namespace
 
@@ -64,7 +64,7 @@ bool RecurrentLayer::fused(const Lowering& lowering) const {
   return fits_library() && recurrence_.value_or(lowering.recurrence) == Recurrence::fused;
 }
 
-void RecurrentLayer::forward(const LayerSite& site, const Expansion& how,
+void RecurrentLayer::forward(const LayerContext& site, const LoweringContext& how,
                              std::vector<Kernel>& kernels) const {
   if (fused(how.lowering)) {
     kernels.push_back(library_call(site, how, Phase::forward));
@@ -76,7 +76,7 @@ void RecurrentLayer::forward(const LayerSite& site, const Expansion& how,
   for (std::size_t k = first; k < kernels.size(); ++k) kernels[k].repeat = steps_of(site);
 }
 
-void RecurrentLayer::backward(const LayerSite& site, const Expansion& how,
+void RecurrentLayer::backward(const LayerContext& site, const LoweringContext& how,
                               std::vector<Kernel>& kernels) const {
   if (fused(how.lowering)) {
     kernels.push_back(library_call(site, how, Phase::backward_data));
@@ -89,7 +89,7 @@ void RecurrentLayer::backward(const LayerSite& site, const Expansion& how,
   for (std::size_t k = first; k < kernels.size(); ++k) kernels[k].repeat = steps_of(site);
 }
 
-BackwardNeeds RecurrentLayer::backward_needs(const LayerSite& site, const Expansion& how) const {
+BackwardNeeds RecurrentLayer::backward_needs(const LayerContext& site, const LoweringContext& how) const {
   const Size vector = site.output.rows * checked_multiply(steps_of(site), how.precision.storage_bytes);
   if (fused(how.lowering)) {
     return {.inputs = site.weight_gradient,
@@ -105,13 +105,13 @@ BackwardNeeds RecurrentLayer::backward_needs(const LayerSite& site, const Expans
           .extra_pieces = checked_multiply(steps_of(site), vectors)};
 }
 
-std::int64_t RecurrentLayer::output_pieces(const LayerSite& site, const Lowering& lowering) const {
+std::int64_t RecurrentLayer::output_pieces(const LayerContext& site, const Lowering& lowering) const {
   return fused(lowering) ? 1 : steps_of(site);
 }
 
 // All steps' products with the input are one product, whose result waits for the steps; each step reads the
 // state's weights again. The few operations on each unit are not worth counting beside the products.
-Kernel RecurrentLayer::library_call(const LayerSite& site, const Expansion& how, Phase phase) const {
+Kernel RecurrentLayer::library_call(const LayerContext& site, const LoweringContext& how, Phase phase) const {
   const std::int64_t steps = steps_of(site);
   const std::int64_t in = width(site.inputs);
   const std::int64_t gates = checked_multiply(cell_.gates, hidden_);

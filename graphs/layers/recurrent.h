@@ -23,10 +23,13 @@ class RecurrentLayer : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override;
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override;
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override;
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override;
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override;
-  [[nodiscard]] std::int64_t output_pieces(const LayerSite& site, const Lowering& lowering) const override;
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override;
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override;
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override;
+  [[nodiscard]] std::int64_t output_pieces(const LayerContext& site, const Lowering& lowering) const override;
 
  protected:
   struct Cell {
@@ -52,13 +55,13 @@ class RecurrentLayer : public Layer {
   void require_sequences(std::span<const Shape> inputs, std::size_t sequences) const;
 
   [[nodiscard]] virtual bool fits_library() const { return fed_ == 0; }
-  virtual void step_forward(const LayerSite& site, CellStep& step) const = 0;
-  virtual void step_backward(const LayerSite& site, CellStep& step) const = 0;
-  [[nodiscard]] virtual Kept kept_by_step(const LayerSite& site, const Lowering& lowering) const = 0;
+  virtual void step_forward(const LayerContext& site, CellStep& step) const = 0;
+  virtual void step_backward(const LayerContext& site, CellStep& step) const = 0;
+  [[nodiscard]] virtual Kept kept_by_step(const LayerContext& site, const Lowering& lowering) const = 0;
 
  private:
   [[nodiscard]] bool fused(const Lowering& lowering) const;
-  [[nodiscard]] Kernel library_call(const LayerSite& site, const Expansion& how, Phase phase) const;
+  [[nodiscard]] Kernel library_call(const LayerContext& site, const LoweringContext& how, Phase phase) const;
 
   Cell cell_;
   std::int64_t hidden_;

@@ -30,11 +30,14 @@ constexpr int kCountsRead = 2;
 
 class Targets : public Layer {
  public:
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool differentiable() const override { return false; }
 
-  void forward(const LayerSite& site, const Expansion&, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext&,
+               std::vector<Kernel>& kernels) const override {
     if (place_ == Place::device) {
       const Size& boxes = site.inputs[0].rows;
       kernels.push_back(box_arithmetic("box_overlap", boxes, objects_, operations_.overlap));

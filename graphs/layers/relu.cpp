@@ -17,12 +17,14 @@ class Relu : public Layer {
     return inputs[0];
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "relu", site.output, 1, x, x));
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Size x = stored_bytes(site.output, how.precision);
     const std::int64_t reads = how.lowering.relu_keeps == ReluKeeps::input_and_output ? 3 : 2;
@@ -32,7 +34,7 @@ class Relu : public Layer {
 
   // The gradient of dX goes where dY went. Frameworks do not know that dX does not change with X: its
   // gradient is a tensor of zeros.
-  void double_backward(const LayerSite& site, const Expansion& how,
+  void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
@@ -40,9 +42,10 @@ class Relu : public Layer {
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, Phase::backward_data, "fill", site.output, 0, {}, x));
   }
-  [[nodiscard]] bool curved() const override { return true; }
+  [[nodiscard]] bool input_gradient_depends_on_input() const override { return true; }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion& how) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
     if (!site.input_gradient) return {};
     if (runs_in_place(how.lowering)) return {.output = true};  // there is only one tensor to keep
     return {.inputs = how.lowering.relu_keeps != ReluKeeps::output,

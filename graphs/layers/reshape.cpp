@@ -24,10 +24,12 @@ class Reshape : public Layer {
     return shape;
   }
 
-  void forward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  void backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  void double_backward(const LayerSite&, const Expansion&, std::vector<Kernel>&) const override {}
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  void forward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  void double_backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool passes_gradient_through() const override { return true; }
   [[nodiscard]] bool runs_in_place(const Lowering&) const override { return true; }
 

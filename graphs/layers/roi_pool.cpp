@@ -39,7 +39,8 @@ class RegionImages : public Layer {
     return {inputs.back().rows, {features.dims[0], size_, size_}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     each_level(site, [&](const Shape& features, const Shape& images) {
       if (levels(site) > 1) {
         kernels.push_back(read_count());
@@ -54,7 +55,8 @@ class RegionImages : public Layer {
   }
 
   // Regions overlap: their gradients are added to a cleared map of the features.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     each_level(site, [&](const Shape& level, const Shape& images) {
       const Size features = stored_bytes(level, how.precision);
@@ -69,16 +71,17 @@ class RegionImages : public Layer {
   }
 
   // The regions are read again, too: too few numbers to count.
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.extra_bytes = site.input_gradient ? indices(site.output) : Size{}};
   }
 
  private:
-  [[nodiscard]] static std::size_t levels(const LayerSite& site) { return site.inputs.size() - 1; }
+  [[nodiscard]] static std::size_t levels(const LayerContext& site) { return site.inputs.size() - 1; }
 
   // Every level with its images: which regions are read from which level depends on their sizes, here as many
   // from each.
-  static void each_level(const LayerSite& site,
+  static void each_level(const LayerContext& site,
                          const std::function<void(const Shape& features, const Shape& images)>& work) {
     const auto count = static_cast<std::int64_t>(levels(site));
     const auto part = [&](std::int64_t all, std::int64_t k) {

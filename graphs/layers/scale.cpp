@@ -10,21 +10,25 @@ class Scale : public Layer {
     require_inputs(inputs, 1);
     return inputs[0];
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     multiply(site, how, Phase::forward, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) multiply(site, how, Phase::backward_data, kernels);
   }
   // dx = c dy is linear: the gradient of dx goes on as c times it.
-  void double_backward(const LayerSite& site, const Expansion& how,
+  void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     multiply(site, how, Phase::backward_data, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 
  private:
-  static void multiply(const LayerSite& site, const Expansion& how, Phase phase,
+  static void multiply(const LayerContext& site, const LoweringContext& how, Phase phase,
                        std::vector<Kernel>& kernels) {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "scale", site.output, 1, x, x));

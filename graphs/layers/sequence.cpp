@@ -12,7 +12,8 @@ const Shape& steps_input(std::span<const Shape> inputs) {
   return inputs[0];
 }
 
-Kernel copy(KernelKind kind, Phase phase, std::string_view op, const Shape& shape, const Expansion& how) {
+Kernel copy(KernelKind kind, Phase phase, std::string_view op, const Shape& shape,
+            const LoweringContext& how) {
   const Size bytes = stored_bytes(shape, how.precision);
   return memory_kernel(kind, phase, op, shape, 0, bytes, bytes);
 }
@@ -26,29 +27,33 @@ class Steps : public Layer {
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     return steps_input(inputs);
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     append(Phase::forward, apart_, site, how, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) append(Phase::backward_data, !apart_, site, how, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool is_view(const Lowering& lowering) const override {
-    return apart_ && lowering.joins == Joins::views;
+    return apart_ && lowering.joins == ConcatLowering::views;
   }
   [[nodiscard]] bool gradient_is_view(const Lowering& lowering) const override {
-    return !apart_ && lowering.joins == Joins::views;
+    return !apart_ && lowering.joins == ConcatLowering::views;
   }
-  [[nodiscard]] std::int64_t output_pieces(const LayerSite& site, const Lowering&) const override {
+  [[nodiscard]] std::int64_t output_pieces(const LayerContext& site, const Lowering&) const override {
     return apart_ ? site.output.dims[0] : 1;
   }
 
  private:
-  static void append(Phase phase, bool apart, const LayerSite& site, const Expansion& how,
+  static void append(Phase phase, bool apart, const LayerContext& site, const LoweringContext& how,
                      std::vector<Kernel>& kernels) {
     const std::string_view op = apart ? "unstack" : "stack";
-    if (apart && how.lowering.joins == Joins::views) return;
-    if (!apart && how.lowering.joins != Joins::parts) {
+    if (apart && how.lowering.joins == ConcatLowering::views) return;
+    if (!apart && how.lowering.joins != ConcatLowering::parts) {
       kernels.push_back(copy(KernelKind::elementwise, phase, op, site.output, how));
       return;
     }
@@ -80,16 +85,21 @@ class SequenceReverse : public Layer {
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     return steps_input(inputs);
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     append(Phase::forward, site, how, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) append(Phase::backward_data, site, how, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 
  private:
-  void append(Phase phase, const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const {
+  void append(Phase phase, const LayerContext& site, const LoweringContext& how,
+              std::vector<Kernel>& kernels) const {
     kernels.push_back(copy(KernelKind::gather, phase, op_, site.output, how));
     const std::int64_t steps = site.output.dims[0];
     kernels.back().shape = MatrixShape{site.output.rows * (elements_per_row(site.output) / steps), steps};
@@ -106,16 +116,20 @@ class SequenceLast : public Layer {
     step.dims.erase(step.dims.begin());
     return step;
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     kernels.push_back(copy(KernelKind::gather, Phase::forward, "sequence_last", site.output, how));
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "fill", site.inputs[0], 0,
                                     {}, stored_bytes(site.inputs[0], how.precision)));
     kernels.push_back(copy(KernelKind::gather, Phase::backward_data, "sequence_last", site.output, how));
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 };
 
 // The image {channels, time, frequencies} as the sequence {time, channels x frequencies}: a transposed copy.
@@ -125,13 +139,17 @@ class FoldTime : public Layer {
     const Shape& in = image_input(inputs);
     return {in.rows, {in.dims[1], checked_multiply(in.dims[0], in.dims[2])}};
   }
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     append(Phase::forward, site, how, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) append(Phase::backward_data, site, how, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
   [[nodiscard]] bool is_view(const Lowering& lowering) const override {
     return lowering.layout == Layout::nhwc;
   }
@@ -139,7 +157,8 @@ class FoldTime : public Layer {
 
  private:
   // Channels last, each step is together already: the same memory read as another shape.
-  static void append(Phase phase, const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) {
+  static void append(Phase phase, const LayerContext& site, const LoweringContext& how,
+                     std::vector<Kernel>& kernels) {
     if (how.lowering.layout == Layout::nhwc) return;
     kernels.push_back(copy(KernelKind::transpose, phase, "transpose", site.output, how));
   }

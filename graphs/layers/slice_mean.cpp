@@ -17,12 +17,14 @@ class SliceMean : public Layer {
     return {in.rows, {in.dims[0], in.dims[1] / 2, in.dims[2] / 2}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     mean(site, how, Phase::forward, kernels);
   }
 
   // Each slice's gradient is a zeroed image with the slice put in; the four are added up.
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Shape& in = site.inputs[0];
     const Size x = stored_bytes(in, how.precision);
@@ -42,15 +44,18 @@ class SliceMean : public Layer {
   }
 
   // Linear: the gradient of dX goes on as X does.
-  void double_backward(const LayerSite& site, const Expansion& how,
+  void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     mean(site, how, Phase::backward_data, kernels);
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 
  private:
-  static void mean(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) {
+  static void mean(const LayerContext& site, const LoweringContext& how, Phase phase,
+                   std::vector<Kernel>& kernels) {
     const Size y = stored_bytes(site.output, how.precision);
     const auto add = [&](std::string_view op, std::int64_t flops, Size read) {
       kernels.push_back(memory_kernel(KernelKind::elementwise, phase, op, site.output, flops, read, y));

@@ -27,7 +27,8 @@ class SmoothedSoftmaxLoss : public Layer {
     return class_scores(inputs);
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     if (composite(how)) {
       append_terms(kForward, position_sizes(site.output, 2), Phase::forward, how.precision, kernels);
       return;
@@ -37,7 +38,8 @@ class SmoothedSoftmaxLoss : public Layer {
     append_terms(kSums, position_sizes(site.output, 0), Phase::forward, how.precision, kernels);
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     if (composite(how)) {
       append_terms(kBackward, position_sizes(site.output, 0), Phase::backward_data, how.precision, kernels);
@@ -50,12 +52,13 @@ class SmoothedSoftmaxLoss : public Layer {
 
   [[nodiscard]] bool is_loss() const override { return true; }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.output = site.input_gradient};
   }
 
  private:
-  static bool composite(const Expansion& how) { return how.lowering.softmax == Composition::composite; }
+  static bool composite(const LoweringContext& how) { return how.lowering.softmax == Composition::composite; }
 };
 
 }  // namespace

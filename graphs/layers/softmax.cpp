@@ -21,7 +21,8 @@ class Softmax : public Layer {
     return inputs[0];
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     if (composite(how)) {
       append_terms(kForward, position_sizes(site.output, 0), Phase::forward, how.precision, kernels);
     } else {
@@ -30,7 +31,8 @@ class Softmax : public Layer {
     }
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     if (composite(how)) {
       append_terms(kBackward, position_sizes(site.output, 1), Phase::backward_data, how.precision, kernels);
@@ -40,12 +42,13 @@ class Softmax : public Layer {
     }
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.output = site.input_gradient};
   }
 
  private:
-  static bool composite(const Expansion& how) { return how.lowering.softmax == Composition::composite; }
+  static bool composite(const LoweringContext& how) { return how.lowering.softmax == Composition::composite; }
 };
 
 }  // namespace

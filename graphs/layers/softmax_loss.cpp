@@ -10,19 +10,22 @@ class SoftmaxLoss : public Layer {
     return class_scores(inputs);
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     kernels.push_back(
         softmax_kernel(Phase::forward, "softmax_loss", site.output, how.precision, kSoftmaxFlops, 1));
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     kernels.push_back(softmax_kernel(Phase::backward_data, "softmax_loss", site.output, how.precision, 1, 1));
   }
 
   [[nodiscard]] bool is_loss() const override { return true; }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.output = site.input_gradient};
   }
 };

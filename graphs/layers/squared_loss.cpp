@@ -11,21 +11,25 @@ class SquaredLoss : public Layer {
     return inputs[0];
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     add(site, how, Phase::forward, kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) add(site, how, Phase::backward_data, kernels);
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.inputs = site.input_gradient};
   }
   [[nodiscard]] bool is_loss() const override { return true; }
 
  private:
   // x and the target, which is as large; difference and square, or product with the loss's gradient.
-  static void add(const LayerSite& site, const Expansion& how, Phase phase, std::vector<Kernel>& kernels) {
+  static void add(const LayerContext& site, const LoweringContext& how, Phase phase,
+                  std::vector<Kernel>& kernels) {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, phase, "squared_loss", site.output, 2, x * 2, x));

@@ -16,19 +16,23 @@ class Upsample : public Layer {
             {in.dims[0], checked_multiply(in.dims[1], factor_), checked_multiply(in.dims[2], factor_)}};
   }
 
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     add(site, Phase::forward, 0, stored_bytes(site.inputs[0], how.precision),
         stored_bytes(site.output, how.precision), kernels);
   }
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     add(site, Phase::backward_data, 1, stored_bytes(site.output, how.precision),
         stored_bytes(site.inputs[0], how.precision), kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite&, const Expansion&) const override { return {}; }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
+    return {};
+  }
 
  private:
-  static void add(const LayerSite& site, Phase phase, std::int64_t flops, Size read, Size written,
+  static void add(const LayerContext& site, Phase phase, std::int64_t flops, Size read, Size written,
                   std::vector<Kernel>& kernels) {
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, phase, "upsample", site.output, flops, read, written));

@@ -23,7 +23,8 @@ class WeightedSum : public Layer {
   }
 
   // A sample's matrices are column-major: C = M W, dW = M' dC, dM = dC W'.
-  void forward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
     const Sizes s(site);
     kernels.push_back(product(site, how, Phase::forward, {.m = s.width, .n = s.queries, .k = s.positions}));
     const auto& p = how.precision;
@@ -31,7 +32,8 @@ class WeightedSum : public Layer {
     kernels.back().written_bytes = stored_bytes(site.output, p);
   }
 
-  void backward(const LayerSite& site, const Expansion& how, std::vector<Kernel>& kernels) const override {
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Sizes s(site);
     const Size weights = stored_bytes(site.inputs[0], how.precision);
@@ -46,24 +48,25 @@ class WeightedSum : public Layer {
     kernels.back().read_bytes = weights + output;
     kernels.back().written_bytes = memory;
     // Of one query alone it adds to what other steps left.
-    if (site.inputs[0].dims.size() == 1 && how.lowering.step_gradients == StepGradients::in_place)
+    if (site.inputs[0].dims.size() == 1 && how.lowering.step_gradients == GradientAccumulation::in_place)
       kernels.back().read_bytes += memory;
   }
 
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerSite& site, const Expansion&) const override {
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
     return {.inputs = site.input_gradient};
   }
 
  private:
   struct Sizes {
-    explicit Sizes(const LayerSite& site)
+    explicit Sizes(const LayerContext& site)
         : queries(fixed_size(elements_per_row(site.output) / last_dimension(site.output))),
           positions(fixed_size(site.inputs[1].dims[0])),
           width(fixed_size(site.inputs[1].dims[1])) {}
     Size queries, positions, width;
   };
 
-  static Kernel product(const LayerSite& site, const Expansion& how, Phase phase, GemmShape shape) {
+  static Kernel product(const LayerContext& site, const LoweringContext& how, Phase phase, GemmShape shape) {
     Kernel kernel;
     kernel.kind = KernelKind::gemm;
     kernel.phase = phase;

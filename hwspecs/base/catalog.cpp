@@ -39,7 +39,7 @@ bool Catalog::contains(Kind kind, std::string_view name) const {
 }
 
 std::optional<fs::path> Catalog::unseen(Kind kind, std::string_view name) const {
-  const fs::path file = data_dir_ / info_of(kind).folder / "unseen" / (std::string(name) + ".yaml");
+  const fs::path file = data_dir_ / info_of(kind).folder / "holdout" / (std::string(name) + ".yaml");
   std::error_code ignored;
   return fs::is_regular_file(file, ignored) ? std::optional(file) : std::nullopt;
 }

@@ -28,7 +28,7 @@ inline constexpr std::array<KindInfo, 10> kKinds = {{
     {Kind::suite, "suite", "suites", "graphs/suites"},
     {Kind::dataset, "data set", "datasets", "graphs/datasets"},
     {Kind::framework, "framework", "frameworks", "simulate/frameworks"},
-    {Kind::change, "change", "changes", "simulate/changes"},
+    {Kind::change, "change", "changes", "simulate/presets"},
     {Kind::profile, "profile", "profiles", "calibrate/profiles"},
 }};
 
@@ -52,7 +52,7 @@ class Catalog {
   [[nodiscard]] std::vector<std::string> names(Kind kind) const;  // sorted
   [[nodiscard]] bool contains(Kind kind, std::string_view name) const;
   // What stands in for a name where a GPU is to be predicted as if nothing had been measured on it: the file
-  // <folder>/unseen/<name>.yaml, or none.
+  // <folder>/holdout/<name>.yaml, or none.
   [[nodiscard]] std::optional<std::filesystem::path> unseen(Kind kind, std::string_view name) const;
   [[nodiscard]] const std::filesystem::path& data_dir() const { return data_dir_; }
 

@@ -2,7 +2,7 @@
 // compare with predict_benchmark; items are plans.
 #include <benchmark/benchmark.h>
 
-#include "simulate/prediction.h"
+#include "simulate/prediction/prediction.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -10,9 +10,9 @@ namespace {
 
 // The batch changes at every plan; its costs are those of one batch.
 void plan_resnet50(benchmark::State& state, const char* framework) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Prediction p =
-      predict({.model = "resnet50", .framework = framework, .gpu = "titanxp", .batch = 32}, library);
+      predict({.model = "resnet50", .framework = framework, .gpu = "titanxp", .batch = 32}, specs);
   const Iteration& iteration = p.iterations.front();
   double batch = 1;
   for (auto step : state) {

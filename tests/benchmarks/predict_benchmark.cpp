@@ -4,8 +4,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "simulate/prediction.h"
-#include "simulate/sweep_options.h"
+#include "simulate/prediction/prediction.h"
+#include "simulate/sweep/sweep_spec.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -23,23 +23,23 @@ double figures(const Prediction& p) {
 }
 
 // Its files into the library.
-void read_for(Scenario scenario, const char* gpu, Library& library) {
+void read_for(Scenario scenario, const char* gpu, SpecCache& specs) {
   scenario.gpu = gpu;
-  (void)predict(scenario, library);
+  (void)predict(scenario, specs);
 }
 
 // Graph and profiles in memory; batch and GPU change at every prediction, and no point comes twice before all
 // 4096 have come.
 void predict_resnet50(benchmark::State& state, const char* framework) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario{.model = "resnet50", .framework = framework};
-  for (const char* gpu : kGpus) read_for(scenario, gpu, library);
+  for (const char* gpu : kGpus) read_for(scenario, gpu, specs);
   std::size_t point = 0;
   for (auto step : state) {
     scenario.batch = static_cast<std::int64_t>(point * 37 / kGpus.size() % 512 + 1);
     scenario.gpu = kGpus[point % kGpus.size()];
     ++point;
-    benchmark::DoNotOptimize(figures(predict(scenario, library)));
+    benchmark::DoNotOptimize(figures(predict(scenario, specs)));
   }
   state.SetItemsProcessed(state.iterations());
 }
@@ -50,9 +50,9 @@ BENCHMARK_CAPTURE(predict_resnet50, tensorflow, "tensorflow");
 
 // The same batch on a card whose clock and bandwidth change.
 void predict_resnet50_with_other_rates(benchmark::State& state) {
-  Library library = test::source_library();
-  Prediction p = predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 32}, library);
-  const GpuSpec& card = library.gpu("titanxp");
+  SpecCache specs = test::source_specs();
+  Prediction p = predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 32}, specs);
+  const GpuSpec& card = specs.gpu("titanxp");
   GpuSpec changed = card;
   double percent = 0;
   for (auto step : state) {
@@ -70,12 +70,12 @@ BENCHMARK(predict_resnet50_with_other_rates);
 
 // Points of a sweep with their five usual metrics, as `tbd-sim sweep` makes them on one thread.
 void sweep(benchmark::State& state, const std::vector<std::pair<std::string, std::string>>& axes) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   SweepOptions options;
   options.axes = {{"model", "resnet50"}, {"framework", "mxnet"}};
   options.axes.insert(options.axes.end(), axes.begin(), axes.end());
-  const SweepRun run = sweep_run(options, RowFormat::csv, library);
-  PointPredictor predictor(run.sweep, library);
+  const SweepRun run = sweep_run(options, RowFormat::csv, specs);
+  PointPredictor predictor(run.sweep, specs);
   for (std::int64_t first = 0; first < 4; ++first) (void)predictor.at(first);  // of every GPU
   std::int64_t point = 0;
   for (auto step : state) {
@@ -97,24 +97,24 @@ BENCHMARK(sweep_over_rates);
 
 // All 15 lengths, graph and profiles in memory.
 void predict_deep_speech2(benchmark::State& state) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario{.model = "deep_speech2", .framework = "mxnet"};
-  for (const char* gpu : {kGpus[0], kGpus[1]}) read_for(scenario, gpu, library);
+  for (const char* gpu : {kGpus[0], kGpus[1]}) read_for(scenario, gpu, specs);
   std::size_t point = 0;
   for (auto step : state) {
     scenario.batch = static_cast<std::int64_t>(point % 16 + 1);
     scenario.gpu = kGpus[point % 2];
     ++point;
-    benchmark::DoNotOptimize(figures(predict(scenario, library)));
+    benchmark::DoNotOptimize(figures(predict(scenario, specs)));
   }
 }
 BENCHMARK(predict_deep_speech2)->Unit(benchmark::kMillisecond);
 
 // From the YAML file to kernels and tensors.
 void expand_resnet50(benchmark::State& state) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   for (auto step : state) {
-    const ModelFile file = read_model_file(library.catalog().find(Kind::model, "resnet50"));
+    const ModelFile file = read_model_file(specs.catalog().find(Kind::model, "resnet50"));
     const Model model = build_model(file, find_variant(file, "", "mxnet"));
     benchmark::DoNotOptimize(expand_training_step(model, {}, kPrecisions[0]).kernels.size());
   }
@@ -124,9 +124,9 @@ BENCHMARK(expand_resnet50);
 // From a model's file to its prediction over all 15 lengths: some 350,000 kernels in an iteration.
 void predict_deep_speech2_from_its_file(benchmark::State& state) {
   for (auto step : state) {
-    Library library = test::source_library();
+    SpecCache specs = test::source_specs();
     const Scenario scenario{.model = "deep_speech2", .framework = "mxnet", .gpu = "titanxp", .batch = 8};
-    benchmark::DoNotOptimize(predict(scenario, library).iteration_time());
+    benchmark::DoNotOptimize(predict(scenario, specs).iteration_time());
   }
 }
 BENCHMARK(predict_deep_speech2_from_its_file)->Unit(benchmark::kMillisecond);
@@ -142,12 +142,12 @@ BENCHMARK(predict_the_suite_from_its_files)->Unit(benchmark::kMillisecond)->UseR
 // ResNet-50 on so many GPUs, eight in a machine: the first number of GPUs is exchanged again, the GPU itself
 // is simulated once, before.
 void scale_resnet50(benchmark::State& state) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Prediction p =
-      predict({.model = "resnet50", .framework = "pytorch", .gpu = "v100_sxm2_16gb", .batch = 32}, library);
+      predict({.model = "resnet50", .framework = "pytorch", .gpu = "v100_sxm2_16gb", .batch = 32}, specs);
   Cluster cluster{.gpus = 8, .machines = static_cast<int>(state.range(0)) / 8, .machine = "dgx1_v100"};
   for (auto step : state) {
-    p = with_cluster(std::move(p), cluster, library);
+    p = with_cluster(std::move(p), cluster, specs);
     benchmark::DoNotOptimize(p.throughput());
   }
 }

@@ -2,7 +2,7 @@
 # check.sh OPTION COMMAND...: runs the command with "OPTION PAGE.html" and page_check.py on what it wrote.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-[[ -s $here/../../simulate/web/plotly.min.js.gz ]] || exit 77
+[[ -s $here/../../simulate/report/html/assets/plotly.min.js.gz ]] || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "${@:2}" "$1" "$work/page.html"

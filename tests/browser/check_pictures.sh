@@ -2,7 +2,7 @@
 # check_pictures.sh TBD_SIM: a report's charts as pictures are as many as its charts, and are pictures.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-[[ -s $here/../../simulate/web/plotly.min.js.gz ]] && command -v chromium >/dev/null || exit 77
+[[ -s $here/../../simulate/report/html/assets/plotly.min.js.gz ]] && command -v chromium >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$1" report --gpu titanxp --model alexnet --framework mxnet -o "$work/page.html" --svg "$work/svg" --png "$work/png"

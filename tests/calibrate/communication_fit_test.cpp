@@ -1,11 +1,10 @@
 // Fitting what collectives cost to curves that were made with known costs, and what is refused.
-#include "calibrate/communication_fit.h"
-
 #include <sstream>
 
 #include <gmock/gmock.h>
 
-#include "costmodel/topology.h"
+#include "calibrate/fit/collective_fit.h"
+#include "costmodel/communication/topology.h"
 #include "hwspecs/base/error.h"
 #include "tests/calibrate/run_calibrate.h"
 #include "tests/support/temp_dir.h"

@@ -1,12 +1,11 @@
 // Cross-validation of times that a formula with known parameters made.
-#include "calibrate/crossval.h"
-
 #include <cmath>
 #include <set>
 
 #include <gmock/gmock.h>
 
-#include "calibrate/crossval_report.h"
+#include "calibrate/cli/crossval_table.h"
+#include "calibrate/fit/cross_validation.h"
 #include "tests/calibrate/synthetic.h"
 
 namespace tbdsim {
@@ -166,20 +165,20 @@ TEST(Summarize, ByHand) {
 // Card a is off by a factor of two in one call, card b by nothing in three: 50 % over cards, not 19 % over
 // calls. Three of four are inside.
 TEST(CrossvalSheet, MeansAreOverCards) {
-  const Sheet sheet =
-      crossval_sheet({outcome("a", 2, false), outcome("b", 1), outcome("b", 1), outcome("b", 1)}, true);
-  ASSERT_EQ(sheet.rows.size(), 4u);  // all, by card (2), by phase (1)
+  const Table table = cross_validation_table(
+      {outcome("a", 2, false), outcome("b", 1), outcome("b", 1), outcome("b", 1)}, true);
+  ASSERT_EQ(table.rows.size(), 4u);  // all, by card (2), by phase (1)
   const auto value = [&](std::size_t row, const std::string& column) {
     std::size_t c = 0;
-    while (sheet.columns[c].key != column) ++c;
-    return std::get<double>(sheet.rows[row][c].value);
+    while (table.columns[c].key != column) ++c;
+    return std::get<double>(table.rows[row][c].value);
   };
   EXPECT_NEAR(value(0, "error"), 0.5, 1e-12);
   EXPECT_NEAR(value(0, "coverage"), 0.75, 1e-12);
   EXPECT_NEAR(value(0, "calls"), 4, 0);
   EXPECT_NEAR(value(1, "error"), 1, 1e-12);
   EXPECT_NEAR(value(2, "error"), 0, 1e-12);
-  EXPECT_EQ(crossval_sheet({outcome("a", 2)}, false).rows.size(), 1u);
+  EXPECT_EQ(cross_validation_table({outcome("a", 2)}, false).rows.size(), 1u);
 }
 
 }  // namespace

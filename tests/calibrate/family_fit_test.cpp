@@ -1,9 +1,9 @@
 // Fits to times of a formula whose parameters are known.
-#include "calibrate/family_fit.h"
+#include "calibrate/fit/family_fit.h"
 
 #include <gtest/gtest.h>
 
-#include "calibrate/launch_floor.h"
+#include "calibrate/samples/launch_floor.h"
 #include "tests/calibrate/synthetic.h"
 
 namespace tbdsim {

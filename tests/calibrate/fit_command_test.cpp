@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "calibrate/load_records.h"
+#include "calibrate/samples/load_records.h"
 #include "costmodel/estimate.h"
 #include "hwspecs/base/suggest.h"
 #include "tests/calibrate/run_calibrate.h"
@@ -120,9 +120,9 @@ TEST_F(FitCommandTest, AllOfThem) {
   for (const auto& entry : fs::recursive_directory_iterator(path("new/profiles"))) {
     if (entry.is_regular_file()) names.push_back(fs::relative(entry.path(), path("new/profiles")));
   }
-  EXPECT_THAT(names, UnorderedElementsAre("titanxp.yaml", "p100_pcie.yaml", "unseen/titanxp.yaml",
-                                          "unseen/titanxp_one_gemm.yaml", "unseen/p100_pcie.yaml",
-                                          "unseen/p100_pcie_one_gemm.yaml", "pascal.yaml", "generic.yaml"));
+  EXPECT_THAT(names, UnorderedElementsAre("titanxp.yaml", "p100_pcie.yaml", "holdout/titanxp.yaml",
+                                          "holdout/titanxp_one_gemm.yaml", "holdout/p100_pcie.yaml",
+                                          "holdout/p100_pcie_one_gemm.yaml", "pascal.yaml", "generic.yaml"));
   EXPECT_EQ(profile(path("new/profiles/pascal.yaml")).architecture, "pascal");
   EXPECT_EQ(profile(path("new/profiles/generic.yaml")).gpu, "");
 }

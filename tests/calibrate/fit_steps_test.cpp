@@ -1,11 +1,11 @@
 // Anchors, residuals, clock ratios and interval widths, by hand.
-#include "calibrate/fit_steps.h"
+#include "calibrate/fit/fit_steps.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "calibrate/launch_floor.h"
+#include "calibrate/samples/launch_floor.h"
 #include "tests/calibrate/synthetic.h"
 
 namespace tbdsim {
@@ -146,19 +146,19 @@ TEST(KinOf, TheLeastUnlikeGeneration) {
                                    of_generation("v100_pcie_16gb", "cudnn7/fp32", 70),
                                    of_generation("v100_pcie_16gb", "cudnn6/fp16", 70),
                                    of_generation("v100_pcie_16gb", "torch6/fp32", 70)};
-  const auto kin = kin_of(held, all);
+  const auto kin = same_architecture(held, all);
   ASSERT_EQ(kin.size(), 1u);
   EXPECT_EQ(kin[0].gpu, "p100_pcie");
-  EXPECT_EQ(others_of(held, all).size(), 2u);  // p100_pcie and v100_pcie_16gb of cudnn7
-  EXPECT_TRUE(kin_of(held, {held}).empty());
+  EXPECT_EQ(other_gpus(held, all).size(), 2u);  // p100_pcie and v100_pcie_16gb of cudnn7
+  EXPECT_TRUE(same_architecture(held, {held}).empty());
 }
 
 // Residuals of another generation on another architecture tell nothing.
 TEST(TellingOf, OwnGenerationOrOwnArchitecture) {
   const auto held = of_generation("titanxp", "cudnn6/fp32", 61);
-  EXPECT_EQ(telling_of(held, {of_generation("v100_pcie_16gb", "cudnn6/fp32", 70)}).size(), 1u);
-  EXPECT_EQ(telling_of(held, {of_generation("p100_pcie", "cudnn5/fp32", 60)}).size(), 1u);
-  EXPECT_EQ(telling_of(held, {of_generation("v100_pcie_16gb", "cudnn7/fp32", 70)}).size(), 0u);
+  EXPECT_EQ(informative(held, {of_generation("v100_pcie_16gb", "cudnn6/fp32", 70)}).size(), 1u);
+  EXPECT_EQ(informative(held, {of_generation("p100_pcie", "cudnn5/fp32", 60)}).size(), 1u);
+  EXPECT_EQ(informative(held, {of_generation("v100_pcie_16gb", "cudnn7/fp32", 70)}).size(), 0u);
 }
 
 // 0.1, 0.2 and 0.9 on three cards: 0.2. Where the last card's architecture counts twice: between 0.2 and 0.9.

@@ -1,6 +1,6 @@
 // `tbd-calibrate fit-framework` in-process: runs made by the simulation with known constants are fitted; what
 // it writes, prints and refuses.
-#include "calibrate/framework_fit.h"
+#include "calibrate/framework_fit/framework_fit.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -49,7 +49,7 @@ class FrameworkFitTest : public testing::Test {
     for (const char* folder : {"hwspecs", "graphs", "calibrate"})
       fs::create_directory_symlink(source / folder, directory_.path() / folder);
     fs::create_directories(directory_.path() / "simulate");
-    fs::create_directory_symlink(source / "simulate/changes", directory_.path() / "simulate/changes");
+    fs::create_directory_symlink(source / "simulate/presets", directory_.path() / "simulate/presets");
     fs::copy(source / "simulate/frameworks", directory_.path() / "simulate/frameworks");
     write_toy(kToy);
   }
@@ -63,15 +63,15 @@ class FrameworkFitTest : public testing::Test {
   // Rows as measured where the framework is as `change` makes it.
   template <class Change>
   std::vector<test::Row> rows_of_a_changed_framework(Change change) const {
-    Library library(Catalog::from(directory_.path()));
-    Framework changed = library.framework("toy");
+    SpecCache specs(Catalog::from(directory_.path()));
+    Framework changed = specs.framework("toy");
     change(changed);
     std::vector<test::Row> rows;
     for (const char* model : {"resnet50", "alexnet", "inception_v3"}) {
       for (const char* gpu : {"titanxp", "p4000"}) {
         for (const char* batch : {"1", "4", "32"}) {
           const Prediction p =
-              predict({.model = model, .framework = "toy", .gpu = gpu, .batch = std::stoll(batch)}, library);
+              predict({.model = model, .framework = "toy", .gpu = gpu, .batch = std::stoll(batch)}, specs);
           const double rate = static_cast<double>(p.scenario.batch) / iteration_time_with(changed, p).si();
           rows.push_back(row(
               {{"model", model}, {"gpu", gpu}, {"batch_per_gpu", batch}, {"value", std::to_string(rate)}}));
@@ -289,9 +289,9 @@ TEST_F(FrameworkFitTest, AnInterruptLeavesNothingBehind) {
 }
 
 TEST_F(FrameworkFitTest, TheClocksRunAgainAsInThePrediction) {
-  Library library(Catalog::from(directory_.path()));
+  SpecCache specs(Catalog::from(directory_.path()));
   const Prediction p =
-      predict({.model = "resnet50", .framework = "toy", .gpu = "titanxp", .batch = 32}, library);
+      predict({.model = "resnet50", .framework = "toy", .gpu = "titanxp", .batch = 32}, specs);
   EXPECT_EQ(iteration_time_with(*p.framework, p), p.iteration_time());
   Framework free = *p.framework;
   free.execution = {};
@@ -307,14 +307,14 @@ TEST(FrameworkFitToMeasuredRuns, RowsOfMxnetFitNoWorseThanBefore) {
       named != nullptr ? fs::path(named) : fs::path(TBDSIM_SOURCE_DIR).parent_path() / "shared/reference";
   const fs::path file = reference / "runs/runs.csv";
   if (!fs::exists(file)) GTEST_SKIP() << "no table of measured runs at " << file;
-  Library library(Catalog::from(TBDSIM_SOURCE_DIR));
+  SpecCache specs(Catalog::from(TBDSIM_SOURCE_DIR));
   std::ifstream in(file);
-  const RunRows rows = read_run_rows(in, file.string(), "mxnet", 1, library, [] {});
+  const RunRows rows = read_run_rows(in, file.string(), "mxnet", 1, specs, [] {});
   ASSERT_FALSE(rows.fit.empty());
   RowsToFit pointers;
   for (const RunRow& row : rows.fit) pointers.push_back(&row);
   const auto constants = parse_fit_constants("kernel,update");
-  const FrameworkFit fit = fit_framework(library.framework("mxnet"), constants, pointers, [] {});
+  const FrameworkFit fit = fit_framework(specs.framework("mxnet"), constants, pointers, [] {});
   ASSERT_EQ(fit.constants.size(), 2U);
   for (const FittedConstant& f : fit.constants) {
     EXPECT_GE(f.value, f.constant.least);

@@ -5,8 +5,8 @@
 
 #include <gmock/gmock.h>
 
-#include "calibrate/cli.h"
-#include "calibrate/record.h"
+#include "calibrate/cli/cli.h"
+#include "calibrate/records/record.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {

@@ -1,12 +1,12 @@
 // How residuals are interpolated is chosen by leaving rows out; which rows a table keeps.
-#include "calibrate/kriging_fit.h"
+#include "calibrate/fit/kriging_fit.h"
 
 #include <cmath>
 #include <set>
 
 #include <gmock/gmock.h>
 
-#include "calibrate/telling_rows.h"
+#include "calibrate/fit/representative_rows.h"
 #include "tests/calibrate/synthetic.h"
 
 namespace tbdsim {
@@ -67,31 +67,31 @@ TEST(FitKriging, OfTooFewRowsTheDefault) {
 TEST(TellingRows, SpreadOverSizes) {
   std::vector<ResidualRow> rows;
   for (int i = 0; i <= 10; ++i) rows.push_back({at(i), 0.2, i});
-  EXPECT_THAT(telling_rows(rows, 0.05, 1), ElementsAre(0));
-  EXPECT_THAT(telling_rows(rows, 0.05, 2), ElementsAre(0, 10));
-  EXPECT_THAT(telling_rows(rows, 0.05, 3), ElementsAre(0, 5, 10));
+  EXPECT_THAT(representative_rows(rows, 0.05, 1), ElementsAre(0));
+  EXPECT_THAT(representative_rows(rows, 0.05, 2), ElementsAre(0, 10));
+  EXPECT_THAT(representative_rows(rows, 0.05, 3), ElementsAre(0, 5, 10));
 }
 
 // Sizes alike, residuals 0 to 0.5: the largest first, then what differs most from it, counted in nuggets.
 TEST(TellingRows, SpreadOverResiduals) {
   std::vector<ResidualRow> rows;
   for (int i = 0; i <= 5; ++i) rows.push_back({at(0), 0.1 * i, i});
-  EXPECT_THAT(telling_rows(rows, 0.05, 1), ElementsAre(5));
-  EXPECT_THAT(telling_rows(rows, 0.05, 2), ElementsAre(0, 5));
+  EXPECT_THAT(representative_rows(rows, 0.05, 1), ElementsAre(5));
+  EXPECT_THAT(representative_rows(rows, 0.05, 2), ElementsAre(0, 5));
 }
 
 TEST(TellingRows, EveryGroupAndAtMostAsManyAsAsked) {
   std::vector<ResidualRow> rows;
   for (int i = 0; i < 95; ++i) rows.push_back({at(i), 0.01 * i, i});
   for (int i = 95; i < 100; ++i) rows.push_back({at(i, 7), 0.01 * i, i});
-  const auto kept = telling_rows(rows, 0.05, 20);
+  const auto kept = representative_rows(rows, 0.05, 20);
   EXPECT_LE(kept.size(), 20u);
   EXPECT_GE(kept.size(), 19u);
   EXPECT_GE(kept.back(), 95u);
   EXPECT_EQ(std::set<std::size_t>(kept.begin(), kept.end()).size(), kept.size());
-  EXPECT_EQ(telling_rows(rows, 0.05, 20), kept);
-  EXPECT_EQ(telling_rows(rows, 0.05, 1000).size(), 100u);
-  EXPECT_TRUE(telling_rows({}, 0.05, 20).empty());
+  EXPECT_EQ(representative_rows(rows, 0.05, 20), kept);
+  EXPECT_EQ(representative_rows(rows, 0.05, 1000).size(), 100u);
+  EXPECT_TRUE(representative_rows({}, 0.05, 20).empty());
 }
 
 }  // namespace

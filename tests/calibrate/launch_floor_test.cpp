@@ -1,9 +1,9 @@
-#include "calibrate/launch_floor.h"
+#include "calibrate/samples/launch_floor.h"
 
 #include <gtest/gtest.h>
 
-#include "calibrate/family_fit.h"
-#include "costmodel/stream_time.h"
+#include "calibrate/fit/family_fit.h"
+#include "costmodel/families/stream.h"
 
 namespace tbdsim {
 namespace {
@@ -42,7 +42,8 @@ TEST(LaunchFloor, EachOpHasItsOwn) {
       s.op = op;
       s.floor = true;
       s.time_s = shown_time(
-          kernel_time<StreamFamily>(s.call, s.hardware, Sustained<double>{1, 1}, truth).parts.total, floor);
+          kernel_time<StreamFamily>(s.call, s.hardware, AchievedFraction<double>{1, 1}, truth).parts.total,
+          floor);
       samples.push_back(s);
     }
   }

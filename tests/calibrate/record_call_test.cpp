@@ -1,6 +1,6 @@
-#include "calibrate/record_call.h"
-
 #include <gtest/gtest.h>
+
+#include "calibrate/samples/call_of_record.h"
 
 namespace tbdsim {
 namespace {

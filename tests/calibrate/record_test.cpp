@@ -1,4 +1,4 @@
-#include "calibrate/record.h"
+#include "calibrate/records/record.h"
 
 #include <cmath>
 #include <fstream>

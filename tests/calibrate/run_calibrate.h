@@ -4,7 +4,7 @@
 #include <sstream>
 #include <vector>
 
-#include "calibrate/cli.h"
+#include "calibrate/cli/cli.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim::test {

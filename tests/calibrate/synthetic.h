@@ -3,17 +3,17 @@
 
 #include <cmath>
 
-#include "calibrate/fit_steps.h"
-#include "calibrate/record_call.h"
-#include "calibrate/samples.h"
+#include "calibrate/fit/fit_steps.h"
+#include "calibrate/samples/call_of_record.h"
+#include "calibrate/samples/samples.h"
 #include "hwspecs/base/catalog.h"
 
 namespace tbdsim::test {
 
 // What the formula is computed with.
 struct Truth {
-  std::vector<double> parameters;                    // of the family
-  std::map<std::string, Sustained<double>> rates{};  // by GPU
+  std::vector<double> parameters;                           // of the family
+  std::map<std::string, AchievedFraction<double>> rates{};  // by GPU
 };
 
 [[nodiscard]] inline GpuSpecs specs_of(const std::vector<std::string>& names) {

@@ -1,4 +1,4 @@
-#include "costmodel/all_reduce.h"
+#include "costmodel/communication/all_reduce.h"
 
 #include <cmath>
 

@@ -22,7 +22,7 @@ KernelCost cost(const Profile& profile, MathType math = MathType::fp32) {
 
 // The generation of the block taken; "" for none.
 template <class Family = RecurrentFamily>
-std::string taken(const std::vector<ProfileBlock>& blocks, const Libraries& libraries,
+std::string taken(const std::vector<ProfileBlock>& blocks, const LibraryVersions& libraries,
                   MathType math = MathType::fp32, double capability = 7.0) {
   GpuSpec gpu = test::small_gpu();
   gpu.compute_capability = capability;

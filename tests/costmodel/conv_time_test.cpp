@@ -1,11 +1,11 @@
 // Convolutions: grids, bytes and choices of each algorithm, by hand.
-#include "costmodel/conv_time.h"
-
 #include <algorithm>
 #include <set>
 #include <vector>
 
 #include <gmock/gmock.h>
+
+#include "costmodel/families/convolution.h"
 
 namespace tbdsim {
 namespace {
@@ -63,7 +63,7 @@ Estimate<ConvFamily> fastest(const ConvCall& call, const Hardware& hardware = kC
 }
 
 double seconds(const ConvCall& call, const Choice& choice, const Hardware& hardware,
-               const Sustained<double>& sustained) {
+               const AchievedFraction<double>& sustained) {
   const auto p = start_values();
   return ConvFamily::time<double>(call, choice, hardware, sustained, p).total;
 }

@@ -17,27 +17,27 @@ constexpr double kBatches[] = {1, 32, 1000};
 
 // Calls `check` for the steps of the suite's models, each as the first framework that trains it does, and of
 // ResNet-50 as all do, in fp32, at the longest length.
-void for_every_step(Library& library, const std::function<void(const TrainingStep&)>& check) {
+void for_every_step(SpecCache& specs, const std::function<void(const TrainingStep&)>& check) {
   const auto run = [&](const std::string& model, const Variant& variant, const std::string& framework) {
-    check(library.workload(model, variant, framework, find_precision("fp32"), variant.dataset).back().step);
+    check(specs.workload(model, variant, framework, find_precision("fp32"), variant.dataset).back().step);
   };
-  for (const std::string& model : read_suite(library.catalog().find(Kind::suite, "tbd")).models) {
-    for (const Variant& variant : library.model(model).variants) {
+  for (const std::string& model : read_suite(specs.catalog().find(Kind::suite, "tbd")).models) {
+    for (const Variant& variant : specs.model(model).variants) {
       if (!variant.frameworks.empty()) run(model, variant, variant.frameworks.front());
     }
   }
-  for (const Variant& variant : library.model("resnet50").variants) {
-    for (const std::string& framework : library.catalog().names(Kind::framework))
+  for (const Variant& variant : specs.model("resnet50").variants) {
+    for (const std::string& framework : specs.catalog().names(Kind::framework))
       run("resnet50", variant, framework);
   }
 }
 
 // Calls `check` for every step x GPU x batch.
 using Check = std::function<void(const TrainingStep&, const GpuSpec&, double batch)>;
-void for_every_case(Library& library, const Check& check) {
-  for_every_step(library, [&](const TrainingStep& step) {
-    for (const std::string& gpu : library.catalog().names(Kind::gpu)) {
-      for (const double batch : kBatches) check(step, library.gpu(gpu), batch);
+void for_every_case(SpecCache& specs, const Check& check) {
+  for_every_step(specs, [&](const TrainingStep& step) {
+    for (const std::string& gpu : specs.catalog().names(Kind::gpu)) {
+      for (const double batch : kBatches) check(step, specs.gpu(gpu), batch);
     }
   });
 }
@@ -51,9 +51,9 @@ double total(const TrainingStep& step, double batch, const GpuSpec& gpu, const P
 // No kernel beats the share of the peak or of the bandwidth its profile allows; the uncalibrated profile
 // allows no more than the data sheet. The total is the start-up and the longer of the two.
 TEST(EstimateProperty, NoKernelIsFasterThanEitherRoof) {
-  Library library = test::source_library();
-  const Profile& profile = library.profile("uncalibrated");
-  for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
+  SpecCache specs = test::source_specs();
+  const Profile& profile = specs.profile("uncalibrated");
+  for_every_case(specs, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
     const auto costs = estimate(step, batch, calibration_of(profile, gpu));
     ASSERT_EQ(costs.size(), step.kernels.size());
     for (std::size_t k = 0; k < costs.size(); ++k) {
@@ -70,9 +70,9 @@ TEST(EstimateProperty, NoKernelIsFasterThanEitherRoof) {
 
 // The bound names the largest of the three parts.
 TEST(EstimateProperty, BoundIsTheLargestPart) {
-  Library library = test::source_library();
-  const Profile& profile = library.profile("uncalibrated");
-  for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
+  SpecCache specs = test::source_specs();
+  const Profile& profile = specs.profile("uncalibrated");
+  for_every_case(specs, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
     for (const KernelCost& cost : estimate(step, batch, calibration_of(profile, gpu))) {
       const Seconds parts[] = {cost.compute, cost.memory, cost.overhead};  // in the order of Bound
       ASSERT_EQ(parts[static_cast<std::size_t>(cost.bound)],
@@ -82,9 +82,9 @@ TEST(EstimateProperty, BoundIsTheLargestPart) {
 }
 
 TEST(EstimateProperty, FasterMemoryAndArithmeticNeverSlowDown) {
-  Library library = test::source_library();
-  const Profile& profile = library.profile("uncalibrated");
-  for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
+  SpecCache specs = test::source_specs();
+  const Profile& profile = specs.profile("uncalibrated");
+  for_every_case(specs, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
     const double before = total(step, batch, gpu, profile);
     GpuSpec wider = gpu;
     wider.memory_bandwidth = gpu.memory_bandwidth * 2.0;
@@ -101,9 +101,9 @@ TEST(EstimateProperty, FasterMemoryAndArithmeticNeverSlowDown) {
 
 // More samples never take less time for any kernel; twice as many never more than twice the time.
 TEST(EstimateProperty, TimeGrowsWithTheBatchAtMostInProportion) {
-  Library library = test::source_library();
-  const Profile& profile = library.profile("uncalibrated");
-  for_every_case(library, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
+  SpecCache specs = test::source_specs();
+  const Profile& profile = specs.profile("uncalibrated");
+  for_every_case(specs, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
     const auto once = estimate(step, batch, calibration_of(profile, gpu));
     const auto twice = estimate(step, 2 * batch, calibration_of(profile, gpu));
     constexpr double kRounding = 1 + 1e-12;
@@ -117,13 +117,13 @@ TEST(EstimateProperty, TimeGrowsWithTheBatchAtMostInProportion) {
 // Costs worked out once for all batches are those of every batch, to the last bit; updates of parameters are
 // among them.
 TEST(EstimateProperty, FixedCostsAreThoseOfEveryBatch) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   KernelFactors factors = no_factors();
   factors[index_of(KernelKind::update)] = 1.5;
   bool updates = false;
-  for_every_step(library, [&](const TrainingStep& step) {
+  for_every_step(specs, [&](const TrainingStep& step) {
     for (const char* gpu : {"titanxp", "t4"}) {
-      const Calibration calibration = calibration_of(library.profile_for(gpu, ""), library.gpu(gpu));
+      const Calibration calibration = calibration_of(specs.profile_for(gpu, ""), specs.gpu(gpu));
       const std::vector<FixedCost> fixed = fixed_costs(step, calibration, factors);
       for (const double batch : kBatches) {
         const auto costs = estimate(step, batch, calibration, factors);

@@ -1,4 +1,4 @@
-#include "costmodel/fair_share.h"
+#include "costmodel/communication/fair_share.h"
 
 #include <cmath>
 

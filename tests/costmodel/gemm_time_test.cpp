@@ -1,21 +1,20 @@
 // The card of these tests: 10 SMs, 1 Tflop/s, 100 GB/s, 1 MB of L2, 1 GHz. An L2 rate of 0.5 x 64 B x 10 SMs
 // x 1 GHz = 320 GB/s.
-#include "costmodel/gemm_time.h"
-
 #include <array>
 #include <cmath>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "costmodel/batched_gemm_time.h"
+#include "costmodel/families/batched_gemm.h"
+#include "costmodel/families/gemm.h"
 
 namespace tbdsim {
 namespace {
 
 const Hardware kCard{
     .sm_count = 10, .peak = 1e12, .bandwidth = 1e11, .l2_bytes = 1e6, .clock = 1e9, .compute_capability = 80};
-const Sustained<double> kFull{1, 1};
+const AchievedFraction<double> kFull{1, 1};
 constexpr Choice kWhole{Algorithm::gemm, 128, 128, 1};
 
 // No latency to hide, prologue 100 steps, half of every rate, a launch of 1 us, a split of 2 us.
@@ -35,7 +34,7 @@ std::array<double, kParameterCount<GemmFamily>> parameters() {
 }
 
 TimeParts<double> time(const GemmCall& call, const Choice& choice, const Hardware& card = kCard,
-                       const Sustained<double>& sustained = kFull) {
+                       const AchievedFraction<double>& sustained = kFull) {
   const auto p = parameters();
   return GemmFamily::time<double>(call, choice, card, sustained, p);
 }

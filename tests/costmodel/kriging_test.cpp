@@ -1,4 +1,4 @@
-#include "costmodel/kriging.h"
+#include "costmodel/residuals/kriging.h"
 
 #include <algorithm>
 #include <cmath>
@@ -56,7 +56,7 @@ TEST(KrigingSystem, OfTwoNeighbours) {
   system.set_value(0, 3);
   system.set_value(1, 6);
   system.factorize();
-  const KrigingSystem::Told told = system.about({{Doubles{1, 0.5, 0, 0}}});
+  const KrigingSystem::KrigingEstimate told = system.about({{Doubles{1, 0.5, 0, 0}}});
   EXPECT_DOUBLE_EQ(told.mean, 1.5);
   EXPECT_DOUBLE_EQ(told.told, 0.5);
 }
@@ -94,7 +94,7 @@ TEST(KrigingSystem, OfOneNeighbourTwice) {
   system.set_value(0, 8);
   system.set_value(1, 8);
   system.factorize();
-  const KrigingSystem::Told told = system.about({{Doubles{2, 2, 0, 0}}});
+  const KrigingSystem::KrigingEstimate told = system.about({{Doubles{2, 2, 0, 0}}});
   EXPECT_DOUBLE_EQ(told.mean, 4);
   EXPECT_DOUBLE_EQ(told.told, 1);
 }

@@ -1,5 +1,5 @@
 // The boxes of a group find the rows that going through all of them finds.
-#include "costmodel/nearest_rows.h"
+#include "costmodel/residuals/fast/nearest_rows.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Profiles: every file of the catalogue, and what the reader accepts.
-#include "costmodel/profile.h"
+#include "costmodel/profile/profile.h"
 
 #include <filesystem>
 
@@ -39,7 +39,7 @@ TEST(Profiles, OfUnseenCardsHoldNothingOfTheCard) {
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
   int files = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(TBDSIM_SOURCE_DIR "/calibrate/profiles/unseen")) {
+       std::filesystem::directory_iterator(TBDSIM_SOURCE_DIR "/calibrate/profiles/holdout")) {
     const Profile profile = read_profile(entry.path(), catalog);
     SCOPED_TRACE(profile.name);
     ASSERT_FALSE(profile.gpu.empty());

@@ -1,12 +1,12 @@
-#include "costmodel/recurrent_time.h"
-
 #include <gtest/gtest.h>
+
+#include "costmodel/families/recurrent.h"
 
 namespace tbdsim {
 namespace {
 
 using Parameters = std::array<double, kParameterCount<RecurrentFamily>>;
-constexpr Sustained<double> kFull{1, 1};
+constexpr AchievedFraction<double> kFull{1, 1};
 
 // 1000 flop/s, 100 B/s, no L2, the clock that steps are counted at.
 constexpr Hardware kSmall{.sm_count = 1, .peak = 1000, .bandwidth = 100, .l2_bytes = 0, .clock = kStepClock};

@@ -1,5 +1,5 @@
 // A lookup says what its table says: on lattices, where distances tie, and between their points.
-#include "costmodel/residual_lookup.h"
+#include "costmodel/residuals/fast/residual_lookup.h"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // Residuals of measured calls, interpolated: expected numbers by hand from the covariance in the header.
-#include "costmodel/residual_table.h"
+#include "costmodel/residuals/residual_table.h"
 
 #include <cmath>
 

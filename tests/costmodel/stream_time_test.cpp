@@ -1,12 +1,12 @@
-#include "costmodel/stream_time.h"
-
 #include <gtest/gtest.h>
+
+#include "costmodel/families/stream.h"
 
 namespace tbdsim {
 namespace {
 
 using Parameters = std::array<double, kParameterCount<StreamFamily>>;
-constexpr Sustained<double> kFull{1, 1};
+constexpr AchievedFraction<double> kFull{1, 1};
 
 // 100 B/s of memory, 10 SMs of 2 Hz (1280 B/s of L2), no compute limit worth naming.
 Hardware small(double l2_bytes) {

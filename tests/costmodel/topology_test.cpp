@@ -1,9 +1,9 @@
-#include "costmodel/topology.h"
+#include "costmodel/communication/topology.h"
 
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
-#include "hwspecs/plain_machine.h"
+#include "hwspecs/synthetic_machine.h"
 
 namespace tbdsim {
 namespace {
@@ -17,7 +17,7 @@ MachineSpec machine(const char* name) { return read_machine(catalog().find(Kind:
 
 double ring_rate(const char* card, int gpus, const char* word) {
   const GpuSpec spec = gpu(card);
-  const MachineSpec plain = plain_machine(spec, gpus, word, catalog());
+  const MachineSpec plain = synthesize_machine(spec, gpus, word, catalog());
   return Topology(plain, spec, gpus).rings().bandwidth.si();
 }
 
@@ -76,7 +76,7 @@ TEST(Topology, PeersAcrossPorts) {
 TEST(Topology, StagedRings) {
   for (const auto& [word, staged] : {std::pair("pcie3", false), std::pair("pcie3_host", true)}) {
     const GpuSpec card = gpu("titanxp");
-    EXPECT_EQ(Topology(plain_machine(card, 2, word, catalog()), card, 2).rings().staged, staged) << word;
+    EXPECT_EQ(Topology(synthesize_machine(card, 2, word, catalog()), card, 2).rings().staged, staged) << word;
   }
 }
 
@@ -103,9 +103,9 @@ TEST(Topology, CopiesBetweenNeighboursInAMesh) {
 
 TEST(Topology, AllAtOnceToTheHost) {
   const GpuSpec card = gpu("titanxp");
-  const MachineSpec one_port = plain_machine(card, 4, "pcie3_1root", catalog());
+  const MachineSpec one_port = synthesize_machine(card, 4, "pcie3_1root", catalog());
   EXPECT_NEAR(Topology(one_port, card, 4).to_host().slowest.si(), 15.754e9 * 0.78 / 4, 1e6);
-  const MachineSpec four_ports = plain_machine(card, 4, "pcie3", catalog());
+  const MachineSpec four_ports = synthesize_machine(card, 4, "pcie3", catalog());
   EXPECT_NEAR(Topology(four_ports, card, 4).from_host().slowest.si(), 15.754e9 * 0.78, 1e7);
 }
 

@@ -1,4 +1,4 @@
-#include "simulate/framework.h"
+#include "simulate/framework/framework_spec.h"
 #include "tests/fuzz/memory_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "calibrate/samples.h"
-#include "costmodel/families.h"
+#include "calibrate/samples/samples.h"
+#include "costmodel/families/families.h"
 #include "tests/fuzz/memory_file.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <sstream>
 #include <vector>
 
-#include "simulate/runs_table.h"
+#include "simulate/validation/runs_table.h"
 #include "tests/fuzz/memory_file.h"
 
 namespace {
@@ -25,12 +25,12 @@ void round_trip(const std::vector<Row>& rows) {
 
 void predict_rows(std::istream& in) {
   constexpr int kPredictedRows = 4;
-  static Library library(Catalog::from(TBDSIM_SOURCE_DIR));
+  static SpecCache library(Catalog::from(TBDSIM_SOURCE_DIR));
   CsvReader reader(in, "runs.csv");
   const RunColumns columns(reader);
   Row row;
   for (int i = 0; i < kPredictedRows && reader.next(row); ++i) {
-    const RowPrediction prediction = predict_row(columns, row, library, "uncalibrated");
+    const RowPrediction prediction = predict_row(columns, row, specs, "uncalibrated");
     fuzz::require(!prediction.ok() || prediction.predicted > 0);
     fuzz::require(prediction.interval.low <= prediction.interval.high);
   }

@@ -56,7 +56,7 @@ TEST(AdditiveScore, OneQuery) {
 // Where the step's gradients are added by kernels of their own the layer leaves that to them.
 TEST(AdditiveScore, AddedGradients) {
   LayerBench bench = score("");
-  bench.lowering.step_gradients = StepGradients::added;
+  bench.lowering.step_gradients = GradientAccumulation::added;
   EXPECT_EQ(ops_of(bench.backward()), "matmul, matmul, tanh, sum");
 }
 
@@ -130,7 +130,7 @@ TEST(WeightedSum, OneQuery) {
   ASSERT_EQ(bench.backward().size(), 2u);
   EXPECT_EQ(macs_of(bench.backward()), 120);
   EXPECT_EQ(bench.backward()[1].read_bytes, per_sample(24 + 40 + 240));
-  bench.lowering.step_gradients = StepGradients::added;
+  bench.lowering.step_gradients = GradientAccumulation::added;
   EXPECT_EQ(bench.backward()[1].read_bytes, per_sample(24 + 40));
 }
 

@@ -120,7 +120,7 @@ TEST(SliceMean, IsSlicesAndASum) {
 TEST(SliceMean, IsItsOwnSecondOrder) {
   const LayerBench bench{"{type: slice_mean}", {kImage}};
   EXPECT_EQ(double_backward(bench).size(), 3u);
-  EXPECT_FALSE(bench.layer->curved());
+  EXPECT_FALSE(bench.layer->input_gradient_depends_on_input());
 }
 
 // The mean of 96 elements a sample is one number; each gets the same gradient, a fill of 384 B.
@@ -213,7 +213,7 @@ TEST(SecondOrder, OfRelu) {
   EXPECT_THAT(works_of(double_backward(bench)),
               ElementsAre(work("relu", KernelKind::elementwise, backward_data, kElements, kBytes * 2, kBytes),
                           work("fill", KernelKind::elementwise, backward_data, 0, {}, kBytes)));
-  EXPECT_TRUE(bench.layer->curved());
+  EXPECT_TRUE(bench.layer->input_gradient_depends_on_input());
 }
 
 // dY went to both inputs, so its gradient is the sum of both.
@@ -222,7 +222,7 @@ TEST(SecondOrder, OfAnAddition) {
   EXPECT_THAT(
       works_of(double_backward(bench)),
       ElementsAre(work("add", KernelKind::elementwise, backward_data, kElements, kBytes * 2, kBytes)));
-  EXPECT_FALSE(bench.layer->curved());
+  EXPECT_FALSE(bench.layer->input_gradient_depends_on_input());
 }
 
 // A mean pools again, four pixels a window, and hands zeros on; a maximum has no second order here.
@@ -255,7 +255,7 @@ TEST(SecondOrder, OfProductsIsTwice) {
 TEST(SecondOrder, FusedNormsComeApart) {
   const LayerBench bench{"{type: layer_norm, axes: image}", {kImage}};
   const auto backward = [&](bool differentiated) {
-    LayerSite site = bench.site();
+    LayerContext site = bench.site();
     site.differentiated = differentiated;
     std::vector<Kernel> kernels;
     bench.layer->backward(site, {bench.lowering, bench.precision}, kernels);

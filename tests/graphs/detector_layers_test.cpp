@@ -105,7 +105,7 @@ TEST(GlobalBatchNorm, AnOperationForEachTerm) {
   EXPECT_EQ(large(bench.backward()), kBytes * 2);
   EXPECT_EQ(runs(bench.backward()), 1);
   EXPECT_FALSE(bench.needs().inputs);
-  bench.lowering.product_keeps = ProductKeeps::both;  // x * inv keeps x though inv has no gradient
+  bench.lowering.product_keeps = SavedMatmulInputs::both;  // x * inv keeps x though inv has no gradient
   EXPECT_TRUE(bench.needs().inputs);
 }
 

@@ -61,8 +61,8 @@ TEST(FasterRcnnFpn, LevelsOfThePyramid) {
 
 // The convolutions over anchors run on five levels with one set of weights.
 TEST(FasterRcnnFpn, LevelsShareTheirWeights) {
-  const TrainingStep step =
-      test::step_of(build("faster_rcnn_fpn", "detectron2_r50"), {.step_gradients = StepGradients::added});
+  const TrainingStep step = test::step_of(build("faster_rcnn_fpn", "detectron2_r50"),
+                                          {.step_gradients = GradientAccumulation::added});
   EXPECT_EQ(layer_of(step, "rpn2/conv").trained_parameters, 9 * 256 * 256 + 256);
   EXPECT_EQ(layer_of(step, "rpn2/scores").trained_parameters, 3 * 257);
   EXPECT_EQ(layer_of(step, "rpn2/offsets").trained_parameters, 12 * 257);

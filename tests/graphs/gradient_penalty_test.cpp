@@ -16,7 +16,7 @@ using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
 
-constexpr Lowering kAdded = {.step_gradients = StepGradients::added};
+constexpr Lowering kAdded = {.step_gradients = GradientAccumulation::added};
 
 // "layer op xrepeat", the repeat where it is not 1.
 std::vector<std::string> program(const TrainingStep& step) {
@@ -59,8 +59,8 @@ std::int64_t training_macs(const TrainingStep& step, int layer) {
   return step.layers[static_cast<std::size_t>(layer)].training_macs.per_sample;
 }
 
-// Two products, 6 -> 3 -> 2: forward, back to the data, the penalty, along the graph. Nothing is curved, so
-// nothing goes back again: 18 and 6 multiply-adds four times each.
+// Two products, 6 -> 3 -> 2: forward, back to the data, the penalty, along the graph. Nothing is
+// input_gradient_depends_on_input, so nothing goes back again: 18 and 6 multiply-adds four times each.
 constexpr const char* kLinear =
     "      - {name: a, type: fully_connected, outputs: 3, bias: false}\n"
     "      - {name: b, type: fully_connected, outputs: 2, bias: false}\n";

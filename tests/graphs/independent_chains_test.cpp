@@ -65,7 +65,7 @@ std::vector<std::string> layers_of(const TrainingStep& step, int first, int end)
 TEST(IndependentChains, AreOfKernels) {
   const ModelFile file = read_model_file(TBDSIM_SOURCE_DIR "/graphs/models/deep_speech2.yaml");
   const TrainingStep step =
-      test::step_of(build_model(file, find_variant(file, "mxnet", "")), {.joins = Joins::parts});
+      test::step_of(build_model(file, find_variant(file, "mxnet", "")), {.joins = ConcatLowering::parts});
   ASSERT_EQ(step.chains.size(), 2u);
   const auto ends = [&](int first, int end) {
     const std::vector<std::string> names = layers_of(step, first, end);

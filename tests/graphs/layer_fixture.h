@@ -73,7 +73,7 @@ struct LayerBench {
   LayerBench(const std::string& yaml, std::vector<Shape> with_inputs)
       : layer(make_layer(yaml)), inputs(std::move(with_inputs)), output(layer->output_shape(inputs)) {}
 
-  [[nodiscard]] LayerSite site() const { return {inputs, output, input_gradient, weight_gradient}; }
+  [[nodiscard]] LayerContext site() const { return {inputs, output, input_gradient, weight_gradient}; }
   [[nodiscard]] std::vector<Kernel> forward() const {
     std::vector<Kernel> kernels;
     layer->forward(site(), {lowering, precision}, kernels);

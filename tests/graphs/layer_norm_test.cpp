@@ -136,7 +136,7 @@ TEST(LayerNorm, SecondOrderOfAnImage) {
     bench.layer->double_backward(bench.site(), {bench.lowering, bench.precision}, kernels);
     return traffic_of(kernels);
   };
-  EXPECT_TRUE(bench.layer->curved());
+  EXPECT_TRUE(bench.layer->input_gradient_depends_on_input());
   EXPECT_EQ(double_backward(),
             (Traffic{18 + 45, per_sample(23 * 480 + (1 + 45) * 20), per_sample(14 * 480 + (4 + 45) * 20)}));
   bench.lowering.layer_norm = Composition::composite;

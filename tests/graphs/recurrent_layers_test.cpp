@@ -18,11 +18,13 @@ using testing::ThrowsMessage;
 const Shape kSequence{per_sample(1), {3, 4}};
 const Shape kState{per_sample(1), {5}};
 constexpr Lowering kFused{.recurrence = Recurrence::fused};
-constexpr Lowering kMxnet{.relu_keeps = ReluKeeps::input_and_output, .joins = Joins::parts};
-constexpr Lowering kTensorFlow{
-    .cell_products = CellProducts::joined, .step_gradients = StepGradients::added, .joins = Joins::whole};
-constexpr Lowering kPyTorchCells{
-    .cell_pointwise = Composition::fused, .step_gradients = StepGradients::added, .joins = Joins::views};
+constexpr Lowering kMxnet{.relu_keeps = ReluKeeps::input_and_output, .joins = ConcatLowering::parts};
+constexpr Lowering kTensorFlow{.cell_products = CellProducts::joined,
+                               .step_gradients = GradientAccumulation::added,
+                               .joins = ConcatLowering::whole};
+constexpr Lowering kPyTorchCells{.cell_pointwise = Composition::fused,
+                                 .step_gradients = GradientAccumulation::added,
+                                 .joins = ConcatLowering::views};
 
 LayerBench bench_of(const std::string& yaml, const Lowering& lowering,
                     std::vector<Shape> inputs = {kSequence}) {

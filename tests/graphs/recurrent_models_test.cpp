@@ -7,7 +7,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr Lowering kMxnet{.relu_keeps = ReluKeeps::input_and_output, .joins = Joins::parts};
+constexpr Lowering kMxnet{.relu_keeps = ReluKeeps::input_and_output, .joins = ConcatLowering::parts};
 
 Model build(const std::string& model, const std::string& variant) {
   const ModelFile file = read_model_file(TBDSIM_SOURCE_DIR "/graphs/models/" + model + ".yaml");
@@ -102,9 +102,9 @@ TEST(Sockeye, LibraryCallsForTheEncoderOnly) {
 // PyTorch runs the encoder's two layers in cuDNN, forward and two gradients each, and 25 steps of the
 // decoder's.
 TEST(Seq2SeqPyTorch, EncoderFusedDecoderUnrolled) {
-  const TrainingStep step = test::step_of(
-      build("seq2seq", "pytorch"),
-      {.recurrence = Recurrence::fused, .cell_pointwise = Composition::fused, .joins = Joins::views});
+  const TrainingStep step = test::step_of(build("seq2seq", "pytorch"), {.recurrence = Recurrence::fused,
+                                                                        .cell_pointwise = Composition::fused,
+                                                                        .joins = ConcatLowering::views});
   EXPECT_EQ(runs(step, {"lstm"}), 2 * 3);
   EXPECT_EQ(runs(step, {"lstm_cell"}), 2 * 2 * 25);
   EXPECT_EQ(runs(step, {"device_to_host"}), 0);

@@ -37,24 +37,24 @@ using Copies = std::pair<std::int64_t, std::int64_t>;
 
 // Apart: a kernel for each of 3 steps, unless they are views. Together: one kernel, or one for each step.
 TEST(Steps, ApartAndTogether) {
-  const auto both = [](const std::string& yaml, Joins joins) {
+  const auto both = [](const std::string& yaml, ConcatLowering joins) {
     LayerBench bench{yaml, {kSequence}};
     bench.lowering.joins = joins;
     EXPECT_EQ(bench.output, kSequence);
     return std::pair(copies(bench.forward()), copies(bench.backward()));
   };
-  EXPECT_EQ(both("{type: unstack}", Joins::parts), std::pair(Copies(48, 3), Copies(48, 3)));
-  EXPECT_EQ(both("{type: unstack}", Joins::whole), std::pair(Copies(48, 3), Copies(48, 1)));
-  EXPECT_EQ(both("{type: unstack}", Joins::views), std::pair(Copies(0, 0), Copies(48, 1)));
-  EXPECT_EQ(both("{type: stack}", Joins::parts), std::pair(Copies(48, 3), Copies(48, 3)));
-  EXPECT_EQ(both("{type: stack}", Joins::whole), std::pair(Copies(48, 1), Copies(48, 3)));
-  EXPECT_EQ(both("{type: stack}", Joins::views), std::pair(Copies(48, 1), Copies(0, 0)));
+  EXPECT_EQ(both("{type: unstack}", ConcatLowering::parts), std::pair(Copies(48, 3), Copies(48, 3)));
+  EXPECT_EQ(both("{type: unstack}", ConcatLowering::whole), std::pair(Copies(48, 3), Copies(48, 1)));
+  EXPECT_EQ(both("{type: unstack}", ConcatLowering::views), std::pair(Copies(0, 0), Copies(48, 1)));
+  EXPECT_EQ(both("{type: stack}", ConcatLowering::parts), std::pair(Copies(48, 3), Copies(48, 3)));
+  EXPECT_EQ(both("{type: stack}", ConcatLowering::whole), std::pair(Copies(48, 1), Copies(48, 3)));
+  EXPECT_EQ(both("{type: stack}", ConcatLowering::views), std::pair(Copies(48, 1), Copies(0, 0)));
 }
 
 TEST(Steps, ViewsAreTheirInput) {
   Lowering lowering;
   EXPECT_FALSE(test::make_layer("{type: unstack}")->is_view(lowering));
-  lowering.joins = Joins::views;
+  lowering.joins = ConcatLowering::views;
   EXPECT_TRUE(test::make_layer("{type: unstack}")->is_view(lowering));
   EXPECT_FALSE(test::make_layer("{type: unstack}")->gradient_is_view(lowering));
   EXPECT_FALSE(test::make_layer("{type: stack}")->is_view(lowering));
@@ -68,9 +68,9 @@ TEST(Concat, AlongTheLastDimension) {
   EXPECT_EQ(bench.output, (Shape{per_sample(1), {3, 6}}));
   EXPECT_EQ(copies(bench.forward()), Copies(72, 1));
   EXPECT_EQ(copies(bench.backward()), Copies(72, 2));
-  bench.lowering.joins = Joins::parts;
+  bench.lowering.joins = ConcatLowering::parts;
   EXPECT_EQ(copies(bench.forward()), Copies(72, 2));
-  bench.lowering.joins = Joins::views;
+  bench.lowering.joins = ConcatLowering::views;
   EXPECT_THAT(bench.backward(), IsEmpty());
   const std::vector<Shape> steps{kSequence, {per_sample(1), {2, 4}}};
   EXPECT_THAT([&] { (void)bench.layer->output_shape(steps); },

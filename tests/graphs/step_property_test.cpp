@@ -23,10 +23,10 @@ struct Case {
 const std::vector<Case>& cases() {
   static std::vector<Model> models;
   static const std::vector<Case> all = [] {
-    Library library = test::source_library();
-    const Catalog& catalog = library.catalog();
+    SpecCache specs = test::source_specs();
+    const Catalog& catalog = specs.catalog();
     for (const std::string& name : catalog.names(Kind::model)) {
-      const ModelFile& file = library.model(name);
+      const ModelFile& file = specs.model(name);
       for (const Variant& variant : file.variants) models.push_back(build_model(file, variant));
     }
     std::vector<Case> made;
@@ -34,7 +34,7 @@ const std::vector<Case>& cases() {
       if (model.graphs.size() != 1 || model.training.size() != 1) continue;
       for (const std::string& framework : catalog.names(Kind::framework)) {
         for (const Precision& precision : kPrecisions) {
-          const Lowering& lowering = library.framework(framework).lowering;
+          const Lowering& lowering = specs.framework(framework).lowering;
           made.push_back(
               {model.name + " " + model.variant.name + " " + framework + " " + std::string(precision.name),
                &model, lowering_of(model, lowering, precision),
@@ -102,11 +102,11 @@ TEST(StepProperty, SameKernelsComputeAndMoveTheSame) {
     SCOPED_TRACE(c.name);
     for (std::size_t k = 0; k < c.step.kernels.size(); ++k) {
       const Kernel& kernel = c.step.kernels[k];
-      if (kernel.same_as < 0) continue;
+      if (kernel.duplicate_of < 0) continue;
       ++repeated;
-      ASSERT_LT(kernel.same_as, static_cast<int>(k));
-      const Kernel& first = c.step.kernels[static_cast<std::size_t>(kernel.same_as)];
-      ASSERT_EQ(first.same_as, -1);
+      ASSERT_LT(kernel.duplicate_of, static_cast<int>(k));
+      const Kernel& first = c.step.kernels[static_cast<std::size_t>(kernel.duplicate_of)];
+      ASSERT_EQ(first.duplicate_of, -1);
       ASSERT_EQ(first.kind, kernel.kind);
       ASSERT_EQ(first.phase, kernel.phase);
       ASSERT_EQ(first.op, kernel.op);

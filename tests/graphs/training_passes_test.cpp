@@ -93,7 +93,7 @@ TEST(TrainingPasses, LayersRunStepByStep) {
   EXPECT_EQ(step.kernels[1].read_bytes, (Size{12 * 4, (4 + 3) * 4}));
   EXPECT_EQ(step.kernels[2].repeat, 1);
   EXPECT_EQ(step.layers[0].forward_macs, (Size{0, 5 * 12}));
-  const TrainingStep added = step_of(model, {.step_gradients = StepGradients::added});
+  const TrainingStep added = step_of(model, {.step_gradients = GradientAccumulation::added});
   const auto sums = kernels_of(added, "accumulate");
   ASSERT_EQ(sums.size(), 1u);
   EXPECT_EQ(sums[0].repeat, 5);
@@ -107,7 +107,7 @@ TEST(TrainingPasses, TiedLayersAddEveryStep) {
       "[5, 4]",
       "      - {name: a, type: fully_connected, outputs: 4, bias: false, per_step: true}\n"
       "      - {name: b, type: fully_connected, outputs: 4, bias: false, per_step: true, tied_to: a}\n");
-  const auto sums = kernels_of(step_of(model, {.step_gradients = StepGradients::added}), "accumulate");
+  const auto sums = kernels_of(step_of(model, {.step_gradients = GradientAccumulation::added}), "accumulate");
   ASSERT_EQ(sums.size(), 2u);
   for (const Kernel& sum : sums) {
     EXPECT_EQ(sum.repeat, 5);

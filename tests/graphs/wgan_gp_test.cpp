@@ -107,7 +107,7 @@ TEST(A3c, CopiesOfAnIteration) {
 // PyTorch's script keeps frames on the device; gradients of three of four passes are added by kernels.
 TEST(A3c, FramesStayOnTheDevice) {
   const TrainingStep step =
-      test::step_of(model_of("a3c", "pytorch"), {.step_gradients = StepGradients::added});
+      test::step_of(model_of("a3c", "pytorch"), {.step_gradients = GradientAccumulation::added});
   const auto copies = [&](std::string_view op) {
     return runs(step, [&](const Kernel& k) { return k.op == op; });
   };
@@ -131,7 +131,7 @@ TEST(SeveralGraphs, LifetimesAreIntervalsOfTheStep) {
                                  .relu_in_place = true,
                                  .weight_gradients = GradientStorage::transient,
                                  .update = UpdateKernels::fused,
-                                 .step_gradients = StepGradients::added,
+                                 .step_gradients = GradientAccumulation::added,
                                  .layer_norm = Composition::composite}};
   for (const char* name : {"wgan_gp", "a3c"}) {
     const ModelFile file = read_model_file(std::string(TBDSIM_SOURCE_DIR "/graphs/models/") + name + ".yaml");

@@ -1,5 +1,3 @@
-#include "hwspecs/plain_machine.h"
-
 #include <set>
 #include <sstream>
 
@@ -7,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
+#include "hwspecs/synthetic_machine.h"
 #include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {
@@ -16,7 +15,7 @@ using testing::HasSubstr;
 
 MachineSpec plain(const char* gpu, int gpus, const std::string& word) {
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
-  return plain_machine(read_gpu(catalog.find(Kind::gpu, gpu), catalog), gpus, word, catalog);
+  return synthesize_machine(read_gpu(catalog.find(Kind::gpu, gpu), catalog), gpus, word, catalog);
 }
 
 std::string refusal(const char* gpu, int gpus, const std::string& word) {

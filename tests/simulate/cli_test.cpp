@@ -1,6 +1,6 @@
 // The command line: what each command answers and with which exit code. Exit code 1, a bug, comes from main()
 // alone.
-#include "simulate/cli.h"
+#include "simulate/cli/cli.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,13 +1,12 @@
 // Exchanges over a timeline made by hand: one kernel a second, backward kernels 3, 4 and 5 with a gradient
 // each.
-#include "simulate/data_parallel.h"
-
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
-#include "simulate/prediction.h"
+#include "simulate/communication/sync_timeline.h"
+#include "simulate/prediction/prediction.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -45,9 +44,9 @@ GpuSpec endless_memory() {
 }
 
 // One stage that takes `seconds` for each gradient of 4 GB.
-Exchange one_stage(double seconds, const char* method = "kvstore_local") {
-  Exchange exchange;
-  exchange.method = &find_exchange_method(method);
+SyncPlan one_stage(double seconds, const char* method = "kvstore_local") {
+  SyncPlan exchange;
+  exchange.method = &find_sync_method(method);
   exchange.cluster = {.gpus = 2};
   exchange.overlaps = exchange.method->overlaps;
   exchange.stages.push_back(
@@ -55,13 +54,13 @@ Exchange one_stage(double seconds, const char* method = "kvstore_local") {
   return exchange;
 }
 
-ExchangeTime times(const Exchange& exchange) {
-  return simulate_exchange(step(), timeline(), 1, 4, endless_memory(), exchange);
+SyncTime times(const SyncPlan& exchange) {
+  return simulate_sync(step(), timeline(), 1, 4, endless_memory(), exchange);
 }
 
 // Ready at 4, 5 and 6 s, half a second each: only the last one is waited for.
 TEST(DataParallel, OverlapsWithTheBackwardPass) {
-  const ExchangeTime time = times(one_stage(0.5));
+  const SyncTime time = times(one_stage(0.5));
   EXPECT_NEAR(time.exposed.si(), 0.5, 1e-9);
   EXPECT_NEAR(time.total.si(), 1.5, 1e-9);
   EXPECT_EQ(time.messages, 3);
@@ -78,7 +77,7 @@ TEST(DataParallel, ServersOnTheHostDoTheCopiesOfVariablesThere) {
   Timeline longer = timeline();
   longer.kernels.push_back({Seconds(6), Seconds(6), Seconds(6), Seconds(6.25)});
   const auto exposed = [&](const char* method) {
-    return simulate_exchange(copies, longer, 1, 4, endless_memory(), one_stage(0.5, method)).exposed.si();
+    return simulate_sync(copies, longer, 1, 4, endless_memory(), one_stage(0.5, method)).exposed.si();
   };
   EXPECT_NEAR(exposed("parameter_server_cpu"), 0.25, 1e-9);
   EXPECT_NEAR(exposed("all_reduce"), 0.5, 1e-9);
@@ -89,21 +88,21 @@ TEST(DataParallel, MessagesQueue) { EXPECT_NEAR(times(one_stage(2)).exposed.si()
 
 // Two stages are a pipeline: the second has the first's message while that has the next.
 TEST(DataParallel, StagesArePipelined) {
-  Exchange exchange = one_stage(2);
+  SyncPlan exchange = one_stage(2);
   exchange.stages.push_back(exchange.stages.front());
   EXPECT_NEAR(times(exchange).exposed.si(), 6, 1e-9);
 }
 
 // All of 12 GB after the backward pass.
 TEST(DataParallel, WithoutOverlap) {
-  Exchange exchange = one_stage(0.5);
+  SyncPlan exchange = one_stage(0.5);
   exchange.overlaps = false;
   EXPECT_NEAR(times(exchange).exposed.si(), 1.5, 1e-9);
 }
 
 // Buckets of 5 GB: the first two go together at 5 s, the last by itself.
 TEST(DataParallel, Buckets) {
-  Exchange exchange = one_stage(0.5);
+  SyncPlan exchange = one_stage(0.5);
   exchange.bucket = exchange.first_bucket = Bytes(5e9);
   EXPECT_EQ(times(exchange).messages, 2);
   EXPECT_NEAR(times(exchange).exposed.si(), 0.5, 1e-9);
@@ -112,7 +111,7 @@ TEST(DataParallel, Buckets) {
 // A thread that looks every 10 s from 0 s on finds all three at 10 s; every 4.5 s the first at 4.5 s, and the
 // others at 9 s. Up to 5 GB go together: what is left waits until the thread looks again.
 TEST(DataParallel, AThreadThatLooksForGradients) {
-  Exchange exchange = one_stage(0.5);
+  SyncPlan exchange = one_stage(0.5);
   exchange.bucket = exchange.first_bucket = Bytes(100e9);
   exchange.cycle = Seconds(10);
   EXPECT_EQ(times(exchange).messages, 1);
@@ -130,11 +129,11 @@ TEST(DataParallel, AThreadThatLooksForGradients) {
 TEST(DataParallel, AThreadThatIsToldEarlyWaits) {
   Timeline ahead = timeline();
   for (KernelSpan& span : ahead.kernels) span.issue = span.issued = Seconds(0.5);
-  Exchange exchange = one_stage(0.5);
+  SyncPlan exchange = one_stage(0.5);
   exchange.stages.front().on_gpu = true;
   exchange.bucket = exchange.first_bucket = Bytes(100e9);
   exchange.cycle = Seconds(1);
-  const auto all = [&] { return simulate_exchange(step(), ahead, 1, 4, endless_memory(), exchange); };
+  const auto all = [&] { return simulate_sync(step(), ahead, 1, 4, endless_memory(), exchange); };
   EXPECT_EQ(all().messages, 1);
   EXPECT_NEAR(all().exposed.si(), 1.5, 1e-9);
   exchange.bucket = Bytes(8e9);
@@ -144,7 +143,7 @@ TEST(DataParallel, AThreadThatIsToldEarlyWaits) {
 
 // Ready at 4 s, while kernel 4 runs: a collective's kernel gets its room at 5 s.
 TEST(DataParallel, CollectivesWaitForRoom) {
-  Exchange exchange = one_stage(2.5);
+  SyncPlan exchange = one_stage(2.5);
   const double copies = times(exchange).exposed.si();
   exchange.stages.front().on_gpu = true;
   const double kernels = times(exchange).exposed.si();
@@ -155,7 +154,7 @@ TEST(DataParallel, CollectivesWaitForRoom) {
 // Parameters for layers 0, 1 and 2 come at 2, 4 and 6 s; the forward pass wants them at 0, 1 and 2 s, and
 // waits 2 s, 1 s more and 1 s more.
 TEST(DataParallel, TheForwardPassWaitsForParameters) {
-  Exchange exchange = one_stage(2);
+  SyncPlan exchange = one_stage(2);
   exchange.stages.front().next_forward = true;
   EXPECT_NEAR(times(exchange).exposed.si(), 4, 1e-9);
 }
@@ -183,23 +182,23 @@ TEST(DataParallel, MxnetsServers) {
 // Four threads decode for each GPU, 4 ms a sample: 16 samples take 16 ms, whatever the GPUs, until their
 // threads are more than cores. 28 cores for eight GPUs are 3.5 each.
 TEST(DataParallel, GpusOfAMachineShareItsCores) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 16};
-  Prediction one = predict(scenario, library);
+  Prediction one = predict(scenario, specs);
   ASSERT_EQ(one.framework->execution.input_threads, 4);
   EXPECT_NEAR(one.iterations.front().input.si(), 0.016, 1e-9);
-  Exchange exchange = one_stage(0.1);
+  SyncPlan exchange = one_stage(0.1);
   exchange.cluster = {.gpus = 8};
   exchange.cores = 3.5;
-  one = with_exchange(std::move(one), exchange);
+  one = with_sync(std::move(one), exchange);
   EXPECT_NEAR(one.iterations.front().input.si(), 0.064 / 3.5, 1e-9);
-  EXPECT_NEAR(with_exchange(std::move(one), std::nullopt).iterations.front().input.si(), 0.016, 1e-9);
+  EXPECT_NEAR(with_sync(std::move(one), std::nullopt).iterations.front().input.si(), 0.016, 1e-9);
 }
 
 // Automatic mixed precision leaves gradients in fp32 where variables are; what a model in half precision
 // sends is half of that.
 TEST(DataParallel, GradientsOfAutomaticMixedPrecision) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const auto sent = [&](const char* framework, const char* precision) {
     const Scenario scenario{.model = "resnet50",
                             .framework = framework,
@@ -207,7 +206,7 @@ TEST(DataParallel, GradientsOfAutomaticMixedPrecision) {
                             .batch = 16,
                             .precision = precision,
                             .cluster = {.gpus = 2}};
-    return predict(scenario, library).iterations.front().exchange.gradients.si();
+    return predict(scenario, specs).iterations.front().exchange.gradients.si();
   };
   EXPECT_DOUBLE_EQ(sent("mxnet_ngc", "amp"), 2 * sent("mxnet_ngc", "fp16"));
   EXPECT_DOUBLE_EQ(sent("tensorflow_ngc", "amp"), sent("tensorflow_ngc", "fp32"));
@@ -215,10 +214,10 @@ TEST(DataParallel, GradientsOfAutomaticMixedPrecision) {
 }
 
 double throughput(const std::string& network, const std::string& method, int machines = 2) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "p4000", .batch = 16};
   scenario.cluster = {.gpus = 2, .machines = machines, .network = network, .method = method};
-  return predict(scenario, library).throughput();
+  return predict(scenario, specs).throughput();
 }
 
 TEST(DataParallelProperty, MoreBandwidthIsNeverSlower) {
@@ -236,14 +235,14 @@ TEST(DataParallelProperty, MoreBandwidthIsNeverSlower) {
 // The same of Horovod's thread, whose messages hang on when it is free. Copies that come earlier run beside
 // kernels, which they slow: by 0.3 % of the iteration at the most here.
 TEST(DataParallelProperty, MoreBandwidthIsNeverSlowerUnderHorovod) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario{.model = "inception_v3", .framework = "tensorflow", .gpu = "p100_pcie", .batch = 64};
   for (const char* method : {"all_reduce_cpu_tcp", "all_reduce_tcp"}) {
     double before = 0;
     for (int rate = 4; rate < 60; ++rate) {  // 1 to 15 Gbit/s
       scenario.cluster = {.gpus = 4, .machines = 2, .network = std::to_string(rate * 250) + " Mbit/s"};
       scenario.cluster.method = method;
-      const double now = predict(scenario, library).throughput();
+      const double now = predict(scenario, specs).throughput();
       EXPECT_GE(now, before * (1 - 0.003)) << method << " over " << scenario.cluster.network;
       before = std::max(before, now);
     }
@@ -254,11 +253,11 @@ TEST(DataParallelProperty, MoreBandwidthIsNeverSlowerUnderHorovod) {
 // (2073 to 1991 images/s) and behind it among 64 on 40 Gbit/s (6550 to 7932): each process is a step of the
 // ring.
 TEST(DataParallel, ProcessesOfMpiFallBehindAsTheyBecomeMore) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const auto rate = [&](const char* method, int machines, const char* network) {
     Scenario scenario{.model = "inception_v3", .framework = "tensorflow", .gpu = "p100_pcie", .batch = 64};
     scenario.cluster = {.gpus = 4, .machines = machines, .network = network, .method = method};
-    return predict(scenario, library).throughput();
+    return predict(scenario, specs).throughput();
   };
   EXPECT_GT(rate("all_reduce_cpu_tcp", 4, "ethernet_25g"), rate("all_reduce_tcp", 4, "ethernet_25g"));
   EXPECT_LT(rate("all_reduce_cpu_tcp", 16, "ethernet_40g"), rate("all_reduce_tcp", 16, "ethernet_40g"));

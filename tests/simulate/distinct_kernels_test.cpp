@@ -1,17 +1,16 @@
-#include "simulate/distinct_kernels.h"
-
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "calibrate/measure/plan.h"
+#include "calibrate/measure/plan/plan.h"
+#include "simulate/analysis/unique_kernels.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
 namespace {
 
-std::vector<Prediction> predictions(Library& library) {
+std::vector<Prediction> predictions(SpecCache& specs) {
   std::vector<Prediction> all;
   for (const std::int64_t batch : {4, 16}) {
     for (const char* framework : {"tensorflow", "mxnet"}) {
@@ -21,7 +20,7 @@ std::vector<Prediction> predictions(Library& library) {
                                .gpu = "a100_sxm_80gb",
                                .batch = batch,
                                .precision = precision},
-                              library));
+                              specs));
       }
     }
   }
@@ -30,11 +29,11 @@ std::vector<Prediction> predictions(Library& library) {
 
 // Nothing is lost: executions and time of the distinct kernels are those of all kernels.
 TEST(DistinctKernels, KeepCountsAndTime) {
-  Library library = test::source_library();
-  const std::vector<Prediction> all = predictions(library);
+  SpecCache specs = test::source_specs();
+  const std::vector<Prediction> all = predictions(specs);
   double count = 0;
   Seconds time;
-  for (const DistinctKernel& kernel : distinct_kernels(all)) {
+  for (const UniqueKernel& kernel : unique_kernels(all)) {
     count += kernel.count;
     time += kernel.total;
   }
@@ -54,12 +53,12 @@ TEST(DistinctKernels, KeepCountsAndTime) {
 
 // ResNet-50 v1.5 has 53 convolutions of 23 distinct shapes: of the sixteen units those of one stage repeat.
 TEST(DistinctKernels, ResNet50HasTwentyThreeConvolutions) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Prediction p =
-      predict({.model = "resnet50", .framework = "cntk", .gpu = "titanxp", .batch = 32}, library);
+      predict({.model = "resnet50", .framework = "cntk", .gpu = "titanxp", .batch = 32}, specs);
   int distinct = 0;
   double count = 0;
-  for (const DistinctKernel& k : distinct_kernels(std::span(&p, 1))) {
+  for (const UniqueKernel& k : unique_kernels(std::span(&p, 1))) {
     if (k.kernel.kind != KernelKind::convolution || k.kernel.phase != Phase::forward) continue;
     ++distinct;
     count += k.count;
@@ -70,17 +69,17 @@ TEST(DistinctKernels, ResNet50HasTwentyThreeConvolutions) {
 
 // PyTorch updates all 25,557,032 parameters in one kernel.
 TEST(DistinctKernels, FusedUpdateCoversEveryParameter) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Prediction p =
-      predict({.model = "resnet50", .framework = "pytorch", .gpu = "titanxp", .batch = 32}, library);
+      predict({.model = "resnet50", .framework = "pytorch", .gpu = "titanxp", .batch = 32}, specs);
   EXPECT_EQ(shape_text(p.typical().step->kernels.back(), 32), "25557032");
 }
 
 // The plan is what tbd-measure reads: every row is accepted, most time first.
 TEST(MeasuringPlan, IsAcceptedByTheMeasuringProgram) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   std::stringstream csv;
-  write_measuring_plan(csv, distinct_kernels(predictions(library)));
+  write_measuring_plan(csv, unique_kernels(predictions(specs)));
   const measure::Plan plan = measure::read_plan(csv, "plan.csv");
   EXPECT_THAT(plan.skipped, testing::IsEmpty());
   EXPECT_GT(plan.points.size(), 300u);

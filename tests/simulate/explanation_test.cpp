@@ -1,5 +1,5 @@
 // `tbd-sim --explain`: every step of the toy world, whose numbers toy_world.h works out by hand.
-#include "simulate/explanation.h"
+#include "simulate/report/explanation.h"
 
 #include <gmock/gmock.h>
 
@@ -20,8 +20,8 @@ std::string joined_lines(const std::vector<std::string>& lines) {
 
 TEST(Explanation, OfTheToyWorld) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const Prediction p = predict(world.slow_scenario(10), library);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict(world.slow_scenario(10), specs);
   const std::string text = joined_lines(explanation(p));
   EXPECT_THAT(
       text,

@@ -1,11 +1,10 @@
 // Frameworks: every file of the catalogue, and what the reader accepts.
-#include "simulate/framework.h"
-
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/error.h"
-#include "simulate/library.h"
+#include "simulate/framework/framework_spec.h"
+#include "simulate/workload/spec_cache.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
@@ -166,8 +165,8 @@ TEST(FrameworkOfVersion, TakesTheLongestTextThatIsThere) {
   write("mine_1_2", "\"1.2\"");
   write("mine_1_20", "\"1.20\"");
   write("mine_ngc", "NGC, NGC 20");
-  Library library{Catalog::from(directory.path())};
-  const auto named = [&](const char* text) { return library.framework_of_version("mine", text).name; };
+  SpecCache specs{Catalog::from(directory.path())};
+  const auto named = [&](const char* text) { return specs.framework_of_version("mine", text).name; };
   EXPECT_EQ(named("Mine 1.2.0, CUDA 9"), "mine_1_2");
   EXPECT_EQ(named("1.20.1"), "mine_1_20");
   EXPECT_EQ(named("11.2"), "mine");

@@ -1,13 +1,12 @@
 // Pages as text: what they carry is escaped, whole and in order. tests/browser looks at them as a reader
 // does.
-#include "simulate/html_page.h"
-
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "hwspecs/base/error.h"
+#include "simulate/report/html/page.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
@@ -61,7 +60,7 @@ TEST(HtmlPage, NothingThatIsSaidBecomesMarkup) {
   const std::string evil = "</script><script>alert(1)</script><!-- \"' ${x}";
   Chart chart{.title = evil};
   chart.series.push_back({.name = evil, .x = {1}, .y = {2}, .hover = {evil}});
-  const Sheet sheet{.name = evil,
+  const Table table{.name = evil,
                     .preface = {evil},
                     .columns = {{evil, evil}},
                     .rows = {{text_cell(evil)}},
@@ -74,7 +73,7 @@ TEST(HtmlPage, NothingThatIsSaidBecomesMarkup) {
                  .summary = {evil},
                  .sections = {{.title = evil,
                                .text = {evil},
-                               .views = {{.name = evil, .charts = {chart}, .tables = {sheet}}}}}});
+                               .views = {{.name = evil, .charts = {chart}, .tables = {table}}}}}});
   EXPECT_THAT(text, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(text, Not(HasSubstr("<!--")));
   EXPECT_EQ(charts_of(text)[0]["series"][0]["name"], evil);
@@ -110,7 +109,7 @@ TEST(HtmlPage, ChartsAreInOrderWithTheirNumbers) {
 }
 
 TEST(HtmlPage, TablesShowWhatPeopleAreShown) {
-  const Sheet sheet{.name = "t",
+  const Table table{.name = "t",
                     .preface = {},
                     .columns = {{"a", "for people"}, {"b", ""}, {"c", "ms", true}},
                     .rows = {{text_cell("x"), text_cell("only for programs"), number_cell(0.0125, "12.5")}},
@@ -119,7 +118,7 @@ TEST(HtmlPage, TablesShowWhatPeopleAreShown) {
                     .counts = {},
                     .counts_name = ""};
   const std::string text =
-      page_text({.title = "t", .sections = {{.title = "s", .views = {{.name = "", .tables = {sheet}}}}}});
+      page_text({.title = "t", .sections = {{.title = "s", .views = {{.name = "", .tables = {table}}}}}});
   EXPECT_THAT(text, HasSubstr("<th>for people</th><th class=\"right\">ms</th></tr>"));
   EXPECT_THAT(text, HasSubstr("<td>x</td><td class=\"right\" data-value=\"0.0125\">12.5</td></tr>"));
   EXPECT_THAT(text, Not(HasSubstr("only for programs")));
@@ -136,7 +135,7 @@ TEST(HtmlPage, NeedsNothingElse) {
 
 TEST(HtmlPage, WithoutPlotlyItIsSaidWhereItComesFrom) {
   const test::TempDir directory;
-  std::filesystem::create_directories(directory.path() / "simulate/web");
+  std::filesystem::create_directories(directory.path() / "simulate/report/html/assets");
   try {
     (void)read_page_assets(directory.path());
     FAIL() << "expected an error";

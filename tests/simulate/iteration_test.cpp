@@ -1,9 +1,8 @@
 // Two clocks on steps put together by hand.
-#include "simulate/iteration.h"
-
 #include <gmock/gmock.h>
 
 #include "graphs/parameter_updates.h"
+#include "simulate/timeline/timeline.h"
 
 namespace tbdsim {
 namespace {
@@ -22,7 +21,7 @@ Kernel copy_to_host(std::int64_t host_nanoseconds = 0) {
   return kernel;
 }
 
-Timeline simulate(const std::vector<std::pair<Kernel, double>>& work, const Execution& execution,
+Timeline simulate(const std::vector<std::pair<Kernel, double>>& work, const LaunchModel& execution,
                   const std::vector<IndependentChains>& chains = {}) {
   TrainingStep step;
   step.chains = chains;
@@ -53,7 +52,7 @@ TEST(Iteration, KernelsRunOneAfterAnother) {
 
 // The clocks ask no more of a plain kernel: of all sorts, where everything costs something.
 TEST(Iteration, APlainKernelIsIssuedAndNoMore) {
-  Execution execution;
+  LaunchModel execution;
   execution.kernel = Seconds(1);
   execution.step = Seconds(2);
   execution.update = Seconds(3);
@@ -64,7 +63,7 @@ TEST(Iteration, APlainKernelIsIssuedAndNoMore) {
     for (const std::int64_t repeat : {1, 2}) {
       Kernel kernel = kernel_of(static_cast<KernelKind>(kind), repeat);
       kernel.host_nanoseconds = {5, 0};
-      const ThreadWork work = thread_work(kernel, 1, execution);
+      const HostWork work = thread_work(kernel, 1, execution);
       const bool issued_alone = !work.waits && work.issue == execution.kernel && work.before == Seconds(0) &&
                                 work.after == Seconds(0);
       EXPECT_EQ(is_plain(kernel), issued_alone) << kKernelKindNames[kind] << ", " << repeat << " times";
@@ -83,7 +82,7 @@ TEST(Iteration, NothingTakesNoTime) {
 // Issue takes 2 s, a kernel 1 s: kernel i is issued at 2 (i + 1) and starts at once. The thread ends at 6 s,
 // the GPU at 7 s, where the thread waits; 0.5 s later the next iteration begins.
 TEST(Iteration, TheThreadIsTheLimit) {
-  const Execution execution{.kernel = Seconds(2), .wait = Seconds(0.5)};
+  const LaunchModel execution{.kernel = Seconds(2), .wait = Seconds(0.5)};
   const Timeline t = simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution);
   for (std::size_t k = 0; k < 3; ++k) {
     EXPECT_DOUBLE_EQ(t.kernels[k].issue.si(), 2.0 * static_cast<double>(k));
@@ -98,7 +97,7 @@ TEST(Iteration, TheThreadIsTheLimit) {
 TEST(Iteration, RepeatsAreAsManyKernels) {
   for (const double issue : {0.25, 1.0, 2.0}) {
     for (const double gap : {0.0, 0.5}) {
-      const Execution execution{
+      const LaunchModel execution{
           .kernel = Seconds(issue), .wait = Seconds(0.5), .latency = Seconds(0.125), .gap = Seconds(gap)};
       const Timeline apart = simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution);
       const Timeline together = simulate({{kernel_of(KernelKind::elementwise, 3), 1}}, execution);
@@ -111,7 +110,7 @@ TEST(Iteration, RepeatsAreAsManyKernels) {
 // Without a wait at its end an iteration overlaps the next: the longer of 3 x 2 s on the CPU and 3 x 1 s on
 // the GPU.
 TEST(Iteration, OverlapsTheNext) {
-  Execution execution{.kernel = Seconds(2), .after_iteration = false};
+  LaunchModel execution{.kernel = Seconds(2), .after_iteration = false};
   EXPECT_DOUBLE_EQ(simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution).iteration.si(), 6);
   execution.kernel = Seconds(0.5);
   EXPECT_DOUBLE_EQ(simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution).iteration.si(), 3);
@@ -120,7 +119,7 @@ TEST(Iteration, OverlapsTheNext) {
 // Kernel of 4 s issued in 1 s; copy of 1 s; the host works 2 s; another kernel of 4 s. 1 + 4 + 1, wait 0.5,
 // work 2, issue 1, run 4, wait 0.5. The GPU is busy 8 s, the thread works 3 x 1 + 2 s.
 TEST(Iteration, TheHostWaitsForACopyAndWorksOnIt) {
-  const Execution execution{.kernel = Seconds(1), .wait = Seconds(0.5)};
+  const LaunchModel execution{.kernel = Seconds(1), .wait = Seconds(0.5)};
   const Timeline t = simulate({{kOnce, 4}, {copy_to_host(2'000'000'000), 1}, {kOnce, 4}}, execution);
   EXPECT_DOUBLE_EQ(t.kernels[1].end.si(), 6);
   EXPECT_DOUBLE_EQ(t.kernels[1].issued.si(), 8.5);
@@ -132,7 +131,7 @@ TEST(Iteration, TheHostWaitsForACopyAndWorksOnIt) {
 
 // Segments of two: 1 + 3 + 3, wait 1, the same again, then half a segment of 1 + 3 and the wait at the end.
 TEST(Iteration, WaitsAfterEachSegment) {
-  const Execution execution{.kernel = Seconds(1), .wait = Seconds(1), .segment = 2};
+  const LaunchModel execution{.kernel = Seconds(1), .wait = Seconds(1), .segment = 2};
   EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 5), 3}}, execution).iteration.si(),
                    8 + 8 + 5);
   EXPECT_DOUBLE_EQ(simulate({{kOnce, 3}, {kernel_of(KernelKind::elementwise, 3), 3}, {kOnce, 3}}, execution)
@@ -144,7 +143,7 @@ TEST(Iteration, WaitsAfterEachSegment) {
 
 // Two updates: issue 2, run 1, wait 0.5 each; then the wait at the end.
 TEST(Iteration, WaitsAfterEachUpdate) {
-  const Execution execution{
+  const LaunchModel execution{
       .kernel = Seconds(1), .update = Seconds(2), .wait = Seconds(0.5), .after_update = true};
   const Timeline t =
       simulate({{kernel_of(KernelKind::update), 1}, {kernel_of(KernelKind::update), 1}}, execution);
@@ -162,7 +161,7 @@ TEST(Iteration, UpdatesRunBeside) {
     kernel.phase = phase;
     return kernel;
   };
-  const Execution execution{.update = Seconds(1), .wait = Seconds(0.5), .segment = 1, .workers = 2};
+  const LaunchModel execution{.update = Seconds(1), .wait = Seconds(0.5), .segment = 1, .workers = 2};
   const Timeline t = simulate({{of(0, Phase::forward), 2},
                                {of(1, Phase::forward), 2},
                                {of(1, Phase::backward_data), 2},
@@ -187,7 +186,7 @@ TEST(Iteration, UpdatesRunBeside) {
 // two kernels of 2 s, the other one of 4 s. Alone they take 2 x 4 and 6 s; all kernels and a wait take 9 s,
 // and so both do: times after 4 s are 9/8 and 9/6 of those alone. Then a last kernel, from 14 s on.
 TEST(Iteration, TwoWorkersRunChainsSideBySide) {
-  const Execution execution{.kernel = Seconds(1), .wait = Seconds(1), .segment = 1, .workers = 2};
+  const LaunchModel execution{.kernel = Seconds(1), .wait = Seconds(1), .segment = 1, .workers = 2};
   const Timeline t =
       simulate({{kOnce, 2}, {kOnce, 2}, {kOnce, 2}, {kOnce, 4}, {kOnce, 2}}, execution, {{1, 3, 4}});
   const double expected[][3] = {
@@ -203,7 +202,7 @@ TEST(Iteration, TwoWorkersRunChainsSideBySide) {
 
 // Where issuing takes longer than all kernels, the longer chain sets the time: 2 x (3 + 1 + 1) s.
 TEST(Iteration, TheLongerChainSetsTheTime) {
-  Execution execution{.kernel = Seconds(3), .wait = Seconds(1), .segment = 1, .workers = 2};
+  LaunchModel execution{.kernel = Seconds(3), .wait = Seconds(1), .segment = 1, .workers = 2};
   const std::vector<std::pair<Kernel, double>> three(3, {kOnce, 1});
   EXPECT_DOUBLE_EQ(simulate(three, execution, {{0, 2, 3}}).iteration.si(), 11);
   execution.workers = 1;
@@ -214,7 +213,7 @@ TEST(Iteration, TheLongerChainSetsTheTime) {
 // before (2 s, from 1 s after its issue began) and 1 s: 1 + 2 + 1 s; both together take two kernels and a
 // wait, 5 s.
 TEST(Iteration, ChainsAtTheStartWaitForTheIterationBefore) {
-  const Execution execution{
+  const LaunchModel execution{
       .kernel = Seconds(1), .wait = Seconds(1), .segment = 2, .workers = 2, .after_iteration = false};
   const Timeline t = simulate({{kOnce, 2}, {kOnce, 2}, {kOnce, 2}}, execution, {{0, 1, 2}});
   EXPECT_DOUBLE_EQ(t.iteration.si(), 9);
@@ -231,7 +230,7 @@ TEST(Iteration, WhatIsNotMadeIsNotIssued) {
 
 // Ten kernels of 1 s, issued in no time into a queue of four: the last finds room when the sixth has ended.
 TEST(Iteration, TheQueueIsFinite) {
-  Execution execution{.queue = 4};
+  LaunchModel execution{.queue = 4};
   std::vector<std::pair<Kernel, double>> ten(10, {kOnce, 1});
   EXPECT_DOUBLE_EQ(simulate(ten, execution).kernels[9].issued.si(), 6);
   EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 10), 1}}, execution).kernels[0].issued.si(),

@@ -1,12 +1,12 @@
 // `tbd-sim kernels --by` and `--below-average`: sums that add up, and the paper's Tables V and VI.
-#include "simulate/kernel_groups.h"
+#include "simulate/analysis/kernel_groups.h"
 
 #include <set>
 
 #include <gmock/gmock.h>
 
-#include "simulate/kernel_names.h"
-#include "simulate/utilization.h"
+#include "simulate/analysis/kernel_names.h"
+#include "simulate/prediction/utilization.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 
@@ -18,9 +18,9 @@ using testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 
 const Prediction& resnet() {
-  static Library library = test::source_library();
+  static SpecCache specs = test::source_specs();
   static const Prediction p =
-      predict({.model = "resnet50", .framework = "mxnet", .gpu = "p4000", .batch = 32}, library);
+      predict({.model = "resnet50", .framework = "mxnet", .gpu = "p4000", .batch = 32}, specs);
   return p;
 }
 
@@ -109,8 +109,8 @@ TEST(KernelGroups, BelowAverageIsFive) {
 }
 
 TEST(KernelNames, GoByFrameworkPassAndAlgorithm) {
-  Library library = test::source_library();
-  const GpuSpec& pascal = library.gpu("titanxp");
+  SpecCache specs = test::source_specs();
+  const GpuSpec& pascal = specs.gpu("titanxp");
   Kernel relu;
   relu.op = "relu";
   EXPECT_EQ(kernel_name(relu, {}, "mxnet", pascal), "cudnn::detail::activation_fw_4d_kernel");
@@ -122,7 +122,7 @@ TEST(KernelNames, GoByFrameworkPassAndAlgorithm) {
   conv.kind = KernelKind::convolution;
   conv.op = "conv";
   EXPECT_EQ(kernel_name(conv, Algorithm::implicit_gemm, "cntk", pascal), "maxwell_scudnn_..._relu_...");
-  EXPECT_EQ(kernel_name(conv, Algorithm::implicit_gemm, "cntk", library.gpu("a100_sxm_80gb")),
+  EXPECT_EQ(kernel_name(conv, Algorithm::implicit_gemm, "cntk", specs.gpu("a100_sxm_80gb")),
             "ampere_scudnn_..._relu_...");
   conv.math = MathType::fp16;
   EXPECT_EQ(kernel_name(conv, Algorithm::implicit_gemm, "cntk", pascal), "(conv forward)");

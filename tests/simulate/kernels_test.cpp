@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "simulate/model_report.h"
-#include "simulate/utilization.h"
+#include "simulate/prediction/utilization.h"
+#include "simulate/report/kernel_table.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
@@ -27,13 +27,13 @@ ProfileBlock block_of(const std::string& generation) {
 class Kernels : public testing::Test {
  protected:
   Kernels() {
-    Library library = test::source_library();
+    SpecCache specs = test::source_specs();
     const Prediction p = predict({.model = "resnet50",
                                   .framework = "tensorflow",
                                   .gpu = "titanxp",
                                   .batch = 64,
                                   .profile = "uncalibrated"},
-                                 library);
+                                 specs);
     ProfileBlock products = block_of<GemmFamily>("cublas8");
     for (const Kernel& kernel : p.iterations[0].step->kernels) {
       if (kernel.kind != KernelKind::gemm) continue;
@@ -101,10 +101,10 @@ TEST_F(Kernels, SaysWhereTheTimeComesFrom) {
   for (const auto& row : rows({})) {
     if (row.at("kind") != "transfer") kernels += std::stod(row.at("share"));
   }
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Prediction p = predict(
       {.model = "resnet50", .framework = "tensorflow", .gpu = "titanxp", .batch = 64, .profile = file_},
-      library);
+      specs);
   EXPECT_NEAR(100 * kernels, gpu_utilization(activity_of(p)), 1e-6);
   EXPECT_LT(kernels, 1);
 }

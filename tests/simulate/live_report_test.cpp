@@ -1,5 +1,5 @@
 // What `tbd-sim serve` answers is what the command line says, and a query reaches nothing but the catalogue.
-#include "simulate/live_report.h"
+#include "simulate/serve/live_report.h"
 
 #include <filesystem>
 
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "hwspecs/base/error.h"
-#include "simulate/whatif.h"
-#include "simulate/whatif_report.h"
+#include "simulate/analysis/whatif.h"
+#include "simulate/report/whatif_tables.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
@@ -23,7 +23,7 @@ const Scenario kUsual{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp
 class LiveReport : public testing::Test {
  protected:
   json ask(const QueryParameters& parameters) {
-    return json::parse(live_report(read_query(parameters, kUsual), library_));
+    return json::parse(live_report(read_query(parameters, kUsual), specs_));
   }
   std::string refusal(const QueryParameters& parameters) {
     try {
@@ -34,7 +34,7 @@ class LiveReport : public testing::Test {
     return "(answered)";
   }
 
-  Library library_{Catalog::from(TBDSIM_SOURCE_DIR).with_files_only({})};
+  SpecCache specs_{Catalog::from(TBDSIM_SOURCE_DIR).with_files_only({})};
 };
 
 const json& tile(const json& answer, const std::string& name) {
@@ -62,22 +62,22 @@ TEST_F(LiveReport, SaysWhatWhatifSays) {
 
 TEST_F(LiveReport, WithoutChangesItIsThePrediction) {
   const json answer = ask({});
-  Library library = test::source_library();
-  const Prediction p = predict(kUsual, library);
-  const Sheet sheet = before_and_after_sheet(p, p, {});
-  EXPECT_EQ(tile(answer, "throughput")["text"], sheet.rows.at(0).at(4).text);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict(kUsual, specs);
+  const Table table = before_and_after_table(p, p, {});
+  EXPECT_EQ(tile(answer, "throughput")["text"], table.rows.at(0).at(4).text);
   EXPECT_EQ(tile(answer, "throughput")["change"], "");
   EXPECT_THAT(tile(answer, "memory_total")["note"].get<std::string>(), HasSubstr("fits into 12 GiB"));
 }
 
 TEST_F(LiveReport, SeveralGpusAreThoseOfScaling) {
   const json answer = ask({{"gpus", "4"}, {"machines", "2"}, {"network", "25 Gbit/s"}});
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario = kUsual;
   scenario.cluster = {.gpus = 4, .machines = 2, .network = "25 Gbit/s"};
-  const Prediction p = predict(scenario, library);
-  const Sheet sheet = before_and_after_sheet(p, p, {});
-  EXPECT_EQ(tile(answer, "throughput")["text"], sheet.rows.at(0).at(4).text);
+  const Prediction p = predict(scenario, specs);
+  const Table table = before_and_after_table(p, p, {});
+  EXPECT_EQ(tile(answer, "throughput")["text"], table.rows.at(0).at(4).text);
   EXPECT_EQ(answer["command"],
             "tbd-sim scaling resnet50 --framework mxnet --gpu titanxp --batch 32 --gpus 4 "
             "--machines 2 --network '25 Gbit/s'");
@@ -153,15 +153,15 @@ TEST_F(LiveReport, ChangesHardwareOnly) {
 }
 
 TEST(LiveReportPool, StaysSmall) {
-  LibraryPool pool(Catalog::from(TBDSIM_SOURCE_DIR));
+  SpecPool pool(Catalog::from(TBDSIM_SOURCE_DIR));
   Scenario scenario = kUsual;
-  const auto first = pool.library_for(scenario);
-  EXPECT_EQ(pool.library_for(scenario), first);
+  const auto first = pool.specs_for(scenario);
+  EXPECT_EQ(pool.specs_for(scenario), first);
   for (int i = 0; i < 100; ++i) {
     scenario.variant = std::to_string(i);
-    (void)pool.library_for(scenario);
+    (void)pool.specs_for(scenario);
   }
-  EXPECT_NE(pool.library_for(kUsual), first);
+  EXPECT_NE(pool.specs_for(kUsual), first);
 }
 
 TEST(ServeCommand, SaysWhatIsWrong) {

@@ -1,6 +1,6 @@
-#include "simulate/memory_arena.h"
-
 #include <gtest/gtest.h>
+
+#include "simulate/memory/caching_allocator.h"
 
 namespace tbdsim {
 namespace {
@@ -9,7 +9,7 @@ constexpr std::uint64_t kKiB = 1U << 10U, kMiB = 1U << 20U;
 
 // PyTorch: 1000 B are rounded to 1024 B and cut from a small segment of 2 MiB.
 TEST(CachingArena, SmallRequestsShareASegment) {
-  MemoryArena arena(Arena::caching);
+  CachingAllocator arena(AllocatorPolicy::caching);
   const std::uint64_t first = arena.take(1000, 0);
   EXPECT_EQ(arena.take(1000, 1), first + 1024);
   EXPECT_EQ(arena.use().requested.si(), 2000);
@@ -19,7 +19,7 @@ TEST(CachingArena, SmallRequestsShareASegment) {
 
 // 5 MiB: a segment of 20 MiB; 30 MiB + 1 B: one of its own, 32 MiB, whose rest of 1 MiB or so stays uncut.
 TEST(CachingArena, SegmentsOfLargerRequests) {
-  MemoryArena arena(Arena::caching);
+  CachingAllocator arena(AllocatorPolicy::caching);
   (void)arena.take(5 * kMiB, 0);
   EXPECT_EQ(arena.use().reserved.si(), 20.0 * kMiB);
   (void)arena.take(31 * kMiB + 1, 0);
@@ -28,7 +28,7 @@ TEST(CachingArena, SegmentsOfLargerRequests) {
 }
 
 TEST(CachingArena, FreeNeighboursJoin) {
-  MemoryArena arena(Arena::caching);
+  CachingAllocator arena(AllocatorPolicy::caching);
   const std::uint64_t a = arena.take(8 * kMiB, 0);
   const std::uint64_t b = arena.take(8 * kMiB, 1);
   EXPECT_EQ(arena.use().reserved.si(), 20.0 * kMiB);
@@ -40,7 +40,7 @@ TEST(CachingArena, FreeNeighboursJoin) {
 
 // Free blocks between used ones are of no use to what is larger.
 TEST(CachingArena, Fragments) {
-  MemoryArena arena(Arena::caching);
+  CachingAllocator arena(AllocatorPolicy::caching);
   const std::uint64_t a = arena.take(8 * kMiB, 0);
   (void)arena.take(8 * kMiB, 1);
   arena.give_back(a);
@@ -51,7 +51,7 @@ TEST(CachingArena, Fragments) {
 
 // PyTorch 1.0: 1.1 MiB become 1.125 MiB, a segment of that size; what is small comes from segments of 1 MiB.
 TEST(ExactCachingArena, SegmentsAreAsLargeAsAskedFor) {
-  MemoryArena arena(Arena::caching_exact);
+  CachingAllocator arena(AllocatorPolicy::caching_exact);
   (void)arena.take(kMiB + kMiB / 10, 0);
   EXPECT_EQ(arena.allocated(), kMiB + kMiB / 8);
   EXPECT_EQ(arena.reserved(), kMiB + kMiB / 8);
@@ -62,7 +62,7 @@ TEST(ExactCachingArena, SegmentsAreAsLargeAsAskedFor) {
 
 // A rest of more than 1 MiB is cut off and serves the next.
 TEST(ExactCachingArena, LargeRestsAreCutOff) {
-  MemoryArena arena(Arena::caching_exact);
+  CachingAllocator arena(AllocatorPolicy::caching_exact);
   arena.give_back(arena.take(10 * kMiB, 0));
   (void)arena.take(6 * kMiB, 1);
   (void)arena.take(4 * kMiB, 2);
@@ -74,7 +74,7 @@ TEST(ExactCachingArena, LargeRestsAreCutOff) {
 
 // A card of 30 MiB: 20 of the first two segments go back for the third, those in use stay.
 TEST(ExactCachingArena, AFullCardTakesFreeSegmentsBack) {
-  MemoryArena arena(Arena::caching_exact, 30 * kMiB);
+  CachingAllocator arena(AllocatorPolicy::caching_exact, 30 * kMiB);
   (void)arena.take(5 * kMiB, 0);
   arena.give_back(arena.take(20 * kMiB, 1));
   (void)arena.take(24 * kMiB, 2);
@@ -84,7 +84,7 @@ TEST(ExactCachingArena, AFullCardTakesFreeSegmentsBack) {
 
 // Of 300 MiB free, 200 MiB are asked for: TensorFlow cuts where 128 MiB would be wasted, not at 100 MiB.
 TEST(BfcArena, CutsTwiceAsLargeOrMuchLarger) {
-  MemoryArena arena(Arena::bfc);
+  CachingAllocator arena(AllocatorPolicy::bfc);
   arena.give_back(arena.take(512 * kMiB, 0));
   const std::uint64_t a = arena.take(400 * kMiB, 0);
   EXPECT_EQ(arena.allocated(), 512 * kMiB);
@@ -96,7 +96,7 @@ TEST(BfcArena, CutsTwiceAsLargeOrMuchLarger) {
 
 // Regions of 1, 2 and 4 MiB; for 9 MiB one of 16, after which the next is of 16, too.
 TEST(BfcArena, RegionsDouble) {
-  MemoryArena arena(Arena::bfc);
+  CachingAllocator arena(AllocatorPolicy::bfc);
   for (const std::uint64_t reserved : {1U, 3U, 3U, 7U}) {
     (void)arena.take(kMiB, 0);
     EXPECT_EQ(arena.use().reserved.si(), static_cast<double>(reserved * kMiB));
@@ -108,13 +108,13 @@ TEST(BfcArena, RegionsDouble) {
 }
 
 TEST(BfcArena, Rounds) {
-  MemoryArena arena(Arena::bfc);
+  CachingAllocator arena(AllocatorPolicy::bfc);
   (void)arena.take(1, 0);
   EXPECT_EQ(arena.allocated(), 256u);
 }
 
 TEST(ExactPool, OnlyItsOwnSizeIsTakenAgain) {
-  MemoryArena arena(Arena::none);
+  CachingAllocator arena(AllocatorPolicy::none);
   arena.give_back(arena.take(10 * kKiB, 0));
   (void)arena.take(9 * kKiB, 0);
   EXPECT_EQ(arena.use().reserved.si(), 19.0 * kKiB);

@@ -1,10 +1,9 @@
 // Memory that an allocator keeps of images of other sizes.
-#include "simulate/memory_of_sizes.h"
-
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
+#include "simulate/analysis/fragmentation.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -40,9 +39,9 @@ TEST(SequenceOfSizes, FollowsTheShares) {
 class ReservedOverSizes : public testing::Test {
  protected:
   std::optional<Bytes> reserved(const Scenario& scenario) {
-    return reserved_over_sizes(predict(scenario, library_), library_);
+    return reserved_over_sizes(predict(scenario, specs_), specs_);
   }
-  Library library_ = test::source_library();
+  SpecCache specs_ = test::source_specs();
   Scenario scenario_{.model = "faster_rcnn_c4",
                      .framework = "pytorch_1_0",
                      .gpu = "titanxp",
@@ -53,17 +52,17 @@ class ReservedOverSizes : public testing::Test {
 // More than images of one size need, less than twice the largest of them.
 TEST_F(ReservedOverSizes, BlocksOfOtherSizesPileUp) {
   const Bytes kept = reserved(scenario_).value();
-  EXPECT_GT(kept / predict(scenario_, library_).memory.model(), 1.2);
+  EXPECT_GT(kept / predict(scenario_, specs_).memory.model(), 1.2);
   Scenario largest = scenario_;
   largest.sizes = {{"image_height", 600}, {"image_width", 1200}};
-  EXPECT_LT(kept / predict(largest, library_).memory.model(), 2);
+  EXPECT_LT(kept / predict(largest, specs_).memory.model(), 2);
 }
 
 // What is left of the card is all there is, as long as that is enough for one image.
 TEST_F(ReservedOverSizes, NoMoreThanTheCardHas) {
   scenario_.gpu = "p4000";
   scenario_.batch = 4;
-  const Prediction p = predict(scenario_, library_);
+  const Prediction p = predict(scenario_, specs_);
   EXPECT_LE(reserved(scenario_).value() + p.memory.context, p.gpu->memory_size);
 }
 

@@ -1,10 +1,10 @@
 // Memory of steps put together by hand.
-#include "simulate/memory_plan.h"
+#include "simulate/memory/memory_plan.h"
 
 #include <gmock/gmock.h>
 
-#include "simulate/driver_memory.h"
-#include "simulate/memory_trials.h"
+#include "simulate/memory/autotune_workspace.h"
+#include "simulate/memory/driver_memory.h"
 
 namespace tbdsim {
 namespace {

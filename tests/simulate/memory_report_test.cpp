@@ -1,15 +1,14 @@
 // `tbd-sim memory` and `max-batch`: what they say adds up, and what the paper and others measured.
-#include "simulate/memory_report.h"
-
 #include <algorithm>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "simulate/memory_remedies.h"
-#include "simulate/memory_replay.h"
-#include "simulate/memory_snapshot.h"
+#include "simulate/analysis/allocator_replay.h"
+#include "simulate/analysis/memory_savings.h"
+#include "simulate/report/export/torch_memory_snapshot.h"
+#include "simulate/report/memory_tables.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -19,8 +18,8 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 Prediction predicted(const Scenario& scenario) {
-  static Library library = test::source_library();
-  return predict(scenario, library);
+  static SpecCache specs = test::source_specs();
+  return predict(scenario, specs);
 }
 
 Prediction resnet50(const char* framework, std::int64_t batch = 16) {
@@ -58,7 +57,7 @@ TEST(Replay, RequestedAllocatedReserved) {
     EXPECT_GE(run.use.reserved, run.use.allocated);
     ASSERT_EQ(run.events.size(), run.kernels.size());
     Bytes at_peak;
-    for (const ArenaBlock& block : run.at_peak) {
+    for (const AllocatorBlock& block : run.at_peak) {
       if (block.requested > 0) at_peak += Bytes(static_cast<double>(block.size));
     }
     EXPECT_LE(at_peak, run.use.allocated);
@@ -98,7 +97,7 @@ TEST(MemoryPlan, OfMxnetsProfiler) {
 // pass.
 TEST(Remedies, OfResnet50) {
   const Prediction p = resnet50("pytorch", 64);
-  const std::vector<Remedy> all = remedies(p);
+  const std::vector<Saving> all = remedies(p);
   ASSERT_GE(all.size(), 5u);
   EXPECT_EQ(all.front().total, p.memory.total());
   for (std::size_t i = 1; i < all.size(); ++i) {
@@ -121,15 +120,15 @@ TEST(Remedies, AttentionIsMadeAgainStepByStep) {
                                     .batch = 64,
                                     .variant = variant,
                                     .sizes = {{"sequence_length", 50}}});
-    const std::vector<Remedy> all = remedies(p);
+    const std::vector<Saving> all = remedies(p);
     const auto steps =
-        std::find_if(all.begin(), all.end(), [](const Remedy& one) { return one.name == "recompute_steps"; });
+        std::find_if(all.begin(), all.end(), [](const Saving& one) { return one.name == "recompute_steps"; });
     ASSERT_NE(steps, all.end()) << framework;
     EXPECT_LT(steps->total / all.front().total, 0.85) << framework;
     EXPECT_GT(steps->time / all.front().time, 1.0) << framework;
     EXPECT_LT(steps->time / all.front().time, 1.3) << framework;
   }
-  for (const Remedy& one : remedies(resnet50("pytorch", 8))) EXPECT_NE(one.name, "recompute_steps");
+  for (const Saving& one : remedies(resnet50("pytorch", 8))) EXPECT_NE(one.name, "recompute_steps");
 }
 
 TEST(MemoryCommand, TimelineIsByTime) {

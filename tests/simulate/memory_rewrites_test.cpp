@@ -1,11 +1,10 @@
 // Steps with less memory and more work, put together by hand.
-#include "simulate/memory_rewrites.h"
-
 #include <algorithm>
 
 #include <gmock/gmock.h>
 
-#include "simulate/memory_plan.h"
+#include "graphs/rewrites/reduce_memory.h"
+#include "simulate/memory/memory_plan.h"
 
 namespace tbdsim {
 namespace {
@@ -63,7 +62,7 @@ TEST(Recomputation, EveryTensorLivesForwards) {
   }
   // A copy is the same work as an earlier kernel.
   for (std::size_t k = 0; k < made->kernels.size(); ++k)
-    EXPECT_LT(made->kernels[k].same_as, static_cast<int>(k));
+    EXPECT_LT(made->kernels[k].duplicate_of, static_cast<int>(k));
 }
 
 TEST(Recomputation, NoneWherePassesAlternate) {

@@ -1,6 +1,6 @@
 // Observations as checks: what the reader accepts, the arithmetic of a check by hand, and which of the
 // paper's twelve hold.
-#include "simulate/observations.h"
+#include "simulate/validation/observations.h"
 
 #include <gmock/gmock.h>
 
@@ -36,14 +36,14 @@ Observations read(const std::string& checks) {
 
 ObservationResult observed(const std::string& checks) {
   static Observations observations;  // results refer to it
-  static Library library = test::source_library();
+  static SpecCache specs = test::source_specs();
   observations = read(checks);
-  return observe(observations, library).at(0);
+  return observe(observations, specs).at(0);
 }
 
 double throughput(const std::string& framework, const std::string& gpu, std::int64_t batch) {
-  static Library library = test::source_library();
-  return predict({.model = "resnet50", .framework = framework, .gpu = gpu, .batch = batch}, library)
+  static SpecCache specs = test::source_specs();
+  return predict({.model = "resnet50", .framework = framework, .gpu = gpu, .batch = batch}, specs)
       .throughput();
 }
 

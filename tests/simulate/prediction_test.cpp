@@ -1,5 +1,5 @@
 // The whole chain for a world small enough to predict by hand (toy_world.h), and its errors.
-#include "simulate/prediction.h"
+#include "simulate/prediction/prediction.h"
 
 #include <cmath>
 #include <set>
@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
-#include "simulate/metrics.h"
-#include "simulate/utilization.h"
+#include "simulate/prediction/metrics.h"
+#include "simulate/prediction/utilization.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
 
@@ -24,8 +24,8 @@ constexpr double kNone = -1;  // of a metric that needs what the toy world does 
 
 TEST(Predict, EveryKernelOfTheToyWorld) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const Prediction p = predict(world.scenario(10), library);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict(world.scenario(10), specs);
   const double totals[] = {0.73e-6, 0.49e-6, 0.55e-6, 0.49e-6, 0.61e-6, 0.73e-6, 0.49e-6};
   const Bound bounds[] = {Bound::compute, Bound::overhead, Bound::compute, Bound::overhead,
                           Bound::memory,  Bound::compute,  Bound::overhead};
@@ -82,8 +82,8 @@ std::map<std::string, double> expected_metrics() {
 
 TEST(Metrics, EveryOneByHand) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const Prediction p = predict(world.scenario(10), library);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict(world.scenario(10), specs);
   const auto expected = expected_metrics();
   EXPECT_EQ(metrics().size(), expected.size());
   for (const Metric& metric : metrics()) {
@@ -106,8 +106,8 @@ TEST(Metrics, NamesAreUniqueAndEverythingHasAUnit) {
 
 TEST(Metrics, ThroughputIsInTheModelsOwnUnit) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const Prediction p = predict(world.scenario(10), library);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict(world.scenario(10), specs);
   EXPECT_EQ(throughput_unit(*p.model), "images/s");
   for (const Metric& metric : metrics()) {
     EXPECT_EQ(unit_of(metric, p), metric.name == "throughput" ? "images/s" : metric.unit);
@@ -120,8 +120,8 @@ TEST(Metrics, ThroughputIsInTheModelsOwnUnit) {
 // of a normal distribution lie within 1.2816 standard deviations, e^(1.2816 x 0.2066) = 1.3032 either way.
 TEST(Predict, IntervalOfTheThroughput) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const Prediction p = predict(world.scenario(10), library);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict(world.scenario(10), specs);
   EXPECT_NEAR(p.interval_factor(), 1.3032, 0.0001);
   EXPECT_DOUBLE_EQ(p.throughput_interval().low, p.throughput() / p.interval_factor());
   EXPECT_DOUBLE_EQ(p.throughput_interval().high, p.throughput() * p.interval_factor());
@@ -129,18 +129,18 @@ TEST(Predict, IntervalOfTheThroughput) {
 
 TEST(Predict, BatchThatDoesNotFitIsPredictedAllTheSame) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  EXPECT_TRUE(predict(world.scenario(20142), library).fits);
-  const Prediction p = predict(world.scenario(20143), library);
+  SpecCache specs = test::source_specs();
+  EXPECT_TRUE(predict(world.scenario(20142), specs).fits);
+  const Prediction p = predict(world.scenario(20143), specs);
   EXPECT_FALSE(p.fits);
   EXPECT_GT(p.throughput(), 0);
 }
 
 TEST(Predict, ThroughputTimesIterationIsTheBatch) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   for (const std::int64_t batch : {1, 7, 64, 1'000'000'000}) {
     const Prediction p =
-        predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = batch}, library);
+        predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = batch}, specs);
     EXPECT_NEAR(p.throughput() * p.iteration_time().si(), static_cast<double>(batch),
                 1e-9 * static_cast<double>(batch));
     const double kernels = p.share(Limit::compute) + p.share(Limit::memory) + p.share(Limit::overhead);
@@ -150,30 +150,30 @@ TEST(Predict, ThroughputTimesIterationIsTheBatch) {
 }
 
 TEST(Predict, VariantOfTheFrameworkUnlessNamed) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario{.model = "resnet50", .framework = "tensorflow", .gpu = "titanxp", .batch = 32};
-  EXPECT_EQ(predict(scenario, library).scenario.variant, "slim_v2");
+  EXPECT_EQ(predict(scenario, specs).scenario.variant, "slim_v2");
   scenario.variant = "v1.5";
-  EXPECT_EQ(predict(scenario, library).scenario.variant, "v1.5");
+  EXPECT_EQ(predict(scenario, specs).scenario.variant, "v1.5");
 }
 
 // fp16 on a TITAN Xp is stored as fp16 and computed at the fp32 rate (12.15 Tflop/s = 30 SMs x 256 x 1582
 // MHz).
 TEST(Predict, PeakOfTheArithmeticUsed) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Prediction p = predict(
       {.model = "resnet50", .framework = "pytorch", .gpu = "titanxp", .batch = 8, .precision = "fp16"},
-      library);
+      specs);
   EXPECT_DOUBLE_EQ(p.peak.si(), 30 * 256 * 1582e6);
 }
 
 TEST(PredictErrors, NameWhatIsWrong) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario good{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 8};
   const auto expect_error = [&](auto change, const std::string& part) {
     Scenario scenario = good;
     change(scenario);
-    EXPECT_THAT([&] { (void)predict(scenario, library); }, ThrowsMessage<UsageError>(HasSubstr(part)));
+    EXPECT_THAT([&] { (void)predict(scenario, specs); }, ThrowsMessage<UsageError>(HasSubstr(part)));
   };
   expect_error([](Scenario& s) { s.batch = 0; }, "batch 0 is out of range");
   expect_error([](Scenario& s) { s.batch = kMostSamples + 1; }, "out of range");
@@ -186,9 +186,9 @@ TEST(PredictErrors, NameWhatIsWrong) {
   expect_error([](Scenario& s) { s.variant = "v3"; }, "unknown variant 'v3' of resnet50");
 }
 
-double epoch_in_iterations(Library& library, const char* model, const char* framework, std::int64_t batch) {
+double epoch_in_iterations(SpecCache& specs, const char* model, const char* framework, std::int64_t batch) {
   const Prediction p =
-      predict({.model = model, .framework = framework, .gpu = "titanxp", .batch = batch}, library);
+      predict({.model = model, .framework = framework, .gpu = "titanxp", .batch = batch}, specs);
   return p.epoch_time()->si() / p.iteration_time().si();
 }
 
@@ -196,20 +196,20 @@ double epoch_in_iterations(Library& library, const char* model, const char* fram
 // reads five batches; of Faster R-CNN in MXNet the 5011 of VOC 2007 and their mirror images, one at a time;
 // of LibriSpeech less than all 28,539 utterances, since those beyond 1600 frames fit no bucket.
 TEST(Predict, EpochsOfTheCatalogue) {
-  Library library = test::source_library();
-  EXPECT_NEAR(epoch_in_iterations(library, "resnet50", "mxnet", 32), 1'281'167 / 32.0, 1e-6);
-  EXPECT_NEAR(epoch_in_iterations(library, "wgan_gp", "tensorflow", 64), 1'281'149 / (5 * 64.0), 1e-6);
-  EXPECT_NEAR(epoch_in_iterations(library, "faster_rcnn", "mxnet", 1), 10'022, 1e-6);
-  const double speech = epoch_in_iterations(library, "deep_speech2", "mxnet", 8) * 8;
+  SpecCache specs = test::source_specs();
+  EXPECT_NEAR(epoch_in_iterations(specs, "resnet50", "mxnet", 32), 1'281'167 / 32.0, 1e-6);
+  EXPECT_NEAR(epoch_in_iterations(specs, "wgan_gp", "tensorflow", 64), 1'281'149 / (5 * 64.0), 1e-6);
+  EXPECT_NEAR(epoch_in_iterations(specs, "faster_rcnn", "mxnet", 1), 10'022, 1e-6);
+  const double speech = epoch_in_iterations(specs, "deep_speech2", "mxnet", 8) * 8;
   EXPECT_LT(speech, 28'539 * 0.97);
   EXPECT_GT(speech, 28'539 * 0.93);
 }
 
 // With N tokens a batch holds fewer samples the longer they are; throughput is over all of them.
 TEST(Predict, BatchesOfTokens) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Prediction p =
-      predict({.model = "transformer", .framework = "tensorflow", .gpu = "titanxp", .tokens = 2048}, library);
+      predict({.model = "transformer", .framework = "tensorflow", .gpu = "titanxp", .tokens = 2048}, specs);
   ASSERT_GT(p.iterations.size(), 5u);
   EXPECT_EQ(p.iterations.front().batch, 240);  // of 8 words
   EXPECT_EQ(p.iterations.back().batch, 9);     // of 215
@@ -225,26 +225,26 @@ TEST(Predict, BatchesOfTokens) {
   EXPECT_NEAR(p.samples_per_second(), samples / time, 1e-9 * samples / time);
   EXPECT_THAT(
       [&] {
-        (void)predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .tokens = 9}, library);
+        (void)predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .tokens = 9}, specs);
       },
       ThrowsMessage<UsageError>(HasSubstr("resnet50 has no sequences to count tokens of")));
 }
 
 TEST(Predict, ADataSetOfOtherSamplesIsRefused) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   EXPECT_THAT(
       [&] {
         (void)predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .dataset = "iwslt15"},
-                      library);
+                      specs);
       },
       ThrowsMessage<UsageError>(HasSubstr("data set iwslt15 is of sentence pairs; resnet50 trains images")));
 }
 
 // Its code takes one image at a time.
 TEST(Predict, NoMoreThanTheLargestBatch) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Prediction p =
-      predict({.model = "faster_rcnn", .framework = "mxnet", .gpu = "titanxp", .batch = 64}, library);
+      predict({.model = "faster_rcnn", .framework = "mxnet", .gpu = "titanxp", .batch = 64}, specs);
   EXPECT_TRUE(p.batch_limited);
   EXPECT_EQ(p.scenario.batch, 1);
   EXPECT_EQ(p.batch_asked, 64);
@@ -253,14 +253,14 @@ TEST(Predict, NoMoreThanTheLargestBatch) {
 
 // A card with other rates, changed or read from a file of its own: the same figures.
 TEST(WithRates, AsAPredictionForSuchACard) {
-  Library library = test::source_library();
-  GpuSpec changed = library.gpu("titanxp");
+  SpecCache specs = test::source_specs();
+  GpuSpec changed = specs.gpu("titanxp");
   changed.memory_bandwidth = changed.memory_bandwidth * 0.5;
   MathRate& rate = *changed.math[index_of(MathType::fp32)];
   rate.clock = rate.clock * 1.25;
   rate.peak = rate.peak * 1.25;
   const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 16};
-  const Prediction before = predict(scenario, library);
+  const Prediction before = predict(scenario, specs);
   const Prediction after = with_rates(before, changed);
   const Calibration calibration = calibration_of(*before.profile, changed, before.framework->libraries,
                                                  {before.framework->workspace_limit.si()});
@@ -277,19 +277,18 @@ TEST(WithRates, AsAPredictionForSuchACard) {
   }
   EXPECT_GT(after.iteration_time(), before.iteration_time());
   EXPECT_EQ(after.peak, before.peak * 1.25);
-  EXPECT_EQ(with_rates(after, library.gpu("titanxp")).iteration_time(), before.iteration_time());
+  EXPECT_EQ(with_rates(after, specs.gpu("titanxp")).iteration_time(), before.iteration_time());
 }
 
 // What is quicker in fp32 than in TF32 depends on rates, and on the arithmetic which calls are nearby.
 TEST(WithRates, ConvolutionsChooseTheirArithmeticAgain) {
-  Library library = test::source_library();
-  GpuSpec changed = library.gpu("l40s");
+  SpecCache specs = test::source_specs();
+  GpuSpec changed = specs.gpu("l40s");
   MathRate& fp32 = *changed.math[index_of(MathType::fp32)];
   fp32.clock = fp32.clock * 0.1;
   fp32.peak = fp32.peak * 0.1;
-  const Prediction before =
-      predict({.model = "resnet50", .framework = "pytorch", .gpu = "l40s", .batch = 64, .precision = "tf32"},
-              library);
+  const Prediction before = predict(
+      {.model = "resnet50", .framework = "pytorch", .gpu = "l40s", .batch = 64, .precision = "tf32"}, specs);
   const Prediction after = with_rates(before, changed);
   const Iteration& iteration = after.iterations.front();
   const auto expected =
@@ -306,10 +305,10 @@ TEST(WithRates, ConvolutionsChooseTheirArithmeticAgain) {
 
 // Convolutions that compute in fp32 read NCHW as it is; those on tensor cores need copies.
 TEST(Prediction, CopiesAreMadeForTensorCoresOnly) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const auto copies = [&](const char* gpu) {
     const Prediction p = predict(
-        {.model = "resnet50", .framework = "pytorch", .gpu = gpu, .batch = 64, .precision = "tf32"}, library);
+        {.model = "resnet50", .framework = "pytorch", .gpu = gpu, .batch = 64, .precision = "tf32"}, specs);
     const Iteration& iteration = p.iterations.front();
     std::size_t made = 0, left_out = 0;
     for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
@@ -328,13 +327,13 @@ TEST(Prediction, CopiesAreMadeForTensorCoresOnly) {
 
 // Images that lie in NHWC are read by tensor cores alone.
 TEST(Prediction, ChannelsLastStaysOnTensorCores) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Prediction p = predict({.model = "resnet50",
                                 .framework = "pytorch_channels_last",
                                 .gpu = "rtx3090",
                                 .batch = 64,
                                 .precision = "tf32"},
-                               library);
+                               specs);
   const Iteration& iteration = p.iterations.front();
   std::size_t convolutions = 0;
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
@@ -349,12 +348,12 @@ TEST(Prediction, ChannelsLastStaysOnTensorCores) {
 
 // Whatever cards came in between.
 TEST(WithRates, MoreMultiprocessorsAndBack) {
-  Library library = test::source_library();
-  const GpuSpec& card = library.gpu("titanxp");
+  SpecCache specs = test::source_specs();
+  const GpuSpec& card = specs.gpu("titanxp");
   GpuSpec larger = card;
   larger.sm_count = 60;
   const Prediction before =
-      predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 4}, library);
+      predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 4}, specs);
   const Prediction after = with_rates(with_rates(before, card), larger);
   EXPECT_EQ(after.iteration_time(), with_rates(before, larger).iteration_time());
   EXPECT_NE(after.iteration_time(), before.iteration_time());

@@ -118,7 +118,8 @@ class ReadmeCommand : public testing::TestWithParam<std::string> {
     const auto yaml = blocks("yaml");
     directory_.write("my_gpu.yaml", yaml.at(0));
     directory_.write("my_model.yaml", yaml.at(1));
-    fs::copy_file(TBDSIM_SOURCE_DIR "/tests/validation/tbd_paper.csv", directory_.path() / "runs.csv");
+    fs::copy_file(TBDSIM_SOURCE_DIR "/simulate/validation/runs/tbd_paper.csv",
+                  directory_.path() / "runs.csv");
     before_ = fs::current_path();
     fs::current_path(directory_.path());
   }
@@ -132,7 +133,7 @@ class ReadmeCommand : public testing::TestWithParam<std::string> {
 TEST_P(ReadmeCommand, WorksAsWritten) {
   std::vector<std::string> arguments = arguments_of(GetParam());
   const bool page = arguments.at(0) == "report" || arguments.at(0) == "serve";
-  if (page && !fs::exists(TBDSIM_SOURCE_DIR "/simulate/web/plotly.min.js.gz"))
+  if (page && !fs::exists(TBDSIM_SOURCE_DIR "/simulate/report/html/assets/plotly.min.js.gz"))
     GTEST_SKIP() << "Plotly is not installed";
   const bool serves = arguments[0] == "serve";
   if (serves && std::find(arguments.begin(), arguments.end(), "--port") == arguments.end())

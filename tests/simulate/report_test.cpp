@@ -1,13 +1,12 @@
 // `tbd-sim report`: its figures have the numbers of the predictions behind them.
-#include "simulate/report.h"
-
 #include <algorithm>
 #include <filesystem>
 
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/file.h"
-#include "simulate/report_sections.h"
+#include "simulate/report/html/report_page.h"
+#include "simulate/report/html/report_sections.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
 
@@ -20,11 +19,11 @@ using testing::HasSubstr;
 class Report : public testing::Test {
  protected:
   ReportData data(const std::vector<Scenario>& scenarios, const std::vector<std::string>& others = {}) {
-    return report_data(scenarios, others, library_);
+    return report_data(scenarios, others, specs_);
   }
 
   const test::ToyWorld world_;
-  Library library_ = test::source_library();
+  SpecCache specs_ = test::source_specs();
 };
 
 const Series& series_named(const Chart& chart, std::string_view name) {
@@ -44,7 +43,7 @@ TEST_F(Report, ThroughputGrowsOverTheBatchesThatFit) {
   EXPECT_GT(line.x.size(), 5u);
   EXPECT_TRUE(toy.growth[0].back().fits);
   for (std::size_t i = 0; i < line.x.size(); ++i) {
-    const Prediction p = predict(world_.slow_scenario(std::int64_t{1} << i), library_);
+    const Prediction p = predict(world_.slow_scenario(std::int64_t{1} << i), specs_);
     EXPECT_EQ(line.x[i], static_cast<double>(p.scenario.batch));
     EXPECT_EQ(line.y[i], p.throughput());
     EXPECT_EQ(line.low[i], p.throughput_interval().low);
@@ -116,8 +115,7 @@ TEST_F(Report, ComparesWithOtherGpus) {
   const Chart& chart = section.views.at(0).charts.at(0);
   ASSERT_EQ(chart.series.size(), 3u);
   const auto on = [&](const char* gpu) {
-    return predict({.model = "resnet50", .framework = "mxnet", .gpu = gpu, .batch = 16}, library_)
-        .throughput();
+    return predict({.model = "resnet50", .framework = "mxnet", .gpu = gpu, .batch = 16}, specs_).throughput();
   };
   EXPECT_DOUBLE_EQ(chart.series[0].x[0], on("titanxp") / on("p4000"));
   EXPECT_DOUBLE_EQ(chart.series[1].x[0], 1);
@@ -131,7 +129,7 @@ TEST_F(Report, SeveralGpusAreThoseOfScaling) {
   const Series& bars = section.views.at(0).charts.at(0).series.at(0);
   EXPECT_THAT(bars.categories, ElementsAre("1 GPU", "2 GPUs", "4 GPUs", "2 machines x 1 GPU, ethernet_1g",
                                            "2 machines x 1 GPU, infiniband_100g"));
-  const std::vector<ScalingPoint> points = predict_scaling(scenario, paper_clusters(), library_);
+  const std::vector<ScalingPoint> points = predict_scaling(scenario, paper_clusters(), specs_);
   for (std::size_t i = 0; i < points.size(); ++i) EXPECT_EQ(bars.x.at(i), points[i].prediction.throughput());
   EXPECT_LT(bars.x[3], bars.x[0] * 1.5) << "the paper's observation 12: a slow network";
   EXPECT_THAT(bars.hover[0], HasSubstr("1.00 times one GPU, efficiency 100 %"));
@@ -139,18 +137,18 @@ TEST_F(Report, SeveralGpusAreThoseOfScaling) {
 
 TEST_F(Report, WhatWouldHelpIsWhatWhatifSays) {
   const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 32};
-  const Prediction p = predict(scenario, library_);
+  const Prediction p = predict(scenario, specs_);
   const Section quick = whatif_section(data({scenario}));
   EXPECT_EQ(quick.views.at(0).charts.size(), 1u);
   const Section whole =
-      whatif_section(report_data(std::span(&scenario, 1), {}, library_, {.sensitivities = true}));
+      whatif_section(report_data(std::span(&scenario, 1), {}, specs_, {.sensitivities = true}));
   const auto& charts = whole.views.at(0).charts;
-  const std::vector<Limitless> bounds = without_limits(p);
+  const std::vector<UpperBound> bounds = upper_bounds(p);
   for (std::size_t i = 0; i < bounds.size(); ++i) {
     EXPECT_EQ(charts.at(0).series.at(0).categories.at(i), bounds[i].name);
     EXPECT_DOUBLE_EQ(charts.at(0).series.at(0).x.at(i), bounds[i].throughput / p.throughput());
   }
-  const std::vector<Sensitivity> all = sensitivities(scenario, p, library_);
+  const std::vector<Sensitivity> all = sensitivities(scenario, p, specs_);
   EXPECT_EQ(charts.at(1).series.at(0).categories.at(0), all.at(0).key);
   EXPECT_DOUBLE_EQ(charts.at(1).series.at(0).x.at(0), all.at(0).elasticity);
   EXPECT_LT(charts.at(1).series.at(0).x.size(), all.size()) << "those that matter nothing are left out";
@@ -170,7 +168,7 @@ TEST(ReportCommand, SaysWhatItNeeds) {
 }
 
 TEST(ReportCommand, WritesOneFile) {
-  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/web/plotly.min.js.gz"))
+  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/report/html/assets/plotly.min.js.gz"))
     GTEST_SKIP() << "Plotly is not installed";
   const test::TempDir directory;
   const std::string file = (directory.path() / "report.html").string();
@@ -189,7 +187,7 @@ TEST(ReportCommand, WritesOneFile) {
 }
 
 TEST(ReportCommand, OfTheWholeCatalogueIsSmallEnoughToSend) {
-  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/web/plotly.min.js.gz"))
+  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/report/html/assets/plotly.min.js.gz"))
     GTEST_SKIP() << "Plotly is not installed";
   const test::TempDir directory;
   const std::string file = (directory.path() / "report.html").string();

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "simulate/catalog_report.h"
-#include "simulate/metrics.h"
+#include "simulate/prediction/metrics.h"
+#include "simulate/report/catalog_tables.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
@@ -82,9 +82,9 @@ TEST(Json, PredictionsAsDocumented) {
 // Each row of the table of metrics is there once, with the value and unit it has in the program.
 TEST(Json, EveryMetricIsThereOnce) {
   const json p = json_of(with(kPrediction, {"--model", "resnet50", "--framework", "cntk"}))["predictions"][0];
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Prediction prediction =
-      predict({.model = "resnet50", .framework = "cntk", .gpu = "titanxp", .batch = 64}, library);
+      predict({.model = "resnet50", .framework = "cntk", .gpu = "titanxp", .batch = 64}, specs);
   std::size_t found = 0;
   for (const Metric& metric : metrics()) {
     const std::string name(metric.name);
@@ -216,7 +216,7 @@ TEST(Tables, SayWhatIsAnEstimate) {
   EXPECT_THAT(output(kPrediction), testing::Not(testing::HasSubstr("Estimates, on")));
 }
 
-TEST(Sheet, Counts) {
+TEST(Table, Counts) {
   EXPECT_EQ(count_cell(25557032).text, "25,557,032");
   EXPECT_EQ(count_cell(999).text, "999");
   EXPECT_EQ(count_cell(1000).text, "1,000");
@@ -226,18 +226,18 @@ TEST(Sheet, Counts) {
 }
 
 // "a" has a value for programs only, "b" is a number to the right, "c" nothing at all.
-TEST(Sheet, ThreeFormats) {
-  Sheet sheet;
-  sheet.name = "things";
-  sheet.preface = {"Above"};
-  sheet.columns = {{"a", ""}, {"b", "B", true}, {"c", "C"}};
-  sheet.rows = {{text_cell("x, y"), number_cell(0.1, "10 %"), {"-", std::monostate{}}},
+TEST(Table, ThreeFormats) {
+  Table table;
+  table.name = "things";
+  table.preface = {"Above"};
+  table.columns = {{"a", ""}, {"b", "B", true}, {"c", "C"}};
+  table.rows = {{text_cell("x, y"), number_cell(0.1, "10 %"), {"-", std::monostate{}}},
                 {text_cell("z"), flag_cell(true), text_cell("w")}};
-  sheet.totals = {{"sum", number_cell(2, "two")}};
-  sheet.notes = {"Below"};
+  table.totals = {{"sum", number_cell(2, "two")}};
+  table.notes = {"Below"};
   const auto written = [&](Format format) {
     std::ostringstream out;
-    write_sheets(out, std::span(&sheet, 1), format);
+    write_tables(out, std::span(&table, 1), format);
     return out.str();
   };
   EXPECT_EQ(written(Format::table), "Above\n   B  C\n10 %  -\n yes  w\n\nsum  two\n\nBelow\n");

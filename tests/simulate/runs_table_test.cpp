@@ -1,6 +1,6 @@
 // Rows of tables of runs: which are covered, in which unit, and why the others are not; `predict
 // --scenarios`.
-#include "simulate/runs_table.h"
+#include "simulate/validation/runs_table.h"
 
 #include <fstream>
 #include <sstream>
@@ -26,15 +26,15 @@ RowPrediction predicted(const Row& changes, const std::string& profile = "uncali
   const RunColumns columns(reader);
   std::vector<std::string> row;
   reader.next(row);
-  Library library = test::source_library();
-  return predict_row(columns, row, library, profile);
+  SpecCache specs = test::source_specs();
+  return predict_row(columns, row, specs, profile);
 }
 
 Prediction resnet50(const std::string& framework = "mxnet") {
-  static Library library = test::source_library();
+  static SpecCache specs = test::source_specs();
   return predict(
       {.model = "resnet50", .framework = framework, .gpu = "titanxp", .batch = 64, .profile = "uncalibrated"},
-      library);
+      specs);
 }
 
 TEST(PredictRow, ThroughputInTheModelsUnit) {
@@ -82,7 +82,7 @@ TEST(PredictRow, SeveralGpusAndMachines) {
 
 // A machine named as the row's set is what its runs across machines were measured on.
 TEST(ScenarioOfARow, KnowsTheMachineOfItsSet) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   std::istringstream in(
       "set,gpu,framework,precision,model,variant,batch_per_gpu,gpus,machines,network,metric,unit\n"
       "dlperf,v100_sxm2_16gb,pytorch,amp,resnet50,v1.5,64,16,2,infiniband_100g,throughput,images/s\n"
@@ -93,7 +93,7 @@ TEST(ScenarioOfARow, KnowsTheMachineOfItsSet) {
   for (const char* machine : {"dlperf", "", ""}) {
     std::vector<std::string> row;
     ASSERT_TRUE(reader.next(row));
-    EXPECT_EQ(scenario_of(columns, row, library).cluster.machine, machine);
+    EXPECT_EQ(scenario_of(columns, row, specs).cluster.machine, machine);
   }
 }
 

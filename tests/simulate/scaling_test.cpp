@@ -1,10 +1,10 @@
 // Scaling over the machines of the catalogue: what must hold of any of them, and the paper's Observation 12.
-#include "simulate/scaling.h"
+#include "simulate/analysis/scaling.h"
 
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
-#include "simulate/library.h"
+#include "simulate/workload/spec_cache.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -19,11 +19,11 @@ Cluster machines(int count, const std::string& network) {
 class Scaling : public testing::Test {
  protected:
   std::vector<ScalingPoint> over(const std::vector<Cluster>& clusters) {
-    return predict_scaling(kResNet, clusters, library_);
+    return predict_scaling(kResNet, clusters, specs_);
   }
   ScalingPoint one(const Cluster& cluster) { return over({cluster}).front(); }
 
-  Library library_ = test::source_library();
+  SpecCache specs_ = test::source_specs();
 };
 
 TEST_F(Scaling, OneGpuExchangesNothing) {
@@ -63,7 +63,7 @@ TEST_F(Scaling, FasterNetworksAreNeverSlower) {
 
 // At the advised bandwidth an iteration waits for the network less than 1 %, at a half of it more.
 TEST_F(Scaling, AdviceOnBandwidthIsWhatHidesTheExchange) {
-  const auto hiding = advise(one(machines(2, "ethernet_1g")), library_).hiding;
+  const auto hiding = advise(one(machines(2, "ethernet_1g")), specs_).hiding;
   ASSERT_TRUE(hiding.has_value());
   const double alone = one({.gpus = 1, .machine = "tbd_p4000"}).prediction.throughput();
   const auto lost = [&](double rate) {
@@ -79,7 +79,7 @@ TEST_F(Scaling, RowsInTheirOrder) {
   ASSERT_EQ(points.size(), 2);
   EXPECT_EQ(points[0].prediction.ranks(), 2);
   EXPECT_EQ(points[1].prediction.ranks(), 1);
-  EXPECT_EQ(scaling_sheet(points, library_).rows.size(), 2);
+  EXPECT_EQ(scaling_table(points, specs_).rows.size(), 2);
 }
 
 // Identical ranks are simulated once: as many as the largest clusters have. The paper's had eight machines.

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 
 #include "graphs/parameter_updates.h"
-#include "simulate/catalog_report.h"
-#include "simulate/prediction.h"
+#include "simulate/prediction/prediction.h"
+#include "simulate/report/catalog_tables.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
@@ -20,18 +20,18 @@ constexpr const char* kGpus[] = {"titanxp", "p4000", "v100_sxm2_16gb", "a100_sxm
 // Calls `check` for every model variant of the catalogue under the frameworks that train it (PyTorch where
 // none is named), in two precisions, at its shortest and longest length.
 using Check = std::function<void(const TrainingStep&, const Framework&)>;
-void for_every_step(Library& library, const Check& check) {
-  for (const std::string& model : library.catalog().names(Kind::model)) {
-    for (const Variant& variant : library.model(model).variants) {
+void for_every_step(SpecCache& specs, const Check& check) {
+  for (const std::string& model : specs.catalog().names(Kind::model)) {
+    for (const Variant& variant : specs.model(model).variants) {
       auto frameworks = variant.frameworks;
       if (frameworks.empty()) frameworks = {"pytorch"};
       for (const std::string& framework : frameworks) {
         for (const char* precision : {"fp32", "amp"}) {
           SCOPED_TRACE(model + " " + variant.name + " " + framework + " " + precision);
           const auto& steps =
-              library.workload(model, variant, framework, find_precision(precision), variant.dataset);
-          check(steps.front().step, library.framework(framework));
-          if (steps.size() > 1) check(steps.back().step, library.framework(framework));
+              specs.workload(model, variant, framework, find_precision(precision), variant.dataset);
+          check(steps.front().step, specs.framework(framework));
+          if (steps.size() > 1) check(steps.back().step, specs.framework(framework));
         }
       }
     }
@@ -41,10 +41,10 @@ void for_every_step(Library& library, const Check& check) {
 // On each stream kernels start in order, and none before it is issued; an iteration is at least as long as
 // any clock works.
 TEST(SimulateProperty, BothClocksGoForward) {
-  Library library = test::source_library();
-  for_every_step(library, [&](const TrainingStep& step, const Framework& framework) {
+  SpecCache specs = test::source_specs();
+  for_every_step(specs, [&](const TrainingStep& step, const Framework& framework) {
     const auto costs =
-        estimate(step, 32, calibration_of(library.profile("uncalibrated"), library.gpu("rtx3090")));
+        estimate(step, 32, calibration_of(specs.profile("uncalibrated"), specs.gpu("rtx3090")));
     const Timeline timeline = simulate_iteration(step, costs, 32, framework.execution);
     ASSERT_EQ(timeline.kernels.size(), step.kernels.size());
     const std::int64_t workers = framework.execution.workers;
@@ -90,8 +90,8 @@ double alive_at(int k, const TrainingStep& step, double batch, bool gradient_map
 // What is alive at the peak kernel, added up afresh: the plan's categories less the workspace; and no kernel
 // has more. What is planned ahead holds all of it at any kernel, but gradients share where one makes another.
 TEST(SimulateProperty, CategoriesAddUpToThePeak) {
-  Library library = test::source_library();
-  for_every_step(library, [](const TrainingStep& step, const Framework& framework) {
+  SpecCache specs = test::source_specs();
+  for_every_step(specs, [](const TrainingStep& step, const Framework& framework) {
     constexpr double kBatch = 16;
     const MemoryPlan made = plan(step, kBatch, framework);
     const bool planned = framework.allocator.planned;
@@ -109,8 +109,8 @@ TEST(SimulateProperty, CategoriesAddUpToThePeak) {
 
 // More samples never need fewer bytes of tensors. (Workspaces may shrink: other algorithms run.)
 TEST(SimulateProperty, TensorsGrowWithTheBatch) {
-  Library library = test::source_library();
-  for_every_step(library, [](const TrainingStep& step, const Framework& framework) {
+  SpecCache specs = test::source_specs();
+  for_every_step(specs, [](const TrainingStep& step, const Framework& framework) {
     const MemoryOutline outline = memory_outline(step);
     const std::vector<KernelCost> costs(step.kernels.size());
     double before = 0;
@@ -124,14 +124,14 @@ TEST(SimulateProperty, TensorsGrowWithTheBatch) {
 
 // The largest that fits and one more, of predictions with their workspaces.
 TEST(SimulateProperty, LargestBatchIsTight) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   for (const char* model : {"resnet50", "seq2seq", "vgg16", "deep_speech2"}) {
     for (const char* gpu : kGpus) {
       const Prediction p = predict({.model = model,
                                     .framework = "mxnet",
                                     .gpu = gpu,
-                                    .variant = library.model(model).variants.front().name},
-                                   library);
+                                    .variant = specs.model(model).variants.front().name},
+                                   specs);
       const std::int64_t largest = p.largest_batch();
       ASSERT_GE(largest, 1) << model << gpu;
       ASSERT_LE(p.memory_at(largest).total(), p.gpu->memory_size) << model << gpu;
@@ -142,10 +142,10 @@ TEST(SimulateProperty, LargestBatchIsTight) {
 
 // Memory at the predicted batch is the prediction's own.
 TEST(SimulateProperty, MemoryAtTheBatchIsThatOfThePrediction) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   for (const char* framework : {"mxnet", "tensorflow", "pytorch", "cntk"}) {
     const Prediction p =
-        predict({.model = "resnet50", .framework = framework, .gpu = "p4000", .batch = 24}, library);
+        predict({.model = "resnet50", .framework = framework, .gpu = "p4000", .batch = 24}, specs);
     EXPECT_EQ(p.memory_at(24).total(), p.memory.total()) << framework;
   }
 }

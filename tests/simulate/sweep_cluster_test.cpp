@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "hwspecs/base/error.h"
-#include "simulate/scaling.h"
-#include "simulate/sweep_options.h"
-#include "simulate/whatif.h"
+#include "simulate/analysis/scaling.h"
+#include "simulate/analysis/whatif.h"
+#include "simulate/sweep/sweep_spec.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -48,17 +48,17 @@ std::string error(std::vector<std::string> arguments) {
 
 // A scenario and its changes as a what-if has them, axis by axis: the sweep's own way takes none of its
 // steps.
-Prediction predicted_apart(const Sweep& sweep, const SweepPoint& point, Library& library,
+Prediction predicted_apart(const Sweep& sweep, const SweepPoint& point, SpecCache& specs,
                            std::vector<ChangedPrediction>& kept) {
   SpecChanges changes;
   for (std::size_t a = 0; a < point.values.size(); ++a)
     changes.push_back(parse_change(sweep.axes[a].key() + "=" + point.values[a]));
-  kept.push_back(predict_changed({}, changes, library));
+  kept.push_back(predict_changed({}, changes, specs));
   return kept.back().prediction;
 }
 
 TEST(SweepOfClusters, APointIsThePredictionOfItsCluster) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const SweepRun run = sweep_run(options_with({{"gpu", "p4000,t4"},
                                                {"batch", "8"},
                                                {"gpus", "1,4"},
@@ -67,28 +67,28 @@ TEST(SweepOfClusters, APointIsThePredictionOfItsCluster) {
                                                {"gpu.memory_bandwidth", "+0%,x2"},
                                                {"link.network.bandwidth", "x1,x0.1"},
                                                {"machine.peer_access", "none,machine"}}),
-                                 RowFormat::csv, library);
-  PointPredictor predictor(run.sweep, library);
+                                 RowFormat::csv, specs);
+  PointPredictor predictor(run.sweep, specs);
   for (std::int64_t point = 0; point < run.end; point += 3) {
     const SweepPoint found = predictor.at(point);
     ASSERT_EQ(found.status, "ok");
     std::vector<ChangedPrediction> kept;
-    const Prediction expected = predicted_apart(run.sweep, found, library, kept);
+    const Prediction expected = predicted_apart(run.sweep, found, specs, kept);
     EXPECT_DOUBLE_EQ(*found.metrics[0], expected.throughput()) << point;
     EXPECT_DOUBLE_EQ(*found.metrics[3], expected.memory.total().si()) << point;
   }
 }
 
 TEST(SweepOfClusters, RowsAreThoseOfScaling) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const SweepRun run =
       sweep_run(options_with({{"gpu", "p4000"}, {"batch", "8"}, {"gpus", "1,2,4"}, {"machine", "tbd_p4000"}}),
-                RowFormat::csv, library);
+                RowFormat::csv, specs);
   const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "p4000", .batch = 8};
   std::vector<Cluster> clusters;
   for (const int gpus : {1, 2, 4}) clusters.push_back({.gpus = gpus, .machine = "tbd_p4000"});
-  const std::vector<ScalingPoint> points = predict_scaling(scenario, clusters, library);
-  PointPredictor predictor(run.sweep, library);
+  const std::vector<ScalingPoint> points = predict_scaling(scenario, clusters, specs);
+  PointPredictor predictor(run.sweep, specs);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const SweepPoint row = predictor.at(static_cast<std::int64_t>(i));
     EXPECT_DOUBLE_EQ(*row.metrics[0], points[i].prediction.throughput());

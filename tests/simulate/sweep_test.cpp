@@ -8,8 +8,8 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
-#include "simulate/sweep_file.h"
-#include "simulate/sweep_options.h"
+#include "simulate/sweep/resumable_file.h"
+#include "simulate/sweep/sweep_spec.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
@@ -81,18 +81,18 @@ TEST(Sweep, TheLastAxisVariesFastest) {
 
 // Whatever was predicted before it, on however many threads.
 TEST(Sweep, APointIsWhatItIsAlone) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   SweepOptions options;
   options.axes = {{"model", "resnet50,a3c"},    {"framework", "mxnet"},
                   {"gpu", "titanxp,t4"},        {"batch", "4,8"},
                   {"gpu.sm_count", "20,40"},    {"framework.execution.kernel", "+0%,x2"},
                   {"link.latency", "+0%,x1000"}};
-  const SweepRun run = sweep_run(options, RowFormat::csv, library);
-  PointPredictor all(run.sweep, library);
+  const SweepRun run = sweep_run(options, RowFormat::csv, specs);
+  PointPredictor all(run.sweep, specs);
   std::set<double> distinct;
   for (std::int64_t point = 0; point < run.end; ++point) {
     const SweepPoint together = all.at(point);
-    const SweepPoint alone = PointPredictor(run.sweep, library).at(point);
+    const SweepPoint alone = PointPredictor(run.sweep, specs).at(point);
     ASSERT_EQ(together.status, "ok");
     ASSERT_EQ(together.metrics, alone.metrics) << point;
     distinct.insert(*together.metrics[0]);
@@ -102,7 +102,7 @@ TEST(Sweep, APointIsWhatItIsAlone) {
 
 TEST(Sweep, ThroughputIsThatOfThePrediction) {
   const test::ToyWorld world;
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   SweepOptions options;
   options.axes = {{"model", world.path("model.yaml")},
                   {"framework", world.path("slow.yaml")},
@@ -111,8 +111,8 @@ TEST(Sweep, ThroughputIsThatOfThePrediction) {
                   {"batch", "10"},
                   {"framework.execution.iteration", "+0%,1 us"}};
   options.metrics = "throughput";
-  const SweepRun run = sweep_run(options, RowFormat::csv, library);
-  PointPredictor predictor(run.sweep, library);
+  const SweepRun run = sweep_run(options, RowFormat::csv, specs);
+  PointPredictor predictor(run.sweep, specs);
   EXPECT_NEAR(*predictor.at(0).metrics[0], 10 / 12.24e-6, 1);
   EXPECT_NEAR(*predictor.at(1).metrics[0], 10 / 10.24e-6, 1);
 }
@@ -183,14 +183,14 @@ TEST(Sweep, GoesOnWhereItWasInterrupted) {
   ASSERT_EQ(test::run(small_with({"-o", file})).exit_code, 0);
   EXPECT_EQ(read_file(file, 100'000), whole);
   EXPECT_FALSE(fs::exists(file + ".part"));
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   SweepOptions options;
   options.axes = {{"model", "resnet50"},
                   {"framework", "mxnet"},
                   {"gpu", "titanxp,p4000"},
                   {"batch", "8,16"},
                   {"gpu.memory_bandwidth", "+0%,+50%"}};
-  const std::string text = description(sweep_run(options, RowFormat::csv, library));
+  const std::string text = description(sweep_run(options, RowFormat::csv, specs));
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{10}, whole.size() / 2, whole.size() - 1, whole.size()}) {
     directory.write("again.csv.part", whole.substr(0, bytes));

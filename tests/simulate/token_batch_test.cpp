@@ -1,5 +1,5 @@
 // Batches of tokens.
-#include "simulate/token_batch.h"
+#include "graphs/token_batch.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "simulate/prediction.h"
+#include "simulate/prediction/prediction.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim::test {
@@ -41,17 +41,17 @@ class ToyWorld {
         "bus: pcie3\nprice_per_hour: 3.6 USD/h\n"
         "sources: {sm_count: t, fp32_lanes_per_sm: t, boost_clock: t, math: t, memory_size: t, "
         "memory_bandwidth: t, l2_size: t, tdp: t, price_per_hour: t}\n");
-    directory_.write(
-        "framework.yaml",
-        "title: Toy framework\n"
-        "lowering: {layout: nchw, tensor_core_layout: nhwc, conv_1x1: convolution, relu_keeps: output, relu_in_place: false, "
-        "weight_gradients: persistent, update: per_tensor, parameter_copies: 0, "
-        "recurrence: cells, cell_products: separate, cell_pointwise: composite, "
-        "step_gradients: in_place, joins: whole, "
-        "layer_norm: fused, dropout: fused, softmax: fused, embedding_gradient: dense, "
-        "global_norm: fused}\n"
-        "workspace_limit: 4 KiB\ncontext_memory: 1 KiB\n"
-        "sources: {lowering: t, workspace_limit: t, context_memory: t}\n");
+    directory_.write("framework.yaml",
+                     "title: Toy framework\n"
+                     "lowering: {layout: nchw, tensor_core_layout: nhwc, conv_1x1: convolution, relu_keeps: "
+                     "output, relu_in_place: false, "
+                     "weight_gradients: persistent, update: per_tensor, parameter_copies: 0, "
+                     "recurrence: cells, cell_products: separate, cell_pointwise: composite, "
+                     "step_gradients: in_place, joins: whole, "
+                     "layer_norm: fused, dropout: fused, softmax: fused, embedding_gradient: dense, "
+                     "global_norm: fused}\n"
+                     "workspace_limit: 4 KiB\ncontext_memory: 1 KiB\n"
+                     "sources: {lowering: t, workspace_limit: t, context_memory: t}\n");
     directory_.write(
         "slow.yaml",
         "title: Slow framework\nbased_on: framework\n"

@@ -1,12 +1,11 @@
 // `tbd-sim trace`: events in order on their tracks, whose times are those of the iteration.
-#include "simulate/trace.h"
-
 #include <fstream>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "simulate/report/export/chrome_trace.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
@@ -43,8 +42,8 @@ double total(const std::vector<json>& events) {
 // their gradients and of momentum, 160 B of input and 120 B of output.
 TEST(Trace, CountsMemory) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const json trace = trace_of(predict(world.scenario(10), library));
+  SpecCache specs = test::source_specs();
+  const json trace = trace_of(predict(world.scenario(10), specs));
   std::vector<json> counters;
   for (const json& event : trace["traceEvents"]) {
     if (event["ph"] == "C") counters.push_back(event["args"]);
@@ -59,8 +58,8 @@ TEST(Trace, CountsMemory) {
 // toy_world.h says when each is issued and starts.
 TEST(Trace, OfTheToyWorld) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const json trace = trace_of(predict(world.slow_scenario(10, world.dataset_decoded_in("1 us")), library));
+  SpecCache specs = test::source_specs();
+  const json trace = trace_of(predict(world.slow_scenario(10, world.dataset_decoded_in("1 us")), specs));
   EXPECT_NEAR(trace["metadata"]["iteration_us"].get<double>(), 12.24, 1e-9);
   auto tracks = tracks_of(trace);
   ASSERT_EQ(tracks[kCompute].size(), 7u);
@@ -102,9 +101,8 @@ double covered(std::vector<json> events) {
 // busy; every one on the GPU was issued before, and its arrow says so.
 TEST_P(TraceOf, AddsUp) {
   const auto [model, framework] = GetParam();
-  Library library = test::source_library();
-  const Prediction p =
-      predict({.model = model, .framework = framework, .gpu = "titanxp", .batch = 8}, library);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict({.model = model, .framework = framework, .gpu = "titanxp", .batch = 8}, specs);
   const json trace = trace_of(p);
   auto tracks = tracks_of(trace);
   for (const auto& [track, events] : tracks) {

@@ -1,8 +1,7 @@
 // Predictions as if nothing had been measured on a GPU: what stands in for what, and which rows are judged.
-#include "simulate/unseen.h"
-
 #include <gmock/gmock.h>
 
+#include "simulate/validation/holdout_gpu.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
@@ -16,39 +15,39 @@ using testing::HasSubstr;
 namespace fs = std::filesystem;
 
 TEST(Unseen, OtherGpusProfileStandsIn) {
-  const Library library = test::source_library();
+  const SpecCache specs = test::source_specs();
   const Scenario titanxp{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 64};
-  const auto profile = [&](Knowledge knowledge) {
-    return as_unseen(titanxp, library.catalog(), knowledge).profile;
+  const auto profile = [&](CalibrationLevel knowledge) {
+    return hold_out(titanxp, specs.catalog(), knowledge).profile;
   };
-  EXPECT_EQ(profile(Knowledge::measured), "");
-  EXPECT_THAT(profile(Knowledge::one_product), EndsWith("unseen/titanxp_one_gemm.yaml"));
-  EXPECT_THAT(profile(Knowledge::data_sheet), EndsWith("unseen/titanxp.yaml"));
+  EXPECT_EQ(profile(CalibrationLevel::measured), "");
+  EXPECT_THAT(profile(CalibrationLevel::one_product), EndsWith("holdout/titanxp_one_gemm.yaml"));
+  EXPECT_THAT(profile(CalibrationLevel::data_sheet), EndsWith("holdout/titanxp.yaml"));
 }
 
 // On a K80 no kernel was timed, but its runs set a constant of MXNet 1.2.
 TEST(Unseen, FrameworksFittedWithoutTheGpuStandIn) {
-  const Library library = test::source_library();
+  const SpecCache specs = test::source_specs();
   const Scenario k80{.model = "resnet50", .framework = "mxnet_1_2", .gpu = "k80", .batch = 64};
-  const Scenario unseen = as_unseen(k80, library.catalog(), Knowledge::data_sheet);
+  const Scenario unseen = hold_out(k80, specs.catalog(), CalibrationLevel::data_sheet);
   EXPECT_EQ(unseen.profile, "");
-  EXPECT_THAT(unseen.framework, EndsWith("unseen/mxnet_1_2_without_k80.yaml"));
-  EXPECT_EQ(as_unseen(k80, library.catalog(), Knowledge::measured).framework, "mxnet_1_2");
+  EXPECT_THAT(unseen.framework, EndsWith("holdout/mxnet_1_2_without_k80.yaml"));
+  EXPECT_EQ(hold_out(k80, specs.catalog(), CalibrationLevel::measured).framework, "mxnet_1_2");
 }
 
 // <framework>_without_<gpu>: both exist, and it says what its constants are from.
 TEST(Unseen, EveryFrameworkFileIsOfAFrameworkAndAGpu) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   int files = 0;
   for (const auto& file :
-       fs::directory_iterator(fs::path(TBDSIM_SOURCE_DIR) / "simulate/frameworks/unseen")) {
+       fs::directory_iterator(fs::path(TBDSIM_SOURCE_DIR) / "simulate/frameworks/holdout")) {
     ++files;
     const std::string name = file.path().stem().string();
     SCOPED_TRACE(name);
     const std::size_t at = name.find("_without_");
     ASSERT_NE(at, std::string::npos);
-    const Framework& whole = library.framework(name.substr(0, at));
-    (void)library.gpu(name.substr(at + std::string("_without_").size()));
+    const Framework& whole = specs.framework(name.substr(0, at));
+    (void)specs.gpu(name.substr(at + std::string("_without_").size()));
     const Framework without = read_framework(file.path());
     EXPECT_EQ(without.family, whole.family);
     EXPECT_THAT(without.title, HasSubstr(whole.title));
@@ -65,9 +64,9 @@ TEST(Unseen, RowsThatAreJudged) {
       "runs.csv", test::table({run_row(), run_row({{"batch_per_gpu", "32"}}), run_row({{"gpus", "4"}}),
                                run_row({{"metric", "memory_used"}, {"unit", "bytes"}, {"value", "1e9"}}),
                                run_row({{"gpu", "k80"}})}));
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const auto of = [&](const std::string& gpu) {
-    return unseen_errors({runs}, gpu, "gpu", library, [](std::size_t) {});
+    return holdout_errors({runs}, gpu, "gpu", specs, [](std::size_t) {});
   };
   const auto titanxp = of("titanxp");
   ASSERT_EQ(titanxp.size(), 1u);

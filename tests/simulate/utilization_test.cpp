@@ -1,6 +1,6 @@
 // Utilization of the GPU, its arithmetic and the host, and what limits an iteration, by hand in the toy
 // world.
-#include "simulate/utilization.h"
+#include "simulate/prediction/utilization.h"
 
 #include <gmock/gmock.h>
 
@@ -17,8 +17,8 @@ constexpr double kTolerance = 1e-9;
 // The thread issues 6 + 2 us and works 3 us; kernels do 768 flop of 500 in a microsecond.
 TEST(Utilization, OfASlowFramework) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const Prediction p = predict(world.slow_scenario(10), library);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict(world.slow_scenario(10), specs);
   const Activity activity = activity_of(p);
   EXPECT_NEAR(activity.time.si(), kSlow * 1e-6, 1e-15);
   EXPECT_NEAR(gpu_utilization(activity), 100 * kBusy / kSlow, kTolerance);
@@ -33,8 +33,8 @@ TEST(Utilization, OfASlowFramework) {
 // Ten images of 1 us are 10 us of two threads, 5 us before the iteration needs them.
 TEST(Utilization, DecodingIsWorkOfTheHost) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const Prediction p = predict(world.slow_scenario(10, world.dataset_decoded_in("1 us")), library);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict(world.slow_scenario(10, world.dataset_decoded_in("1 us")), specs);
   EXPECT_NEAR(p.iteration_time().si(), kSlow * 1e-6, 1e-15);
   EXPECT_NEAR(cpu_utilization(activity_of(p)), 100 * (11 + 10) / (28 * kSlow), kTolerance);
 }
@@ -42,8 +42,8 @@ TEST(Utilization, DecodingIsWorkOfTheHost) {
 // Of 10 us each they come every 50 us, whatever else is done meanwhile.
 TEST(Utilization, SamplesCanBeTheLimit) {
   const test::ToyWorld world;
-  Library library = test::source_library();
-  const Prediction p = predict(world.slow_scenario(10, world.dataset_decoded_in("10 us")), library);
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict(world.slow_scenario(10, world.dataset_decoded_in("10 us")), specs);
   EXPECT_NEAR(p.iteration_time().si(), 50e-6, 1e-15);
   EXPECT_NEAR(p.share(Limit::input), (50 - kSlow) / 50, kTolerance);
   EXPECT_NEAR(p.share(Limit::cpu), (kSlow - kBusy) / 50, kTolerance);
@@ -53,10 +53,10 @@ TEST(Utilization, SamplesCanBeTheLimit) {
 // A framework that makes samples up on the GPU waits for none.
 TEST(Utilization, MadeUpSamplesAreNotDecoded) {
   const test::ToyWorld world;
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario = world.scenario(10);
   scenario.dataset = world.dataset_decoded_in("10 us");
-  EXPECT_NEAR(predict(scenario, library).iteration_time().si(), kBusy * 1e-6, 1e-15);
+  EXPECT_NEAR(predict(scenario, specs).iteration_time().si(), kBusy * 1e-6, 1e-15);
 }
 
 // 64 filters of 3x3 over 64 channels, 8x8 pixels, one image: 2 x 64 x 64 x 9 x 64 flop in the direct form.
@@ -89,10 +89,10 @@ TEST(Utilization, WinogradExecutesLess) {
 // Where tensor cores do TF32 at the rate of the fp32 lanes, Winograd's algorithm in fp32 wins; on an A100
 // they are eight times as fast.
 TEST(Utilization, Tf32MayRunInFp32) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const auto in_fp32 = [&](const std::string& gpu) {
     const Prediction p = predict(
-        {.model = "resnet50", .framework = "pytorch", .gpu = gpu, .batch = 64, .precision = "tf32"}, library);
+        {.model = "resnet50", .framework = "pytorch", .gpu = gpu, .batch = 64, .precision = "tf32"}, specs);
     int count = 0;
     for (std::size_t k = 0; k < p.typical().costs.size(); ++k) {
       const bool asked = p.typical().step->kernels[k].math == MathType::tf32;
@@ -107,17 +107,17 @@ TEST(Utilization, Tf32MayRunInFp32) {
 // Mixed precision: products run on a V100's tensor cores and are no single-precision work; a P100 has none,
 // and packs halves instead.
 TEST(Utilization, OfTensorCores) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario{.model = "resnet50", .framework = "pytorch", .gpu = "v100_sxm2_16gb", .batch = 64};
-  const Prediction single = predict(scenario, library);
+  const Prediction single = predict(scenario, specs);
   EXPECT_EQ(tensor_core_utilization(activity_of(single), *single.gpu), 0.0);
   EXPECT_GT(*fp32_utilization(activity_of(single), *single.gpu), 20);
   scenario.precision = "amp";
-  const Prediction mixed = predict(scenario, library);
+  const Prediction mixed = predict(scenario, specs);
   EXPECT_GT(*tensor_core_utilization(activity_of(mixed), *mixed.gpu), 10);
   EXPECT_LT(*fp32_utilization(activity_of(mixed), *mixed.gpu), 5);
   scenario.gpu = "p100_pcie";
-  const Prediction packed = predict(scenario, library);
+  const Prediction packed = predict(scenario, specs);
   EXPECT_FALSE(tensor_core_utilization(activity_of(packed), *packed.gpu));
   EXPECT_LT(*fp32_utilization(activity_of(packed), *packed.gpu), 5);
 }

@@ -1,6 +1,6 @@
 // `tbd-sim validate --html`: marks where predictions and measurements are, the farthest off with their
 // kernels.
-#include "simulate/validation_page.h"
+#include "simulate/report/html/validation_page.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -25,11 +25,11 @@ class ValidationPage : public testing::Test {
  protected:
   Page page(const std::vector<test::Row>& rows) {
     std::istringstream in(test::table(rows));
-    const Validation validation = validate_runs(in, "runs.csv", "gpu", library_, "", [](std::size_t) {});
-    return validation_page(validation, "gpu", nullptr, library_);
+    const Validation validation = validate_runs(in, "runs.csv", "gpu", specs_, "", [](std::size_t) {});
+    return validation_page(validation, "gpu", nullptr, specs_);
   }
 
-  Library library_ = test::source_library();
+  SpecCache specs_ = test::source_specs();
 };
 
 const Section& section_named(const Page& page, std::string_view title) {
@@ -42,7 +42,7 @@ const Section& section_named(const Page& page, std::string_view title) {
 TEST_F(ValidationPage, MarksAreWhereTheNumbersAre) {
   const Page made = page({test::run_row(), test::run_row({{"gpu", "p4000"}, {"value", "50"}})});
   const Prediction p =
-      predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 64}, library_);
+      predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 64}, specs_);
   const View& by_gpu = section_named(made, "Predicted against measured").views.at(0);
   const Chart& chart = by_gpu.charts.at(0);
   EXPECT_TRUE(chart.x.logarithmic && chart.y.logarithmic);
@@ -79,7 +79,7 @@ TEST_F(ValidationPage, WithoutPredictionsThereIsTheTableOfReasons) {
 }
 
 TEST(ValidateHtml, WritesOneFileAndNothingElse) {
-  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/web/plotly.min.js.gz"))
+  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/report/html/assets/plotly.min.js.gz"))
     GTEST_SKIP() << "Plotly is not installed";
   const test::TempDir directory;
   const std::string runs = directory.write("runs.csv", test::table({test::run_row()})).string();

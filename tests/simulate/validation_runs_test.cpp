@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include "simulate/validation.h"
+#include "simulate/validation/validate_runs.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -25,12 +25,12 @@ class MeasuredRuns : public testing::Test {
 
   Validation validate(const std::string& by) {
     std::ifstream in(file_);
-    return validate_runs(in, file_.string(), by, library_, "uncalibrated", [](std::size_t) {});
+    return validate_runs(in, file_.string(), by, specs_, "uncalibrated", [](std::size_t) {});
   }
 
   const std::filesystem::path file_ =
       std::filesystem::path(TBDSIM_SOURCE_DIR).parent_path() / "shared/reference/runs/runs.csv";
-  Library library_ = test::source_library();
+  SpecCache specs_ = test::source_specs();
   int table_rows_ = 0;
 };
 

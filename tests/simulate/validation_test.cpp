@@ -1,11 +1,10 @@
 // The yardstick's arithmetic, by hand: errors, bias, coverage, noise, what counts once, what is told apart.
-#include "simulate/validation.h"
-
 #include <cmath>
 #include <sstream>
 
 #include <gmock/gmock.h>
 
+#include "simulate/validation/validate_runs.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 
@@ -20,19 +19,19 @@ using testing::Pair;
 
 Validation validate(const std::vector<Row>& rows, const std::string& by = "group") {
   std::istringstream in(test::table(rows));
-  Library library = test::source_library();
-  return validate_runs(in, "runs.csv", by, library, "uncalibrated", [](std::size_t) {});
+  SpecCache specs = test::source_specs();
+  return validate_runs(in, "runs.csv", by, specs, "uncalibrated", [](std::size_t) {});
 }
 
 // What ResNet-50 of MXNet on a TITAN Xp is predicted to reach at a batch.
 double predicted(std::int64_t batch) {
-  static Library library = test::source_library();
+  static SpecCache specs = test::source_specs();
   return predict({.model = "resnet50",
                   .framework = "mxnet",
                   .gpu = "titanxp",
                   .batch = batch,
                   .profile = "uncalibrated"},
-                 library)
+                 specs)
       .throughput();
 }
 
@@ -113,8 +112,8 @@ TEST(Validate, SpeedUpsAreOverTheRowThatIsNamed) {
     table += line + why + "\n";
   }
   std::istringstream in(table);
-  Library library = test::source_library();
-  const Validation v = validate_runs(in, "runs.csv", "group", library, "uncalibrated", [](std::size_t) {});
+  SpecCache specs = test::source_specs();
+  const Validation v = validate_runs(in, "runs.csv", "group", specs, "uncalibrated", [](std::size_t) {});
   std::vector<double> errors;
   for (const Configuration& c : v.configurations) {
     if (c.section == "score") errors.push_back(c.error());
@@ -191,9 +190,9 @@ TEST(Validate, NothingToJudge) {
 
 TEST(Validate, ProgressIsReportedForEveryRow) {
   std::istringstream in(test::table({run_row(), run_row(), run_row({{"value", ""}})}));
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   std::vector<std::size_t> reported;
-  (void)validate_runs(in, "runs.csv", "group", library, "uncalibrated",
+  (void)validate_runs(in, "runs.csv", "group", specs, "uncalibrated",
                       [&](std::size_t rows) { reported.push_back(rows); });
   EXPECT_THAT(reported, ElementsAre(1, 2, 3));
 }
@@ -204,22 +203,22 @@ TEST(ValidationSheet, SectionsMeanIsOverGroups) {
   const Validation v = validate({off_by(0.1, 64, {{"group", "a"}}), off_by(0.4, 16, {{"group", "b"}}),
                                  off_by(0.4, 32, {{"group", "b"}}), off_by(0.4, 64, {{"group", "b"}}),
                                  run_row({{"group", "uncovered"}, {"gpus", "2"}, {"machines", "3"}})});
-  Library library = test::source_library();
-  const Sheet sheet = validation_sheet(v, "group", &library.profile("uncalibrated"));
-  ASSERT_EQ(sheet.totals.size(), 2u);  // and the profile
-  EXPECT_EQ(sheet.totals[0].first, "score_mean_over_groups");
-  EXPECT_NEAR(std::get<double>(sheet.totals[0].second.value), 0.25, 1e-9);
-  EXPECT_THAT(sheet.totals[0].second.text, HasSubstr("over 2 groups, 4 configurations"));
-  EXPECT_EQ(sheet.rows.size(), 3u);
-  EXPECT_THAT(sheet.preface[0], HasSubstr("fitted to no measurement"));
-  EXPECT_THAT(sheet.notes, testing::Contains(HasSubstr("2 gpus on 3 machines")));
+  SpecCache specs = test::source_specs();
+  const Table table = validation_table(v, "group", &specs.profile("uncalibrated"));
+  ASSERT_EQ(table.totals.size(), 2u);  // and the profile
+  EXPECT_EQ(table.totals[0].first, "score_mean_over_groups");
+  EXPECT_NEAR(std::get<double>(table.totals[0].second.value), 0.25, 1e-9);
+  EXPECT_THAT(table.totals[0].second.text, HasSubstr("over 2 groups, 4 configurations"));
+  EXPECT_EQ(table.rows.size(), 3u);
+  EXPECT_THAT(table.preface[0], HasSubstr("fitted to no measurement"));
+  EXPECT_THAT(table.notes, testing::Contains(HasSubstr("2 gpus on 3 machines")));
 }
 
 // Without --profile each GPU has its own, so that none is named.
 TEST(ValidationSheet, OfEachGpusOwnProfile) {
-  const Sheet sheet = validation_sheet(validate({off_by(0.1, 64)}), "group", nullptr);
-  EXPECT_THAT(sheet.preface[0], HasSubstr("the profile of each GPU"));
-  EXPECT_EQ(sheet.totals.back().second.text, "");
+  const Table table = validation_table(validate({off_by(0.1, 64)}), "group", nullptr);
+  EXPECT_THAT(table.preface[0], HasSubstr("the profile of each GPU"));
+  EXPECT_EQ(table.totals.back().second.text, "");
 }
 
 // A row of another use or split is a slip of the pen and must not be judged silently.

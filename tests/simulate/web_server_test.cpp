@@ -1,6 +1,4 @@
 // The server of `tbd-sim serve` from the outside: what it answers, and what it refuses.
-#include "simulate/web_server.h"
-
 #include <array>
 #include <chrono>
 #include <string>
@@ -12,6 +10,7 @@
 #include <unistd.h>
 
 #include "hwspecs/base/error.h"
+#include "simulate/serve/http_server.h"
 
 namespace tbdsim {
 namespace {

@@ -3,11 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include "graphs/rewrites/fuse_batch_norms.h"
 #include "hwspecs/base/error.h"
-#include "simulate/memory_remedies.h"
-#include "simulate/named_changes.h"
-#include "simulate/norm_fusion.h"
-#include "simulate/whatif.h"
+#include "simulate/analysis/memory_savings.h"
+#include "simulate/analysis/presets.h"
+#include "simulate/analysis/whatif.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
@@ -19,10 +19,10 @@ using testing::HasSubstr;
 
 const Scenario kResNet{.model = "resnet50", .framework = "mxnet", .gpu = "t4", .batch = 32};
 
-SpecChanges named(std::initializer_list<const char*> names, Library& library) {
+SpecChanges named(std::initializer_list<const char*> names, SpecCache& specs) {
   SpecChanges all;
   for (const char* name : names) {
-    for (const SpecChange& change : read_changes(library.catalog().find(Kind::change, name)).set)
+    for (const SpecChange& change : read_changes(specs.catalog().find(Kind::change, name)).set)
       all.push_back(change);
   }
   return all;
@@ -33,8 +33,8 @@ Scenario on_two_machines(Scenario scenario) {
   return scenario;
 }
 
-Remedy remedy(const Prediction& p, const std::string& name) {
-  for (const Remedy& one : remedies(p)) {
+Saving remedy(const Prediction& p, const std::string& name) {
+  for (const Saving& one : remedies(p)) {
     if (one.name == name) return one;
   }
   throw UsageError("no remedy " + name);
@@ -42,10 +42,10 @@ Remedy remedy(const Prediction& p, const std::string& name) {
 
 // Of the model and framework where it says something, each changes time or memory, and what it should.
 TEST(NamedChanges, EachChangesWhatItSays) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario unrolled{.model = "seq2seq", .framework = "tensorflow", .gpu = "t4", .batch = 64};
   const auto time = [&](const Scenario& scenario, const char* name) {
-    return predict_changed(scenario, name == nullptr ? SpecChanges{} : named({name}, library), library)
+    return predict_changed(scenario, name == nullptr ? SpecChanges{} : named({name}, specs), specs)
         .prediction.iteration_time();
   };
   for (const char* name : {"mixed_precision", "cuda_graphs", "fused_norms"})
@@ -61,13 +61,13 @@ TEST(NamedChanges, EachChangesWhatItSays) {
 }
 
 TEST(NamedChanges, AllOfTheCatalogueAreReadAndCompose) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   SpecChanges all;
-  for (const std::string& name : library.catalog().names(Kind::change)) {
-    const NamedChanges changes = read_changes(library.catalog().find(Kind::change, name));
+  for (const std::string& name : specs.catalog().names(Kind::change)) {
+    const NamedChanges changes = read_changes(specs.catalog().find(Kind::change, name));
     EXPECT_FALSE(changes.title.empty()) << name;
     all.insert(all.end(), changes.set.begin(), changes.set.end());
-    EXPECT_GT(predict_changed(on_two_machines(kResNet), all, library).prediction.throughput(), 0) << name;
+    EXPECT_GT(predict_changed(on_two_machines(kResNet), all, specs).prediction.throughput(), 0) << name;
   }
   EXPECT_THAT(test::run({"whatif", "resnet50", "--framework", "mxnet", "--gpu", "t4", "--batch", "8",
                          "--changes", "recomputed"})
@@ -77,11 +77,11 @@ TEST(NamedChanges, AllOfTheCatalogueAreReadAndCompose) {
 
 // A remedy of `memory --remedies` and the same as a change of the framework are one thing.
 TEST(WhatIfMemory, ChangesAreTheRemedies) {
-  Library library = test::source_library();
-  const Prediction before = predict(kResNet, library);
+  SpecCache specs = test::source_specs();
+  const Prediction before = predict(kResNet, specs);
   for (const char* name : {"recompute", "offload", "half_maps"}) {
-    const ChangedPrediction after = predict_changed(kResNet, named({name}, library), library);
-    const Remedy same = remedy(before, name);
+    const ChangedPrediction after = predict_changed(kResNet, named({name}, specs), specs);
+    const Saving same = remedy(before, name);
     EXPECT_NEAR(after.prediction.memory.total().si(), same.total.si(), 1) << name;
     EXPECT_NEAR(after.prediction.iteration_time().si(), same.time.si(), 1e-9) << name;
     EXPECT_LT(same.total, before.memory.total()) << name;
@@ -90,10 +90,10 @@ TEST(WhatIfMemory, ChangesAreTheRemedies) {
 
 // Other rates run the copies again: twice the bus halves them.
 TEST(WhatIfMemory, OffloadedMapsWaitForTheBus) {
-  Library library = test::source_library();
-  SpecChanges changes = named({"offload"}, library);
+  SpecCache specs = test::source_specs();
+  SpecChanges changes = named({"offload"}, specs);
   const auto copies = [&] {
-    return predict_changed(kResNet, changes, library).prediction.iterations.front().copies;
+    return predict_changed(kResNet, changes, specs).prediction.iterations.front().copies;
   };
   changes.push_back(parse_change("link.pcie3.bandwidth=3 GB/s"));
   const Seconds slow = copies();
@@ -103,19 +103,19 @@ TEST(WhatIfMemory, OffloadedMapsWaitForTheBus) {
 }
 
 TEST(WhatIfMemory, RefusesToRecomputeWhatAlternates) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario wgan{.model = "wgan_gp", .framework = "tensorflow", .gpu = "t4", .batch = 8};
-  EXPECT_THAT(test::message_of<UsageError>(
-                  [&] { (void)predict_changed(wgan, named({"recompute"}, library), library); }),
-              HasSubstr("nothing to recompute"));
+  EXPECT_THAT(
+      test::message_of<UsageError>([&] { (void)predict_changed(wgan, named({"recompute"}, specs), specs); }),
+      HasSubstr("nothing to recompute"));
 }
 
 // ResNet-50 has 53 norms: 33 before a ReLU alone, 16 whose sum is with what is there already or, in the first
 // block of each stage, with the shortcut's norm, which runs last; 4 stay.
 TEST(NormFusion, KernelsOfResNet) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario scenario{.model = "resnet50", .framework = "pytorch", .gpu = "t4", .batch = 32};
-  const Prediction before = predict(scenario, library);
+  const Prediction before = predict(scenario, specs);
   const TrainingStep& step = *before.iterations.front().step;
   const TrainingStep fused = with_fused_norms(step);
   const auto count = [](const TrainingStep& of, std::string_view op) {
@@ -132,19 +132,19 @@ TEST(NormFusion, KernelsOfResNet) {
     EXPECT_LT(tensor.last_use, static_cast<int>(fused.kernels.size()));
   }
   for (std::size_t k = 0; k < fused.kernels.size(); ++k)
-    EXPECT_LT(fused.kernels[k].same_as, static_cast<int>(k));
+    EXPECT_LT(fused.kernels[k].duplicate_of, static_cast<int>(k));
 }
 
 // Of NVIDIA's MXNet container: in half precision alone, whose NHWC images nothing transposes.
 TEST(NormFusion, WhereMapsAreOfHalfPrecision) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const auto ops = [&](const char* precision, std::string_view op) {
     const Prediction p = predict({.model = "resnet50",
                                   .framework = "mxnet_ngc",
                                   .gpu = "v100_sxm2_16gb",
                                   .batch = 32,
                                   .precision = precision},
-                                 library);
+                                 specs);
     const auto& kernels = p.iterations.front().step->kernels;
     return std::count_if(kernels.begin(), kernels.end(),
                          [&](const Kernel& kernel) { return kernel.op == op; });
@@ -163,13 +163,13 @@ double bytes_of(const TrainingStep& step) {
 
 // Fewer kernels move fewer bytes, and every tensor lives forwards, whatever the model.
 TEST(NormFusion, HoldsForEveryModel) {
-  Library library = test::source_library();
-  for (const std::string& model : library.catalog().names(Kind::model)) {
-    for (const Variant& variant : library.model(model).variants) {
+  SpecCache specs = test::source_specs();
+  for (const std::string& model : specs.catalog().names(Kind::model)) {
+    for (const Variant& variant : specs.model(model).variants) {
       for (const std::string& framework : variant.frameworks) {
         SCOPED_TRACE(model + " " + framework);
         const Prediction p =
-            predict({.model = model, .framework = framework, .gpu = "t4", .batch = 4}, library);
+            predict({.model = model, .framework = framework, .gpu = "t4", .batch = 4}, specs);
         const TrainingStep& step = *p.iterations.front().step;
         const TrainingStep fused = with_fused_norms(step);
         const bool less = fused.kernels.size() < step.kernels.size();
@@ -222,12 +222,12 @@ TEST(NormFusion, BytesOfOneNorm) {
 }
 
 TEST(WhatIfCluster, PartsAddUpWithCommunication) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   Scenario scenario = on_two_machines(kResNet);
   scenario.cluster.network = "1 Gbit/s";
-  const Prediction before = predict(scenario, library);
+  const Prediction before = predict(scenario, specs);
   const ChangedPrediction after =
-      predict_changed(scenario, {parse_change("link.network.bandwidth=x10")}, library);
+      predict_changed(scenario, {parse_change("link.network.bandwidth=x10")}, specs);
   Seconds was, is, waited;
   for (const TimePart& part : time_parts(before, after.prediction)) {
     was += part.before;
@@ -241,12 +241,12 @@ TEST(WhatIfCluster, PartsAddUpWithCommunication) {
 
 // All links, those of a kind, one by its name; a rate is what a change starts from.
 TEST(WhatIfCluster, LinksAreChangedByKindAndByName) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario scenario = on_two_machines(kResNet);
   const auto throughput = [&](const char* change) {
-    return predict_changed(scenario, {parse_change(change)}, library).prediction.throughput();
+    return predict_changed(scenario, {parse_change(change)}, specs).prediction.throughput();
   };
-  const double now = predict(scenario, library).throughput();
+  const double now = predict(scenario, specs).throughput();
   EXPECT_GT(throughput("link.network.bandwidth=x2"), now);
   EXPECT_EQ(throughput("link.network.bandwidth=20 Gbit/s"), throughput("link.network.bandwidth=x2"));
   EXPECT_EQ(throughput("link.network.bandwidth=x2"), throughput("network=20 Gbit/s"));
@@ -259,24 +259,24 @@ TEST(WhatIfCluster, LinksAreChangedByKindAndByName) {
 }
 
 TEST(WhatIfCluster, WhatJoinsGpusIsAmongTheElasticities) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario scenario = on_two_machines(kResNet);
-  const Prediction p = predict(scenario, library);
-  const auto all = sensitivities(scenario, p, library);
+  const Prediction p = predict(scenario, specs);
+  const auto all = sensitivities(scenario, p, specs);
   const auto found = std::find_if(all.begin(), all.end(),
                                   [](const Sensitivity& one) { return one.key == "link.network.bandwidth"; });
   ASSERT_NE(found, all.end());
   EXPECT_EQ(found->value, "10 Gbit/s");
   const double twice =
-      predict_changed(scenario, {parse_change("network=20 Gbit/s")}, library).prediction.throughput();
+      predict_changed(scenario, {parse_change("network=20 Gbit/s")}, specs).prediction.throughput();
   EXPECT_NEAR(found->if_doubled, twice / p.throughput(), 1e-9);
   for (const char* key : {"link.network.latency", "link.pcie3.latency", "link.upi.bandwidth"}) {
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Sensitivity& one) { return one.key == key; }))
         << key;
   }
-  const auto bounds = without_limits(p);
+  const auto bounds = upper_bounds(p);
   EXPECT_EQ(bounds[3].name, "gradients exchanged at no cost");
-  EXPECT_NEAR(bounds[3].throughput, 4 * predict(kResNet, library).throughput(), 1e-6);
+  EXPECT_NEAR(bounds[3].throughput, 4 * predict(kResNet, specs).throughput(), 1e-6);
 }
 
 TEST(WhatIfCluster, FlagsAndChangesSayTheSame) {

@@ -1,5 +1,5 @@
 // Toy figures: see toy_world.h.
-#include "simulate/whatif.h"
+#include "simulate/analysis/whatif.h"
 
 #include <gmock/gmock.h>
 
@@ -12,56 +12,56 @@ namespace {
 
 using testing::HasSubstr;
 
-double throughput(const Scenario& scenario, std::initializer_list<const char*> texts, Library& library) {
+double throughput(const Scenario& scenario, std::initializer_list<const char*> texts, SpecCache& specs) {
   SpecChanges changes;
   for (const char* text : texts) changes.push_back(parse_change(text));
-  return predict_changed(scenario, changes, library).prediction.throughput();
+  return predict_changed(scenario, changes, specs).prediction.throughput();
 }
 
 // 0.73 + 0.49 + 0.55 + 0.49 + 0.61 + 0.73 + 0.49 = 4.09 us for ten samples.
 TEST(WhatIf, TwiceTheBandwidthSavesWhereBandwidthLimits) {
   const test::ToyWorld world;
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario scenario = world.scenario(10);
-  EXPECT_NEAR(throughput(scenario, {}, library), 10 / 4.09e-6, 1);
+  EXPECT_NEAR(throughput(scenario, {}, specs), 10 / 4.09e-6, 1);
   // relu 0.12, softmax 0.30 (compute), back 0.12, relu back 0.18, momentum 0.12; products are limited by
   // compute.
-  EXPECT_NEAR(throughput(scenario, {"gpu.memory_bandwidth=x2"}, library), 10 / 3.55e-6, 1);
+  EXPECT_NEAR(throughput(scenario, {"gpu.memory_bandwidth=x2"}, specs), 10 / 3.55e-6, 1);
   // Twice the clock as well: 0.24, 0.12, 0.15, 0.12, 0.18, 0.24, 0.12 and 7 x 0.25.
-  EXPECT_NEAR(throughput(scenario, {"gpu.memory_bandwidth=+100%", "gpu.boost_clock=500 MHz"}, library),
+  EXPECT_NEAR(throughput(scenario, {"gpu.memory_bandwidth=+100%", "gpu.boost_clock=500 MHz"}, specs),
               10 / 2.92e-6, 1);
 }
 
 TEST(WhatIf, ChangesComposeWithThoseOfTheScenarioAndTheFramework) {
   const test::ToyWorld world;
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario scenario = world.slow_scenario(10);
-  EXPECT_NEAR(throughput(scenario, {}, library), 10 / 12.24e-6, 1);
+  EXPECT_NEAR(throughput(scenario, {}, specs), 10 / 12.24e-6, 1);
   // 3 us less at the end of an iteration, given as such or as a factor (of the file's 3 us).
-  EXPECT_NEAR(throughput(scenario, {"framework.execution.iteration=1 us"}, library), 10 / 10.24e-6, 1);
-  EXPECT_NEAR(throughput(scenario, {"framework.execution.iteration=x0.5"}, library), 10 / 10.74e-6, 1);
-  const ChangedPrediction batch = predict_changed(scenario, {parse_change("batch=5")}, library);
+  EXPECT_NEAR(throughput(scenario, {"framework.execution.iteration=1 us"}, specs), 10 / 10.24e-6, 1);
+  EXPECT_NEAR(throughput(scenario, {"framework.execution.iteration=x0.5"}, specs), 10 / 10.74e-6, 1);
+  const ChangedPrediction batch = predict_changed(scenario, {parse_change("batch=5")}, specs);
   EXPECT_EQ(batch.prediction.scenario.batch, 5);
 }
 
 // A change of rates does to a prediction what with_rates() does: sweeps rely on it.
 TEST(WhatIf, IsWhatWithRatesSays) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "t4", .batch = 32};
   const ChangedPrediction changed = predict_changed(
-      scenario, {parse_change("gpu.memory_bandwidth=+50%"), parse_change("gpu.sm_count=60")}, library);
-  const Prediction again = with_rates(predict(scenario, library), *changed.prediction.gpu);
+      scenario, {parse_change("gpu.memory_bandwidth=+50%"), parse_change("gpu.sm_count=60")}, specs);
+  const Prediction again = with_rates(predict(scenario, specs), *changed.prediction.gpu);
   EXPECT_EQ(changed.prediction.iteration_time().si(), again.iteration_time().si());
   EXPECT_EQ(changed.prediction.throughput_interval().low, again.throughput_interval().low);
-  EXPECT_NE(again.iteration_time(), predict(scenario, library).iteration_time());
+  EXPECT_NE(again.iteration_time(), predict(scenario, specs).iteration_time());
 }
 
 TEST(WhatIf, PartsAddUpToTheIteration) {
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario scenario{.model = "seq2seq", .framework = "tensorflow", .gpu = "p4000", .batch = 64};
-  const Prediction before = predict(scenario, library);
+  const Prediction before = predict(scenario, specs);
   const ChangedPrediction after =
-      predict_changed(scenario, {parse_change("framework.lowering.recurrence=fused")}, library);
+      predict_changed(scenario, {parse_change("framework.lowering.recurrence=fused")}, specs);
   Seconds was, is;
   for (const TimePart& part : time_parts(before, after.prediction)) {
     was += part.before;
@@ -74,14 +74,14 @@ TEST(WhatIf, PartsAddUpToTheIteration) {
 
 TEST(WhatIf, BoundsAreNoLessThanWhatIsThereAndElasticitiesAreDerivatives) {
   const test::ToyWorld world;
-  Library library = test::source_library();
+  SpecCache specs = test::source_specs();
   const Scenario scenario = world.slow_scenario(10);
-  const Prediction p = predict(scenario, library);
-  const auto bounds = without_limits(p);
-  for (const Limitless& bound : bounds) EXPECT_GE(bound.throughput, p.throughput()) << bound.name;
+  const Prediction p = predict(scenario, specs);
+  const auto bounds = upper_bounds(p);
+  for (const UpperBound& bound : bounds) EXPECT_GE(bound.throughput, p.throughput()) << bound.name;
   // Seven kernels of 0.25 us are left.
   EXPECT_NEAR(bounds.back().throughput, 10 / 1.75e-6, 100);
-  for (const Sensitivity& one : sensitivities(scenario, p, library)) {
+  for (const Sensitivity& one : sensitivities(scenario, p, specs)) {
     if (one.key != "framework.execution.iteration") continue;
     EXPECT_NEAR(one.elasticity, -3 / 12.24, 0.002);  // 3 of 12.24 us
     EXPECT_NEAR(one.if_doubled, 12.24 / 15.24, 1e-6);

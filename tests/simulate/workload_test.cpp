@@ -1,5 +1,5 @@
 // What a step's kernels are, found once for all batches and GPUs.
-#include "simulate/workload.h"
+#include "simulate/workload/workload.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@ namespace {
 // a a b a b: a runs 1 + 1 + 3 times, b 2 + 1.
 TEST(Workload, KernelsThatAreTheSameRunTogether) {
   TrainingStep step;
-  for (const auto& [repeat, same_as] : {std::pair(1, -1), {1, 0}, {2, -1}, {3, 0}, {1, 2}}) {
+  for (const auto& [repeat, duplicate_of] : {std::pair(1, -1), {1, 0}, {2, -1}, {3, 0}, {1, 2}}) {
     Kernel& kernel = step.kernels.emplace_back();
     kernel.repeat = repeat;
-    kernel.same_as = same_as;
+    kernel.duplicate_of = duplicate_of;
   }
   const std::vector<KernelRuns> runs = kernel_runs(step);
   ASSERT_EQ(runs.size(), 2u);

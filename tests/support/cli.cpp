@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "simulate/cli.h"
+#include "simulate/cli/cli.h"
 
 namespace tbdsim::test {
 
@@ -18,6 +18,6 @@ CliResult run(const std::vector<std::string>& arguments, bool ends) {
   return result;
 }
 
-Library source_library() { return Library(Catalog::from(TBDSIM_SOURCE_DIR)); }
+SpecCache source_specs() { return SpecCache(Catalog::from(TBDSIM_SOURCE_DIR)); }
 
 }  // namespace tbdsim::test

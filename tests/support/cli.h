@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "simulate/library.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim::test {
 
@@ -18,6 +18,6 @@ struct CliResult {
 [[nodiscard]] CliResult run(const std::vector<std::string>& arguments, bool ends = false);
 
 // A library over the source tree's catalogue.
-[[nodiscard]] Library source_library();
+[[nodiscard]] SpecCache source_specs();
 
 }  // namespace tbdsim::test

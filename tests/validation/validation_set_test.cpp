@@ -2,8 +2,6 @@
 // no group's error has grown by more than a tenth since tests/validation/expected_errors.csv was written.
 // Where an error is to change, `tbd-sim validate --format csv -o tests/validation/expected_errors.csv` writes
 // it anew.
-#include "simulate/validation_set.h"
-
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -12,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/number.h"
+#include "simulate/validation/published_runs.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -71,7 +70,7 @@ TEST(ValidationSet, CoversWhatItMust) {
   std::set<std::string> metrics;
   int judged = 0;
   int several = 0;
-  for (const fs::path& file : validation_set(test::source_library().catalog())) {
+  for (const fs::path& file : validation_set(test::source_specs().catalog())) {
     for (const Row& row : rows_of(file)) {
       if (row.at("use") == "context") continue;
       ++judged;
@@ -92,7 +91,7 @@ TEST(ValidationSet, CoversWhatItMust) {
 
 // Every figure: its table's name, a number, and where it was read; one that is no fair target says why.
 TEST(ValidationSet, EveryFigureHasItsSource) {
-  for (const fs::path& file : validation_set(test::source_library().catalog())) {
+  for (const fs::path& file : validation_set(test::source_specs().catalog())) {
     SCOPED_TRACE(file.filename().string());
     for (const Row& row : rows_of(file)) {
       EXPECT_EQ(row.at("set"), file.stem().string());

@@ -1,4 +1,4 @@
-#include "calibrate/measure/dry_run.h"
+#include "calibrate/measure/run/dry_run.h"
 
 #include <fstream>
 

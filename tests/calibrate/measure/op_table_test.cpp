@@ -1,4 +1,4 @@
-#include "calibrate/measure/op_table.h"
+#include "calibrate/measure/plan/op_table.h"
 
 #include <set>
 

@@ -1,4 +1,4 @@
-#include "calibrate/measure/options.h"
+#include "calibrate/measure/run/options.h"
 
 #include <gmock/gmock.h>
 

@@ -1,12 +1,12 @@
-#include "calibrate/measure/plan.h"
+#include "calibrate/measure/plan/plan.h"
 
 #include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
 
-#include "calibrate/measure/builtin_plan.h"
-#include "calibrate/measure/op_table.h"
+#include "calibrate/measure/plan/builtin_plan.h"
+#include "calibrate/measure/plan/op_table.h"
 #include "hwspecs/base/error.h"
 
 namespace tbdsim::measure {

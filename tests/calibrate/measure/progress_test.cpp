@@ -1,4 +1,4 @@
-#include "calibrate/measure/progress.h"
+#include "calibrate/measure/run/progress.h"
 
 #include <sstream>
 

@@ -1,4 +1,4 @@
-#include "calibrate/measure/result_file.h"
+#include "calibrate/measure/run/result_file.h"
 
 #include <csignal>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "calibrate/measure/schedule.h"
+#include "calibrate/measure/plan/schedule.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "calibrate/measure/spans.h"
+#include "calibrate/measure/statistics/spans.h"
 
 #include <gtest/gtest.h>
 
-#include "calibrate/measure/nvml.h"
+#include "calibrate/measure/device/nvml.h"
 
 namespace tbdsim::measure {
 namespace {

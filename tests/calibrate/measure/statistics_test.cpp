@@ -1,4 +1,4 @@
-#include "calibrate/measure/statistics.h"
+#include "calibrate/measure/statistics/statistics.h"
 
 #include <gtest/gtest.h>
 

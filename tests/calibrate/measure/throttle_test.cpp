@@ -1,4 +1,4 @@
-#include "calibrate/measure/throttle.h"
+#include "calibrate/measure/statistics/throttle.h"
 
 #include <gtest/gtest.h>
 

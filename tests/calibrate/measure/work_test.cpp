@@ -1,4 +1,4 @@
-#include "calibrate/measure/work.h"
+#include "calibrate/measure/plan/work.h"
 
 #include <gtest/gtest.h>
 

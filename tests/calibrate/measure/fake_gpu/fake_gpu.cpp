@@ -12,8 +12,8 @@
 #include <cupti.h>
 #include <unistd.h>
 
-#include "calibrate/measure/kernels.h"
-#include "calibrate/measure/spans.h"
+#include "calibrate/measure/kernels/kernels.h"
+#include "calibrate/measure/statistics/spans.h"
 
 namespace {
 std::uint64_t g_now_ns = 1000;

@@ -1,0 +1,184 @@
+#include "calibrate/cli/fit.h"
+
+#include <atomic>
+#include <map>
+#include <ostream>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "calibrate/cli/interrupted.h"
+#include "calibrate/fit/profile_fit.h"
+#include "calibrate/importers/importers.h"
+#include "calibrate/samples/load_records.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/file.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+// A file to write and what goes into it.
+struct Target {
+  std::filesystem::path file;
+  ProfileFitOptions options;
+};
+
+std::string only_gpu(const LoadedRecords& loaded) {
+  if (loaded.gpus.size() == 1) return loaded.gpus.begin()->first;
+  std::vector<std::string> names;
+  for (const auto& [name, gpu] : loaded.gpus) names.push_back(name);
+  throw UsageError("the records are of " + joined(names) +
+                   "; expected --gpu, --architecture or --generic to say for which");
+}
+
+void require_architecture(const std::string& architecture, const LoadedRecords& loaded) {
+  std::set<std::string> measured;
+  for (const auto& [name, gpu] : loaded.gpus) measured.insert(gpu.architecture);
+  if (architecture.empty() || measured.contains(architecture)) return;
+  const std::vector<std::string> names(measured.begin(), measured.end());
+  throw UsageError("--architecture: no record is of a GPU of architecture " + in_quotes(architecture) +
+                   "; expected one of " + joined(names) + did_you_mean(architecture, names));
+}
+
+ProfileFitOptions options_of(const FitCommand& command, const LoadedRecords& loaded) {
+  require_architecture(command.architecture, loaded);
+  ProfileFitOptions options;
+  options.gpu = command.gpu;
+  options.architecture = command.architecture;
+  if (command.gpu.empty() && command.architecture.empty() && !command.generic) options.gpu = only_gpu(loaded);
+  options.without_gpu = command.without || command.one_gemm;
+  options.one_gemm = command.one_gemm;
+  return options;
+}
+
+std::vector<Target> all_targets(const std::filesystem::path& folder, const LoadedRecords& loaded) {
+  std::vector<Target> targets;
+  std::set<std::string> architectures;
+  const auto add = [&](const std::string& file, const ProfileFitOptions& options) {
+    targets.push_back({folder / (file + ".yaml"), options});
+  };
+  for (const auto& [name, gpu] : loaded.gpus) {
+    ProfileFitOptions options;
+    options.gpu = name;
+    options.refuse_thin = false;
+    add(name, options);
+    options.without_gpu = true;
+    add("holdout/" + name, options);
+    options.one_gemm = true;
+    add("holdout/" + name + "_one_gemm", options);
+    architectures.insert(gpu.architecture);
+  }
+  for (const std::string& architecture : architectures) {
+    ProfileFitOptions options;
+    options.architecture = architecture;
+    add(architecture, options);
+  }
+  add("generic", {});
+  return targets;
+}
+
+void create_folder(const std::filesystem::path& folder) {
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw UsageError(folder.string() + ": cannot be created: " + failure.message());
+}
+
+// The published data sets: "owner/repository" -> its revision and licence.
+struct Published {
+  std::string revision;
+  std::string licence;
+};
+std::map<std::string, Published> published_sets() {
+  std::map<std::string, Published> sets;
+  for (const Importer& importer : importers()) {
+    std::istringstream all{std::string(importer.from)};
+    for (std::string from; std::getline(all >> std::ws, from, ',');) {
+      const std::size_t at = from.find('@');
+      sets[from.substr(0, at)] = {at == std::string::npos ? "" : from.substr(at),
+                                  std::string(importer.licence)};
+    }
+  }
+  return sets;
+}
+
+bool is_permissive(const std::string& licence) { return licence == "MIT" || licence == "Apache-2.0"; }
+
+// Where the fitted numbers are from: "..., sitar-lab/NeuSight@6945927d9afc (MIT)".
+std::string source_of(const Profile& profile, const std::map<std::string, Published>& published) {
+  std::set<std::string> sets;
+  for (const auto& blocks : profile.families) {
+    for (const ProfileBlock& block : blocks) {
+      for (const auto& [from, count] : block.records) sets.insert(from.substr(from.find(", ") + 2));
+    }
+  }
+  std::string text = "tbd-calibrate fit, to";
+  for (const std::string& set : sets) {
+    text += (text.ends_with("to") ? " " : ", ") + set;
+    const auto found = published.find(set);
+    if (found != published.end()) text += found->second.revision + " (" + found->second.licence + ")";
+  }
+  return text;
+}
+
+void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& memo,
+                  const CalibrateContext& context) {
+  AtomicFile file(target.file);  // before the fit, which takes minutes: a file that cannot be written
+  ProfileFitOptions options = target.options;
+  options.memo = &memo;
+  const std::string name = target.file.stem().string();
+  options.progress = [&](std::string_view step) {
+    stop_if_interrupted(context);
+    if (context.show_progress) context.err << "\r\033[K" << name << ": " << step << std::flush;
+  };
+  const std::map<std::string, Published> published = published_sets();
+  for (const auto& [set, from] : published) {
+    if (!is_permissive(from.licence)) options.unlisted.insert(set);
+  }
+  Profile profile = fit_profile(loaded.records, loaded.gpus, options);
+  profile.sources["families"] = source_of(profile, published);
+  file.stream() << write_profile(profile);
+  file.commit();
+  if (context.show_progress) context.err << "\r\033[K";
+  std::size_t blocks = 0, unfinished = 0, at_bounds = 0;
+  for (const auto& family : profile.families) {
+    for (const ProfileBlock& block : family) {
+      ++blocks;
+      unfinished += block.converged ? 0 : 1;
+      at_bounds += block.at_bound.size();
+    }
+  }
+  context.out << fmt::format(
+      "{}: {}, {} blocks ({} stopped before they converged, {} parameters at a bound)\n",
+      target.file.string(), profile.title, blocks, unfinished, at_bounds);
+}
+
+}  // namespace
+
+void fit_command(const FitCommand& command, const CalibrateContext& context) {
+  if (command.output.empty() == command.all.empty()) {
+    throw UsageError("fit: expected --output FILE for one profile or --all FOLDER for those of every GPU");
+  }
+  const int targets_named = (command.gpu.empty() ? 0 : 1) + (command.architecture.empty() ? 0 : 1) +
+                            (command.generic ? 1 : 0) + (command.all.empty() ? 0 : 1);
+  if (targets_named > 1) throw UsageError("fit: expected one of --gpu, --architecture, --generic and --all");
+  const Catalog catalog = Catalog::from(context.data_dir);
+  LoadedRecords loaded = load_records(command.files, catalog);
+  if (!command.gpu.empty())
+    loaded.gpus.try_emplace(command.gpu, read_gpu(catalog.find(Kind::gpu, command.gpu), catalog));
+  if (context.catch_signals != nullptr) context.catch_signals();
+  for (const std::string& note : loaded.notes) context.out << note << '\n';
+  std::vector<Target> targets;
+  if (command.all.empty()) {
+    const ProfileFitOptions options = options_of(command, loaded);
+    targets.push_back({command.output, options});
+  } else {
+    targets = all_targets(command.all, loaded);
+  }
+  if (!command.all.empty()) create_folder(std::filesystem::path(command.all) / "holdout");
+  FitMemo memo;
+  for (const Target& target : targets) write_target(target, loaded, memo, context);
+}
+
+}  // namespace tbdsim

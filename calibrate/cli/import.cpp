@@ -1,0 +1,60 @@
+#include "calibrate/cli/import.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include <fmt/format.h>
+
+#include "calibrate/cli/interrupted.h"
+#include "calibrate/importers/importers.h"
+#include "hwspecs/base/file.h"
+
+namespace tbdsim {
+namespace {
+void list_sources(std::ostream& out) {
+  out << fmt::format("{:<16}{:<64}{:<16}{}\n", "source", "reads", "licence", "from");
+  for (const Importer& i : importers()) {
+    out << fmt::format("{:<16}{:<64}{:<16}{}\n", i.source, i.reads, i.licence, i.from);
+  }
+  out << fmt::format("{:<16}{:<64}{:<16}{}\n", "records", "what tbd-measure and this command write", "", "");
+}
+
+// A first word that is no file may be a source.
+std::string taken_source(std::vector<std::string>& words) {
+  std::error_code ignored;
+  if (words.empty() || std::filesystem::exists(words.front(), ignored)) return "";
+  const std::string first = words.front();
+  if (first.find('/') != std::string::npos || first.ends_with(".csv")) return "";  // a file that is not there
+  words.erase(words.begin());
+  return first;
+}
+}  // namespace
+
+void import_command(const ImportOptions& options, const CalibrateContext& context) {
+  if (options.list) {
+    list_sources(context.out);
+    return;
+  }
+  std::vector<std::string> files = options.words;
+  const std::string source = taken_source(files);
+  require_source(source);
+  if (files.empty()) throw UsageError("import: no file to read; expected one or more CSV files");
+  if (options.output.empty()) throw UsageError("import: no --output; expected the file to write");
+  if (context.catch_signals != nullptr) context.catch_signals();
+  AtomicFile output(options.output);
+  write_csv_row(output.stream(), record_columns());
+  std::string report;
+  for (const std::string& file : files) {
+    const ImportSummary summary = import_table(file, source, [&](const Record& record) {
+      stop_if_interrupted(context);
+      write_record(output.stream(), record);
+    });
+    report +=
+        fmt::format("{}: {}, {} rows, {} records\n", file, summary.source, summary.rows, summary.records);
+    for (const std::string& note : summary.notes) report += note + "\n";
+  }
+  output.commit();
+  context.out << report;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,21 @@
+// `tbd-calibrate import`: published tables and own records into one table of records.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrate/cli/cli.h"
+
+namespace tbdsim {
+
+struct ImportOptions {
+  std::vector<std::string> words;  // [SOURCE] FILES...
+  std::string output;
+  bool list = false;
+};
+
+// Writes the records to `output`, which appears whole or not at all, and what was read and left out to the
+// context's `out`. `--list`: the sources. Throws UsageError without files or output, and as import_table.
+void import_command(const ImportOptions& options, const CalibrateContext& context);
+
+}  // namespace tbdsim

@@ -1,0 +1,248 @@
+#include "calibrate/fit/profile_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "calibrate/fit/cross_validation.h"
+#include "calibrate/fit/family_fit.h"
+#include "calibrate/fit/fit_steps.h"
+#include "calibrate/fit/representative_rows.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr int kFewestSamples = 20;      // of a block to be fitted
+constexpr double kLeastClockSd = 0.08;  // between cards of one sort
+
+// "cudnn6/fp32" -> fp32.
+MathType math_of_block(std::string_view key) {
+  const std::string_view precision = key.substr(key.find('/') + 1);
+  return static_cast<MathType>(std::find(kMathTypeNames.begin(), kMathTypeNames.end(), precision) -
+                               kMathTypeNames.begin());
+}
+
+// What the fits of all families share.
+struct Context {
+  const ProfileFitOptions& options;
+  const GpuSpecs& gpus;
+  ClockKnowledge clocks;
+  Profile& profile;
+  std::vector<std::string> too_few{};  // blocks that were left out: "5 of gemm (cublas8/fp32)"
+
+  // A profile of a card needs no block of arithmetic that it has not.
+  [[nodiscard]] bool computes(std::string_view block) const {
+    return options.gpu.empty() || gpus.at(options.gpu).math[index_of(math_of_block(block))].has_value();
+  }
+  // Of the card or the architecture that the profile is for; 0: of none.
+  [[nodiscard]] int architecture() const {
+    for (const auto& [name, gpu] : gpus) {
+      if (name == options.gpu || gpu.architecture == options.architecture)
+        return static_cast<int>(gpu.compute_capability);
+    }
+    return 0;
+  }
+  [[nodiscard]] bool is_target(const std::string& gpu) const { return gpu == options.gpu; }
+};
+
+template <class Family>
+void note_records(const Samples<Family>& samples, ProfileBlock& block) {
+  for (const Sample<Family>& s : samples) ++block.records[s.gpu + ", " + s.set];
+}
+
+template <class Family>
+void take_parameters(const FamilyFit& fit, ProfileBlock& block) {
+  block.parameters = fit.parameters;
+  for (std::size_t i = 0; i < fit.parameters.size(); ++i) {
+    if (fit.at_bound[i]) block.at_bound.emplace_back(Family::parameters[i].name);
+  }
+  block.converged = fit.converged;
+  block.iterations = fit.iterations;
+  block.cost = fit.cost;
+}
+
+// The table, how it is interpolated, and how wide intervals are.
+template <class Family>
+void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const Context& context,
+                    ProfileBlock& block) {
+  const std::vector<Residual<Family>> by_gpu = residuals_of(samples, fit);
+  const std::vector<Residual<Family>> residuals = medians_over_gpus(by_gpu, context.architecture());
+  std::vector<ResidualRow> rows;
+  for (const Residual<Family>& r : residuals) rows.push_back(r.row);
+  block.kriging = kriging_of(by_gpu);
+  // Other GPUs' tables stand in many profiles.
+  const std::size_t most = block.own ? context.options.most_rows : context.options.most_rows / 3;
+  std::vector<ResidualRow> kept;
+  for (const std::size_t i : representative_rows(rows, block.kriging.nugget, most)) {
+    if (context.options.unlisted.contains(residuals[i].sample->set)) continue;
+    kept.push_back({rows[i].at, rows[i].residual, static_cast<int>(block.measured.size())});
+    block.measured.push_back(residuals[i].sample->call);
+  }
+  block.residuals = ResidualTable(std::move(kept));
+  block.interval = block.own ? interval_of(block.residuals, rows, block.kriging)
+                             : interval_between_gpus(by_gpu, block.kriging);
+}
+
+// "gemm|cublas8/fp32|gtx1080ti,titanxp": what a fit depends on.
+template <class Family>
+std::string memo_key(const Samples<Family>& samples) {
+  std::set<std::string> gpus;
+  for (const Sample<Family>& s : samples) gpus.insert(s.gpu);
+  std::string key = std::string(Family::name) + "|" + samples.front().block + "|";
+  for (const std::string& gpu : gpus) key += gpu + ",";
+  return key;
+}
+
+template <class Family>
+FamilyFit fit_of(const Samples<Family>& samples, const Context& context) {
+  const std::string key = memo_key(samples);
+  FitMemo* const memo = context.options.memo;
+  if (memo != nullptr && memo->fits.contains(key)) return memo->fits.at(key);
+  FitOptions options = fit_options<Family>(samples, context.clocks);
+  options.starts = context.options.starts;
+  options.threads = context.options.threads;
+  FamilyFit fit = fit_family<Family>(samples, options);
+  if (memo != nullptr) memo->fits[key] = fit;
+  return fit;
+}
+
+template <class Family>
+ProfileBlock own_block(const Samples<Family>& samples, const Context& context) {
+  const Samples<Family> own =
+      where(samples, [&](const Sample<Family>& s) { return context.is_target(s.gpu); });
+  if (own.size() < kFewestSamples) {
+    throw UsageError(fmt::format("{} records of {} ({}) on {}; expected at least {} for a fit", own.size(),
+                                 Family::name, own.front().block, context.options.gpu, kFewestSamples));
+  }
+  const FamilyFit shared = fit_of(samples, context);
+  FitOptions around = options_around<Family>(shared);
+  around.threads = context.options.threads;
+  const FamilyFit fit = fit_family<Family>(own, around);
+  ProfileBlock block;
+  block.own = true;
+  take_parameters<Family>(fit, block);
+  block.clock = fit.gpus.at(context.options.gpu).sustained.clock;
+  block.bandwidth = fit.gpus.at(context.options.gpu).sustained.bandwidth;
+  note_records(own, block);
+  take_residuals(own, fit, context, block);
+  return block;
+}
+
+// The block of other GPUs, without a clock.
+template <class Family>
+ProfileBlock block_of_others(const Samples<Family>& samples, const FamilyFit& fit, const Context& context) {
+  const std::string key = memo_key(samples) + std::to_string(context.architecture());
+  FitMemo* const memo = context.options.memo;
+  if (memo != nullptr && memo->blocks.contains(key)) return memo->blocks.at(key);
+  ProfileBlock block;
+  take_parameters<Family>(fit, block);
+  note_records(samples, block);
+  take_residuals(samples, fit, context, block);
+  if (memo != nullptr) memo->blocks[key] = block;
+  return block;
+}
+
+template <class Family>
+ProfileBlock shared_block(const Samples<Family>& samples, const Samples<Family>& target,
+                          const Context& context) {
+  const FamilyFit fit = fit_of(samples, context);
+  ProfileBlock block = block_of_others(samples, fit, context);
+  const ClockRatio ratio = clock_ratio(samples, fit, context.clocks, false);
+  block.clock = ratio.median;
+  block.clock_of_expected = true;
+  block.clock_sd = std::max(kLeastClockSd, ratio.sd);
+  if (!context.options.one_gemm || target.empty()) return block;
+  if (const auto anchor = anchor_of(target.front(), context.clocks)) {
+    const ClockRatio anchored = clock_ratio(samples, fit, context.clocks, true);
+    block.clock = *anchor * anchored.median;
+    block.clock_of_expected = false;
+    block.clock_sd = std::max(kAnchoredClockSd, anchored.sd);
+  }
+  return block;
+}
+
+// Those of the architecture the profile is for, where the block has any.
+template <class Family>
+Samples<Family> like_target(const Samples<Family>& samples, const Context& context) {
+  const std::string& architecture = context.options.architecture;
+  const Samples<Family> alike = where(
+      samples, [&](const Sample<Family>& s) { return context.gpus.at(s.gpu).architecture == architecture; });
+  return architecture.empty() || alike.empty() ? samples : alike;
+}
+
+template <class Family>
+void fit_blocks(std::span<const Record> records, Context& context) {
+  std::map<std::string, Samples<Family>> blocks;
+  for (Sample<Family>& s :
+       stratified<Family>(samples_of<Family>(records, context.gpus), context.options.most_samples)) {
+    blocks[s.block].push_back(std::move(s));
+  }
+  for (const auto& [key, samples] : blocks) {
+    const auto targets = [&](const Sample<Family>& s) { return context.is_target(s.gpu); };
+    const Samples<Family> target = where(samples, targets);
+    const Samples<Family> others = where(samples, std::not_fn(targets));
+    const bool thin = target.size() < kFewestSamples && !context.options.refuse_thin;
+    const bool own = !target.empty() && !thin && !context.options.without_gpu;
+    if (!own && others.size() < kFewestSamples) {
+      context.too_few.push_back(fmt::format("{} of {} ({})", others.size(), Family::name, key));
+      continue;
+    }
+    if (!context.computes(key)) continue;
+    if (context.options.progress) context.options.progress(fmt::format("{} {}", Family::name, key));
+    ProfileBlock block = own ? own_block<Family>(samples, context)
+                             : shared_block<Family>(like_target(others, context), target, context);
+    block.generation = key.substr(0, key.find('/'));
+    block.math = math_of_block(key);
+    context.profile.families[index_of_family<Family>()].push_back(std::move(block));
+  }
+}
+
+void require_records(std::span<const Record> records, const ProfileFitOptions& options) {
+  if (options.gpu.empty() || options.without_gpu) return;
+  const bool any =
+      std::any_of(records.begin(), records.end(), [&](const Record& r) { return r.gpu == options.gpu; });
+  if (!any) throw UsageError("no record is of " + options.gpu + "; expected some, or --without");
+}
+
+void require_blocks(const Context& context) {
+  for (const auto& blocks : context.profile.families) {
+    if (!blocks.empty()) return;
+  }
+  throw UsageError(
+      "too few records for a fit: " +
+      (context.too_few.empty() ? "none of a kernel that has a formula" : joined(context.too_few)) +
+      "; expected at least " + std::to_string(kFewestSamples) + " of one");
+}
+
+std::string title_of(const ProfileFitOptions& options, const GpuSpecs& gpus) {
+  if (options.gpu.empty())
+    return options.architecture.empty() ? "all measured GPUs" : "measured " + options.architecture + " GPUs";
+  const std::string& title = gpus.at(options.gpu).title;
+  if (!options.without_gpu) return title + ", measured";
+  return options.one_gemm ? title + ", from one matrix product and other GPUs"
+                          : title + ", from its data sheet and other GPUs";
+}
+
+}  // namespace
+
+Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus, const ProfileFitOptions& options) {
+  require_records(records, options);
+  Profile profile;
+  profile.title = title_of(options, gpus);
+  profile.gpu = options.gpu;
+  profile.architecture = options.gpu.empty() ? options.architecture : "";
+  profile.calibrated = true;
+  Context context{options, gpus, clock_knowledge(records, gpus), profile};
+#define TBDSIM_FIT(Family) fit_blocks<Family>(records, context);
+  TBDSIM_FOR_EACH_FAMILY(TBDSIM_FIT)
+#undef TBDSIM_FIT
+  require_blocks(context);
+  profile.sources["families"] = "fitted to records";
+  return profile;
+}
+
+}  // namespace tbdsim

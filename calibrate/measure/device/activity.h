@@ -1,0 +1,34 @@
+// CUPTI activity tracing: what ran on the GPU, timed on its own clock, without the gaps between launches.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "calibrate/measure/statistics/spans.h"
+
+namespace tbdsim::measure {
+
+// One at a time in a process: CUPTI's callbacks have no argument of ours.
+class Tracer {
+ public:
+  // CUPTI is switched on by the first start() and stays on, which slows launches but not kernels; a refusal
+  // (no permission, another profiler, library mismatch) is kept in refusal() and every later start() is a
+  // no-op.
+  explicit Tracer(int device_ordinal) : device_(device_ordinal) {}
+
+  // For --no-cupti, and when its records turned out to be unusable.
+  void refuse(const std::string& why);
+  [[nodiscard]] bool usable() const { return refusal_.empty(); }
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+  // Spans between start() and stop(); the stream must be idle at both.
+  void start();
+  [[nodiscard]] std::vector<Span> stop();
+
+ private:
+  int device_;
+  bool enabled_ = false;
+  std::string refusal_;
+};
+
+}  // namespace tbdsim::measure

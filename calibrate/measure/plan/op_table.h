@@ -1,0 +1,35 @@
+// What tbd-measure can measure: one row per op. Printed by --list-ops and checked against every point of a
+// plan.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibrate/measure/plan/plan.h"
+
+namespace tbdsim::measure {
+
+struct OpSpec {
+  std::string name;
+  std::string library;              // cublas, cudnn, nccl, cuda (copies) or own: the record's generation
+  std::vector<std::string> phases;  // {""} where an op has none
+  std::vector<std::string> precisions;
+  std::vector<std::string> layouts;  // the first is the default; {""} where an op has none
+  std::vector<std::string> caches;   // the first is the default
+  std::vector<std::string> sizes;    // shape columns that must be 1 or more (0 or more for the padding)
+  std::vector<std::string> sizes_from_one;  // shape columns that are 1 when left out
+  std::string what;                         // one line for people
+};
+
+[[nodiscard]] const std::vector<OpSpec>& op_table();
+// Null when there is no such op.
+[[nodiscard]] const OpSpec* find_op(std::string_view name);
+
+// Fills in default layout, cache and sizes of one, then says why the point cannot be measured anywhere
+// ("filter 7x7 is larger than the padded input 3x3"), or nothing. `point` is complete when nothing is
+// returned.
+[[nodiscard]] std::optional<std::string> complete(PlanPoint& point);
+
+}  // namespace tbdsim::measure

@@ -1,0 +1,170 @@
+#include "calibrate/samples/call_of_record.h"
+
+#include <algorithm>
+
+namespace tbdsim {
+namespace {
+
+double size(std::int64_t n) { return static_cast<double>(n); }
+double at_least_one(std::int64_t n) { return static_cast<double>(std::max<std::int64_t>(n, 1)); }
+
+double bytes_of(MathType math) {
+  if (math == MathType::fp8) return 1;
+  return math == MathType::fp16 || math == MathType::bf16 ? 2 : 4;
+}
+
+std::optional<Phase> phase_of(const Record& record) {
+  if (record.phase.empty()) return Phase::forward;
+  for (std::size_t i = 0; i < kPhaseNames.size(); ++i) {
+    if (record.phase == kPhaseNames[i]) return static_cast<Phase>(i);
+  }
+  return std::nullopt;
+}
+
+GemmCall gemm_of(const Record& record, double element_bytes) {
+  const RecordShape& s = record.shape;
+  GemmCall call{size(s.m), size(s.n), size(s.k), at_least_one(s.batch)};
+  call.transpose_a = !record.layout.empty() && record.layout[0] == 'T';
+  call.transpose_b = record.layout.size() > 1 && record.layout[1] == 'T';
+  call.element_bytes = element_bytes;
+  call.output_bytes = std::max(element_bytes, 2.0);  // sums of fp8 products are stored as bf16
+  call.hot = record.cache != "cold";
+  return call;
+}
+
+// The formulas know neither groups nor dilation.
+std::optional<ConvCall> conv_of(const Record& record, Phase phase, double element_bytes) {
+  const RecordShape& s = record.shape;
+  if (s.groups > 1 || s.dilation_h > 1 || s.dilation_w > 1) return std::nullopt;
+  ConvCall call;
+  call.phase = phase;
+  call.images = size(s.batch);
+  call.channels = size(s.channels);
+  call.height = size(s.height);
+  call.width = size(s.width);
+  call.filters = size(s.filters);
+  call.out_height = size(output_height(s));
+  call.out_width = size(output_width(s));
+  call.kernel_height = size(s.filter_h);
+  call.kernel_width = size(s.filter_w);
+  call.stride_height = at_least_one(s.stride_h);
+  call.stride_width = at_least_one(s.stride_w);
+  call.pad_height = size(s.pad_h);
+  call.pad_width = size(s.pad_w);
+  call.element_bytes = element_bytes;
+  return call;
+}
+
+// DeepBench skips the input product: no input size.
+std::optional<RecurrentCall> recurrent_of(const Record& record, Phase phase, double element_bytes) {
+  const RecordShape& s = record.shape;
+  const double gates = record.op == "lstm" ? 4 : record.op == "gru" ? 3 : record.op == "rnn" ? 1 : 0;
+  if (gates == 0 || s.layers > 1 || s.directions > 1) return std::nullopt;
+  return RecurrentCall{.phase = phase,
+                       .batch = size(s.batch),
+                       .steps = size(s.steps),
+                       .inputs = size(s.input_size),
+                       .hidden = size(s.hidden),
+                       .gates = gates,
+                       .element_bytes = element_bytes};
+}
+
+// How often the main tensor is read and written, in elements of it, and bytes of masks or indices beside.
+struct StreamOp {
+  std::string_view op;
+  Phase phase;
+  KernelKind kind;
+  double reads, writes;
+  double mask_bytes = 0;  // for each element
+};
+
+constexpr StreamOp kStreamOps[] = {
+    {"add", Phase::forward, KernelKind::elementwise, 2, 1},
+    {"mul", Phase::forward, KernelKind::elementwise, 2, 1},
+    {"div", Phase::forward, KernelKind::elementwise, 2, 1},
+    {"pow", Phase::forward, KernelKind::elementwise, 2, 1},
+    {"add_scalar", Phase::forward, KernelKind::elementwise, 1, 1},
+    {"mul_scalar", Phase::forward, KernelKind::elementwise, 1, 1},
+    {"div_scalar", Phase::forward, KernelKind::elementwise, 1, 1},
+    {"pow_scalar", Phase::forward, KernelKind::elementwise, 1, 1},
+    {"relu", Phase::forward, KernelKind::elementwise, 1, 1},
+    {"relu", Phase::backward_data, KernelKind::elementwise, 2, 1},
+    {"gelu", Phase::forward, KernelKind::elementwise, 1, 1},
+    {"tanh", Phase::forward, KernelKind::elementwise, 1, 1},
+    {"dropout", Phase::forward, KernelKind::elementwise, 1, 1, 1},
+    {"dropout", Phase::backward_data, KernelKind::elementwise, 1, 1, 1},
+    {"bias", Phase::forward, KernelKind::elementwise, 1, 1},
+    {"bias", Phase::backward_weights, KernelKind::reduction, 1, 0},
+    {"softmax", Phase::forward, KernelKind::softmax, 1, 1},
+    {"softmax", Phase::backward_data, KernelKind::softmax, 2, 1},
+    {"layer_norm", Phase::forward, KernelKind::layer_norm, 1, 1},
+    {"layer_norm", Phase::backward_data, KernelKind::layer_norm, 2, 1},
+    {"layer_norm", Phase::backward_weights, KernelKind::layer_norm, 2, 0},
+    {"batch_norm", Phase::forward, KernelKind::batch_norm, 2, 1},
+    {"batch_norm", Phase::backward_data, KernelKind::batch_norm, 4, 1},
+    {"sgd_momentum", Phase::update, KernelKind::update, 3, 2},
+    {"adam", Phase::update, KernelKind::update, 4, 3},
+};
+
+// Pooling reads x and writes y; the gradient of a maximum reads x, y and dy, that of a mean dy.
+StreamCall pooling_of(const Record& record, Phase phase, double element_bytes) {
+  const RecordShape& s = record.shape;
+  const double images = size(s.batch) * size(s.channels);
+  const double x = images * size(s.height) * size(s.width) * element_bytes;
+  const double y = images * size(output_height(s)) * size(output_width(s)) * element_bytes;
+  const double backward = record.op == "max_pool" ? x + 2 * y : y;
+  return {.kind = KernelKind::pooling,
+          .phase = phase,
+          .columns = x / element_bytes,
+          .read_bytes = phase == Phase::forward ? x : backward,
+          .written_bytes = phase == Phase::forward ? y : x};
+}
+
+std::optional<StreamCall> stream_of(const Record& record, Phase phase, double element_bytes) {
+  if (record.op == "max_pool" || record.op == "avg_pool") return pooling_of(record, phase, element_bytes);
+  const RecordShape& s = record.shape;
+  const auto* op = std::find_if(std::begin(kStreamOps), std::end(kStreamOps), [&](const StreamOp& candidate) {
+    return candidate.op == record.op && candidate.phase == phase;
+  });
+  if (op == std::end(kStreamOps)) return std::nullopt;
+  StreamCall call{.kind = op->kind, .phase = phase};
+  if (s.rows > 0) {
+    call.rows = size(s.rows);
+    call.columns = size(s.cols);
+  } else if (s.elements > 0) {
+    call.columns = size(s.elements);
+  } else {
+    call.columns = size(s.batch) * size(s.channels) * size(s.height) * size(s.width);
+  }
+  const double elements = call.rows * call.columns;
+  if (elements == 0) return std::nullopt;
+  const bool forward = phase == Phase::forward;
+  call.read_bytes = elements * (op->reads * element_bytes + (forward ? 0 : op->mask_bytes));
+  call.written_bytes = elements * (op->writes * element_bytes + (forward ? op->mask_bytes : 0));
+  return call;
+}
+
+}  // namespace
+
+std::optional<MathType> math_of(const Record& record) {
+  for (std::size_t i = 0; i < kMathTypeCount; ++i) {
+    if (record.precision == kMathTypeNames[i]) return static_cast<MathType>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<Call> call_of(const Record& record) {
+  const auto math = math_of(record);
+  const auto phase = phase_of(record);
+  if (!math || !phase) return std::nullopt;
+  const double element_bytes = bytes_of(*math);
+  if (record.op == "gemm" || record.op == "batched_gemm") return gemm_of(record, element_bytes);
+  if (record.op == "conv") {
+    if (const auto call = conv_of(record, *phase, element_bytes)) return *call;
+  }
+  if (const auto call = recurrent_of(record, *phase, element_bytes)) return *call;
+  if (const auto call = stream_of(record, *phase, element_bytes)) return *call;
+  return std::nullopt;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,18 @@
+// What a record's call is in the terms of the time formulas.
+#pragma once
+
+#include <optional>
+
+#include "calibrate/records/record.h"
+#include "costmodel/call.h"
+#include "hwspecs/base/math_type.h"
+
+namespace tbdsim {
+
+// None for what no formula is for: launches, copies, whole networks, convolutions with groups or dilation;
+// unknown precisions.
+[[nodiscard]] std::optional<Call> call_of(const Record& record);
+
+[[nodiscard]] std::optional<MathType> math_of(const Record& record);
+
+}  // namespace tbdsim

@@ -1,0 +1,26 @@
+// Records -> samples of a family.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "calibrate/records/record.h"
+#include "calibrate/samples/sample.h"
+#include "hwspecs/gpu_spec.h"
+
+namespace tbdsim {
+
+using GpuSpecs = std::map<std::string, GpuSpec>;  // by stem
+
+// Those records that are of the family; their `gpu` must be a key of `gpus` (UsageError otherwise).
+// Arithmetic that a card lacks is left out.
+template <class Family>
+[[nodiscard]] std::vector<Sample<Family>> samples_of(std::span<const Record> records, const GpuSpecs& gpus);
+
+// At most `most` of each GPU and block, spread evenly over the work: sorted by flops, every n-th.
+template <class Family>
+[[nodiscard]] std::vector<Sample<Family>> stratified(std::vector<Sample<Family>> samples, std::size_t most);
+
+}  // namespace tbdsim

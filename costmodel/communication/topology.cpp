@@ -1,0 +1,222 @@
+#include "costmodel/communication/topology.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+
+namespace tbdsim {
+namespace {
+
+// Of what a slot reaches where copies are staged in host memory by NCCL, and the time of a step. Chosen by
+// hand near training runs of two and four RTX 2080 Ti without peer access.
+constexpr double kStaged = 0.85;
+constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimate
+
+}  // namespace
+
+Topology::Topology(const MachineSpec& machine, const GpuSpec& gpu, int gpus)
+    : machine_(machine), gpus_(gpus) {
+  if (gpus < 1 || gpus > machine.gpus) {
+    throw UsageError(fmt::format("{} GPUs in a machine; {} has {}", gpus, machine.title, machine.gpus));
+  }
+  add_host_links(gpu);
+  add_nvlinks();
+}
+
+LinkIndex Topology::add(std::string name, BytesPerSecond capacity) {
+  links_.push_back({std::move(name), capacity});
+  return static_cast<LinkIndex>(links_.size()) - 1;
+}
+
+void Topology::add_host_links(const GpuSpec& gpu) {
+  for (int s = 0; s < machine_.sockets; ++s)
+    memory_.push_back(add(fmt::format("socket {}, memory", s), machine_.cpu.memory_bandwidth));
+  to_socket_.assign(static_cast<std::size_t>(machine_.sockets), memory_);
+  for (int a = 0; a < machine_.sockets; ++a) {
+    for (int b = 0; b < machine_.sockets; ++b) {
+      if (a == b) continue;
+      to_socket_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)] =
+          add(fmt::format("socket {} to {}", a, b),
+              achievable(machine_.socket_link->link) * static_cast<double>(machine_.socket_link->count));
+    }
+  }
+  slots_.resize(static_cast<std::size_t>(gpus_));
+  for (std::size_t p = 0; p < machine_.root_ports.size(); ++p) {
+    const RootPort& port = machine_.root_ports[p];
+    const LinkIndex up = add(fmt::format("root port {}, up", p), achievable(port.link));
+    const LinkIndex down = add(fmt::format("root port {}, down", p), achievable(port.link));
+    for (const int g : port.gpus) {
+      if (g >= gpus_) continue;
+      const BytesPerSecond slot = std::min(achievable(gpu.bus), achievable(port.link));
+      Slot& s = slots_[static_cast<std::size_t>(g)];
+      s.port = static_cast<int>(p);
+      s.socket = port.socket;
+      s.port_up = up;
+      s.port_down = down;
+      s.up = add(fmt::format("GPU {}, slot, up", g), slot);
+      s.down = add(fmt::format("GPU {}, slot, down", g), slot);
+      s.across = add(fmt::format("GPU {}, to other sockets", g),
+                     slot * (port.link.across_sockets / port.link.across_ports));
+      s.staged = add(fmt::format("GPU {}, staged copies", g), slot * kStaged);
+    }
+  }
+}
+
+void Topology::add_nvlinks() {
+  if (!machine_.nvlink) return;
+  const BytesPerSecond one = achievable(machine_.nvlink->link);
+  for (const NvLinkPair& pair : machine_.nvlink->pairs) {
+    if (std::max(pair.a, pair.b) >= gpus_) continue;
+    for (const auto& [from, to] : {std::pair(pair.a, pair.b), std::pair(pair.b, pair.a)}) {
+      wires_[{from, to}] =
+          add(fmt::format("NVLinks, GPU {} to {}", from, to), one * static_cast<double>(pair.links));
+    }
+  }
+  if (machine_.nvlink->to_switch == 0) return;
+  const BytesPerSecond rate = one * static_cast<double>(machine_.nvlink->to_switch);
+  for (int g = 0; g < gpus_; ++g) {
+    slots_[static_cast<std::size_t>(g)].switch_up = add(fmt::format("GPU {}, NVLinks, out", g), rate);
+    slots_[static_cast<std::size_t>(g)].switch_down = add(fmt::format("GPU {}, NVLinks, in", g), rate);
+  }
+}
+
+void Topology::cross_sockets(std::vector<LinkIndex>& flow, int from, int to) const {
+  if (from != to) flow.push_back(to_socket_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]);
+}
+
+// Over NVLinks where some join the two, else over PCI Express.
+Flow Topology::between(int a, int b) const {
+  const Slot& from = slots_[static_cast<std::size_t>(a)];
+  const Slot& to = slots_[static_cast<std::size_t>(b)];
+  if (from.switch_up >= 0) return {{from.switch_up, to.switch_down}};
+  if (const auto wire = wires_.find({a, b}); wire != wires_.end()) return {{wire->second}};
+  std::vector<LinkIndex> links{from.up, to.down};
+  const bool peers = are_peers(machine_, a, b);
+  if (!peers || from.port != to.port) {
+    links.push_back(from.port_up);
+    links.push_back(to.port_down);
+  }
+  cross_sockets(links, from.socket, to.socket);
+  if (peers) {
+    if (from.socket != to.socket) links.push_back(from.across);
+  } else {
+    links.push_back(from.staged);
+    const LinkIndex memory = memory_[static_cast<std::size_t>(to.socket)];
+    links.insert(links.end(), {memory, memory});
+  }
+  return {links};
+}
+
+Traffic Topology::shared(std::vector<Flow> flows) const {
+  std::vector<BytesPerSecond> capacities;
+  for (const TopologyLink& link : links_) capacities.push_back(link.capacity);
+  const std::vector<BytesPerSecond> rates = max_min_fair(capacities, flows);
+  const BytesPerSecond slowest =
+      rates.empty() ? BytesPerSecond(0) : *std::min_element(rates.begin(), rates.end());
+  return {std::move(flows), slowest};
+}
+
+// Into the memory of socket 0, where a process keeps its variables.
+Traffic Topology::to_host() const {
+  std::vector<Flow> flows;
+  for (const Slot& slot : slots_) {
+    flows.push_back({{slot.up, slot.port_up, memory_[0]}});
+    cross_sockets(flows.back().links, slot.socket, 0);
+  }
+  return shared(std::move(flows));
+}
+
+Traffic Topology::from_host() const {
+  std::vector<Flow> flows;
+  for (const Slot& slot : slots_) {
+    flows.push_back({{slot.down, slot.port_down, memory_[0]}});
+    cross_sockets(flows.back().links, 0, slot.socket);
+  }
+  return shared(std::move(flows));
+}
+
+Traffic Topology::to_first_gpu() const {
+  std::vector<Flow> flows;
+  for (int g = 1; g < gpus_; ++g) flows.push_back(between(g, 0));
+  return shared(std::move(flows));
+}
+
+Traffic Topology::from_first_gpu() const {
+  std::vector<Flow> flows;
+  for (int g = 1; g < gpus_; ++g) flows.push_back(between(0, g));
+  return shared(std::move(flows));
+}
+
+Traffic Topology::all_to_all() const {
+  std::vector<Flow> flows;
+  for (int a = 0; a < gpus_; ++a) {
+    for (int b = 0; b < gpus_; ++b) {
+      if (a != b) flows.push_back(between(a, b));
+    }
+  }
+  return shared(std::move(flows));
+}
+
+std::optional<Rings> Topology::nvlink_only() const {
+  if (!machine_.nvlink) return std::nullopt;
+  const NvLink& nvlink = *machine_.nvlink;
+  const BytesPerSecond rate = achievable(nvlink.link);
+  const CollectiveCost& cost = nvlink.link.collective;
+  if (nvlink.to_switch > 0)
+    return Rings{nvlink.to_switch, rate * static_cast<double>(nvlink.to_switch), cost, true, false, {}};
+  if (const int rings = nvlink_rings(nvlink, gpus_); rings > 0)
+    return Rings{rings, rate * static_cast<double>(rings), cost, true, false, {}};
+  // Along a chain all bytes go over each link once in both directions: as a ring of p / 2 (p - 1) less.
+  if (!nvlink_chain(nvlink, gpus_)) return std::nullopt;
+  return Rings{1, rate * (2 * (1 - 1.0 / static_cast<double>(gpus_))), cost, true, false, {}};
+}
+
+Rings Topology::rings() const {
+  if (gpus_ == 1) return {};
+  if (const auto over_nvlink = nvlink_only()) return *over_nvlink;
+  return single_ring();
+}
+
+Rings Topology::single_ring() const {
+  if (gpus_ == 1) return {};
+  std::vector<Flow> flows;
+  int links = std::numeric_limits<int>::max();  // of the pair that fewest join
+  for (int g = 0; g < gpus_; ++g) {
+    const int next = (g + 1) % gpus_;
+    const int between_them = nvlinks_between(machine_, g, next);
+    if (between_them == 0) {
+      flows.push_back(between(g, next));
+    } else {
+      links = std::min(links, between_them);
+    }
+  }
+  if (flows.empty()) {
+    const LinkSpec& link = machine_.nvlink->link;
+    return {1, achievable(link) * static_cast<double>(links), link.collective, true, false, {}};
+  }
+  Traffic traffic = shared(std::move(flows));
+  const bool one_port = std::all_of(slots_.begin(), slots_.end(),
+                                    [&](const Slot& slot) { return slot.port == slots_.front().port; });
+  bool staged = false;
+  for (int g = 0; g < gpus_; ++g) staged = staged || !are_peers(machine_, g, (g + 1) % gpus_);
+  const LinkSpec& slot = machine_.root_ports.front().link;
+  CollectiveCost cost = slot.collective;
+  if (staged) cost.step = std::max(cost.step, kStagedStep);
+  if (staged && cost.simple_step > Seconds(0)) cost.simple_step = std::max(cost.simple_step, kStagedStep);
+  Rings rings{1, traffic.slowest * (one_port || staged ? 1 : slot.across_ports), cost, false, staged, {}};
+  rings.traffic = std::move(traffic);
+  return rings;
+}
+
+std::vector<BytesPerSecond> Topology::load(const Traffic& traffic, BytesPerSecond rate) const {
+  std::vector<BytesPerSecond> loads(links_.size());
+  for (const Flow& flow : traffic.flows) {
+    for (const LinkIndex link : flow.links) loads[static_cast<std::size_t>(link)] += rate;
+  }
+  return loads;
+}
+
+}  // namespace tbdsim

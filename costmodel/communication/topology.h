@@ -1,0 +1,99 @@
+// A machine's links as what transfers share, and the rates at which its GPUs reach one another, the host and
+// the network. Only GPUs 0 to n - 1 are used where n are asked for.
+//
+//   GPU slot up, down -- root port up, down -- socket's memory -- link to other sockets -- network cards
+//   NVLinks between pairs, or each GPU's links to a switch
+//
+// A copy between peers goes through slots (and ports, where there are two); one that is staged goes into host
+// memory and out again. What all ranks send at the same time shares links max-min fairly.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "costmodel/communication/all_reduce.h"
+#include "costmodel/communication/fair_share.h"
+#include "hwspecs/gpu_spec.h"
+#include "hwspecs/machine_spec.h"
+
+namespace tbdsim {
+
+struct TopologyLink {
+  std::string name;  // "GPU 0, slot, up"
+  BytesPerSecond capacity;
+};
+
+// Transfers that run at the same time, and what they get.
+struct Traffic {
+  std::vector<Flow> flows;
+  BytesPerSecond slowest;  // of them
+};
+
+// Rings over NVLinks or PCI Express in which every rank sends to the next.
+struct Rings {
+  int channels = 1;          // rings in parallel
+  BytesPerSecond bandwidth;  // of all together, into each rank
+  CollectiveCost cost;
+  bool nvlink = false;  // over nothing else
+  bool staged = false;  // copies go through host memory
+  Traffic traffic;      // of one; empty over NVLinks
+};
+
+class Topology {
+ public:
+  // The GPU's own bus may be slower than the port. Throws UsageError for more GPUs than the machine has.
+  Topology(const MachineSpec& machine, const GpuSpec& gpu, int gpus);
+
+  [[nodiscard]] int gpus() const { return gpus_; }
+  [[nodiscard]] const std::vector<TopologyLink>& links() const { return links_; }
+
+  // Every GPU's transfer to host memory, or from there, at once.
+  [[nodiscard]] Traffic to_host() const;
+  [[nodiscard]] Traffic from_host() const;
+  [[nodiscard]] Traffic to_first_gpu() const;
+  [[nodiscard]] Traffic from_first_gpu() const;
+  // Each GPU to each other one: what sharded servers on GPUs see.
+  [[nodiscard]] Traffic all_to_all() const;
+  [[nodiscard]] Rings rings() const;
+  // One in the order of the slots, over whatever joins neighbours there: all that NCCL 1 makes.
+  [[nodiscard]] Rings single_ring() const;
+
+  // Bytes per second over each link while each flow of the traffic moves at `rate`.
+  [[nodiscard]] std::vector<BytesPerSecond> load(const Traffic& traffic, BytesPerSecond rate) const;
+
+ private:
+  LinkIndex add(std::string name, BytesPerSecond capacity);
+  void add_host_links(const GpuSpec& gpu);
+  void add_nvlinks();
+  [[nodiscard]] Flow between(int a, int b) const;
+  void cross_sockets(std::vector<LinkIndex>& flow, int from, int to) const;
+  [[nodiscard]] std::optional<Rings> nvlink_only() const;
+  [[nodiscard]] Traffic shared(std::vector<Flow> flows) const;
+
+  const MachineSpec& machine_;
+  int gpus_;
+  std::vector<TopologyLink> links_;
+  struct Slot {
+    int port = 0, socket = 0;
+    LinkIndex up = 0, down = 0;  // of the GPU
+    LinkIndex port_up = 0, port_down = 0;
+    LinkIndex across = 0, staged = 0;  // what such copies of this GPU reach at the most
+    LinkIndex switch_up = -1, switch_down = -1;
+  };
+  std::vector<Slot> slots_;
+  std::vector<LinkIndex> memory_;                   // of each socket
+  std::vector<std::vector<LinkIndex>> to_socket_;   // from one to another
+  std::map<std::pair<int, int>, LinkIndex> wires_;  // NVLinks from a GPU straight to another
+};
+
+// Rings that share no link, each over all of the first n GPUs, over the wires between pairs; 0 where none
+// closes. Two directions count as two.
+[[nodiscard]] int nvlink_rings(const NvLink& nvlink, int gpus);
+
+// A path over such wires through all of the first n GPUs exists.
+[[nodiscard]] bool nvlink_chain(const NvLink& nvlink, int gpus);
+
+}  // namespace tbdsim

@@ -1,0 +1,129 @@
+// One matrix product (cuBLAS gemm, a fully connected layer): any tile, and k may be split over thread blocks.
+//
+//   time = tile_time + split,   the least over tiles and splits
+//
+// Tiles are those that cuBLAS 12 names most on any architecture.
+#pragma once
+
+#include <iterator>
+
+#include "costmodel/families/tile_time.h"
+#include "costmodel/residuals/log2_of_size.h"
+
+namespace tbdsim {
+
+struct GemmFamily {
+  using Call = GemmCall;
+  using Sizes = Call;
+  static constexpr std::string_view name = "gemm";
+  static constexpr bool batched = false;
+  static constexpr std::size_t kSplit = kTileParameters.size();
+  static constexpr auto parameters = [] {
+    std::array<Parameter, kSplit + 1> all;
+    std::copy(kTileParameters.begin(), kTileParameters.end(), all.begin());
+    all[kSplit] = {"split", 5e-6, 1e-7, 5e-5, "s", "adding the parts of a split"};
+    return all;
+  }();
+
+  // Calls visit(choice, its tile_grid) for each.
+  template <class Visit>
+  static void for_each_grid(const Call& call, const Hardware& hardware, Visit visit);
+  template <class Visit>
+  static void for_each_choice(const Call& call, const Hardware& hardware, Visit visit) {
+    for_each_grid(call, hardware, [&](const Choice& choice, const BlockGrid&) { visit(choice); });
+  }
+  template <class T>
+  static TimeParts<T> time(const Call& call, const Choice& choice, const Hardware& hardware,
+                           const AchievedFraction<T>& sustained, std::span<const T> p) {
+    return with_split(tile_time(call, choice, hardware, sustained, p), choice, p);
+  }
+  template <class T>
+  static BlockWork<T> work(const Hardware& hardware, std::span<const T> p) {
+    return tile_work(hardware, p);
+  }
+  template <class Work, class Visit>
+  static void for_each_time(const Call& call, const Hardware& hardware,
+                            const AchievedFraction<double>& sustained, std::span<const double> p,
+                            const Work& work, Visit visit);
+  static double workspace_bytes(const Call& call, const Choice& choice) {
+    return choice.splits > 1 ? 4 * call.m * call.n * call.batch * choice.splits : 0;
+  }
+  static double flops(const Call& call) { return 2 * call.m * call.n * call.k * call.batch; }
+  static double bytes(const Call& call) {
+    return call.batch * (call.element_bytes * (call.m * call.k + call.k * call.n) +
+                         call.output_bytes * call.m * call.n * (call.reads_c ? 2 : 1));
+  }
+  static std::uint64_t group(const Call& call) {
+    return static_cast<std::uint64_t>(call.transpose_a ? 2 : 0) + (call.transpose_b ? 1 : 0);
+  }
+  static Features features(const Call& call) {
+    return {group(call),
+            4,
+            {log2_of_size(call.m), log2_of_size(call.n), log2_of_size(call.k), log2_of_size(call.batch)}};
+  }
+
+ private:
+  template <class T>
+  static TimeParts<T> with_split(TimeParts<T> parts, const Choice& choice, std::span<const T> p) {
+    if (choice.splits > 1) {
+      parts.overhead = parts.overhead + p[kSplit];
+      parts.total = parts.total + p[kSplit];
+    }
+    return parts;
+  }
+};
+
+inline constexpr Tile kTiles[] = {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32},
+                                  {32, 128},  {64, 32},  {32, 64},  {32, 32}};
+inline constexpr std::uint16_t kSplits[] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
+inline constexpr auto kPlaceOfSplits = [] {  // among none and kSplits
+  std::array<std::uint8_t, std::end(kSplits)[-1] + 1> places{};
+  for (std::uint8_t i = 0; i < std::size(kSplits); ++i) places[kSplits[i]] = i + 1;
+  return places;
+}();
+inline constexpr double kLeastSplit = 64;  // of k
+inline constexpr double kMostWaves = 4;    // a split whose blocks fill the card more often gains nothing
+
+// A tile of which half would do is never the fastest.
+[[nodiscard]] inline bool is_oversized(double tile, double size) { return tile > 32 && tile / 2 >= size; }
+
+template <class Visit>
+void GemmFamily::for_each_grid(const Call& call, const Hardware& hardware, Visit visit) {
+  for_each_tile(
+      kTiles, [&](const Tile& tile) __attribute__((always_inline)) {
+        if (is_oversized(tile.first, call.m) || is_oversized(tile.second, call.n)) return;
+        Choice choice{Algorithm::gemm, tile.first, tile.second, 1};
+        const BlockGrid whole = tile_grid(call, choice);
+        visit(choice, whole);
+        choice.algorithm = Algorithm::split_k;
+        const auto deep_enough = [&](double splits) { return call.k >= kLeastSplit * splits; };
+        for (const std::uint16_t splits : kSplits) {
+          const double blocks = whole.blocks * splits;
+          if (!deep_enough(splits) || blocks > kMostWaves * hardware.sm_count) break;
+          // Half of the SMs idle: twice the parts take half the time.
+          if (2 * splits <= std::end(kSplits)[-1] && 2 * blocks <= hardware.sm_count &&
+              deep_enough(2 * splits))
+            continue;
+          choice.splits = splits;
+          visit(choice, {blocks, whole.area, call.k / splits});
+        }
+      });
+}
+
+template <class Work, class Visit>
+void GemmFamily::for_each_time(const Call& call, const Hardware& hardware,
+                               const AchievedFraction<double>& sustained, std::span<const double> p,
+                               const Work& work, Visit visit) {
+  std::array<LeastWork, std::size(kSplits) + 1> of_each;  // by number of splits
+  const TileTime<double> time(call, hardware, sustained, p);
+  const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
+    of_each[kPlaceOfSplits[choice.splits]].keep_less(work.of(grid), choice);
+  };
+  for_each_grid(call, hardware, keep_least);
+  for (const auto& [needed, choice] : of_each) {
+    if (choice.algorithm != Algorithm::none)
+      visit(choice, with_split(time.of(needed, choice.splits), choice, p));
+  }
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,171 @@
+// What every time formula shares. A family (gemm_time.h, batched_gemm_time.h, conv_time.h, recurrent_time.h,
+// stream_time.h) describes kernels of one sort:
+//
+//   struct GemmFamily {
+//     using Call = GemmCall;
+//     static constexpr std::string_view name = "gemm";
+//     static constexpr bool batched = false;   // of matrix products: which of the two families it is
+//     static constexpr auto parameters = std::to_array<Parameter>({...});   // what is fitted
+//     using Sizes = GemmCall;   // a call with what all its choices need, made of the call
+//     // Calls visit(choice) for every algorithm a library could pick; which ones is geometry alone.
+//     template <class Visit> static void for_each_choice(const Sizes&, const Hardware&, Visit visit);
+//     // The time with one choice. Continuous in T; sizes and counts of waves are plain doubles.
+//     template <class T> static TimeParts<T> time(const Sizes&, const Choice&, const Hardware&,
+//                                                 const Sustained<T>&, std::span<const T> p);
+//     // Of families whose choices are grids of thread blocks (thread_blocks.h): what grids take, and
+//     // visit(choice, time) for each choice that can be the fastest. Work: BlockWork<double>, BlockTable.
+//     template <class T> static BlockWork<T> work(const Hardware&, std::span<const T> p);
+//     template <class Work, class Visit>
+//     static void for_each_time(const Sizes&, const Hardware&, const Sustained<double>&,
+//                               std::span<const double> p, const Work&, Visit visit);
+//     static double workspace_bytes(const Sizes&, const Choice&);
+//     static double flops(const Call&);   // as usually counted; with bytes() what simpler models go by
+//     static double bytes(const Call&);   // each operand once
+//     static std::uint64_t group(const Call&);   // only calls of one can be near one another
+//     static Features features(const Call&);     // what "near" means
+//   };
+//
+// The time of a call is the minimum over its choices. One formula, two uses: T is double for predictions and
+// an automatic-differentiation type for fits.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace tbdsim {
+
+// A number that is fitted, as the logarithm. The prior is log-normal about `start`.
+struct Parameter {
+  std::string_view name;  // key in the profile
+  double start = 1, lower = 0, upper = 0;
+  std::string_view unit;  // "", "us", "elements"
+  std::string_view meaning;
+  double prior = 0.5;  // standard deviation of its logarithm
+};
+
+// What a GPU offers for one kind of arithmetic, from its data sheet.
+struct Hardware {
+  double sm_count = 1;
+  double peak = 1;       // flop/s
+  double bandwidth = 1;  // byte/s
+  double l2_bytes = 0;
+  double clock = 1;               // Hz, of the SMs
+  double watts = 0;               // thermal design power
+  double compute_capability = 0;  // 6.1 -> 61
+  bool tensor_cores = false;
+  double rate_share = 1;  // operations a clock and SM, of what its generation's SMs do at most: hardware.h
+  double across_k = 1;    // rate of products with an operand whose rows do not run along k, over the others'
+  bool hbm = false;       // stacked memory, else GDDR
+  double bus = 1;         // byte/s that the bus to the host achieves
+};
+
+// What a card sustains of the data sheet's rates.
+template <class T>
+struct AchievedFraction {
+  T clock;
+  T bandwidth;
+};
+
+enum class Algorithm : std::uint16_t {  // as wide as what else is in a Choice: it has no gaps
+  none,
+  gemm,
+  split_k,
+  implicit_gemm,
+  col2im,
+  winograd,
+  winograd_nonfused,
+  fft_tiling,
+  recurrent,
+  stream
+};
+inline constexpr std::array<std::string_view, 10> kAlgorithmNames = {
+    "",           "gemm",      "split_k", "implicit_gemm", "col2im", "winograd", "winograd_nonfused",
+    "fft_tiling", "recurrent", "stream"};
+
+[[nodiscard]] constexpr std::string_view name_of(Algorithm algorithm) {
+  return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
+}
+
+// What a library picks.
+struct Choice {
+  Algorithm algorithm = Algorithm::none;
+  std::uint16_t tile_m = 0, tile_n = 0;
+  std::uint16_t splits = 1;
+};
+
+template <class T>
+struct TimeParts {
+  T compute;   // seconds if only arithmetic limited it
+  T memory;    // seconds if only bandwidth limited it
+  T overhead;  // seconds beside: start-up, reductions of splits
+  T total;
+};
+
+// Coordinates in which calls of one group lie near one another: logarithms (base 2) of sizes.
+struct Features {
+  std::uint64_t group = 0;  // calls of different groups are never neighbours: pass, transposes, filter
+  static constexpr std::size_t kMost = 5;
+  int count = 0;
+  std::array<double, kMost> x{};
+};
+
+template <class T>
+[[nodiscard]] T smooth_max(const T& a, const T& b) {
+  using std::sqrt;
+  return sqrt(a * a + b * b);
+}
+
+template <class Family>
+inline constexpr std::size_t kParameterCount = Family::parameters.size();
+
+template <class Family>
+struct Estimate {
+  Choice choice;
+  TimeParts<double> parts{0, 0, 0, std::numeric_limits<double>::infinity()};
+
+  void keep_faster(const Choice& other, const TimeParts<double>& its_parts) {
+    if (its_parts.total < parts.total) *this = {other, its_parts};
+  }
+};
+
+template <class Family>
+concept HasGrids = requires(const Hardware& hardware, std::span<const double> p) {
+  Family::work(hardware, p);
+};
+
+// The fastest choice of a family that has grids; `work` is Family::work's or a table of it.
+template <class Family, class Work>
+[[nodiscard]] Estimate<Family> kernel_time(const typename Family::Call& call, const Hardware& hardware,
+                                           const AchievedFraction<double>& sustained,
+                                           std::span<const double> p, const Work& work) {
+  Estimate<Family> best;
+  const typename Family::Sizes& sizes = call;
+  Family::for_each_time(
+      sizes, hardware, sustained, p, work,
+      [&](const Choice& choice, const TimeParts<double>& parts) { best.keep_faster(choice, parts); });
+  return best;
+}
+
+// The fastest choice.
+template <class Family>
+[[nodiscard, gnu::always_inline]] inline Estimate<Family> kernel_time(
+    const typename Family::Call& call, const Hardware& hardware, const AchievedFraction<double>& sustained,
+    std::span<const double> p) {
+  if constexpr (HasGrids<Family>) {
+    return kernel_time<Family>(call, hardware, sustained, p, Family::work(hardware, p));
+  } else {
+    Estimate<Family> best;
+    const typename Family::Sizes& sizes = call;
+    Family::for_each_choice(sizes, hardware, [&](const Choice& choice) {
+      best.keep_faster(choice, Family::template time<double>(sizes, choice, hardware, sustained, p));
+    });
+    return best;
+  }
+}
+
+}  // namespace tbdsim

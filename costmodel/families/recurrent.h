@@ -1,0 +1,147 @@
+// Recurrent layers in one library call: a product with the state's weights for each step, one after another.
+//
+//   W = gates hidden^2,  per step: compute = 2 W max(batch, 16) / (peak clock) (1 + share (1 / efficiency -
+//   1))
+//                                  memory  = bytes of W  re-reads  outside / (bandwidth share)
+//                                  step    = overhead / boost clock + (compute^4 + memory^4)^(1/4)
+//   re-reads = ceil(batch / tile), the tile 8, 32 or 128 sequences wide for batches up to 16, up to 64, above
+//   outside  = 1 / (1 + (cached L2 / bytes of W)^2): the share of W that L2 does not keep from step to step
+//   forward, backward_data:  call + steps step + input product
+//   backward_weights:        call + products over all steps at once
+//   input product (inputs > 0) = 2 gates hidden inputs batch steps / (peak clock) (1 + share (1 / product -
+//   1)) share = 1, or of its generation's full rate where a card multiplies at that: what is not
+//   multiplication takes
+//           as many clocks there (hardware.h, rate_share; thread_blocks.h)
+//
+// Batches of 17-32 have efficiencies of their own: cuDNN 5 and 6 choose kernels there that run backward at a
+// seventh of the peak (DeepBench), as slow on cards with twice the bandwidth. The re-reads explain why 16
+// sequences take twice the time of 8, and both scale with bandwidth, once W is far beyond L2.
+#pragma once
+
+#include <algorithm>
+
+#include "costmodel/call.h"
+#include "costmodel/families/kernel_time.h"
+
+namespace tbdsim {
+
+struct RecurrentFamily {
+  using Call = RecurrentCall;
+  using Sizes = Call;
+  static constexpr std::string_view name = "recurrent";
+  enum : std::size_t {
+    kForward,
+    kBackward,
+    kNarrowForward,
+    kNarrowBackward,
+    kProduct,
+    kForwardBandwidth,
+    kBackwardBandwidth,
+    kCached,
+    kForwardStep,
+    kBackwardStep,
+    kCall
+  };
+  static constexpr auto parameters = std::to_array<Parameter>({
+      {"forward", 0.75, 0.2, 1.1, "", "share of the sustained peak of a step's product"},
+      {"backward", 0.9, 0.2, 1.1, "", "the same, backward"},
+      {"narrow_forward", 0.5, 0.05, 1.1, "", "the same, forward with 17-32 sequences"},
+      {"narrow_backward", 0.5, 0.05, 1.1, "", "the same, backward with 17-32 sequences"},
+      {"product", 0.95, 0.3, 1.2, "", "share of the sustained peak of products over all steps"},
+      {"forward_bandwidth", 0.5, 0.1, 1.0, "", "share of the memory bandwidth, forward"},
+      {"backward_bandwidth", 0.5, 0.1, 1.0, "", "share of the memory bandwidth, backward"},
+      {"cached", 1, 0.2, 5, "", "half of weights of so many L2 sizes is found there"},
+      {"forward_step", 3e-5, 1e-6, 3e-4, "s", "each step beside its product, at 1.4 GHz boost"},
+      {"backward_step", 4e-5, 1e-6, 3e-4, "s", "the same, backward"},
+      {"call", 1.5e-4, 1e-6, 2e-3, "s", "each call", 1},
+  });
+
+  template <class Visit>
+  static void for_each_choice(const Call&, const Hardware&, Visit visit) {
+    visit(Choice{.algorithm = Algorithm::recurrent});
+  }
+  template <class T>
+  static TimeParts<T> time(const Call& call, const Choice& choice, const Hardware& hardware,
+                           const AchievedFraction<T>& sustained, std::span<const T> p);
+  static double workspace_bytes(const Call&, const Choice&) { return 0; }
+  static double state_weights(const Call& call) { return call.gates * call.hidden * call.hidden; }
+  static double flops(const Call& call) {
+    return 2 * (state_weights(call) + call.gates * call.hidden * call.inputs) * call.batch * call.steps;
+  }
+  // The state's weights are read again at every step, all else once.
+  static double bytes(const Call& call) {
+    const double readings = call.phase == Phase::backward_weights ? 1 : call.steps;
+    return call.element_bytes * (state_weights(call) * readings + call.gates * call.hidden * call.inputs +
+                                 call.batch * call.steps * (call.inputs + (call.gates + 1) * call.hidden));
+  }
+  static std::uint64_t group(const Call& call) { return static_cast<std::uint64_t>(call.phase); }
+  static Features features(const Call& call);
+
+ private:
+  template <class T>
+  static TimeParts<T> steps(const Call& call, const Hardware& hardware, const AchievedFraction<T>& sustained,
+                            std::span<const T> p);
+};
+
+inline constexpr double kThinBatch = 16;  // sequences; narrower products take as long
+inline constexpr double kStepClock = 1.4e9;
+
+// Seconds per operation.
+template <class T>
+[[nodiscard]] T operation_time(const Hardware& hardware, const AchievedFraction<T>& sustained,
+                               const T& efficiency) {
+  return (1.0 + hardware.rate_share * (1.0 / efficiency - 1.0)) / (hardware.peak * sustained.clock);
+}
+
+// Times a step's product reads all weights.
+[[nodiscard]] inline double weight_readings(double batch) {
+  const double tile = batch <= 16 ? 8 : batch <= 64 ? 32 : 128;
+  return std::ceil(batch / tile);
+}
+
+// Compute and memory time of all steps; their overhead.
+template <class T>
+TimeParts<T> RecurrentFamily::steps(const Call& call, const Hardware& hardware,
+                                    const AchievedFraction<T>& sustained, std::span<const T> p) {
+  using std::sqrt;
+  const bool forward = call.phase == Phase::forward;
+  const bool narrow = call.batch > 16 && call.batch <= 32;
+  const double weights = state_weights(call);
+  const T& efficiency =
+      narrow ? (forward ? p[kNarrowForward] : p[kNarrowBackward]) : (forward ? p[kForward] : p[kBackward]);
+  const T& share = forward ? p[kForwardBandwidth] : p[kBackwardBandwidth];
+  const T compute = call.steps * 2 * weights * std::max(call.batch, kThinBatch) *
+                    operation_time(hardware, sustained, efficiency);
+  const T kept = p[kCached] * (hardware.l2_bytes / (weights * call.element_bytes));
+  const T memory = call.steps * weights * call.element_bytes * weight_readings(call.batch) /
+                   ((1.0 + kept * kept) * (hardware.bandwidth * sustained.bandwidth * share));
+  const T overhead =
+      (forward ? p[kForwardStep] : p[kBackwardStep]) * (call.steps * kStepClock / hardware.clock);
+  return {compute, memory, overhead, overhead + sqrt(smooth_max<T>(compute * compute, memory * memory))};
+}
+
+template <class T>
+TimeParts<T> RecurrentFamily::time(const Call& call, const Choice&, const Hardware& hardware,
+                                   const AchievedFraction<T>& sustained, std::span<const T> p) {
+  const T each = operation_time(hardware, sustained, p[kProduct]);
+  const T input = 2 * call.gates * call.hidden * call.inputs * call.batch * call.steps * each;
+  if (call.phase == Phase::backward_weights) {
+    const T product = 2 * state_weights(call) * call.batch * call.steps * each + input;
+    return {product, T(0), p[kCall], p[kCall] + product};
+  }
+  const TimeParts<T> all = steps(call, hardware, sustained, p);
+  const T overhead = all.overhead + p[kCall];
+  return {all.compute + input, all.memory, overhead, all.total + p[kCall] + input};
+}
+
+// The kernels that cuDNN picks for a step depend on the batch more than on anything else.
+inline Features RecurrentFamily::features(const Call& call) {
+  constexpr double kBatch = 2, kSizes = 0.5, kSteps = 0.15;
+  return {group(call),
+          5,
+          {kBatch * std::log2(call.batch), kSizes * std::log2(call.gates * call.hidden),
+           kSizes * std::log2(call.hidden), kSteps * std::log2(call.steps),
+           kSizes * std::log2(1 + call.inputs / call.hidden)}};
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,198 @@
+// Kernels that are counted by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
+//
+//   memory  = outside / (bandwidth share) + cached / (64 byte per boost clock and SM  l2_bandwidth)
+//   compute = flops / (peak clock arithmetic) + serial_time
+//   serial_time = serial x numbers that a thread goes through alone
+//   time    = launch + sqrt(compute^2 + memory^2)
+//
+// bytes = read + written, each as often as the kernel counts it. `outside` of them pass the memory bus, the
+// rest comes from L2:
+//   tensors = 1 / (1 + (bytes / (tensors_in_l2 L2))^2)   of all bytes: left there by the kernel before
+//   rows = 1 / (1 + (in flight / (rows_in_l2 L2))^4)     of re-read rows: still there
+//   outside = (bytes + re-read (1 - rows)) (1 - tensors)
+// Rows are read again by layer norms (once: sums first) and by softmax over more than 1,024 columns (twice
+// forward: maximum, sum; once backward), as in PyTorch 2. In flight are the rows of all resident thread
+// blocks: 128 threads a row for norms, columns / 4 (32 to 1,024) for softmax. That is why an L4 with 48 MB of
+// L2 computes a softmax as fast as a copy and a T4 with 4 MB in 1.7 times that.
+//
+// Numbers read and written are at most 3.6 for each clock and SM: what limits half precision where the memory
+// is fast. Source: PyTorch 1.13 training ResNet-50 with AMP on an H100 PCIe; fp32 is nowhere held by it.
+//
+// A thread that goes through numbers alone takes a trip to memory for each, whatever the other threads of its
+// warp do beside it (MXNet's SequenceReverse: nvprof of Sockeye on a TITAN Xp, UofT-EcoSystem/sockeye, counts
+// 119.65 ms for 2,560 numbers of each of 128 samples, and seven reads of DRAM for each byte of the tensor).
+//
+// Element-wise kernels, softmax and layer norms forward are fitted to measured tables. Classes beside them
+// run at the element-wise share times a factor: from a few rows of one table, which its parameter names, or,
+// where that says `modelled`, from none (1).
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "costmodel/call.h"
+#include "costmodel/families/kernel_time.h"
+
+namespace tbdsim {
+
+struct StreamFamily {
+  using Call = StreamCall;
+  using Sizes = Call;
+  static constexpr std::string_view name = "stream";
+  enum : std::size_t {
+    kBandwidth,
+    kStackedBandwidth,
+    kL2Bandwidth,
+    kSoftmaxRows,
+    kNormRows,
+    kTensors,
+    kArithmetic,
+    kSerial,
+    kSoftmaxBackward,
+    kBatchNorm,
+    kPooling,
+    kReduction,
+    kTranspose,
+    kGather,
+    kUpdate,
+    kTransfer,
+    kLaunch
+  };
+  static constexpr double kWide = 0.3;  // where one table says a little, or none anything
+  static constexpr auto parameters = std::to_array<Parameter>({
+      {"bandwidth", 0.77, 0.3, 1.0, "", "share of the memory bandwidth: GDDR, and HBM before Volta"},
+      {"hbm_bandwidth", 0.9, 0.3, 1.0, "", "the same, HBM from Volta on"},
+      {"l2_bandwidth", 0.6, 0.1, 2, "", "share of 64 byte per clock and SM"},
+      {"softmax_rows_in_l2", 0.35, 0.05, 2, "", "half is found when rows in flight fill so much of L2"},
+      {"norm_rows_in_l2", 0.57, 0.05, 2, "", "the same for layer norms"},
+      {"tensors_in_l2", 0.2, 0.02, 2, "", "half is found when tensors are so much of L2"},
+      {"arithmetic", 0.25, 0.02, 1, "", "share of the sustained peak; modelled"},
+      {"serial", 3.651e-7, 1e-7, 2e-6, "s", "each such number; nvprof of Sockeye on a TITAN Xp", kWide},
+      {"softmax_backward", 0.5, 0.2, 1.5, "", "bandwidth beside element-wise; NeuSight's models, A100, V100",
+       kWide},
+      {"batch_norm", 1, 0.3, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
+      {"pooling", 0.78, 0.2, 1.5, "", "bandwidth beside element-wise; TrioSim's max pooling, H100", kWide},
+      {"reduction", 1, 0.2, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
+      {"transpose", 1, 0.2, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
+      {"gather", 1, 0.1, 1.5, "", "bandwidth beside element-wise; modelled", kWide},
+      {"update", 0.88, 0.3, 1.5, "", "bandwidth beside element-wise; TrioSim's foreach Adam, H100", kWide},
+      {"transfer", 1, 0.3, 1.1, "", "share of what the bus achieves; modelled", kWide},
+      {"launch", 2.2e-6, 5e-7, 2e-5, "s",
+       "a kernel that does nothing; held (P100: reframe-hpc kernel_latency)", 0},
+  });
+
+  template <class Visit>
+  static void for_each_choice(const Call&, const Hardware&, Visit visit) {
+    visit(Choice{.algorithm = Algorithm::stream});
+  }
+  template <class T>
+  static TimeParts<T> time(const Call& call, const Choice& choice, const Hardware& hardware,
+                           const AchievedFraction<T>& sustained, std::span<const T> p);
+  static double workspace_bytes(const Call&, const Choice&) { return 0; }
+  static double flops(const Call& call) { return call.flops; }
+  static double bytes(const Call& call) { return call.read_bytes + call.written_bytes; }
+  static std::uint64_t group(const Call& call) {
+    return static_cast<std::uint64_t>(call.kind) * 8 + static_cast<std::uint64_t>(call.phase);
+  }
+  static Features features(const Call& call);
+
+ private:
+  template <class T>
+  static T through_memory(const Call& call, const Hardware& hardware, const AchievedFraction<T>& sustained,
+                          std::span<const T> p);
+};
+
+// Parameter of a class beside the element-wise share, if it has one.
+[[nodiscard]] inline std::optional<std::size_t> class_parameter(const StreamCall& call) {
+  switch (call.kind) {
+    case KernelKind::softmax:
+      return call.phase == Phase::backward_data ? std::optional<std::size_t>(StreamFamily::kSoftmaxBackward)
+                                                : std::nullopt;
+    case KernelKind::batch_norm:
+      return StreamFamily::kBatchNorm;
+    case KernelKind::pooling:
+      return StreamFamily::kPooling;
+    case KernelKind::reduction:
+      return StreamFamily::kReduction;
+    case KernelKind::transpose:
+      return StreamFamily::kTranspose;
+    case KernelKind::gather:
+      return StreamFamily::kGather;
+    case KernelKind::update:
+      return StreamFamily::kUpdate;
+    default:
+      return std::nullopt;
+  }
+}
+
+// How often the bytes read are read again because a row is gone through more than once.
+[[nodiscard]] inline double rereads(const StreamCall& call) {
+  constexpr double kMostInRegisters = 1'024;  // columns of a softmax
+  if (call.kind == KernelKind::softmax && call.columns > kMostInRegisters)
+    return call.phase == Phase::forward ? 2 : 1;
+  const bool norm = call.kind == KernelKind::layer_norm && call.phase != Phase::backward_weights;
+  return norm ? 1 : 0;
+}
+
+// CUDA C++ Programming Guide, maximum resident threads per multiprocessor.
+[[nodiscard]] inline double threads_per_sm(double compute_capability) {
+  if (compute_capability == 75) return 1'024;
+  const bool consumer = compute_capability == 86 || compute_capability == 89 || compute_capability >= 120;
+  return consumer ? 1536 : 2048;
+}
+
+// Bytes of the rows that resident thread blocks go through.
+[[nodiscard]] inline double bytes_in_flight(const StreamCall& call, const Hardware& hardware) {
+  constexpr double kMostThreads = 1'024;  // of a block
+  const double block =
+      call.kind == KernelKind::softmax ? std::clamp(call.columns / 4, 32.0, kMostThreads) : 128;
+  const double resident =
+      std::clamp(std::floor(threads_per_sm(hardware.compute_capability) / block), 1.0, 32.0);
+  return std::min(call.rows, hardware.sm_count * resident) * call.read_bytes / call.rows;
+}
+
+template <class T>
+T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
+                               const AchievedFraction<T>& sustained, std::span<const T> p) {
+  constexpr double kVolta = 70;
+  constexpr double kL2BytesPerClock = 64;
+  constexpr double kElementsPerClock = 3.6;
+  const double all = bytes(call);
+  const double again = rereads(call) * call.read_bytes;
+  const T kept = p[kTensors] * (hardware.l2_bytes / std::max(all, 1.0));
+  T outside(all);
+  if (again > 0) {
+    const T& room = call.kind == KernelKind::softmax ? p[kSoftmaxRows] : p[kNormRows];
+    const T found = room * (hardware.l2_bytes / bytes_in_flight(call, hardware));
+    outside = all + again / (1.0 + found * found * (found * found));
+  }
+  outside = outside / (1.0 + kept * kept);
+  const bool stacked = hardware.hbm && hardware.compute_capability >= kVolta;
+  T rate = hardware.bandwidth * sustained.bandwidth * (stacked ? p[kStackedBandwidth] : p[kBandwidth]);
+  if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
+  rate = std::min<T>(rate, T(kElementsPerClock * call.element_bytes * hardware.sm_count * hardware.clock));
+  const T cached = (all + again) - outside;
+  return outside / rate + cached / (kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth]);
+}
+
+template <class T>
+TimeParts<T> StreamFamily::time(const Call& call, const Choice&, const Hardware& hardware,
+                                const AchievedFraction<T>& sustained, std::span<const T> p) {
+  if (call.kind == KernelKind::transfer) {
+    const T memory = bytes(call) / (hardware.bus * p[kTransfer]);
+    return {T(0), memory, p[kLaunch], p[kLaunch] + memory};
+  }
+  const T compute =
+      call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) + call.serial * p[kSerial];
+  const T memory = through_memory(call, hardware, sustained, p);
+  return {compute, memory, p[kLaunch], p[kLaunch] + smooth_max(compute, memory)};
+}
+
+inline Features StreamFamily::features(const Call& call) {
+  return {group(call),
+          3,
+          {std::log2(std::max(bytes(call), 1.0)), std::log2(std::max(call.columns, 1.0)),
+           std::log2((call.read_bytes + 1) / (call.written_bytes + 1))}};
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,118 @@
+// A matrix product as a grid of thread blocks, each with a tile of the result: what GemmFamily and
+// BatchedGemmFamily share. fp32, tf32, fp16, bf16 and fp8 differ in peak and element size only.
+//
+//   compute = seconds of thread_blocks.h: ceil(m / tm) ceil(n / tn) batch splits blocks, k / splits deep
+//             (1 / across_k as long where an operand's rows do not run along k: hardware.h, tf32_across_k)
+//   memory  = miss moved / DRAM rate + (1 - miss) (A + B + C) / L2 rate
+//   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident L2) where a call is repeated at once
+//   moved   = A + B + C + strided k / (k + 400) (operands with rows along k): 32 bytes of such a row are read
+//             at a time, and the longer the rows, the less of an open DRAM page such visits share
+//   time    = launch + sqrt(compute^2 + memory^2) + parts of a split / L2 rate
+//   L2 rate = cache  64 bytes per clock and SM  clock
+//
+// Sources: waves, tiles and splits of k: NVIDIA, "Matrix Multiplication Background User's Guide"; which
+// tiles: kernel names and grids of the NeuSight tables (sitar-lab/NeuSight); the other terms are named after
+// the mechanism that these tables suggest: no counter was read. Two more terms were tried and left out,
+// because they made cards that were left out worse: page walks before Volta (P100 24 -> 43 % on linear
+// layers) and full clock after a pause (batched products 13.6 -> 18.9 %).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "costmodel/call.h"
+#include "costmodel/families/thread_blocks.h"
+
+namespace tbdsim {
+
+struct TileParameter {
+  enum : std::size_t {
+    kEfficiency,
+    kSmallTile,
+    kLatency,
+    kPrologue,
+    kBandwidth,
+    kLaunch,
+    kStrided,
+    kCache,
+    kResident
+  };
+};
+inline constexpr auto kTileParameters = std::to_array<Parameter>({
+    {"efficiency", 0.95, 0.3, 1.3, "", "share of the sustained peak that the largest tile reaches"},
+    {"small_tile", 0.93, 0.6, 1.0, "", "efficiency kept when the tile's area is halved"},
+    {"latency", 0.2, 0.001, 5, "", "thread blocks missing to hide latency, of the largest tile", 1},
+    {"prologue", 10, 0.1, 300, "", "start and end of a thread block, in steps of k", 1},
+    {"bandwidth", 0.75, 0.05, 1.2, "", "share of the memory bandwidth"},
+    {"launch", 4e-6, 1e-7, 2e-4, "s", "each call"},
+    {"strided", 0.5, 0.01, 5, "", "extra bytes read of an operand with long rows along k", 1},
+    {"cache", 0.4, 0.05, 2, "", "share of 64 bytes per clock and SM that the L2 cache gives"},
+    {"resident", 0.5, 0.05, 2, "", "operands of this share of the L2 cache are half there when repeated"},
+});
+
+inline constexpr double kLongRow = 400;  // elements
+
+template <class T>
+[[nodiscard]] T tile_memory(const GemmCall& call, const Hardware& hardware,
+                            const AchievedFraction<T>& sustained, const T& cache_rate, std::span<const T> p) {
+  const double a = call.batch * call.element_bytes * call.m * call.k;
+  const double b = call.batch * call.element_bytes * call.k * call.n;
+  const double c = call.batch * call.output_bytes * call.m * call.n * (call.reads_c ? 2 : 1);
+  const double along_k = (call.transpose_a ? a : 0) + (call.transpose_b ? 0 : b);
+  const T moved = a + b + c + p[TileParameter::kStrided] * (along_k * call.k / (call.k + kLongRow));
+  const T from_memory = moved / (hardware.bandwidth * sustained.bandwidth * p[TileParameter::kBandwidth]);
+  if (!call.hot || hardware.l2_bytes == 0) return from_memory;
+  const T ratio = (a + b + c) / (p[TileParameter::kResident] * hardware.l2_bytes);
+  const T miss = ratio * ratio / (1.0 + ratio * ratio);
+  return miss * from_memory + (1.0 - miss) * ((a + b + c) / cache_rate);
+}
+
+template <class T>
+[[nodiscard]] BlockWork<T> tile_work(const Hardware& hardware, std::span<const T> p) {
+  return {hardware.sm_count,
+          {p[TileParameter::kSmallTile], p[TileParameter::kLatency], p[TileParameter::kPrologue],
+           hardware.rate_share}};
+}
+
+// The time of a call with any choice: what they share is worked out once.
+template <class T>
+class TileTime {
+ public:
+  TileTime(const GemmCall& call, const Hardware& hardware, const AchievedFraction<T>& sustained,
+           std::span<const T> p)
+      : launch_(p[TileParameter::kLaunch]), part_bytes_(8 * call.m * call.n * call.batch) {
+    const bool along_k = call.transpose_a && !call.transpose_b;  // both operands
+    const T clock = along_k ? sustained.clock : sustained.clock * hardware.across_k;
+    rate_ = hardware.peak * clock * p[TileParameter::kEfficiency];
+    cache_rate_ = p[TileParameter::kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
+    memory_ = tile_memory(call, hardware, sustained, cache_rate_, p);
+  }
+
+  // `work`: of the choice's grid. Choices with as many splits differ in it alone.
+  [[nodiscard]] TimeParts<T> of(const T& work, double splits) const {
+    const T compute = work / rate_;
+    const T overhead = splits > 1 ? launch_ + part_bytes_ * splits / cache_rate_ : launch_;
+    return {compute, memory_, overhead, overhead + smooth_max(compute, memory_)};
+  }
+
+ private:
+  T launch_;
+  double part_bytes_;
+  T rate_, cache_rate_, memory_;
+};
+
+// Thread blocks of a choice.
+[[nodiscard, gnu::always_inline]] inline BlockGrid tile_grid(const GemmCall& call, const Choice& choice) {
+  const double rows = whole_up(call.m / choice.tile_m), columns = whole_up(call.n / choice.tile_n);
+  return {rows * columns * call.batch * choice.splits, static_cast<double>(choice.tile_m) * choice.tile_n,
+          call.k / choice.splits};
+}
+
+template <class T>
+[[nodiscard]] TimeParts<T> tile_time(const GemmCall& call, const Choice& choice, const Hardware& hardware,
+                                     const AchievedFraction<T>& sustained, std::span<const T> p) {
+  const T work = tile_work(hardware, p).of(tile_grid(call, choice));
+  return TileTime<T>(call, hardware, sustained, p).of(work, choice.splits);
+}
+
+}  // namespace tbdsim

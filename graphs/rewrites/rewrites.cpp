@@ -1,0 +1,48 @@
+#include "graphs/rewrites/rewrites.h"
+
+#include "graphs/rewrites/fuse_batch_norms.h"
+#include "graphs/rewrites/reduce_memory.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/spec_reader.h"
+
+namespace tbdsim {
+
+Rewrites override_rewrites(const SpecNode& node, Rewrites rewrites) {
+  node.map([&](SpecMap& m) {
+    if (const auto norms = m.find("norms")) rewrites.norms = static_cast<Norms>(norms->one_of(kNormsNames));
+    if (const auto maps = m.find("feature_maps"))
+      rewrites.feature_maps = static_cast<FeatureMaps>(maps->one_of(kFeatureMapsNames));
+  });
+  return rewrites;
+}
+
+RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites, const Precision& precision) {
+  const bool half = precision.storage_bytes == 2;
+  if (rewrites.norms == Norms::fused || (rewrites.norms == Norms::fused_in_half && half))
+    step = with_fused_norms(step);
+  RewrittenStep made;
+  switch (rewrites.feature_maps) {
+    case FeatureMaps::kept:
+      made.step = std::move(step);
+      break;
+    case FeatureMaps::half:
+      made.step = with_half_precision_maps(step);
+      break;
+    case FeatureMaps::recomputed: {
+      std::optional<TrainingStep> recomputed = with_recomputation(step);
+      if (!recomputed)
+        throw UsageError(
+            "nothing to recompute: no maps are kept, or forward and backward passes alternate; expected "
+            "feature_maps: kept");
+      made.step = *std::move(recomputed);
+      break;
+    }
+    case FeatureMaps::offloaded:
+      made.on_host = maps_on_host(step);
+      made.step = with_maps_on_host(step);
+      break;
+  }
+  return made;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,132 @@
+#include "hwspecs/synthetic_machine.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr int kGpusOfARoot = 4;  // below each port where all are below one socket
+
+// Takes an ending off; whether it was there.
+bool take(std::string& word, std::string_view ending) {
+  if (!word.ends_with(ending)) return false;
+  word.resize(word.size() - ending.size());
+  return true;
+}
+
+void keep_gpus(MachineSpec& machine, int gpus) {
+  if (gpus < 1 || gpus > machine.gpus) {
+    throw UsageError(
+        fmt::format("{} GPUs in one machine; expected 1 to {}, or a machine's file", gpus, machine.gpus));
+  }
+  machine.gpus = gpus;
+  // As few share a port as can.
+  const auto ports = static_cast<int>(machine.root_ports.size());
+  const int spread = std::max(gpus, ports);
+  for (int p = 0; p < ports; ++p) {
+    std::vector<int>& below = machine.root_ports[static_cast<std::size_t>(p)].gpus;
+    below.clear();
+    for (int gpu = p * spread / ports; gpu < std::min(gpus, (p + 1) * spread / ports); ++gpu)
+      below.push_back(gpu);
+  }
+  std::erase_if(machine.root_ports, [](const RootPort& port) { return port.gpus.empty(); });
+}
+
+void use_one_root(MachineSpec& machine) {
+  const LinkSpec link = machine.root_ports.front().link;
+  machine.root_ports.clear();
+  for (int gpu = 0; gpu < machine.gpus; ++gpu) {
+    if (gpu % kGpusOfARoot == 0) machine.root_ports.push_back({.link = link, .socket = 0, .gpus = {}});
+    machine.root_ports.back().gpus.push_back(gpu);
+  }
+}
+
+// As the machine whose board such cards are made for.
+MachineSpec mesh_of(const GpuSpec& gpu, int gpus, const Catalog& catalog, const SpecChanges& changes) {
+  MachineSpec machine = read_machine(catalog.find(Kind::machine, gpu.nvlink->mesh), catalog, changes);
+  if (gpus > machine.gpus)
+    throw UsageError(
+        fmt::format("{} GPUs in one machine; expected 1 to {}, or a machine's file", gpus, machine.gpus));
+  machine.networks.clear();
+  machine.machines.reset();
+  return machine;
+}
+
+NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs) {
+  if (!gpu.nvlink)
+    throw UsageError(gpu.title + " has no NVLink; expected a network over PCIe, such as " + gpu.bus.name);
+  NvLink nvlink{.link = gpu.nvlink->link, .pairs = {}};
+  if (!pairs) nvlink.to_switch = gpu.nvlink->count;
+  for (int a = 0; pairs && a + 1 < gpus; a += 2) nvlink.pairs.push_back({a, a + 1, gpu.nvlink->count});
+  return nvlink;
+}
+
+[[noreturn]] void refuse(const std::string& word, const Catalog& catalog) {
+  std::vector<std::string> known;
+  const auto add = [&](const std::string& way) {
+    for (const char* ending : {"", "_host", "_1root", "_host_1root"}) known.push_back(way + ending);
+  };
+  add("nvlink");
+  add("nvlink_pairs");
+  for (const std::string& link : catalog.names(Kind::link)) {
+    if (link.starts_with("pcie")) add(link);
+    if (link.starts_with("ethernet_") || link.starts_with("infiniband_")) known.push_back(link);
+  }
+  throw UsageError(fmt::format("unknown network {}; expected one of {}{}", in_quotes(word), joined(known),
+                               did_you_mean(word, known)));
+}
+
+// A word taken apart.
+struct InterconnectSpec {
+  std::string way;  // "nvlink", a slot, a network's link, or empty
+  bool one_root = false, host = false, pairs = false;
+  bool slot = false, network = false, nvlink = false;
+};
+
+InterconnectSpec parse(const std::string& text, const Catalog& catalog) {
+  InterconnectSpec word{.way = text};
+  word.one_root = take(word.way, "_1root");
+  word.host = take(word.way, "_host");
+  word.pairs = take(word.way, "_pairs");
+  word.slot = word.way.starts_with("pcie");
+  word.network = word.way.starts_with("ethernet_") || word.way.starts_with("infiniband_");
+  word.nvlink = word.way == "nvlink";
+  const bool known =
+      text.empty() || word.nvlink || ((word.slot || word.network) && catalog.contains(Kind::link, word.way));
+  const bool endings = word.pairs || word.host || word.one_root;
+  if (!known || (word.slot ? word.pairs : !word.nvlink && endings)) refuse(text, catalog);
+  return word;
+}
+
+}  // namespace
+
+MachineSpec synthesize_machine(const GpuSpec& gpu, int gpus, const std::string& text, const Catalog& catalog,
+                               const SpecChanges& changes) {
+  const InterconnectSpec word = parse(text, catalog);
+  const std::string bus = word.slot ? word.way : gpu.bus.name;
+  const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
+  const bool joined = word.nvlink || (!word.slot && boards);
+  const bool mesh = joined && !word.pairs && gpu.nvlink && !gpu.nvlink->mesh.empty();
+  MachineSpec machine = mesh ? mesh_of(gpu, gpus, catalog, changes)
+                             : read_machine(catalog.find(Kind::machine, "server_" + bus), catalog, changes);
+  machine.name = text;
+  machine.title = fmt::format("{} x {}{}{}", gpus, gpu.title, text.empty() ? "" : ", ", text);
+  machine.gpu = gpu.name;
+  if (!mesh) keep_gpus(machine, gpus);
+  if (word.one_root) use_one_root(machine);
+  if (word.host) machine.peer_access = PeerAccess::none;
+  if (joined && !mesh) machine.nvlink = nvlink_of(gpu, gpus, word.pairs);
+  if (word.network)
+    machine.networks = {{.link = read_link(catalog.find(Kind::link, word.way), changes), .below = {}}};
+  return machine;
+}
+
+void require_interconnect(const std::string& word, const Catalog& catalog) { (void)parse(word, catalog); }
+
+}  // namespace tbdsim

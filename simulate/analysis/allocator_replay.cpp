@@ -1,0 +1,96 @@
+#include "simulate/analysis/allocator_replay.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+#include "simulate/analysis/memory_breakdown.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostPieces = 10'000;  // of a tensor; more are taken for as many larger ones
+
+}  // namespace
+
+IterationReplay::IterationReplay(const Iteration& iteration, CachingAllocator& arena)
+    : iteration_(iteration), arena_(arena), addresses_(iteration.step->tensors.size()) {
+  const std::vector<Tensor>& tensors = iteration_.step->tensors;
+  const std::size_t kernels = iteration_.step->kernels.size();
+  born_.resize(kernels);
+  dies_.resize(kernels);
+  for (const MemoryMoment& moment : memory_over_time(iteration_))
+    scratch_.push_back(static_cast<std::uint64_t>(moment.use.workspace.si()));
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].bytes == Size{}) continue;
+    if (tensors[i].first_use == 0 && tensors[i].last_use == static_cast<int>(kernels) - 1) {
+      lasting_.push_back(i);
+    } else {
+      born_[static_cast<std::size_t>(tensors[i].first_use)].push_back(i);
+      dies_[static_cast<std::size_t>(tensors[i].last_use)].push_back(i);
+    }
+  }
+}
+
+void IterationReplay::take_lasting() {
+  for (const std::size_t tensor : lasting_) take(tensor);
+}
+
+void IterationReplay::take(std::size_t tensor) {
+  const Tensor& of = iteration_.step->tensors[tensor];
+  const double all = of.bytes.at(static_cast<double>(iteration_.batch));
+  const std::int64_t pieces = std::min(of.pieces, kMostPieces);
+  const auto each = static_cast<std::uint64_t>(all / static_cast<double>(pieces));
+  for (std::int64_t i = 0; i < pieces; ++i)
+    addresses_[tensor].push_back(arena_.take(each, static_cast<int>(tensor)));
+}
+
+std::vector<std::size_t> IterationReplay::run(const std::function<void(std::size_t)>& taken) {
+  std::vector<std::size_t> ends;
+  for (std::size_t k = 0; k < born_.size(); ++k) {
+    for (const std::size_t tensor : born_[k]) take(tensor);
+    const std::uint64_t address = scratch_[k] > 0 ? arena_.take(scratch_[k], -1 - static_cast<int>(k)) : 0;
+    taken(k);
+    if (scratch_[k] > 0) arena_.give_back(address);
+    for (const std::size_t tensor : dies_[k]) {
+      for (const std::uint64_t piece : addresses_[tensor]) arena_.give_back(piece);
+      addresses_[tensor].clear();
+    }
+    ends.push_back(arena_.events().size());
+  }
+  return ends;
+}
+
+ArenaRun replay(const Prediction& p) {
+  CachingAllocator arena(p.framework->allocator.arena);
+  IterationReplay iterations(largest_iteration(p), arena);
+  ArenaRun result;
+  iterations.take_lasting();
+  result.first = arena.events().size();
+  std::uint64_t most = 0;
+  std::size_t peak = 0;
+  iterations.run([&](std::size_t k) {
+    if (arena.allocated() <= most) return;
+    most = arena.allocated();
+    peak = k;
+  });
+  const std::size_t second = arena.events().size();
+  const std::vector<std::size_t> ends = iterations.run([&](std::size_t k) {
+    if (k == peak) result.at_peak = arena.blocks();
+  });
+  result.use = arena.use();
+  const auto events = arena.events().begin();
+  result.events.assign(events, events + static_cast<std::ptrdiff_t>(result.first));
+  result.events.insert(result.events.end(), events + static_cast<std::ptrdiff_t>(second),
+                       arena.events().end());
+  result.kernels.assign(result.first, 0);
+  for (std::size_t k = 0; k < ends.size(); ++k) result.kernels.resize(ends[k] - second + result.first, k);
+  std::set<std::uint64_t> small;
+  for (const AllocatorBlock& block : result.at_peak) {
+    if (arena.is_small(block.segment)) small.insert(block.segment);
+  }
+  result.small_segments.assign(small.begin(), small.end());
+  return result;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,109 @@
+#include "simulate/analysis/fragmentation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "simulate/analysis/allocator_replay.h"
+#include "simulate/analysis/memory_breakdown.h"
+#include "simulate/memory/caching_allocator.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::size_t kIterations = 200;  // 1000 keep up to a third more
+constexpr int kSequences = 5;             // which differ by up to a third
+constexpr double kRounding = 1e-9;
+
+// Powers of the plastic number's inverse: with their multiples, modulo 1, pairs cover a square evenly in an
+// order that looks like chance (Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018).
+constexpr double kShareStep = 0.7548776662466927, kPlaceStep = 0.5698402909980532;
+
+double fraction(double x) { return x - std::floor(x); }
+
+// Where `share` of all images, and `place` of those of its bin, are less wide.
+double ratio_at(std::span<const RatioBin> ratios, double share, double place) {
+  const RatioBin* bin = &ratios.front();
+  for (const RatioBin& next : ratios) {
+    bin = &next;
+    if (share < bin->share) break;
+    share -= bin->share;
+  }
+  return bin->from + place * (bin->to - bin->from);
+}
+
+// Predictions of the images' sizes as these come up; one allocator for each sequence.
+class SeenLengths {
+ public:
+  SeenLengths(const Prediction& p, SpecCache& specs) : library_(specs), scenario_(p.scenario) {
+    if (scenario_.gpu.empty()) scenario_.gpu = p.gpu->name;  // of a machine
+    scenario_.cluster = {};
+  }
+
+  const Iteration& iteration(const ImageSize& size) {
+    std::unique_ptr<const Prediction>& seen = seen_[size];
+    if (seen == nullptr) {
+      scenario_.sizes = {{std::string(kHeightSize), size.height}, {std::string(kWidthSize), size.width}};
+      seen = std::make_unique<const Prediction>(predict(scenario_, library_));
+    }
+    return largest_iteration(*seen);
+  }
+
+ private:
+  SpecCache& library_;
+  Scenario scenario_;
+  std::map<ImageSize, std::unique_ptr<const Prediction>> seen_;
+};
+
+Bytes reserved_after(std::span<const ImageSize> sizes, const Prediction& p, SeenLengths& seen) {
+  CachingAllocator arena(
+      p.framework->allocator.arena,
+      static_cast<std::uint64_t>(std::max(0.0, (p.gpu->memory_size - p.memory.context).si())));
+  std::map<ImageSize, IterationReplay> replays;
+  for (const ImageSize& size : sizes) {
+    const bool first = replays.empty();
+    IterationReplay& replay = replays.try_emplace(size, seen.iteration(size), arena).first->second;
+    if (first) replay.take_lasting();
+    replay.run([](std::size_t) {});
+  }
+  return Bytes(static_cast<double>(arena.reserved()));
+}
+
+}  // namespace
+
+ImageSize scaled_image(double ratio, const ImageSides& sides) {
+  const double longer = std::max(ratio, 1 / ratio) * static_cast<double>(sides.shorter);
+  const std::int64_t other =
+      std::min<std::int64_t>(std::llround(std::ceil(longer - kRounding)), sides.longest);
+  return ratio < 1 ? ImageSize{other, sides.shorter} : ImageSize{sides.shorter, other};
+}
+
+std::vector<ImageSize> sequence_of_sizes(std::span<const RatioBin> ratios, const ImageSides& sides,
+                                         std::size_t count, double start) {
+  std::vector<ImageSize> sizes;
+  for (std::size_t i = 1; i <= count; ++i) {
+    const auto step = static_cast<double>(i);
+    const double share = fraction(start + step * kShareStep), place = fraction(start + step * kPlaceStep);
+    sizes.push_back(scaled_image(ratio_at(ratios, share, place), sides));
+  }
+  return sizes;
+}
+
+std::optional<Bytes> reserved_over_sizes(const Prediction& p, SpecCache& specs) {
+  const Variant& variant = find_variant(*p.model, p.scenario.variant, p.framework->family);
+  const Allocator& allocator = p.framework->allocator;
+  if (allocator.planned || allocator.arena == AllocatorPolicy::none || !p.scenario.sizes.empty())
+    return std::nullopt;
+  if (!variant.image_sides || p.dataset == nullptr || p.dataset->image_ratios.empty()) return std::nullopt;
+  SeenLengths seen(p, specs);
+  Bytes sum;
+  for (int i = 0; i < kSequences; ++i) {
+    const double start = static_cast<double>(i) / kSequences;
+    sum += reserved_after(
+        sequence_of_sizes(p.dataset->image_ratios, *variant.image_sides, kIterations, start), p, seen);
+  }
+  return sum * (1.0 / kSequences);
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,42 @@
+// The kernels of an iteration summed by what they have in common, and those worth looking at: the paper's
+// Tables V and VI.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hwspecs/base/table.h"
+#include "simulate/prediction/prediction.h"
+
+namespace tbdsim {
+
+// kernel: the name profilers show; type: of the layer.
+enum class KernelView { kernel, layer, phase, type };
+inline constexpr std::array<std::string_view, 4> kKernelViewNames = {"kernel", "layer", "phase", "type"};
+
+struct KernelGroup {
+  std::string name;
+  double count = 0;  // of kernels in an iteration
+  Seconds time;      // of them all; copies too
+  double share = 0;  // of the iteration, as they keep the GPU busy
+  Flops fp32;        // executed in single precision
+  std::array<Seconds, kBoundNames.size()> bound_time;
+  std::optional<double> fp32_utilization;  // in %, as equation 2 of the paper while they run; none for copies
+
+  [[nodiscard]] Bound bound() const;  // of most of the time
+};
+
+// Of the typical iteration, the most time first.
+[[nodiscard]] std::vector<KernelGroup> kernel_groups(const Prediction& prediction, KernelView view);
+
+// The `most` groups with the most time whose FP32 utilization is below the iteration's.
+[[nodiscard]] std::vector<KernelGroup> below_average(const Prediction& prediction, KernelView view,
+                                                     std::size_t most);
+
+[[nodiscard]] Table kernel_group_table(const Prediction& prediction, KernelView view,
+                                       const std::vector<KernelGroup>& groups);
+
+}  // namespace tbdsim

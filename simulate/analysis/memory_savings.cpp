@@ -1,0 +1,172 @@
+#include "simulate/analysis/memory_savings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "graphs/rewrites/reduce_memory.h"
+#include "hwspecs/base/quantity_text.h"
+#include "simulate/analysis/memory_breakdown.h"
+#include "simulate/timeline/activation_offload.h"
+
+namespace tbdsim {
+namespace {
+
+struct Outcome {
+  Bytes total;
+  Seconds time;
+  std::vector<KernelCost> costs;
+  Timeline timeline;
+};
+
+Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& calibration,
+                   const Prediction& p) {
+  const Framework& framework = *p.framework;
+  Outcome outcome;
+  outcome.costs = estimate(step, batch, calibration,
+                           factors_on(framework, *p.gpu, find_precision(p.scenario.precision).math));
+  outcome.timeline = simulate_iteration(step, outcome.costs, batch, framework.execution);
+  outcome.time = outcome.timeline.iteration;
+  outcome.total =
+      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, driver_page(*p.gpu)).total();
+  return outcome;
+}
+
+// Everything the remedies start from.
+struct Case {
+  const Prediction& p;
+  const Iteration& iteration;
+  double batch;
+
+  [[nodiscard]] Outcome of(const TrainingStep& step, const Calibration& calibration) const {
+    Outcome outcome = outcome_of(step, batch, calibration, p);
+    outcome.time += iteration.copies;  // of a framework that keeps maps on the host as it is
+    return outcome;
+  }
+  [[nodiscard]] Outcome of(const TrainingStep& step) const { return of(step, *p.calibration); }
+};
+
+const Variant& variant_of(const Prediction& p) {
+  return find_variant(*p.model, p.scenario.variant, p.framework->family);
+}
+
+// The same length of another variant or under another lowering.
+TrainingStep expanded(const Case& c, const Variant& variant, const Lowering& lowering) {
+  const Prediction& p = c.p;
+  const std::optional<Dataset> dataset = p.dataset == nullptr ? std::nullopt : std::optional(*p.dataset);
+  std::vector<LengthStep> steps =
+      expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering, p.framework->rewrites,
+                      find_precision(p.scenario.precision));
+  return std::move(steps[p.largest].step);
+}
+
+// Parts of the batch one after another, then one update. Where gradients were transient they now wait.
+Outcome accumulated(const Case& c, std::int64_t parts) {
+  const double samples = std::ceil(c.batch / static_cast<double>(parts));
+  const TrainingStep& step = *c.iteration.step;
+  Outcome part = outcome_of(step, samples, *c.p.calibration, c.p);
+  Seconds update;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    if (step.kernels[k].phase == Phase::update)
+      update += part.costs[k].total * static_cast<double>(step.kernels[k].repeat);
+  }
+  const auto times = static_cast<double>(parts);
+  part.time = part.time * times - update * (times - 1) + c.iteration.copies;
+  if (c.p.framework->lowering.weight_gradients == GradientStorage::transient) {
+    for (const Tensor& tensor : step.tensors) {
+      if (tensor.role == TensorRole::weight_gradients) part.total += Bytes(tensor.bytes.at(samples));
+    }
+  }
+  return part;
+}
+
+// The variant as it is where its code makes again what it can; none where the model does not say what.
+std::optional<Variant> recomputing(const Prediction& p) {
+  constexpr const char* kParameter = "recompute";
+  if (!p.model->parameters.contains(kParameter)) return std::nullopt;
+  Variant variant = variant_of(p);
+  SpecTree& value = variant.parameters[kParameter];
+  value = p.model->parameters.at(kParameter);
+  value.text = "true";
+  return variant;
+}
+
+bool computes_in_place(const Lowering& lowering) {
+  return lowering.relu_in_place && lowering.relu_keeps != ReluKeeps::input_and_output;
+}
+
+}  // namespace
+
+std::vector<Saving> remedies(const Prediction& p) {
+  const Iteration& iteration = largest_iteration(p);
+  const Case c{p, iteration, static_cast<double>(iteration.batch)};
+  std::vector<Saving> all;
+  const auto add = [&](std::string name, std::string what, const Outcome& outcome) {
+    if (!all.empty() && outcome.total >= all.front().total) return;
+    all.push_back(
+        {std::move(name), std::move(what), outcome.total, outcome.time, outcome.total <= p.gpu->memory_size});
+  };
+  const TrainingStep& step = *iteration.step;
+  const Outcome as_it_is = c.of(step);
+  add("as it is", "", as_it_is);
+  Calibration frugal = *p.calibration;
+  frugal.conv_limits.workspace = 1;  // less than any algorithm that needs some
+  add("workspace", "only algorithms without scratch memory", c.of(step, frugal));
+  if (!computes_in_place(p.framework->lowering)) {
+    Lowering lowering = p.framework->lowering;
+    lowering.relu_in_place = true;
+    lowering.relu_keeps = ReluKeeps::output;
+    add("in_place", "activations written over their inputs", c.of(expanded(c, variant_of(p), lowering)));
+  }
+  if (p.framework->rewrites.feature_maps == FeatureMaps::kept) {
+    add("half_maps", "feature maps kept in 2 B a number", c.of(with_half_precision_maps(step)));
+    if (const auto recomputed = with_recomputation(step))
+      add("recompute", "only ends of sqrt(n) segments kept", c.of(*recomputed));
+    if (const auto variant = recomputing(p))
+      add("recompute_steps", "attention made again step by step",
+          c.of(expanded(c, *variant, p.framework->lowering)));
+    Outcome offloaded = c.of(with_maps_on_host(step));
+    offloaded.time =
+        as_it_is.time + offload_stall(maps_on_host(step), as_it_is.timeline, c.batch, *p.calibration);
+    add("offload", "feature maps on the host meanwhile", offloaded);
+  }
+  for (const std::int64_t parts : {2, 4}) {
+    if (iteration.batch < parts) break;
+    add(fmt::format("accumulate_{}", parts),
+        fmt::format("gradients of {} parts of the batch added up", parts), accumulated(c, parts));
+  }
+  return all;
+}
+
+Table remedy_table(const Prediction& p, const std::vector<Saving>& all) {
+  Table table;
+  table.name = "remedies";
+  table.preface = {
+      fmt::format("What would help {} on {}, batch {}, {} of {}", p.model->title, p.framework->title,
+                  largest_iteration(p).batch, p.gpu->title, to_text(p.gpu->memory_size)),
+      ""};
+  table.columns = {{"remedy", "remedy"},
+                   {"what", "what"},
+                   {"total", "GiB", true},
+                   {"saved", "saved", true},
+                   {"iteration_time", "ms", true},
+                   {"time_paid", "+-%", true},
+                   {"fits", "fits"}};
+  const auto gib = [](Bytes bytes) {
+    return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB")));
+  };
+  for (const Saving& remedy : all) {
+    const double paid = remedy.time / all.front().time - 1;
+    table.rows.push_back({text_cell(remedy.name), text_cell(remedy.what), gib(remedy.total),
+                          gib(all.front().total - remedy.total),
+                          number_cell(remedy.time.si(), fmt::format("{:.1f}", in_unit(remedy.time, "ms"))),
+                          number_cell(paid, fmt::format("{:+.1f}", 100 * paid)), flag_cell(remedy.fits)});
+  }
+  table.notes = {"saved: GiB; +-%: of the iteration's time."};
+  return table;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/number.h"
+#include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/spec_reader.h"
+#include "simulate/analysis/whatif.h"
+
+namespace tbdsim {
+namespace {
+
+struct NamedNumber {
+  SpecChange change;  // without a value
+  std::string text;
+};
+
+// Every number of a file, but where it is from, what it is called, costs and is quoted as.
+void find_numbers(const SpecTree& tree, const SpecChange& at, std::vector<NamedNumber>& found) {
+  constexpr std::string_view kNoRates[] = {
+      "sources", "price", "price_per_hour", "quoted_peak", "compute_capability", "count"};
+  for (const SpecEntry& entry : tree.entries) {
+    if (std::find(std::begin(kNoRates), std::end(kNoRates), entry.key) != std::end(kNoRates)) continue;
+    SpecChange inner = at;
+    inner.path.push_back(entry.key);
+    const std::string& text = entry.value.text;
+    if (entry.value.kind == SpecTree::Kind::map) {
+      find_numbers(entry.value, inner, found);
+    } else if (!entry.value.quoted && parse_number(text.substr(0, text.find(' ')))) {
+      found.push_back({std::move(inner), text});
+    }
+  }
+}
+
+void find_link_numbers(const LinkSpec& link, const std::string& called, std::vector<NamedNumber>& found) {
+  find_numbers(read_spec_file(link.file), {.spec = "link", .path = {}, .value = {}, .only = called}, found);
+}
+
+// A network that is a rate has the other numbers of the link it is like.
+void find_network_numbers(const LinkSpec& network, std::vector<NamedNumber>& found) {
+  const bool rate = network.name != network.file.stem();
+  const std::size_t first = found.size();
+  find_link_numbers(network, "network", found);
+  for (std::size_t n = first; n < found.size(); ++n) {
+    if (rate && found[n].change.path.front() == "bandwidth") found[n].text = network.name;
+  }
+}
+
+// What joins the GPUs of the prediction.
+void add_cluster(const Prediction& p, SpecCache& specs, std::vector<NamedNumber>& found) {
+  const MachineSpec machine = machine_for(p.scenario.cluster, *p.gpu, specs);
+  std::map<std::string, const LinkSpec*> links;
+  const auto add_link = [&](const LinkSpec& link) { links.emplace(link.name, &link); };
+  if (p.scenario.cluster.gpus > 1) {
+    for (const RootPort& port : machine.root_ports) add_link(port.link);
+    if (machine.socket_link) add_link(machine.socket_link->link);
+    if (machine.nvlink) add_link(machine.nvlink->link);
+  }
+  links.erase(p.gpu->bus.name);  // is there already
+  for (const auto& [name, link] : links) find_link_numbers(*link, name, found);
+  find_numbers(read_spec_file(machine.cpu.file),
+               {.spec = "cpu", .path = {}, .value = {}, .only = machine.cpu.name}, found);
+  if (p.scenario.cluster.machines > 1) find_network_numbers(machine.networks.front().link, found);
+  const Seconds message = p.framework->exchange.message;
+  if (message > Seconds(0))
+    found.push_back({{.spec = "framework", .path = {"exchange", "message"}, .value = {}}, to_text(message)});
+}
+
+std::vector<NamedNumber> numbers_of(const Prediction& p, SpecCache& specs) {
+  std::vector<NamedNumber> numbers;
+  find_numbers(read_spec_file(specs.catalog().find(Kind::gpu, p.scenario.gpu)),
+               {.spec = "gpu", .path = {}, .value = {}}, numbers);
+  find_link_numbers(p.gpu->bus, p.gpu->bus.name, numbers);
+  const LaunchModel& e = p.framework->execution;
+  const auto host = [&](const char* key, Seconds time) {
+    if (time > Seconds(0))
+      numbers.push_back({{.spec = "framework", .path = {"execution", key}, .value = {}}, to_text(time)});
+  };
+  host("kernel", e.kernel);
+  host("step", e.step);
+  host("update", e.update);
+  host("wait", e.wait);
+  host("iteration", e.iteration);
+  host("latency", e.latency);
+  host("gap", e.gap);
+  if (p.exchange) add_cluster(p, specs, numbers);
+  return numbers;
+}
+
+// The change to `factor` times the number, with what must go with it: a lane does two operations in a clock.
+SpecChanges scaled(const NamedNumber& number, double factor) {
+  SpecChange change = number.change;
+  const auto whole = parse_whole_number(number.text);
+  change.value = whole && factor < 2 ? std::to_string(*whole + 1) : fmt::format("x{}", factor);
+  SpecChanges all{change};
+  const std::vector<std::string> flops{"math", "fp32", "flops_per_clock_per_sm"};
+  if (change.path == flops) {
+    all.front().value = fmt::format("x{}", factor < 2 ? 1 + 2.0 / static_cast<double>(*whole) : factor);
+    all.push_back({"gpu", {"fp32_lanes_per_sm"}, all.front().value});
+  }
+  return all;
+}
+
+double throughput_with(const NamedNumber& number, double factor, const Scenario& scenario, SpecCache& specs) {
+  return predict_changed(scenario, scaled(number, factor), specs).prediction.throughput();
+}
+
+}  // namespace
+
+std::vector<Sensitivity> sensitivities(const Scenario& scenario, const Prediction& p, SpecCache& specs) {
+  constexpr double kLittleMore = 1.01;
+  std::vector<Sensitivity> all;
+  const double now = p.throughput();
+  for (const NamedNumber& number : numbers_of(p, specs)) {
+    try {
+      const auto whole = parse_whole_number(number.text);
+      const bool lanes = number.change.path.back() == "flops_per_clock_per_sm";
+      const double larger = whole ? 1 + (lanes ? 2.0 : 1.0) / static_cast<double>(*whole) : kLittleMore;
+      const double then = throughput_with(number, kLittleMore, scenario, specs);
+      all.push_back({key_text(number.change), number.text, std::log(then / now) / std::log(larger),
+                     throughput_with(number, 2, scenario, specs) / now});
+    } catch (const Error&) {  // an efficiency of 1 cannot be doubled, lanes not changed alone
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Sensitivity& a, const Sensitivity& b) {
+    return std::abs(a.elasticity) > std::abs(b.elasticity);
+  });
+  return all;
+}
+
+}  // namespace tbdsim

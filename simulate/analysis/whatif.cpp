@@ -1,0 +1,139 @@
+#include "simulate/analysis/whatif.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/number.h"
+#include "hwspecs/base/spec_reader.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/prediction/scenario_keys.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kUnlimited = 1'000'000'000;  // times what it is
+
+Seconds time_of_kind(const Prediction& p, std::size_t kind) {
+  Seconds sum;
+  for (const Iteration& iteration : p.iterations) {
+    for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+      if (index_of(iteration.step->kernels[k].kind) == kind)
+        sum += busy_by(k, *iteration.step, iteration.costs, iteration.timeline) * iteration.share;
+    }
+  }
+  return sum;
+}
+
+Seconds exchange_time(const Prediction& p, Seconds SyncTime::*part) {
+  Seconds sum;
+  for (const Iteration& iteration : p.iterations) sum += iteration.exchange.*part * iteration.share;
+  return sum;
+}
+
+GpuSpec unlimited(GpuSpec gpu, bool bandwidth, bool compute) {
+  if (bandwidth) gpu.memory_bandwidth = gpu.memory_bandwidth * kUnlimited;
+  if (!compute) return gpu;
+  gpu.tdp = gpu.tdp * kUnlimited;
+  for (auto& rate : gpu.math) {
+    if (rate) rate->peak = rate->peak * kUnlimited;
+  }
+  return gpu;
+}
+
+Framework unlimited(Framework framework) {
+  LaunchModel& e = framework.execution;
+  for (Seconds* time : {&e.kernel, &e.step, &e.update, &e.wait, &e.iteration, &e.latency, &e.gap})
+    *time = Seconds(0);
+  return framework;
+}
+
+struct RemovedLimits {
+  bool bandwidth = false, compute = false, launches = false, exchange = false;
+};
+
+UpperBound limitless(const Prediction& p, std::string name, const RemovedLimits& gone) {
+  const GpuSpec gpu = unlimited(*p.gpu, gone.bandwidth, gone.compute);
+  Prediction changed = with_rates(p, gpu);
+  if (gone.exchange) {
+    for (Iteration& iteration : changed.iterations) iteration.exchange = {};
+  }
+  const Seconds time =
+      gone.launches ? iteration_time_with(unlimited(*p.framework), changed) : changed.iteration_time();
+  return {std::move(name), p.throughput() * (p.iteration_time() / time)};
+}
+
+// A change of one file by its name is of what the scenario names.
+void require_meant(const SpecChange& change, const Scenario& scenario) {
+  if (change.only.empty()) return;
+  const auto require = [&](std::string_view spec, const std::string& name) {
+    if (change.spec == spec && !name.empty() && change.only != name)
+      throw UsageError(in_quotes(key_text(change)) + " is of " + change.only + ", and the " +
+                       std::string(spec) + " is " + name + "; expected a change of that");
+  };
+  require("gpu", scenario.gpu);
+  require("framework", scenario.framework);
+  require("model", scenario.model);
+  require("dataset", scenario.dataset);
+  require("machine", scenario.cluster.machine);
+}
+
+}  // namespace
+
+ChangedPrediction predict_changed(Scenario scenario, const SpecChanges& changes, SpecCache& specs) {
+  SpecChanges of_specs;
+  for (const SpecChange& change : changes) {
+    if (!change.spec.empty()) {
+      of_specs.push_back(change);
+      continue;
+    }
+    const ScenarioKey* key = find_scenario_key(change.path.front());
+    if (key == nullptr) {
+      throw UsageError("unknown key " + in_quotes(change.path.front()) +
+                       did_you_mean(change.path.front(), scenario_key_names()) + "; expected one of " +
+                       joined(scenario_key_names()) + ", or a key of a spec as gpu.sm_count");
+    }
+    key->set(scenario, change.value);
+  }
+  of_specs = resolved(std::move(of_specs), specs.catalog());
+  for (const SpecChange& change : of_specs) require_meant(change, scenario);
+  ChangedPrediction changed{std::make_unique<SpecCache>(specs, of_specs), {}};
+  changed.prediction = predict(scenario, *changed.specs);
+  return changed;
+}
+
+std::vector<TimePart> time_parts(const Prediction& before, const Prediction& after) {
+  std::vector<TimePart> parts;
+  const auto idle = [](const Prediction& p, Limit limit) { return p.iteration_time() * p.share(limit); };
+  for (std::size_t kind = 0; kind < kKernelKindCount; ++kind) {
+    if (static_cast<KernelKind>(kind) == KernelKind::transfer) continue;
+    const TimePart part{std::string(kKernelKindNames[kind]), time_of_kind(before, kind),
+                        time_of_kind(after, kind)};
+    if (part.before > Seconds(0) || part.after > Seconds(0)) parts.push_back(part);
+  }
+  parts.push_back({"GPU waits for the CPU and copies", idle(before, Limit::cpu), idle(after, Limit::cpu)});
+  if (idle(before, Limit::input) > Seconds(0) || idle(after, Limit::input) > Seconds(0))
+    parts.push_back({"GPU waits for samples", idle(before, Limit::input), idle(after, Limit::input)});
+  if (before.ranks() == 1 && after.ranks() == 1) return parts;
+  const auto add = [&](const char* name, Seconds SyncTime::*part) {
+    parts.push_back({name, exchange_time(before, part), exchange_time(after, part)});
+  };
+  add("GPU waits for gradients", &SyncTime::exposed);
+  add("kernels slowed by the exchange", &SyncTime::contention);
+  add("GPU waits for the slowest one", &SyncTime::stragglers);
+  return parts;
+}
+
+std::vector<UpperBound> upper_bounds(const Prediction& p) {
+  std::vector<UpperBound> bounds{limitless(p, "infinite memory bandwidth", {.bandwidth = true}),
+                                 limitless(p, "infinite compute", {.compute = true}),
+                                 limitless(p, "launches and waits at no cost", {.launches = true})};
+  const bool several = p.ranks() > 1;
+  if (several) bounds.push_back(limitless(p, "gradients exchanged at no cost", {.exchange = true}));
+  bounds.push_back(limitless(p, several ? "all four" : "all three", {true, true, true, several}));
+  return bounds;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,244 @@
+#include "simulate/cli/cli.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <ostream>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/cli/commands/command.h"
+#include "simulate/cli/commands/help_examples.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr const char* kDescription =
+    "Predicts the training of neural networks on GPUs: throughput, utilization and memory, before anyone "
+    "buys or\n"
+    "rents the hardware. Names come from the catalogue ('tbd-sim list ...'); a path to your own YAML file "
+    "works\n"
+    "wherever a name does.";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  tbd-sim --gpu titanxp --batch 64                      every model, a line each\n"
+    "  tbd-sim --gpu p4000 --batch 32 --model resnet50 --framework mxnet --format json\n"
+    "  tbd-sim list gpus                                     what there is\n"
+    "  tbd-sim show resnet50 --variant v1.5                  layers, parameters, multiply-adds\n"
+    "  tbd-sim show dgx1_v100                                a machine, with its sources\n"
+    "  tbd-sim kernels resnet50 --framework tensorflow --gpu titanxp --batch 64\n"
+    "  tbd-sim kernels resnet50 --gpu titanxp --batch 64 --from modelled,roofline   what no measurement is "
+    "near\n"
+    "  tbd-sim kernels all --batch 4,16,64 --unique --plan -o plan.csv\n"
+    "  tbd-sim kernels resnet50 --framework mxnet --gpu p4000 --batch 32 --below-average     Table VI of the "
+    "paper\n"
+    "  tbd-sim trace resnet50 --framework mxnet --gpu titanxp --batch 64 -o trace.json       for Perfetto\n"
+    "  tbd-sim memory resnet50 --framework mxnet --gpu p4000 --batch 32 --by layer\n"
+    "  tbd-sim max-batch all --gpu p4000\n"
+    "  tbd-sim scaling resnet50 --framework mxnet --gpu p4000 --machine tbd_p4000 --batch 32 --gpus 1,2,4 "
+    "--machines 1,2\n"
+    "  tbd-sim report --gpu titanxp -o report.html                                        the paper's "
+    "figures\n"
+    "  tbd-sim serve                                         a page with sliders on this machine\n"
+    "  tbd-sim predict --scenarios runs.csv -o predicted.csv\n"
+    "  tbd-sim validate                                      predictions beside measured runs: how far off\n"
+    "  tbd-sim validate --runs runs.csv --by gpu\n"
+    "  tbd-sim observations                                  which of the paper's twelve hold\n"
+    "  tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32 --set gpu.memory_bandwidth=+50%\n"
+    "  tbd-sim sweep --model resnet50 --framework mxnet --gpu titanxp,p4000 --batch 1:64 -o sweep.csv\n";
+
+class Interrupted : public std::exception {};
+
+// The root command and its subcommands.
+struct CommandLine {
+  CLI::App app{kDescription, "tbd-sim"};
+  std::string data_dir;
+  bool quiet = false;
+  std::vector<Command> commands;  // the first is the root's own
+
+  CommandLine() {
+    app.footer(kExamples);
+    app.set_version_flag("--version", "tbd-sim " TBDSIM_VERSION);
+    app.add_option("--data-dir", data_dir,
+                   "where the catalogue lies (default: TBDSIM_DATA_DIR, else as installed)");
+    app.add_flag("-q,--quiet", quiet, "no progress on long work");
+    app.fallthrough();
+    app.require_subcommand(0, 1);
+    for (const auto add : {add_predict, add_list, add_show, add_kernels, add_memory, add_max_batch, add_trace,
+                           add_scaling, add_scenarios, add_validate, add_observations, add_report, add_serve,
+                           add_sweep, add_whatif, add_completion, add_man})
+      commands.push_back(add(app));
+    for (const Command& command : commands) {
+      if (command.app != &app) command.app->footer(examples_of(command.app->get_name()));
+    }
+  }
+
+  // The one given.
+  [[nodiscard]] const Command& command() const {
+    for (const Command& command : commands) {
+      if (command.app != &app && command.app->parsed()) return command;
+    }
+    return commands.front();
+  }
+
+  // Names a stray argument may have been meant to be.
+  [[nodiscard]] std::vector<std::string> known_words() const {
+    std::vector<std::string> words;
+    const auto add_options = [&](const CLI::App& from) {
+      for (const CLI::Option* option : from.get_options()) {
+        for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+      }
+    };
+    add_options(app);
+    for (const CLI::App* sub : app.get_subcommands()) add_options(*sub);
+    for (const Command& command : commands) {
+      if (command.app != &app) words.push_back(command.app->get_name());
+    }
+    return words;
+  }
+};
+
+// Rows done, how many there are and how long that takes, at most four times a second, on a terminal; stops at
+// an interrupt.
+class ProgressLine {
+ public:
+  ProgressLine(const CliContext& context, bool quiet)
+      : context_(context), shows_(context.show_progress && !quiet) {}
+  ~ProgressLine() {
+    if (shown_) context_.err << '\n';
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void operator()(std::size_t rows, std::size_t of) {
+    if (context_.interrupted != nullptr && context_.interrupted->load()) throw Interrupted();
+    if (!shows_ || (rows == 0 && of == 0)) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (!first_) first_ = {rows, now};
+    if (now - last_ < std::chrono::milliseconds(250)) return;
+    last_ = now;
+    shown_ = true;
+    context_.err << '\r' << (of == 0 ? fmt::format("{} rows", rows) : bar(rows, of, now)) << std::flush;
+  }
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  struct First {  // rows may have been there before
+    std::size_t rows;
+    Time time;
+  };
+
+  // "[#####.....]  51 %  514,048 of 1,000,000, 11 s left "
+  [[nodiscard]] std::string bar(std::size_t rows, std::size_t of, Time now) const {
+    constexpr std::size_t kWidth = 30;
+    const std::size_t full = kWidth * rows / of;
+    const double seconds = std::chrono::duration<double>(now - first_->time).count();
+    const auto done = static_cast<double>(rows - first_->rows);
+    const double left = done > 0 ? seconds / done * static_cast<double>(of - rows) : 0;
+    return fmt::format("[{}{}] {:3} %  {} of {}, {:.0f} s left  ", std::string(full, '#'),
+                       std::string(kWidth - full, '.'), 100 * rows / of, rows, of, left);
+  }
+
+  const CliContext& context_;
+  bool shows_;
+  std::optional<First> first_;
+  Time last_ = std::chrono::steady_clock::now();
+  bool shown_ = false;
+};
+
+void dispatch(const CommandLine& line, const CliContext& context) {
+  SpecCache specs(
+      Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
+  ProgressLine progress(context, line.quiet);
+  const Progress report{[&](std::size_t rows, std::size_t of) { progress(rows, of); }};
+  const Command& command = line.command();
+  if (command.long_work && context.catch_signals != nullptr) context.catch_signals();
+  command.run(specs, context.out, report);
+}
+
+// Refuses what CLI11 lets pass and would be silently ignored: options without a value (an unset variable in a
+// script,
+// "--gpu --batch 64") and options of the root command that the command given does not know.
+void require_meaning(const CommandLine& line) {
+  const std::vector<std::string> words = line.known_words();
+  std::vector<const CLI::App*> apps{&line.app};
+  for (const CLI::App* command : line.app.get_subcommands()) apps.push_back(command);
+  for (const CLI::App* app : apps) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& value : option->results()) {
+        const bool option_word =
+            value.starts_with("--") && std::find(words.begin(), words.end(), value) != words.end();
+        if (value.empty() || option_word)
+          throw UsageError(option->get_name() + ": has no value; expected one behind it");
+      }
+    }
+  }
+  if (apps.size() == 1) return;
+  for (const CLI::Option* option : line.app.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || name == "--data-dir" || name == "--quiet") continue;
+    const bool known = apps[1]->get_option_no_throw(name) != nullptr ||
+                       apps[1]->get_option_no_throw(name.substr(name.find_first_not_of('-'))) != nullptr;
+    if (!known)
+      throw UsageError(name + " means nothing to '" + apps[1]->get_name() + "' (see 'tbd-sim --help')");
+  }
+}
+
+// Parses; returns false when help or the version was asked for and printed.
+bool parse(CommandLine& line, std::span<const std::string> arguments, const CliContext& context) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+  try {
+    line.app.parse(reversed);
+    require_meaning(line);
+    return true;
+  } catch (const CLI::Success& asked) {
+    line.app.exit(asked, context.out, context.err);
+    return false;
+  } catch (const CLI::ExtrasError&) {
+    require_meaning(line);
+    const std::vector<std::string> extra = line.app.remaining(true);
+    const std::string& first = extra.empty() ? arguments.back() : extra.front();
+    const std::vector<std::string> words = line.known_words();
+    if (std::find(words.begin(), words.end(), first) != words.end()) {
+      throw UsageError("a second command " + in_quotes(first) + "; expected one (see 'tbd-sim --help')");
+    }
+    throw UsageError("unknown argument " + in_quotes(first) + did_you_mean(first, words) +
+                     " (see 'tbd-sim --help')");
+  } catch (const CLI::ArgumentMismatch& wrong) {
+    const std::string text = wrong.what();
+    const std::string option = text.substr(0, text.find(':'));
+    const bool twice = text.find("At Most") != std::string::npos;
+    throw UsageError(
+        option + (twice ? ": is given twice; expected it once" : ": has no value; expected one behind it"));
+  } catch (const CLI::ParseError& wrong) {
+    throw UsageError(std::string(wrong.what()) + " (see 'tbd-sim --help')");
+  }
+}
+
+}  // namespace
+
+int run_cli(std::span<const std::string> arguments, const CliContext& context) {
+  try {
+    CommandLine line;
+    if (arguments.empty()) {
+      context.out << line.app.help();
+      return kExitOk;
+    }
+    if (parse(line, arguments, context)) dispatch(line, context);
+    context.out.flush();
+    if (!context.out) throw UsageError("standard output cannot be written");
+    return kExitOk;
+  } catch (const Interrupted&) {
+    context.err << "tbd-sim: interrupted\n";
+    return kExitInterrupted;
+  } catch (const Error& wrong) {
+    context.err << "tbd-sim: " << wrong.what() << '\n';
+    return kExitUsage;
+  }
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,49 @@
+// A command of tbd-sim: how its options are read and what it does with them. Each is one file with a function
+// of the list below, which adds it to the command line.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
+
+#include <CLI/CLI.hpp>
+
+#include "simulate/workload/spec_cache.h"
+
+namespace tbdsim {
+
+// Called for every row of a long table with the number of rows done, of so many where that is known; may
+// throw to stop.
+struct Progress {
+  std::function<void(std::size_t rows, std::size_t of)> report;
+  void operator()(std::size_t rows, std::size_t of = 0) const { report(rows, of); }
+};
+
+// Throws UsageError, SpecError or ModelError.
+using CommandRun = std::function<void(SpecCache& specs, std::ostream& out, const Progress& progress)>;
+
+struct Command {
+  CLI::App* app = nullptr;  // of the root, or the root itself
+  CommandRun run;
+  bool long_work = false;  // it calls `progress`, and writes nothing if that throws
+};
+
+[[nodiscard]] Command add_predict(CLI::App& root);  // the root's own
+[[nodiscard]] Command add_list(CLI::App& root);
+[[nodiscard]] Command add_show(CLI::App& root);
+[[nodiscard]] Command add_kernels(CLI::App& root);
+[[nodiscard]] Command add_memory(CLI::App& root);
+[[nodiscard]] Command add_max_batch(CLI::App& root);
+[[nodiscard]] Command add_trace(CLI::App& root);
+[[nodiscard]] Command add_report(CLI::App& root);
+[[nodiscard]] Command add_serve(CLI::App& root);
+[[nodiscard]] Command add_scaling(CLI::App& root);
+[[nodiscard]] Command add_scenarios(CLI::App& root);
+[[nodiscard]] Command add_validate(CLI::App& root);
+[[nodiscard]] Command add_observations(CLI::App& root);
+[[nodiscard]] Command add_completion(CLI::App& root);
+[[nodiscard]] Command add_man(CLI::App& root);
+[[nodiscard]] Command add_sweep(CLI::App& root);
+[[nodiscard]] Command add_whatif(CLI::App& root);
+
+}  // namespace tbdsim

@@ -1,0 +1,248 @@
+#include "simulate/cli/commands/options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "graphs/suite.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/number.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/prediction/predict_all.h"
+#include "simulate/prediction/scenario_keys.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr const char* kSuite = "tbd";  // whose models are shown unless others are asked for
+
+// The batch, or 1 where --tokens says how many samples there are.
+std::int64_t batch_of(const ScenarioOptions& options) {
+  if (!options.tokens.empty()) {
+    if (!options.batch.empty()) throw UsageError("--batch and --tokens are both given; expected one of them");
+    if (options.model.empty() || options.model == "all") {
+      throw UsageError("--tokens counts the steps of one model's sequences; expected a --model");
+    }
+    return 1;
+  }
+  if (options.batch.empty()) {
+    throw UsageError(fmt::format("--batch is missing; expected a whole number, 1 to {}", kMostSamples));
+  }
+  return whole_number("--batch", options.batch, kMostSamples);
+}
+
+constexpr std::int64_t kLongestSide = 100'000;
+constexpr std::int64_t kLongestSequence = 1'000'000;
+constexpr std::int64_t kMostRegions = 1'000'000;
+
+// "299" -> image_size or image_height and image_width, "600x800" -> those two.
+Sizes image_sizes(const ModelFile& model, const std::string& text) {
+  const std::size_t by = text.find('x');
+  const std::int64_t height = whole_number("--image-size", text.substr(0, by), kLongestSide);
+  const std::int64_t width =
+      by == std::string::npos ? height : whole_number("--image-size", text.substr(by + 1), kLongestSide);
+  if (has_size(model, "image_height")) return {{"image_height", height}, {"image_width", width}};
+  if (height != width) {
+    throw UsageError(fmt::format("--image-size: {} takes square images; expected one number", model.name));
+  }
+  return {{"image_size", height}};
+}
+
+void require_gpu(const ScenarioOptions& options) {
+  if (options.gpu.empty())
+    throw UsageError("--gpu is missing; expected a name ('tbd-sim list gpus') or a YAML file");
+}
+
+// The frameworks to predict a model for: the one asked for; else those that train the variant asked for or,
+// of no variant in particular, any variant; else all there are, less their other versions.
+std::vector<std::string> frameworks_for(const ScenarioOptions& options, const ModelFile& model,
+                                        SpecCache& specs) {
+  if (!options.framework.empty()) return {options.framework};
+  std::vector<std::string> frameworks;
+  for (const Variant& variant : model.variants) {
+    if (!options.variant.empty() && &variant != &find_variant(model, options.variant, "")) continue;
+    frameworks.insert(frameworks.end(), variant.frameworks.begin(), variant.frameworks.end());
+  }
+  if (!frameworks.empty()) return frameworks;
+  frameworks = specs.catalog().names(Kind::framework);
+  std::erase_if(frameworks, [&](const std::string& name) { return specs.framework(name).family != name; });
+  return frameworks;
+}
+
+// The model asked for; else the suite's, or with "all" those of the whole catalogue.
+std::vector<std::string> models_for(const ScenarioOptions& options, SpecCache& specs) {
+  if (!options.model.empty() && options.model != "all") return {options.model};
+  if (options.model == "all") return specs.catalog().names(Kind::model);
+  return read_suite(specs.catalog().find(Kind::suite, kSuite)).models;
+}
+
+// Of many models those are shown that the framework asked for trains; it may be asked for as a file.
+bool trains(const ModelFile& model, const std::string& framework) {
+  if (framework.empty() || is_path(framework)) return true;
+  return std::any_of(model.variants.begin(), model.variants.end(), [&](const Variant& variant) {
+    return std::find(variant.frameworks.begin(), variant.frameworks.end(), framework) !=
+           variant.frameworks.end();
+  });
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& app, ModelOptions& options) {
+  app.add_option("--framework", options.framework, "a framework (default: those that train the model)");
+  app.add_option("--variant", options.variant, "a variant of the model (default: the framework's)");
+  app.add_option("--precision", options.precision, "fp32, tf32, fp16, bf16 or amp (default fp32)");
+  app.add_option("--seq-len", options.seq_len,
+                 "steps of every sequence (default: the lengths of the data set)");
+  app.add_option("--image-size", options.image_size,
+                 "pixels of every image, 299 or 600x800 (height x width)");
+  app.add_option("--rois", options.rois, "regions of interest in every image");
+}
+
+void add_profile_option(CLI::App& app, std::string& profile) {
+  app.add_option("--profile", profile,
+                 "source of kernel times (default: the GPU's, its architecture's, or the generic one)");
+}
+
+void add_scenario_options(CLI::App& app, ScenarioOptions& options) {
+  add_model_options(app, options);
+  app.add_option("--gpu", options.gpu, "a GPU of 'tbd-sim list gpus', or a YAML file");
+  app.add_option("--batch", options.batch, "samples in one iteration on one GPU");
+  app.add_option("--tokens", options.tokens,
+                 "instead of --batch: steps of all sequences of an iteration, each as long as the longest");
+  app.add_option("--dataset", options.dataset, "a data set, or a YAML file (default: the variant's)");
+  add_profile_option(app, options.profile);
+}
+
+void add_cluster_options(CLI::App& app, ClusterOptions& options) {
+  app.add_option("--machine", options.machine,
+                 "a machine of 'tbd-sim list machines', or a YAML file (default: a server of which only "
+                 "--network is known)");
+  app.add_option("--gpus", options.gpus, "GPUs in each machine (default 1)");
+  app.add_option("--machines", options.machines, "machines (default 1)");
+  app.add_option("--network", options.network,
+                 "between machines: a link, a file or a rate as '25 Gbit/s'; of one machine how its GPUs are "
+                 "joined, as pcie3_host or nvlink");
+  app.add_option("--exchange", options.exchange,
+                 "how gradients are exchanged (default: the framework's way)");
+  app.add_option("--gradients", options.gradients, "fp16 or fp32, as they are sent (default: as stored)");
+  app.add_option("--compression", options.compression, "part of them that is sent, 0.01 to 1 (default 1)");
+}
+
+void add_output_file(CLI::App& app, OutputOptions& options) {
+  app.add_option("-o,--output", options.file, "write to this file instead of standard output");
+}
+
+void add_output_options(CLI::App& app, OutputOptions& options, const std::string& format) {
+  app.add_option("--format", options.format, "table, json or csv (default " + format + ")");
+  add_output_file(app, options);
+}
+
+Cluster cluster_for(const ClusterOptions& options) {
+  Scenario scenario;
+  const auto set = [&](const char* key, const std::string& value) {
+    if (!value.empty()) find_scenario_key(key)->set(scenario, value);
+  };
+  set("machine", options.machine);
+  set("gpus", options.gpus);
+  set("machines", options.machines);
+  set("network", options.network);
+  set("exchange", options.exchange);
+  set("gradients", options.gradients);
+  set("compression", options.compression);
+  return scenario.cluster;
+}
+
+std::size_t choice(std::string_view option, const std::string& value,
+                   const std::vector<std::string>& allowed) {
+  const auto found = std::find(allowed.begin(), allowed.end(), value);
+  if (found != allowed.end()) return static_cast<std::size_t>(found - allowed.begin());
+  if (value.empty())
+    throw UsageError(fmt::format("{}: says not of what; expected one of {}", option, joined(allowed)));
+  throw UsageError(fmt::format("{}: {} is unknown; expected one of {}{}", option, in_quotes(value),
+                               joined(allowed), did_you_mean(value, allowed)));
+}
+
+std::vector<std::string> list_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
+std::int64_t whole_number(std::string_view option, const std::string& text, std::int64_t most) {
+  const std::string expected = fmt::format("expected a whole number, 1 to {}", most);
+  const auto number = parse_whole_number(text);
+  if (!number) {
+    throw UsageError(fmt::format("{}: {} is not a whole number; {}", option, in_quotes(text), expected));
+  }
+  if (*number < 1 || *number > most) {
+    throw UsageError(fmt::format("{}: {} is out of range; {}", option, in_quotes(text), expected));
+  }
+  return *number;
+}
+
+Format format_of(const OutputOptions& options, Format unless_said) {
+  if (options.format.empty()) return unless_said;
+  return static_cast<Format>(choice("--format", options.format, {"table", "json", "csv"}));
+}
+
+Sizes sizes_for(const ModelOptions& options, const ModelFile& model) {
+  Sizes asked;
+  if (!options.seq_len.empty()) {
+    asked[std::string(kLengthSize)] = whole_number("--seq-len", options.seq_len, kLongestSequence);
+  }
+  if (!options.image_size.empty()) asked.merge(image_sizes(model, options.image_size));
+  if (!options.rois.empty()) asked["rois"] = whole_number("--rois", options.rois, kMostRegions);
+  if (options.model.empty() || options.model == "all") {
+    std::erase_if(asked, [&](const auto& size) { return !has_size(model, size.first); });
+  }
+  return asked;
+}
+
+std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& specs) {
+  require_gpu(options);
+  const std::int64_t batch = batch_of(options);
+  const bool named = !options.model.empty() && options.model != "all";
+  std::vector<Scenario> scenarios;
+  const std::vector<std::string> models = models_for(options, specs);
+  read_all(models, specs);
+  for (const std::string& model : models) {
+    if (!named && !trains(specs.model(model), options.framework)) continue;
+    const Sizes sizes = sizes_for(options, specs.model(model));
+    for (const std::string& framework : frameworks_for(options, specs.model(model), specs)) {
+      scenarios.push_back(
+          {.model = model,
+           .framework = framework,
+           .gpu = options.gpu,
+           .batch = batch,
+           .tokens = options.tokens.empty() ? 0 : whole_number("--tokens", options.tokens, kMostSamples),
+           .variant = options.variant,
+           .precision = options.precision,
+           .profile = options.profile,
+           .dataset = options.dataset,
+           .sizes = sizes});
+    }
+  }
+  if (scenarios.empty()) {  // then the framework trains none, or is no framework
+    (void)specs.framework(options.framework);
+    throw UsageError(
+        fmt::format("{} trains none of the models; expected a --model with a --variant", options.framework));
+  }
+  return scenarios;
+}
+
+Scenario scenario_for(const ScenarioOptions& options, SpecCache& specs, std::string_view what) {
+  if (options.model.empty() || options.model == "all")
+    throw UsageError(fmt::format("{}; expected a model ('tbd-sim list models')", what));
+  std::vector<Scenario> scenarios = scenarios_for(options, specs);
+  if (scenarios.size() == 1) return std::move(scenarios.front());
+  std::vector<std::string> frameworks;
+  for (const Scenario& scenario : scenarios) frameworks.push_back(scenario.framework);
+  throw UsageError(fmt::format("{}, {} is trained by {}; expected a --framework", what, options.model,
+                               joined(frameworks)));
+}
+
+}  // namespace tbdsim

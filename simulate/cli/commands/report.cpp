@@ -1,0 +1,60 @@
+#include <memory>
+
+#include "hwspecs/base/error.h"
+#include "simulate/cli/commands/command.h"
+#include "simulate/cli/commands/options.h"
+#include "simulate/report/html/chart_export.h"
+#include "simulate/report/html/report_page.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr const char* kBatch = "32";  // unless said
+
+struct ReportOptions {
+  ScenarioOptions scenario;
+  std::string against;
+  OutputOptions output;
+  std::string svg;  // directories for pictures
+  std::string png;
+};
+
+// The GPUs to compare with: those asked for, else the paper's other one (its Figure 7).
+std::vector<std::string> other_gpus(const ReportOptions& options) {
+  if (!options.against.empty()) return list_of(options.against);
+  return {options.scenario.gpu == "p4000" ? "titanxp" : "p4000"};
+}
+
+void run(const ReportOptions& options, SpecCache& specs, std::ostream& out) {
+  if (options.output.file.empty()) throw UsageError("-o is missing; expected the HTML file to write");
+  const PageAssets assets = read_page_assets(specs.catalog().data_dir());
+  ScenarioOptions asked = options.scenario;
+  if (asked.batch.empty() && asked.tokens.empty()) asked.batch = kBatch;
+  const ReportData data =
+      report_data(scenarios_for(asked, specs), other_gpus(options), specs, {.sensitivities = true});
+  const Page page = report_page(data, specs);
+  write_output(options.output, out, [&](std::ostream& to) { write_page(to, page, assets); });
+  if (!options.svg.empty()) write_chart_pictures(page, options.output.file, "svg", options.svg);
+  if (!options.png.empty()) write_chart_pictures(page, options.output.file, "png", options.png);
+}
+
+}  // namespace
+
+Command add_report(CLI::App& root) {
+  const auto options = std::make_shared<ReportOptions>();
+  CLI::App* app = root.add_subcommand("report", "the paper's figures for any hardware, as one HTML file");
+  app->add_option("--model", options->scenario.model,
+                  "a model, a YAML file, or all (default: the eight of the TBD suite)");
+  add_scenario_options(*app, options->scenario);
+  app->get_option("--batch")->description(
+      "samples in one iteration on one GPU (default 32; less where that does not fit)");
+  app->add_option("--against", options->against,
+                  "GPUs to compare with, as p4000,v100_sxm2_16gb (default p4000, for that titanxp)");
+  add_output_file(*app, options->output);
+  app->add_option("--svg", options->svg, "also write each chart as SVG to this directory (needs Chromium)");
+  app->add_option("--png", options->png, "also as PNG");
+  return {app,
+          [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};
+}
+
+}  // namespace tbdsim

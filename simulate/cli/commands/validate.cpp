@@ -1,0 +1,110 @@
+#include <memory>
+
+#include "hwspecs/base/error.h"
+#include "simulate/cli/commands/command.h"
+#include "simulate/cli/commands/options.h"
+#include "simulate/report/html/validation_page.h"
+#include "simulate/validation/holdout_gpu.h"
+#include "simulate/validation/published_runs.h"
+
+namespace tbdsim {
+namespace {
+
+struct ValidateOptions {
+  std::string runs;    // a table of measured runs; empty: the project's own
+  std::string by;      // empty: group
+  std::string unseen;  // a GPU, or all
+  std::string worst;   // how many
+  std::string profile;
+  std::string html;  // a page instead
+  OutputOptions output;
+};
+
+// Refuses a GPU that is not in the catalogue; all of them: "".
+std::string unseen_gpu(const ValidateOptions& options, SpecCache& specs) {
+  if (!options.profile.empty() || !options.worst.empty())
+    throw UsageError("--unseen compares the profiles there are; expected no --profile or --worst beside it");
+  return options.unseen == "all" ? "" : specs.gpu(options.unseen).name;
+}
+
+const Profile* profile_of(const ValidateOptions& options, SpecCache& specs) {
+  return options.profile.empty() ? nullptr : &specs.profile(options.profile);
+}
+
+std::vector<std::filesystem::path> files_of(const ValidateOptions& options, const SpecCache& specs) {
+  if (options.runs.empty()) return validation_set(specs.catalog());
+  return {options.runs};
+}
+
+Validation validation_of(const ValidateOptions& options, const std::string& by, SpecCache& specs,
+                         const Progress& progress) {
+  const RowPredictor predictor = [&](const RunColumns& columns, std::span<const std::string> row) {
+    return predict_row(columns, row, specs, options.profile);
+  };
+  return validate_runs(files_of(options, specs), by, predictor, progress);
+}
+
+Table validated(const ValidateOptions& options, const std::string& by, SpecCache& specs,
+                const Progress& progress) {
+  const Profile* profile = profile_of(options, specs);
+  if (!options.unseen.empty()) {
+    return unseen_table(
+        holdout_errors(files_of(options, specs), unseen_gpu(options, specs), by, specs, progress), by);
+  }
+  const Validation validation = validation_of(options, by, specs, progress);
+  if (options.worst.empty()) return validation_table(validation, by, profile);
+  constexpr std::int64_t kMost = 1'000'000;
+  return worst_table(validation, static_cast<std::size_t>(whole_number("--worst", options.worst, kMost)));
+}
+
+void write_html(const ValidateOptions& options, const std::string& by, SpecCache& specs,
+                const Progress& progress) {
+  if (!options.unseen.empty() || !options.worst.empty() || !options.output.file.empty() ||
+      !options.output.format.empty())
+    throw UsageError("--html writes a page; expected no --unseen, --worst, --format or -o beside it");
+  const PageAssets assets = read_page_assets(specs.catalog().data_dir());
+  const Profile* profile = profile_of(options, specs);
+  const Page page = validation_page(validation_of(options, by, specs, progress), by, profile, specs);
+  AtomicFile file(options.html);
+  write_page(file.stream(), page, assets);
+  file.commit();
+}
+
+void run(const ValidateOptions& options, SpecCache& specs, std::ostream& out, const Progress& progress) {
+  const std::string by = options.by.empty() ? (options.unseen == "all" ? "gpu" : "group") : options.by;
+  (void)choice("--by", by, {"group", "set", "gpu", "model", "framework"});
+  if (!options.html.empty()) {
+    write_html(options, by, specs, progress);
+    return;
+  }
+  const Format format = format_of(options.output);
+  const Table table = validated(options, by, specs, progress);
+  write_output(options.output, out,
+               [&](std::ostream& to) { write_tables(to, std::span(&table, 1), format); });
+}
+
+}  // namespace
+
+Command add_validate(CLI::App& root) {
+  const auto options = std::make_shared<ValidateOptions>();
+  CLI::App* app = root.add_subcommand("validate", "predictions against measured runs: errors by group");
+  app->add_option("--runs", options->runs,
+                  "CSV of measured runs in the schema of the README (default: the project's own)");
+  app->add_option("--by", options->by, "group, set, gpu, model or framework (default group)");
+  app->add_option("--unseen", options->unseen,
+                  "a GPU, or all: also as if nothing had been measured on it but what its data sheet says");
+  app->add_option("--worst", options->worst,
+                  "so many configurations of score with the largest errors (default 10)")
+      ->expected(0, 1)
+      ->default_str("10");
+  add_profile_option(*app, options->profile);
+  app->add_option("--html", options->html, "write a page with charts and every configuration to this file");
+  add_output_options(*app, options->output);
+  return {app,
+          [options](SpecCache& specs, std::ostream& out, const Progress& progress) {
+            run(*options, specs, out, progress);
+          },
+          true};
+}
+
+}  // namespace tbdsim

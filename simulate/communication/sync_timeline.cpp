@@ -1,0 +1,216 @@
+#include "simulate/communication/sync_timeline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simulate/communication/gradient_buckets.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kWholeArray = 1'000'000;  // elements: MXNET_KVSTORE_BIGARRAY_BOUND
+constexpr std::int64_t kKeyFactor = 9973;        // ps-lite's EncodeDefaultKey
+// How often the bytes of an all-reduce pass the GPU's own memory: read to send and to add, written twice.
+constexpr double kMemoryPasses = 4;
+
+// Kernels that run one after another; of two chains side by side, the first.
+std::vector<std::size_t> in_order(const Timeline& timeline) {
+  std::vector<std::size_t> kernels;
+  Seconds end;
+  for (std::size_t k = 0; k < timeline.kernels.size(); ++k) {
+    const KernelSpan& span = timeline.kernels[k];
+    if (span.beside || span.start < end) continue;
+    kernels.push_back(k);
+    end = span.end;
+  }
+  return kernels;
+}
+
+// Messages on their way through the stages.
+class Pipeline {
+ public:
+  // Gradients are computed until then.
+  Pipeline(const TrainingStep& step, const Timeline& timeline, const SyncPlan& exchange, double computed)
+      : step_(step),
+        timeline_(timeline),
+        in_order_(in_order(timeline)),
+        exchange_(exchange),
+        computed_(computed),
+        free_(exchange.stages.size()) {}
+
+  double busy = 0;
+  double on_card = 0;  // of that, in stages in which the GPU takes part
+  double beside = 0;   // of that, while gradients are computed
+
+  // Through the stages up to `end`; returns when it is through.
+  double send(const Message& message, std::size_t first, std::size_t end) {
+    double at = message.ready;
+    for (std::size_t s = first; s < end; ++s) {
+      const SyncStage& stage = exchange_.stages[s];
+      double start = std::max(at, free_[s]);
+      if (stage.on_gpu) start = room(start);
+      at = start + stage.time(Bytes(message.bytes)).si();
+      busy += std::max(0.0, at - std::max(start, last_));
+      last_ = std::max(last_, at);
+      free_[s] = at;
+      if (stage.in_host) continue;
+      const double since = std::max(start, last_on_card_);
+      on_card += std::max(0.0, at - since);
+      beside += std::max(0.0, std::min(at, computed_) - since);
+      last_on_card_ = std::max(last_on_card_, at);
+    }
+    return at;
+  }
+
+ private:
+  // The end of the kernel that runs then, or of the next of a block of repeated ones; `start` where none
+  // does.
+  [[nodiscard]] double room(double start) const {
+    const auto k = std::lower_bound(
+        in_order_.begin(), in_order_.end(), start,
+        [&](std::size_t kernel, double at) { return timeline_.kernels[kernel].end.si() < at; });
+    if (k == in_order_.end() || timeline_.kernels[*k].start.si() >= start) return start;
+    const KernelSpan& span = timeline_.kernels[*k];
+    const double mean = (span.end - span.start).si() / static_cast<double>(step_.kernels[*k].repeat);
+    return std::min(span.end.si(), start + mean);
+  }
+
+  const TrainingStep& step_;
+  const Timeline& timeline_;
+  std::vector<std::size_t> in_order_;
+  const SyncPlan& exchange_;
+  double computed_;
+  std::vector<double> free_;
+  double last_ = 0, last_on_card_ = 0;
+};
+
+// How long the next forward pass waits for parameters that come in the order in which it needs them.
+double forward_stall(const TrainingStep& step, const Timeline& timeline, double batch, double gradient_bytes,
+                     const SyncStage& stage) {
+  std::vector<double> arrival(step.layers.size(), 0.0);
+  double at = 0;
+  for (auto gradient = step.gradients.rbegin(); gradient != step.gradients.rend(); ++gradient) {
+    at += stage.time(Bytes(gradient->elements.at(batch) * gradient_bytes)).si();
+    arrival[static_cast<std::size_t>(gradient->layer)] = at;
+  }
+  double stall = 0;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    if (kernel.phase != Phase::forward || kernel.layer < 0) continue;
+    const double needed = timeline.kernels[k].start.si() + stall;
+    stall += std::max(0.0, arrival[static_cast<std::size_t>(kernel.layer)] - needed);
+  }
+  return stall;
+}
+
+// Kernels beside an exchange of so many bytes that takes so long while they run.
+double contention(const SyncPlan& exchange, const GpuSpec& gpu, double beside, double total, double bytes) {
+  if (total <= 0) return 0;
+  const double sms = exchange.interference > 0
+                         ? exchange.interference
+                         : std::min(0.5, exchange.sms / static_cast<double>(gpu.sm_count));
+  const double memory = kMemoryPasses * bytes * (beside / total) / gpu.memory_bandwidth.si();
+  return beside * sms + memory;
+}
+
+// Variables that a model's own program keeps on the host are sent and gradients brought back by copies of its
+// step. Where servers in host memory exchange, those are the first GPU's part of what they push and pull.
+double own_copies(const TrainingStep& step, const Timeline& timeline, const SyncPlan& exchange) {
+  if (exchange.method->sum != ReductionSite::host_server) return 0;
+  double sum = 0;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    if (step.kernels[k].kind == KernelKind::transfer && step.kernels[k].layer < 0)
+      sum += (timeline.kernels[k].end - timeline.kernels[k].start).si();
+  }
+  return sum;
+}
+
+// How long a message keeps the thread that sends.
+Seconds kept_by(const SyncPlan& exchange, Bytes bytes) {
+  Seconds sum;
+  for (const SyncStage& stage : exchange.stages) {
+    if (stage.keeps) sum += all_reduce_time(*stage.keeps, bytes);
+  }
+  return sum;
+}
+
+// Stages from there on begin after all messages passed those before.
+std::size_t first_later_stage(const SyncPlan& exchange) {
+  std::size_t end = exchange.stages.size();
+  while (end > 0 && (exchange.stages[end - 1].next_forward || exchange.stages[end - 1].after_all)) --end;
+  return end;
+}
+
+}  // namespace
+
+double expected_largest(std::int64_t draws) {
+  if (draws < 2) return 0;
+  const auto n = static_cast<double>(draws);
+  const double tail = 1 - (n - 0.375) / (n + 0.25);
+  // The quantile of the normal distribution by Abramowitz and Stegun, 26.2.23: within 4.5e-4.
+  const double t = std::sqrt(-2 * std::log(tail));
+  return t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
+                 (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
+}
+
+double fullest_server(const std::vector<ParameterGradient>& gradients, double batch, int servers) {
+  std::vector<double> small(static_cast<std::size_t>(servers), 0.0);
+  double cut = 0;
+  double all = 0;
+  std::int64_t key = 0;
+  for (const ParameterGradient& gradient : gradients) {
+    const double elements = gradient.elements.at(batch);
+    all += elements;
+    if (elements >= static_cast<double>(kWholeArray)) {
+      cut += elements;
+    } else {
+      small[static_cast<std::size_t>(key * kKeyFactor % servers)] += elements;
+    }
+    ++key;
+  }
+  const auto n = static_cast<double>(servers);
+  return all == 0 ? 1 : (cut / n + *std::max_element(small.begin(), small.end())) * n / all;
+}
+
+SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, double batch,
+                       double gradient_bytes, const GpuSpec& gpu, const SyncPlan& exchange) {
+  SyncTime time;
+  if (exchange.ranks() == 1) return time;
+  if (exchange.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
+  if (!exchange.method->asynchronous)
+    time.stragglers = timeline.iteration * (kRankSpread * expected_largest(exchange.ranks()));
+  if (exchange.stages.empty()) return time;
+  BucketQueue queue(step, timeline, batch, gradient_bytes, exchange);
+  const double computed = queue.computed();
+  const double fullest =
+      exchange.method->keyed ? fullest_server(step.gradients, batch, exchange.cluster.machines) : 1;
+  Pipeline pipeline(step, timeline, exchange, computed);
+  const std::size_t waited_for = first_later_stage(exchange);
+  std::vector<Message> sent;
+  double last = computed;
+  double free = 0;
+  while (auto message = queue.next(free)) {
+    if (!exchange.overlaps) message->ready = computed;
+    message->bytes *= fullest;
+    last = std::max(last, pipeline.send(*message, 0, waited_for));
+    free = std::max(message->ready, free) + kept_by(exchange, Bytes(message->bytes)).si();
+    time.gradients += Bytes(message->bytes);
+    sent.push_back(*message);
+  }
+  if (sent.empty()) return time;
+  const double on_card = pipeline.on_card;
+  for (std::size_t s = waited_for; s < exchange.stages.size(); ++s) {
+    if (exchange.stages[s].next_forward) {
+      last += forward_stall(step, timeline, batch, gradient_bytes, exchange.stages[s]);
+      continue;
+    }
+    for (const Message& message : sent) last = pipeline.send({last, message.bytes}, s, s + 1);
+  }
+  time.exposed = Seconds(std::max(0.0, last - computed - own_copies(step, timeline, exchange)));
+  time.total = Seconds(std::max(pipeline.busy, last - computed));
+  time.contention += Seconds(contention(exchange, gpu, pipeline.beside, on_card, time.gradients.si()));
+  time.messages = static_cast<int>(sent.size());
+  return time;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,109 @@
+#include "simulate/framework/sync_method.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/spec_reader.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::array<SyncMethod, 17> kMethods = {{
+    {.name = "all_reduce", .description = "NCCL: the fastest of its algorithms, over RDMA between machines"},
+    {.name = "all_reduce_rdma", .description = "the same"},
+    {.name = "all_reduce_tcp", .description = "NCCL, over sockets", .transport = Transport::tcp},
+    {.name = "all_reduce_cpu_rdma",
+     .description = "MPI in host memory, over RDMA",
+     .sum = ReductionSite::host_ranks},
+    {.name = "all_reduce_cpu_tcp",
+     .description = "MPI in host memory, over sockets",
+     .sum = ReductionSite::host_ranks,
+     .transport = Transport::tcp},
+    {.name = "zero1",
+     .description = "reduce-scatter, each rank updates its share, all-gather (ZeRO stage 1)",
+     .shards_update = true},
+    {.name = "torch_data_parallel",
+     .description = "PyTorch's DataParallel: GPU 0 sums, updates and sends parameters to the others",
+     .sum = ReductionSite::first_gpu,
+     .overlaps = false},
+    {.name = "parameter_server",
+     .description = "TensorFlow: variables on the GPUs in turn",
+     .sum = ReductionSite::gpu_servers,
+     .next_iteration = true},
+    {.name = "parameter_server_cpu",
+     .description = "TensorFlow: variables in host memory; over gRPC between machines",
+     .sum = ReductionSite::host_server,
+     .transport = Transport::rpc,
+     .next_iteration = true},
+    {.name = "parameter_server_cpu_async",
+     .description = "the same, without waiting for other workers",
+     .sum = ReductionSite::host_server,
+     .transport = Transport::rpc,
+     .next_iteration = true,
+     .asynchronous = true},
+    {.name = "replicated_copy",
+     .description = "TensorFlow: variables on each GPU, sums by copies between GPUs",
+     .sum = ReductionSite::gpu_servers},
+    {.name = "distributed_replicated",
+     .description = "TensorFlow: variables on each GPU, sums in host memory and between machines over gRPC",
+     .sum = ReductionSite::host_server,
+     .transport = Transport::rpc},
+    {.name = "kvstore_local",
+     .description = "MXNet: sums in host memory",
+     .sum = ReductionSite::host_server,
+     .transport = Transport::tcp},
+    {.name = "kvstore_device",
+     .description = "MXNet: sums on the GPUs in turn",
+     .sum = ReductionSite::gpu_servers},
+    {.name = "kvstore_dist_sync",
+     .description = "MXNet: sums in host memory, servers in every machine",
+     .sum = ReductionSite::host_server,
+     .transport = Transport::tcp,
+     .keyed = true},
+    {.name = "kvstore_dist_device_sync",
+     .description = "MXNet: sums on the GPUs, servers in every machine",
+     .sum = ReductionSite::host_server,
+     .transport = Transport::tcp,
+     .keyed = true,
+     .locally_on_gpu = true},
+    {.name = "kvstore_dist_async",
+     .description = "MXNet: as kvstore_dist_sync, without waiting for other workers",
+     .sum = ReductionSite::host_server,
+     .transport = Transport::tcp,
+     .keyed = true,
+     .asynchronous = true},
+}};
+
+const SyncMethod* method_named(std::string_view name) {
+  const auto* found = std::find_if(kMethods.begin(), kMethods.end(),
+                                   [&](const SyncMethod& method) { return method.name == name; });
+  return found == kMethods.end() ? nullptr : found;
+}
+
+std::string unknown(std::string_view name) {
+  std::vector<std::string> names;
+  for (const SyncMethod& method : kMethods) names.emplace_back(method.name);
+  return fmt::format("unknown exchange method {}; expected one of {}{}", in_quotes(name), joined(names),
+                     did_you_mean(name, names));
+}
+
+}  // namespace
+
+std::span<const SyncMethod> exchange_methods() { return kMethods; }
+
+const SyncMethod& find_sync_method(std::string_view name) {
+  const SyncMethod* method = method_named(name);
+  if (method == nullptr) throw UsageError(unknown(name));
+  return *method;
+}
+
+void require_exchange_method(const SpecNode& node) {
+  if (method_named(node.text()) == nullptr) node.fail(unknown(node.text()));
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,126 @@
+#include "simulate/prediction/metrics.h"
+
+#include <array>
+
+#include "simulate/prediction/utilization.h"
+
+namespace tbdsim {
+namespace {
+
+using P = Prediction;
+constexpr double kPercent = 100;
+
+using Value = std::optional<double>;
+
+Value kernel_count(const P& p) {
+  double mean = 0;
+  for (const Iteration& iteration : p.iterations) {
+    for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+      if (iteration.costs[k].runs())
+        mean += static_cast<double>(iteration.step->kernels[k].repeat) * iteration.share;
+    }
+  }
+  return mean;
+}
+
+Value achieved_bandwidth(const P& p) {
+  const Activity activity = activity_of(p);
+  return activity.gpu == Seconds(0) ? std::nullopt : Value((activity.moved / activity.gpu).si());
+}
+
+Value nvprof_level(const P& p) {
+  const Seconds busy = times_of(p).gpu;
+  return busy == Seconds(0) ? std::nullopt : Value(kPercent * (nvprof_time(p) / busy));
+}
+
+template <class Q>
+Value si_of(const std::optional<Q>& quantity) {
+  return quantity ? Value(quantity->si()) : std::nullopt;
+}
+
+constexpr std::string_view kSamplesPerSecond = "samples/s";
+
+constexpr std::array<Metric, 32> kMetrics = {{
+    {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
+     [](const P& p) -> Value { return p.throughput(); }},
+    {"iteration_time", MetricGroup::time, "s", "one training iteration, the mean over its lengths",
+     [](const P& p) -> Value { return p.iteration_time().si(); }},
+    {"sample_throughput", MetricGroup::time, "1/s", "samples of the batch in a second",
+     [](const P& p) -> Value { return p.samples_per_second(); }},
+    {"epoch_time", MetricGroup::time, "s", "one pass over the data set",
+     [](const P& p) { return si_of(p.epoch_time()); }},
+    {"epoch_cost", MetricGroup::time, "USD", "the rent of all GPUs for that time",
+     [](const P& p) { return si_of(p.epoch_cost()); }},
+    {"price", MetricGroup::time, "USD", "what all GPUs cost", [](const P& p) { return si_of(p.price()); }},
+    {"rent", MetricGroup::time, "USD/s", "the rent of all GPUs, on demand",
+     [](const P& p) { return si_of(p.rent()); }},
+    {"efficiency", MetricGroup::time, "%", "throughput over that of as many GPUs alone",
+     [](const P& p) -> Value { return kPercent * p.efficiency(); }},
+    {"exposed_communication", MetricGroup::time, "s",
+     "of an iteration: it waits for other GPUs, or is slowed by what they send",
+     [](const P& p) -> Value { return p.exposed_time().si(); }},
+    {"gpu_utilization", MetricGroup::time, "%", "time in which the GPU executes kernels, of the iteration",
+     [](const P& p) -> Value { return gpu_utilization(times_of(p)); }},
+    {"fp32_utilization", MetricGroup::time, "%",
+     "single-precision operations executed over their peak, while the GPU is active",
+     [](const P& p) { return fp32_utilization(activity_of(p), *p.gpu); }},
+    {"nvprof_fp32_level", MetricGroup::time, "%",
+     "an estimate of what nvprof reports for it; constants fitted to the paper's Tables V and VI",
+     nvprof_level},
+    {"tensor_core_utilization", MetricGroup::time, "%",
+     "the same of tensor cores and their arithmetic; none on GPUs without",
+     [](const P& p) { return tensor_core_utilization(activity_of(p), *p.gpu); }},
+    {"cpu_utilization", MetricGroup::time, "%",
+     "an estimate: issuing thread and decoding of samples, over 28 cores",
+     [](const P& p) -> Value { return cpu_utilization(times_of(p)); }},
+    {"achieved_bandwidth", MetricGroup::time, "B/s", "bytes kernels move, in a second of their time",
+     achieved_bandwidth},
+    {"flop_utilization", MetricGroup::time, "%", "floating-point work over the peak of the arithmetic used",
+     [](const P& p) -> Value { return kPercent * (p.flops / (p.peak * p.iteration_time())); }},
+    {"achieved_rate", MetricGroup::time, "flop/s", "floating-point work in a second",
+     [](const P& p) -> Value { return (p.flops / p.iteration_time()).si(); }},
+    {"compute_bound_share", MetricGroup::time, "%", "share of the iteration in kernels limited by arithmetic",
+     [](const P& p) -> Value { return kPercent * p.share(Limit::compute); }},
+    {"memory_bound_share", MetricGroup::time, "%",
+     "share of the iteration in kernels limited by memory bandwidth",
+     [](const P& p) -> Value { return kPercent * p.share(Limit::memory); }},
+    {"overhead_bound_share", MetricGroup::time, "%",
+     "share of the iteration in kernels limited by their start-up",
+     [](const P& p) -> Value { return kPercent * p.share(Limit::overhead); }},
+    {"launch_bound_share", MetricGroup::time, "%",
+     "share of the iteration in which the GPU executes no kernel",
+     [](const P& p) -> Value { return kPercent * (p.share(Limit::cpu) + p.share(Limit::input)); }},
+    {"exchange_bound_share", MetricGroup::time, "%", "share of the iteration that waits for other GPUs",
+     [](const P& p) -> Value { return kPercent * p.share(Limit::exchange); }},
+    {"kernel_count", MetricGroup::time, "kernels", "GPU kernels in one iteration", kernel_count},
+    {"memory_weights", MetricGroup::memory, "B", "parameters and moving statistics",
+     [](const P& p) -> Value { return p.memory.weights.si(); }},
+    {"memory_weight_gradients", MetricGroup::memory, "B", "gradients of the parameters",
+     [](const P& p) -> Value { return p.memory.weight_gradients.si(); }},
+    {"memory_feature_maps", MetricGroup::memory, "B", "tensors kept for the backward pass, and gradient maps",
+     [](const P& p) -> Value { return p.memory.feature_maps.si(); }},
+    {"memory_workspace", MetricGroup::memory, "B", "the largest scratch memory of a kernel",
+     [](const P& p) -> Value { return p.memory.workspace.si(); }},
+    {"memory_dynamic", MetricGroup::memory, "B", "optimizer state and further copies of the parameters",
+     [](const P& p) -> Value { return p.memory.dynamic.si(); }},
+    {"memory_model", MetricGroup::memory, "B", "sum of the five categories at the peak",
+     [](const P& p) -> Value { return p.memory.model().si(); }},
+    {"memory_context", MetricGroup::memory, "B", "CUDA context and libraries, beside the five categories",
+     [](const P& p) -> Value { return p.memory.context.si(); }},
+    {"memory_total", MetricGroup::memory, "B", "model and context: what must fit",
+     [](const P& p) -> Value { return p.memory.total().si(); }},
+    {"largest_batch", MetricGroup::memory, "samples", "the largest batch that fits; 0 when none does",
+     [](const P& p) -> Value { return static_cast<double>(p.largest_batch()); }},
+}};
+
+}  // namespace
+
+std::span<const Metric> metrics() { return kMetrics; }
+
+std::string throughput_unit(const ModelFile& model) { return model.throughput.unit + "/s"; }
+
+std::string unit_of(const Metric& metric, const Prediction& prediction) {
+  return metric.unit == kSamplesPerSecond ? throughput_unit(*prediction.model) : std::string(metric.unit);
+}
+
+}  // namespace tbdsim

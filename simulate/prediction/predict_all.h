@@ -1,0 +1,24 @@
+// Many predictions at a time, on every core.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simulate/prediction/prediction.h"
+
+namespace tbdsim {
+
+// work(0) to work(count - 1), several at a time. Throws what the first that throws does, after the others.
+void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work);
+
+// One prediction for each scenario, in their order. Throws what predict() throws for the first scenario that
+// has an error.
+[[nodiscard]] std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, SpecCache& specs);
+
+// Reads the models' files into the library. One that cannot be read is left for who asks for it.
+void read_all(std::span<const std::string> models, SpecCache& specs);
+
+}  // namespace tbdsim

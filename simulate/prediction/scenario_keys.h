@@ -1,0 +1,30 @@
+// The parts of a scenario by name, for what sets them as text: axes of sweeps, changes of what-ifs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulate/prediction/prediction.h"
+
+namespace tbdsim {
+
+struct ScenarioKey {
+  std::string_view name;  // "model", "gpu", "batch", ... "image_size", "gpus", "network"
+  // Throws UsageError for a number out of range.
+  void (*set)(Scenario& scenario, const std::string& value);
+  // Throws for a name that the library does not have; none where any text may be right.
+  void (*check)(SpecCache& specs, const std::string& value);
+  bool of_cluster = false;  // who trains together, and how: the last keys
+};
+
+// A whole number from 1 to `most`. Throws UsageError.
+[[nodiscard]] std::int64_t count_of(std::string_view key, const std::string& text, std::int64_t most);
+
+[[nodiscard]] std::span<const ScenarioKey> scenario_keys();
+[[nodiscard]] const ScenarioKey* find_scenario_key(std::string_view name);  // or none
+[[nodiscard]] std::vector<std::string> scenario_key_names();
+
+}  // namespace tbdsim

@@ -1,0 +1,256 @@
+#include "simulate/report/catalog_tables.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "graphs/dataset.h"
+#include "graphs/layers/layer_types.h"
+#include "graphs/suite.h"
+#include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/suggest.h"
+#include "hwspecs/cpu_spec.h"
+#include "hwspecs/machine_spec.h"
+#include "simulate/analysis/presets.h"
+#include "simulate/prediction/metrics.h"
+
+namespace tbdsim {
+namespace {
+
+template <Dimension D>
+Cell quantity_cell(const Quantity<D>& quantity) {
+  return number_cell(quantity.si(), to_text(quantity));
+}
+
+// "fp32 fp16*": a star marks what is only stored.
+std::string arithmetic(const GpuSpec& gpu) {
+  std::string text;
+  for (std::size_t i = 0; i < kMathTypeCount; ++i) {
+    if (!gpu.math[i] && !gpu.computes_in[i]) continue;
+    text += fmt::format("{}{}{}", text.empty() ? "" : " ", kMathTypeNames[i], gpu.computes_in[i] ? "*" : "");
+  }
+  return text;
+}
+
+Table list_gpus(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"},
+                   {"title", "GPU"},
+                   {"architecture", ""},
+                   {"sm_count", "SMs", true},
+                   {"fp32_peak", "fp32 peak", true},
+                   {"memory_size", "memory", true},
+                   {"memory_bandwidth", "bandwidth", true},
+                   {"price_per_hour", ""},
+                   {"math", "arithmetic"}};
+  for (const std::string& name : specs.catalog().names(Kind::gpu)) {
+    const GpuSpec& gpu = specs.gpu(name);
+    table.rows.push_back({text_cell(name), text_cell(gpu.title), text_cell(gpu.architecture),
+                          count_cell(gpu.sm_count), quantity_cell(rate_of(gpu, MathType::fp32).peak),
+                          quantity_cell(gpu.memory_size), quantity_cell(gpu.memory_bandwidth),
+                          gpu.price_per_hour ? quantity_cell(*gpu.price_per_hour) : Cell{},
+                          text_cell(arithmetic(gpu))});
+  }
+  table.notes = {"fp16*: stored as fp16, computed in fp32. Peaks count a multiply-add as 2 flop."};
+  return table;
+}
+
+Table list_cpus(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"},
+                   {"title", "CPU"},
+                   {"core_count", "cores", true},
+                   {"max_clock", "clock", true},
+                   {"memory_type", "memory"},
+                   {"memory_bandwidth", "bandwidth", true},
+                   {"llc_size", "cache", true}};
+  for (const std::string& name : specs.catalog().names(Kind::cpu)) {
+    const CpuSpec cpu = read_cpu(specs.catalog().find(Kind::cpu, name));
+    table.rows.push_back({text_cell(name), text_cell(cpu.title), count_cell(cpu.core_count),
+                          quantity_cell(cpu.max_clock), text_cell(cpu.memory_type),
+                          quantity_cell(cpu.memory_bandwidth), quantity_cell(cpu.llc_size)});
+  }
+  table.notes = {"Of one socket."};
+  return table;
+}
+
+Table list_links(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"},
+                   {"title", "link"},
+                   {"bandwidth", "bandwidth", true},
+                   {"achievable", "achievable", true},
+                   {"latency", "latency", true}};
+  for (const std::string& name : specs.catalog().names(Kind::link)) {
+    const LinkSpec link = read_link(specs.catalog().find(Kind::link, name));
+    table.rows.push_back({text_cell(name), text_cell(link.title), quantity_cell(link.bandwidth),
+                          quantity_cell(achievable(link)), quantity_cell(link.latency)});
+  }
+  table.notes = {"Bandwidths are of one link in each direction."};
+  return table;
+}
+
+// "nvlink2, 16 pairs", "nvlink3 x 12".
+std::string nvlink_text(const MachineSpec& machine) {
+  if (!machine.nvlink) return "";
+  const NvLink& nvlink = *machine.nvlink;
+  if (nvlink.to_switch > 0) return fmt::format("{} x {}", nvlink.link.name, nvlink.to_switch);
+  return fmt::format("{}, {} pairs", nvlink.link.name, nvlink.pairs.size());
+}
+
+Table list_machines(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"},
+                   {"title", ""},
+                   {"gpus", "GPUs", true},
+                   {"gpu", "GPU"},
+                   {"root_ports", ""},
+                   {"peer_access", "peers below"},
+                   {"nvlink", "NVLink"},
+                   {"networks", "networks"},
+                   {"machines", "machines", true}};
+  for (const std::string& name : specs.catalog().names(Kind::machine)) {
+    const MachineSpec& machine = specs.machine(name);
+    std::vector<std::string> networks;
+    for (const Network& network : machine.networks) networks.push_back(network.link.name);
+    table.rows.push_back({text_cell(name), text_cell(machine.title), count_cell(machine.gpus),
+                          text_cell(machine.gpu), count_cell(static_cast<double>(machine.root_ports.size())),
+                          text_cell(kPeerAccessNames[static_cast<std::size_t>(machine.peer_access)]),
+                          text_cell(nvlink_text(machine)), text_cell(joined(networks)),
+                          machine.machines ? count_cell(*machine.machines) : Cell{}});
+  }
+  table.notes = {"nvlink3 x 12: a switch joins all GPUs, each by 12 links."};
+  return table;
+}
+
+Table list_models(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"},       {"title", "model"},           {"sample", "batch of"},
+                   {"variant", "variant"}, {"frameworks", "trained by"}, {"description", "what it is"}};
+  for (const std::string& name : specs.catalog().names(Kind::model)) {
+    const ModelFile& model = specs.model(name);
+    for (const Variant& variant : model.variants) {
+      table.rows.push_back({text_cell(name), text_cell(model.title), text_cell(model.sample + "s"),
+                            text_cell(variant.name), text_cell(joined(variant.frameworks)),
+                            text_cell(variant.description)});
+    }
+  }
+  return table;
+}
+
+Table list_suites(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"}, {"title", "suite"}, {"models", "models"}};
+  for (const std::string& name : specs.catalog().names(Kind::suite)) {
+    const Suite suite = read_suite(specs.catalog().find(Kind::suite, name));
+    table.rows.push_back({text_cell(name), text_cell(suite.title), text_cell(joined(suite.models))});
+  }
+  return table;
+}
+
+Table list_datasets(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"},
+                   {"title", "data set"},
+                   {"sample", "sample"},
+                   {"samples", "in an epoch", true},
+                   {"mean_length", "mean length", true},
+                   {"longest", ""},
+                   {"length_unit", "length in"}};
+  for (const std::string& name : specs.catalog().names(Kind::dataset)) {
+    const Dataset set = read_dataset(specs.catalog().find(Kind::dataset, name));
+    const double mean = mean_length(set.lengths);
+    const bool varies = !set.lengths.empty();
+    table.rows.push_back({text_cell(name), text_cell(set.title), text_cell(set.sample),
+                          set.samples ? count_cell(static_cast<double>(*set.samples)) : Cell{},
+                          varies ? number_cell(mean, fmt::format("{:.1f}", mean)) : Cell{},
+                          varies ? count_cell(static_cast<double>(set.lengths.back().up_to)) : Cell{},
+                          text_cell(set.length_unit)});
+  }
+  return table;
+}
+
+Table list_frameworks(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"},
+                   {"title", "framework"},
+                   {"layout", "layout"},
+                   {"workspace_limit", "workspace limit", true}};
+  for (const std::string& name : specs.catalog().names(Kind::framework)) {
+    const Framework& framework = specs.framework(name);
+    table.rows.push_back({text_cell(name), text_cell(framework.title),
+                          text_cell(kLayoutNames[static_cast<std::size_t>(framework.lowering.layout)]),
+                          quantity_cell(framework.workspace_limit)});
+  }
+  return table;
+}
+
+Table list_changes(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"}, {"title", "what if"}};
+  for (const std::string& name : specs.catalog().names(Kind::change)) {
+    const NamedChanges changes = read_changes(specs.catalog().find(Kind::change, name));
+    table.rows.push_back({text_cell(name), text_cell(changes.title)});
+  }
+  table.notes = {"For 'tbd-sim whatif --changes'; 'tbd-sim show' says what each sets."};
+  return table;
+}
+
+Table list_profiles(SpecCache& specs) {
+  Table table;
+  table.columns = {{"name", "name"}, {"title", "kernel times"}, {"calibrated", "calibrated"}};
+  for (const std::string& name : specs.catalog().names(Kind::profile)) {
+    const Profile& profile = specs.profile(name);
+    table.rows.push_back({text_cell(name), text_cell(profile.title), flag_cell(profile.calibrated)});
+  }
+  return table;
+}
+
+Table list_metrics(SpecCache&) {
+  Table table;
+  table.columns = {{"name", "name"}, {"unit", "unit"}, {"description", "what it is"}};
+  for (const Metric& metric : metrics()) {
+    table.rows.push_back({text_cell(metric.name), text_cell(metric.unit), text_cell(metric.description)});
+  }
+  return table;
+}
+
+Table list_precisions(SpecCache&) {
+  Table table;
+  table.columns = {{"name", "name"}, {"description", "what it is"}};
+  for (const Precision& precision : kPrecisions) {
+    table.rows.push_back({text_cell(precision.name), text_cell(precision.description)});
+  }
+  return table;
+}
+
+Table list_layers(SpecCache&) {
+  Table table;
+  table.columns = {{"name", "type"}, {"description", "what it is, with its keys (and their defaults)"}};
+  for (const LayerType& type : layer_types()) {
+    table.rows.push_back({text_cell(type.name), text_cell(type.description)});
+  }
+  return table;
+}
+
+constexpr std::array<Listing, 13> kListings = {{
+    {"gpus", "GPUs with their peaks", list_gpus},
+    {"cpus", "host processors", list_cpus},
+    {"links", "links between devices and machines", list_links},
+    {"machines", "machines and clusters", list_machines},
+    {"models", "models and their variants", list_models},
+    {"suites", "benchmark suites", list_suites},
+    {"datasets", "data sets with their lengths", list_datasets},
+    {"frameworks", "frameworks", list_frameworks},
+    {"changes", "changes for what-ifs", list_changes},
+    {"profiles", "sources of kernel times", list_profiles},
+    {"metrics", "what is predicted", list_metrics},
+    {"precisions", "number formats", list_precisions},
+    {"layers", "layer types of model files", list_layers},
+}};
+
+}  // namespace
+
+std::span<const Listing> listings() { return kListings; }
+
+}  // namespace tbdsim

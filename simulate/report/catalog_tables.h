@@ -1,0 +1,20 @@
+// What the catalogue holds: `tbd-sim list`.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "hwspecs/base/table.h"
+#include "simulate/workload/spec_cache.h"
+
+namespace tbdsim {
+
+struct Listing {
+  std::string_view name;  // "gpus"
+  std::string_view what;
+  Table (*table)(SpecCache& specs);
+};
+
+[[nodiscard]] std::span<const Listing> listings();
+
+}  // namespace tbdsim

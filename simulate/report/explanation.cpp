@@ -1,0 +1,168 @@
+#include "simulate/report/explanation.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/table.h"
+#include "simulate/prediction/metrics.h"
+#include "simulate/prediction/utilization.h"
+#include "simulate/report/kernel_table.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kPercent = 100;
+constexpr std::size_t kWidth = 100;
+
+Seconds time_of(const Iteration& i, std::size_t k) {
+  return i.costs[k].total * static_cast<double>(i.step->kernels[k].repeat);
+}
+
+Bytes bytes_of(const Kernel& kernel, double batch) {
+  return Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch));
+}
+
+std::string work_step(const Prediction& p, const Iteration& i) {
+  const auto batch = static_cast<double>(i.batch);
+  double kernels = 0;
+  Flops flops;
+  Bytes bytes;
+  for (std::size_t k = 0; k < i.costs.size(); ++k) {
+    if (!i.costs[k].runs()) continue;
+    const Kernel& kernel = i.step->kernels[k];
+    const auto repeat = static_cast<double>(kernel.repeat);
+    kernels += repeat;
+    flops += Flops(kernel.flops.at(batch)) * repeat;
+    bytes += bytes_of(kernel, batch) * repeat;
+  }
+  return fmt::format(
+      "Work. {} (variant {}) trains on {} {}s{} in an iteration. Its {} layers become {:.0f} kernels on {}: "
+      "{} "
+      "(a multiply-add is 2) and {} to and from memory.",
+      p.model->title, p.scenario.variant, i.batch, p.model->sample,
+      i.bucket.length == 0 ? "" : fmt::format(" of length {}", i.bucket.length), i.step->layers.size(),
+      kernels, p.framework->title, to_text(flops), to_text(bytes));
+}
+
+// The one with the most time, with what each part of it comes from.
+std::string kernel_step(const Prediction& p, const Iteration& i) {
+  std::size_t longest = 0;
+  for (std::size_t k = 0; k < i.costs.size(); ++k) {
+    if (time_of(i, k) > time_of(i, longest)) longest = k;
+  }
+  const Kernel& kernel = i.step->kernels[longest];
+  const KernelCost& cost = i.costs[longest];
+  const auto batch = static_cast<double>(i.batch);
+  const Flops flops = executed_flops(kernel, cost, batch);
+  const Bytes bytes = bytes_of(kernel, batch);
+  const FlopsPerSecond peak = rate_of(*p.gpu, cost.math).peak;
+  return fmt::format(
+      "Kernels. Each takes at least the longest of its arithmetic, its memory traffic and its overhead, "
+      "which overlap "
+      "in part. The one with the most time is {} {} of {}, {} times: arithmetic {} ({} at {:.0f} % of {}), "
+      "memory {} "
+      "({} at {:.0f} % of {}), overhead {}: {} each, limited by {}. That is {}, and 80 % of measurements are "
+      "expected "
+      "within +-{:.0f} %.",
+      kernel.op, phase_name(kernel),
+      kernel.layer < 0 ? "all layers" : i.step->layers[static_cast<std::size_t>(kernel.layer)].name,
+      kernel.repeat, to_text(cost.compute), to_text(flops), kPercent * (flops / (peak * cost.total)),
+      to_text(peak), to_text(cost.memory), to_text(bytes),
+      kPercent * (bytes / (p.gpu->memory_bandwidth * cost.total)), to_text(p.gpu->memory_bandwidth),
+      to_text(cost.overhead), to_text(cost.total), name_of(cost.bound), name_of(cost.provenance),
+      kPercent * (cost.factor() - 1));
+}
+
+std::string sum_step(const Iteration& i) {
+  std::array<Seconds, kBoundNames.size()> by_bound{};
+  for (std::size_t k = 0; k < i.costs.size(); ++k)
+    by_bound[static_cast<std::size_t>(i.costs[k].bound)] += time_of(i, k);
+  std::string parts;
+  for (std::size_t b = 0; b < by_bound.size(); ++b)
+    parts += fmt::format("{}{} limited by {}", b == 0 ? "" : ", ", to_text(by_bound[b]), kBoundNames[b]);
+  std::string sources;
+  const ProvenanceShares shares = provenance_shares(i);
+  for (std::size_t s = 0; s < shares.size(); ++s) {
+    if (shares[s] > 0)
+      sources += fmt::format("{}{:.0f} % {}", sources.empty() ? "" : ", ", kPercent * shares[s],
+                             kProvenanceNames[s]);
+  }
+  return fmt::format("Sum. All kernels and copies together: {}. Of the iteration their times are {}.", parts,
+                     sources);
+}
+
+std::string clock_step(const Prediction& p, const Iteration& i) {
+  const Seconds idle = std::max(Seconds(0), i.time() - i.timeline.gpu_busy);
+  std::string text = fmt::format(
+      "Two clocks. One thread issues kernels ({} of its time is work, {} each and waits where {} waits), the "
+      "GPU "
+      "executes them in order: {} active and {} idle make {} for the iteration.",
+      to_text(i.timeline.cpu_busy), to_text(p.framework->execution.kernel), p.framework->title,
+      to_text(i.timeline.gpu_busy), to_text(idle), to_text(i.time()));
+  if (i.input > i.computing())
+    text += fmt::format(" Samples come no faster: {} to decode a batch.", to_text(i.input));
+  return text;
+}
+
+// Four digits, or all before the point.
+std::string rate_text(double rate) {
+  constexpr double kFourDigits = 1000;
+  return rate >= kFourDigits ? fmt::format("{:.0f}", rate) : fmt::format("{:.4g}", rate);
+}
+
+std::string throughput_step(const Prediction& p) {
+  const Interval interval = p.throughput_interval();
+  const std::string mean =
+      p.iterations.size() > 1
+          ? fmt::format("Over the {} lengths of the data set the mean iteration takes {}. ",
+                        p.iterations.size(), to_text(p.iteration_time()))
+          : "";
+  return fmt::format(
+      "Throughput. {}{} {} in {} are {} {}. 80 % of measurements are expected within a factor of {:.2f}: {} "
+      "to {}.",
+      mean, rate_text(p.throughput() * p.iteration_time().si()), p.model->throughput.unit,
+      to_text(p.iteration_time()), rate_text(p.throughput()), throughput_unit(*p.model), p.interval_factor(),
+      rate_text(interval.low), rate_text(interval.high));
+}
+
+std::string utilization_step(const Prediction& p) {
+  const Activity a = activity_of(p);
+  std::string text = fmt::format("Utilization. GPU: {} active of {} are {:.1f} % (the paper's equation 1).",
+                                 to_text(a.gpu), to_text(a.time), gpu_utilization(a));
+  if (const auto fp32 = fp32_utilization(a, *p.gpu)) {
+    text += fmt::format(" FP32: {} executed of the {} that {} does in that time are {:.1f} % (equation 2).",
+                        to_text(a.fp32), to_text(rate_of(*p.gpu, MathType::fp32).peak * a.gpu), p.gpu->title,
+                        *fp32);
+  }
+  return text;
+}
+
+std::string memory_step(const Prediction& p) {
+  const MemoryPlan& m = p.memory;
+  return fmt::format(
+      "Memory. When most is alive: weights {}, gradients {}, feature maps {}, workspace {}, dynamic {}, and "
+      "the CUDA "
+      "context {}: {} of {}, which {}. The largest batch that fits is {}.",
+      to_text(m.weights), to_text(m.weight_gradients), to_text(m.feature_maps), to_text(m.workspace),
+      to_text(m.dynamic), to_text(m.context), to_text(m.total()), to_text(p.gpu->memory_size),
+      p.fits ? "fits" : "does not fit: the throughput is hypothetical", p.largest_batch());
+}
+
+}  // namespace
+
+std::vector<std::string> explanation(const Prediction& p) {
+  const Iteration& i = p.typical();
+  std::vector<std::string> lines;
+  int number = 0;
+  for (const std::string& step : {work_step(p, i), kernel_step(p, i), sum_step(i), clock_step(p, i),
+                                  throughput_step(p), utilization_step(p), memory_step(p)}) {
+    for (const std::string& line : wrapped(fmt::format("{}. {}", ++number, step), kWidth))
+      lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace tbdsim

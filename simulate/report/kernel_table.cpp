@@ -1,0 +1,232 @@
+#include "simulate/report/kernel_table.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/quantity_text.h"
+#include "simulate/prediction/metrics.h"
+
+namespace tbdsim {
+namespace {
+
+// Of one sample.
+double one(const Size& size) { return size.at(1); }
+
+// Empty for people where there is nothing to count.
+Cell sparse_count(double count) {
+  Cell cell = count_cell(count);
+  if (count == 0) cell.text.clear();
+  return cell;
+}
+
+// The rest: the GPU executes and copies nothing.
+double idle_share(const ProvenanceShares& shares) {
+  return std::max(0.0, 1 - std::accumulate(shares.begin(), shares.end(), 0.0));
+}
+
+bool one_provenance(const ProvenanceShares& shares) {
+  return std::count_if(shares.begin(), shares.end(), [](double share) { return share > 0; }) == 1;
+}
+
+// "measured 61.3 %, modelled 28.7 %, GPU idle 10.0 %".
+std::string shares_text(const ProvenanceShares& shares) {
+  std::string text;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] == 0) continue;
+    text += fmt::format("{} {:.1f} %, ", kProvenanceNames[i], 100 * shares[i]);
+  }
+  return text + fmt::format("GPU idle {:.1f} %", 100 * idle_share(shares));
+}
+
+// Short on the screen; the line above the table spells them out.
+Cell provenance_cell(Provenance provenance) {
+  constexpr std::array<std::string_view, kProvenanceNames.size()> kShort = {"meas", "interp", "transf",
+                                                                            "model", "roof"};
+  return {std::string(kShort[static_cast<std::size_t>(provenance)]), std::string(name_of(provenance))};
+}
+
+// As tables show it: forward, gradients by data and by weights (cuDNN users say fprop, dgrad, wgrad).
+Cell phase_cell(const Kernel& kernel) {
+  constexpr std::array<std::string_view, kPhaseNames.size()> kShort = {"forward", "data", "weights",
+                                                                       "update"};
+  const std::string_view brief = kShort[static_cast<std::size_t>(kernel.phase)];
+  return {std::string(kernel.second_order ? "double" : brief), std::string(phase_name(kernel))};
+}
+
+// Which prediction a kernel belongs to, for programs that read several.
+std::vector<Cell> scenario_cells(const Prediction& p) {
+  return {text_cell(p.model->name),        text_cell(p.scenario.variant),
+          text_cell(p.framework->name),    text_cell(p.gpu->name),
+          text_cell(p.scenario.precision), count_cell(static_cast<double>(p.typical().batch)),
+          text_cell(p.profile->name),      flag_cell(p.profile->calibrated)};
+}
+
+// "batch 64" or "batch 64 of length 30, where most time goes".
+std::string batch_text(const Prediction& p, const Iteration& iteration) {
+  std::string text = fmt::format("batch {}", iteration.batch);
+  if (iteration.bucket.length > 0) text += fmt::format(" of length {}", iteration.bucket.length);
+  if (p.iterations.size() > 1)
+    text += fmt::format(", where most time goes of {} lengths", p.iterations.size());
+  return text;
+}
+
+// How often, where it is more than once.
+Cell times_cell(double repeat) {
+  Cell cell = count_cell(repeat);
+  if (repeat == 1) cell.text.clear();
+  return cell;
+}
+
+// Long names lose their middle on the screen.
+Cell layer_cell(const std::string& name) {
+  constexpr std::size_t kWidest = 16;
+  constexpr std::size_t kEnd = 9;
+  if (name.size() <= kWidest) return text_cell(name);
+  return {name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd), name};
+}
+
+// Three digits, or all before the point.
+std::string short_text(double number) {
+  return fmt::format("{:.{}f}", number, number >= 100 ? 0 : number >= 10 ? 1 : 2);
+}
+
+Cell time_cell(Seconds time) { return number_cell(time.si(), short_text(in_unit(time, "us"))); }
+
+}  // namespace
+
+ProvenanceShares provenance_shares(const Iteration& iteration) {
+  ProvenanceShares shares{};
+  for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
+    const KernelCost& cost = iteration.costs[k];
+    shares[static_cast<std::size_t>(cost.provenance)] +=
+        busy_by(k, *iteration.step, iteration.costs, iteration.timeline) / iteration.time();
+  }
+  return shares;
+}
+
+Table layer_table(const Model& model, const TrainingStep& step, const Precision& precision) {
+  Table table;
+  table.name = "layers";
+  table.preface = {
+      fmt::format("{}, variant {}: {}", model.title, model.variant.name, model.variant.description),
+      fmt::format("source: {}", model.variant.source), ""};
+  table.columns = {{"layer", "layer"},
+                   {"type", "type"},
+                   {"output", "output"},
+                   {"parameters", "parameters", true},
+                   {"frozen_parameters", ""},
+                   {"statistics", ""},
+                   {"forward_macs", "forward MAC", true},
+                   {"training_macs", "training MAC", true},
+                   {"output_bytes", "output", true}};
+  double parameters = 0;
+  double frozen = 0;
+  double statistics = 0;
+  double forward = 0;
+  double training = 0;
+  for (const LayerSummary& layer : step.layers) {
+    const Bytes bytes(one(stored_bytes(layer.output, precision)));
+    table.rows.push_back({text_cell(layer.name), text_cell(layer.type), text_cell(to_text(layer.output)),
+                          sparse_count(static_cast<double>(layer.trained_parameters)),
+                          sparse_count(static_cast<double>(layer.frozen_parameters)),
+                          sparse_count(static_cast<double>(layer.statistics)),
+                          sparse_count(one(layer.forward_macs)), sparse_count(one(layer.training_macs)),
+                          number_cell(bytes.si(), to_text(bytes))});
+    parameters += static_cast<double>(layer.trained_parameters);
+    frozen += static_cast<double>(layer.frozen_parameters);
+    statistics += static_cast<double>(layer.statistics);
+    forward += one(layer.forward_macs);
+    training += one(layer.training_macs);
+  }
+  const auto macs = [](double count) {
+    return number_cell(count, fmt::format("{} MAC", count_cell(count).text));
+  };
+  table.totals = {{"parameters", count_cell(parameters)},
+                  {"frozen_parameters", count_cell(frozen)},
+                  {"statistics", count_cell(statistics)},
+                  {"forward_macs", macs(forward)},
+                  {"training_macs", macs(training)}};
+  table.notes = {fmt::format(
+      "For one {}. MAC: a multiply-add, 2 flop; only convolutions and matrix products are counted.",
+      model.sample)};
+  return table;
+}
+
+std::vector<std::string> kernel_preface(const Prediction& p) {
+  const Iteration& iteration = p.typical();
+  std::vector<std::string> preface =
+      wrapped(fmt::format("{} ({}) on {}, {}, {}, {}; kernel times: {}", p.model->name, p.scenario.variant,
+                          p.framework->title, p.gpu->title, batch_text(p, iteration), p.scenario.precision,
+                          p.profile->title),
+              kScreenWidth);
+  for (std::string& line :
+       wrapped("where the time comes from: " + shares_text(provenance_shares(iteration)), kScreenWidth)) {
+    preface.push_back(std::move(line));
+  }
+  return preface;
+}
+
+Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
+  const Iteration& iteration = p.typical();
+  const ProvenanceShares shares = provenance_shares(iteration);
+  const auto batch = static_cast<double>(iteration.batch);
+  Table table;
+  table.name = "kernels";
+  table.preface = kernel_preface(p);
+  table.preface.emplace_back();
+  const char* from_header = one_provenance(shares) ? "" : "from";
+  table.columns = {{"model", ""},        {"variant", ""},       {"framework", ""},
+                   {"gpu", ""},          {"precision", ""},     {"batch", ""},
+                   {"profile", ""},      {"calibrated", ""},    {"layer", "layer"},
+                   {"phase", "phase"},   {"kernel", "kernel"},  {"kind", ""},
+                   {"shape", "shape"},   {"repeat", "x", true}, {"flops", "Gflop", true},
+                   {"bytes", ""},        {"compute_time", ""},  {"memory_time", ""},
+                   {"algorithm", ""},    {"workspace", ""},     {"time", "us", true},
+                   {"time_low", ""},     {"time_high", ""},     {"interval", "+-%", true},
+                   {"share", "%", true}, {"bound", "bound"},    {"provenance", from_header}};
+  Flops flops;
+  for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
+    const Kernel& kernel = iteration.step->kernels[k];
+    const KernelCost& cost = iteration.costs[k];
+    if (!cost.runs()) continue;
+    const auto repeat = static_cast<double>(kernel.repeat);
+    const Flops each(kernel.flops.at(batch));
+    flops += each * repeat;
+    if (!from.empty() && !from.contains(cost.provenance)) continue;
+    const Bytes bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch));
+    const double share = cost.total * repeat / iteration.time();
+    const std::string layer =
+        kernel.layer < 0 ? "(all)" : iteration.step->layers[static_cast<std::size_t>(kernel.layer)].name;
+    std::vector<Cell>& row = table.rows.emplace_back(scenario_cells(p));
+    for (Cell& cell :
+         std::vector<Cell>{layer_cell(layer), phase_cell(kernel), text_cell(kernel.op),
+                           text_cell(name_of(kernel.kind)), text_cell(shape_text(kernel, batch)),
+                           times_cell(repeat), number_cell(each.si(), short_text(in_unit(each, "Gflop"))),
+                           number_cell(bytes.si(), short_text(in_unit(bytes, "MB"))), time_cell(cost.compute),
+                           time_cell(cost.memory), text_cell(name_of(cost.algorithm)),
+                           number_cell(cost.workspace.si(), to_text(cost.workspace)), time_cell(cost.total),
+                           time_cell(cost.total * (1 / cost.factor())), time_cell(cost.total * cost.factor()),
+                           number_cell(cost.factor() - 1, fmt::format("{:.0f}", 100 * (cost.factor() - 1))),
+                           number_cell(share, fmt::format("{:.2f}", 100 * share)),
+                           text_cell(name_of(cost.bound)), provenance_cell(cost.provenance)}) {
+      row.push_back(std::move(cell));
+    }
+  }
+  table.notes = {"+-%: 80 % of measured times are expected so near."};
+  const double rate = iteration.units / iteration.time().si();
+  table.totals = {
+      {"model", text_cell(p.model->name)},
+      {"framework", text_cell(p.framework->name)},
+      {"batch", count_cell(batch)},
+      {"precision", text_cell(p.scenario.precision)},
+      {"iteration_time", number_cell(iteration.time().si(), to_text(iteration.time()))},
+      {"gpu_busy", number_cell(iteration.timeline.gpu_busy.si(), to_text(iteration.timeline.gpu_busy))},
+      {"throughput", number_cell(rate, fmt::format("{:.1f} {}", rate, throughput_unit(*p.model)))},
+      {"flops", number_cell(flops.si(), to_text(flops))}};
+  return table;
+}
+
+}  // namespace tbdsim

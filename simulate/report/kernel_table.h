@@ -1,0 +1,28 @@
+// What a model is made of: its layers, and the kernels of one training iteration with their cost.
+#pragma once
+
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hwspecs/base/table.h"
+#include "simulate/prediction/prediction.h"
+
+namespace tbdsim {
+
+// Layers with output shape, parameters, multiply-adds and output bytes for one sample; totals.
+[[nodiscard]] Table layer_table(const Model& model, const TrainingStep& step, const Precision& precision);
+
+// Share of the iteration's time from each source, by Provenance; the GPU is idle in the rest.
+using ProvenanceShares = std::array<double, kProvenanceNames.size()>;
+[[nodiscard]] ProvenanceShares provenance_shares(const Iteration& iteration);
+
+// What was predicted and where its kernel times come from, above tables of kernels.
+[[nodiscard]] std::vector<std::string> kernel_preface(const Prediction& prediction);
+
+// Every kernel in the order it runs, its work, time, bound and where the time comes from; totals. With `from`
+// only those whose time comes from there; totals are of all.
+[[nodiscard]] Table kernel_table(const Prediction& prediction, const std::set<Provenance>& from = {});
+
+}  // namespace tbdsim

@@ -1,0 +1,282 @@
+#include "simulate/report/prediction_table.h"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "hwspecs/base/quantity_text.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/prediction/metrics.h"
+#include "simulate/prediction/utilization.h"
+
+namespace tbdsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kNoteWidth = 100;
+
+std::string legend() {
+  return fmt::format(
+      "+-%: 80 % of measured throughputs are expected so near; time: of an iteration; GPU, FP32, CPU: "
+      "utilization in %, of the iteration, of the single-precision peak while the GPU is active, of {} cores "
+      "(an estimate); par. to total: GPU memory at its peak, in GiB (parameters, their gradients, feature "
+      "maps, workspace, dynamic; total with the CUDA context, ! where it does not fit); bound: what limits "
+      "most of the time.",
+      kHostCores);
+}
+
+std::string rate_text(double rate) {
+  return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2);
+}
+
+std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
+
+Cell percent_cell(std::optional<double> percent) {
+  return percent ? number_cell(*percent, fmt::format("{:.0f}", *percent)) : Cell{};
+}
+
+std::vector<Cell> table_row(const Prediction& p) {
+  const Activity activity = activity_of(p);
+  const MemoryPlan& m = p.memory;
+  const auto memory = [](Bytes bytes) { return number_cell(bytes.si(), gib_text(in_unit(bytes, "GiB"))); };
+  const std::string total = gib_text(in_unit(m.total(), "GiB"));
+  return {text_cell(p.model->name),
+          text_cell(p.framework->name),
+          text_cell(rate_text(p.throughput()) + " " + throughput_unit(*p.model)),
+          percent_cell(100 * (p.interval_factor() - 1)),
+          text_cell(to_text(p.iteration_time())),
+          percent_cell(gpu_utilization(activity)),
+          percent_cell(fp32_utilization(activity, *p.gpu)),
+          percent_cell(cpu_utilization(activity)),
+          memory(m.weights),
+          memory(m.weight_gradients),
+          memory(m.feature_maps),
+          memory(m.workspace),
+          memory(m.dynamic),
+          number_cell(m.total().si(), p.fits ? total : total + "!"),
+          text_cell(name_of(p.bound()))};
+}
+
+// Keys whose values nobody measured.
+std::vector<std::string> estimates_among(const Sources& sources) {
+  std::vector<std::string> keys;
+  for (const auto& [key, source] : sources) {
+    if (source.starts_with("estimate:")) keys.push_back(key);
+  }
+  return keys;
+}
+
+// The largest batch that fits, for those that do not.
+std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    if (p.fits) continue;
+    const auto largest = p.largest_batch();
+    const std::int64_t length = p.iterations[p.largest].bucket.length;
+    const std::string of_length = length == 0 ? "" : fmt::format(", of length {}", length);
+    const std::string fitting = largest == 0
+                                    ? "no batch fits"
+                                    : fmt::format("the largest batch that fits is {}{}", largest, of_length);
+    for (const std::string& line : wrapped(
+             fmt::format("! {} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name,
+                         p.framework->name, to_text(p.memory.total()), to_text(p.gpu->memory_size), fitting),
+             kNoteWidth)) {
+      notes.push_back(line);
+    }
+  }
+  return notes;
+}
+
+// How many samples that makes.
+std::string token_note(const Prediction& p) {
+  const auto [fewest, most] =
+      std::minmax_element(p.iterations.begin(), p.iterations.end(),
+                          [](const Iteration& a, const Iteration& b) { return a.batch < b.batch; });
+  return fmt::format("{} tokens on each side, padding included, are {} to {} {}s.", p.scenario.tokens,
+                     fewest->batch, most->batch, p.model->sample);
+}
+
+// "images (alexnet, resnet50)" for every sort of sample; models that take no more say so.
+std::vector<std::string> batch_notes(std::span<const Prediction> predictions) {
+  std::map<std::string, std::vector<std::string>> models;  // sample -> models
+  std::set<std::string> seen;
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    if (!seen.insert(p.model->name).second) continue;
+    models[p.model->sample + "s"].push_back(p.model->name);
+    if (p.batch_limited) {
+      notes.push_back(fmt::format("{} trains {} {} at a time, whatever the batch.", p.model->name,
+                                  p.scenario.batch, p.model->sample));
+    }
+  }
+  if (predictions[0].scenario.tokens > 0) {
+    notes.insert(notes.begin(), token_note(predictions[0]));
+  } else if (models.size() == 1) {
+    notes.insert(notes.begin(), fmt::format("The batch counts {}.", models.begin()->first));
+  } else {
+    std::vector<std::string> sorts;
+    for (const auto& [sample, names] : models) sorts.push_back(fmt::format("{} ({})", sample, joined(names)));
+    const std::vector<std::string> lines = wrapped("The batch counts " + joined(sorts) + ".", kNoteWidth);
+    notes.insert(notes.begin(), lines.begin(), lines.end());
+  }
+  return notes;
+}
+
+// Whose samples differ in length, and what the others are of.
+std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
+  std::vector<std::string> means;
+  std::vector<std::string> single;
+  for (const Prediction& p : predictions) {
+    const std::string name = p.model->name + " on " + p.framework->name;
+    const std::int64_t length = p.iterations[0].bucket.length;
+    if (p.iterations.size() > 1) {
+      means.push_back(name);
+    } else if (length > 0) {
+      single.push_back(fmt::format("{} ({})", name, length));
+    }
+  }
+  std::string text;
+  if (!means.empty())
+    text = joined(means) +
+           ": mean over the lengths of the data set, memory of the longest; --seq-len fixes one. ";
+  if (!single.empty()) text += "Of one length: " + joined(single) + ".";
+  return text.empty() ? std::vector<std::string>{} : wrapped(text, kNoteWidth);
+}
+
+// Of one model: which constants of its frameworks and data set were not measured.
+std::vector<std::string> estimate_notes(std::span<const Prediction> predictions) {
+  const auto several = [&](const Prediction& p) { return p.model != predictions[0].model; };
+  if (std::any_of(predictions.begin(), predictions.end(), several)) return {};
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    std::vector<std::string> keys = estimates_among(p.framework->execution.sources);
+    if (p.iterations[0].input > Seconds(0)) {
+      for (const std::string& key : estimates_among(p.dataset->sources))
+        keys.push_back(key + " of " + p.dataset->name);
+    }
+    if (keys.empty()) continue;
+    const auto lines =
+        wrapped(fmt::format("Estimates, on {}: {}.", p.framework->name, joined(keys)), kNoteWidth);
+    notes.insert(notes.end(), lines.begin(), lines.end());
+  }
+  return notes;
+}
+
+std::string batch_title(const Prediction& p) {
+  if (p.scenario.tokens > 0) return fmt::format("{} tokens a batch", p.scenario.tokens);
+  return fmt::format("batch {}", p.batch_limited ? p.batch_asked : p.scenario.batch);
+}
+
+Table wide_table(std::span<const Prediction> predictions) {
+  const Prediction& first = predictions[0];
+  Table table;
+  table.preface = {fmt::format("{}, {}, {}", first.gpu->title, batch_title(first), first.scenario.precision),
+                   "kernel times: " + calibration_text(*first.profile), ""};
+  for (const char* header : {"model", "framework", "throughput", "+-%", "time", "GPU", "FP32", "CPU", "par.",
+                             "grad", "maps", "work", "dyn.", "total", "bound"}) {
+    const std::string_view name = header;
+    const bool right = name != "model" && name != "framework" && name != "bound";
+    table.columns.push_back({header, header, right});
+  }
+  for (const Prediction& p : predictions) table.rows.push_back(table_row(p));
+  for (const auto& notes :
+       {batch_notes(predictions), length_notes(predictions), estimate_notes(predictions)}) {
+    table.notes.insert(table.notes.end(), notes.begin(), notes.end());
+  }
+  for (const std::string& line : wrapped(legend(), kNoteWidth)) table.notes.push_back(line);
+  const auto notes = fit_notes(predictions);
+  table.notes.insert(table.notes.end(), notes.begin(), notes.end());
+  return table;
+}
+
+Cell metric_cell(const Metric& metric, const Prediction& p) {
+  const auto value = metric.value(p);
+  return value ? number_cell(*value, "") : Cell{};
+}
+
+Table csv_table(std::span<const Prediction> predictions) {
+  Table table;
+  for (const char* key :
+       {"model", "variant", "framework", "gpu", "precision", "batch", "profile", "calibrated", "fits",
+        "bound", "throughput_unit", "throughput_low", "throughput_high"}) {
+    table.columns.push_back({key, key});
+  }
+  for (const Metric& metric : metrics())
+    table.columns.push_back({std::string(metric.name), std::string(metric.name)});
+  for (const Prediction& p : predictions) {
+    const Interval interval = p.throughput_interval();
+    std::vector<Cell> row{
+        text_cell(p.model->name),      text_cell(p.scenario.variant),        text_cell(p.framework->name),
+        text_cell(p.gpu->name),        text_cell(p.scenario.precision),      number_cell(p.batch(), ""),
+        text_cell(p.profile->name),    flag_cell(p.profile->calibrated),     flag_cell(p.fits),
+        text_cell(name_of(p.bound())), text_cell(throughput_unit(*p.model)), number_cell(interval.low, ""),
+        number_cell(interval.high, "")};
+    for (const Metric& metric : metrics()) row.push_back(metric_cell(metric, p));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+// The mean where --tokens lets it differ.
+Json batch_json(const Prediction& p) {
+  return p.scenario.tokens > 0 ? Json(p.batch()) : Json(p.scenario.batch);
+}
+
+Json json_of(const Prediction& p) {
+  Json object{{"model", p.model->name},
+              {"variant", p.scenario.variant},
+              {"framework", p.framework->name},
+              {"gpu", p.gpu->name},
+              {"precision", p.scenario.precision},
+              {"batch", batch_json(p)},
+              {"sample", p.model->sample},
+              {"profile", p.profile->name},
+              {"calibrated", p.profile->calibrated},
+              {"fits", p.fits},
+              {"bound", name_of(p.bound())},
+              {"metrics", Json::object()},
+              {"memory", Json::object()}};
+  if (p.scenario.tokens > 0) object["tokens"] = p.scenario.tokens;
+  if (p.dataset != nullptr) object["dataset"] = p.dataset->name;
+  for (const Iteration& i : p.iterations) {
+    if (i.bucket.length == 0) continue;
+    object["lengths"].push_back({{"length", i.bucket.length},
+                                 {"batch", i.batch},
+                                 {"share_of_iterations", i.share},
+                                 {"iteration_time", {{"value", i.time().si()}, {"unit", "s"}}}});
+  }
+  constexpr std::string_view kMemoryPrefix = "memory_";
+  for (const Metric& metric : metrics()) {
+    const auto number = metric.value(p);
+    const Json value{{"value", number ? Json(*number) : Json()}, {"unit", unit_of(metric, p)}};
+    if (metric.group == MetricGroup::memory && metric.name.starts_with(kMemoryPrefix)) {
+      object["memory"][std::string(metric.name.substr(kMemoryPrefix.size()))] = value;
+    } else {
+      object["metrics"][std::string(metric.name)] = value;
+    }
+  }
+  const Interval interval = p.throughput_interval();
+  object["metrics"]["throughput"]["low"] = interval.low;
+  object["metrics"]["throughput"]["high"] = interval.high;
+  return object;
+}
+
+}  // namespace
+
+void write_predictions(std::ostream& out, std::span<const Prediction> predictions, Format format) {
+  if (format == Format::json) {
+    Json document{{"schema_version", kSchemaVersion}, {"predictions", Json::array()}};
+    for (const Prediction& p : predictions) document["predictions"].push_back(json_of(p));
+    out << document.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    return;
+  }
+  const Table table = format == Format::table ? wide_table(predictions) : csv_table(predictions);
+  write_tables(out, std::span(&table, 1), format);
+}
+
+}  // namespace tbdsim

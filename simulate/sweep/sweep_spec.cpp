@@ -1,0 +1,170 @@
+#include "simulate/sweep/sweep_spec.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/spec_reader.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/prediction/scenario_keys.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr const char* kUsual = "throughput,iteration_time,gpu_utilization,fp32_utilization,memory_total";
+constexpr const char* kOfClusters = ",efficiency,exposed_communication";
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+std::vector<const Metric*> metrics_of(const std::string& names) {
+  std::vector<const Metric*> all;
+  if (names.empty()) return all;
+  for (const std::string& name : split(names)) all.push_back(&find_metric(name));
+  return all;
+}
+
+// A scalar, or a list as "a,b".
+std::string values_of(const SpecNode& node) {
+  if (!node.is_list()) return node.text();
+  std::string text;
+  for (const SpecNode& item : node.list()) text += (text.empty() ? "" : ",") + item.text();
+  if (text.empty()) node.fail("has no value; expected at least one");
+  return text;
+}
+
+std::vector<SweepAxis> ordered(const SweepOptions& options) {
+  std::vector<SweepAxis> axes;
+  const std::vector<std::string> keys = scenario_key_names();
+  for (const std::string& key : keys) {
+    for (const auto& [name, values] : options.axes) {
+      if (name == key) axes.emplace_back(name, values);
+    }
+  }
+  for (const auto& [name, values] : options.axes) {
+    if (std::find(keys.begin(), keys.end(), name) == keys.end()) axes.emplace_back(name, values);
+  }
+  return axes;
+}
+
+Choosing choosing_of(const SweepOptions& options, const Sweep& sweep) {
+  if (!options.best.empty() && !options.pareto.empty())
+    throw UsageError("best and pareto are both given; expected one of them");
+  Choosing choosing{.by = metrics_of(options.pareto), .per = {}, .bounds = {}};
+  if (!options.best.empty()) choosing.by = {&find_metric(options.best)};
+  if (!options.pareto.empty() && choosing.by.size() < 2)
+    throw UsageError("pareto: expected two metrics or more, as throughput,memory_total,price");
+  for (const std::string& bound : options.where) choosing.bounds.push_back(parse_bound(bound));
+  if (options.per.empty()) return choosing;
+  if (choosing.by.empty())
+    throw UsageError("per says of what there is one best; expected --best or --pareto beside it");
+  std::vector<std::string> known;
+  for (const SweepAxis& axis : sweep.axes) known.push_back(axis.key());
+  for (const std::string& name : split(options.per)) {
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw UsageError("per: " + in_quotes(name) + " is no axis of this sweep" + did_you_mean(name, known) +
+                       "; expected one of " + joined(known));
+    choosing.per.push_back(name);
+  }
+  return choosing;
+}
+
+// Columns where none are asked for: the usual ones, and those by which points are chosen.
+std::vector<const Metric*> usual_metrics(const Sweep& sweep, const std::vector<const Metric*>& judged) {
+  const bool clusters = std::any_of(sweep.axes.begin(), sweep.axes.end(), [](const SweepAxis& axis) {
+    const ScenarioKey* key = find_scenario_key(axis.key());
+    return key != nullptr && key->of_cluster;
+  });
+  std::vector<const Metric*> metrics = metrics_of(std::string(kUsual) + (clusters ? kOfClusters : ""));
+  for (const Metric* metric : judged) {
+    if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
+  }
+  return metrics;
+}
+
+// Points without a price are never chosen by one: some GPU must have it.
+void require_prices(const Sweep& sweep, SpecCache& specs) {
+  std::vector<std::string> gpus;
+  for (const SweepAxis& axis : sweep.axes) {
+    if (axis.key().starts_with("gpu.") && axis.key().find(".price") != std::string::npos) return;
+    if (axis.key() == "gpu") gpus = axis.ends();
+  }
+  for (const Metric* metric : sweep.judged) {
+    if (!metric->unit.starts_with("USD") || gpus.empty()) continue;
+    const bool bought = metric->name == "price";
+    const bool known = std::any_of(gpus.begin(), gpus.end(), [&](const std::string& name) {
+      const GpuSpec& gpu = specs.gpu(name);
+      return bought ? gpu.price.has_value() : gpu.price_per_hour.has_value();
+    });
+    if (known) continue;
+    const char* key = bought ? "price" : "price_per_hour";
+    throw UsageError(
+        fmt::format("{}: no file of these GPUs ({}) has a {}; expected one, as --set "
+                    "gpu.{}.{}='{}'",
+                    metric->name, joined(gpus), key, gpus.front(), key, bought ? "1000 USD" : "0.5 USD/h"));
+  }
+}
+
+}  // namespace
+
+SweepOptions read_sweep(const std::filesystem::path& file) {
+  const SpecTree tree = read_spec_file(file);
+  SweepOptions options;
+  SpecNode(tree).map([&](SpecMap& m) {
+    for (const std::string& key : scenario_key_names()) {
+      if (const auto node = m.find(key)) options.axes.emplace_back(key, values_of(*node));
+    }
+    if (const auto set = m.find("set")) {
+      set->map([&](SpecMap& changes) {
+        for (const auto& [name, mark, node] : changes.all()) {
+          if (name.find('.') == std::string::npos)
+            throw SpecError(mark, in_quotes(name) + " is no key of a spec; expected as gpu.memory_bandwidth");
+          options.axes.emplace_back(name, values_of(node));
+        }
+      });
+    }
+    const auto text = [&](const char* key, std::string& value) {
+      if (const auto node = m.find(key)) value = values_of(*node);
+    };
+    text("metrics", options.metrics);
+    text("best", options.best);
+    text("pareto", options.pareto);
+    text("per", options.per);
+    if (const auto where = m.find("where")) {
+      for (const SpecNode& bound : where->list()) options.where.push_back(bound.text());
+    }
+  });
+  return options;
+}
+
+SweepRun sweep_run(const SweepOptions& options, RowFormat format, SpecCache& specs) {
+  SweepRun run{.sweep = {.axes = ordered(options)}, .choosing = {}, .format = format, .take = {}};
+  run.choosing = choosing_of(options, run.sweep);
+  run.sweep.judged = judged_by(run.choosing);
+  run.sweep.metrics =
+      options.metrics.empty() ? usual_metrics(run.sweep, run.sweep.judged) : metrics_of(options.metrics);
+  check(run.sweep, specs);
+  require_prices(run.sweep, specs);
+  run.end = points_of(run.sweep);
+  return run;
+}
+
+std::string description(const SweepRun& run) {
+  std::string text = fmt::format("points: {} to {}\nformat: {}\n", run.first, run.end,
+                                 run.format == RowFormat::csv ? "csv" : "jsonl");
+  for (const SweepAxis& axis : run.sweep.axes) text += axis.key() + ": " + axis.text() + "\n";
+  for (const Metric* metric : run.sweep.metrics) text += "metric: " + std::string(metric->name) + "\n";
+  return text;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,33 @@
+// A sweep as it is asked for, by flags or in YAML: texts for each axis, and what is kept of the points.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulate/sweep/run.h"
+
+namespace tbdsim {
+
+struct SweepOptions {
+  std::vector<std::pair<std::string, std::string>> axes;  // key and values, in any order
+  std::string metrics;                                    // "throughput,memory_total"; empty: the usual ones
+  std::string best;                                       // a metric
+  std::string pareto;                                     // metrics
+  std::string per;                                        // axes
+  std::vector<std::string> where;                         // bounds
+};
+
+// A file of `model: resnet50`, `gpu: [titanxp, p4000]`, `batch: 1:200`, `set: {gpu.memory_bandwidth: ...}`,
+// `metrics: [...]`, `best:`, `pareto:`, `per:`, `where: [...]`. Throws UsageError or SpecError.
+[[nodiscard]] SweepOptions read_sweep(const std::filesystem::path& file);
+
+// Checked, with all its points. Axes are in the order of scenario_keys.h, then changes as given. Throws as
+// check().
+[[nodiscard]] SweepRun sweep_run(const SweepOptions& options, RowFormat format, SpecCache& specs);
+
+// Tells sweeps apart: the same text, the same rows.
+[[nodiscard]] std::string description(const SweepRun& run);
+
+}  // namespace tbdsim

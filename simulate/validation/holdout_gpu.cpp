@@ -1,0 +1,127 @@
+#include "simulate/validation/holdout_gpu.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "simulate/validation/published_runs.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::string_view kLeftOut = "left out";
+
+std::string profile_name(const std::string& gpu, CalibrationLevel knowledge) {
+  return knowledge == CalibrationLevel::one_product ? gpu + "_one_gemm" : gpu;
+}
+
+// A row's prediction where it is a time on one GPU asked for, and on one of which so much is known.
+RowPrediction predict_unseen(const RunColumns& columns, std::span<const std::string> row,
+                             const std::string& gpu, CalibrationLevel knowledge, SpecCache& specs) {
+  const bool several = row[columns.gpus] != "1" || row[columns.machines] != "1";
+  const bool other = !gpu.empty() && row[columns.gpu] != gpu;
+  const bool unknown = knowledge == CalibrationLevel::one_product &&
+                       !specs.catalog().unseen(Kind::profile, profile_name(row[columns.gpu], knowledge));
+  if (several || other || unknown || row[columns.metric] == "memory_used")
+    return {std::string(kLeftOut), 0, {}};
+  const RowPrediction measured = predict_row(columns, row, specs, "");
+  if (!measured.ok() || knowledge == CalibrationLevel::measured) return measured;
+  // What stands in must be able to say as much.
+  const Scenario scenario = hold_out(scenario_of(columns, row, specs), specs.catalog(), knowledge);
+  return predicted_value(columns, row, predict(scenario, specs), specs);
+}
+
+Cell percent(double ratio) { return number_cell(ratio, fmt::format("{:.1f} %", 100 * ratio)); }
+Cell signed_percent(double ratio) { return number_cell(ratio, fmt::format("{:+.1f} %", 100 * ratio)); }
+Cell nothing() { return {"-", std::monostate{}}; }
+
+// The errors' means over the groups of a section, as it has them.
+std::string means(const std::vector<HoldoutErrors>& errors, const std::string& section) {
+  std::array<double, 3> sums{};
+  std::array<int, 3> counts{};
+  const auto add = [&](std::size_t i, const GroupErrors& e) {
+    sums[i] += e.mean;
+    ++counts[i];
+  };
+  for (const HoldoutErrors& e : errors) {
+    if (e.measured.section != section) continue;
+    add(0, e.measured);
+    if (e.one_product) add(1, *e.one_product);
+    add(2, e.data_sheet);
+  }
+  std::string text;
+  constexpr std::array<const char*, 3> kNames = {"as measured", "one product", "data sheet only"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (counts[i] == 0) continue;
+    text += fmt::format("{}{}: {:.1f} % over {}", text.empty() ? "" : "; ", kNames[i],
+                        100 * sums[i] / counts[i], counts[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+Scenario hold_out(Scenario scenario, const Catalog& catalog, CalibrationLevel knowledge) {
+  if (knowledge == CalibrationLevel::measured) return scenario;
+  if (const auto profile = catalog.unseen(Kind::profile, profile_name(scenario.gpu, knowledge)))
+    scenario.profile = profile->string();
+  if (const auto framework = catalog.unseen(Kind::framework, scenario.framework + "_without_" + scenario.gpu))
+    scenario.framework = framework->string();
+  return scenario;
+}
+
+std::vector<HoldoutErrors> holdout_errors(const std::vector<std::filesystem::path>& runs,
+                                          const std::string& gpu, const std::string& by, SpecCache& specs,
+                                          const std::function<void(std::size_t)>& progress) {
+  std::array<std::vector<GroupErrors>, 3> groups;
+  for (const CalibrationLevel knowledge :
+       {CalibrationLevel::measured, CalibrationLevel::one_product, CalibrationLevel::data_sheet}) {
+    const RowPredictor predictor = [&](const RunColumns& columns, std::span<const std::string> row) {
+      return predict_unseen(columns, row, gpu, knowledge, specs);
+    };
+    groups[static_cast<std::size_t>(knowledge)] = validate_runs(runs, by, predictor, progress).groups;
+  }
+  // The same rows in the same groups, whatever is known.
+  std::vector<HoldoutErrors> errors;
+  for (std::size_t g = 0; g < groups[0].size(); ++g) {
+    if (groups[0][g].configurations == 0) continue;
+    HoldoutErrors& e = errors.emplace_back(HoldoutErrors{groups[0][g], std::nullopt, groups[2][g]});
+    if (groups[1][g].configurations == e.measured.configurations) e.one_product = groups[1][g];
+  }
+  return errors;
+}
+
+Table unseen_table(const std::vector<HoldoutErrors>& errors, const std::string& by) {
+  Table table;
+  table.name = "groups";
+  table.preface = {
+      "times on one GPU: with all that was measured on it, with its data sheet and one large matrix product,",
+      "and with its data sheet only; - where no product was measured. error = |predicted / measured - 1|",
+      ""};
+  table.columns = {{"section", "section"},
+                   {by, by},
+                   {"configurations", "configs", true},
+                   {"mean", "measured", true},
+                   {"bias", "bias", true},
+                   {"one_product_mean", "one product", true},
+                   {"one_product_bias", "bias", true},
+                   {"data_sheet_mean", "data sheet", true},
+                   {"data_sheet_bias", "bias", true}};
+  for (const HoldoutErrors& e : errors) {
+    table.rows.push_back({text_cell(e.measured.section), text_cell(e.measured.group),
+                          count_cell(e.measured.configurations), percent(e.measured.mean),
+                          signed_percent(e.measured.bias),
+                          e.one_product ? percent(e.one_product->mean) : nothing(),
+                          e.one_product ? signed_percent(e.one_product->bias) : nothing(),
+                          percent(e.data_sheet.mean), signed_percent(e.data_sheet.bias)});
+  }
+  for (const char* section : {"score", "fit"}) {
+    const std::string text = means(errors, section);
+    if (!text.empty()) table.totals.emplace_back(std::string(section) + "_mean_over_groups", text_cell(text));
+  }
+  return table;
+}
+
+}  // namespace tbdsim

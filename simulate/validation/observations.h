@@ -1,0 +1,94 @@
+// The observations of a paper as checks on predictions: what is said, as data
+// (simulate/validation/observations/tbd.yaml says how), and what the simulator finds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hwspecs/base/table.h"
+#include "simulate/prediction/prediction.h"
+
+namespace tbdsim {
+
+// A model on a framework, at ascending batches.
+struct ObservedCase {
+  std::string name;
+  std::string model;
+  std::string framework;
+  std::vector<std::int64_t> batches;
+  bool in_tokens = false;  // they count steps of all samples together
+  Cluster cluster;         // one GPU unless it says more; the batch is that of each
+};
+
+// What a metric is divided by.
+enum class Baseline { nothing, batch, last_batch, gpu, cases };
+
+struct Check {
+  std::vector<std::string> of;  // cases
+  std::string metric;
+  Baseline over = Baseline::nothing;
+  std::vector<std::string> over_cases;  // the lowest of them
+  std::optional<std::int64_t> at;       // this batch instead of the largest that fits
+  std::optional<double> at_least;
+  std::optional<double> at_most;
+  double needed = 1;   // more than this share of the values within the limits; 1: all of them
+  std::string reason;  // why it does not hold, where that is known
+};
+
+struct Observation {
+  int number = 0;
+  std::string statement;
+  std::string printed;  // figures of the paper beside it
+  std::vector<Check> checks;
+  std::string not_decidable;  // why there are none
+};
+
+struct Observations {
+  std::string title;
+  std::string source;
+  std::string gpu;
+  std::string other_gpu;
+  std::map<std::string, ObservedCase> cases;
+  std::vector<Observation> observations;
+};
+
+// Throws UsageError or SpecError.
+[[nodiscard]] Observations read_observations(const std::filesystem::path& file);
+
+enum class Verdict { holds, does_not_hold, not_decidable };
+[[nodiscard]] std::string_view name_of(Verdict verdict);
+
+struct Evidence {
+  std::string subject;  // "nmt, batch 128 over 64"
+  double value = 0;     // a ratio, or in the metric's unit
+  bool holds = false;
+};
+
+struct CheckResult {
+  const Check* check = nullptr;
+  std::string unit;                // of the values; empty of a ratio
+  std::vector<Evidence> evidence;  // one for each case, of several batches the one farthest from holding
+  Verdict verdict = Verdict::not_decidable;
+};
+
+struct ObservationResult {
+  const Observation* observation = nullptr;
+  std::vector<CheckResult> checks;
+  Verdict verdict = Verdict::not_decidable;  // holds where every check does
+};
+
+// Predicts every case at every batch on both GPUs and looks. A case of which too few batches fit gives no
+// evidence. Throws UsageError, SpecError or ModelError. Results refer to `observations`.
+[[nodiscard]] std::vector<ObservationResult> observe(const Observations& observations, SpecCache& specs);
+
+// One sheet for each observation: its checks and their evidence.
+[[nodiscard]] std::vector<Table> observation_tables(const Observations& observations,
+                                                    std::span<const ObservationResult> results);
+
+}  // namespace tbdsim

@@ -1,0 +1,224 @@
+#include "simulate/workload/spec_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::string_view kGeneric = "generic";
+constexpr std::string_view kRoofline = "uncalibrated";
+struct ChangedSpec {
+  std::string_view name;
+  Kind kind;
+};
+constexpr ChangedSpec kSpecs[] = {
+    {"gpu", Kind::gpu},        {"link", Kind::link},           {"machine", Kind::machine},
+    {"cpu", Kind::cpu},        {"framework", Kind::framework}, {"model", Kind::model},
+    {"dataset", Kind::dataset}};
+
+Kind kind_of(const SpecChange& change) {
+  std::vector<std::string> known;
+  for (const ChangedSpec& spec : kSpecs) {
+    if (spec.name == change.spec) return spec.kind;
+    known.emplace_back(spec.name);
+  }
+  throw UsageError(in_quotes(key_text(change)) + ": no spec is called " + in_quotes(change.spec) +
+                   "; expected one of " + joined(known) + did_you_mean(change.spec, known));
+}
+
+// A key of all links may be meant, unless it looks like the name of one.
+void refuse_misspelt_link(const SpecChange& change, const Catalog& catalog) {
+  std::vector<std::string> known = catalog.names(Kind::link);
+  known.insert(known.end(), kLinkKindNames.begin(), kLinkKindNames.end());
+  const std::string hint = did_you_mean(change.path.front(), known);
+  if (!hint.empty()) {
+    throw UsageError(in_quotes(key_text(change)) + ": no link is called " + in_quotes(change.path.front()) +
+                     hint);
+  }
+}
+
+}  // namespace
+
+SpecChanges resolved(SpecChanges changes, const Catalog& catalog) {
+  for (SpecChange& change : changes) {
+    const Kind kind = kind_of(change);
+    if (change.path.size() < 2 || !change.only.empty()) continue;
+    const std::string& first = change.path.front();
+    const bool of_kind = kind == Kind::link && std::find(kLinkKindNames.begin(), kLinkKindNames.end(),
+                                                         first) != kLinkKindNames.end();
+    if (!of_kind && !catalog.contains(kind, first)) {
+      if (kind == Kind::link) refuse_misspelt_link(change, catalog);
+      continue;
+    }
+    change.only = first;
+    change.path.erase(change.path.begin());
+  }
+  return changes;
+}
+
+const Precision& find_precision(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Precision& precision : kPrecisions) {
+    if (precision.name == name) return precision;
+    names.emplace_back(precision.name);
+  }
+  throw UsageError("unknown precision " + in_quotes(name) + "; expected one of " + joined(names) +
+                   did_you_mean(name, names));
+}
+
+template <class T, class Key, class Make>
+const T& SpecCache::cached(Cache<T, Key>& cache, const Key& key, Make make) {
+  typename Cache<T, Key>::Entry* entry = nullptr;
+  {
+    const std::scoped_lock held(cache.lock);
+    entry = &cache.entries[key];  // stays where it is
+  }
+  std::call_once(entry->made, [&] { entry->value = std::make_unique<const T>(make()); });
+  return *entry->value;
+}
+
+SpecCache::SpecCache(SpecCache& other, const SpecChanges& changes)
+    : catalog_(other.catalog_),
+      other_(&other),
+      changes_(other.changes_),
+      of_other_(static_cast<std::ptrdiff_t>(other.changes_.size())) {
+  for (SpecChange& change : resolved(changes, catalog_)) changes_.push_back(std::move(change));
+}
+
+bool SpecCache::changes(std::string_view spec) const {
+  return std::any_of(changes_.begin() + of_other_, changes_.end(),
+                     [&](const SpecChange& change) { return change.spec == spec; });
+}
+
+const GpuSpec& SpecCache::gpu(const std::string& name) {
+  if (other_ != nullptr && !changes("gpu") && !changes("link")) return other_->gpu(name);
+  return cached(gpus_, name, [&] { return read_gpu(catalog_.find(Kind::gpu, name), catalog_, changes_); });
+}
+
+const MachineSpec& SpecCache::machine(const std::string& name) {
+  const bool own = changes("machine") || changes("link") || changes("cpu") || changes("gpu");
+  if (other_ != nullptr && !own) return other_->machine(name);
+  return cached(machines_, name,
+                [&] { return read_machine(catalog_.find(Kind::machine, name), catalog_, changes_); });
+}
+
+const Framework& SpecCache::framework(const std::string& name) {
+  if (other_ != nullptr && !changes("framework")) return other_->framework(name);
+  return cached(frameworks_, name,
+                [&] { return read_framework(catalog_.find(Kind::framework, name), changes_); });
+}
+
+namespace {
+
+// "1.2" names "MXNet 1.2.0" but not "1.20", "11.2" or "0.1.2".
+bool names_version(const std::string& text, const std::string& version) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (std::size_t at = version.find(text); at != std::string::npos; at = version.find(text, at + 1)) {
+    const std::size_t end = at + text.size();
+    const bool starts =
+        at == 0 || !digit(text.front()) || (!digit(version[at - 1]) && version[at - 1] != '.');
+    const bool ends = end == version.size() || !digit(text.back()) || !digit(version[end]);
+    if (starts && ends) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const Framework& SpecCache::framework_of_version(const std::string& family, const std::string& version) {
+  const Framework* best = &framework(family);
+  std::size_t longest = 0;
+  for (const std::string& name : catalog_.names(Kind::framework)) {
+    const Framework& candidate = framework(name);
+    if (candidate.family != family) continue;
+    for (const std::string& text : candidate.versions) {
+      if (text.size() <= longest || !names_version(text, version)) continue;
+      best = &candidate;
+      longest = text.size();
+    }
+  }
+  return *best;
+}
+
+const Profile& SpecCache::profile(const std::string& name) {
+  if (other_ != nullptr) return other_->profile(name);
+  return cached(profiles_, name, [&] { return read_profile(catalog_.find(Kind::profile, name), catalog_); });
+}
+
+const Profile& SpecCache::profile_for(const std::string& gpu_name, const std::string& name) {
+  if (!name.empty()) return profile(name);
+  const GpuSpec& spec = gpu(gpu_name);
+  // A file of the user's own has no profile here, whatever its name.
+  for (const std::string& candidate :
+       {is_path(gpu_name) ? std::string() : spec.name, spec.architecture, std::string(kGeneric)}) {
+    if (catalog_.contains(Kind::profile, candidate)) return profile(candidate);
+  }
+  return profile(std::string(kRoofline));
+}
+
+const Calibration& SpecCache::calibration(const std::string& gpu_name, const std::string& profile_name,
+                                          const std::string& framework_name) {
+  const Framework& calls = framework(framework_name);
+  if (other_ != nullptr) {
+    const Framework& before = other_->framework(framework_name);
+    const bool same_calls =
+        calls.libraries == before.libraries && calls.workspace_limit == before.workspace_limit &&
+        calls.nonfused_winograd == before.nonfused_winograd && calls.pads_channels == before.pads_channels;
+    const GpuSpec& card = gpu(gpu_name);
+    const GpuSpec& card_before = other_->gpu(gpu_name);
+    if (same_calls && &card == &card_before)
+      return other_->calibration(gpu_name, profile_name, framework_name);
+    if (same_calls && differ_in_rates_only(card, card_before)) {
+      return cached(calibrations_, gpu_name + '\n' + profile_name + '\n' + framework_name, [&] {
+        return with_rates(other_->calibration(gpu_name, profile_name, framework_name), card);
+      });
+    }
+  }
+  return cached(calibrations_, gpu_name + '\n' + profile_name + '\n' + framework_name, [&] {
+    return calibration_of(profile_for(gpu_name, profile_name), gpu(gpu_name), calls.libraries,
+                          {calls.workspace_limit.si(), calls.nonfused_winograd, calls.pads_channels});
+  });
+}
+
+const ModelFile& SpecCache::model(const std::string& name) {
+  if (other_ != nullptr && !changes("model")) return other_->model(name);
+  return cached(models_, name, [&] { return read_model_file(catalog_.find(Kind::model, name), changes_); });
+}
+
+const Dataset& SpecCache::dataset(const std::string& name) {
+  if (other_ != nullptr && !changes("dataset")) return other_->dataset(name);
+  return cached(datasets_, name, [&] { return read_dataset(catalog_.find(Kind::dataset, name), changes_); });
+}
+
+const std::vector<LengthStep>& SpecCache::workload(const std::string& model_name, const Variant& variant,
+                                                   const std::string& framework_name,
+                                                   const Precision& precision,
+                                                   const std::string& dataset_name, const Sizes& sizes) {
+  if (other_ != nullptr && !changes("model") && !changes("dataset") &&
+      framework(framework_name).lowering == other_->framework(framework_name).lowering &&
+      framework(framework_name).rewrites == other_->framework(framework_name).rewrites) {
+    return other_->workload(model_name, variant, framework_name, precision, dataset_name, sizes);
+  }
+  std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' +
+                    std::string(precision.name) + '\n' + dataset_name;
+  for (const auto& [name, value] : sizes) key += '\n' + name + '=' + std::to_string(value);
+  return cached(workloads_, key, [&] {
+    const std::optional<Dataset> trained_on =
+        dataset_name.empty() ? std::nullopt : std::optional(dataset(dataset_name));
+    return expand_workload(model(model_name), variant, sizes, trained_on, framework(framework_name).lowering,
+                           framework(framework_name).rewrites, precision);
+  });
+}
+
+const std::vector<FixedCost>& SpecCache::fixed_costs(const TrainingStep& step, const Calibration& calibration,
+                                                     const KernelFactors& factors) {
+  return cached(fixed_costs_, {&step, &calibration},
+                [&] { return tbdsim::fixed_costs(step, calibration, factors); });
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,87 @@
+#include "simulate/workload/workload.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/number.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::size_t kMostKernels = 2'000'000;  // of all lengths together; what memory holds
+
+// The model's own length as built; 0 for a model without sequences.
+std::int64_t built_length(const Model& model) {
+  const auto size = model.sizes.find(std::string(kLengthSize));
+  return size == model.sizes.end() ? 0 : parse_whole_number(size->second.text).value_or(0);
+}
+
+std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
+                                     const std::optional<Dataset>& dataset) {
+  const bool asked_for = sizes.contains(std::string(kLengthSize));
+  if (asked_for || variant.buckets.empty() || !dataset || dataset->lengths.empty()) return {};
+  // Sources that are long beside the buckets' own share find room in a longer one.
+  const double room =
+      std::min(1.0, variant.source_share / dataset->source_share.value_or(variant.source_share));
+  const std::vector<LengthBucket> buckets = buckets_of(dataset->lengths, variant.buckets, room);
+  if (buckets.empty()) {
+    throw UsageError("no sample of " + dataset->name + " is as short as the longest bucket of variant " +
+                     variant.name);
+  }
+  return buckets;
+}
+
+}  // namespace
+
+std::vector<KernelRuns> kernel_runs(const TrainingStep& step) {
+  std::vector<KernelRuns> runs;
+  std::vector<std::size_t> place(step.kernels.size());  // in them, of kernels that are the first
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    if (kernel.duplicate_of < 0) {
+      place[k] = runs.size();
+      runs.push_back({k, kernel.repeat});
+    } else {
+      runs[place[static_cast<std::size_t>(kernel.duplicate_of)]].times += kernel.repeat;
+    }
+  }
+  return runs;
+}
+
+std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant, const Sizes& sizes,
+                                        const std::optional<Dataset>& dataset, const Lowering& lowering,
+                                        const Rewrites& rewrites, const Precision& precision) {
+  const Model model = build_model(file, variant, sizes);
+  const std::int64_t own = built_length(model);
+  std::vector<LengthStep> steps;
+  std::size_t kernels = 0;
+  const auto append = [&](const LengthBucket& bucket, const Model& padded) {
+    RewrittenStep made = rewritten(expand_training_step(padded, lowering, precision), rewrites, precision);
+    MemoryOutline memory = memory_outline(made.step);
+    kernels += made.step.kernels.size();
+    if (kernels > kMostKernels) {
+      throw ModelError("model " + file.name +
+                       ": more than 2000000 kernels over its lengths; expected fewer buckets");
+    }
+    std::vector<KernelRuns> runs = kernel_runs(made.step);
+    steps.push_back(
+        {bucket, std::move(made.step), std::move(made.on_host), std::move(memory), std::move(runs)});
+  };
+  for (const LengthBucket& bucket : lengths_of(variant, sizes, dataset)) {
+    append(bucket, resized(model, {{std::string(kLengthSize), bucket.length}}));
+  }
+  if (!steps.empty() && variant.source_share < 1) {
+    // Sources that are long for their targets have a bucket where both have the longest length: so rare that
+    // it takes no time, and what memory must hold.
+    LengthBucket longest = steps.back().bucket;
+    longest.share = 0;
+    Model pair = model;
+    pair.variant.source_share = 1;
+    append(longest, resized(pair, {{std::string(kLengthSize), longest.length}}));
+  }
+  if (steps.empty()) append({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
+  return steps;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,1 @@
+// Empty: the target that owns the tests' precompiled headers needs a source.
