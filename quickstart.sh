@@ -2,7 +2,8 @@
 # From a fresh Debian 12 to an answer:
 #
 #   ./quickstart.sh --gpu titanxp --batch 64    install what is missing, build, run tbd-sim with these arguments
-#   ./quickstart.sh test                        the same set-up, then the whole test suite
+#   ./quickstart.sh test                        the same set-up, then the whole test suite (arguments go to ctest)
+#   ./quickstart.sh setup                       the packages that building and testing need, nothing else
 #
 # Packages are listed in packages.txt. Progress goes to stderr; stdout is the program's alone.
 set -euo pipefail
@@ -34,10 +35,11 @@ plotly() { "$root/simulate/report/html/assets/get_plotly.sh" || echo "quickstart
 
 configure() { (cd "$root" && cmake --preset release) >&2; }
 
-if [[ ${1:-} == test ]]; then
+if [[ ${1:-} == test || ${1:-} == setup ]]; then
   mapfile -t needed < <(packages build; packages test)
   install_missing "${needed[@]}"
   plotly
+  [[ $1 == test ]] || exit 0
   configure
   cmake --build "$build" --target all all_verify_interface_header_sets >&2
   cd "$root" && exec ctest --preset release "${@:2}"

@@ -300,21 +300,16 @@ TEST_F(FrameworkFitTest, TheClocksRunAgainAsInThePrediction) {
   EXPECT_NEAR(twice / kernels, 2, 1e-9);
 }
 
-// The table of measured runs, where one lies beside the source tree.
 TEST(FrameworkFitToMeasuredRuns, RowsOfMxnetFitNoWorseThanBefore) {
-  const char* named = std::getenv("TBDSIM_REFERENCE");
-  const fs::path reference =
-      named != nullptr ? fs::path(named) : fs::path(TBDSIM_SOURCE_DIR).parent_path() / "shared/reference";
-  const fs::path file = reference / "runs/runs.csv";
-  if (!fs::exists(file)) GTEST_SKIP() << "no table of measured runs at " << file;
+  const fs::path file = fs::path(TBDSIM_SOURCE_DIR) / "simulate/validation/runs/mxnet_perf.csv";
   SpecCache specs(Catalog::from(TBDSIM_SOURCE_DIR));
   std::ifstream in(file);
-  const RunRows rows = read_run_rows(in, file.string(), "mxnet", 1, specs, [] {});
+  const RunRows rows = read_run_rows(in, file.string(), "mxnet_1_2", 1, specs, [] {});
   ASSERT_FALSE(rows.fit.empty());
   RowsToFit pointers;
   for (const RunRow& row : rows.fit) pointers.push_back(&row);
   const auto constants = parse_fit_constants("kernel,update");
-  const FrameworkFit fit = fit_framework(specs.framework("mxnet"), constants, pointers, [] {});
+  const FrameworkFit fit = fit_framework(specs.framework("mxnet_1_2"), constants, pointers, [] {});
   ASSERT_EQ(fit.constants.size(), 2U);
   for (const FittedConstant& f : fit.constants) {
     EXPECT_GE(f.value, f.constant.least);

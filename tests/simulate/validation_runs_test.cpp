@@ -1,5 +1,6 @@
-// The table of measured runs, where one lies beside the source tree (../shared/reference/runs/runs.csv):
-// every row is predicted or says why not, and the sums agree.
+// Tables of measured runs: every row is predicted or says why not, and the sums agree. The project's own
+// tables of two sources, one of times and one of memory, and, where it lies beside the source tree,
+// ../shared/reference/runs/runs.csv.
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -13,10 +14,11 @@
 namespace tbdsim {
 namespace {
 
-class MeasuredRuns : public testing::Test {
+class MeasuredRuns : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(file_)) GTEST_SKIP() << "no table of measured runs at " << file_;
+    if (!std::filesystem::exists(file_))
+      GTEST_SKIP() << "the table of measured runs is not here; the project's own are tested";
     std::ifstream in(file_);
     CsvReader reader(in, file_.string());
     for (std::vector<std::string> row; reader.next(row);) ++table_rows_;
@@ -28,8 +30,7 @@ class MeasuredRuns : public testing::Test {
     return validate_runs(in, file_.string(), by, specs_, "uncalibrated", [](std::size_t) {});
   }
 
-  const std::filesystem::path file_ =
-      std::filesystem::path(TBDSIM_SOURCE_DIR).parent_path() / "shared/reference/runs/runs.csv";
+  const std::filesystem::path file_ = std::filesystem::path(TBDSIM_SOURCE_DIR) / GetParam();
   SpecCache specs_ = test::source_specs();
   int table_rows_ = 0;
 };
@@ -49,7 +50,7 @@ void expect_sane(const GroupErrors& e) {
   EXPECT_GE(e.noise, 0);
 }
 
-TEST_F(MeasuredRuns, EveryGroupingIsSane) {
+TEST_P(MeasuredRuns, EveryGroupingIsSane) {
   for (const char* by : {"group", "set", "gpu", "model", "framework"}) {
     SCOPED_TRACE(by);
     const Validation validation = validate(by);
@@ -70,7 +71,7 @@ TEST_F(MeasuredRuns, EveryGroupingIsSane) {
 }
 
 // The same rows whatever they are grouped by.
-TEST_F(MeasuredRuns, GroupingDoesNotChangeWhatIsCovered) {
+TEST_P(MeasuredRuns, GroupingDoesNotChangeWhatIsCovered) {
   const auto covered = [&](const std::string& by) {
     int rows = 0;
     for (const GroupErrors& e : validate(by).groups) rows += e.covered_rows;
@@ -79,6 +80,11 @@ TEST_F(MeasuredRuns, GroupingDoesNotChangeWhatIsCovered) {
   EXPECT_EQ(covered("group"), covered("gpu"));
   EXPECT_EQ(covered("group"), covered("model"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Tables, MeasuredRuns,
+                         testing::Values("simulate/validation/runs/ngc_pytorch.csv",
+                                         "simulate/validation/runs/mxnet_titanx.csv",
+                                         "../shared/reference/runs/runs.csv"));
 
 }  // namespace
 }  // namespace tbdsim
