@@ -42,6 +42,16 @@ std::int64_t points_of(const Sweep& sweep) {
   return points;
 }
 
+std::vector<std::string> values_at(const Sweep& sweep, std::int64_t point) {
+  std::vector<std::string> values(sweep.axes.size());
+  for (std::size_t a = values.size(); a-- > 0;) {
+    const auto size = static_cast<std::int64_t>(sweep.axes[a].size());
+    values[a] = sweep.axes[a].value(point % size);
+    point /= size;
+  }
+  return values;
+}
+
 // The libraries, cards and exchanges made lately are kept: axes that vary fast come back to the same ones.
 struct PointPredictor::State {
   static constexpr std::size_t kMostKept = 4'096;
@@ -212,13 +222,7 @@ PointPredictor::PointPredictor(PointPredictor&&) noexcept = default;
 SweepPoint PointPredictor::at(std::int64_t point) {
   State& s = *state_;
   SweepPoint result;
-  s.values.resize(s.sweep.axes.size());
-  std::int64_t rest = point;
-  for (std::size_t a = s.values.size(); a-- > 0;) {
-    const auto size = static_cast<std::int64_t>(s.sweep.axes[a].size());
-    s.values[a] = s.sweep.axes[a].value(rest % size);
-    rest /= size;
-  }
+  s.values = values_at(s.sweep, point);
   result.values = s.values;
   const std::size_t shown = s.sweep.metrics.size();
   result.metrics.resize(shown + s.sweep.judged.size());

@@ -40,6 +40,9 @@ void check(const Sweep& sweep, SpecCache& specs);
 
 [[nodiscard]] std::int64_t points_of(const Sweep& sweep);
 
+// The axes' values at point number `point`, from 0; the last axis varies fastest.
+[[nodiscard]] std::vector<std::string> values_at(const Sweep& sweep, std::int64_t point);
+
 // Predicts points one by one. Neighbours share work: where only rates of the GPU change, the rest is kept.
 class PointPredictor {
  public:

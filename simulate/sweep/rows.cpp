@@ -37,12 +37,17 @@ void append_json_text(std::string& line, std::string_view text) {
   line += '"';
 }
 
-std::string csv_line(const Sweep& sweep, const SweepPoint& point) {
+std::string csv_start(const SweepPoint& point) {
   std::string line;
   for (const std::string& value : point.values) {
     append_csv(line, value);
     line += ',';
   }
+  return line;
+}
+
+std::string csv_line(const Sweep& sweep, const SweepPoint& point) {
+  std::string line = csv_start(point);
   for (std::size_t m = 0; m < sweep.metrics.size(); ++m) {
     if (point.metrics[m]) fmt::format_to(std::back_inserter(line), "{:.6g}", *point.metrics[m]);
     line += ',';
@@ -51,7 +56,7 @@ std::string csv_line(const Sweep& sweep, const SweepPoint& point) {
   return line + '\n';
 }
 
-std::string json_line(const Sweep& sweep, const SweepPoint& point) {
+std::string json_start(const Sweep& sweep, const SweepPoint& point) {
   std::string line = "{";
   for (std::size_t a = 0; a < point.values.size(); ++a) {
     append_json_text(line, sweep.axes[a].key());
@@ -63,6 +68,11 @@ std::string json_line(const Sweep& sweep, const SweepPoint& point) {
     }
     line += ", ";
   }
+  return line;
+}
+
+std::string json_line(const Sweep& sweep, const SweepPoint& point) {
+  std::string line = json_start(sweep, point);
   for (std::size_t m = 0; m < sweep.metrics.size(); ++m) {
     append_json_text(line, sweep.metrics[m]->name);
     line += ": " + (point.metrics[m] ? fmt::format("{:.6g}", *point.metrics[m]) : "null") + ", ";
@@ -122,6 +132,12 @@ std::string header_line(const Sweep& sweep, RowFormat format) {
 
 std::string row_line(const Sweep& sweep, const SweepPoint& point, RowFormat format) {
   return format == RowFormat::csv ? csv_line(sweep, point) : json_line(sweep, point);
+}
+
+bool is_row_of(const Sweep& sweep, std::int64_t point, RowFormat format, std::string_view line) {
+  const SweepPoint axes{.values = values_at(sweep, point), .metrics = {}, .status = {}};
+  const std::string start = format == RowFormat::csv ? csv_start(axes) : json_start(sweep, axes);
+  return line.starts_with(start) && line.size() > start.size() + sweep.metrics.size();
 }
 
 MetricBound parse_bound(const std::string& text) {

@@ -18,6 +18,10 @@ enum class RowFormat { csv, json_lines };
 [[nodiscard]] std::string header_line(const Sweep& sweep, RowFormat format);  // none of JSON lines
 [[nodiscard]] std::string row_line(const Sweep& sweep, const SweepPoint& point, RowFormat format);
 
+// True where `line` (with its end) starts with the axes' values of point number `point` and has as many
+// fields as a row.
+[[nodiscard]] bool is_row_of(const Sweep& sweep, std::int64_t point, RowFormat format, std::string_view line);
+
 // A line and what decides whether it is kept.
 struct SweepRow {
   std::string line;

@@ -8,6 +8,7 @@
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/prediction/scenario_keys.h"
+#include "simulate/sweep/inputs.h"
 
 namespace tbdsim {
 namespace {
@@ -159,12 +160,12 @@ SweepRun sweep_run(const SweepOptions& options, RowFormat format, SpecCache& spe
   return run;
 }
 
-std::string description(const SweepRun& run) {
-  std::string text = fmt::format("points: {} to {}\nformat: {}\n", run.first, run.end,
-                                 run.format == RowFormat::csv ? "csv" : "jsonl");
+std::string description(const SweepRun& run, const Catalog& catalog) {
+  std::string text = fmt::format("tbd-sim {}\npoints: {} to {}\nformat: {}\n", TBDSIM_VERSION, run.first,
+                                 run.end, run.format == RowFormat::csv ? "csv" : "jsonl");
   for (const SweepAxis& axis : run.sweep.axes) text += axis.key() + ": " + axis.text() + "\n";
   for (const Metric* metric : run.sweep.metrics) text += "metric: " + std::string(metric->name) + "\n";
-  return text;
+  return text + input_lines(run.sweep, catalog);
 }
 
 }  // namespace tbdsim

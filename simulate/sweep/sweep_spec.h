@@ -27,7 +27,8 @@ struct SweepOptions {
 // check().
 [[nodiscard]] SweepRun sweep_run(const SweepOptions& options, RowFormat format, SpecCache& specs);
 
-// Tells sweeps apart: the same text, the same rows.
-[[nodiscard]] std::string description(const SweepRun& run);
+// Tells sweeps apart: the program's version, points, format, axes, metrics, and the files that rows depend on
+// with their digests, a line each.
+[[nodiscard]] std::string description(const SweepRun& run, const Catalog& catalog);
 
 }  // namespace tbdsim

@@ -190,7 +190,7 @@ TEST(Sweep, GoesOnWhereItWasInterrupted) {
                   {"gpu", "titanxp,p4000"},
                   {"batch", "8,16"},
                   {"gpu.memory_bandwidth", "+0%,+50%"}};
-  const std::string text = description(sweep_run(options, RowFormat::csv, specs));
+  const std::string text = description(sweep_run(options, RowFormat::csv, specs), specs.catalog());
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{10}, whole.size() / 2, whole.size() - 1, whole.size()}) {
     directory.write("again.csv.part", whole.substr(0, bytes));
@@ -213,6 +213,75 @@ TEST(Sweep, HalfOfAnotherSweepIsNotGoneOnWith) {
   EXPECT_EQ(read_file(directory.path() / "a.csv.part", 100), "x\n");
 }
 
+// What a sweep read is part of what it is: rows of an edited model are not put behind those of the old one.
+TEST(Sweep, AnEditedModelIsAnotherSweep) {
+  const test::TempDir directory;
+  const std::string model =
+      read_file(fs::path(TBDSIM_SOURCE_DIR) / "graphs/models/alexnet.yaml", std::uintmax_t{1} << 20U);
+  const std::string mine = directory.write("mine.yaml", model).string();
+  const std::string out = (directory.path() / "a.csv").string();
+  const std::vector<std::string> arguments{"sweep",   "--model", mine,  "--framework", "mxnet", "--gpu",
+                                           "titanxp", "--batch", "1,2", "-o",          out};
+  ASSERT_EQ(test::run(arguments).exit_code, 0);
+  const std::string whole = read_file(out, 10'000);
+  SpecCache specs = test::source_specs();
+  SweepOptions options;
+  options.axes = {{"model", mine}, {"framework", "mxnet"}, {"gpu", "titanxp"}, {"batch", "1,2"}};
+  directory.write("a.csv.part.sweep",
+                  description(sweep_run(options, RowFormat::csv, specs), specs.catalog()));
+  const auto leave_half = [&] { directory.write("a.csv.part", whole.substr(0, whole.size() / 2)); };
+  leave_half();
+  ASSERT_EQ(test::run(arguments).exit_code, 0);
+  EXPECT_EQ(read_file(out, 10'000), whole);
+  directory.write("a.csv.part.sweep",
+                  description(sweep_run(options, RowFormat::csv, specs), specs.catalog()));
+  leave_half();
+  directory.write("mine.yaml", model + "# edited\n");
+  const test::CliResult resumed = test::run(arguments);
+  EXPECT_EQ(resumed.exit_code, 2);
+  EXPECT_THAT(resumed.err, HasSubstr("a.csv.part is half of another sweep: it was begun with 'file "));
+  EXPECT_THAT(resumed.err, HasSubstr("mine.yaml"));
+}
+
+TEST(Sweep, AForeignLineIsRefused) {
+  const test::TempDir directory;
+  const std::string whole = test::run(kSmall).out;
+  SpecCache specs = test::source_specs();
+  SweepOptions options;
+  options.axes = {{"model", "resnet50"},
+                  {"framework", "mxnet"},
+                  {"gpu", "titanxp,p4000"},
+                  {"batch", "8,16"},
+                  {"gpu.memory_bandwidth", "+0%,+50%"}};
+  const std::vector<std::string> lines = lines_of(whole);
+  const std::string two = lines[0] + "\n" + lines[1] + "\n";
+  const std::string out = (directory.path() / "a.csv").string();
+  for (const std::string& foreign :
+       {std::string("hello"), lines[1], lines[3]}) {  // a stray, a repeated, a skipped row
+    directory.write("a.csv.part.sweep",
+                    description(sweep_run(options, RowFormat::csv, specs), specs.catalog()));
+    directory.write("a.csv.part", two + foreign + "\n");
+    const test::CliResult result = test::run(small_with({"-o", out}));
+    EXPECT_EQ(result.exit_code, 2) << foreign;
+    EXPECT_THAT(result.err, HasSubstr("a.csv.part:3: is no row of this sweep")) << foreign;
+    EXPECT_FALSE(fs::exists(out));
+  }
+}
+
+const SweepFile::IsLine any_line = [](std::int64_t, std::string_view) { return true; };
+
+TEST(SweepFile, OneProcessAtATime) {
+  const test::TempDir directory;
+  const fs::path file = directory.path() / "a.csv";
+  SweepFile first(file, "s", any_line);
+  first.append("a\n");
+  EXPECT_THAT(test::message_of<UsageError>([&] { SweepFile(file, "s", any_line); }),
+              HasSubstr("a.csv.part is being written by another process"));
+  first.append("b\n");
+  first.commit();
+  EXPECT_EQ(read_file(file, 100), "a\nb\n");
+}
+
 // A limit on files stands for a full disk.
 TEST(SweepFile, AFullDiskLeavesNoFileOfThatName) {
   const test::TempDir directory;
@@ -223,14 +292,14 @@ TEST(SweepFile, AFullDiskLeavesNoFileOfThatName) {
   const rlimit full{1'000, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &full);
   const std::string message = test::message_of<UsageError>([&] {
-    SweepFile sweep(file, "s");
+    SweepFile sweep(file, "s", any_line);
     for (int i = 0; i < 100; ++i) sweep.append("a row of some twenty bytes\n");
   });
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_THAT(message, HasSubstr("a.csv.part: cannot be written"));
   EXPECT_FALSE(fs::exists(file));
-  EXPECT_GT(SweepFile(file, "s").lines(), 10);  // what is there stays
+  EXPECT_GT(SweepFile(file, "s", any_line).lines(), 10);  // what is there stays
 }
 
 TEST(Sweep, RefusesWhatIsWrongAsAWhole) {

@@ -115,7 +115,15 @@ void run_all(const Flags& flags, SweepRun& run, SpecCache& specs, std::ostream& 
   const std::int64_t begin = run.first;
   std::int64_t done = 0;
   if (ranks().rank == 0) {
-    if (!flags.output.file.empty()) file = std::make_unique<SweepFile>(flags.output.file, description(run));
+    if (!flags.output.file.empty()) {
+      const std::int64_t headers = header.empty() ? 0 : 1;
+      const auto is_line = [&](std::int64_t index, std::string_view line) {
+        if (index < headers) return line == header;
+        const std::int64_t point = begin + index - headers;
+        return point < run.end && is_row_of(run.sweep, point, run.format, line);
+      };
+      file = std::make_unique<SweepFile>(flags.output.file, description(run, specs.catalog()), is_line);
+    }
     const bool started = file && file->lines() > 0;
     if (!started) file ? file->append(header) : static_cast<void>(out << header);
     if (file) done = file->lines() - (header.empty() ? 0 : 1);

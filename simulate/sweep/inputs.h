@@ -1,0 +1,16 @@
+// The files that a sweep's rows depend on, so that a sweep begun with others is not gone on with.
+#pragma once
+
+#include <string>
+
+#include "hwspecs/base/catalog.h"
+#include "simulate/sweep/point_predictor.h"
+
+namespace tbdsim {
+
+// One line "file PATH DIGEST" for every YAML file of the catalogue and every file of the user's own that an
+// axis names, with the files those are based on. DIGEST is the 64-bit FNV-1a hash of the file's bytes, in
+// hexadecimal. Throws UsageError for a file that cannot be read.
+[[nodiscard]] std::string input_lines(const Sweep& sweep, const Catalog& catalog);
+
+}  // namespace tbdsim
