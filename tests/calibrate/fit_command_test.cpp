@@ -204,7 +204,7 @@ TEST_F(FitCommandTest, OutputThatCannotBeWritten) {
                  "/no/such/folder/p.yaml: cannot be written: No such file or directory");
   expect_refused({"crossval", file, "-o", "/no/such/folder/e.csv"},
                  "/no/such/folder/e.csv: cannot be written: No such file or directory");
-  expect_refused({"fit", file, "--all", file}, file + "/unseen: cannot be created: Not a directory");
+  expect_refused({"fit", file, "--all", file}, file + "/holdout: cannot be created: Not a directory");
   const test::CliResult full = test::calibrate({"fit", file, "--generic", "-o", "/dev/full"});
   EXPECT_EQ(full.exit_code, 2);
   EXPECT_EQ(full.err, "tbd-calibrate: /dev/full: cannot be written: No space left on device\n");

@@ -4,7 +4,7 @@
 #include <simulate/tbdsim.h>
 
 int main() {
-  tbdsim::SpecCache library(tbdsim::Catalog::from(DATA_DIR));
+  tbdsim::SpecCache specs(tbdsim::Catalog::from(DATA_DIR));
   const tbdsim::Prediction p =
       tbdsim::predict({.model = "resnet50", .framework = "tensorflow", .gpu = "titanxp", .batch = 64}, specs);
   std::printf("%.1f images/s\n", p.throughput());
