@@ -173,6 +173,14 @@ TEST(Architecture, IncludesFollowTheArrows) {
   }
 }
 
+// Results are plain values: how they are shown as tables stands in simulate/report.
+TEST(Architecture, HeadersOfResultsHaveNoTables) {
+  for (const Source& source : sources()) {
+    if (!std::regex_match(source.path, std::regex("simulate/(analysis|sweep|validation)/.*\\.h"))) continue;
+    EXPECT_TRUE(matches(source, "^#include \"(hwspecs/base/table\\.h)\"").empty()) << source.path;
+  }
+}
+
 // No two rooms include each other, over whatever detour: the table above has no cycle.
 TEST(Architecture, RoomsHaveAnOrder) {
   std::map<std::string, int> state;  // 1: being visited, 2: done

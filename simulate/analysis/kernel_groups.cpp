@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include <fmt/format.h>
-
-#include "hwspecs/base/quantity_text.h"
 #include "simulate/analysis/kernel_names.h"
 #include "simulate/prediction/utilization.h"
-#include "simulate/report/kernel_table.h"
 
 namespace tbdsim {
 namespace {
@@ -36,8 +32,9 @@ double utilization(Flops flops, Seconds time, const GpuSpec& gpu) {
   return 100 * (flops / (rate_of(gpu, MathType::fp32).peak * time));
 }
 
-// Of all kernels of the typical iteration while they run.
-double average(const Prediction& p) {
+}  // namespace
+
+double average_fp32_utilization(const Prediction& p) {
   const Iteration& iteration = p.typical();
   Flops flops;
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
@@ -48,12 +45,6 @@ double average(const Prediction& p) {
   }
   return utilization(flops, iteration.timeline.gpu_busy, *p.gpu);
 }
-
-Cell utilization_cell(std::optional<double> percent) {
-  return percent ? number_cell(*percent, fmt::format("{:.1f}", *percent)) : Cell{};
-}
-
-}  // namespace
 
 Bound KernelGroup::bound() const {
   const auto* most = std::max_element(bound_time.begin(), bound_time.end());
@@ -92,42 +83,12 @@ std::vector<KernelGroup> kernel_groups(const Prediction& p, KernelView view) {
 }
 
 std::vector<KernelGroup> below_average(const Prediction& p, KernelView view, std::size_t most) {
-  const double limit = average(p);
+  const double limit = average_fp32_utilization(p);
   std::vector<KernelGroup> groups = kernel_groups(p, view);
   std::erase_if(groups,
                 [&](const KernelGroup& group) { return group.fp32_utilization.value_or(limit) >= limit; });
   groups.resize(std::min(groups.size(), most));
   return groups;
-}
-
-Table kernel_group_table(const Prediction& p, KernelView view, const std::vector<KernelGroup>& groups) {
-  Table table;
-  table.name = "kernels";
-  table.preface = kernel_preface(p);
-  table.preface.emplace_back();
-  const std::string by(kKernelViewNames[static_cast<std::size_t>(view)]);
-  table.columns = {{"model", ""},        {"framework", ""},
-                   {"gpu", ""},          {"precision", ""},
-                   {"batch", ""},        {by, by},
-                   {"count", "x", true}, {"time", "ms", true},
-                   {"share", "%", true}, {"fp32_utilization", "FP32 %", true},
-                   {"bound", "bound"}};
-  for (const KernelGroup& group : groups) {
-    table.rows.push_back({text_cell(p.model->name), text_cell(p.framework->name), text_cell(p.gpu->name),
-                          text_cell(p.scenario.precision), count_cell(static_cast<double>(p.typical().batch)),
-                          text_cell(group.name), count_cell(group.count),
-                          number_cell(group.time.si(), fmt::format("{:.3f}", in_unit(group.time, "ms"))),
-                          number_cell(group.share, fmt::format("{:.2f}", 100 * group.share)),
-                          utilization_cell(group.fp32_utilization), text_cell(name_of(group.bound()))});
-  }
-  const Seconds time = p.typical().time();
-  table.totals = {{"model", text_cell(p.model->name)},
-                  {"framework", text_cell(p.framework->name)},
-                  {"iteration_time", number_cell(time.si(), to_text(time))},
-                  {"fp32_utilization", utilization_cell(average(p))}};
-  if (view == KernelView::kernel)
-    table.notes = {"Names as profilers show them; in parentheses the simulator's own, where none is known."};
-  return table;
 }
 
 }  // namespace tbdsim

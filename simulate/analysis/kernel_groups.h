@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "hwspecs/base/table.h"
 #include "simulate/prediction/prediction.h"
 
 namespace tbdsim {
@@ -36,7 +35,7 @@ struct KernelGroup {
 [[nodiscard]] std::vector<KernelGroup> below_average(const Prediction& prediction, KernelView view,
                                                      std::size_t most);
 
-[[nodiscard]] Table kernel_group_table(const Prediction& prediction, KernelView view,
-                                       const std::vector<KernelGroup>& groups);
+// FP32 utilization in % over all kernels of the typical iteration while they run; copies are left out.
+[[nodiscard]] double average_fp32_utilization(const Prediction& prediction);
 
 }  // namespace tbdsim

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "graphs/rewrites/reduce_memory.h"
-#include "hwspecs/base/quantity_text.h"
 #include "simulate/analysis/memory_breakdown.h"
 #include "simulate/timeline/activation_offload.h"
 
@@ -139,34 +138,6 @@ std::vector<Saving> remedies(const Prediction& p) {
         fmt::format("gradients of {} parts of the batch added up", parts), accumulated(c, parts));
   }
   return all;
-}
-
-Table remedy_table(const Prediction& p, const std::vector<Saving>& all) {
-  Table table;
-  table.name = "remedies";
-  table.preface = {
-      fmt::format("What would help {} on {}, batch {}, {} of {}", p.model->title, p.framework->title,
-                  largest_iteration(p).batch, p.gpu->title, to_text(p.gpu->memory_size)),
-      ""};
-  table.columns = {{"remedy", "remedy"},
-                   {"what", "what"},
-                   {"total", "GiB", true},
-                   {"saved", "saved", true},
-                   {"iteration_time", "ms", true},
-                   {"time_paid", "+-%", true},
-                   {"fits", "fits"}};
-  const auto gib = [](Bytes bytes) {
-    return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB")));
-  };
-  for (const Saving& remedy : all) {
-    const double paid = remedy.time / all.front().time - 1;
-    table.rows.push_back({text_cell(remedy.name), text_cell(remedy.what), gib(remedy.total),
-                          gib(all.front().total - remedy.total),
-                          number_cell(remedy.time.si(), fmt::format("{:.1f}", in_unit(remedy.time, "ms"))),
-                          number_cell(paid, fmt::format("{:+.1f}", 100 * paid)), flag_cell(remedy.fits)});
-  }
-  table.notes = {"saved: GiB; +-%: of the iteration's time."};
-  return table;
 }
 
 }  // namespace tbdsim

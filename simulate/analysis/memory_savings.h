@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "hwspecs/base/table.h"
 #include "simulate/prediction/prediction.h"
 
 namespace tbdsim {
@@ -30,7 +29,5 @@ struct Saving {
 //                  kernel waits for the maps it reads
 //   accumulate_2, accumulate_4   the gradients of 2 or 4 parts of the batch added up before an update
 [[nodiscard]] std::vector<Saving> remedies(const Prediction& prediction);
-
-[[nodiscard]] Table remedy_table(const Prediction& prediction, const std::vector<Saving>& remedies);
 
 }  // namespace tbdsim

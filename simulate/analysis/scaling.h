@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "hwspecs/base/table.h"
 #include "simulate/prediction/prediction.h"
 
 namespace tbdsim {
@@ -41,8 +40,5 @@ inline constexpr double kHidden = 0.01;
 inline constexpr int kMostMachines = 4096;
 
 [[nodiscard]] ScalingAdvice advise(const ScalingPoint& point, SpecCache& specs);
-
-// Rows of several models, batches and networks, with what to buy next as notes.
-[[nodiscard]] Table scaling_table(std::span<const ScalingPoint> points, SpecCache& specs);
 
 }  // namespace tbdsim

@@ -4,10 +4,6 @@
 #include <map>
 #include <tuple>
 
-#include <fmt/format.h>
-
-#include "hwspecs/base/quantity_text.h"
-
 namespace tbdsim {
 namespace {
 
@@ -47,28 +43,6 @@ std::vector<UniqueKernel> unique_kernels(std::span<const Prediction> predictions
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const UniqueKernel& a, const UniqueKernel& b) { return a.total > b.total; });
   return kernels;
-}
-
-Table unique_kernel_table(std::span<const UniqueKernel> kernels) {
-  Table table;
-  table.name = "kernels";
-  table.columns = {{"kernel", "kernel"},      {"phase", "phase"},       {"precision", "precision"},
-                   {"shape", "shape"},        {"count", "count", true}, {"time", "us each", true},
-                   {"total", "ms all", true}, {"share", "%", true},     {"bound", "bound"}};
-  Seconds all;
-  for (const UniqueKernel& k : kernels) all += k.total;
-  for (const UniqueKernel& k : kernels) {
-    const double share = k.total / all;
-    table.rows.push_back({text_cell(k.kernel.op), text_cell(name_of(k.kernel.phase)), text_cell(k.precision),
-                          text_cell(k.shape), count_cell(k.count),
-                          number_cell(k.each().si(), fmt::format("{:.1f}", in_unit(k.each(), "us"))),
-                          number_cell(k.total.si(), fmt::format("{:.2f}", in_unit(k.total, "ms"))),
-                          number_cell(share, fmt::format("{:.2f}", 100 * share)),
-                          text_cell(name_of(k.bound))});
-  }
-  table.totals = {{"distinct", count_cell(static_cast<double>(kernels.size()))},
-                  {"time", number_cell(all.si(), to_text(all))}};
-  return table;
 }
 
 }  // namespace tbdsim

@@ -1,12 +1,10 @@
 // The distinct kernels among predictions: what to calibrate, and what a change of one would buy.
 #pragma once
 
-#include <iosfwd>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "hwspecs/base/table.h"
 #include "simulate/prediction/prediction.h"
 
 namespace tbdsim {
@@ -25,11 +23,5 @@ struct UniqueKernel {
 
 // Kernels of one operation, phase, precision, shape and traffic are one; the most time first.
 [[nodiscard]] std::vector<UniqueKernel> unique_kernels(std::span<const Prediction> predictions);
-
-[[nodiscard]] Table unique_kernel_table(std::span<const UniqueKernel> kernels);
-
-// The measuring plan that tbd-measure --plan reads (columns in calibrate/measure/plan.h): a row for each
-// kernel it has an operation for, its value the predicted time of all its executions.
-void write_measuring_plan(std::ostream& out, std::span<const UniqueKernel> kernels);
 
 }  // namespace tbdsim

@@ -12,16 +12,6 @@
 namespace tbdsim {
 namespace {
 
-// Of one sample.
-double one(const Size& size) { return size.at(1); }
-
-// Empty for people where there is nothing to count.
-Cell sparse_count(double count) {
-  Cell cell = count_cell(count);
-  if (count == 0) cell.text.clear();
-  return cell;
-}
-
 // The rest: the GPU executes and copies nothing.
 double idle_share(const ProvenanceShares& shares) {
   return std::max(0.0, 1 - std::accumulate(shares.begin(), shares.end(), 0.0));
@@ -105,54 +95,6 @@ ProvenanceShares provenance_shares(const Iteration& iteration) {
         busy_by(k, *iteration.step, iteration.costs, iteration.timeline) / iteration.time();
   }
   return shares;
-}
-
-Table layer_table(const Model& model, const TrainingStep& step, const Precision& precision) {
-  Table table;
-  table.name = "layers";
-  table.preface = {
-      fmt::format("{}, variant {}: {}", model.title, model.variant.name, model.variant.description),
-      fmt::format("source: {}", model.variant.source), ""};
-  table.columns = {{"layer", "layer"},
-                   {"type", "type"},
-                   {"output", "output"},
-                   {"parameters", "parameters", true},
-                   {"frozen_parameters", ""},
-                   {"statistics", ""},
-                   {"forward_macs", "forward MAC", true},
-                   {"training_macs", "training MAC", true},
-                   {"output_bytes", "output", true}};
-  double parameters = 0;
-  double frozen = 0;
-  double statistics = 0;
-  double forward = 0;
-  double training = 0;
-  for (const LayerSummary& layer : step.layers) {
-    const Bytes bytes(one(stored_bytes(layer.output, precision)));
-    table.rows.push_back({text_cell(layer.name), text_cell(layer.type), text_cell(to_text(layer.output)),
-                          sparse_count(static_cast<double>(layer.trained_parameters)),
-                          sparse_count(static_cast<double>(layer.frozen_parameters)),
-                          sparse_count(static_cast<double>(layer.statistics)),
-                          sparse_count(one(layer.forward_macs)), sparse_count(one(layer.training_macs)),
-                          number_cell(bytes.si(), to_text(bytes))});
-    parameters += static_cast<double>(layer.trained_parameters);
-    frozen += static_cast<double>(layer.frozen_parameters);
-    statistics += static_cast<double>(layer.statistics);
-    forward += one(layer.forward_macs);
-    training += one(layer.training_macs);
-  }
-  const auto macs = [](double count) {
-    return number_cell(count, fmt::format("{} MAC", count_cell(count).text));
-  };
-  table.totals = {{"parameters", count_cell(parameters)},
-                  {"frozen_parameters", count_cell(frozen)},
-                  {"statistics", count_cell(statistics)},
-                  {"forward_macs", macs(forward)},
-                  {"training_macs", macs(training)}};
-  table.notes = {fmt::format(
-      "For one {}. MAC: a multiply-add, 2 flop; only convolutions and matrix products are counted.",
-      model.sample)};
-  return table;
 }
 
 std::vector<std::string> kernel_preface(const Prediction& p) {

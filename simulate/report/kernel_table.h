@@ -1,4 +1,4 @@
-// What a model is made of: its layers, and the kernels of one training iteration with their cost.
+// The kernels of one training iteration with their cost, and where their times come from.
 #pragma once
 
 #include <array>
@@ -10,9 +10,6 @@
 #include "simulate/prediction/prediction.h"
 
 namespace tbdsim {
-
-// Layers with output shape, parameters, multiply-adds and output bytes for one sample; totals.
-[[nodiscard]] Table layer_table(const Model& model, const TrainingStep& step, const Precision& precision);
 
 // Share of the iteration's time from each source, by Provenance; the GPU is idle in the rest.
 using ProvenanceShares = std::array<double, kProvenanceNames.size()>;

@@ -160,6 +160,34 @@ Table memory_table(const Prediction& p, MemoryView view, std::optional<Bytes> ov
   return table;
 }
 
+Table memory_savings_table(const Prediction& p, const std::vector<Saving>& all) {
+  Table table;
+  table.name = "remedies";
+  table.preface = {
+      fmt::format("What would help {} on {}, batch {}, {} of {}", p.model->title, p.framework->title,
+                  largest_iteration(p).batch, p.gpu->title, to_text(p.gpu->memory_size)),
+      ""};
+  table.columns = {{"remedy", "remedy"},
+                   {"what", "what"},
+                   {"total", "GiB", true},
+                   {"saved", "saved", true},
+                   {"iteration_time", "ms", true},
+                   {"time_paid", "+-%", true},
+                   {"fits", "fits"}};
+  const auto gib = [](Bytes bytes) {
+    return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB")));
+  };
+  for (const Saving& remedy : all) {
+    const double paid = remedy.time / all.front().time - 1;
+    table.rows.push_back({text_cell(remedy.name), text_cell(remedy.what), gib(remedy.total),
+                          gib(all.front().total - remedy.total),
+                          number_cell(remedy.time.si(), fmt::format("{:.1f}", in_unit(remedy.time, "ms"))),
+                          number_cell(paid, fmt::format("{:+.1f}", 100 * paid)), flag_cell(remedy.fits)});
+  }
+  table.notes = {"saved: GiB; +-%: of the iteration's time."};
+  return table;
+}
+
 LargestBatch largest_batch_of(Prediction p) {
   LargestBatch answer;
   answer.batch = p.largest_batch();

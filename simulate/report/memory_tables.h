@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "hwspecs/base/table.h"
 #include "simulate/analysis/memory_breakdown.h"
+#include "simulate/analysis/memory_savings.h"
 
 namespace tbdsim {
 
@@ -15,6 +17,9 @@ namespace tbdsim {
 // so.
 [[nodiscard]] Table memory_table(const Prediction& prediction, MemoryView view,
                                  std::optional<Bytes> over_sizes = std::nullopt);
+
+// One row for the prediction as it is and for each change that takes less memory, with the time it costs.
+[[nodiscard]] Table memory_savings_table(const Prediction& prediction, const std::vector<Saving>& savings);
 
 // A model's largest batch on a card.
 struct LargestBatch {

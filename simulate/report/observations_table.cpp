@@ -1,9 +1,10 @@
+#include "simulate/report/observations_table.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "hwspecs/base/suggest.h"
-#include "simulate/validation/observations.h"
 
 namespace tbdsim {
 namespace {

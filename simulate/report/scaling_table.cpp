@@ -1,3 +1,5 @@
+#include "simulate/report/scaling_table.h"
+
 #include <algorithm>
 #include <set>
 
@@ -5,7 +7,6 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
-#include "simulate/analysis/scaling.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/utilization.h"
 

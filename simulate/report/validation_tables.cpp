@@ -1,9 +1,10 @@
+#include "simulate/report/validation_tables.h"
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
-
-#include "simulate/validation/validate_runs.h"
 
 namespace tbdsim {
 namespace {
@@ -62,6 +63,44 @@ std::vector<std::string> reasons(const Validation& validation) {
   return lines;
 }
 
+// Four digits: what a measurement is good for.
+Cell value_cell(double value) { return number_cell(value, fmt::format("{:.4g}", value)); }
+
+// "resnet50 mxnet 1.2.0 k80 fp32 ..." without what a table leaves empty.
+std::vector<Cell> worst_row(const Configuration& c) {
+  std::vector<Cell> row{text_cell(c.group)};
+  for (const std::string& text : c.run) row.push_back(text_cell(text));
+  row.push_back(value_cell(c.prediction.predicted / (1 + c.error())));
+  row.push_back(value_cell(c.prediction.predicted));
+  row.push_back(signed_percent(c.error()));
+  row.push_back(flag_cell(c.inside_interval()));
+  return row;
+}
+
+// The errors' means over the groups of a section, as it has them.
+std::string means(const std::vector<HoldoutErrors>& errors, const std::string& section) {
+  std::array<double, 3> sums{};
+  std::array<int, 3> counts{};
+  const auto add = [&](std::size_t i, const GroupErrors& e) {
+    sums[i] += e.mean;
+    ++counts[i];
+  };
+  for (const HoldoutErrors& e : errors) {
+    if (e.measured.section != section) continue;
+    add(0, e.measured);
+    if (e.one_product) add(1, *e.one_product);
+    add(2, e.data_sheet);
+  }
+  std::string text;
+  constexpr std::array<const char*, 3> kNames = {"as measured", "one product", "data sheet only"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (counts[i] == 0) continue;
+    text += fmt::format("{}{}: {:.1f} % over {}", text.empty() ? "" : "; ", kNames[i],
+                        100 * sums[i] / counts[i], counts[i]);
+  }
+  return text;
+}
+
 }  // namespace
 
 Table validation_table(const Validation& validation, const std::string& by, const Profile* profile) {
@@ -93,24 +132,6 @@ Table validation_table(const Validation& validation, const std::string& by, cons
   return table;
 }
 
-namespace {
-
-// Four digits: what a measurement is good for.
-Cell value_cell(double value) { return number_cell(value, fmt::format("{:.4g}", value)); }
-
-// "resnet50 mxnet 1.2.0 k80 fp32 ..." without what a table leaves empty.
-std::vector<Cell> worst_row(const Configuration& c) {
-  std::vector<Cell> row{text_cell(c.group)};
-  for (const std::string& text : c.run) row.push_back(text_cell(text));
-  row.push_back(value_cell(c.prediction.predicted / (1 + c.error())));
-  row.push_back(value_cell(c.prediction.predicted));
-  row.push_back(signed_percent(c.error()));
-  row.push_back(flag_cell(c.inside_interval()));
-  return row;
-}
-
-}  // namespace
-
 Table worst_table(const Validation& validation, std::size_t most) {
   std::vector<const Configuration*> worst;
   for (const Configuration& c : validation.configurations) {
@@ -131,6 +152,37 @@ Table worst_table(const Validation& validation, std::size_t most) {
   for (const char* name : {"measured", "predicted", "error"}) table.columns.push_back({name, name, true});
   table.columns.push_back({"in_interval", "in 80 %"});
   for (std::size_t i = 0; i < std::min(most, worst.size()); ++i) table.rows.push_back(worst_row(*worst[i]));
+  return table;
+}
+
+Table holdout_table(const std::vector<HoldoutErrors>& errors, const std::string& by) {
+  Table table;
+  table.name = "groups";
+  table.preface = {
+      "times on one GPU: with all that was measured on it, with its data sheet and one large matrix product,",
+      "and with its data sheet only; - where no product was measured. error = |predicted / measured - 1|",
+      ""};
+  table.columns = {{"section", "section"},
+                   {by, by},
+                   {"configurations", "configs", true},
+                   {"mean", "measured", true},
+                   {"bias", "bias", true},
+                   {"one_product_mean", "one product", true},
+                   {"one_product_bias", "bias", true},
+                   {"data_sheet_mean", "data sheet", true},
+                   {"data_sheet_bias", "bias", true}};
+  for (const HoldoutErrors& e : errors) {
+    table.rows.push_back({text_cell(e.measured.section), text_cell(e.measured.group),
+                          count_cell(e.measured.configurations), percent(e.measured.mean),
+                          signed_percent(e.measured.bias),
+                          e.one_product ? percent(e.one_product->mean) : nothing(),
+                          e.one_product ? signed_percent(e.one_product->bias) : nothing(),
+                          percent(e.data_sheet.mean), signed_percent(e.data_sheet.bias)});
+  }
+  for (const char* section : {"score", "fit"}) {
+    const std::string text = means(errors, section);
+    if (!text.empty()) table.totals.emplace_back(std::string(section) + "_mean_over_groups", text_cell(text));
+  }
   return table;
 }
 

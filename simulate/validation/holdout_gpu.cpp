@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 #include "hwspecs/base/error.h"
 #include "simulate/validation/published_runs.h"
 
@@ -31,34 +29,6 @@ RowPrediction predict_unseen(const RunColumns& columns, std::span<const std::str
   // What stands in must be able to say as much.
   const Scenario scenario = hold_out(scenario_of(columns, row, specs), specs.catalog(), knowledge);
   return predicted_value(columns, row, predict(scenario, specs), specs);
-}
-
-Cell percent(double ratio) { return number_cell(ratio, fmt::format("{:.1f} %", 100 * ratio)); }
-Cell signed_percent(double ratio) { return number_cell(ratio, fmt::format("{:+.1f} %", 100 * ratio)); }
-Cell nothing() { return {"-", std::monostate{}}; }
-
-// The errors' means over the groups of a section, as it has them.
-std::string means(const std::vector<HoldoutErrors>& errors, const std::string& section) {
-  std::array<double, 3> sums{};
-  std::array<int, 3> counts{};
-  const auto add = [&](std::size_t i, const GroupErrors& e) {
-    sums[i] += e.mean;
-    ++counts[i];
-  };
-  for (const HoldoutErrors& e : errors) {
-    if (e.measured.section != section) continue;
-    add(0, e.measured);
-    if (e.one_product) add(1, *e.one_product);
-    add(2, e.data_sheet);
-  }
-  std::string text;
-  constexpr std::array<const char*, 3> kNames = {"as measured", "one product", "data sheet only"};
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (counts[i] == 0) continue;
-    text += fmt::format("{}{}: {:.1f} % over {}", text.empty() ? "" : "; ", kNames[i],
-                        100 * sums[i] / counts[i], counts[i]);
-  }
-  return text;
 }
 
 }  // namespace
@@ -91,37 +61,6 @@ std::vector<HoldoutErrors> holdout_errors(const std::vector<std::filesystem::pat
     if (groups[1][g].configurations == e.measured.configurations) e.one_product = groups[1][g];
   }
   return errors;
-}
-
-Table unseen_table(const std::vector<HoldoutErrors>& errors, const std::string& by) {
-  Table table;
-  table.name = "groups";
-  table.preface = {
-      "times on one GPU: with all that was measured on it, with its data sheet and one large matrix product,",
-      "and with its data sheet only; - where no product was measured. error = |predicted / measured - 1|",
-      ""};
-  table.columns = {{"section", "section"},
-                   {by, by},
-                   {"configurations", "configs", true},
-                   {"mean", "measured", true},
-                   {"bias", "bias", true},
-                   {"one_product_mean", "one product", true},
-                   {"one_product_bias", "bias", true},
-                   {"data_sheet_mean", "data sheet", true},
-                   {"data_sheet_bias", "bias", true}};
-  for (const HoldoutErrors& e : errors) {
-    table.rows.push_back({text_cell(e.measured.section), text_cell(e.measured.group),
-                          count_cell(e.measured.configurations), percent(e.measured.mean),
-                          signed_percent(e.measured.bias),
-                          e.one_product ? percent(e.one_product->mean) : nothing(),
-                          e.one_product ? signed_percent(e.one_product->bias) : nothing(),
-                          percent(e.data_sheet.mean), signed_percent(e.data_sheet.bias)});
-  }
-  for (const char* section : {"score", "fit"}) {
-    const std::string text = means(errors, section);
-    if (!text.empty()) table.totals.emplace_back(std::string(section) + "_mean_over_groups", text_cell(text));
-  }
-  return table;
 }
 
 }  // namespace tbdsim

@@ -33,6 +33,4 @@ struct HoldoutErrors {
     const std::vector<std::filesystem::path>& runs, const std::string& gpu, const std::string& by,
     SpecCache& specs, const std::function<void(std::size_t rows)>& progress);
 
-[[nodiscard]] Table unseen_table(const std::vector<HoldoutErrors>& errors, const std::string& by);
-
 }  // namespace tbdsim

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -11,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "hwspecs/base/table.h"
 #include "simulate/prediction/prediction.h"
 
 namespace tbdsim {
@@ -58,9 +56,6 @@ struct Observations {
   std::vector<Observation> observations;
 };
 
-// Throws UsageError or SpecError.
-[[nodiscard]] Observations read_observations(const std::filesystem::path& file);
-
 enum class Verdict { holds, does_not_hold, not_decidable };
 [[nodiscard]] std::string_view name_of(Verdict verdict);
 
@@ -86,9 +81,5 @@ struct ObservationResult {
 // Predicts every case at every batch on both GPUs and looks. A case of which too few batches fit gives no
 // evidence. Throws UsageError, SpecError or ModelError. Results refer to `observations`.
 [[nodiscard]] std::vector<ObservationResult> observe(const Observations& observations, SpecCache& specs);
-
-// One sheet for each observation: its checks and their evidence.
-[[nodiscard]] std::vector<Table> observation_tables(const Observations& observations,
-                                                    std::span<const ObservationResult> results);
 
 }  // namespace tbdsim

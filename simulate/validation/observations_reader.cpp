@@ -1,7 +1,8 @@
+#include "simulate/validation/observations_reader.h"
+
 #include <fmt/format.h>
 
 #include "hwspecs/base/spec_reader.h"
-#include "simulate/validation/observations.h"
 
 namespace tbdsim {
 namespace {

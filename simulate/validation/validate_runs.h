@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "hwspecs/base/table.h"
 #include "simulate/validation/runs_table.h"
 
 namespace tbdsim {
@@ -77,13 +76,6 @@ using RowPredictor =
 [[nodiscard]] Validation validate_runs(std::istream& in, const std::string& file, const std::string& by,
                                        SpecCache& specs, const std::string& profile,
                                        const std::function<void(std::size_t rows)>& progress);
-
-// For people: a line a group, then for each section the mean over its groups, then why rows are not covered.
-[[nodiscard]] Table validation_table(const Validation& validation, const std::string& by,
-                                     const Profile* profile);
-
-// The configurations of score with the largest errors, the worst first, with what was measured and predicted.
-[[nodiscard]] Table worst_table(const Validation& validation, std::size_t most);
 
 // The value below which a share q of the sorted values lies, interpolated between neighbours.
 [[nodiscard]] double quantile(const std::vector<double>& sorted, double q);

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "calibrate/measure/plan/plan.h"
-#include "simulate/analysis/unique_kernels.h"
+#include "simulate/report/export/benchmark_plan.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {

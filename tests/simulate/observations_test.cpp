@@ -1,6 +1,6 @@
 // Observations as checks: what the reader accepts, the arithmetic of a check by hand, and which of the
 // paper's twelve hold.
-#include "simulate/validation/observations.h"
+#include "simulate/validation/observations_reader.h"
 
 #include <gmock/gmock.h>
 

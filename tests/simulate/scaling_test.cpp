@@ -1,9 +1,9 @@
 // Scaling over the machines of the catalogue: what must hold of any of them, and the paper's Observation 12.
-#include "simulate/analysis/scaling.h"
 
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
+#include "simulate/report/scaling_table.h"
 #include "simulate/workload/spec_cache.h"
 #include "tests/support/cli.h"
 

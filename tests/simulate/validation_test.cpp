@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "simulate/validation/validate_runs.h"
+#include "simulate/report/validation_tables.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 

@@ -3,11 +3,11 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
-#include "simulate/analysis/kernel_groups.h"
-#include "simulate/analysis/unique_kernels.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/prediction/predict_all.h"
+#include "simulate/report/export/benchmark_plan.h"
+#include "simulate/report/kernel_group_tables.h"
 #include "simulate/report/kernel_table.h"
 #include "simulate/report/prediction_table.h"
 

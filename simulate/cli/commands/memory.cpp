@@ -3,7 +3,6 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/analysis/fragmentation.h"
-#include "simulate/analysis/memory_savings.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/report/export/torch_memory_snapshot.h"
@@ -52,7 +51,7 @@ void run(const MemoryOptions& options, SpecCache& specs, std::ostream& out) {
   for (const Scenario& scenario : scenarios_for(options.scenario, specs)) {
     const Prediction prediction = predict(scenario, specs);
     if (options.remedies) {
-      tables.push_back(remedy_table(prediction, remedies(prediction)));
+      tables.push_back(memory_savings_table(prediction, remedies(prediction)));
     } else if (view == MemoryView::category) {
       tables.push_back(memory_table(prediction, view, reserved_over_sizes(prediction, specs)));
     } else {

@@ -1,9 +1,9 @@
-#include "simulate/validation/observations.h"
-
 #include <memory>
 
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/report/observations_table.h"
+#include "simulate/validation/observations_reader.h"
 
 namespace tbdsim {
 namespace {

@@ -1,5 +1,3 @@
-#include "simulate/analysis/scaling.h"
-
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -9,6 +7,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/report/scaling_table.h"
 
 namespace tbdsim {
 namespace {

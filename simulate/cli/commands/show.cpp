@@ -6,7 +6,7 @@
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/report/catalog_tables.h"
-#include "simulate/report/kernel_table.h"
+#include "simulate/report/layer_table.h"
 #include "simulate/report/spec_table.h"
 
 namespace tbdsim {

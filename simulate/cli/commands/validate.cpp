@@ -4,7 +4,7 @@
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/report/html/validation_page.h"
-#include "simulate/validation/holdout_gpu.h"
+#include "simulate/report/validation_tables.h"
 #include "simulate/validation/published_runs.h"
 
 namespace tbdsim {
@@ -48,7 +48,7 @@ Table validated(const ValidateOptions& options, const std::string& by, SpecCache
                 const Progress& progress) {
   const Profile* profile = profile_of(options, specs);
   if (!options.unseen.empty()) {
-    return unseen_table(
+    return holdout_table(
         holdout_errors(files_of(options, specs), unseen_gpu(options, specs), by, specs, progress), by);
   }
   const Validation validation = validation_of(options, by, specs, progress);

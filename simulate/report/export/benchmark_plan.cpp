@@ -1,3 +1,5 @@
+#include "simulate/report/export/benchmark_plan.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -7,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/csv.h"
-#include "simulate/analysis/unique_kernels.h"
 
 namespace tbdsim {
 namespace {

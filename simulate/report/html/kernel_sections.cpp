@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
-#include "simulate/analysis/kernel_groups.h"
 #include "simulate/prediction/utilization.h"
 #include "simulate/report/html/report_sections.h"
+#include "simulate/report/kernel_group_tables.h"
 #include "simulate/report/kernel_table.h"
 #include "simulate/report/spec_table.h"
 
