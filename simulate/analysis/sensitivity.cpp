@@ -9,6 +9,7 @@
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/spec_reader.h"
 #include "simulate/analysis/whatif.h"
+#include "simulate/prediction/cluster_machine.h"
 
 namespace tbdsim {
 namespace {

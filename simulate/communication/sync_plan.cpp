@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
-#include "hwspecs/synthetic_machine.h"
 
 namespace tbdsim {
 namespace {
@@ -52,10 +51,10 @@ void require_machines(const Cluster& cluster, const MachineSpec& machine, const 
   }
 }
 
-// Makes the stages of one exchange.
-class Plan {
+// Adds the stages and links of a method to a plan.
+class SyncPlanner {
  public:
-  Plan(const MachineSpec& machine, const GpuSpec& gpu, SyncPlan& exchange)
+  SyncPlanner(const MachineSpec& machine, const GpuSpec& gpu, SyncPlan& exchange)
       : machine_(machine), topology_(machine, gpu, exchange.cluster.gpus), exchange_(exchange) {}
 
   void run() {
@@ -247,56 +246,8 @@ Seconds SyncStage::time(Bytes bytes) const {
   return message + bytes / rate;
 }
 
-bool joins_machines(const std::string& word, const Catalog& catalog) {
-  return word.starts_with("ethernet_") || word.starts_with("infiniband_") || is_path(word) ||
-         (is_rate(word) && !catalog.contains(Kind::machine, word));
-}
-
-MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, SpecCache& specs) {
-  const Catalog& catalog = specs.catalog();
-  const SpecChanges& changes = specs.changes();
-  if (cluster.machine.empty()) {
-    const bool network = joins_machines(cluster.network, catalog);
-    MachineSpec machine =
-        synthesize_machine(gpu, cluster.gpus, network ? "" : cluster.network, catalog, changes);
-    if (network) machine.networks = {{.link = network_named(cluster.network, catalog, changes), .below = {}}};
-    return machine;
-  }
-  MachineSpec machine = specs.machine(cluster.machine);
-  if (!gpu.nvlink) machine.nvlink.reset();  // other cards in the same machine
-  if (cluster.network.empty()) return machine;
-  for (const Network& network : machine.networks) {
-    if (network.link.name != cluster.network) continue;
-    machine.networks = {Network(network)};
-    return machine;
-  }
-  machine.networks = {{.link = network_named(cluster.network, catalog, changes), .below = {}}};
-  return machine;
-}
-
-void require_network(const std::string& network, const Catalog& catalog) {
-  if (joins_machines(network, catalog)) {
-    (void)network_named(network, catalog);
-  } else {
-    require_interconnect(network, catalog);
-  }
-}
-
-constexpr std::int64_t kMostRanks = 10'000'000;
-
-void require_cluster(const Cluster& cluster) {
-  const auto fail = [](const std::string& what) { throw UsageError(what); };
-  if (cluster.gpus < 1 || cluster.machines < 1 || cluster.ranks() > kMostRanks)
-    fail(std::to_string(cluster.gpus) + " GPUs in each of " + std::to_string(cluster.machines) +
-         " machines; expected 1 to 10000000 GPUs in all");
-  if (!(cluster.compression > 0 && cluster.compression <= 1))
-    fail("compression " + std::to_string(cluster.compression) +
-         " is out of range; expected above 0, up to 1");
-  if (!(cluster.gradient_bytes >= 0 && cluster.gradient_bytes <= 8))
-    fail("gradients of " + std::to_string(cluster.gradient_bytes) + " bytes; expected up to 8");
-}
-
-SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework, SpecCache& specs) {
+SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
+                   const MachineSpec& machine) {
   require_cluster(cluster);
   const std::string& standard = cluster.machines > 1 ? framework.exchange.across : framework.exchange.within;
   SyncPlan exchange;
@@ -314,11 +265,10 @@ SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& 
       sum == ReductionSite::ranks ? framework.exchange.interference : framework.exchange.copy_interference;
   exchange.overlaps = exchange.method->overlaps;
   exchange.single_ring = framework.exchange.single_ring;
-  const MachineSpec machine = machine_for(cluster, gpu, specs);
   exchange.machine = machine.title;
   exchange.cores = static_cast<double>(machine.sockets * machine.cpu.core_count) / cluster.gpus;
   require_machines(cluster, machine, *exchange.method);
-  Plan(machine, gpu, exchange).run();
+  SyncPlanner(machine, gpu, exchange).run();
   if (!exchange.stages.empty()) exchange.stages.front().message += framework.exchange.message;
   return exchange;
 }

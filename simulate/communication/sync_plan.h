@@ -14,25 +14,13 @@
 #include <vector>
 
 #include "costmodel/communication/topology.h"
+#include "hwspecs/gpu_spec.h"
+#include "hwspecs/machine_spec.h"
+#include "simulate/communication/cluster.h"
+#include "simulate/framework/framework_spec.h"
 #include "simulate/framework/sync_method.h"
-#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
-
-// Who trains together. Machines are alike, and so are their GPUs.
-struct Cluster {
-  int gpus = 1;  // in each machine
-  int machines = 1;
-  std::string machine{};  // of the catalogue, or a path; empty: one of which only `network` is known
-  // Of a machine: which of its networks, another one, or a rate ("25 Gbit/s"). Else as synthesize_machine's
-  // word.
-  std::string network{};
-  std::string method{};       // empty: the framework's
-  double gradient_bytes = 0;  // of one element as it travels; 0: as the precision stores it
-  double compression = 1;     // of what is left after that, sent
-
-  [[nodiscard]] std::int64_t ranks() const { return static_cast<std::int64_t>(gpus) * machines; }
-};
 
 struct SyncStage {
   std::string name;
@@ -74,22 +62,9 @@ struct SyncPlan {
   [[nodiscard]] std::int64_t ranks() const { return cluster.ranks(); }
 };
 
-// The cluster's machine, as the library's changes have it. Throws UsageError or SpecError.
-[[nodiscard]] MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, SpecCache& specs);
-
-// A word for `network` that means one between machines, not how GPUs of one machine are joined.
-[[nodiscard]] bool joins_machines(const std::string& word, const Catalog& catalog);
-
-// Throws UsageError for a word that is no network, nor how GPUs of one machine may be joined.
-void require_network(const std::string& network, const Catalog& catalog);
-
-// Throws UsageError for fewer than one GPU or machine, more than ten million GPUs, or a compression or width
-// of gradients out of range.
-void require_cluster(const Cluster& cluster);
-
-// Throws UsageError or SpecError: more GPUs than a machine has, more machines than there are, no network
-// between them, a method that does not reach several machines.
+// The plan for a cluster of such machines. Throws UsageError: more GPUs than a machine has, more machines
+// than there are, no network between them, a method that does not reach several machines.
 [[nodiscard]] SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
-                                 SpecCache& specs);
+                                 const MachineSpec& machine);
 
 }  // namespace tbdsim

@@ -6,6 +6,7 @@
 
 #include "graphs/token_batch.h"
 #include "hwspecs/base/error.h"
+#include "simulate/prediction/cluster_machine.h"
 #include "simulate/timeline/activation_offload.h"
 
 namespace tbdsim {
@@ -305,7 +306,9 @@ Prediction predict(const Scenario& scenario, SpecCache& specs) {
   if (scenario.tokens > 0 && !p.model->sizes.contains(std::string(kLengthSize))) {
     throw UsageError(p.model->name + " has no sequences to count tokens of");
   }
-  if (scenario.cluster.ranks() > 1) p.exchange = plan_sync(scenario.cluster, *p.gpu, *p.framework, specs);
+  if (scenario.cluster.ranks() > 1)
+    p.exchange =
+        plan_sync(scenario.cluster, *p.gpu, *p.framework, machine_for(scenario.cluster, *p.gpu, specs));
   double shares = 0;
   for (const LengthStep& step :
        specs.workload(scenario.model, variant, scenario.framework, precision, dataset, scenario.sizes)) {
@@ -352,7 +355,8 @@ Prediction with_sync(Prediction p, const std::optional<SyncPlan>& exchange) {
 Prediction with_cluster(Prediction p, const Cluster& cluster, SpecCache& specs) {
   require_cluster(cluster);
   std::optional<SyncPlan> exchange;
-  if (cluster.ranks() > 1) exchange = plan_sync(cluster, *p.gpu, *p.framework, specs);
+  if (cluster.ranks() > 1)
+    exchange = plan_sync(cluster, *p.gpu, *p.framework, machine_for(cluster, *p.gpu, specs));
   p = with_sync(std::move(p), exchange);
   p.scenario.cluster = cluster;
   return p;

@@ -134,7 +134,8 @@ struct Prediction {
 // times as fast as a prediction of its own. `gpu` must outlive it.
 [[nodiscard]] Prediction with_rates(Prediction prediction, const GpuSpec& gpu);
 
-// The same by other GPUs together: only what they exchange is simulated again. Throws as plan_sync.
+// The same by other GPUs together: only what they exchange is simulated again. Throws as machine_for and
+// plan_sync.
 [[nodiscard]] Prediction with_cluster(Prediction prediction, const Cluster& cluster, SpecCache& specs);
 
 // The same by one GPU, or by those that make the exchange, as planned for the prediction's framework and

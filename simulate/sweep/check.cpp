@@ -4,6 +4,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/prediction/cluster_machine.h"
 #include "simulate/prediction/scenario_keys.h"
 #include "simulate/sweep/point_predictor.h"
 

@@ -5,6 +5,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
+#include "simulate/prediction/cluster_machine.h"
 #include "simulate/prediction/scenario_keys.h"
 
 namespace tbdsim {
@@ -171,7 +172,8 @@ struct PointPredictor::State {
     if (!planned.exchange && planned.error.empty()) {
       SpecCache joined(changed, changes([](const AxisRole& role) { return role.cluster || role.gpu; }));
       try {
-        planned.exchange = plan_sync(wanted.cluster, gpu, changed.framework(wanted.framework), joined);
+        planned.exchange = plan_sync(wanted.cluster, gpu, changed.framework(wanted.framework),
+                                     machine_for(wanted.cluster, gpu, joined));
       } catch (const Error& wrong) {
         planned.error = wrong.what();
       }

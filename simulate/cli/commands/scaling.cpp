@@ -7,6 +7,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/prediction/cluster_machine.h"
 #include "simulate/report/scaling_table.h"
 
 namespace tbdsim {
