@@ -89,7 +89,7 @@ Prior expected_clock(const GpuSpec& gpu) {
   if (gpu.sustained_share)
     return {throttled ? std::min(*gpu.sustained_share, cap) : *gpu.sustained_share, 0.05};
   if (gpu.architecture == "kepler") return {kKepler, 0.25};
-  if (gpu.title.find("GeForce") != std::string::npos) return {kGeForce, 0.08};
+  if (gpu.product_line == ProductLine::geforce) return {kGeForce, 0.08};
   if (!throttled) return {kSustained, 0.08};
   return {std::min(kSustained, cap), 0.25};
 }

@@ -135,6 +135,8 @@ void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   gpu.also_called = m.texts("also_called");
   const std::size_t architecture = m.at("architecture").one_of(kArchitectures);
   gpu.architecture = kArchitectures[architecture];
+  if (const auto line = m.find("product_line"))
+    gpu.product_line = static_cast<ProductLine>(line->one_of(kProductLineNames));
   gpu.compute_capability = read_capability(m.at("compute_capability"), architecture);
   gpu.sm_count = static_cast<int>(m.at("sm_count").count(1, 10'000));
   gpu.fp32_lanes_per_sm = static_cast<int>(m.at("fp32_lanes_per_sm").count(1, 10'000));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hwspecs/base/catalog.h"
@@ -30,11 +31,19 @@ struct NvLinkPorts {
   std::string mesh{};   // the machine whose wires such boards have unless said otherwise; empty: a switch
 };
 
+// The vendor's name of the range a card is sold in. NVIDIA's: GeForce and TITAN for consumers; workstation
+// cards (Quadro, RTX A); data-centre cards (Tesla and its successors without a name). GeForce cards exceed
+// the boost clock they are sold with: expected_clock() of costmodel/hardware.h.
+enum class ProductLine { geforce, titan, workstation, datacenter };
+inline constexpr std::array<std::string_view, 4> kProductLineNames = {"geforce", "titan", "workstation",
+                                                                      "datacenter"};
+
 struct GpuSpec {
   std::string name;                      // the file's stem
   std::string title;                     // "NVIDIA TITAN Xp"
   std::vector<std::string> also_called;  // names that drivers print where the title is another: gpu_names.h
   std::string architecture;
+  ProductLine product_line = ProductLine::datacenter;
   double compute_capability = 0;  // 6.1
   int sm_count = 0;
   int fp32_lanes_per_sm = 0;

@@ -69,6 +69,17 @@ TEST(InstructionShare, OfHopperAndLater) {
   EXPECT_EQ(instruction_share(gpu("a100_sxm_80gb")), 1);
 }
 
+// The clock is that of the product line; a card's title is for readers.
+TEST(ExpectedClock, OfTheProductLineNotTheTitle) {
+  GpuSpec card = gpu("gtx1080ti");
+  EXPECT_EQ(expected_clock(card).mean, 1);
+  card.title = "A card";
+  EXPECT_EQ(expected_clock(card).mean, 1);
+  card.product_line = ProductLine::workstation;
+  card.title = "NVIDIA GeForce GTX 1080 Ti";
+  EXPECT_EQ(expected_clock(card).mean, 0.92);
+}
+
 // GeForce cards sum in fp32 at half the rate, chips of 8.6 and 8.9 have half the rate of an A100's.
 TEST(RateShare, OfTheGenerationsFullRate) {
   EXPECT_EQ(rate_share(gpu("a100_sxm_80gb"), MathType::bf16), 1);

@@ -80,6 +80,18 @@ TEST(GpuSpec, EveryFileOfTheCatalogueLoads) {
   }
 }
 
+TEST(GpuSpec, CardsSoldAsGeForceSaySo) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  for (const std::string& name : catalog.names(Kind::gpu)) {
+    const GpuSpec gpu = read_gpu(catalog.find(Kind::gpu, name));
+    EXPECT_EQ(gpu.product_line == ProductLine::geforce, gpu.title.find("GeForce") != std::string::npos)
+        << name;
+  }
+  EXPECT_EQ(catalogue_gpu("titanxp").product_line, ProductLine::titan);
+  EXPECT_EQ(catalogue_gpu("rtxa6000").product_line, ProductLine::workstation);
+  EXPECT_EQ(catalogue_gpu("t4").product_line, ProductLine::datacenter);
+}
+
 // The names that tables of measured runs use.
 TEST(GpuSpec, TheCatalogueHasTheCommonTrainingGpus) {
   EXPECT_THAT(Catalog::from(TBDSIM_SOURCE_DIR).names(Kind::gpu), testing::IsSupersetOf({"titanxp",
