@@ -48,7 +48,7 @@ LinkSpec network_of_catalog(const std::string& name, const Catalog& catalog, con
   if (!is_path(name) && !catalog.contains(Kind::link, name)) {
     std::vector<std::string> known;
     for (const std::string& link : catalog.names(Kind::link)) {
-      if (read_link(catalog.find(Kind::link, link)).kind == LinkKind::network) known.push_back(link);
+      if (kind_of_link(link, catalog) == LinkKind::network) known.push_back(link);
     }
     throw UsageError(
         fmt::format("unknown network {}; expected one of {}, a file or a rate such as '25 Gbit/s'{}",
@@ -84,6 +84,11 @@ LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes
     link.sources = read_sources(m, kSourcedKeys);
   });
   return link;
+}
+
+std::optional<LinkKind> kind_of_link(const std::string& name, const Catalog& catalog) {
+  if (!catalog.contains(Kind::link, name)) return std::nullopt;
+  return read_link(catalog.find(Kind::link, name)).kind;
 }
 
 LinkSpec link_named(const SpecNode& node, LinkKind kind, const Catalog& catalog, const SpecChanges& changes) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -63,6 +64,10 @@ struct LinkSpec {
 // Throws UsageError or SpecError. Changes of "link" are of every link ("link.latency=x2"), of one by its name
 // ("link.pcie3.bandwidth=10 GB/s") or of all of a kind ("link.network.bandwidth=10 Gbit/s").
 [[nodiscard]] LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes = {});
+
+// The kind of the catalogue's link of that name; none where the catalogue has no such link. Throws UsageError
+// or SpecError for a file that cannot be read.
+[[nodiscard]] std::optional<LinkKind> kind_of_link(const std::string& name, const Catalog& catalog);
 
 // What is assumed of a network of which only the rate is known.
 inline constexpr std::string_view kNetworkLike = "ethernet_25g";

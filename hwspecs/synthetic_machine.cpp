@@ -47,6 +47,13 @@ void use_one_root(MachineSpec& machine) {
   }
 }
 
+// The machine of the catalogue that is assumed where only its GPUs' slots are known.
+std::string server_of(const std::string& slot) { return "server_" + slot; }
+
+bool is_slot(const std::string& link, const Catalog& catalog) {
+  return kind_of_link(link, catalog) == LinkKind::pcie && catalog.contains(Kind::machine, server_of(link));
+}
+
 // As the machine whose board such cards are made for.
 MachineSpec mesh_of(const GpuSpec& gpu, int gpus, const Catalog& catalog, const SpecChanges& changes) {
   MachineSpec machine = read_machine(catalog.find(Kind::machine, gpu.nvlink->mesh), catalog, changes);
@@ -75,55 +82,56 @@ NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs) {
   add("nvlink");
   add("nvlink_pairs");
   for (const std::string& link : catalog.names(Kind::link)) {
-    if (link.starts_with("pcie")) add(link);
-    if (link.starts_with("ethernet_") || link.starts_with("infiniband_")) known.push_back(link);
+    if (is_slot(link, catalog)) add(link);
+    if (kind_of_link(link, catalog) == LinkKind::network) known.push_back(link);
   }
   throw UsageError(fmt::format("unknown network {}; expected one of {}{}", in_quotes(word), joined(known),
                                did_you_mean(word, known)));
 }
 
-// A word taken apart.
+// The text of `network`, taken apart.
 struct InterconnectSpec {
-  std::string way;  // "nvlink", a slot, a network's link, or empty
-  bool one_root = false, host = false, pairs = false;
-  bool slot = false, network = false, nvlink = false;
+  std::string link;  // "nvlink", a slot, a network's link, or empty
+  bool slot = false;
+  bool network = false;
+  bool nvlink = false;
+  bool pairs = false;     // "_pairs"
+  bool host = false;      // "_host"
+  bool one_root = false;  // "_1root"
 };
 
 InterconnectSpec parse(const std::string& text, const Catalog& catalog) {
-  InterconnectSpec word{.way = text};
-  word.one_root = take(word.way, "_1root");
-  word.host = take(word.way, "_host");
-  word.pairs = take(word.way, "_pairs");
-  word.slot = word.way.starts_with("pcie");
-  word.network = word.way.starts_with("ethernet_") || word.way.starts_with("infiniband_");
-  word.nvlink = word.way == "nvlink";
-  const bool known =
-      text.empty() || word.nvlink || ((word.slot || word.network) && catalog.contains(Kind::link, word.way));
-  const bool endings = word.pairs || word.host || word.one_root;
-  if (!known || (word.slot ? word.pairs : !word.nvlink && endings)) refuse(text, catalog);
-  return word;
+  if (kind_of_link(text, catalog) == LinkKind::network) return {.link = text, .network = true};
+  InterconnectSpec spec{.link = text};
+  spec.one_root = take(spec.link, "_1root");
+  spec.host = take(spec.link, "_host");
+  spec.pairs = take(spec.link, "_pairs");
+  spec.nvlink = spec.link == "nvlink";
+  spec.slot = !spec.nvlink && !spec.pairs && is_slot(spec.link, catalog);
+  if (!text.empty() && !spec.nvlink && !spec.slot) refuse(text, catalog);
+  return spec;
 }
 
 }  // namespace
 
 MachineSpec synthesize_machine(const GpuSpec& gpu, int gpus, const std::string& text, const Catalog& catalog,
                                const SpecChanges& changes) {
-  const InterconnectSpec word = parse(text, catalog);
-  const std::string bus = word.slot ? word.way : gpu.bus.name;
+  const InterconnectSpec spec = parse(text, catalog);
+  const std::string bus = spec.slot ? spec.link : gpu.bus.name;
   const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
-  const bool joined = word.nvlink || (!word.slot && boards);
-  const bool mesh = joined && !word.pairs && gpu.nvlink && !gpu.nvlink->mesh.empty();
+  const bool joined = spec.nvlink || (!spec.slot && boards);
+  const bool mesh = joined && !spec.pairs && gpu.nvlink && !gpu.nvlink->mesh.empty();
   MachineSpec machine = mesh ? mesh_of(gpu, gpus, catalog, changes)
-                             : read_machine(catalog.find(Kind::machine, "server_" + bus), catalog, changes);
+                             : read_machine(catalog.find(Kind::machine, server_of(bus)), catalog, changes);
   machine.name = text;
   machine.title = fmt::format("{} x {}{}{}", gpus, gpu.title, text.empty() ? "" : ", ", text);
   machine.gpu = gpu.name;
   if (!mesh) keep_gpus(machine, gpus);
-  if (word.one_root) use_one_root(machine);
-  if (word.host) machine.peer_access = PeerAccess::none;
-  if (joined && !mesh) machine.nvlink = nvlink_of(gpu, gpus, word.pairs);
-  if (word.network)
-    machine.networks = {{.link = read_link(catalog.find(Kind::link, word.way), changes), .below = {}}};
+  if (spec.one_root) use_one_root(machine);
+  if (spec.host) machine.peer_access = PeerAccess::none;
+  if (joined && !mesh) machine.nvlink = nvlink_of(gpu, gpus, spec.pairs);
+  if (spec.network)
+    machine.networks = {{.link = read_link(catalog.find(Kind::link, spec.link), changes), .below = {}}};
   return machine;
 }
 

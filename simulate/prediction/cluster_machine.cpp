@@ -5,8 +5,9 @@
 namespace tbdsim {
 
 bool joins_machines(const std::string& word, const Catalog& catalog) {
-  return word.starts_with("ethernet_") || word.starts_with("infiniband_") || is_path(word) ||
-         (is_rate(word) && !catalog.contains(Kind::machine, word));
+  if (is_path(word)) return true;
+  if (is_rate(word)) return !catalog.contains(Kind::machine, word);
+  return kind_of_link(word, catalog) == LinkKind::network;
 }
 
 MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, SpecCache& specs) {

@@ -7,6 +7,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/synthetic_machine.h"
 #include "tests/hwspecs/message_of.h"
+#include "tests/support/temp_catalog.h"
 
 namespace tbdsim {
 namespace {
@@ -122,6 +123,34 @@ TEST(PlainMachine, RefusalsNameEveryWord) {
       }
     }
   }
+}
+
+// A link is a network by its kind, whatever its name; a slot by its kind and the server that is assumed for
+// it.
+TEST(PlainMachine, LinksAreKnownByTheirKind) {
+  const test::TempCatalog own(Kind::link);
+  own.add("roce_100g",
+          "title: RoCE\nkind: network\nbandwidth: 100 Gbit/s\nefficiency: 0.9\nlatency: 3 us\n"
+          "sources: {bandwidth: a test, efficiency: a test, latency: a test}\n");
+  own.add("pcie9",
+          "title: No such slot\nkind: pcie\nbandwidth: 100 GB/s\nefficiency: 0.9\nlatency: 3 us\n"
+          "sources: {bandwidth: a test, efficiency: a test, latency: a test}\n");
+  own.add("ethernet_local",
+          "title: Between sockets\nkind: socket\nbandwidth: 100 GB/s\nefficiency: 0.9\nlatency: 3 us\n"
+          "sources: {bandwidth: a test, efficiency: a test, latency: a test}\n");
+  const Catalog catalog = own.catalog();
+  const GpuSpec gpu = read_gpu(catalog.find(Kind::gpu, "p4000"), catalog);
+  const MachineSpec machine = synthesize_machine(gpu, 1, "roce_100g", catalog);
+  EXPECT_EQ(machine.networks.front().link.title, "RoCE");
+  EXPECT_EQ(machine.root_ports.front().link.name, "pcie3");
+  EXPECT_EQ(kind_of_link("roce_100g", catalog), LinkKind::network);
+  EXPECT_EQ(kind_of_link("roce_200g", catalog), std::nullopt);
+  const auto refused = [&](const std::string& word) {
+    return test::message_of<UsageError>([&] { (void)synthesize_machine(gpu, 1, word, catalog); });
+  };
+  EXPECT_THAT(refused("roce_10g"), testing::EndsWith("; did you mean 'roce_100g'?"));
+  for (const char* word : {"pcie9", "ethernet_local", "roce_100g_host"})
+    EXPECT_THAT(refused(word), testing::StartsWith("unknown network '" + std::string(word) + "'"));
 }
 
 TEST(PlainMachine, Refusals) {

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
+#include "simulate/prediction/cluster_machine.h"
 #include "simulate/report/scaling_table.h"
 #include "simulate/workload/spec_cache.h"
 #include "tests/support/cli.h"
+#include "tests/support/temp_catalog.h"
 
 namespace tbdsim {
 namespace {
@@ -50,6 +52,25 @@ TEST_F(Scaling, NetworksOfThePaper) {
   EXPECT_LT(one(machines(2, "ethernet_1g")).speed_up, 1);
   EXPECT_GT(one(machines(2, "infiniband_100g")).efficiency, 0.9);
   EXPECT_GT(one({.gpus = 4, .machine = "tbd_p4000"}).efficiency, 0.9);
+}
+
+// A link of the catalogue or of a file joins machines whatever its name.
+TEST(ScalingOverOwnLink, ByNameAndByPath) {
+  const test::TempCatalog own(Kind::link);
+  const std::string path = own.add("roce_100g",
+                                   "title: RoCE\nkind: network\nbandwidth: 100 Gbit/s\nefficiency: 0.9\n"
+                                   "latency: 3 us\nsources: {bandwidth: a, efficiency: a, latency: a}\n");
+  SpecCache specs(own.catalog());
+  const auto efficiency = [&](const std::string& network) {
+    const std::vector<Cluster> two = {{.gpus = 1, .machines = 2, .network = network}};
+    return predict_scaling(kResNet, two, specs).front().efficiency;
+  };
+  require_network("roce_100g", specs.catalog());
+  EXPECT_GT(efficiency("roce_100g"), 0.9);
+  EXPECT_EQ(efficiency(path), efficiency("roce_100g"));
+  const test::CliResult scaling = test::run({"scaling", "resnet50:mxnet", "--gpu", "p4000", "--batch", "32",
+                                             "--gpus", "1", "--machines", "2", "--network", path});
+  EXPECT_EQ(scaling.exit_code, 0) << scaling.err;
 }
 
 TEST_F(Scaling, FasterNetworksAreNeverSlower) {
