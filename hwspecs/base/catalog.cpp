@@ -25,7 +25,7 @@ Catalog Catalog::from(const fs::path& data_dir) {
 
 std::vector<std::string> Catalog::names(Kind kind) const {
   std::vector<std::string> names;
-  for (const fs::directory_entry& file : fs::directory_iterator(data_dir_ / info_of(kind).folder)) {
+  for (const fs::directory_entry& file : fs::directory_iterator(folder(kind))) {
     if (file.path().extension() == ".yaml") names.push_back(file.path().stem().string());
   }
   std::sort(names.begin(), names.end());
@@ -35,11 +35,11 @@ std::vector<std::string> Catalog::names(Kind kind) const {
 bool Catalog::contains(Kind kind, std::string_view name) const {
   if (name.empty() || is_path(name) || name.find('\0') != std::string_view::npos) return false;
   std::error_code ignored;
-  return fs::is_regular_file(data_dir_ / info_of(kind).folder / (std::string(name) + ".yaml"), ignored);
+  return fs::is_regular_file(folder(kind) / (std::string(name) + ".yaml"), ignored);
 }
 
 std::optional<fs::path> Catalog::unseen(Kind kind, std::string_view name) const {
-  const fs::path file = data_dir_ / info_of(kind).folder / "holdout" / (std::string(name) + ".yaml");
+  const fs::path file = folder(kind) / "holdout" / (std::string(name) + ".yaml");
   std::error_code ignored;
   return fs::is_regular_file(file, ignored) ? std::optional(file) : std::nullopt;
 }
@@ -59,7 +59,7 @@ fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
                      "; expected a name ('tbd-sim list " + std::string(info.plural) +
                      "' names them): no file is read here that the command line does not name");
   }
-  if (contains(kind, name_or_path)) return data_dir_ / info.folder / (std::string(name_or_path) + ".yaml");
+  if (contains(kind, name_or_path)) return folder(kind) / (std::string(name_or_path) + ".yaml");
   const std::string hint = did_you_mean(name_or_path, names(kind));
   throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint +
                    " ('tbd-sim list " + std::string(info.plural) +

@@ -54,6 +54,7 @@ class Catalog {
   // What stands in for a name where a GPU is to be predicted as if nothing had been measured on it: the file
   // <folder>/holdout/<name>.yaml, or none.
   [[nodiscard]] std::optional<std::filesystem::path> unseen(Kind kind, std::string_view name) const;
+  [[nodiscard]] std::filesystem::path folder(Kind kind) const { return data_dir_ / info_of(kind).folder; }
   [[nodiscard]] const std::filesystem::path& data_dir() const { return data_dir_; }
 
  private:

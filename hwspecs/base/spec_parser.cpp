@@ -154,7 +154,7 @@ class TreeBuilder : public YAML::EventHandler {
     }
     if (!parent.keys.insert(value.text).second) {
       throw SpecError(value.mark,
-                      "key " + in_quotes(value.text) + " appears twice in one map; expected it once");
+                      "key " + key_in_quotes(value.text) + " appears twice in one map; expected it once");
     }
     if (value.text.size() > kLongestKey) throw SpecError(value.mark, "a key longer than 200 characters");
     parent.key = value.text;

@@ -152,10 +152,10 @@ SpecNode SpecMap::at(std::string_view key) {
     const std::string wanted(key);
     if (!asked && edit_distance(entry.key.substr(0, 64), wanted) <= 2) {
       throw SpecError(entry.mark, fmt::format("key {} is missing; is {} meant to be it?",
-                                              in_quotes(path_of(key)), in_quotes(entry.key)));
+                                              key_in_quotes(path_of(key)), key_in_quotes(entry.key)));
     }
   }
-  throw SpecError(node_.mark(), fmt::format("key {} is missing", in_quotes(path_of(key))));
+  throw SpecError(node_.mark(), fmt::format("key {} is missing", key_in_quotes(path_of(key))));
 }
 
 std::vector<SpecMap::NamedNode> SpecMap::all() {
@@ -173,7 +173,7 @@ void SpecMap::reject_unknown_keys() const {
     if (std::find(asked_.begin(), asked_.end(), entry.key) != asked_.end()) continue;
     std::string hint = did_you_mean(entry.key, asked_);
     if (hint.empty()) hint = asked_.empty() ? "" : "; expected one of " + joined(asked_);
-    throw SpecError(entry.mark, "unknown key " + in_quotes(path_of(entry.key)) + hint);
+    throw SpecError(entry.mark, "unknown key " + key_in_quotes(path_of(entry.key)) + hint);
   }
 }
 

@@ -52,18 +52,17 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> kno
   return best == nullptr ? "" : "; did you mean '" + *best + "'?";
 }
 
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kLongest = 40;
+std::string in_quotes(std::string_view text, std::size_t longest) {
   std::string shown;
-  for (const char c : text.substr(0, kLongest)) {
+  for (const char c : text.substr(0, longest)) {
     const auto byte = static_cast<unsigned char>(c);
     shown += (byte < 0x20 || byte == 0x7f) ? '?' : c;
   }
   // Do not cut a UTF-8 character in half.
-  while (text.size() > kLongest && !shown.empty() && (static_cast<unsigned char>(shown.back()) & 0x80) != 0) {
+  while (text.size() > longest && !shown.empty() && (static_cast<unsigned char>(shown.back()) & 0x80) != 0) {
     shown.pop_back();
   }
-  if (text.size() > kLongest) shown += "...";
+  if (text.size() > longest) shown += "...";
   return "'" + shown + "'";
 }
 

@@ -7,6 +7,7 @@
 
 #include "costmodel/hardware.h"
 #include "graphs/lowering_reader.h"
+#include "hwspecs/base/catalog_reference.h"
 #include "hwspecs/base/spec_reader.h"
 
 namespace tbdsim {
@@ -51,19 +52,15 @@ void override_factors(const SpecNode& node, Framework& framework) {
   });
 }
 
-Framework read_based(const std::filesystem::path& file, const SpecChanges& changes, int depth);
+Framework read_based(const std::filesystem::path& file, const SpecChanges& changes,
+                     const std::filesystem::path& catalogue, int depth);
 
-// The framework that `file` is based on: the file called `node` in the same folder or the one above.
+// The framework that `file` is based on.
 Framework read_base(const SpecNode& node, const std::filesystem::path& file, const SpecChanges& changes,
-                    int depth) {
+                    const std::filesystem::path& catalogue, int depth) {
   if (depth == kDeepest) node.fail("files are based on one another without end");
-  const std::string name = node.text();
-  if (name.find_first_of("/\\") != std::string::npos)
-    node.fail("is a path; expected the name of a file beside");
-  std::filesystem::path base = file.parent_path() / (name + ".yaml");
-  if (!std::filesystem::exists(base)) base = file.parent_path() / ".." / (name + ".yaml");
-  if (!std::filesystem::exists(base)) node.fail("no framework " + name + " beside this file");
-  Framework framework = read_based(base, changes, depth + 1);
+  Framework framework =
+      read_based(base_named(node, Kind::framework, file, catalogue), changes, catalogue, depth + 1);
   framework.versions.clear();
   return framework;
 }
@@ -110,14 +107,15 @@ void read_optional_keys(SpecMap& m, Framework& framework) {
   if (const auto node = m.find("factors")) override_factors(*node, framework);
 }
 
-Framework read_based(const std::filesystem::path& file, const SpecChanges& changes, int depth) {
+Framework read_based(const std::filesystem::path& file, const SpecChanges& changes,
+                     const std::filesystem::path& catalogue, int depth) {
   SpecTree tree = read_spec_file(file);
   const SpecChanges left = apply_here(changes, tree);
   Framework framework;
   framework.factors.fill(1);
   SpecNode(tree).map([&](SpecMap& m) {
     const auto base = m.find("based_on");
-    if (base) framework = read_base(*base, file, left, depth);
+    if (base) framework = read_base(*base, file, left, catalogue, depth);
     framework.name = file.stem().string();
     if (!base) framework.family = framework.name;
     framework.title = m.at("title").text();
@@ -148,8 +146,9 @@ KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu, MathTyp
   return factors;
 }
 
-Framework read_framework(const std::filesystem::path& file, const SpecChanges& changes) {
-  return read_based(file, changes_of(changes, "framework", file.stem().string()), 0);
+Framework read_framework(const std::filesystem::path& file, const SpecChanges& changes,
+                         const std::filesystem::path& catalogue) {
+  return read_based(file, changes_of(changes, "framework", file.stem().string()), catalogue, 0);
 }
 
 }  // namespace tbdsim

@@ -57,8 +57,10 @@ inline constexpr std::string_view kCapability = "sm_";
 // All factors on kernel times that apply on this GPU, to convolutions in this arithmetic.
 [[nodiscard]] KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu, MathType math);
 
+// `based_on` names a file in the same folder or in `catalogue`, the catalogue's folder of frameworks.
 // `changes` to the spec "framework" are applied to the file and those it is based on. Throws UsageError or
 // SpecError.
-[[nodiscard]] Framework read_framework(const std::filesystem::path& file, const SpecChanges& changes = {});
+[[nodiscard]] Framework read_framework(const std::filesystem::path& file, const SpecChanges& changes = {},
+                                       const std::filesystem::path& catalogue = {});
 
 }  // namespace tbdsim

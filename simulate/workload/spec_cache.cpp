@@ -109,8 +109,9 @@ const MachineSpec& SpecCache::machine(const std::string& name) {
 
 const Framework& SpecCache::framework(const std::string& name) {
   if (other_ != nullptr && !changes("framework")) return other_->framework(name);
-  return cached(frameworks_, name,
-                [&] { return read_framework(catalog_.find(Kind::framework, name), changes_); });
+  return cached(frameworks_, name, [&] {
+    return read_framework(catalog_.find(Kind::framework, name), changes_, catalog_.folder(Kind::framework));
+  });
 }
 
 namespace {
@@ -187,7 +188,12 @@ const Calibration& SpecCache::calibration(const std::string& gpu_name, const std
 
 const ModelFile& SpecCache::model(const std::string& name) {
   if (other_ != nullptr && !changes("model")) return other_->model(name);
-  return cached(models_, name, [&] { return read_model_file(catalog_.find(Kind::model, name), changes_); });
+  return cached(models_, name, [&] {
+    ModelFile file =
+        read_model_file(catalog_.find(Kind::model, name), changes_, catalog_.folder(Kind::model));
+    if (is_path(name)) require_whole(file);  // the catalogue's are held to it by a test
+    return file;
+  });
 }
 
 const Dataset& SpecCache::dataset(const std::string& name) {

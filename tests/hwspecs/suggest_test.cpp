@@ -65,6 +65,10 @@ TEST(InQuotes, ShowsAtMostFortyCharacters) {
   EXPECT_EQ(in_quotes(std::string(41, 'a')), "'" + std::string(40, 'a') + "...'");
 }
 
+TEST(InQuotes, ShowsKeysWhole) {
+  EXPECT_EQ(key_in_quotes(std::string(90, 'a')), "'" + std::string(90, 'a') + "'");
+}
+
 TEST(InQuotes, HidesControlCharacters) { EXPECT_EQ(in_quotes("a\n\tb\x1b[31m\x7f"), "'a??b?[31m?'"); }
 
 // 39 letters and a two-byte character: the cut after 40 bytes would halve it.

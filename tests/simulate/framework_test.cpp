@@ -5,6 +5,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/framework/framework_spec.h"
 #include "simulate/workload/spec_cache.h"
+#include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
@@ -147,9 +148,24 @@ TEST(ReadFramework, BasedOnAnother) {
         directory.write("bad.yaml", "title: Bad\nbased_on: " + std::string(base) + "\nsources: {}\n");
     EXPECT_THAT([&] { (void)read_framework(file); }, ThrowsMessage<SpecError>(HasSubstr(part)));
   };
-  error("bad", "without end");
-  error("theirs", "no framework theirs beside this file");
+  directory.write("worse.yaml", "title: Worse\nbased_on: bad\nsources: {}\n");
+  error("worse", "without end");
+  error("theirs", "there is no framework 'theirs' in the catalogue or the same folder");
+  error("mime", "did you mean 'mine'?");
   error("../mine", "is a path");
+}
+
+// A file of one's own may be based on the catalogue's frameworks, also under the name of one.
+TEST(ReadFramework, BasedOnTheCatalogue) {
+  const test::TempDir directory;
+  for (const char* name : {"mine.yaml", "pytorch.yaml"}) {
+    const std::string file = directory.write(name,
+                                             "title: Mine\nbased_on: pytorch\nfactors: {convolution: 1.1}\n"
+                                             "sources: {factors: a test}\n");
+    const test::CliResult result =
+        test::run({"--framework", file, "--gpu", "titanxp", "--batch", "8", "--model", "resnet50"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
 }
 
 TEST(FrameworkOfVersion, TakesTheLongestTextThatIsThere) {

@@ -48,7 +48,7 @@ TEST(Unseen, EveryFrameworkFileIsOfAFrameworkAndAGpu) {
     ASSERT_NE(at, std::string::npos);
     const Framework& whole = specs.framework(name.substr(0, at));
     (void)specs.gpu(name.substr(at + std::string("_without_").size()));
-    const Framework without = read_framework(file.path());
+    const Framework without = read_framework(file.path(), {}, specs.catalog().folder(Kind::framework));
     EXPECT_EQ(without.family, whole.family);
     EXPECT_THAT(without.title, HasSubstr(whole.title));
     EXPECT_TRUE(without.versions.empty());  // no table of runs means it
