@@ -148,7 +148,7 @@ class Expander {
     return previous;
   }
 
-  [[nodiscard]] std::vector<LayerSpec> take() { return std::move(layers_); }
+  [[nodiscard]] ExpandedLayers take() { return {std::move(layers_), std::move(used_)}; }
 
  private:
   static const SpecTree* find_entry(const SpecNode& node, std::string_view key) {
@@ -216,7 +216,9 @@ class Expander {
     Scope scope{globals_};
     std::string input = previous;
     node.map([&](SpecMap& m) {
-      block = &find_block(m.at("block"));
+      const SpecNode block_name = m.at("block");
+      block = &find_block(block_name);
+      used_.insert(block_name.text());
       (void)m.find("repeat");
       scope.locals["name"] = m.at("name").tree();
       if (const auto from = m.find("from")) input = from->text();
@@ -294,6 +296,7 @@ class Expander {
   const Parameters& globals_;
   std::map<std::string, Block> blocks_;
   std::vector<LayerSpec> layers_;
+  std::set<std::string> used_;  // names of blocks
   std::size_t uses_ = 0;
   Budget budget_;
 };
@@ -305,8 +308,17 @@ SpecTree substitute(const SpecTree& tree, const Parameters& parameters) {
   return substitute_within(tree, Scope{parameters}, budget);
 }
 
-std::vector<LayerSpec> expand_layers(const SpecNode& layers, const SpecTree& blocks,
-                                     const Parameters& parameters, const std::string& input) {
+std::set<std::string> parameters_in(const SpecTree& tree) {
+  std::set<std::string> names;
+  for (std::size_t at = tree.text.find('$'); at < tree.text.size(); at = tree.text.find('$', at))
+    names.insert(parameter_name(tree.text, at, at, tree.mark));
+  for (const SpecTree& item : tree.items) names.merge(parameters_in(item));
+  for (const SpecEntry& entry : tree.entries) names.merge(parameters_in(entry.value));
+  return names;
+}
+
+ExpandedLayers expand_layers(const SpecNode& layers, const SpecTree& blocks, const Parameters& parameters,
+                             const std::string& input) {
   Expander expander(blocks, parameters);
   (void)expander.expand(layers, Scope{parameters}, input, 0);
   return expander.take();

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +24,18 @@ using Parameters = std::map<std::string, SpecTree>;
 // A copy of the tree with every $parameter in its scalars replaced. Throws SpecError for an unknown one.
 [[nodiscard]] SpecTree substitute(const SpecTree& tree, const Parameters& parameters);
 
+// The names of all $parameters in the tree's scalars. Throws SpecError for a '$' without a name.
+[[nodiscard]] std::set<std::string> parameters_in(const SpecTree& tree);
+
+struct ExpandedLayers {
+  std::vector<LayerSpec> layers;
+  std::set<std::string> blocks;  // names of those that were used
+};
+
 // Expands `layers`, a list of layers and block uses, whose first entry reads `input`. Throws SpecError also
 // for blocks that contain themselves, and for models of more than 20,000 layers or block uses or 200 MB after
 // expansion.
-[[nodiscard]] std::vector<LayerSpec> expand_layers(const SpecNode& layers, const SpecTree& blocks,
-                                                   const Parameters& parameters, const std::string& input);
+[[nodiscard]] ExpandedLayers expand_layers(const SpecNode& layers, const SpecTree& blocks,
+                                           const Parameters& parameters, const std::string& input);
 
 }  // namespace tbdsim

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,12 +48,13 @@ struct ThroughputUnit {
   double per_length = 0;
 };
 
-// Published counts of a variant, checked by a test: trained parameters, multiply-adds for one sample.
+// Published counts of a variant, checked by a test: trained parameters, multiply-adds for one sample. Empty
+// where the file does not give one.
 struct ExpectedCounts {
-  std::int64_t parameters = 0;
-  std::int64_t forward_macs = 0;
-  std::int64_t training_macs = 0;
-  std::string source;
+  std::optional<std::int64_t> parameters;
+  std::optional<std::int64_t> forward_macs;
+  std::optional<std::int64_t> training_macs;
+  std::string source;  // the variant's unless it has its own
 };
 
 // How many samples of a length a batch of so many tokens holds: as many as fit, or of these the most that
@@ -70,7 +72,9 @@ struct Variant {
   std::string name;
   std::string description;
   std::string source;
-  std::vector<std::string> frameworks;   // those that train this variant unless told otherwise
+  // Names of the frameworks that train this variant unless another is asked for; PyTorch's where the file has
+  // no such key; none where the list is empty.
+  std::vector<std::string> frameworks;
   std::vector<std::string> also_called;  // names of it in tables of measured runs
   Optimizer optimizer;
   std::optional<Optimizer> mixed_optimizer;  // under mixed precision, where it is another
@@ -103,7 +107,8 @@ inline constexpr std::string_view kSourceLengthSize = "source_length";
 using Sizes = std::map<std::string, std::int64_t>;
 
 struct ModelFile {
-  std::string name;    // the file's stem
+  std::string path;    // of the file, as in the marks of what it does not have from another
+  std::string name;    // its stem
   std::string title;   // "ResNet-50"
   std::string sample;  // what a batch counts, singular: "image"
   ThroughputUnit throughput;
@@ -123,12 +128,14 @@ struct Model {
   std::map<std::string, SpecTree> sizes;   // as built
   std::map<std::string, SpecTree> inputs;  // of each graph, before sizes are put in
   std::map<std::string, LayerGraph> graphs;
+  std::set<std::string> blocks;  // of the file, used by the graphs
   std::vector<TrainingPass> training;
 };
 
-// Throws UsageError or SpecError. A file may be `based_on` another one of its folder, whose keys it then has
-// unless it gives its own.
-[[nodiscard]] ModelFile read_model_file(const std::filesystem::path& file, const SpecChanges& changes = {});
+// Throws UsageError or SpecError. A file may be `based_on` another one of its folder, or of `catalogue`, the
+// catalogue's folder of models: it then has that one's keys unless it gives its own.
+[[nodiscard]] ModelFile read_model_file(const std::filesystem::path& file, const SpecChanges& changes = {},
+                                        const std::filesystem::path& catalogue = {});
 
 // The variant of that name or that is also called so; where the name is empty the one the framework trains,
 // or, for no framework or of a single variant, the first. Throws UsageError, with "did you mean" for a name.
@@ -141,6 +148,11 @@ struct Model {
 // Expands parameters, blocks and repeats and connects the graphs. Throws UsageError for a size the model does
 // not have, SpecError or ModelError.
 [[nodiscard]] Model build_model(const ModelFile& file, const Variant& variant, const Sizes& sizes = {});
+
+// Builds every variant, so that blocks which only some variants use are checked as well. Throws UsageError,
+// SpecError or ModelError, also for a block, a parameter or a size that the file itself gives and no variant
+// uses.
+void require_whole(const ModelFile& file);
 
 // The same layers on inputs of other sizes (not parameters): quicker than building the model again.
 [[nodiscard]] Model resized(const Model& model, const Sizes& sizes);

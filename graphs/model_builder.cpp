@@ -57,33 +57,50 @@ SpecTree inputs_by_size(const SpecTree& tree, const Parameters& parameters, cons
   return substitute(tree, visible);
 }
 
-LayerGraph read_graph(const SpecNode& node, const SpecTree& blocks, const Parameters& parameters,
-                      const Parameters& sizes, SpecTree& input_tree) {
+struct BuiltGraph {
+  LayerGraph graph;
+  SpecTree inputs;               // before sizes are put in
+  std::set<std::string> blocks;  // that it uses
+};
+
+void require_layers(const std::vector<std::string>& outputs, const std::vector<LayerSpec>& layers,
+                    const SpecNode& node) {
+  std::set<std::string> names;
+  for (const LayerSpec& layer : layers) names.insert(layer.name);
+  for (const std::string& output : outputs) {
+    if (!names.contains(output)) node.fail("names " + in_quotes(output) + ", which is no layer of the graph");
+  }
+}
+
+void require_no_layer_named_as_input(const std::vector<LayerSpec>& layers,
+                                     const std::vector<GraphInput>& inputs) {
+  std::set<std::string> names;
+  for (const GraphInput& input : inputs) names.insert(input.name);
+  for (const LayerSpec& layer : layers) {
+    if (names.contains(layer.name))
+      throw ModelError(layer.mark, "layer " + in_quotes(layer.name) + ": has the name of a graph input");
+  }
+}
+
+BuiltGraph read_graph(const SpecNode& node, const SpecTree& blocks, const Parameters& parameters,
+                      const Parameters& sizes) {
+  BuiltGraph built;
   std::vector<GraphInput> inputs;
-  std::vector<LayerSpec> layers;
+  ExpandedLayers expanded;
   std::vector<std::string> outputs;
   node.map([&](SpecMap& m) {
     const SpecNode input_node = m.at("inputs");
-    input_tree = inputs_by_size(input_node.tree(), parameters, sizes);
-    inputs = read_inputs(SpecNode(input_tree, input_node.path()), sizes);
+    built.inputs = inputs_by_size(input_node.tree(), parameters, sizes);
+    inputs = read_inputs(SpecNode(built.inputs, input_node.path()), sizes);
     outputs = m.texts("outputs");
     if (outputs.size() > kMostEnds) m.at("outputs").fail("names more than 1000 layers");
-    layers = expand_layers(m.at("layers"), blocks, parameters, inputs[0].name);
-    std::set<std::string> names;
-    for (const LayerSpec& layer : layers) names.insert(layer.name);
-    for (const std::string& output : outputs) {
-      if (!names.contains(output)) {
-        m.at("outputs").fail("names " + in_quotes(output) + ", which is no layer of the graph");
-      }
-    }
+    expanded = expand_layers(m.at("layers"), blocks, parameters, inputs[0].name);
+    if (!outputs.empty()) require_layers(outputs, expanded.layers, m.at("outputs"));
   });
-  std::set<std::string> input_names;
-  for (const GraphInput& input : inputs) input_names.insert(input.name);
-  for (const LayerSpec& layer : layers) {
-    if (input_names.contains(layer.name))
-      throw ModelError(layer.mark, "layer " + in_quotes(layer.name) + ": has the name of a graph input");
-  }
-  return build_layer_graph(std::move(inputs), std::move(layers), std::move(outputs));
+  require_no_layer_named_as_input(expanded.layers, inputs);
+  built.blocks = std::move(expanded.blocks);
+  built.graph = build_layer_graph(std::move(inputs), std::move(expanded.layers), std::move(outputs));
+  return built;
 }
 
 GraphRun read_run(SpecMap& m, const std::map<std::string, LayerGraph>& graphs) {
@@ -134,59 +151,89 @@ void require_use(const std::string& graph, const Mark& mark, const std::vector<T
                    "graph " + in_quotes(graph) + " is in no pass of the training; expected one to run it");
 }
 
-}  // namespace
+// The file's values with those of the variant and the sizes asked for in their place.
+struct Values {
+  Parameters parameters;
+  Parameters sizes;
 
-Model build_model(const ModelFile& file, const Variant& variant, const Sizes& sizes) {
-  Model model{.name = file.name,
-              .title = file.title,
-              .sample = file.sample,
-              .variant = variant,
-              .sizes = file.sizes,
-              .inputs = {},
-              .graphs = {},
-              .training = {}};
-  Parameters parameters = file.parameters;
-  const auto set = [&](const std::string& name, const SpecTree& value) {
-    (model.sizes.contains(name) ? model.sizes : parameters)[name] = value;
-  };
-  for (const auto& [name, value] : variant.parameters) set(name, value);
-  for (const auto& [name, value] : sizes) {
-    if (!has_size(file, name)) {
-      std::vector<std::string> known;
-      for (const Parameters* of : {&file.sizes, &file.parameters}) {
-        for (const auto& [key, unused] : *of) known.push_back(key);
-      }
-      throw UsageError(file.name + " has no " + name + "; it has " +
-                       (known.empty() ? "no sizes" : joined(known)));
-    }
-    set(name, scalar_tree(std::to_string(value)));
+  void set(const std::string& name, const SpecTree& value) {
+    (sizes.contains(name) ? sizes : parameters)[name] = value;
   }
-  if (sizes.contains(std::string(kLengthSize))) set_source_length(model);
+};
+
+void require_size(const ModelFile& file, const std::string& name) {
+  if (has_size(file, name)) return;
+  std::vector<std::string> known;
+  for (const Parameters* of : {&file.sizes, &file.parameters}) {
+    for (const auto& [key, unused] : *of) known.push_back(key);
+  }
+  throw UsageError(file.name + " has no " + name + "; it has " +
+                   (known.empty() ? "no sizes" : joined(known)));
+}
+
+Values values_of(const ModelFile& file, const Variant& variant, const Sizes& sizes) {
+  Values values{file.parameters, file.sizes};
+  for (const auto& [name, value] : variant.parameters) values.set(name, value);
+  for (const auto& [name, value] : sizes) {
+    require_size(file, name);
+    values.set(name, scalar_tree(std::to_string(value)));
+  }
+  return values;
+}
+
+// Reads the graphs into the model; returns where each stands in the file.
+std::map<std::string, Mark> read_graphs(const ModelFile& file, const Parameters& parameters, Model& model) {
   std::map<std::string, Mark> marks;
   SpecNode(file.graphs, "graphs").map([&](SpecMap& m) {
     for (const auto& [name, mark, node] : m.all()) {
+      BuiltGraph built = read_graph(node, file.blocks, parameters, model.sizes);
       marks[name] = mark;
-      model.graphs.emplace(name, read_graph(node, file.blocks, parameters, model.sizes, model.inputs[name]));
+      model.graphs.emplace(name, std::move(built.graph));
+      model.inputs.emplace(name, std::move(built.inputs));
+      model.blocks.merge(built.blocks);
     }
   });
-  const SpecTree training = substitute(file.training, parameters);
-  const SpecNode passes(training, "training");
-  if (passes.list().size() > kMostRuns) passes.fail("has more than 1000 passes");
-  for (const SpecNode& pass : passes.list()) model.training.push_back(read_pass(pass, model.graphs));
-  if (model.training.empty()) passes.fail("has no pass; expected at least one");
+  return marks;
+}
+
+std::vector<TrainingPass> read_training(const SpecTree& tree,
+                                        const std::map<std::string, LayerGraph>& graphs) {
+  std::vector<TrainingPass> training;
+  const SpecNode passes(tree, "training");
+  const std::vector<SpecNode> list = passes.list();
+  if (list.size() > kMostRuns) passes.fail("has more than 1000 passes");
+  for (const SpecNode& pass : list) training.push_back(read_pass(pass, graphs));
+  if (training.empty()) passes.fail("has no pass; expected at least one");
+  return training;
+}
+
+}  // namespace
+
+Model build_model(const ModelFile& file, const Variant& variant, const Sizes& sizes) {
+  Values values = values_of(file, variant, sizes);
+  Model model;
+  model.name = file.name;
+  model.title = file.title;
+  model.sample = file.sample;
+  model.variant = variant;
+  model.sizes = std::move(values.sizes);
+  if (sizes.contains(std::string(kLengthSize))) set_source_length(model);
+  const auto marks = read_graphs(file, values.parameters, model);
+  model.training = read_training(substitute(file.training, values.parameters), model.graphs);
   for (const auto& [name, mark] : marks) require_use(name, mark, model.training);
   return model;
 }
 
 Model resized(const Model& model, const Sizes& sizes) {
-  Model other{.name = model.name,
-              .title = model.title,
-              .sample = model.sample,
-              .variant = model.variant,
-              .sizes = model.sizes,
-              .inputs = model.inputs,
-              .graphs = {},
-              .training = model.training};
+  Model other;
+  other.name = model.name;
+  other.title = model.title;
+  other.sample = model.sample;
+  other.variant = model.variant;
+  other.sizes = model.sizes;
+  other.inputs = model.inputs;
+  other.blocks = model.blocks;
+  other.training = model.training;
   for (const auto& [name, value] : sizes) {
     if (!other.sizes.contains(name)) throw UsageError(model.name + " has no size " + name);
     other.sizes[name] = scalar_tree(std::to_string(value));

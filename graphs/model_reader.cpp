@@ -5,6 +5,7 @@
 #include "graphs/blocks.h"
 #include "graphs/lowering_reader.h"
 #include "graphs/model.h"
+#include "hwspecs/base/catalog_reference.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
@@ -17,6 +18,7 @@ constexpr std::int64_t kMostBatches = 1'000'000;  // in an iteration
 constexpr std::size_t kMostBuckets = 1'000;
 constexpr std::int64_t kMostSamplesAtOnce = 1'000'000'000;
 constexpr double kLeastSourceShare = 0.01;
+constexpr std::string_view kUsualFramework = "pytorch";
 constexpr double kMostUnits = 1'000'000'000;
 
 Parameters read_parameters(const std::optional<SpecNode>& node) {
@@ -28,13 +30,18 @@ Parameters read_parameters(const std::optional<SpecNode>& node) {
   return parameters;
 }
 
-ExpectedCounts read_expected(const SpecNode& node) {
+ExpectedCounts read_expected(const SpecNode& node, const std::string& source_of_variant) {
   ExpectedCounts counts;
   node.map([&](SpecMap& m) {
-    counts.parameters = m.at("parameters").count(0, kMostCounted);
-    counts.forward_macs = m.at("forward_macs").count(0, kMostCounted);
-    counts.training_macs = m.at("training_macs").count(0, kMostCounted);
-    counts.source = m.at("source").text();
+    const auto count = [&](std::string_view key) {
+      const auto value = m.find(key);
+      return value ? std::optional(value->count(0, kMostCounted)) : std::nullopt;
+    };
+    counts.parameters = count("parameters");
+    counts.forward_macs = count("forward_macs");
+    counts.training_macs = count("training_macs");
+    const auto source = m.find("source");
+    counts.source = source ? source->text() : source_of_variant;
   });
   return counts;
 }
@@ -64,6 +71,13 @@ ImageSides read_sides(const SpecNode& node) {
   return {shorter, sides[1].count(shorter, kLargestDimension)};
 }
 
+std::vector<std::string> read_frameworks(const std::optional<SpecNode>& node) {
+  if (!node) return {std::string(kUsualFramework)};
+  std::vector<std::string> frameworks;
+  for (const SpecNode& name : node->list()) frameworks.push_back(name.text());
+  return frameworks;
+}
+
 // What each variant may override.
 struct Overridable {
   const Parameters& parameters;
@@ -79,7 +93,7 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
     variant.optimizer = read_optimizer(m.at("optimizer"));
     if (const auto mixed = m.find("mixed_optimizer")) variant.mixed_optimizer = read_optimizer(*mixed);
     if (const auto clip = m.find("clip")) variant.clip = static_cast<Clip>(clip->one_of(kClipNames));
-    variant.frameworks = m.texts("frameworks");
+    variant.frameworks = read_frameworks(m.find("frameworks"));
     variant.also_called = m.texts("also_called");
     if (const auto dataset = m.find("dataset")) variant.dataset = dataset->text();
     if (const auto batches = m.find("token_batches"))
@@ -103,7 +117,7 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
       (void)override_lowering(*lowering, {});  // errors are of this file
       variant.lowering = lowering->tree();
     }
-    if (const auto expected = m.find("expected")) variant.expected = read_expected(*expected);
+    if (const auto expected = m.find("expected")) variant.expected = read_expected(*expected, variant.source);
     if (const auto parameters = m.find("parameters")) {
       parameters->map([&](SpecMap& p) {
         for (const Parameters* of : {&known.parameters, &known.sizes}) {
@@ -182,29 +196,28 @@ void read_model_keys(const SpecTree& tree, ModelFile& file) {
   });
 }
 
-// The name in `based_on`, which is of a model in the same folder, or empty.
-std::string base_of(const SpecTree& tree) {
+// The file of `based_on`; none where the model stands on its own.
+std::optional<std::filesystem::path> base_of(const SpecTree& tree, const std::filesystem::path& file,
+                                             const std::filesystem::path& catalogue) {
   for (const SpecEntry& entry : tree.entries) {
-    if (entry.key != "based_on") continue;
-    const SpecNode node(entry.value, "based_on");
-    if (node.text().find('/') != std::string::npos)
-      node.fail(in_quotes(node.text()) + " is a path; expected the name of a model in the same folder");
-    return node.text();
+    if (entry.key == "based_on")
+      return base_named(SpecNode(entry.value, "based_on"), Kind::model, file, catalogue);
   }
-  return "";
+  return std::nullopt;
 }
 
-ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& changes, int depth) {
+ModelFile read_based(const std::filesystem::path& path, const SpecChanges& changes,
+                     const std::filesystem::path& catalogue, int depth) {
   constexpr int kDeepest = 4;
   const SpecTree tree = read_spec_file(path, changes);
   ModelFile file;
-  const std::string base = base_of(tree);
-  if (!base.empty()) {
+  if (const auto base = base_of(tree, path, catalogue)) {
     if (depth == kDeepest)
       throw SpecError(tree.mark,
                       "is based on a model that is based on another, and so on; expected at most 4");
-    file = read_model_file(path.parent_path() / (base + ".yaml"), {}, depth + 1);
+    file = read_based(*base, {}, catalogue, depth + 1);
   }
+  file.path = path.string();
   file.name = path.stem().string();
   read_model_keys(tree, file);
   return file;
@@ -218,8 +231,9 @@ std::vector<std::string> names_of(const ModelFile& file) {
 
 }  // namespace
 
-ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& changes) {
-  return read_model_file(path, changes_of(changes, "model", path.stem().string()), 0);
+ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& changes,
+                          const std::filesystem::path& catalogue) {
+  return read_based(path, changes_of(changes, "model", path.stem().string()), catalogue, 0);
 }
 
 bool has_size(const ModelFile& file, const std::string& name) {

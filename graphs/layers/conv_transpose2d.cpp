@@ -80,7 +80,7 @@ class ConvTranspose2d : public Layer {
   }
 
   std::int64_t filters_;
-  std::int64_t kernel_;  // and stride
+  std::int64_t kernel_;  // the stride, too
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ std::vector<LayerSpec> expand(const std::string& yaml) {
       });
     }
     const auto blocks = m.find("blocks");
-    layers = expand_layers(m.at("layers"), blocks ? blocks->tree() : SpecTree{}, parameters, "data");
+    layers = expand_layers(m.at("layers"), blocks ? blocks->tree() : SpecTree{}, parameters, "data").layers;
   });
   return layers;
 }

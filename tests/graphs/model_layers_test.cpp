@@ -158,8 +158,8 @@ TEST_P(ModelLayers, TableAddsUpToThePublishedCounts) {
   Counts sum;
   for (const auto& [names, entry] : table_) sum += entry.counts;
   ASSERT_TRUE(variant_.expected);
-  EXPECT_EQ(sum, (Counts{variant_.expected->parameters, variant_.expected->forward_macs,
-                         variant_.expected->training_macs}));
+  EXPECT_EQ(sum, (Counts{variant_.expected->parameters.value(), variant_.expected->forward_macs.value(),
+                         variant_.expected->training_macs.value()}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, ModelLayers, testing::ValuesIn(kCases));

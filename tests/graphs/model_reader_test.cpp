@@ -36,9 +36,9 @@ void expect_promised_counts(const ModelFile& file, const Variant& variant) {
     forward += layer.forward_macs.at(1);
     training += layer.training_macs.at(1);
   }
-  EXPECT_EQ(parameters, variant.expected->parameters);
-  EXPECT_EQ(forward, static_cast<double>(variant.expected->forward_macs));
-  EXPECT_EQ(training, static_cast<double>(variant.expected->training_macs));
+  EXPECT_EQ(parameters, variant.expected->parameters.value());
+  EXPECT_EQ(forward, static_cast<double>(variant.expected->forward_macs.value()));
+  EXPECT_EQ(training, static_cast<double>(variant.expected->training_macs.value()));
 }
 
 TEST(ModelFiles, EveryVariantOfEveryFileIsBuiltAndMeetsItsCounts) {
@@ -250,11 +250,89 @@ TEST(ReadModel, BasedOnAnother) {
   EXPECT_EQ(build_model(file, file.variants[0]).graphs.at("main").layers[0].output, (Shape{{0, 1}, {8, 7}}));
 }
 
+// A file of one's own may be based on the catalogue's models, also under the name of one.
+TEST(ReadModel, BasedOnTheCatalogue) {
+  const test::TempDir directory;
+  const fs::path catalogue = TBDSIM_SOURCE_DIR "/graphs/models";
+  const std::string deeper = "based_on: resnet50\ntitle: Deeper\nparameters: {stage3_units: 9}\n";
+  for (const char* name : {"deeper.yaml", "resnet50.yaml"}) {
+    const ModelFile file = read_model_file(directory.write(name, deeper), {}, catalogue);
+    require_whole(file);
+    EXPECT_EQ(file.title, "Deeper");
+    EXPECT_EQ(build_model(file, find_variant(file, "v1.5", "")).graphs.at("main").layers.size(),
+              build_model(read_model_file(catalogue / "resnet50.yaml"), find_variant(file, "v1.5", ""))
+                      .graphs.at("main")
+                      .layers.size() +
+                  3 * 10);  // a unit: three convolutions with norms, three activations and the sum
+  }
+}
+
+// Whatever the file adds to that model is used, or it is misspelt.
+TEST(ReadModelErrors, WhatIsAddedToTheCatalogueIsUsed) {
+  const test::TempDir directory;
+  const auto read = [&](const std::string& text) {
+    require_whole(read_model_file(directory.write("a.yaml", "based_on: resnet50\ntitle: A\n" + text), {},
+                                  TBDSIM_SOURCE_DIR "/graphs/models"));
+  };
+  EXPECT_THAT(
+      [&] { read("parameters: {stage3_unit: 9}\n"); },
+      ThrowsMessage<SpecError>(HasSubstr("a.yaml:3:27: parameters.stage3_unit: nothing in the model uses "
+                                         "'$stage3_unit'; did you mean 'stage3_units'?")));
+  EXPECT_THAT(
+      [&] { read("blocks:\n  post_jon:\n    layers: [{name: a, type: relu}]\n"); },
+      ThrowsMessage<SpecError>(HasSubstr("a.yaml:4:3: blocks.post_jon: no variant of the model uses this "
+                                         "block; did you mean 'post_join'?")));
+}
+
+// A block that would be used with another number of repeats is one that the model uses.
+TEST(ReadModel, BlocksRepeatedNoTimesAreUsed) {
+  const test::TempDir directory;
+  require_whole(read_model_file(
+      directory.write("a.yaml",
+                      "based_on: resnet50\ntitle: A\nparameters: {stage1_units: 1, stage2_units: 1, "
+                      "stage3_units: 1, stage4_units: 1}\nblocks:\n"
+                      "  post_identity_unit:\n    parameters: [width, channels]\n    layers:\n"
+                      "      - {name: $name, type: conv2d, filters: $channels, kernel: 1}\n"
+                      "      - {name: \"${name}_n\", type: conv2d, filters: $width, kernel: 1}\n"),
+      {}, TBDSIM_SOURCE_DIR "/graphs/models"));
+}
+
+TEST(ReadModel, TheCatalogueHasNothingUnused) {
+  for (const auto& entry : fs::directory_iterator(TBDSIM_SOURCE_DIR "/graphs/models"))
+    EXPECT_NO_THROW(require_whole(read_model_file(entry.path()))) << entry.path();
+}
+
+TEST(ReadModel, VariantsWithoutFrameworksArePyTorchs) {
+  const test::TempDir directory;
+  const ModelFile file = read_model_file(directory.write("m.yaml", kVariants));
+  EXPECT_EQ(file.variants[0].frameworks, std::vector<std::string>{"pytorch"});
+  EXPECT_EQ(find_variant(file, "", "pytorch").name, "wide");
+  std::string text = kVariants;
+  text.replace(text.find("parameters: {width: 9}"), 0, "frameworks: [], ");
+  EXPECT_TRUE(read_model_file(directory.write("m.yaml", text)).variants[0].frameworks.empty());
+}
+
+// Any of the expected counts may be left out.
+TEST(ReadModel, ExpectedCountsMayBeSome) {
+  const test::TempDir directory;
+  std::string text = kVariants;
+  text.replace(text.find("parameters: {width: 9}"), 0, "expected: {parameters: 18}, ");
+  const Variant variant = read_model_file(directory.write("m.yaml", text)).variants[0];
+  EXPECT_EQ(variant.expected->parameters, 18);
+  EXPECT_EQ(variant.expected->forward_macs, std::nullopt);
+  EXPECT_EQ(variant.expected->source, "s");
+}
+
 TEST(ReadModelErrors, BasedOn) {
   const test::TempDir directory;
   const auto read = [&](const std::string& text) { (void)read_model_file(directory.write("a.yaml", text)); };
-  EXPECT_THAT([&] { read("based_on: a\n"); },
+  (void)directory.write("b.yaml", "based_on: a\n");
+  EXPECT_THAT([&] { read("based_on: b\n"); },
               ThrowsMessage<SpecError>(HasSubstr("is based on a model that is based")));
+  EXPECT_THAT(
+      [&] { read("based_on: bb\n"); },
+      ThrowsMessage<SpecError>(HasSubstr("a.yaml:1:11: based_on: there is no model 'bb' in the catalogue "
+                                         "or the same folder; did you mean 'b'?")));
   EXPECT_THAT([&] { read("based_on: ../a\n"); },
               ThrowsMessage<SpecError>(HasSubstr("is a path; expected the name")));
 }

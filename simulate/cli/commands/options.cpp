@@ -61,7 +61,10 @@ std::vector<std::string> frameworks_for(const ScenarioOptions& options, const Mo
   std::vector<std::string> frameworks;
   for (const Variant& variant : model.variants) {
     if (!options.variant.empty() && &variant != &find_variant(model, options.variant, "")) continue;
-    frameworks.insert(frameworks.end(), variant.frameworks.begin(), variant.frameworks.end());
+    for (const std::string& framework : variant.frameworks) {
+      if (std::find(frameworks.begin(), frameworks.end(), framework) == frameworks.end())
+        frameworks.push_back(framework);
+    }
   }
   if (!frameworks.empty()) return frameworks;
   frameworks = specs.catalog().names(Kind::framework);
