@@ -153,7 +153,7 @@ class NormFusion {
     return fused;
   }
 
-  // What the ReLU's kernel writes.
+  // True for the gradient that the ReLU's backward kernel writes.
   static bool is_gradient_of(const Tensor& tensor, const Chain& backward) {
     return tensor.role == TensorRole::gradient_map && tensor.first_use == backward.first;
   }

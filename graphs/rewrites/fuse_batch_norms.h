@@ -1,19 +1,19 @@
-// Batch norms with what stands behind them as one kernel each way, as cuDNN's
-// cudnnBatchNormalizationForwardTrainingEx and cudnnBatchNormalizationBackwardEx have them
+// Fusion of batch norms with the sum and ReLU behind them into one kernel forward and one backward, those of
+// cuDNN's cudnnBatchNormalizationForwardTrainingEx and cudnnBatchNormalizationBackwardEx
 // (CUDNN_BATCHNORM_OPS_BN_ACTIVATION, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION).
 //
-//   forward    batch norm, a sum of two, ReLU: what passes between them is not written
-//              and read again; a bit of each number says whether it was above zero
-//   backward   ReLU, batch norm: the gradient between them is not written and read
-//              again, unless the other summand needs it; the bits are read in both passes
+//   forward    batch norm, sum of two, ReLU: the intermediate results are not written
+//              to memory; a bit mask of the positive numbers is kept
+//   backward   ReLU, batch norm: the gradient between them is not written to memory
+//              unless the other summand needs it; the mask is read by both passes
 #pragma once
 
 #include "graphs/training_step.h"
 
 namespace tbdsim {
 
-// A norm is left as it is where something else reads what it writes, or where other kernels stand between it
-// and its ReLU in either direction.
+// The step with all such norms fused. A norm stays as it is where another kernel reads its output, or where
+// other kernels run between it and its ReLU in either pass.
 [[nodiscard]] TrainingStep with_fused_norms(const TrainingStep& step);
 
 }  // namespace tbdsim

@@ -1,7 +1,8 @@
 #include "graphs/rewrites/rewrites.h"
 
 #include "graphs/rewrites/fuse_batch_norms.h"
-#include "graphs/rewrites/reduce_memory.h"
+#include "graphs/rewrites/half_precision_activations.h"
+#include "graphs/rewrites/recompute.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
 
@@ -26,7 +27,7 @@ RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites, const Preci
       made.step = std::move(step);
       break;
     case FeatureMaps::half:
-      made.step = with_half_precision_maps(step);
+      made.step = with_half_precision_activations(step);
       break;
     case FeatureMaps::recomputed: {
       std::optional<TrainingStep> recomputed = with_recomputation(step);
@@ -38,8 +39,8 @@ RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites, const Preci
       break;
     }
     case FeatureMaps::offloaded:
-      made.on_host = maps_on_host(step);
-      made.step = with_maps_on_host(step);
+      made.on_host = offloaded_activations(step);
+      made.step = with_offloaded_activations(step);
       break;
   }
   return made;

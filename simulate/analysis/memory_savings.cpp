@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "graphs/rewrites/reduce_memory.h"
+#include "graphs/rewrites/half_precision_activations.h"
+#include "graphs/rewrites/offload.h"
+#include "graphs/rewrites/recompute.h"
 #include "simulate/analysis/memory_breakdown.h"
 #include "simulate/timeline/activation_offload.h"
 
@@ -121,15 +123,15 @@ std::vector<Saving> remedies(const Prediction& p) {
     add("in_place", "activations written over their inputs", c.of(expanded(c, variant_of(p), lowering)));
   }
   if (p.framework->rewrites.feature_maps == FeatureMaps::kept) {
-    add("half_maps", "feature maps kept in 2 B a number", c.of(with_half_precision_maps(step)));
+    add("half_maps", "feature maps kept in 2 B a number", c.of(with_half_precision_activations(step)));
     if (const auto recomputed = with_recomputation(step))
       add("recompute", "only ends of sqrt(n) segments kept", c.of(*recomputed));
     if (const auto variant = recomputing(p))
       add("recompute_steps", "attention made again step by step",
           c.of(expanded(c, *variant, p.framework->lowering)));
-    Outcome offloaded = c.of(with_maps_on_host(step));
-    offloaded.time =
-        as_it_is.time + offload_stall(maps_on_host(step), as_it_is.timeline, c.batch, *p.calibration);
+    Outcome offloaded = c.of(with_offloaded_activations(step));
+    offloaded.time = as_it_is.time +
+                     offload_stall(offloaded_activations(step), as_it_is.timeline, c.batch, *p.calibration);
     add("offload", "feature maps on the host meanwhile", offloaded);
   }
   for (const std::int64_t parts : {2, 4}) {

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include "graphs/rewrites/reduce_memory.h"
+#include "graphs/rewrites/half_precision_activations.h"
+#include "graphs/rewrites/offload.h"
+#include "graphs/rewrites/recompute.h"
 #include "simulate/memory/memory_plan.h"
 
 namespace tbdsim {
@@ -74,7 +76,7 @@ TEST(Recomputation, NoneWherePassesAlternate) {
 
 // Two kernels for each map; idle maps in half the bytes.
 TEST(HalfPrecisionMaps, TakeHalf) {
-  const TrainingStep made = with_half_precision_maps(chain(16));
+  const TrainingStep made = with_half_precision_activations(chain(16));
   EXPECT_EQ(made.kernels.size(), 32u + 2 * 16);
   EXPECT_LE(peak(made), 1000);
   EXPECT_GE(peak(made), 800);
@@ -84,7 +86,7 @@ TEST(HalfPrecisionMaps, TakeHalf) {
 TEST(HalfPrecisionMaps, LeaveChainsInPlace) {
   TrainingStep step = chain(4);
   step.chains = {{0, 1, 3}, {5, 7, 8}};
-  const TrainingStep made = with_half_precision_maps(step);
+  const TrainingStep made = with_half_precision_activations(step);
   ASSERT_EQ(made.chains.size(), 2u);
   const auto is = [&](int k, int layer, Phase phase) {
     const Kernel& kernel = made.kernels.at(static_cast<std::size_t>(k));
@@ -101,20 +103,20 @@ TEST(HalfPrecisionMaps, LeaveChainsInPlace) {
 TEST(HalfPrecisionMaps, LeaveWhatIsHalfAlready) {
   TrainingStep step = chain(4);
   for (Kernel& kernel : step.kernels) kernel.element_bytes = 2;
-  EXPECT_EQ(with_half_precision_maps(step).kernels.size(), step.kernels.size());
+  EXPECT_EQ(with_half_precision_activations(step).kernels.size(), step.kernels.size());
 }
 
 // Maps in use, the one on its way out and the one on its way in.
 TEST(MapsOnHost, OnlyThoseInUseStay) {
-  EXPECT_LE(peak(with_maps_on_host(chain(16))), 400);
-  EXPECT_EQ(with_maps_on_host(chain(16)).kernels.size(), 32u);
+  EXPECT_LE(peak(with_offloaded_activations(chain(16))), 400);
+  EXPECT_EQ(with_offloaded_activations(chain(16)).kernels.size(), 32u);
 }
 
 // What runs step by step is there one piece at a time.
 TEST(MapsOnHost, PieceByPiece) {
   TrainingStep step = chain(2);
   for (Tensor& tensor : step.tensors) tensor.pieces = 10;
-  EXPECT_LE(peak(with_maps_on_host(step)), 2 * 100 + 10);
+  EXPECT_LE(peak(with_offloaded_activations(step)), 2 * 100 + 10);
 }
 
 }  // namespace
