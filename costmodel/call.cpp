@@ -12,14 +12,6 @@ double element_bytes(MathType math) {
   return math == MathType::fp16 || math == MathType::bf16 ? 2 : 4;
 }
 
-// Two kernels run as another kind than they are listed under: the norm of an image counts its readings
-// itself, as a batch norm does, and the gradient of a softmax loss is softmax minus label.
-KernelKind runs_as(const Kernel& kernel) {
-  if (kernel.op == "group_norm") return KernelKind::batch_norm;
-  if (kernel.op == "softmax_loss" && kernel.phase == Phase::backward_data) return KernelKind::elementwise;
-  return kernel.kind;
-}
-
 }  // namespace
 
 // A product that adds to what is there reads it, and says so by its bytes.
@@ -71,7 +63,7 @@ RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& s, doub
 
 StreamCall stream_call(const Kernel& kernel, double batch) {
   StreamCall call;
-  call.kind = runs_as(kernel);
+  call.kind = kernel.timed_as.value_or(kernel.kind);
   call.phase = kernel.phase;
   if (const auto* matrix = std::get_if<MatrixShape>(&kernel.shape)) {
     call.rows = matrix->rows.at(batch);
@@ -83,7 +75,7 @@ StreamCall stream_call(const Kernel& kernel, double batch) {
   call.written_bytes = kernel.written_bytes.at(batch);
   call.flops = kernel.flops.at(batch);
   call.element_bytes = static_cast<double>(kernel.element_bytes);
-  if (kernel.op == "sequence_reverse") call.serial = call.rows;  // a thread for each step
+  if (kernel.thread_per_row) call.serial = call.rows;
   return call;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,12 +14,13 @@
 
 namespace tbdsim {
 
-// forward, gradient by the input, gradient by the weights, optimizer: which of a layer's computations it is.
+// The computation of a layer that a kernel is part of: forward, gradient of the input, gradient of the
+// weights, optimizer update.
 enum class Phase { forward, backward_data, backward_weights, update };
 inline constexpr std::array<std::string_view, 4> kPhaseNames = {"forward", "backward_data",
                                                                 "backward_weights", "update"};
 
-// The closed set the cost model knows; a layer type is made of these.
+// Kinds of kernels for which the cost model has formulas.
 enum class KernelKind {
   convolution,
   gemm,
@@ -112,15 +114,15 @@ struct RecurrentShape {
 using KernelShape =
     std::variant<VectorShape, MatrixShape, ImageShape, PoolShape, ConvShape, GemmShape, RecurrentShape>;
 
-// What is asked of every kernel at every prediction comes first: it shares a line of the processor's cache.
+// The fields that every prediction reads of every kernel come first, so that they share a cache line.
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
   Phase phase = Phase::forward;
   std::string_view op;  // "conv", "relu", "sgd_momentum": a literal
-  // How often it runs in one iteration. Neighbours of one layer with the same repeat run as a pattern, one
-  // after another, that often: the steps of an unrolled recurrence.
+  // Launches in one iteration. Adjacent kernels of one layer with the same repeat run as a pattern, one after
+  // another, that often: the steps of an unrolled recurrence.
   std::int64_t repeat = 1;
-  // An earlier kernel of the step that computes and moves the same whatever the batch; -1: none.
+  // Index of an earlier kernel of the step with the same work at every batch; -1: there is none.
   int duplicate_of = -1;
   MathType math = MathType::fp32;
   Size flops;       // a multiply-add is 2
@@ -129,20 +131,23 @@ struct Kernel {
   Size macs;                  // of convolutions and matrix products only, as networks are usually counted
   int layer = -1;             // index into TrainingStep::layers
   bool second_order = false;  // part of a backward pass through a backward pass
-  // Of TF32: a convolution whose tensors lie as only tensor cores read them, or a copy that lets the one
-  // after it be computed there, which is not made where that one computes in fp32.
+  // True for kernels that exist only where the next convolution runs in TF32: an NHWC convolution, or the
+  // layout conversion before it.
   bool tf32_only = false;
-  std::int64_t element_bytes = 4;  // of the numbers it goes through
-  Size scratch_bytes;              // temporary tensors it cannot do without
-  Size host_nanoseconds;  // of copies: work of the host on what it was sent, or to make what it sends
+  bool thread_per_row = false;  // one thread goes through each row alone, one number after another
+  // The kind whose formula its time follows, where its memory accesses are not those of its own kind.
+  std::optional<KernelKind> timed_as{};
+  std::int64_t element_bytes = 4;  // of one number of its operands
+  Size scratch_bytes;              // temporary tensors that exist only while it runs
+  Size host_nanoseconds;           // work of the host on the data of a copy, after it or before it; in ns
   KernelShape shape;
 };
 
-// Operations of copies.
+// Values of `Kernel::op` of transfers.
 inline constexpr std::string_view kDeviceToHost = "device_to_host";
 inline constexpr std::string_view kHostToDevice = "host_to_device";
 
-// The host needs what it copies before it goes on.
+// True for a copy to the host, after which the host synchronizes.
 [[nodiscard]] constexpr bool is_copy_to_host(const Kernel& kernel) {
   return kernel.kind == KernelKind::transfer && kernel.op == kDeviceToHost;
 }

@@ -50,6 +50,7 @@ class ActorCriticLoss : public Layer {
     const Size bytes = stored_bytes(x, how.precision);
     kernels.push_back(memory_kernel(KernelKind::softmax, phase, "softmax_loss", x, flops, bytes, bytes));
     kernels.back().shape = position_matrix(x);
+    if (phase == Phase::backward_data) kernels.back().timed_as = KernelKind::elementwise;
   }
 
   static void terms(const LayerContext& site, const LoweringContext& how, Phase phase, std::int64_t times,

@@ -134,7 +134,8 @@ class LayerNorm : public Layer {
   [[nodiscard]] MatrixShape matrix(const Shape& shape) const {
     return image_ ? MatrixShape{shape.rows, elements_per_row(shape)} : position_matrix(shape);
   }
-  // Of a sum of three gradients all are alive; forward one intermediate result at a time is not kept.
+  // The backward pass holds the three gradients that it adds; the forward pass one intermediate result at a
+  // time.
   [[nodiscard]] TermSizes sizes(const LayerContext& site, Phase phase = Phase::backward_data) const {
     const Shape& x = site.output;
     return {elements(x), image_ ? x.rows * x.dims[0] : positions(x),
@@ -162,6 +163,8 @@ class LayerNorm : public Layer {
     kernels.push_back(memory_kernel(KernelKind::layer_norm, phase, image_ ? "group_norm" : "layer_norm",
                                     site.output, flops, x * reads, x * writes));
     kernels.back().shape = matrix(site.output);
+    // Its bytes count every reading of the image, as those of a batch norm do.
+    if (image_) kernels.back().timed_as = KernelKind::batch_norm;
   }
 
   bool image_ = false;

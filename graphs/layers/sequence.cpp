@@ -75,11 +75,12 @@ class SequenceReverse : public Layer {
   explicit SequenceReverse(SpecMap& keys) {
     const auto lengths = keys.find("lengths");
     const auto parallel = keys.find("parallel");
-    if (lengths && !lengths->flag()) op_ = "flip";
-    if (parallel && parallel->flag()) {
-      if (op_ == "flip") parallel->fail("is true with 'lengths: false'; expected one of both");
-      op_ = "parallel_sequence_reverse";
-    }
+    const bool flips = lengths && !lengths->flag();
+    const bool is_parallel = parallel && parallel->flag();
+    if (flips && is_parallel) parallel->fail("is true with 'lengths: false'; expected one of both");
+    if (flips) op_ = "flip";
+    if (is_parallel) op_ = "parallel_sequence_reverse";
+    thread_per_row_ = !flips && !is_parallel;
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -103,9 +104,11 @@ class SequenceReverse : public Layer {
     kernels.push_back(copy(KernelKind::gather, phase, op_, site.output, how));
     const std::int64_t steps = site.output.dims[0];
     kernels.back().shape = MatrixShape{site.output.rows * (elements_per_row(site.output) / steps), steps};
+    kernels.back().thread_per_row = thread_per_row_;
   }
 
   std::string_view op_ = "sequence_reverse";
+  bool thread_per_row_ = true;
 };
 
 // The last step of each sample that is no padding; its gradient is zero everywhere else.

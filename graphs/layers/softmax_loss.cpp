@@ -20,6 +20,7 @@ class SoftmaxLoss : public Layer {
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     kernels.push_back(softmax_kernel(Phase::backward_data, "softmax_loss", site.output, how.precision, 1, 1));
+    kernels.back().timed_as = KernelKind::elementwise;  // p - one_hot(label)
   }
 
   [[nodiscard]] bool is_loss() const override { return true; }

@@ -103,24 +103,18 @@ TEST(CallOf, AllElseByItsBytes) {
   EXPECT_EQ(call.columns, 100);
 }
 
-TEST(CallOf, MxnetsSequenceReverseIsSerial) {
+TEST(CallOf, AThreadForEachRowIsSerial) {
   Kernel kernel = kernel_of(KernelKind::gather, MatrixShape{{0, 512}, 14});
-  kernel.op = "parallel_sequence_reverse";
   EXPECT_EQ(std::get<StreamCall>(call_of(kernel, 64)).serial, 0);
-  kernel.op = "sequence_reverse";
+  kernel.thread_per_row = true;
   EXPECT_EQ(std::get<StreamCall>(call_of(kernel, 64)).serial, 64 * 512);
 }
 
-// Its bytes hold both readings of an image already; a softmax loss goes back as softmax minus label.
-TEST(CallOf, SomeKernelsRunAsAnotherKind) {
+TEST(CallOf, AKernelMayBeTimedAsAnotherKind) {
   Kernel kernel = kernel_of(KernelKind::layer_norm, MatrixShape{{0, 1}, 512});
-  kernel.op = "group_norm";
+  EXPECT_EQ(std::get<StreamCall>(call_of(kernel, 2)).kind, KernelKind::layer_norm);
+  kernel.timed_as = KernelKind::batch_norm;
   EXPECT_EQ(std::get<StreamCall>(call_of(kernel, 2)).kind, KernelKind::batch_norm);
-  kernel.kind = KernelKind::softmax;
-  kernel.op = "softmax_loss";
-  EXPECT_EQ(std::get<StreamCall>(call_of(kernel, 2)).kind, KernelKind::softmax);
-  kernel.phase = Phase::backward_data;
-  EXPECT_EQ(std::get<StreamCall>(call_of(kernel, 2)).kind, KernelKind::elementwise);
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ TEST(Sockeye, KernelsOfAnIterationAreThoseOfAProfile) {
   EXPECT_EQ(runs(step, {"tanh"}, forward), 208);
   EXPECT_EQ(runs(step, {"tanh"}, backward), 208);
   EXPECT_EQ(runs(step, {"sequence_reverse"}), 6);
+  for (const Kernel& kernel : step.kernels) EXPECT_EQ(kernel.thread_per_row, kernel.op == "sequence_reverse");
   EXPECT_EQ(runs(step, {"broadcast_add"}), 20);
   EXPECT_EQ(runs(step, {"softmax"}, forward), 20);
   EXPECT_EQ(runs(step, {"softmax"}, backward), 20);
@@ -97,6 +98,7 @@ TEST(Sockeye, LibraryCallsForTheEncoderOnly) {
   EXPECT_EQ(runs(step, {"sigmoid"}, {Phase::forward}), 2 * 3 * 30);
   EXPECT_EQ(runs(step, {"sequence_reverse"}), 0);
   EXPECT_EQ(runs(step, {"parallel_sequence_reverse"}), 6);
+  for (const Kernel& kernel : step.kernels) EXPECT_FALSE(kernel.thread_per_row);
 }
 
 // PyTorch runs the encoder's two layers in cuDNN, forward and two gradients each, and 25 steps of the
