@@ -22,7 +22,7 @@ bool is_word(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// What names mean at some place: the model's parameters, and the few of the block around it.
+// The parameters visible at some place: the model's, and those of the block around it.
 struct Scope {
   const Parameters& globals;
   Parameters locals{};
@@ -67,8 +67,8 @@ std::size_t size_of(const SpecTree& tree) {
   return size;
 }
 
-// What may still be copied. Lists put into lists of lists grow exponentially, so this is paid before each
-// copy.
+// The number of bytes that may still be copied. Lists put into lists of lists grow exponentially, so every
+// copy is paid for in advance.
 class Budget {
  public:
   void pay(std::size_t bytes, const Mark& mark) {

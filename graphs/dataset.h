@@ -1,8 +1,7 @@
-// What a model is trained on: how many samples make an epoch, how long they are. One YAML file a data set in
-// graphs/datasets/.
+// A data set: samples in an epoch and their lengths. One YAML file for each in graphs/datasets/.
 //
-// Samples of unequal length (sentences, utterances) are trained in batches of nearly equal ones: a framework
-// has a list of bounds, and a sample is padded to the smallest bound that holds it.
+// Samples of unequal length (sentences, utterances) are trained in batches of similar length: a framework has
+// a list of bounds, its buckets, and pads each sample to the smallest bound that holds it.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,7 @@ struct RatioBin {
 struct Dataset {
   std::string name;                     // the file's stem
   std::string title;                    // "IWSLT 2015 English-Vietnamese"
-  std::string sample;                   // what one is, singular: "sentence pair"
+  std::string sample;                   // the name of one, singular: "sentence pair"
   std::optional<std::int64_t> samples;  // in an epoch; empty where there is none (reinforcement learning)
   std::string length_unit;             // what lengths count: "token", "frame of 10 ms"; empty without lengths
   LengthHistogram lengths;             // empty where all samples are alike
@@ -50,31 +49,33 @@ struct Dataset {
 // Throws UsageError or SpecError (lengths that do not ascend, shares that do not sum to 1).
 [[nodiscard]] Dataset read_dataset(const std::filesystem::path& file, const SpecChanges& changes = {});
 
-// The samples that are padded to one length.
+// A bucket: the samples that are padded to one length.
 struct LengthBucket {
   std::int64_t length = 0;  // padded
-  double share = 0;         // of the samples trained on
-  double mean_length = 0;   // of these samples before padding
+  double share = 0;         // of all samples that are trained on, 0 to 1
+  double mean_length = 0;   // before padding
 };
 
 // The buckets that bounds (positive, ascending) make of a histogram, in their order. Within bin i, lengths
 // are spread evenly: each whole number l of u(i-1) + 1 to u(i) has the share p(l) = share(i) / (u(i) -
 // u(i-1)). The bucket of bound b, where a is the bound before, has
 //
-//   weight w(b) = sum of p(l) over a < l <= b      mean_length = sum of l p(l) / w(b)      share = w(b) / W
+//   weight w(b) = sum of p(l) over a < l <= b
+//   mean_length = sum of l * p(l) over a < l <= b, / w(b)
+//   share       = w(b) / W
 //
-// with W the sum of all w: samples beyond the last bound are left out, as training drops them. Buckets
-// without samples are omitted; where no sample is within the last bound there is none.
+// with W the sum of all w: training drops samples beyond the last bound. Buckets without samples are omitted;
+// there is none where no sample is within the last bound.
 //
-// `room` (0 to 1): a bucket of bound b holds lengths up to room x b only, because something shorter that
-// comes with each sample, its source, has less room.
+// `room` (0 to 1): a bucket of bound b holds lengths up to room * b only, for sources that are padded to a
+// share of the bound.
 [[nodiscard]] std::vector<LengthBucket> buckets_of(const LengthHistogram& lengths,
                                                    std::span<const std::int64_t> bounds, double room = 1);
 
-// The share of the samples within the last bound: those trained on. 1 for an empty histogram.
+// The share of samples that are trained on, those within the last bound, 0 to 1. 1 for an empty histogram.
 [[nodiscard]] double share_within(const LengthHistogram& lengths, std::int64_t bound);
 
-// Of all samples; 0 for an empty histogram.
+// The mean length of all samples; 0 for an empty histogram.
 [[nodiscard]] double mean_length(const LengthHistogram& lengths);
 
 }  // namespace tbdsim

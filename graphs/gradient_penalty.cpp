@@ -1,9 +1,9 @@
-// The second order of a gradient penalty. A first backward pass made the gradient of the graph's input; the
-// penalty is a function of that, and its own gradient runs
-//   along the graph, from the gradient of the input's gradient to that of the output's, where every product
-//   with weights yields a gradient of these, too;
-//   back from every input_gradient_depends_on_input layer, whose first backward pass depended on its input, as an ordinary backward
-//   pass to the weights before it.
+// The second-order backward pass of a gradient penalty. The penalty is a function of the gradient of the
+// graph's input, which a first backward pass computes; the penalty's own gradient is computed in two passes:
+//   along the graph, from the gradient of the input's gradient to that of the output's;
+//     every product with weights also yields a gradient of these
+//   back from every layer whose input gradient depends on its input, as an ordinary
+//     backward pass to the weights before it
 #include <algorithm>
 
 #include "graphs/pass_expansion.h"
@@ -48,13 +48,13 @@ void PassExpansion::along_the_graph() {
                                                " in a gradient penalty; expected layers with a second-order "
                                                "backward pass");
     }
-    // What is added to a product is no part of the input's gradient: weights come first, then biases.
+    // Biases have no part in the input's gradient. Weights come first, then biases.
     if (at.weight_gradient) add_to_gradients(i, false, additions_, along_.back());
   }
 }
 
-// Of layer i's output: those of input_gradient_depends_on_input readers, born along the graph, and those of
-// readers that go back.
+// The gradients of layer i's output: from readers whose input gradient depends on their input, computed along
+// the graph, and from readers that the second pass goes back through.
 std::vector<PassExpansion::Gradient> PassExpansion::gradients_on_the_way_back(int i) const {
   std::vector<Gradient> gradients;
   for (const int reader : consumers(i)) {

@@ -9,7 +9,7 @@ const GraphLayer& layer_of(const LayerGraph& graph, int i) {
   return graph.layers[static_cast<std::size_t>(i)];
 }
 
-// Which of the layers from `begin` to `last` the last waits for, itself among them.
+// For each layer from `begin` to `last`, whether `last` depends on it. A layer depends on itself.
 std::vector<bool> waited_for(const LayerGraph& graph, int begin, int last) {
   std::vector<bool> waited(static_cast<std::size_t>(last - begin + 1), false);
   waited.back() = true;

@@ -1,5 +1,5 @@
-// Recurrences that run step by step and do not wait for each other: the two directions of a bidirectional
-// layer, or of a stack of them. An engine with two workers runs them side by side.
+// Step-by-step recurrences that are independent: the two directions of a bidirectional layer, or of a stack
+// of them. An engine with two threads runs them concurrently.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,16 @@
 
 namespace tbdsim {
 
-// Neighbours in order: [first, second) and [second, end). No member of the second reads, directly or through
-// others, what a member of the first makes, and both hold a recurrence. Of layers, or of kernels.
+// Two adjacent ranges of layers or kernels, [first, second) and [second, end). No member of the second
+// depends on a member of the first, and both hold a recurrence.
 struct IndependentChains {
-  int first = 0, second = 0, end = 0;
+  int first = 0;
+  int second = 0;
+  int end = 0;
 };
 
-// The layers' chains, each as long as it can be, in order and apart from each other. `recurrent` says which
-// layers are recurrences that run step by step.
+// The maximal independent chains of the graph's layers, in order and without overlap. `recurrent`: by layer,
+// whether it is a recurrence that runs step by step.
 [[nodiscard]] std::vector<IndependentChains> independent_chains(const LayerGraph& graph,
                                                                 const std::vector<bool>& recurrent);
 

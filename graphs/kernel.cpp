@@ -10,7 +10,7 @@ std::string stride_text(std::int64_t height, std::int64_t width) {
   return height == width ? fmt::format("/{}", height) : fmt::format("/{}x{}", height, width);
 }
 
-// Padding is told where it is not what centres the window.
+// The padding, unless it centres the window.
 std::string pad_text(std::int64_t pad_height, std::int64_t pad_width, std::int64_t height,
                      std::int64_t width) {
   if (pad_height == (height - 1) / 2 && pad_width == (width - 1) / 2) return "";

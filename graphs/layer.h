@@ -1,5 +1,5 @@
-// A layer: one file a type in graphs/layers/. Says what shape it makes of its inputs, which parameters it
-// has, which kernels it needs in each phase and which tensors its backward pass reads again.
+// A layer: its output shape, its parameters, its kernels in each phase and the tensors that its backward pass
+// reads. One file for each type in graphs/layers/.
 #pragma once
 
 #include <exception>
@@ -16,8 +16,8 @@
 
 namespace tbdsim {
 
-inline constexpr std::int64_t kIndexBytes = 4;  // of the number of a row or a class
-// On each element: maximum (1), difference and exponential (2), sum (1), division (1).
+inline constexpr std::int64_t kIndexBytes = 4;  // of the index of a row or a class
+// For each element: maximum (1), difference and exponential (2), sum (1), division (1).
 inline constexpr std::int64_t kSoftmaxFlops = 5;
 
 // Thrown by Layer::output_shape: "what; what was expected". LayerGraph adds layer, file and line.
@@ -37,29 +37,30 @@ struct ParameterTensor {
   Size gradient_rows{};  // elements of its gradient where only rows looked up have one; 0: all elements
 };
 
-// A layer where it stands in a graph.
+// The place of a layer in its graph: the shapes around it and the gradients it has to compute.
 struct LayerContext {
   std::span<const Shape> inputs;
   const Shape& output;
   bool input_gradient = false;   // something upstream is trained, so the input's gradient is needed
   bool weight_gradient = false;  // this layer's own parameters are trained
-  // In a gradient penalty: what backward() does is itself differentiated. A kernel without a gradient of its
-  // own will not do.
+  // True in a gradient penalty, where backward() is itself differentiated: only kernels that have a gradient
+  // of their own can be used.
   bool differentiated = false;
 };
 
+// The lowering and the precision under which layers become kernels.
 struct LoweringContext {
   const Lowering& lowering;
   const Precision& precision;
 };
 
-// What the backward pass reads of the forward pass's tensors, beside parameters.
+// Tensors of the forward pass that the backward pass reads, parameters excepted.
 struct BackwardNeeds {
   bool inputs = false;
   bool output = false;
   Size extra_bytes{};             // masks, indices
-  std::int64_t extra_pieces = 1;  // in so many allocations of the same size
-  bool library_state = false;     // a library keeps it for this layer alone
+  std::int64_t extra_pieces = 1;  // number of equal allocations that hold extra_bytes
+  bool library_state = false;     // extra_bytes are a library's state for this layer
 };
 
 class Layer {
@@ -79,43 +80,44 @@ class Layer {
   [[nodiscard]] virtual BackwardNeeds backward_needs(const LayerContext& site,
                                                      const LoweringContext& how) const = 0;
 
-  // Kernels of the backward pass through the layer's own backward_data: what carries the gradient of its
-  // input's gradient on to that of its output's gradient, and adds to the gradient of its weights. Throws
+  // Appends the kernels of the backward pass through the layer's own backward_data: from the gradient of its
+  // input's gradient to that of its output's gradient, with its part of the weights' gradients. Throws
   // NoSecondOrder where the layer type has none.
   virtual void double_backward(const LayerContext& site, const LoweringContext& how,
                                std::vector<Kernel>& kernels) const {
     (void)site, (void)how, (void)kernels;
     throw NoSecondOrder();
   }
-  // A backward pass through its backward pass also yields a gradient of its input: because dX depends on the
-  // input's values, or as zeros, since frameworks do not know when it does not.
+  // True if a backward pass through the backward pass also yields a gradient of the input: because dX depends
+  // on the input's values, or as zeros where it does not and frameworks compute it all the same.
   [[nodiscard]] virtual bool input_gradient_depends_on_input() const { return false; }
-  // Gradients flow through it from its output to its inputs.
+  // True if gradients flow from its output to its inputs.
   [[nodiscard]] virtual bool differentiable() const { return true; }
-  // Ends a graph: its output is a loss or a statistic that no layer reads.
+  // True if it may end a graph: its output is a loss or a statistic that no layer reads.
   [[nodiscard]] virtual bool is_loss() const { return false; }
 
-  // The gradient of every input is the gradient of the output itself: no kernel, no tensor of its own.
+  // True if the gradient of every input is the gradient of the output itself, without a kernel or a tensor of
+  // its own.
   [[nodiscard]] virtual bool passes_gradient_through() const { return false; }
-  // Under a lowering the same, or the gradients are views into that of the output.
+  // True if, under this lowering, the gradients of the inputs are the output's gradient or views into it.
   [[nodiscard]] virtual bool gradient_is_view(const Lowering& lowering) const {
     (void)lowering;
     return passes_gradient_through();
   }
-  // The output is the memory of the only input under another shape, whoever else reads that.
+  // True if the output is a view of the only input: the same memory under another shape.
   [[nodiscard]] virtual bool is_view(const Lowering& lowering) const {
     (void)lowering;
     return false;
   }
-  // Reads one of so many equal parts of its input's last dimension. Gradients of parts are put side by side,
-  // not added.
+  // Number of equal parts of its input's last dimension, of which it reads one. Gradients of parts are
+  // concatenated, not added.
   [[nodiscard]] virtual std::int64_t parts() const { return 1; }
-  // Allocations of the same size that the output is made of: one for each step, where steps are apart.
+  // Number of equal allocations that hold the output: one for each step where steps are allocated separately.
   [[nodiscard]] virtual std::int64_t output_pieces(const LayerContext& site, const Lowering& lowering) const {
     (void)site, (void)lowering;
     return 1;
   }
-  // The output may be written over the only input.
+  // True if the output may overwrite the only input.
   [[nodiscard]] virtual bool runs_in_place(const Lowering& lowering) const {
     (void)lowering;
     return false;
@@ -144,12 +146,13 @@ void require_same_rows(std::span<const Shape> inputs);
 
 [[nodiscard]] Size stored_bytes(const Shape& shape, const Precision& precision);
 
-// A kernel limited by the memory it moves: `flops_per_element` operations on each element of `shape`. Its
-// kernel shape is that of a vector until set otherwise.
+// A memory-bound kernel with `flops_per_element` operations on each element of `shape`. Its kernel shape is a
+// vector unless the caller sets another one.
 [[nodiscard]] Kernel memory_kernel(KernelKind kind, Phase phase, std::string_view op, const Shape& shape,
                                    std::int64_t flops_per_element, Size read_bytes, Size written_bytes);
 
-// A softmax, or part of one, over the last dimension: reads so many tensors of the shape and writes one.
+// The kernel of a softmax, or of part of one, over the last dimension: it reads `reads` tensors of the shape
+// and writes one.
 [[nodiscard]] Kernel softmax_kernel(Phase phase, std::string_view op, const Shape& shape,
                                     const Precision& precision, std::int64_t flops_per_element,
                                     std::int64_t reads);

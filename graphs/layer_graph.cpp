@@ -91,7 +91,7 @@ std::vector<Vertex> run_order(const std::vector<LayerSpec>& layers, const Depend
   return order;
 }
 
-// Of a layer that runs step by step: takes the steps off its inputs' shapes.
+// Removes the dimension of steps from the input shapes of a layer that runs step by step.
 void take_steps(GraphLayer& layer) {
   bool first = true;
   const std::set<std::string> whole(layer.spec.whole.begin(), layer.spec.whole.end());

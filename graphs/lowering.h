@@ -1,5 +1,5 @@
-// How a framework turns layers into kernels: data in a framework file, asked by layers, which never ask which
-// framework it is.
+// How a framework turns layers into kernels: data of its file. Layers read these values and never the
+// framework's name.
 #pragma once
 
 #include <array>
@@ -18,26 +18,30 @@ enum class UpdateKernels { per_tensor, fused };  // one update kernel per parame
 
 enum class Recurrence { cells, fused };        // a recurrent layer step by step, or as one cuDNN call
 enum class CellProducts { joined, separate };  // a cell multiplies [x, h] at once, or x and h apart
-// Gradients that add up, of the steps of an unrolled recurrence or of the passes before an update: added by
-// the product itself, or by a kernel.
+// How gradients accumulate over the steps of an unrolled recurrence or the passes before an update: in the
+// GEMM that computes them (beta = 1), or by a kernel of their own.
 enum class GradientAccumulation { in_place, added };
 enum class Composition { fused, composite };  // an operation as one kernel, or one for each of its terms
-// A batch norm by constant statistics: a kernel each way, with the sums for the gradients of its parameters
-// where these are trained, or always; or an operation for each term.
+// A batch norm by constant statistics. fused: one kernel forward and one backward, which sums the gradients
+// of its parameters where these are trained; summing: the same, and it always sums; composite: one kernel for
+// each term.
 enum class GlobalNorm { fused, summing, composite };
-// What the product of two tensors keeps for its backward pass: the factors that gradients need, or both.
+// Inputs that the product of two activations keeps for its backward pass: those that gradients need, or both.
 enum class SavedMatmulInputs { needed, both };
-enum class TableGradient { dense, sparse };  // of an embedding: the whole table, or the rows looked up
-// Tensors side by side in one, and taken apart again. parts: a kernel for each of them both ways; whole: one
-// kernel for a join or a split, one for each part of a join's gradient; views: one for a join, none apart.
+// Gradient of an embedding: of the whole table, or of the rows looked up.
+enum class TableGradient { dense, sparse };
+// How concat and split are lowered.
+//   parts   one kernel for each part, forward and backward
+//   whole   one kernel for a concat or a split; one for each part of a concat's gradient
+//   views   one kernel for a concat; its gradient and a split are views
 enum class ConcatLowering { parts, whole, views };
 
 // Where parameters and optimizer state live. host: weights are sent to the GPU before each pass and gradients
 // brought back after it; the host updates.
 enum class Variables { device, host };
 
-// Where it is decided whether a gradient is too long and must be clipped: the host reads its norm and waits
-// for that, or the GPU multiplies by a factor that may be 1.
+// Where gradients longer than the clipping norm are detected: the host reads the norm, which synchronizes, or
+// the GPU multiplies by a factor that may be 1.
 enum class ClipDecision { host, device };
 
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
@@ -48,12 +52,12 @@ inline constexpr std::array<std::string_view, 2> kGradientStorageNames = {"trans
 inline constexpr std::array<std::string_view, 2> kUpdateKernelsNames = {"per_tensor", "fused"};
 inline constexpr std::array<std::string_view, 2> kRecurrenceNames = {"cells", "fused"};
 inline constexpr std::array<std::string_view, 2> kCellProductsNames = {"joined", "separate"};
-inline constexpr std::array<std::string_view, 2> kStepGradientsNames = {"in_place", "added"};
+inline constexpr std::array<std::string_view, 2> kGradientAccumulationNames = {"in_place", "added"};
 inline constexpr std::array<std::string_view, 2> kCompositionNames = {"fused", "composite"};
 inline constexpr std::array<std::string_view, 3> kGlobalNormNames = {"fused", "summing", "composite"};
-inline constexpr std::array<std::string_view, 2> kProductKeepsNames = {"needed", "both"};
+inline constexpr std::array<std::string_view, 2> kSavedMatmulInputsNames = {"needed", "both"};
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
-inline constexpr std::array<std::string_view, 3> kJoinsNames = {"parts", "whole", "views"};
+inline constexpr std::array<std::string_view, 3> kConcatLoweringNames = {"parts", "whole", "views"};
 inline constexpr std::array<std::string_view, 2> kVariablesNames = {"device", "host"};
 inline constexpr std::array<std::string_view, 2> kClipDecisionNames = {"host", "device"};
 

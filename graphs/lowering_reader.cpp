@@ -25,19 +25,19 @@ void read_keys(FindKey key, Lowering& lowering) {
   choice("recurrence", kRecurrenceNames, lowering.recurrence);
   choice("cell_products", kCellProductsNames, lowering.cell_products);
   choice("cell_pointwise", kCompositionNames, lowering.cell_pointwise);
-  choice("step_gradients", kStepGradientsNames, lowering.step_gradients);
+  choice("step_gradients", kGradientAccumulationNames, lowering.step_gradients);
   choice("layer_norm", kCompositionNames, lowering.layer_norm);
   choice("global_norm", kGlobalNormNames, lowering.global_norm);
   choice("dropout", kCompositionNames, lowering.dropout);
   choice("softmax", kCompositionNames, lowering.softmax);
   choice("embedding_gradient", kTableGradientNames, lowering.embedding_gradient);
-  choice("joins", kJoinsNames, lowering.joins);
+  choice("joins", kConcatLoweringNames, lowering.joins);
   if (const std::optional<SpecNode> node = key("parameter_copies")) {
     lowering.parameter_copies = static_cast<int>(node->count(0, kMostCopies));
   }
 }
 
-// What a file need not say.
+// Reads the keys that a file may leave out.
 void read_further_keys(SpecMap& m, Lowering& lowering) {
   if (const auto node = m.find("variables"))
     lowering.variables = static_cast<Variables>(node->one_of(kVariablesNames));
@@ -48,7 +48,7 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
   if (const auto node = m.find("norm_layout"))
     lowering.norm_layout = static_cast<NormLayout>(node->one_of(kNormLayoutNames));
   if (const auto node = m.find("product_keeps"))
-    lowering.product_keeps = static_cast<SavedMatmulInputs>(node->one_of(kProductKeepsNames));
+    lowering.product_keeps = static_cast<SavedMatmulInputs>(node->one_of(kSavedMatmulInputsNames));
   if (const auto node = m.find("gelu"))
     lowering.gelu = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("lrn"))

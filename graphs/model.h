@@ -1,6 +1,6 @@
-// A model: layer graphs plus the training program that runs them. A YAML file in graphs/models/ describes its
-// variants with parameters, blocks and repeats; read_model_file() reads what is said about them,
-// build_model() makes one variant.
+// A model: layer graphs and the training program that runs them. A YAML file in graphs/models/ describes its
+// variants with parameters, blocks and repeats; read_model_file() reads the file, build_model() builds one
+// variant.
 #pragma once
 
 #include <array>
@@ -41,7 +41,8 @@ struct TrainingPass {
   std::int64_t repeat = 1;
 };
 
-// What throughput counts: `per_sample` or `per_length` x length units in each sample.
+// The unit in which throughput is counted: `per_sample` units in each sample, or `per_length` for each unit
+// of its length.
 struct ThroughputUnit {
   std::string unit;  // "images", "tokens": of throughput in unit/s
   double per_sample = 1;
@@ -57,12 +58,13 @@ struct ExpectedCounts {
   std::string source;  // the variant's unless it has its own
 };
 
-// How many samples of a length a batch of so many tokens holds: as many as fit, or of these the most that
-// divide tensor2tensor's window (data_reader.py, hparams_to_batching_scheme, 1.2.7).
+// Number of samples in a batch that is given in tokens: as many as fit, or the largest such number that
+// divides tensor2tensor's window (data_reader.py, hparams_to_batching_scheme, 1.2.7).
 enum class TokenBatches { fitting, dividing };
 inline constexpr std::array<std::string_view, 2> kTokenBatchesNames = {"fitting", "dividing"};
 
-// Images keep their ratio: the short side becomes `shorter`, what exceeds `longest` of the other is cut off.
+// Sides of images that keep their ratio, in pixels: the short side is scaled to `shorter`, the long one cut
+// at `longest`.
 struct ImageSides {
   std::int64_t shorter = 0;
   std::int64_t longest = 0;
@@ -142,7 +144,7 @@ struct Model {
 [[nodiscard]] const Variant& find_variant(const ModelFile& file, const std::string& variant,
                                           const std::string& framework);
 
-// Whether the model has a size or parameter of that name.
+// True if the model has a size or a parameter of that name.
 [[nodiscard]] bool has_size(const ModelFile& file, const std::string& name);
 
 // Expands parameters, blocks and repeats and connects the graphs. Throws UsageError for a size the model does
@@ -154,7 +156,7 @@ struct Model {
 // uses.
 void require_whole(const ModelFile& file);
 
-// The same layers on inputs of other sizes (not parameters): quicker than building the model again.
+// The same model on inputs of other sizes (not parameters): faster than building it again.
 [[nodiscard]] Model resized(const Model& model, const Sizes& sizes);
 
 }  // namespace tbdsim

@@ -78,11 +78,44 @@ std::vector<std::string> read_frameworks(const std::optional<SpecNode>& node) {
   return frameworks;
 }
 
-// What each variant may override.
+// Parameters and sizes of the model, which a variant may override.
 struct Overridable {
   const Parameters& parameters;
   const Parameters& sizes;
+
+  [[nodiscard]] bool has_size(std::string_view name) const { return sizes.contains(std::string(name)); }
 };
+
+// Reads the keys that say which lengths and image sizes the variant's batches have.
+void read_batch_shapes(SpecMap& m, const Overridable& known, Variant& variant) {
+  if (const auto buckets = m.find("buckets")) {
+    variant.buckets = read_buckets(*buckets);
+    if (!known.has_size(kLengthSize))
+      buckets->fail("are lengths of a sequence; expected 'sequence_length' among the model's sizes");
+  }
+  if (const auto sides = m.find("image_sides")) {
+    variant.image_sides = read_sides(*sides);
+    if (!known.has_size(kHeightSize) || !known.has_size(kWidthSize))
+      sides->fail("are sides of images; expected image_height and image_width among the model's sizes");
+  }
+  if (const auto share = m.find("source_share")) {
+    variant.source_share = share->number(kLeastSourceShare, 1);
+    if (!known.has_size(kSourceLengthSize))
+      share->fail("is of a source's length; expected 'source_length' among the model's sizes");
+  }
+}
+
+Parameters read_overrides(const SpecNode& node, const Overridable& known) {
+  Parameters overrides;
+  node.map([&](SpecMap& m) {
+    for (const Parameters* of : {&known.parameters, &known.sizes}) {
+      for (const auto& [key, unused] : *of) {
+        if (const auto value = m.find(key)) overrides[key] = value->tree();
+      }
+    }
+  });
+  return overrides;
+}
 
 Variant read_variant(const std::string& name, const SpecNode& node, const Overridable& known) {
   Variant variant;
@@ -98,35 +131,13 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
     if (const auto dataset = m.find("dataset")) variant.dataset = dataset->text();
     if (const auto batches = m.find("token_batches"))
       variant.token_batches = static_cast<TokenBatches>(batches->one_of(kTokenBatchesNames));
-    if (const auto buckets = m.find("buckets")) {
-      variant.buckets = read_buckets(*buckets);
-      if (!known.sizes.contains(std::string(kLengthSize)))
-        buckets->fail("are lengths of a sequence; expected 'sequence_length' among the model's sizes");
-    }
-    if (const auto sides = m.find("image_sides")) {
-      variant.image_sides = read_sides(*sides);
-      if (!known.sizes.contains(std::string(kHeightSize)) || !known.sizes.contains(std::string(kWidthSize)))
-        sides->fail("are sides of images; expected image_height and image_width among the model's sizes");
-    }
-    if (const auto share = m.find("source_share")) {
-      variant.source_share = share->number(kLeastSourceShare, 1);
-      if (!known.sizes.contains(std::string(kSourceLengthSize)))
-        share->fail("is of a source's length; expected 'source_length' among the model's sizes");
-    }
+    read_batch_shapes(m, known, variant);
     if (const auto lowering = m.find("lowering")) {
-      (void)override_lowering(*lowering, {});  // errors are of this file
+      (void)override_lowering(*lowering, {});  // so that its errors are reported with this file
       variant.lowering = lowering->tree();
     }
     if (const auto expected = m.find("expected")) variant.expected = read_expected(*expected, variant.source);
-    if (const auto parameters = m.find("parameters")) {
-      parameters->map([&](SpecMap& p) {
-        for (const Parameters* of : {&known.parameters, &known.sizes}) {
-          for (const auto& [key, unused] : *of) {
-            if (const auto value = p.find(key)) variant.parameters[key] = value->tree();
-          }
-        }
-      });
-    }
+    if (const auto parameters = m.find("parameters")) variant.parameters = read_overrides(*parameters, known);
   });
   return variant;
 }
@@ -148,7 +159,7 @@ ThroughputUnit read_throughput(const SpecNode& node, bool has_length) {
   return throughput;
 }
 
-// Those of the file it is based on, unless the file has one of the same name.
+// The blocks of the base, with those of the file's own added or in their place.
 SpecTree with_blocks(const SpecTree& base, const SpecTree& own) {
   SpecTree blocks = own;
   for (const SpecEntry& entry : base.entries) {
@@ -157,6 +168,26 @@ SpecTree with_blocks(const SpecTree& base, const SpecTree& own) {
     if (!replaced) blocks.entries.push_back(entry);
   }
   return blocks;
+}
+
+// Reads `parameters` and `sizes`, each over those that the base has.
+void read_values(SpecMap& m, ModelFile& file) {
+  for (auto& [name, value] : read_parameters(m.find("parameters"))) file.parameters[name] = value;
+  for (auto& [name, value] : read_parameters(m.find("sizes"))) file.sizes[name] = value;
+  for (const auto& [name, unused] : file.sizes) {
+    if (file.parameters.contains(name))
+      m.at("sizes").fail("names " + in_quotes(name) +
+                         ", which is a parameter already; expected another name");
+  }
+}
+
+std::vector<Variant> read_variants(const SpecNode& node, const Overridable& known) {
+  std::vector<Variant> variants;
+  node.map([&](SpecMap& m) {
+    for (const auto& [name, mark, variant] : m.all()) variants.push_back(read_variant(name, variant, known));
+  });
+  if (variants.empty()) node.fail("names no variant; expected at least one");
+  return variants;
 }
 
 // Reads the file's own keys over those of the file it is based on.
@@ -169,13 +200,7 @@ void read_model_keys(const SpecTree& tree, ModelFile& file) {
     if (const auto batches = m.find("batches_per_iteration"))
       file.batches_per_iteration = batches->count(1, kMostBatches);
     if (const auto batch = m.find("largest_batch")) file.largest_batch = batch->count(1, kMostSamplesAtOnce);
-    for (auto& [name, value] : read_parameters(m.find("parameters"))) file.parameters[name] = value;
-    for (auto& [name, value] : read_parameters(m.find("sizes"))) file.sizes[name] = value;
-    for (const auto& [name, unused] : file.sizes) {
-      if (file.parameters.contains(name))
-        m.at("sizes").fail("names " + in_quotes(name) +
-                           ", which is a parameter already; expected another name");
-    }
+    read_values(m, file);
     if (const auto throughput = m.find("throughput")) {
       file.throughput = read_throughput(*throughput, file.sizes.contains(std::string(kLengthSize)));
     } else if (file.throughput.unit.empty()) {
@@ -184,15 +209,8 @@ void read_model_keys(const SpecTree& tree, ModelFile& file) {
     if (const auto blocks = m.find("blocks")) file.blocks = with_blocks(file.blocks, blocks->tree());
     if (const auto graphs = key("graphs")) file.graphs = graphs->tree();
     if (const auto training = key("training")) file.training = training->tree();
-    const auto variants = key("variants");
-    if (!variants) return;
-    file.variants.clear();
-    variants->map([&](SpecMap& v) {
-      for (const auto& [name, mark, node] : v.all()) {
-        file.variants.push_back(read_variant(name, node, {file.parameters, file.sizes}));
-      }
-    });
-    if (file.variants.empty()) variants->fail("names no variant; expected at least one");
+    if (const auto variants = key("variants"))
+      file.variants = read_variants(*variants, {file.parameters, file.sizes});
   });
 }
 

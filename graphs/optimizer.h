@@ -1,4 +1,5 @@
-// What an optimizer keeps and moves for each parameter. All state and arithmetic is fp32.
+// Optimizers: the state, arithmetic and memory traffic of each for one parameter. State and arithmetic are
+// fp32.
 #pragma once
 
 #include <array>
@@ -9,14 +10,14 @@ namespace tbdsim {
 
 struct Optimizer {
   std::string_view name;
-  std::int64_t state_words;  // words kept for each parameter beside the parameter and its gradient
+  std::int64_t state_words;  // 4 B words of optimizer state for each parameter
   std::int64_t flops;        // for each parameter
   std::string_view rule;
-  // Words for each parameter moved beside one pass over the gradient, the parameter and its state.
+  // 4 B words for each parameter read and written in addition to one pass over gradient, parameter and state.
   std::int64_t further_reads = 0;
   std::int64_t further_writes = 0;
-  // Where a program brings its own code: 1, one kernel over all tensors; more, so many element-wise operators
-  // for each tensor, after its gradient was clipped by its norm. 0: it is the framework's.
+  // 0: the framework's own kernels. 1: a fused kernel of the program over all tensors. More: that many
+  // element-wise operators of the program for each tensor, after its gradient is clipped by its norm.
   std::int64_t own_operators = 0;
 };
 
@@ -38,8 +39,8 @@ inline constexpr std::array<Optimizer, 8> kOptimizers = {{
     {"lamb", 2, 20, "u = adam + decay w; w -= lr |w| / |u| u", 5, 1},
 }};
 
-// What is done to gradients before an update: nothing; all are multiplied to bring their norm, or each one's,
-// below a bound; every element is kept between bounds.
+// Gradient clipping before an update. norm: all gradients are scaled so that their norm, or the norm of each,
+// is below a bound; value: every element is kept between bounds.
 enum class Clip { none, norm, value };
 inline constexpr std::array<std::string_view, 3> kClipNames = {"none", "norm", "value"};
 

@@ -11,11 +11,11 @@ Kernel over_words(KernelKind kind, Phase phase, std::string_view op, Size words,
 
 Size part(const Size& size, std::int64_t parts) { return {size.fixed / parts, size.per_sample / parts}; }
 
-// What a host's cores read and write together: half of the 77 GB/s that four channels of DDR4-2400 quote (the
-// TBD paper's Xeon E5-2680 v4). An estimate.
+// Memory bandwidth that all cores of a host reach: half of the 77 GB/s of four channels of DDR4-2400 (the TBD
+// paper's Xeon E5-2680 v4). An estimate.
 constexpr std::int64_t kHostBytesPerNanosecond = 40;
 
-// A copy of so many words that no layer has for itself.
+// A transfer of `words` 4 B words that belongs to no single layer.
 Kernel bus_copy(Phase phase, std::string_view op, const Size& words) {
   const bool to_host = op == kDeviceToHost;
   const Size bytes = words * kFp32Bytes;
@@ -108,9 +108,9 @@ void ParameterKernels::clip(Clip clip) {
   }
 }
 
-// torch.nn.utils.clip_grad_norm_ of one tensor: its norm, stacked, the norm of that, + 1e-6, max /; then the
-// host asks whether it is below 1 (to PyTorch 1.9; most are not and are left), or all are multiplied by at
-// most 1.
+// torch.nn.utils.clip_grad_norm_ of one tensor: its norm, stacked, the norm of that, + 1e-6, max /. Then the
+// host reads whether the factor is below 1 (up to PyTorch 1.9; mostly it is not, and no gradient is scaled),
+// or all gradients are multiplied by a factor of at most 1.
 void ParameterKernels::clip_one(int layer, const ParameterTensor& tensor) {
   constexpr int kScalarOperators = 4;
   const Size words = gradient_elements(tensor, how_.lowering);

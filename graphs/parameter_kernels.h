@@ -1,11 +1,11 @@
-// Kernels over parameters and their gradients, beside those of the layers: casts, clipping, updates.
+// Kernels over parameters and their gradients that belong to no layer type: casts, clipping, updates.
 #pragma once
 
 #include "graphs/training_step.h"
 
 namespace tbdsim {
 
-// Elements of a parameter's gradient: all, or those of the rows a batch looked up.
+// Number of elements of a parameter's gradient: of all rows, or of the rows that a batch looked up.
 [[nodiscard]] Size gradient_elements(const ParameterTensor& tensor, const Lowering& lowering);
 
 // Calls `visit(layer, tensor)` for every parameter of the graph that gets a gradient.
@@ -27,21 +27,22 @@ class ParameterKernels {
                    TrainingStep& step)
       : graph_(graph), first_layer_(first_layer), how_(how), repeat_(repeat), step_(step) {}
 
-  void casts();           // of the weights of products to a low precision
-  void gradient_casts();  // of their gradients, back
-  void fill_gradients();  // with zeros, where products add to them in place
-  void unscale();         // gradients of a scaled loss are divided and looked through for overflow
+  void casts();           // weights of GEMMs and convolutions to low precision
+  void gradient_casts();  // their gradients back to fp32
+  void fill_gradients();  // zeros, where GEMMs accumulate into gradients
+  void unscale();         // divides gradients by the loss scale and checks them for overflow
   void clip(Clip clip);   // gradients by their norm or by value
   void update(const Optimizer& optimizer);
-  void fetch();  // weights that live on the host are sent to the GPU, in one copy
-  // All gradients are copied to the host in one go, which clips them and updates, bound by its memory.
+  void fetch();  // copies weights that live on the host to the GPU, in one transfer
+  // Copies all gradients to the host in one transfer; the host clips and updates, bound by its memory
+  // bandwidth.
   void update_on_host(const Optimizer& optimizer, Clip clip);
-  void copy();  // updated weights from a store of their own, as often as the framework keeps copies
+  void copy();  // updated weights to each further copy that the framework keeps
 
  private:
   // A kernel over the gradient of every trained parameter, fused where updates are.
   void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, std::int64_t written_bytes);
-  // One gradient by its own norm, in operators of the program.
+  // Clips one gradient by its own norm, with operators of the program.
   void clip_one(int layer, const ParameterTensor& tensor);
   void append(Kernel kernel, int layer);
   void append_for_all(Kernel kernel);  // of no layer in particular

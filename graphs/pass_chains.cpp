@@ -1,6 +1,5 @@
-// Which kernels of a pass are chains that do not wait for each other: those of the graph's layers, forward
-// and, the other way round, backward. A recurrence that runs step by step is a layer with products in every
-// step.
+// The independent chains of a pass's kernels: those of the graph's layers, forward and, in reverse order,
+// backward. A step-by-step recurrence is a layer with GEMMs in every step.
 #include <algorithm>
 
 #include "graphs/pass_expansion.h"

@@ -128,8 +128,8 @@ void PassExpansion::backward_of_layer(int i, const LayerContext& at, bool adds,
   if (adds || layer(i).steps > 1) add_in_place(first, out);
 }
 
-// A kernel that makes one gradient of a parameter adds it to those of other steps, runs or passes: it reads
-// what it writes.
+// Kernels that compute a parameter's gradient accumulate into that of other steps, runs or passes: they also
+// read their output.
 void PassExpansion::add_in_place(std::size_t first, std::vector<Kernel>& kernels) const {
   if (how_.lowering.step_gradients != GradientAccumulation::in_place) return;
   for (std::size_t k = first; k < kernels.size(); ++k) {
@@ -140,7 +140,7 @@ void PassExpansion::add_in_place(std::size_t first, std::vector<Kernel>& kernels
   }
 }
 
-// What every step, or several layers, read gets a gradient from each of them; kernels add it up.
+// Appends kernels that add up the gradients of tensors that every step, or several layers, read.
 void PassExpansion::add_step_gradients(int i, const LayerContext& at, std::vector<Kernel>& out) const {
   const auto add = [&](Phase phase, const Shape& shape, std::int64_t element_bytes) {
     const Size bytes = elements(shape) * element_bytes;
@@ -311,8 +311,8 @@ std::int64_t PassExpansion::output_pieces(int i) const {
   return layer(i).spec.layer->output_pieces(layer(i).site(), how_.lowering);
 }
 
-// Of the whole gradients of layer i's output, or of graph input -1 - i, one makes room for the sum, which
-// lives until `end`. One that is passed through serves under the name of the layer that passes it.
+// Appends the gradient tensors of layer i's output, or of graph input -1 - i. One that has the whole shape
+// holds the sum and lives until `end`. A gradient that a layer passes through is a tensor of that layer.
 void PassExpansion::gradients_of(int i, const Shape& shape, const std::vector<Gradient>& gradients, int sum,
                                  int end) {
   bool sum_has_place = false;

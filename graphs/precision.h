@@ -1,5 +1,5 @@
-// What --precision means: how activations are stored, which arithmetic convolutions and matrix products use,
-// and whether fp32 master weights are cast each iteration. Norms, losses and updates compute in fp32.
+// Values of --precision: the storage type of activations, the arithmetic of convolutions and GEMMs, and
+// whether fp32 master weights are cast each iteration. Norms, losses and updates compute in fp32.
 #pragma once
 
 #include <array>

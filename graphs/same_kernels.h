@@ -1,4 +1,4 @@
-// Layers repeat: most kernels of a step come several times, and need be costed once.
+// Kernels with the same work, which are costed once: layers repeat, so most kernels of a step are duplicates.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tbdsim {
 
-// Sets every kernel's `duplicate_of`.
+// Sets `duplicate_of` of every kernel.
 void mark_duplicates(std::vector<Kernel>& kernels);
 
 }  // namespace tbdsim

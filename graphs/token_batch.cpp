@@ -5,7 +5,7 @@
 namespace tbdsim {
 namespace {
 
-// As tensor2tensor lists them.
+// Highly composite numbers, in tensor2tensor's list.
 constexpr std::int64_t kHighlyComposite[] = {
     1,        2,        4,        6,        12,       24,       36,       48,       60,       120,
     180,      240,      360,      720,      840,      1260,     1680,     2520,     5040,     7560,

@@ -48,16 +48,16 @@ std::vector<int> last_gradient_kernels(const TrainingStep& step) {
   return last;
 }
 
-// From when to when the gradients of one graph's weights are in use: several passes may add to them before
-// one updates.
+// Lifetime of the gradients of one graph's weights: several passes may accumulate into them before one
+// updates.
 struct GradientUse {
   std::vector<int> first;  // kernel that writes a layer's gradients first
   int last = 0;            // kernel that needs them last
 };
 
-// Where they are transient, an optimizer without state applies each as soon as it is made; others were seen
-// to hold them until the last one is there (VGG-16 on a V100, TensorFlow 2018: Adam takes the state and the
-// gradients made so far more than SGD).
+// Appends the tensors of a graph's weight gradients. Transient ones are freed as soon as they are applied
+// under an optimizer without state; under others they live until the last gradient is computed (VGG-16 on a
+// V100, TensorFlow 2018: Adam needs more memory than SGD by its state and these gradients).
 void append_weight_gradients(const LayerGraph& graph, int first_layer, const GradientUse& use,
                              const Model& model, const LoweringContext& how, TrainingStep& step) {
   const bool persistent = how.lowering.weight_gradients == GradientStorage::persistent;
@@ -85,7 +85,8 @@ std::vector<int> last_kernels(const TrainingStep& step, std::size_t first) {
   return last;
 }
 
-// What a pass that ends with the newest kernel leaves to exchange. A tied layer's kernels write the owner's.
+// Appends the gradients that ranks exchange after a pass that ends with the last kernel. A tied layer's
+// kernels write the gradients of the layer that owns the weights.
 void append_gradients(const LayerGraph& graph, int first_layer, std::vector<int> last,
                       const Lowering& lowering, std::int64_t repeat, TrainingStep& step) {
   const auto at = [&](int layer) -> int& { return last[static_cast<std::size_t>(first_layer + layer)]; };
@@ -117,7 +118,7 @@ LayerSummary summarise(const GraphLayer& layer) {
   return summary;
 }
 
-// Multiply-adds of one forward pass through each layer, told from kernels `from` on.
+// Counts the multiply-adds of one forward pass through each layer: those of the kernels from `from` on.
 void count_forward_macs(std::size_t from, std::int64_t repeat, TrainingStep& step) {
   for (std::size_t k = from; k < step.kernels.size(); ++k) {
     const Kernel& kernel = step.kernels[k];
@@ -185,11 +186,29 @@ class StepExpansion {
 
   [[noreturn]] void fail(const std::string& what) const { throw ModelError("model " + model_.name + what); }
 
+  // Trained graphs of a pass, each with the first kernel that writes each layer's gradients.
+  using TrainedGraphs = std::map<std::string, std::vector<int>>;
+
   // Runs forward in order, backward in reverse order, then updates each trained graph once.
   void run_pass(const TrainingPass& pass) {
     const std::size_t first = step_.kernels.size();
     zero_gradients(pass);
     ready_weights(pass);
+    std::vector<PassExpansion> runs = run_forward(pass);
+    TrainedGraphs trained = run_backward(pass, runs);
+    const int backward_end = static_cast<int>(step_.kernels.size()) - 1;
+    for (std::size_t k = first; k < step_.kernels.size(); ++k)
+      step_.kernels[k].element_bytes = how_.precision.storage_bytes;
+    if (pass.update) exchange(pass, trained, first);
+    update_parameters(pass, trained);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      runs[i].feature_maps();
+      if (pass.runs[i].backward != Backward::none) runs[i].gradient_maps(backward_end);
+    }
+    for (auto& [name, births] : trained) use_gradients(pass, name, std::move(births));
+  }
+
+  std::vector<PassExpansion> run_forward(const TrainingPass& pass) {
     std::vector<PassExpansion> runs;
     runs.reserve(pass.runs.size());
     for (const GraphRun& run : pass.runs) {
@@ -200,7 +219,11 @@ class StepExpansion {
       require_few_kernels();
       if (lowered_graphs_.insert(run.graph).second) count_forward_macs(before, pass.repeat, step_);
     }
-    std::map<std::string, std::vector<int>> trained;  // graph -> first kernel that writes each gradient
+    return runs;
+  }
+
+  TrainedGraphs run_backward(const TrainingPass& pass, std::vector<PassExpansion>& runs) {
+    TrainedGraphs trained;
     for (std::size_t i = runs.size(); i-- > 0;) {
       const std::string& graph = pass.runs[i].graph;
       if (pass.runs[i].backward == Backward::none) continue;
@@ -208,31 +231,33 @@ class StepExpansion {
       require_few_kernels();
       if (trains(pass.runs[i])) trained.try_emplace(graph, runs[i].weight_gradient_births());
     }
-    const int backward_end = static_cast<int>(step_.kernels.size()) - 1;
-    for (std::size_t k = first; k < step_.kernels.size(); ++k)
-      step_.kernels[k].element_bytes = how_.precision.storage_bytes;
-    if (pass.update) {
-      const std::vector<int> last = last_kernels(step_, first);
-      for (const auto& [name, births] : trained)
-        append_gradients(model_.graphs.at(name), first_layers_[name], last, how_.lowering, pass.repeat,
-                         step_);
-    }
-    for (auto& [name, births] : trained) {
+    return trained;
+  }
+
+  // Records the gradients that ranks exchange after the pass, whose kernels begin at `first`.
+  void exchange(const TrainingPass& pass, const TrainedGraphs& trained, std::size_t first) {
+    const std::vector<int> last = last_kernels(step_, first);
+    for (const auto& [name, births] : trained)
+      append_gradients(model_.graphs.at(name), first_layers_[name], last, how_.lowering, pass.repeat, step_);
+  }
+
+  void update_parameters(const TrainingPass& pass, const TrainedGraphs& trained) {
+    for (const auto& [name, births] : trained) {
       ParameterKernels parameters = parameters_of(name, pass.repeat);
       parameters.gradient_casts();
       if (pass.update) update(parameters);
     }
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      runs[i].feature_maps();
-      if (pass.runs[i].backward != Backward::none) runs[i].gradient_maps(backward_end);
-    }
-    for (auto& [name, births] : trained) {
-      GradientUse& use = gradients_[name];
-      if (use.first.empty()) use.first = std::move(births);
-      use.last = static_cast<int>(step_.kernels.size()) - 1;
-      accumulating_gradients_.erase(name);
-      if (!pass.update) accumulating_gradients_.insert(name);
-    }
+  }
+
+  // Extends the lifetime of the graph's weight gradients to the end of the pass.
+  void use_gradients(const TrainingPass& pass, const std::string& graph, std::vector<int> births) {
+    GradientUse& use = gradients_[graph];
+    if (use.first.empty()) use.first = std::move(births);
+    use.last = static_cast<int>(step_.kernels.size()) - 1;
+    if (pass.update)
+      accumulating_gradients_.erase(graph);
+    else
+      accumulating_gradients_.insert(graph);
   }
 
   void update(ParameterKernels& parameters) const {

@@ -16,7 +16,7 @@
 
 namespace tbdsim {
 
-// What a tensor counts as. The TBD paper's memory profiler counts gradient maps with feature maps.
+// Memory category of a tensor. The TBD paper's memory profiler counts gradient maps as feature maps.
 enum class TensorRole { weights, weight_gradients, feature_map, gradient_map, dynamic };
 
 struct Tensor {
@@ -25,26 +25,27 @@ struct Tensor {
   Size bytes;
   int first_use = 0;  // index of the first and the last kernel that need it, inclusive
   int last_use = 0;
-  // Of feature maps that the backward pass reads again: the last kernel of the forward pass that reads them
-  // and the first of the backward pass; -1 of others.
+  // For activations that the backward pass reads: the last kernel of the forward pass and the first of the
+  // backward pass that read it; -1 for other tensors.
   int last_forward = -1;
   int first_again = -1;
-  std::int64_t pieces = 1;     // allocations of the same size it is made of: of each step of what is unrolled
-  bool library_state = false;  // what a library keeps for one layer: cuDNN's reserve space
+  std::int64_t pieces = 1;  // equal allocations it consists of: one for each step of an unrolled recurrence
+  bool library_state = false;  // state that a library keeps for one layer: cuDNN's reserve space
 };
 
 // The gradient of a trained parameter, as ranks that train together exchange it: once its layer's last
 // backward kernel has run, before the update.
 struct ParameterGradient {
   int layer = -1;           // index into TrainingStep::layers
-  Size elements;            // those of the rows looked up where a table's gradient is sparse
+  Size elements;            // of the rows looked up only where a table's gradient is sparse
   int ready = 0;            // index of the kernel
   std::int64_t repeat = 1;  // how often in one iteration
 };
 
-// A kernel of the update of a layer's parameters, which can run once `after` has.
+// A kernel that updates a layer's parameters, and the kernel after which it can run; both are indices.
 struct ParameterUpdate {
-  int kernel = 0, after = 0;
+  int kernel = 0;
+  int after = 0;
 };
 
 // A layer as tables show it.
@@ -69,8 +70,8 @@ struct TrainingStep {
   std::vector<IndependentChains> chains;     // of kernels, in order
 };
 
-// What holds for the model in this precision: the framework's, but for what the model's variant says, with
-// the layout of half precision where it is one.
+// The lowering of a model in this precision: the framework's, with the values that the model's variant
+// overrides, and with `half_layout` in half precision.
 [[nodiscard]] Lowering lowering_of(const Model& model, const Lowering& framework, const Precision& precision);
 
 // Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse

@@ -1,4 +1,4 @@
-// Which GPU of the catalogue a driver, a profiler or a published table means by a name.
+// Names of GPUs in drivers, profilers and published tables, and the catalogue's GPU for each.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ struct GpuNames {
 [[nodiscard]] GpuNames read_gpu_names(const Catalog& catalog);
 
 // The catalogue's name of a device: "Tesla V100-SXM2-16GB" -> "v100_sxm2_16gb". Case does not matter, nor do
-// the brands "NVIDIA", "Tesla" and "GeForce" at the front, which drivers print or not by their age. Throws
-// UsageError with "did you mean".
+// the brands "NVIDIA", "Tesla" and "GeForce" at the front, which only some drivers print. Throws UsageError
+// with "did you mean".
 [[nodiscard]] const std::string& gpu_name(std::string_view device, const GpuNames& names);
 
 }  // namespace tbdsim

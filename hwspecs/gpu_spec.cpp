@@ -107,7 +107,7 @@ void read_bus_and_nvlinks(SpecMap& m, GpuSpec& gpu, const Catalog& catalog, cons
   if (const auto nvlink = m.find("nvlink")) gpu.nvlink = read_nvlink(*nvlink, catalog, changes);
 }
 
-// Two numbers of the architecture's own: "8.6", not "86".
+// A compute capability of the architecture as two numbers: "8.6", not "86".
 double read_capability(const SpecNode& node, std::size_t architecture) {
   const std::string text = node.text();
   const auto [first, last] = kCapabilities[architecture];
@@ -119,7 +119,7 @@ double read_capability(const SpecNode& node, std::size_t architecture) {
   return *number;
 }
 
-// The model asks whether it is stacked (HBM), so that a misspelt one is another card's.
+// The cost model distinguishes stacked memory (HBM) by this name, so a misspelt one would change predictions.
 std::string read_memory_type(const SpecNode& node) {
   const std::string text = node.text();
   constexpr std::string_view kKinds[] = {"GDDR", "HBM", "LPDDR", "DDR"};
@@ -129,7 +129,7 @@ std::string read_memory_type(const SpecNode& node) {
   return text;
 }
 
-// All but the links.
+// Reads all keys but those of links.
 void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   gpu.title = m.at("title").text();
   gpu.also_called = m.texts("also_called");

@@ -1,4 +1,4 @@
-// What a cost model needs to know about a GPU. One YAML file a card in hwspecs/gpus/.
+// The properties of a GPU that the cost model reads. One YAML file for each card in hwspecs/gpus/.
 #pragma once
 
 #include <array>
@@ -50,7 +50,8 @@ struct GpuSpec {
   Hertz boost_clock;
   // By MathType; empty where the card has no such arithmetic.
   std::array<std::optional<MathRate>, kMathTypeCount> math;
-  // By MathType: a type the card stores but libraries compute in another one (fp16 in fp32 on TITAN Xp).
+  // By MathType: the type in which libraries compute one that the card only stores (fp16 in fp32 on TITAN
+  // Xp).
   std::array<std::optional<MathType>, kMathTypeCount> computes_in;
   Bytes memory_size;
   BytesPerSecond memory_bandwidth;
@@ -59,11 +60,11 @@ struct GpuSpec {
   Watts tdp;
   LinkSpec bus;  // to the host, e.g. pcie3
   std::optional<NvLinkPorts> nvlink;
-  // Part of the time by which kernels take longer while the other GPU of the same board works: they share its
-  // power. 0 where a board has one.
+  // Relative increase of kernel times while the other GPU of the same board runs: both share its power limit.
+  // 0 for boards with one GPU.
   double board_slowdown = 0;
-  // Of the fp32 peak, what a large matrix product reaches where one was measured. Without it a rule of the
-  // cost model says (costmodel/hardware.h, expected_clock).
+  // Share of the fp32 peak that a large GEMM reaches, where one was measured; else the cost model's rule
+  // holds (costmodel/hardware.h, expected_clock).
   std::optional<double> sustained_share;
   std::optional<Dollars> price;
   std::optional<DollarsPerSecond> price_per_hour;  // of renting one, on demand

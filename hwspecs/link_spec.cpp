@@ -27,7 +27,7 @@ CollectiveCost read_collective(const SpecNode& node) {
   return cost;
 }
 
-// Those of every link, of this one and of all of its kind.
+// The link's file with the changes of every link, of this one and of its kind.
 SpecTree changed_link(const std::filesystem::path& file, const SpecChanges& changes) {
   const SpecTree tree = read_spec_file(file);
   const std::string name = file.stem().string();

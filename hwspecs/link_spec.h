@@ -1,4 +1,5 @@
-// What data travels over: a PCIe slot, an NVLink, a network cable. One YAML file a link in hwspecs/links/.
+// A link that carries data: a PCIe slot, an NVLink, a network cable. One YAML file for each in
+// hwspecs/links/.
 #pragma once
 
 #include <array>
@@ -16,47 +17,49 @@ namespace tbdsim {
 
 class SpecNode;
 
-// What a link joins: a card and its host, GPUs, machines, the sockets of one.
+// Kinds of links: between a GPU and its host, between GPUs, between machines, between the sockets of a
+// machine.
 enum class LinkKind { pcie, nvlink, network, socket };
 inline constexpr std::array<std::string_view, 4> kLinkKindNames = {"pcie", "nvlink", "network", "socket"};
 
-// What collective operations (NCCL's) cost on top where this link is the narrowest of their rings; fitted to
-// measured curves by `tbd-calibrate fit-communication`. All-reduce of S bytes over p ranks:
+// Cost of collective operations (NCCL's) whose rings have this link as the slowest; fitted to measured curves
+// by `tbd-calibrate fit-communication`. All-reduce of S bytes over p ranks takes, in seconds,
 //
-//   launch + 2 (p - 1) step + 2 (p - 1) / p S / (efficiency x bandwidth of the rings) + root sqrt(S / 1 MiB)
+//   launch + 2 * (p - 1) * step + 2 * (p - 1) / p * S / (efficiency * B) + root * sqrt(S / 1 MiB)
 //
-// The last term stands for pipelines that fill and protocols that change with the size.
+// with B the bandwidth of the rings in B/s. The last term stands for the filling of pipelines and for
+// protocols that change with the size.
 struct CollectiveCost {
   Seconds launch;
   Seconds step;
-  double efficiency = 1;  // of what `achievable` says for plain copies; slightly above 1 where that is low
-  Seconds root;           // at 1 MiB
-  double in_switch = 0;   // part of a GPU's bandwidth that reductions inside the switch reach; 0: it has none
-  // Where two protocols are told apart (NCCL over PCI Express): `step` is that of one whose every eight bytes
-  // carry four of a flag, which halves the bandwidth (LL), this that of another that carries data alone
-  // (Simple). 0: one for all sizes, `root` stands for what is between.
+  double efficiency =
+      1;         // share of `achievable`, the rate of plain copies; slightly above 1 where that is low
+  Seconds root;  // at 1 MiB
+  double in_switch = 0;  // share of a GPU's bandwidth that in-switch reductions reach; 0: the switch has none
+  // Step latency of NCCL's protocol Simple, where it is distinguished from LL (over PCI Express): `step` is
+  // then that of LL, which halves the bandwidth, as every eight bytes hold four of a flag. 0: one protocol
+  // for all sizes; `root` covers the difference.
   Seconds simple_step{};
 };
 
-// Every link is full duplex: what is said of one direction holds for the other at the same time. A transfer
-// of b bytes that has the link to itself takes latency + b / achievable(link); transfers that share a
-// direction share its bandwidth. A route over several links has the sum of their latencies and the least
-// bandwidth.
+// A full-duplex link: both directions have the full bandwidth at the same time. A transfer of b bytes alone
+// on the link takes latency + b / achievable(link) seconds; transfers in one direction share its bandwidth. A
+// route over several links has the sum of their latencies and the smallest of their bandwidths.
 struct LinkSpec {
-  std::filesystem::path file;  // read from, also where only a rate was given
+  std::filesystem::path file;  // it was read from, also where only a rate was given
   std::string name;            // the file's stem, or the rate
   std::string title;           // "PCI Express 3.0 x16"
   LinkKind kind = LinkKind::pcie;
-  BytesPerSecond bandwidth;  // raw, of one link in one direction, line code taken off
-  double efficiency = 1;     // the part of it that long transfers reach (headers, flow control), up to 1
+  BytesPerSecond bandwidth;  // of one link in one direction, without the line code
+  double efficiency = 1;     // share of it that long transfers reach (headers, flow control), up to 1
   Seconds latency;           // half a round trip of the shortest message
-  // Of slots: what peers reach of it in a ring over more than one root port, and over more than one socket.
+  // Share of a slot's bandwidth in rings over more than one root port, and over more than one socket.
   double across_ports = 1, across_sockets = 1;
   CollectiveCost collective;
   Sources sources;
 };
 
-// What a long transfer gets in one direction.
+// The bandwidth of a long transfer in one direction.
 [[nodiscard]] inline BytesPerSecond achievable(const LinkSpec& link) {
   return link.bandwidth * link.efficiency;
 }
@@ -69,14 +72,14 @@ struct LinkSpec {
 // or SpecError for a file that cannot be read.
 [[nodiscard]] std::optional<LinkKind> kind_of_link(const std::string& name, const Catalog& catalog);
 
-// What is assumed of a network of which only the rate is known.
+// The catalogue's link whose other properties are assumed for a network of which only the rate is known.
 inline constexpr std::string_view kNetworkLike = "ethernet_25g";
 
-// The text means a rate, well written or not, no link's name and no file.
+// True if the text is a rate, well-formed or not, rather than a link's name or a file.
 [[nodiscard]] bool is_rate(std::string_view text);
 
-// The network that a text names: a link of the catalogue, a file, or a rate, "25 Gbit/s" or "25Gbit/s":
-// Ethernet of that rate, which changes find in its place. Throws UsageError, with "did you mean".
+// The network that a text names: a link of the catalogue, a file, or a rate, "25 Gbit/s" or "25Gbit/s", for
+// Ethernet of that rate. Changes apply to each of these. Throws UsageError, with "did you mean".
 [[nodiscard]] LinkSpec network_named(const std::string& text, const Catalog& catalog,
                                      const SpecChanges& changes = {});
 

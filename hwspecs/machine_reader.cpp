@@ -21,7 +21,7 @@ constexpr int kMostSockets = 16;
 constexpr int kMostLinks = 1000;  // of a GPU or between sockets
 constexpr int kMostMachines = 1'000'000;
 
-// What may change how many NVLinks a card has; other changes may mean other cards than the machine's.
+// The changes that affect a GPU's NVLinks; others may be meant for other GPUs than the machine's.
 SpecChanges of_nvlinks(const SpecChanges& changes) {
   SpecChanges some;
   for (const SpecChange& change : changes) {

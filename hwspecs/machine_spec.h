@@ -6,8 +6,8 @@
 //     |
 //   socket link -- socket -- root port ...
 //
-// GPUs below one root port share its link to the socket; where there are several, a switch joins them without
-// it. A GPU's own slot is as fast as its `bus` and the port's link both allow.
+// GPUs below one root port share its link to the socket; several of them are connected by a switch, whose
+// traffic does not use that link. A GPU's slot has the smaller bandwidth of its `bus` and the port's link.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ struct RootPort {
   std::vector<int> gpus;  // at least one
 };
 
-// How far GPUs reach one another over PCIe without a copy in host memory: not at all, below one switch, below
-// one socket, everywhere. NVLink neighbours always can.
+// Reach of peer access over PCIe, without staging in host memory: none, below one switch, below one socket,
+// the whole machine. GPUs connected by NVLink always have it.
 enum class PeerAccess { none, switch_only, socket, machine };
 inline constexpr std::array<std::string_view, 4> kPeerAccessNames = {"none", "switch", "socket", "machine"};
 
@@ -40,7 +40,7 @@ struct NvLinkPair {
   int links = 0;
 };
 
-// Either wires between pairs of GPUs or a switch that lets every GPU use all its links with any other.
+// NVLinks between pairs of GPUs, or to a switch over which every GPU can use all its links with any other.
 struct NvLink {
   LinkSpec link;
   std::vector<NvLinkPair> pairs;
@@ -84,13 +84,13 @@ struct MachineSpec {
 // The root port a GPU is below.
 [[nodiscard]] const RootPort& root_port_of(const MachineSpec& machine, int gpu);
 
-// Copies between two GPUs need not go through host memory.
+// True if copies between two GPUs need not be staged in host memory.
 [[nodiscard]] bool are_peers(const MachineSpec& machine, int a, int b);
 
-// NVLinks that join two GPUs directly or through the switch; 0 where none do.
+// Number of NVLinks between two GPUs, directly or through the switch.
 [[nodiscard]] int nvlinks_between(const MachineSpec& machine, int a, int b);
 
-// Of all sockets.
+// Bandwidth of host memory, of all sockets together.
 [[nodiscard]] BytesPerSecond host_memory_bandwidth(const MachineSpec& machine);
 
 // The network whose link is so named, the first for an empty name. Throws UsageError, with "did you mean".

@@ -11,9 +11,9 @@
 namespace tbdsim {
 namespace {
 
-constexpr int kGpusOfARoot = 4;  // below each port where all are below one socket
+constexpr int kGpusOfARoot = 4;  // below each root port where all GPUs are below one socket
 
-// Takes an ending off; whether it was there.
+// Removes the ending if it is there; true if it was.
 bool take(std::string& word, std::string_view ending) {
   if (!word.ends_with(ending)) return false;
   word.resize(word.size() - ending.size());
@@ -26,7 +26,7 @@ void keep_gpus(MachineSpec& machine, int gpus) {
         fmt::format("{} GPUs in one machine; expected 1 to {}, or a machine's file", gpus, machine.gpus));
   }
   machine.gpus = gpus;
-  // As few share a port as can.
+  // Spread over the ports, so that as few GPUs as possible share one.
   const auto ports = static_cast<int>(machine.root_ports.size());
   const int spread = std::max(gpus, ports);
   for (int p = 0; p < ports; ++p) {
@@ -54,7 +54,7 @@ bool is_slot(const std::string& link, const Catalog& catalog) {
   return kind_of_link(link, catalog) == LinkKind::pcie && catalog.contains(Kind::machine, server_of(link));
 }
 
-// As the machine whose board such cards are made for.
+// The machine whose board such GPUs are made for, without its networks.
 MachineSpec mesh_of(const GpuSpec& gpu, int gpus, const Catalog& catalog, const SpecChanges& changes) {
   MachineSpec machine = read_machine(catalog.find(Kind::machine, gpu.nvlink->mesh), catalog, changes);
   if (gpus > machine.gpus)

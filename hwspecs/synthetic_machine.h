@@ -1,5 +1,5 @@
-// A machine of which one word is known: how its GPUs, or it and others, are joined. Tables of measured runs
-// have such a word in their column `network`, and who asks for several GPUs without a machine means one.
+// A machine built from one word that says how its GPUs, or several such machines, are connected: the column
+// `network` of tables of measured runs, and --network without --machine.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tbdsim {
 
-// The machine server_pcie3 (4, 5) of the catalogue, which says what is assumed of the rest, with `gpus` GPUs
-// of that sort, spread over its root ports, and what the word says:
+// The catalogue's machine server_pcie3 (4, 5) with `gpus` GPUs of that sort, spread over its root ports,
+// connected as the word says:
 //
 //   pcie3, pcie4, pcie5   slots; every GPU reaches every other
 //   nvlink                each GPU can use all its NVLinks with any other; boards that are only made for
@@ -18,15 +18,15 @@ namespace tbdsim {
 //   nvlink_pairs          GPUs 0 and 1, 2 and 3, ... are joined by all their NVLinks
 //   ..._host              no peer access over PCIe: copies are staged in host memory
 //   ..._1root             all GPUs below one socket, four below each root port
-//   a network's link      machines of the sort that an empty word means, joined by it
+//   a network's link      the machine of an empty word, and others like it over this link
 //   (empty)               nvlink where boards join GPUs of this sort, else the slots the GPU has
 //
-// Throws UsageError for another word, for NVLink a GPU does not have and for more GPUs than such a server
-// has. Changes are as of read_machine(); `gpu` has its own already.
+// Throws UsageError for another word, for NVLink that a GPU does not have and for more GPUs than such a
+// server has. `changes` are those of read_machine(); `gpu` is changed already.
 [[nodiscard]] MachineSpec synthesize_machine(const GpuSpec& gpu, int gpus, const std::string& word,
                                              const Catalog& catalog, const SpecChanges& changes = {});
 
-// Throws UsageError, with "did you mean", for a word that synthesize_machine() knows of no GPU.
+// Throws UsageError, with "did you mean", for a word that synthesize_machine() accepts for no GPU.
 void require_interconnect(const std::string& word, const Catalog& catalog);
 
 }  // namespace tbdsim

@@ -104,7 +104,7 @@ class InsideAnchors : public Layer {
   [[nodiscard]] bool differentiable() const override { return false; }
 
  private:
-  // Of the centres 0, stride, ..., those at least half a box from both borders.
+  // Number of the centres 0, stride, ... that are at least half a box away from both borders.
   [[nodiscard]] std::int64_t inside(std::int64_t cells, std::int64_t pixels, double box) const {
     const auto stride = static_cast<double>(stride_);
     const auto first = static_cast<std::int64_t>(std::ceil(box / 2 / stride));

@@ -106,7 +106,7 @@ class Conv2d : public Layer {
     if (!on_tensor_cores(how) || how.lowering.layout != Layout::nchw) transpose(how, phase, shape, kernels);
   }
 
-  // The multiply-adds of any phase: each output pixel meets each weight of its filter once.
+  // Multiply-adds of any phase: one for each output pixel and weight of its filter.
   [[nodiscard]] Kernel product(const LayerContext& site, const LoweringContext& how, Phase phase) const {
     const Shape& in = site.inputs[0];
     Kernel kernel;

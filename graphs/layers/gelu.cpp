@@ -11,9 +11,9 @@ namespace {
 constexpr std::int64_t kForwardFlops = 5;
 constexpr std::int64_t kBackwardFlops = 11;
 
-// As programs wrote it before frameworks had it: x * 0.5 * (1 + erf(x / 1.41421)), NVIDIA
-// DeepLearningExamples BERT modeling.py f_gelu. Backward: of both factors; of erf, 2 / sqrt(pi) exp(-x^2) dy;
-// x's two uses added.
+// The composite form of programs written before frameworks had a GELU: x * 0.5 * (1 + erf(x / 1.41421)),
+// NVIDIA DeepLearningExamples BERT modeling.py f_gelu. Backward: gradients of both factors; of erf, 2 /
+// sqrt(pi) * exp(-x^2) * dy; the sum over the two uses of x.
 constexpr Term kForward[] = {{"div", 1, 1}, {"erf", 1, 1}, {"add", 1, 1}, {"mul", 1, 1}, {"mul", 2, 1}};
 constexpr Term kBackward[] = {{"mul", 2, 1, 2}, {"pow", 1, 1}, {"neg", 1, 1}, {"exp", 1, 1}, {"mul", 1, 1},
                               {"mul", 2, 1},    {"div", 1, 1}, {"mul", 1, 1}, {"add", 2, 1}};

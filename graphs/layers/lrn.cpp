@@ -1,20 +1,20 @@
 // lrn: local response normalisation across channels (Krizhevsky et al., NIPS 2012): y_c = x_c / s_c^beta with
-// s_c = k + alpha * (sum of x^2 over a window of channels around c).
+// s_c = k + alpha * (sum of x^2 over a window of channels around channel c); k, alpha and beta are constants.
 //
 // Its kernels are element-wise, not those of a batch norm: no sum over rows and pixels holds up the first
 // output, so x is read once and neighbouring channels come from the cache.
 //
-// As composite, two kernels make s and y = x s^-beta, two more dy s^-beta and what is added to it:
-// -2 alpha beta x (sum over the window of x dy s^(-beta - 1)), with a power for each channel of the window,
-// so that arithmetic bounds them. Source: MXNet 1.2, src/operator/nn/lrn-inl.h (mshadow's chpool; the
-// package mxnet-cu90 1.2.0 holds these kernels and calls no cuDNN for them).
+// The composite form has two kernels forward, for s and y = x * s^-beta, and two backward, for dy * s^-beta
+// and the term -2 * alpha * beta * x * (sum over the window of x * dy * s^(-beta - 1)), with a power for each
+// channel of the window, so that they are compute-bound. Source: MXNet 1.2, src/operator/nn/lrn-inl.h
+// (mshadow's chpool; the package mxnet-cu90 1.2.0 holds these kernels and calls no cuDNN for them).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMostChannels = 10'000'000;
-// Of CUDA's powf, in what nvcc 13 makes of it: 19 multiply-adds, 23 additions and products, a reciprocal.
+// Flops of CUDA's powf as nvcc 13 compiles it: 19 multiply-adds, 23 additions and products, a reciprocal.
 constexpr std::int64_t kPowerFlops = 2 * 19 + 23 + 1;
 
 class LocalResponseNorm : public Layer {

@@ -49,8 +49,8 @@ class Pool : public Layer {
     kernels.back().shape = pool_shape(site);
   }
 
-  // A mean is linear: the gradient of dX goes on as X does. Frameworks do not know that dX does not change
-  // with X: its gradient is a tensor of zeros.
+  // A mean is linear: the gradient of dX is pooled as X is. Frameworks ignore that dX does not depend on
+  // X: its gradient is a tensor of zeros.
   void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     if (keeps_tensors_) throw NoSecondOrder();

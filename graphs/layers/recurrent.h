@@ -1,4 +1,4 @@
-// What recurrent layers have in common: a sequence {steps, features} in, {steps, hidden} out, either step by
+// The common part of recurrent layers: from a sequence {steps, features} to {steps, hidden}, either step by
 // step (CellStep) or, where the framework and the cell allow it, in one library call. Keys:
 //
 //   hidden       units

@@ -32,8 +32,8 @@ class Relu : public Layer {
         memory_kernel(KernelKind::elementwise, Phase::backward_data, "relu", site.output, 1, x * reads, x));
   }
 
-  // The gradient of dX goes where dY went. Frameworks do not know that dX does not change with X: its
-  // gradient is a tensor of zeros.
+  // The gradient of dX passes through the same mask as dY. Frameworks ignore that dX does not depend on X:
+  // its gradient is a tensor of zeros.
   void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
@@ -57,7 +57,7 @@ class Relu : public Layer {
   }
 
  private:
-  std::optional<bool> in_place_;  // what the program asks for, where it is not the framework's habit
+  std::optional<bool> in_place_;  // the program's choice; empty: the framework's
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ class WeightedSum : public Layer {
                               {.m = s.width, .n = s.positions, .k = s.queries, .transpose_b = true}));
     kernels.back().read_bytes = weights + output;
     kernels.back().written_bytes = memory;
-    // Of one query alone it adds to what other steps left.
+    // With a single query it accumulates into the gradient of the other steps.
     if (site.inputs[0].dims.size() == 1 && how.lowering.step_gradients == GradientAccumulation::in_place)
       kernels.back().read_bytes += memory;
   }

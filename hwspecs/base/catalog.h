@@ -1,4 +1,4 @@
-// The directory is the catalogue: a GPU, a model, a framework is one YAML file, its stem is its name.
+// The catalogue, a directory of YAML files: one for each GPU, model, framework, ... whose stem is its name.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class Catalog {
   // folder is missing there.
   [[nodiscard]] static Catalog from(const std::filesystem::path& data_dir);
 
-  // The same, but of all paths only these files are found: for names that a stranger may have typed.
+  // The same catalogue, which finds only these files by path: for names from an untrusted source.
   [[nodiscard]] Catalog with_files_only(std::vector<std::string> files) const;
 
   // The file of a name, or the path itself where the argument is one. Throws UsageError with "did you mean"
@@ -51,8 +51,8 @@ class Catalog {
   [[nodiscard]] std::filesystem::path find(Kind kind, std::string_view name_or_path) const;
   [[nodiscard]] std::vector<std::string> names(Kind kind) const;  // sorted
   [[nodiscard]] bool contains(Kind kind, std::string_view name) const;
-  // What stands in for a name where a GPU is to be predicted as if nothing had been measured on it: the file
-  // <folder>/holdout/<name>.yaml, or none.
+  // The file <folder>/holdout/<name>.yaml, fitted without the measurements of one GPU; none if there is no
+  // such file.
   [[nodiscard]] std::optional<std::filesystem::path> unseen(Kind kind, std::string_view name) const;
   [[nodiscard]] std::filesystem::path folder(Kind kind) const { return data_dir_ / info_of(kind).folder; }
   [[nodiscard]] const std::filesystem::path& data_dir() const { return data_dir_; }

@@ -36,6 +36,85 @@ auto guarded(const std::string& file, Read read) {
     throw UsageError(file + ": cannot be read: " + failure.code().message());
   }
 }
+
+// Takes the characters of one record, a row that may go over several lines where a field is quoted.
+class RecordParser {
+ public:
+  enum class Outcome {
+    more,        // the record goes on
+    blank_line,  // skipped
+    record,      // complete
+    end,         // of the file, without a record
+    unclosed_quote,
+    text_after_quote,
+    no_utf8,
+    long_field,
+    many_fields
+  };
+
+  // Appends to `fields`. `buffer` is where the characters come from, to look one ahead.
+  RecordParser(std::vector<std::string>& fields, std::streambuf& buffer) : fields_(fields), buffer_(buffer) {}
+
+  Outcome take(int c) {
+    const Outcome outcome = state_ == State::quoted ? take_quoted(c) : take_plain(c);
+    if (outcome != Outcome::more) return outcome;
+    return field_.size() > kLongestField ? Outcome::long_field : Outcome::more;
+  }
+
+ private:
+  enum class State { start, plain, quoted, quote_in_quoted };
+
+  Outcome take_quoted(int c) {
+    if (c == std::char_traits<char>::eof()) return Outcome::unclosed_quote;
+    if (c == '"')
+      state_ = State::quote_in_quoted;
+    else
+      field_ += static_cast<char>(c);
+    return Outcome::more;
+  }
+
+  Outcome take_plain(int c) {
+    if (c == std::char_traits<char>::eof() || c == '\n') return end_line(c != '\n');
+    if (c == ',') return finish_field();
+    if (c == '"' && state_ != State::plain) {
+      if (state_ == State::quote_in_quoted) field_ += '"';  // a doubled quote
+      state_ = State::quoted;
+      return Outcome::more;
+    }
+    if (state_ == State::quote_in_quoted) {
+      const bool line_end = c == '\r' && buffer_.sgetc() == '\n';
+      return line_end ? Outcome::more : Outcome::text_after_quote;
+    }
+    field_ += static_cast<char>(c);
+    state_ = State::plain;
+    return Outcome::more;
+  }
+
+  Outcome end_line(bool end_of_file) {
+    if (state_ == State::plain && !field_.empty() && field_.back() == '\r') field_.pop_back();
+    const bool blank = fields_.empty() && field_.empty() && state_ != State::quote_in_quoted;
+    if (blank) {
+      state_ = State::start;
+      return end_of_file ? Outcome::end : Outcome::blank_line;
+    }
+    const Outcome outcome = finish_field();
+    return outcome == Outcome::more ? Outcome::record : outcome;
+  }
+
+  Outcome finish_field() {
+    if (!is_utf8(field_)) return Outcome::no_utf8;
+    fields_.push_back(std::move(field_));
+    field_.clear();
+    state_ = State::start;
+    return fields_.size() > kMostColumns ? Outcome::many_fields : Outcome::more;
+  }
+
+  std::vector<std::string>& fields_;
+  std::streambuf& buffer_;
+  State state_ = State::start;
+  std::string field_;
+};
+
 }  // namespace
 
 CsvReader::CsvReader(std::istream& in, std::string file_name)
@@ -76,56 +155,34 @@ bool CsvReader::next(std::vector<std::string>& fields) {
 }
 
 bool CsvReader::read_record(std::vector<std::string>& fields) {
-  // An explicit state machine over characters, because quoted fields may contain line breaks.
-  enum class State { start, plain, quoted, quote_in_quoted };
-  State state = State::start;
   fields.clear();
-  std::string field;
-  std::streambuf& buffer = *in_.rdbuf();
   row_line_ = line_;
-  const auto finish_field = [&] {
-    if (!is_utf8(field)) throw SpecError(row_mark(), "bytes that are not UTF-8; expected text in UTF-8");
-    fields.push_back(std::move(field));
-    field.clear();
-    state = State::start;
-    if (fields.size() > kMostColumns) throw SpecError(row_mark(), "more than 4096 fields in one row");
-  };
-  const auto next_character = [&] { return guarded(*file_, [&] { return buffer.sbumpc(); }); };
+  RecordParser parser(fields, *in_.rdbuf());
+  const auto next_character = [&] { return guarded(*file_, [&] { return in_.rdbuf()->sbumpc(); }); };
   for (int c = next_character();; c = next_character()) {
-    const bool end = c == std::char_traits<char>::eof();
-    if (end && state == State::quoted)
-      throw SpecError(row_mark(), "a quoted field is not closed; expected '\"'");
     if (c == '\0') throw SpecError({file_, line_, 1}, "a NUL byte; expected text");
     if (c == '\n') ++line_;
-    if (state == State::quoted) {
-      if (c == '"') {
-        state = State::quote_in_quoted;
-      } else {
-        field += static_cast<char>(c);
-      }
-    } else if (end || c == '\n') {
-      if (state == State::plain && !field.empty() && field.back() == '\r') field.pop_back();
-      const bool blank = fields.empty() && field.empty() && state != State::quote_in_quoted;
-      if (!blank) {
-        finish_field();
+    switch (parser.take(c)) {
+      case RecordParser::Outcome::more:
+        break;
+      case RecordParser::Outcome::blank_line:
+        row_line_ = line_;
+        break;
+      case RecordParser::Outcome::record:
         return true;
-      }
-      if (end) return false;
-      state = State::start;
-      row_line_ = line_;
-    } else if (c == ',') {
-      finish_field();
-    } else if (c == '"' && state != State::plain) {
-      if (state == State::quote_in_quoted) field += '"';  // a doubled quote
-      state = State::quoted;
-    } else if (state == State::quote_in_quoted) {
-      if (c != '\r' || buffer.sgetc() != '\n')
+      case RecordParser::Outcome::end:
+        return false;
+      case RecordParser::Outcome::unclosed_quote:
+        throw SpecError(row_mark(), "a quoted field is not closed; expected '\"'");
+      case RecordParser::Outcome::text_after_quote:
         throw SpecError({file_, line_, 1}, "text after a closing quote; expected ',' or the line's end");
-    } else {
-      field += static_cast<char>(c);
-      state = State::plain;
+      case RecordParser::Outcome::no_utf8:
+        throw SpecError(row_mark(), "bytes that are not UTF-8; expected text in UTF-8");
+      case RecordParser::Outcome::long_field:
+        throw SpecError(row_mark(), "a field is longer than 1 MiB");
+      case RecordParser::Outcome::many_fields:
+        throw SpecError(row_mark(), "more than 4096 fields in one row");
     }
-    if (field.size() > kLongestField) throw SpecError(row_mark(), "a field is longer than 1 MiB");
   }
 }
 

@@ -1,4 +1,4 @@
-// The three kinds of user-facing failure. All are caught once, in main(); bugs are asserts, expected
+// The three kinds of errors that a user can cause. main() catches all of them; bugs are asserts, and expected
 // outcomes ("does not fit in memory") are fields of the result.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Mark {
 // "titanxp.yaml:12:3"; without line "titanxp.yaml"; empty when no file is known.
 [[nodiscard]] std::string to_text(const Mark& mark);
 
-// Base of everything a user can cause. The message reads `where: what; what was expected`.
+// Base class of these errors. The message reads `where: what; what was expected`.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,5 +1,9 @@
 // Quantities as text: "547.6 GB/s" <-> Quantity. The only unit tables of the project.
-// 1 GB = 1e9 B, 1 GiB = 2^30 B; bits are bytes / 8; rates are per second ("h" only for money).
+//
+//   1 GB      1e9 B
+//   1 GiB     2^30 B
+//   1 bit     1/8 B
+//   1 Gbit/s  125e6 B/s; rates are per second, of money also per hour ("USD/h")
 #pragma once
 
 #include <string>
@@ -9,9 +13,8 @@
 
 namespace tbdsim {
 
-// The value in SI base units. Throws std::invalid_argument with "what; what was expected" when the text is
-// not
-// "<number> <unit of that dimension>", or when the number is negative.
+// The value in SI base units of "<number> <unit of that dimension>". Throws std::invalid_argument with "what;
+// what was expected" for another text and for a negative number.
 [[nodiscard]] double parse_si(std::string_view text, const Dimension& dimension);
 
 // With the prefix that leaves 1 to 999 before the point, four significant digits: "214.3 ms", "11.2 GiB".

@@ -1,5 +1,5 @@
-// What if a file said something else: single values of a spec replaced while it is read. The file stays as it
-// is; readers check the new value as they check any, with its unit.
+// Changes of single values of a spec while it is read: "gpu.memory_bandwidth=+50%". The file stays as it is;
+// readers check the new value, with its unit, like any other.
 #pragma once
 
 #include <string>
@@ -30,20 +30,20 @@ using SpecChanges = std::vector<SpecChange>;
 [[nodiscard]] std::string key_text(const SpecChange& change);  // "gpu.memory_bandwidth"
 [[nodiscard]] std::string to_text(const SpecChange& change);   // "gpu.memory_bandwidth=+50%"
 
-// Changes the file's own number: it must have one.
+// True for a change relative to the file's number, which must be there.
 [[nodiscard]] bool is_relative(const SpecChange& change);
 
-// Those of one spec that mean its file of this name.
+// The changes of one spec that apply to its file of this name.
 [[nodiscard]] SpecChanges changes_of(const SpecChanges& changes, std::string_view spec,
                                      std::string_view name);
 
-// Sets each value in order; keys that are not there are added, for the reader to know or refuse. Items of a
-// list go by number, from 0. A count that a factor makes a fraction is rounded when it is read. Throws
-// SpecError, which names the change, for a relative one of what is no number or not there, and for a path
-// through what is no map.
+// Applies the changes in order. Missing keys are added, and the reader accepts or rejects them. Items of a
+// list are numbered from 0. A count that a factor makes fractional is rounded when it is read. Throws
+// SpecError, which names the change, for a relative change of something that is missing or no number, and for
+// a path through something that is no map.
 void apply_changes(SpecTree& tree, const SpecChanges& changes);
 
-// Whether the tree has a value there.
+// True if the tree has a value at the change's path.
 [[nodiscard]] bool has_value(const SpecTree& tree, const SpecChange& change);
 
 }  // namespace tbdsim

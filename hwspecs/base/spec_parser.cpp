@@ -25,12 +25,12 @@ std::uint32_t code_point(std::string_view character) {
   return code;
 }
 
-// Those that Unicode will never assign, and that yaml-cpp writes as another one.
+// True for code points that Unicode never assigns; yaml-cpp replaces them.
 bool is_noncharacter(std::uint32_t code) {
   return (code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef);
 }
 
-// Whether escapes put one into a scalar.
+// True if the text of a scalar has one, from an escape.
 bool holds_noncharacter(std::string_view text) {
   const auto beyond_ascii = [](char c) { return (static_cast<unsigned char>(c) & 0x80U) != 0; };
   if (std::none_of(text.begin(), text.end(), beyond_ascii)) return false;
@@ -57,7 +57,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (have_root_) throw SpecError(place(mark), "a second document; expected one per file");
   }
   void OnDocumentEnd() override {}
-  // Of "key:" without a value yaml-cpp gives the place of what comes next.
+  // For "key:" without a value yaml-cpp reports the position of the next token; the key's is used instead.
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     check(mark, "", anchor);
     SpecTree nothing;
@@ -170,8 +170,22 @@ class TreeBuilder : public YAML::EventHandler {
 
 constexpr std::uint32_t kByteOrderMark = 0xfeff;
 
-// Checks what yaml-cpp does not: that the text is UTF-8 and holds no control characters, noncharacters or
-// byte order marks but at its start; tabs as indentation, which it calls an "illegal map value", are named.
+// The first character of the text, which is `length` bytes long, may stand in a file; `start`: it is the
+// first one. Throws SpecError.
+void require_character(std::string_view text, std::size_t length, bool start, const Mark& mark) {
+  const char c = text.front();
+  const bool line_end = c == '\n' || text.starts_with("\r\n");
+  const bool control = length == 1 && ((c < 0x20 && c != '\t' && !line_end) || c == 0x7f);
+  if (control) throw SpecError(mark, "a control character; expected text");
+  const std::uint32_t code = code_point(text.substr(0, length));
+  if (is_noncharacter(code)) throw SpecError(mark, "a code point that is no character; expected text");
+  if (code == kByteOrderMark && !start)
+    throw SpecError(mark, "a byte order mark; expected it at the start of a file only");
+}
+
+// Throws SpecError for text that yaml-cpp takes or explains badly: bytes that are not UTF-8, control
+// characters, noncharacters, byte order marks but at the start, and tabs as indentation, which it calls an
+// "illegal map value".
 void require_text(std::string_view yaml, const std::shared_ptr<const std::string>& file) {
   Mark mark{file, 1, 1};
   bool indentation = true;
@@ -179,19 +193,18 @@ void require_text(std::string_view yaml, const std::shared_ptr<const std::string
   while (!yaml.empty()) {
     const std::size_t length = utf8_length(yaml);
     if (length == 0) throw SpecError(mark, "bytes that are not UTF-8; expected text in UTF-8");
+    require_character(yaml, length, start, mark);
     const char c = yaml.front();
-    const bool line_end = c == '\n' || yaml.starts_with("\r\n");
-    const bool control = length == 1 && ((c < 0x20 && c != '\t' && !line_end) || c == 0x7f);
-    if (control) throw SpecError(mark, "a control character; expected text");
-    const std::uint32_t code = code_point(yaml.substr(0, length));
-    if (is_noncharacter(code)) throw SpecError(mark, "a code point that is no character; expected text");
-    if (code == kByteOrderMark && !start)
-      throw SpecError(mark, "a byte order mark; expected it at the start of a file only");
-    start = false;
     if (c == '\t' && indentation) throw SpecError(mark, "a tab in the indentation; expected spaces");
-    indentation = c == '\n' || (indentation && c == ' ');
-    mark.column = c == '\n' ? 1 : mark.column + 1;
-    mark.line += c == '\n' ? 1 : 0;
+    if (c == '\n') {
+      ++mark.line;
+      mark.column = 1;
+      indentation = true;
+    } else {
+      ++mark.column;
+      indentation = indentation && c == ' ';
+    }
+    start = false;
     yaml.remove_prefix(length);
   }
 }

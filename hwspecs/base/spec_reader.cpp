@@ -22,7 +22,7 @@ void SpecNode::fail(const std::string& what) const {
   throw SpecError(tree_->mark, path_.empty() ? what : path_ + ": " + what);
 }
 
-// What is expected is only asked for where it is not met.
+// The scalar's text. `expected` makes the text of what was expected, only for the error message.
 template <class Expected>
 const std::string& SpecNode::scalar(Expected expected) const {
   if (tree_->kind == SpecTree::Kind::list) fail(fmt::format("a list; expected {}", expected()));

@@ -1,4 +1,4 @@
-// The one strict reader of YAML. What a file may hold is said where a value is used:
+// The strict reader of YAML. The code that uses a value says what it may be:
 //
 //   const SpecTree tree = read_spec_file(path);
 //   SpecNode(tree).map([&](SpecMap& m) {
@@ -6,7 +6,7 @@
 //     gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
 //   });
 //
-// On leaving the map every key nobody asked for is an error with file:line:column and "did you mean".
+// At the end of the map every key that was not read is an error with file:line:column and "did you mean".
 // Duplicate keys, missing units, octal-looking, nan, infinite and negative numbers, anchors, aliases, tags,
 // several documents, text that is not UTF-8, nesting beyond 64 levels and files beyond 1 MiB are errors as
 // well.
@@ -52,7 +52,7 @@ class SpecNode {
   [[nodiscard]] bool is_scalar() const { return tree_->kind == SpecTree::Kind::scalar; }
   [[nodiscard]] bool is_list() const { return tree_->kind == SpecTree::Kind::list; }
 
-  // Runs `read` on the map, then rejects keys it did not ask for.
+  // Runs `read` on the map, then rejects keys that it did not read.
   void map(const std::function<void(SpecMap&)>& read) const;
   [[nodiscard]] std::vector<SpecNode> list() const;
 
@@ -93,7 +93,8 @@ class SpecMap {
   [[nodiscard]] std::vector<std::string> texts(
       std::string_view key);  // of the list there; none where missing
 
-  // A map whose keys are free (names of parameters, blocks, sources): all of them count as asked for.
+  // The entries of a map whose keys are free (names of parameters, blocks, sources): none of them is
+  // rejected.
   struct NamedNode {
     std::string name;
     Mark mark;

@@ -14,7 +14,8 @@ namespace tbdsim {
 
 enum class Format { table, json, csv };
 
-// What people read and what programs read. A cell without a value is empty in CSV and null in JSON.
+// A cell: the text of the printed table, and the value of CSV and JSON. Without a value it is empty in CSV
+// and null in JSON.
 struct Cell {
   std::string text;
   std::variant<std::monostate, bool, double, std::string> value;
