@@ -100,6 +100,16 @@ def figure_8(run):
     return table(["model", "framework", "batch", "weights", "gradients", "maps", "workspace", "dynamic", "maps, %", "total"], lines)
 
 
+def rare_keys(run):
+    """Keys that at most two framework files have, with value and source."""
+    found = {}
+    for path in sorted((ROOT / "simulate" / "frameworks").glob("*.yaml")):
+        for row in csv.DictReader(run(["show", path.stem, "--format", "csv"]).splitlines()):
+            found.setdefault(row["key"], []).append([f"`{row['key']}`", f"`{path.stem}`", row["value"], row["source"]])
+    rare = [line for lines in found.values() if len(lines) <= 2 for line in lines]
+    return table(["key", "framework", "value", "source"], sorted(rare))
+
+
 def profiles():
     """How many blocks of each profile are of its own GPU, converged, and free of bounds."""
     lines = []
@@ -140,4 +150,4 @@ def log():
 
 def all_tables(run):
     return {"summary": summary, "score": lambda: errors("score"), "fit": lambda: errors("fit"), "context": lambda: errors("context"),
-            "sources": sources, "without_gpu": lambda: without_gpu(run), "log": log, "profiles": profiles, "figure_8": lambda: figure_8(run)}
+            "sources": sources, "without_gpu": lambda: without_gpu(run), "log": log, "profiles": profiles, "rare_keys": lambda: rare_keys(run), "figure_8": lambda: figure_8(run)}
