@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the pictures of the README anew: what commands print as SVG, pages as PNG in headless Chromium.
+"""Makes docs/pictures anew: the rooms as SVG, pages as PNG in headless Chromium.
 
-    docs/pictures.py build/release/simulate/tbd-sim [NAME...]
+    docs/pictures.py build/release/simulate/tbd-sim [rooms|validate|report|roofline|serve ...]
 
-Needs what the browser tests need: Chromium, its driver, Python's selenium, Plotly.
+All but rooms need what the browser tests need: Chromium, its driver, Python's selenium, Plotly.
 """
+import base64
 import pathlib
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -14,55 +14,62 @@ from html import escape
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
-import live_check  # noqa: E402
-import page_check  # noqa: E402
 
-FONT = 12.5  # pixels; a character of a monospaced font is 0.602 of it wide
-NO_BREAK = "\u00a0"  # spaces that no renderer takes for one
-WIDE, HIGH = 0.602 * FONT, 1.45 * FONT
-
-# Name, command, and how many of its lines are shown: all, or so many and an ellipsis.
-PRINTED = [
-    ("predict", "tbd-sim --gpu titanxp --batch 64", 28),
-    ("explain", "tbd-sim --gpu titanxp --batch 64 --model resnet50 --framework mxnet --explain", None),
-    ("whatif", "tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32", 20),
-    ("sweep", "tbd-sim sweep --model resnet50 --framework mxnet --gpu titanxp,p4000,t4 --batch 8:128:8 --pareto throughput,memory_total,price", None),
+# The rooms as boxes: name, caption, and the left edge, top, width in a grid of columns and rows. A room may include those
+# below it; tests/architecture_test.cpp has the exact arrows.
+COLUMN, ROW, GAP, MARGIN, HEAD = 86, 46, 8, 14, 30
+ROWS = 9
+ROOMS = [
+    ("cli", "argv, exit codes, progress", 4, 0, 6),
+    ("serve", "the live page", 4, 1, 6),
+    ("report", "tables, CSV, JSON, HTML pages, traces", 4, 2, 6),
+    ("validation", "how far off?", 4, 3, 3), ("sweep", "a million scenarios", 7, 3, 3),
+    ("analysis", "what follows from a prediction? scaling, what if, savings", 4, 4, 6),
+    ("prediction", "from a scenario to metrics", 4, 5, 6),
+    ("workload", "steps by length; files read once", 4, 6, 3), ("communication", "synchronizing gradients", 7, 6, 3),
+    ("memory", "what must be resident?", 4, 7, 3), ("timeline", "when does each kernel run?", 7, 7, 3),
+    ("framework", "what does a framework version do?", 4, 8, 6),
+    *((name, caption, 0, i * (ROWS - 1) / 6, 3.75) for i, (name, caption) in enumerate([
+        ("cli", "argv"), ("framework_fit", "training runs to a framework's constants"), ("fit", "records to profiles"),
+        ("samples", "records ready for fitting"), ("importers", "published tables to records"),
+        ("measure", "times kernels on a GPU (CUDA)"), ("records", "one measured call as a row")])),
+]
+BASE = [
+    ("costmodel", "how long does one kernel or all-reduce take? formulas, residuals, profiles", 0, 0, 10),
+    ("hwspecs", "what is a GPU, CPU, link, machine?", 0, 1, 5), ("graphs", "which kernels and tensors does an iteration have?", 5, 1, 5),
+    ("hwspecs/base", "quantities, errors, strict YAML, the catalogue", 0, 2, 10),
 ]
 
 
-def svg_of(command, lines):
-    columns = max(len(line) for line in [command + "  ", *lines])
-    width, height = 28 + columns * WIDE, 30 + (len(lines) + 2) * HIGH
-
-    def text(line, row, style=""):
-        if not line.strip():
-            return ""
-        return (f'<text x="14" y="{14 + (row + 1) * HIGH:.1f}" textLength="{len(line) * WIDE:.1f}" lengthAdjust="spacingAndGlyphs"{style}>'
-                f'{escape(line).replace(" ", NO_BREAK)}</text>\n')
-
-    rows = text("$ " + command, 0, ' font-weight="bold"')
-    for i, line in enumerate(lines):
-        rows += text(line, i + 1.5)
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">\n'
-            f'<rect x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="8" fill="#f5f7fa" stroke="#d8dde5"/>\n'
-            f'<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" font-size="{FONT}" fill="#1c2330">\n'
-            f'{rows}</g>\n</svg>\n')
+def box(name, caption, x, y, width, color):
+    left, top, wide = MARGIN + x * COLUMN + GAP / 2, y + GAP / 2, width * COLUMN - GAP
+    return (f'<rect x="{left:.0f}" y="{top:.0f}" width="{wide:.0f}" height="{ROW - GAP}" rx="5" fill="{color}" stroke="#9aa7b8"/>\n'
+            f'<text x="{left + wide / 2:.0f}" y="{top + 16:.0f}" text-anchor="middle" font-weight="bold">{escape(name)}</text>\n'
+            f'<text x="{left + wide / 2:.0f}" y="{top + 31:.0f}" text-anchor="middle" font-size="10.5" fill="#4a5668">{escape(caption)}</text>\n')
 
 
-def print_pictures(program, wanted):
-    for name, command, most in PRINTED:
-        if wanted and name not in wanted:
-            continue
-        output = subprocess.run([program, *shlex.split(command)[1:]], check=True, capture_output=True, text=True).stdout
-        lines = output.rstrip().split("\n")
-        if most is not None and len(lines) > most:
-            lines = lines[:most] + ["..."]
-        (HERE / "pictures" / f"{name}.svg").write_text(svg_of(command, lines), encoding="utf-8")
+def frame(name, x, width):
+    return (f'<rect x="{MARGIN + x * COLUMN - 2:.0f}" y="{MARGIN}" width="{width * COLUMN + 4:.0f}" height="{HEAD + ROWS * ROW + 2}" rx="8" '
+            f'fill="none" stroke="#c6cfdb"/>\n<text x="{MARGIN + x * COLUMN + 10:.0f}" y="{MARGIN + 20}" font-weight="bold" fill="#4a5668">{name}</text>\n')
+
+
+def draw_rooms():
+    below = MARGIN + HEAD + ROWS * ROW + 12
+    width, height = 2 * MARGIN + 10 * COLUMN, below + 3 * ROW + 30
+    shapes = frame("calibrate/", 0, 3.75) + frame("simulate/", 4, 6)
+    shapes += "".join(box(n, c, x, MARGIN + HEAD + y * ROW, w, "#e8f1e4" if x < 4 else "#e6eef9") for n, c, x, y, w in ROOMS)
+    shapes += "".join(box(n, c, x, below + y * ROW, w, "#faf1dd") for n, c, x, y, w in BASE)
+    shapes += (f'<text x="{width / 2:.0f}" y="{height - 10}" text-anchor="middle" font-size="11.5" fill="#4a5668">A room may include rooms below it, never '
+               f'above; calibrate/framework_fit also uses simulate/prediction and simulate/validation.</text>\n')
+    (HERE / "pictures" / "rooms.svg").write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">\n'
+        f'<title>The rooms of tbd-sim and what each may include</title>\n<rect width="{width}" height="{height}" fill="#ffffff"/>\n'
+        f'<g font-family="-apple-system, \'Segoe UI\', Helvetica, Arial, \'DejaVu Sans\', sans-serif" font-size="12.5" fill="#1c2330">\n{shapes}</g>\n</svg>\n', encoding="utf-8")
 
 
 def shoot(page, name, size, ready):
     """The window as it is, once `ready` and what is in view is drawn."""
-    import base64
+    import page_check
     checks = page_check.Failures()
     checks.expect(page_check.wait_for(page, ready), f"{name} was not ready in time")
     page.execute_script("document.querySelectorAll('.modebar-container').forEach(bar => { bar.style.display = 'none'; })")
@@ -83,6 +90,8 @@ READY = "document.documentElement.dataset.ready"
 
 
 def show_pages(program, wanted):
+    import live_check  # needs selenium
+    import page_check
     page = page_check.browser()
     size = (1180, 900)
     page_check.resize(page, size, "light")
@@ -120,8 +129,11 @@ def main():
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     (HERE / "pictures").mkdir(exist_ok=True)
-    print_pictures(sys.argv[1], sys.argv[2:])
-    show_pages(sys.argv[1], sys.argv[2:])
+    wanted = sys.argv[2:]
+    if not wanted or "rooms" in wanted:
+        draw_rooms()
+    if wanted != ["rooms"]:
+        show_pages(sys.argv[1], wanted)
 
 
 if __name__ == "__main__":

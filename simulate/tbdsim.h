@@ -1,9 +1,9 @@
-// The public interface in one include:
+// The public interface in one include. Programs that use it are in docs/examples:
 //
-//   tbdsim::Library library(tbdsim::Catalog::from(data_dir));
+//   tbdsim::SpecCache specs(tbdsim::Catalog::from(data_dir));
 //   const tbdsim::Prediction p = tbdsim::predict({.model = "resnet50", .framework = "tensorflow",
-//                                                 .gpu = "titanxp", .batch = 64}, library);
-//   p.throughput();  // samples per second
+//                                                 .gpu = "titanxp", .batch = 64}, specs);
+//   p.throughput();  // in the model's own unit per second: images, sentences, tokens, ...
 #pragma once
 
 #include "hwspecs/base/error.h"

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <sstream>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/number.h"
@@ -67,19 +66,6 @@ TEST(ValidationSet, TheExpectedErrorsAreThoseOfTheCode) {
         EXPECT_EQ(now[r].at(column), value);
       }
     }
-  }
-}
-
-// A line of the README for each group that judges.
-TEST(ValidationSet, TheReadmeStatesTheExpectedErrors) {
-  std::ifstream in(fs::path(TBDSIM_SOURCE_DIR) / "README.md");
-  const std::string readme((std::istreambuf_iterator<char>(in)), {});
-  for (const Row& row : rows_of(fs::path(TBDSIM_SOURCE_DIR) / "tests/validation" / kExpectedErrors)) {
-    if (row.at("section") != "score" || row.at("configurations") == "0") continue;
-    const std::string line =
-        fmt::format("| `{}` | {} | {:.1f} % | {:+.1f} % |\n", row.at("group"), row.at("configurations"),
-                    100 * number(row, "mean"), 100 * number(row, "bias"));
-    EXPECT_THAT(readme, testing::HasSubstr(line));
   }
 }
 

@@ -1,5 +1,5 @@
-// Every command that the README or a command's help shows of tbd-sim works as written, in a folder that holds
-// what they call the reader's own: my_gpu.yaml, my_model.yaml and runs.csv.
+// Every tbd-sim command that README.md, docs/ or a command's help shows works as written, in a folder that
+// holds the reader's own files: those of docs/examples and runs.csv.
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -17,40 +17,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string readme() { return read_file(fs::path(TBDSIM_SOURCE_DIR) / "README.md", 1'000'000); }
+const fs::path kSource = TBDSIM_SOURCE_DIR;
 
-// The contents of blocks fenced with ``` and this word, in order.
-std::vector<std::string> blocks(const std::string& word) {
+// README.md and every page of docs/, sorted.
+std::vector<fs::path> pages() {
+  std::vector<fs::path> found{kSource / "README.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(kSource / "docs"))
+    if (entry.path().extension() == ".md") found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// Lines inside ```sh fences that begin with the program's name; a backslash continues in the next line.
+std::vector<std::string> commands_of(const fs::path& page) {
   std::vector<std::string> found;
-  std::istringstream lines(readme());
-  bool inside = false, wanted = false;
+  std::istringstream lines(read_file(page, 1'000'000));
+  bool shell = false;
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("```")) {
-      inside = !inside;
-      wanted = inside && line.substr(3) == word;
-      if (wanted) found.emplace_back();
-    } else if (wanted) {
-      found.back() += line + '\n';
+    if (line.starts_with("```")) shell = line == "```sh";
+    while (shell && line.ends_with('\\')) {
+      std::string more;
+      std::getline(lines, more);
+      line = line.substr(0, line.size() - 1) + more;
     }
+    if (shell && line.starts_with("tbd-sim ")) found.push_back(line);
   }
   return found;
 }
 
-// Lines of blocks that begin with the program's name; a backslash goes on in the next line.
-std::vector<std::string> commands() {
-  std::vector<std::string> found;
-  for (const std::string& block : blocks("")) {
-    std::istringstream lines(block);
-    for (std::string line; std::getline(lines, line);) {
-      while (line.ends_with('\\')) {
-        std::string more;
-        std::getline(lines, more);
-        line = line.substr(0, line.size() - 1) + more;
-      }
-      if (line.starts_with("tbd-sim ")) found.push_back(line);
-    }
-  }
-  return found;
+std::vector<std::string> documented_commands() {
+  std::vector<std::string> all;
+  for (const fs::path& page : pages())
+    for (const std::string& command : commands_of(page)) all.push_back(command);
+  return all;
 }
 
 // Names of the commands that the program's help lists.
@@ -112,25 +111,26 @@ std::vector<std::string> arguments_of(const std::string& command) {
   return words;
 }
 
-class ReadmeCommand : public testing::TestWithParam<std::string> {
+class DocumentedCommand : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const auto yaml = blocks("yaml");
-    directory_.write("my_gpu.yaml", yaml.at(0));
-    directory_.write("my_model.yaml", yaml.at(1));
-    fs::copy_file(TBDSIM_SOURCE_DIR "/simulate/validation/runs/tbd_paper.csv",
-                  directory_.path() / "runs.csv");
+    for (const auto& entry : fs::directory_iterator(kSource / "docs/examples"))
+      if (entry.path().extension() == ".yaml") copy(entry.path(), entry.path().filename());
+    copy(kSource / "simulate/frameworks/pytorch.yaml", "pytorch.yaml");  // my_framework.yaml is based on it
+    copy(kSource / "simulate/validation/runs/tbd_paper.csv", "runs.csv");
     before_ = fs::current_path();
     fs::current_path(directory_.path());
   }
   void TearDown() override { fs::current_path(before_); }
 
  private:
+  void copy(const fs::path& file, const fs::path& name) { fs::copy_file(file, directory_.path() / name); }
+
   test::TempDir directory_;
   fs::path before_;
 };
 
-TEST_P(ReadmeCommand, WorksAsWritten) {
+TEST_P(DocumentedCommand, WorksAsWritten) {
   std::vector<std::string> arguments = arguments_of(GetParam());
   const bool page = arguments.at(0) == "report" || arguments.at(0) == "serve";
   if (page && !fs::exists(TBDSIM_SOURCE_DIR "/simulate/report/html/assets/plotly.min.js.gz"))
@@ -142,26 +142,30 @@ TEST_P(ReadmeCommand, WorksAsWritten) {
   EXPECT_EQ(result.exit_code, serves ? 130 : 0) << GetParam() << '\n' << result.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(Readme, ReadmeCommand, testing::ValuesIn(commands()),
+INSTANTIATE_TEST_SUITE_P(Pages, DocumentedCommand, testing::ValuesIn(documented_commands()),
                          [](const auto& command) { return "number_" + std::to_string(command.index); });
 
-INSTANTIATE_TEST_SUITE_P(Help, ReadmeCommand, testing::ValuesIn(all_examples()),
+INSTANTIATE_TEST_SUITE_P(Help, DocumentedCommand, testing::ValuesIn(all_examples()),
                          [](const auto& command) { return "number_" + std::to_string(command.index); });
 
-TEST(HelpExamples, EveryCommandEndsWithTwoOrThree) {
-  ASSERT_GE(command_names().size(), 16u);
+TEST(HelpExamples, EveryCommandHasSomeOfItsOwn) {
   for (const std::string& command : command_names()) {
     const std::vector<std::string> examples = examples_of(command);
-    EXPECT_GE(examples.size(), 2u) << command;
-    EXPECT_LE(examples.size(), 3u) << command;
-    for (const std::string& example : examples) {
-      EXPECT_EQ(example.find("tbd-sim " + command), 0u) << example;
-      EXPECT_LE(example.size(), 118u) << "it does not fit the screen";
-    }
+    EXPECT_FALSE(examples.empty()) << command;
+    for (const std::string& example : examples)
+      EXPECT_TRUE(example.starts_with("tbd-sim " + command)) << example;
   }
 }
 
-TEST(ReadmeCommands, AreMany) { EXPECT_GE(commands().size(), 20u); }
+TEST(DocumentedCommands, EveryCommandIsShown) {
+  const std::vector<std::string> documented = documented_commands();
+  for (const std::string& command : command_names()) {
+    const auto shows = [&](const std::string& line) {
+      return line.starts_with("tbd-sim " + command + " ") || line == "tbd-sim " + command;
+    };
+    EXPECT_TRUE(std::any_of(documented.begin(), documented.end(), shows)) << "no page shows " << command;
+  }
+}
 
 }  // namespace
 }  // namespace tbdsim

@@ -1,0 +1,74 @@
+"""Tests that the tools of docs/ see what they look for."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs"))
+import check_links  # noqa: E402
+import update  # noqa: E402
+
+
+class CheckLinks(unittest.TestCase):
+    def complaints_about(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "docs").mkdir()
+            (root / "docs" / "other.md").write_text("# A `b` c, d\n", encoding="utf-8")
+            (root / "README.md").write_text(text, encoding="utf-8")
+            return list(check_links.complaints(root))
+
+    def test_finds_nothing_wrong(self):
+        text = "# Here\n[a](docs/other.md) [b](docs/other.md#a-b-c-d) [c](#here) [d](https://example.com) `docs/` `docs/other.md`\n"
+        self.assertEqual(self.complaints_about(text), [])
+
+    def test_finds_a_missing_file(self):
+        self.assertEqual(self.complaints_about("[a](docs/no.md)"), ["README.md: no file docs/no.md"])
+
+    def test_finds_a_missing_heading(self):
+        self.assertEqual(self.complaints_about("[a](docs/other.md#e)"), ["README.md: no heading docs/other.md#e"])
+
+    def test_finds_a_missing_source(self):
+        self.assertEqual(self.complaints_about("`graphs/x.h` and `y.cpp`"), ["README.md: no file graphs/x.h", "README.md: no file is called y.cpp"])
+
+    def test_leaves_fences_alone(self):
+        self.assertEqual(self.complaints_about("```\n[a](docs/no.md) `graphs/x.h`\n```\n"), [])
+
+
+class Update(unittest.TestCase):
+    @staticmethod
+    def run_program(arguments):
+        return "".join(f"{' '.join(arguments)} {i}\n" for i in range(5))
+
+    def updated(self, text):
+        return update.updated(text, self.run_program)
+
+    def test_prints_all_lines(self):
+        self.assertEqual(self.updated("```console\n$ tbd-sim list\nold\n```\n"),
+                         "```console\n$ tbd-sim list\nlist 0\nlist 1\nlist 2\nlist 3\nlist 4\n```\n")
+
+    def test_leaves_out_as_many_as_before(self):
+        self.assertEqual(self.updated("```console\n$ ./quickstart.sh list\nold\n...\nold\n```\n"),
+                         "```console\n$ ./quickstart.sh list\nlist 0\n...\nlist 4\n```\n")
+
+    def test_two_blocks_do_not_run_together(self):
+        text = "```console\n$ tbd-sim a\na 0\n...\n```\nwords\n```console\n$ tbd-sim b\nb 0\n...\n```\n"
+        self.assertEqual(self.updated(text), text)
+
+    def test_refuses_other_programs(self):
+        with self.assertRaises(ValueError):
+            self.updated("```console\n$ rm -r x\nold\n```\n")
+
+    def test_copies_a_file(self):
+        text = self.updated("<!-- docs/examples/my_framework.yaml -->\n```yaml\nold\n```\n")
+        self.assertIn("based_on: pytorch", text)
+        self.assertNotIn("old", text)
+
+    def test_writes_a_table(self):
+        text = self.updated("<!-- table score -->\nold\n<!-- end of table -->\n")
+        self.assertIn("| `cnn_fp32_single` |", text)
+        self.assertNotIn("old", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
