@@ -82,7 +82,8 @@ struct Fence {
 constexpr Fence kFences[] = {
     {"yaml-cpp/", "hwspecs/base/spec_(parser|writer)\\.cpp"},
     {"boost/graph/", "graphs/.*\\.cpp"},
-    {"boost/", "graphs/.*\\.cpp"},
+    {"boost/(beast|asio)", "simulate/serve/http_server\\.cpp"},
+    {"boost/", "(graphs/.*|simulate/serve/http_server)\\.cpp"},
     {"nlohmann/", "(hwspecs/base/table|simulate/.*)\\.cpp"},
     {"CLI/",
      "(calibrate/cli/cli\\.cpp|simulate/cli/(cli\\.cpp|commands/(.*\\.cpp|command\\.h|options\\.h)))"},
@@ -90,7 +91,6 @@ constexpr Fence kFences[] = {
     {"tbb/",
      "(calibrate/fit/cross_validation|calibrate/cli/fit|simulate/prediction/predict_all|simulate/sweep/"
      "run)\\.cpp"},
-    {"httplib", "simulate/serve/http_server\\.cpp"},
     {"mpi\\.h", "simulate/sweep/mpi_session_mpi\\.cpp"},
     {"ceres/", "calibrate/.*\\.cpp"},
     {"Eigen/", "calibrate/.*\\.cpp"},

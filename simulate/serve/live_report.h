@@ -13,14 +13,11 @@
 #include <set>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "simulate/prediction/prediction.h"
+#include "simulate/serve/request_target.h"
 
 namespace tbdsim {
-
-using QueryParameters = std::vector<std::pair<std::string, std::string>>;
 
 struct LiveQuery {
   Scenario scenario;
