@@ -84,7 +84,7 @@ constexpr Fence kFences[] = {
     {"boost/graph/", "graphs/.*\\.cpp"},
     {"boost/(beast|asio)", "simulate/serve/http_server\\.cpp"},
     {"boost/", "(graphs/.*|simulate/serve/http_server)\\.cpp"},
-    {"nlohmann/", "(hwspecs/base/table|simulate/.*)\\.cpp"},
+    {"nlohmann/", "((hwspecs/base/table|simulate/.*)\\.cpp|simulate/report/html/chart_json\\.h)"},
     {"CLI/",
      "(calibrate/cli/cli\\.cpp|simulate/cli/(cli\\.cpp|commands/(.*\\.cpp|command\\.h|options\\.h)))"},
     {"fmt/", ".*\\.cpp"},

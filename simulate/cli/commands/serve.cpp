@@ -14,6 +14,7 @@
 #include "simulate/report/html/page.h"
 #include "simulate/serve/http_server.h"
 #include "simulate/serve/live_report.h"
+#include "simulate/serve/spec_pool.h"
 
 namespace tbdsim {
 namespace {

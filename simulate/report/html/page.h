@@ -72,12 +72,8 @@ struct Page {
   std::string controls{};  // JSON for assets/live.js, which asks the server for other sections; empty: none
 };
 
-// Sections as they stand in a page, for one that is open already.
-struct SectionText {
-  std::string html;
-  std::string charts;  // JSON: a list, in the order of the figures in `html`
-};
-[[nodiscard]] SectionText text_of(const std::vector<Section>& sections);
+// Sections as HTML. A figure holds the number of its chart in the list of charts_json() (chart_json.h).
+[[nodiscard]] std::string sections_html(const std::vector<Section>& sections);
 
 // What a page carries besides: its style, its script and Plotly.
 struct PageAssets {
