@@ -142,22 +142,6 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-std::string from_base64(std::string_view text) {
-  std::string bytes;
-  unsigned group = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) break;
-    group = group << 6U | static_cast<unsigned>(digit);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(group >> static_cast<unsigned>(bits) & 255U);
-  }
-  return bytes;
-}
-
 PageAssets read_page_assets(const std::filesystem::path& data_dir) {
   const std::filesystem::path folder = data_dir / "simulate/report/html/assets";
   const std::filesystem::path plotly = folder / "plotly.min.js.gz";

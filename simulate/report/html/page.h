@@ -92,8 +92,7 @@ void write_page(std::ostream& out, const Page& page, const PageAssets& assets);
 // &, <, > and quotes as HTML has them.
 [[nodiscard]] std::string html_text(std::string_view text);
 
-// RFC 4648, padded. Digits of other alphabets are an end of what is decoded.
+// RFC 4648, padded.
 [[nodiscard]] std::string base64(std::string_view bytes);
-[[nodiscard]] std::string from_base64(std::string_view text);
 
 }  // namespace tbdsim
