@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <boost/math/distributions/normal.hpp>
+
 #include "simulate/communication/gradient_buckets.h"
 
 namespace tbdsim {
@@ -147,11 +149,7 @@ std::size_t first_later_stage(const SyncPlan& exchange) {
 double expected_largest(std::int64_t draws) {
   if (draws < 2) return 0;
   const auto n = static_cast<double>(draws);
-  const double tail = 1 - (n - 0.375) / (n + 0.25);
-  // The quantile of the normal distribution by Abramowitz and Stegun, 26.2.23: within 4.5e-4.
-  const double t = std::sqrt(-2 * std::log(tail));
-  return t - (2.515517 + 0.802853 * t + 0.010328 * t * t) /
-                 (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t * t * t);
+  return boost::math::quantile(boost::math::normal(), (n - 0.375) / (n + 0.25));
 }
 
 double fullest_server(const std::vector<ParameterGradient>& gradients, double batch, int servers) {

@@ -3,19 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <cstring>
+#include <optional>
 #include <thread>
 
-#include <arpa/inet.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
 #include <fmt/format.h>
-#include <httplib.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
@@ -23,225 +25,255 @@
 namespace tbdsim {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Request = http::request<http::empty_body>;
+using ReplyBody = http::span_body<const char>;
 
-constexpr std::string_view kEndOfHead = "\r\n\r\n";
-constexpr int kGlance = 100;  // ms after which it is looked whether the server ends
+constexpr int kBacklog = 128;  // connections that the system holds until they are accepted
+constexpr int kTick = 100;     // ms
+constexpr std::size_t kMostDrainedBytes = 1'000'000;
 
-// A connection whose request was read already: what is written goes out, until the time is up.
-class Connection : public httplib::Stream {
- public:
-  Connection(int socket, const std::atomic<bool>& ends, std::string head = {})
-      : socket_(socket), ends_(ends), head_(std::move(head)) {}
-
-  // The head of the request, without what follows it; or the status of the reply that says what is wrong.
-  int read_head() {
-    std::array<char, 2048> part{};
-    while (head_.find(kEndOfHead) == std::string::npos) {
-      if (head_.size() > WebServer::kMostHeadBytes) return 431;
-      if (!wait_for(POLLIN)) return head_.empty() ? 0 : 408;
-      const ssize_t count = ::recv(socket_, part.data(), part.size(), 0);
-      if (count <= 0) return head_.empty() ? 0 : 400;
-      head_.append(part.data(), static_cast<std::size_t>(count));
-    }
-    head_.resize(head_.find(kEndOfHead) + kEndOfHead.size());
-    return head_.size() > WebServer::kMostHeadBytes ? 431 : 200;
-  }
-
-  // Closing at once would throw away what is on its way if the client still sends.
-  void close() {
-    ::shutdown(socket_, SHUT_WR);
-    std::array<char, 4096> part{};
-    constexpr int kMostParts = 256;
-    for (int i = 0; i < kMostParts && wait_for(POLLIN); ++i) {
-      if (::recv(socket_, part.data(), part.size(), 0) <= 0) break;
-    }
-    ::close(socket_);
-  }
-
-  [[nodiscard]] bool is_readable() const override { return at_ < head_.size(); }
-  [[nodiscard]] bool is_writable() const override { return wait_for(POLLOUT); }
-  ssize_t read(char* to, std::size_t size) override {
-    const std::size_t count = head_.copy(to, size, at_);
-    at_ += count;
-    return static_cast<ssize_t>(count);
-  }
-  ssize_t write(const char* from, std::size_t size) override {
-    if (!replies_) until_ = Clock::now() + std::chrono::seconds(WebServer::kSeconds);
-    replies_ = true;
-    return wait_for(POLLOUT) ? ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT) : -1;
-  }
-  using httplib::Stream::write;
-  void get_remote_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
-  void get_local_ip_and_port(std::string& /*ip*/, int& /*port*/) const override {}
-  [[nodiscard]] socket_t socket() const override { return socket_; }
-
- private:
-  [[nodiscard]] bool wait_for(short what) const {
-    while (!ends_ && Clock::now() < until_) {
-      pollfd entry{.fd = socket_, .events = what, .revents = 0};
-      if (::poll(&entry, 1, kGlance) > 0) return true;
-    }
-    return false;
-  }
-
-  int socket_;
-  const std::atomic<bool>& ends_;
-  std::string head_;
-  std::size_t at_ = 0;  // up to which it was read
-  bool replies_ = false;
-  Clock::time_point until_ = Clock::now() + std::chrono::seconds(WebServer::kSeconds);
+// What all connections share.
+struct Service {
+  asio::io_context io{1};
+  asio::thread_pool workers;
+  std::function<HttpReply(const Request&)> answer;
+  std::function<void()> connection_ended;
 };
 
 const char* reason_of(int status) {
   switch (status) {
-    case 400:
-      return "malformed request";
-    case 404:
-      return "there is nothing here; expected /";
     case 408:
       return "the request did not come in time";
-    case 414:
     case 431:
       return "the request is too long";
     default:
-      return "the request cannot be answered";
+      return "malformed request";
   }
 }
 
-void send_reply(httplib::Response& response, const WebReply& reply) {
-  response.status = reply.status;
-  // As a provider, which the library does not compress: that would take longer than the answer.
-  response.set_content_provider(
-      reply.body->size(), reply.type,
-      [body = reply.body](std::size_t offset, std::size_t, httplib::DataSink& sink) {
-        return sink.write(body->data() + offset, body->size() - offset);
-      });
-}
+// One client: read_request -> answer (by a worker) -> write_reply -> drain -> end. All but the answer runs on
+// the thread of Service::io.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(tcp::socket socket, Service& service)
+      : service_(service), socket_(std::move(socket)), deadline_(service.io) {
+    parser_.header_limit(HttpServer::kMostHeadBytes);
+    parser_.skip(true);  // the body
+  }
 
-// "a%3D1+b" -> "a=1 b"; what is no escape stays as it is.
-std::string decoded(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned code = 0;
-    const char* const digits = text.data() + i + 1;
-    if (text[i] == '%' && i + 2 < text.size() &&
-        std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
-      plain += static_cast<char>(code);
-      i += 2;
+  void read_request() {
+    start_deadline();
+    http::async_read_header(
+        socket_, buffer_, parser_,
+        [self = shared_from_this()](error_code error, std::size_t bytes) { self->head_read(error, bytes); });
+  }
+
+ private:
+  void head_read(error_code error, std::size_t bytes) {
+    deadline_.cancel();
+    // The parser's limit is one for the first line and one for the fields.
+    if (!error && bytes > HttpServer::kMostHeadBytes) error = http::error::header_limit;
+    if (error) {
+      refuse(error);
     } else {
-      plain += text[i] == '+' ? ' ' : text[i];
+      answer();
     }
   }
-  return plain;
-}
 
-// Behind the '?', in their order. The library's own would cut a value at its last '='.
-std::vector<std::pair<std::string, std::string>> parameters_of(std::string_view target) {
-  std::vector<std::pair<std::string, std::string>> parameters;
-  std::size_t at = target.find('?');
-  while (at < target.size()) {
-    const std::size_t end = std::min(target.find('&', at + 1), target.size());
-    const std::string_view part = target.substr(at + 1, end - at - 1);
-    const std::size_t equals = std::min(part.find('='), part.size());
-    const std::string_view value = part.substr(std::min(equals + 1, part.size()));
-    if (!part.empty()) parameters.emplace_back(decoded(part.substr(0, equals)), decoded(value));
-    at = end;
+  // After kSeconds no more of the request is read, or the rest of the reply is dropped.
+  void start_deadline() {
+    deadline_.expires_after(std::chrono::seconds(HttpServer::kSeconds));
+    deadline_.async_wait([self = shared_from_this()](error_code cancelled) {
+      if (cancelled) return;
+      error_code ignored;
+      if (self->serializer_) {
+        self->socket_.close(ignored);
+      } else {
+        self->late_ = true;
+        self->socket_.shutdown(tcp::socket::shutdown_receive, ignored);
+      }
+    });
   }
-  return parameters;
+
+  void refuse(error_code error) {
+    const bool too_long = error == http::error::header_limit || error == http::error::buffer_overflow;
+    const bool malformed = error.category() == make_error_code(http::error::header_limit).category();
+    if (!parser_.got_some() || !malformed) {  // nothing came, or the connection broke
+      end();
+      return;
+    }
+    const int status = too_long ? 431 : late_ ? 408 : 400;
+    write_reply(error_reply(status, reason_of(status)));
+  }
+
+  void answer() {
+    asio::post(service_.workers, [self = shared_from_this()] {
+      HttpReply reply = self->service_.answer(self->parser_.get());
+      asio::post(self->service_.io,
+                 [self, reply = std::move(reply)]() mutable { self->write_reply(std::move(reply)); });
+    });
+  }
+
+  void write_reply(HttpReply reply) {
+    reply_ = std::move(reply);
+    response_.result(static_cast<unsigned>(reply_.status));
+    response_.set(http::field::content_type, reply_.type);
+    response_.set(http::field::cache_control, "no-store");
+    response_.set("X-Content-Type-Options", "nosniff");
+    response_.set("X-Frame-Options", "DENY");
+    response_.set("Referrer-Policy", "no-referrer");
+    response_.body() = {reply_.body->data(), reply_.body->size()};
+    response_.keep_alive(false);
+    response_.prepare_payload();
+    serializer_.emplace(response_);
+    start_deadline();
+    auto written = [self = shared_from_this()](error_code error, std::size_t) {
+      error ? self->end() : self->drain();
+    };
+    if (parser_.get().method() == http::verb::head) {
+      http::async_write_header(socket_, *serializer_, std::move(written));
+    } else {
+      http::async_write(socket_, *serializer_, std::move(written));
+    }
+  }
+
+  // Reads on until the client closes: a socket closed while the client still sends is reset, and the client
+  // may lose the reply.
+  void drain() {
+    error_code ignored;
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    drain_more();
+  }
+
+  void drain_more() {
+    socket_.async_read_some(asio::buffer(drained_),
+                            [self = shared_from_this()](error_code error, std::size_t bytes) {
+                              self->part_drained(error, bytes);
+                            });
+  }
+
+  void part_drained(error_code error, std::size_t bytes) {
+    drained_bytes_ += bytes;
+    if (error || drained_bytes_ > kMostDrainedBytes) {
+      end();
+    } else {
+      drain_more();
+    }
+  }
+
+  void end() {
+    deadline_.cancel();
+    error_code ignored;
+    socket_.close(ignored);
+    service_.connection_ended();
+  }
+
+  Service& service_;
+  tcp::socket socket_;
+  asio::steady_timer deadline_;
+  bool late_ = false;  // the deadline passed while the request was read
+  boost::beast::flat_buffer buffer_{HttpServer::kMostHeadBytes};
+  http::request_parser<http::empty_body> parser_;
+  HttpReply reply_;
+  http::response<ReplyBody> response_;
+  std::optional<http::response_serializer<ReplyBody>> serializer_;  // from write_reply on
+  std::array<char, 4096> drained_{};
+  std::size_t drained_bytes_ = 0;
+};
+
+error_code listen_on(tcp::acceptor& acceptor, const tcp::endpoint& endpoint) {
+  error_code error;
+  acceptor.open(endpoint.protocol(), error);
+  // Allows a port whose last connections are still closing; one that another program listens on stays
+  // refused.
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error && endpoint.protocol() == tcp::v6()) acceptor.set_option(asio::ip::v6_only(false), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(kBacklog, error);
+  return error;
 }
 
-bool is_address(const std::string& text) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  return ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+tcp::acceptor listening_acceptor(asio::io_context& io, const ListenAddress& address) {
+  error_code error;
+  const auto endpoints =
+      tcp::resolver(io).resolve(address.address, std::to_string(address.port),
+                                tcp::resolver::passive | tcp::resolver::numeric_service, error);
+  std::string why = "no address of this machine";
+  for (const auto& entry : endpoints) {
+    tcp::acceptor acceptor(io);
+    error = listen_on(acceptor, entry.endpoint());
+    if (!error) return acceptor;
+    why = error.message();
+  }
+  throw UsageError(
+      fmt::format("port {} of {} cannot be listened on: {}", address.port, in_quotes(address.address), why));
+}
+
+unsigned worker_count() {
+  return std::clamp(std::thread::hardware_concurrency(), 2U, HttpServer::kMostWorkers);
 }
 
 }  // namespace
 
-class WebServer::Listener : public httplib::Server {
+class HttpServer::Listener {
  public:
-  Listener(WebAddress address, WebServer::Handler handler)
-      : address_(std::move(address)), handler_(std::move(handler)) {
-    new_task_queue = [] { return new httplib::ThreadPool(kThreads); };  // the library deletes it
-    set_socket_options([](int socket) {  // no SO_REUSEPORT: a port belongs to one program
-      const int on = 1;
-      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    });
-    set_default_headers({{"Cache-Control", "no-store"},
-                         {"X-Content-Type-Options", "nosniff"},
-                         {"X-Frame-Options", "DENY"},
-                         {"Referrer-Policy", "no-referrer"}});
-    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-      send_reply(response, reply_to(request));
-      return HandlerResponse::Handled;
-    });
-    set_error_handler([](const httplib::Request&, httplib::Response& response) {
-      if (response.content_length_ == 0)
-        send_reply(response, error_reply(response.status, reason_of(response.status)));
-    });
-    bind();
-    thread_ = std::thread([this] {
-      listen_after_bind();
-      ends_ = true;
-    });
-    while (!is_running() && !ends_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  Listener(ListenAddress address, HttpServer::Handler handler)
+      : address_(std::move(address)),
+        handler_(std::move(handler)),
+        service_{.workers = asio::thread_pool(worker_count()),
+                 .answer = [this](const Request& request) { return reply_to(request); },
+                 .connection_ended = [this] { connection_ended(); }},
+        acceptor_(listening_acceptor(service_.io, address_)),
+        retry_(service_.io),
+        port_(acceptor_.local_endpoint().port()) {
+    accept();
+    thread_ = std::thread([this] { service_.io.run(); });
   }
-  ~Listener() override {
-    ends_ = true;
-    stop();
+  ~Listener() {
+    service_.io.stop();
     thread_.join();
+    service_.workers.stop();
+    service_.workers.join();
   }
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   [[nodiscard]] int port() const { return port_; }
-  [[nodiscard]] bool ended() const { return ends_; }
+  [[nodiscard]] bool lost_port() const { return lost_port_; }
 
  private:
-  void bind() {
-    errno = 0;
-    if (address_.port == 0) {
-      port_ = bind_to_any_port(address_.address);
-    } else {
-      port_ = bind_to_port(address_.address, address_.port) ? address_.port : -1;
-    }
-    if (port_ < 0) {
-      throw UsageError(fmt::format("port {} of {} cannot be listened on: {}", address_.port,
-                                   in_quotes(address_.address),
-                                   errno == 0 ? "no address of this machine" : std::strerror(errno)));
-    }
-    constexpr int kBacklog = 128;  // the library's five are few
-    ::listen(svr_sock_, kBacklog);
+  void accept() {
+    acceptor_.async_accept([this](error_code error, tcp::socket socket) {
+      if (error == asio::error::bad_descriptor || error == asio::error::invalid_argument) {
+        lost_port_ = true;
+      } else if (error) {  // the client has gone, or this machine is short of something
+        retry_.expires_after(std::chrono::milliseconds(kTick));
+        retry_.async_wait([this](error_code) { accept(); });
+      } else {
+        std::make_shared<Connection>(std::move(socket), service_)->read_request();
+        if (++connections_ < kMostConnections) accept();
+      }
+    });
   }
 
-  // In the library's place, which would read without end what has no end.
-  bool process_and_close_socket(socket_t socket) override {
-    Connection connection(socket, ends_);
-    const int status = connection.read_head();
-    if (status == 200) {
-      bool closed = false;
-      // Parts of a reply are not sent: a thousand overlapping ones would be a thousand times as long.
-      process_request(connection, true, closed, [](httplib::Request& request) { request.ranges.clear(); });
-    } else if (status != 0) {
-      const WebReply reply = error_reply(status, reason_of(status));
-      connection.write(
-          fmt::format("HTTP/1.1 {} Refused\r\nConnection: close\r\nContent-Type: application/json\r\n"
-                      "Content-Length: {}\r\n\r\n{}",
-                      status, reply.body->size(), *reply.body));
-    }
-    connection.close();
-    return true;
+  void connection_ended() {
+    if (connections_-- == kMostConnections) accept();
   }
 
-  [[nodiscard]] WebReply reply_to(const httplib::Request& request) const {
-    if (request.method != "GET" && request.method != "HEAD")
-      return error_reply(405, in_quotes(request.method) + " is not answered; expected GET");
-    if (request.get_header_value_count("Host") != 1 ||
-        !is_own_host(request.get_header_value("Host"), address_))
-      return error_reply(403, "Host " + in_quotes(request.get_header_value("Host")) + " is not this machine");
+  [[nodiscard]] HttpReply reply_to(const Request& request) const {
+    if (request.method() != http::verb::get && request.method() != http::verb::head)
+      return error_reply(405,
+                         in_quotes(std::string(request.method_string())) + " is not answered; expected GET");
+    const std::string host(request[http::field::host]);
+    if (request.count(http::field::host) != 1 || !is_own_host(host, address_))
+      return error_reply(403, "Host " + in_quotes(host) + " is not this machine");
     try {
-      return handler_({request.path, parameters_of(request.target)});
+      const std::string target(request.target());
+      return handler_({path_of(target), parameters_of(target)});
     } catch (const Error& wrong) {
       return error_reply(400, wrong.what());
     } catch (const std::exception& bug) {
@@ -249,40 +281,33 @@ class WebServer::Listener : public httplib::Server {
     }
   }
 
-  WebAddress address_;
-  WebServer::Handler handler_;
-  int port_ = -1;
-  std::atomic<bool> ends_ = false;
+  ListenAddress address_;
+  HttpServer::Handler handler_;
+  Service service_;
+  tcp::acceptor acceptor_;
+  asio::steady_timer retry_;
+  int port_;
+  int connections_ = 0;
+  std::atomic<bool> lost_port_ = false;
   std::thread thread_;
 };
 
-WebServer::WebServer(WebAddress address, Handler handler)
+HttpServer::HttpServer(ListenAddress address, Handler handler)
     : listener_(std::make_unique<Listener>(std::move(address), std::move(handler))) {}
 
-WebServer::~WebServer() = default;
+HttpServer::~HttpServer() = default;
 
-int WebServer::port() const { return listener_->port(); }
+int HttpServer::port() const { return listener_->port(); }
 
-void WebServer::wait(const std::function<void()>& tick) const {
+void HttpServer::wait(const std::function<void()>& tick) const {
   for (;;) {
     tick();
-    if (listener_->ended()) throw UsageError(fmt::format("port {} can no longer be listened on", port()));
-    ::poll(nullptr, 0, kGlance);  // which a signal ends
+    if (listener_->lost_port()) throw UsageError(fmt::format("port {} can no longer be listened on", port()));
+    ::poll(nullptr, 0, kTick);
   }
 }
 
-bool is_own_host(const std::string& host, const WebAddress& address) {
-  const std::size_t colon = host.find_last_of(':');
-  const bool port = colon != std::string::npos && host.find(']', colon) == std::string::npos;
-  std::string name = port ? host.substr(0, colon) : host;
-  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
-  if (name == "localhost" || name == "127.0.0.1" || name == "::1" || name == address.address) return true;
-  if (std::find(address.hosts.begin(), address.hosts.end(), name) != address.hosts.end()) return true;
-  const bool all = address.address == "0.0.0.0" || address.address == "::";
-  return all && is_address(name);
-}
-
-WebReply error_reply(int status, const std::string& what) {
+HttpReply error_reply(int status, const std::string& what) {
   const nlohmann::json json{{"error", what}};
   const std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   return {.status = status, .type = "application/json", .body = std::make_shared<const std::string>(text)};

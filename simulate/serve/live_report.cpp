@@ -4,15 +4,11 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <nlohmann/json.hpp>
 
-#include "hwspecs/base/error.h"
-#include "hwspecs/base/number.h"
 #include "hwspecs/base/quantity_text.h"
-#include "hwspecs/base/suggest.h"
 #include "simulate/prediction/metrics.h"
-#include "simulate/prediction/scenario_keys.h"
+#include "simulate/report/html/chart_json.h"
 #include "simulate/report/html/report_sections.h"
 #include "simulate/report/whatif_tables.h"
 
@@ -22,49 +18,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kPercent = 100;
-constexpr std::size_t kMostChanges = 16;
-constexpr std::size_t kMostWorkloads = 24;  // in one library
-constexpr std::int64_t kMostGpus = 16;
-constexpr std::int64_t kMostMachines = 100'000;
-constexpr std::array<std::string_view, 6> kScenarioKeys = {"model", "framework", "variant",
-                                                           "gpu",   "precision", "batch"};
-const std::vector<std::string> kKeys = {"model", "framework", "variant", "gpu",     "precision", "batch",
-                                        "gpus",  "machines",  "network", "kernels", "set"};
 // Of the metrics those that are shown large.
 constexpr std::array<std::string_view, 7> kTiles = {"throughput",       "iteration_time",  "gpu_utilization",
                                                     "fp32_utilization", "cpu_utilization", "memory_total",
                                                     "largest_batch"};
-
-SpecChange hardware_change(const std::string& text) {
-  SpecChange change = parse_change(text);
-  constexpr std::string_view kNumbersBegin = "0123456789+-x";
-  if (change.value.empty() || kNumbersBegin.find(change.value[0]) == std::string_view::npos)
-    throw UsageError(in_quotes(text) + ": expected a number with its unit, or one as +50%, x2");
-  if (change.spec == "gpu" || change.spec == "link") return change;
-  throw UsageError(in_quotes(text) + " changes no hardware; expected a key of the gpu or a link, as " +
-                   "gpu.memory_bandwidth=800GB/s");
-}
-
-void set(LiveQuery& query, const std::string& key, const std::string& value) {
-  Cluster& cluster = query.scenario.cluster;
-  if (std::find(kScenarioKeys.begin(), kScenarioKeys.end(), key) != kScenarioKeys.end()) {
-    find_scenario_key(key)->set(query.scenario, value);
-  } else if (key == "gpus") {
-    cluster.gpus = static_cast<int>(count_of(key, value, kMostGpus));
-  } else if (key == "machines") {
-    cluster.machines = static_cast<int>(count_of(key, value, kMostMachines));
-  } else if (key == "network") {
-    cluster.network = value;
-  } else if (key == "kernels") {
-    if (value != "0" && value != "1") throw UsageError("kernels: " + in_quotes(value) + "; expected 0 or 1");
-    query.kernels = value == "1";
-  } else if (key == "set") {
-    query.changes.push_back(hardware_change(value));
-  } else {
-    throw UsageError("unknown parameter " + in_quotes(key) + did_you_mean(key, kKeys) + "; expected one of " +
-                     joined(kKeys));
-  }
-}
 
 // What is typed to get the same numbers; nothing for several GPUs of changed hardware.
 std::string command_of(const LiveQuery& query) {
@@ -186,58 +143,21 @@ std::vector<Section> sections_of(const ReportData& data, bool kernels) {
   return sections;
 }
 
-// What threads freed is given back when a library is: else each thread's heap keeps holes where it was.
-std::shared_ptr<SpecCache> new_library(const Catalog& catalog) {
-  return {new SpecCache(catalog), [](SpecCache* specs) {
-            delete specs;
-            ::malloc_trim(0);
-          }};
-}
-
 }  // namespace
-
-LiveQuery read_query(const QueryParameters& parameters, const Scenario& usual) {
-  LiveQuery query{.scenario = usual, .changes = {}};
-  std::set<std::string> seen;
-  for (const auto& [key, value] : parameters) {
-    if (key != "set" && !seen.insert(key).second)
-      throw UsageError(in_quotes(key) + " is given twice; expected it once");
-    set(query, key, value);
-  }
-  const Scenario& s = query.scenario;  // a variant is one of its model, for its framework
-  if (!seen.contains("variant") && (s.model != usual.model || s.framework != usual.framework))
-    query.scenario.variant.clear();
-  if (query.changes.size() > kMostChanges)
-    throw UsageError(fmt::format("{} changes; expected up to {}", query.changes.size(), kMostChanges));
-  return query;
-}
 
 std::string live_report(const LiveQuery& query, SpecCache& specs) {
   SpecCache changed(specs, query.changes);
   const ReportData data = data_of(query, changed);
   const Prediction& after = data.predictions[0];
   const Prediction before = query.changes.empty() ? after : predict(query.scenario, specs);
-  const SectionText text = text_of(sections_of(data, query.kernels));
+  const std::vector<Section> sections = sections_of(data, query.kernels);
   const Json json{{"title", fmt::format("{} on {}", after.model->title, after.gpu->title)},
                   {"tiles", tiles_of(before, after, query.changes)},
                   {"command", command_of(query)},
                   {"kernel_times", calibration_text(*after.profile)},
-                  {"html", text.html}};
-  std::string answer = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  answer.back() = ',';
-  return answer + "\"charts\":" + text.charts + "}\n";
-}
-
-SpecPool::SpecPool(Catalog catalog) : catalog_(std::move(catalog)), specs_(new_library(catalog_)) {}
-
-std::shared_ptr<SpecCache> SpecPool::specs_for(const Scenario& s) {
-  const std::scoped_lock held(lock_);
-  workloads_.insert(s.model + '\n' + s.framework + '\n' + s.variant + '\n' + s.precision + '\n' + s.gpu);
-  if (workloads_.size() > kMostWorkloads) {
-    workloads_.clear();
-    specs_ = new_library(catalog_);
-  }
-  return specs_;
+                  {"html", sections_html(sections)},
+                  {"charts", charts_json(sections)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace tbdsim

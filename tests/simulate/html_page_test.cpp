@@ -36,10 +36,6 @@ TEST(HtmlPage, Base64IsThatOfRfc4648) {
   EXPECT_EQ(base64("foo"), "Zm9v");
   EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
   EXPECT_EQ(base64("\xff\xfe\xfd"), "//79");
-  for (const char* bytes : {"", "f", "fo", "foo", "foob", "\xff\xfe\xfd"}) {
-    EXPECT_EQ(from_base64(base64(bytes)), bytes);
-    EXPECT_EQ(from_base64(base64(bytes) + "</pre>"), bytes);
-  }
 }
 
 TEST(HtmlPage, TextIsEscaped) {

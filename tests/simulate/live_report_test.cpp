@@ -9,6 +9,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/analysis/whatif.h"
 #include "simulate/report/whatif_tables.h"
+#include "simulate/serve/spec_pool.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
@@ -152,7 +153,7 @@ TEST_F(LiveReport, ChangesHardwareOnly) {
     EXPECT_NE(refusal({{"set", change}}), "(answered)") << change;
 }
 
-TEST(LiveReportPool, StaysSmall) {
+TEST(SpecPool, StaysSmall) {
   SpecPool pool(Catalog::from(TBDSIM_SOURCE_DIR));
   Scenario scenario = kUsual;
   const auto first = pool.specs_for(scenario);

@@ -42,7 +42,6 @@ struct Command {
 [[nodiscard]] Command add_validate(CLI::App& root);
 [[nodiscard]] Command add_observations(CLI::App& root);
 [[nodiscard]] Command add_completion(CLI::App& root);
-[[nodiscard]] Command add_man(CLI::App& root);
 [[nodiscard]] Command add_sweep(CLI::App& root);
 [[nodiscard]] Command add_whatif(CLI::App& root);
 

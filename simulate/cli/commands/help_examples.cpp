@@ -58,8 +58,7 @@ constexpr Examples kExamples[] = {
       "tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32 --set gpu.memory_bandwidth=+50%",
       "tbd-sim whatif resnet50 --framework pytorch --gpu v100_sxm2_16gb --batch 4 --set "
       "framework=pytorch_graphs"}},
-    {"completion", {"tbd-sim completion bash -o tbd-sim.bash", "tbd-sim completion fish"}},
-    {"man", {"tbd-sim man -o tbd-sim.1", "tbd-sim man"}},
+    {"completion", {"tbd-sim completion bash -o tbd-sim.bash", "tbd-sim completion bash"}},
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "hwspecs/base/error.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
-#include "simulate/report/html/chart_export.h"
 #include "simulate/report/html/report_page.h"
 
 namespace tbdsim {
@@ -15,8 +14,6 @@ struct ReportOptions {
   ScenarioOptions scenario;
   std::string against;
   OutputOptions output;
-  std::string svg;  // directories for pictures
-  std::string png;
 };
 
 // The GPUs to compare with: those asked for, else the paper's other one (its Figure 7).
@@ -34,8 +31,6 @@ void run(const ReportOptions& options, SpecCache& specs, std::ostream& out) {
       report_data(scenarios_for(asked, specs), other_gpus(options), specs, {.sensitivities = true});
   const Page page = report_page(data, specs);
   write_output(options.output, out, [&](std::ostream& to) { write_page(to, page, assets); });
-  if (!options.svg.empty()) write_chart_pictures(page, options.output.file, "svg", options.svg);
-  if (!options.png.empty()) write_chart_pictures(page, options.output.file, "png", options.png);
 }
 
 }  // namespace
@@ -51,8 +46,6 @@ Command add_report(CLI::App& root) {
   app->add_option("--against", options->against,
                   "GPUs to compare with, as p4000,v100_sxm2_16gb (default p4000, for that titanxp)");
   add_output_file(*app, options->output);
-  app->add_option("--svg", options->svg, "also write each chart as SVG to this directory (needs Chromium)");
-  app->add_option("--png", options->png, "also as PNG");
   return {app,
           [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};
 }

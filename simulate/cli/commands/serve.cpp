@@ -14,6 +14,7 @@
 #include "simulate/report/html/page.h"
 #include "simulate/serve/http_server.h"
 #include "simulate/serve/live_report.h"
+#include "simulate/serve/spec_pool.h"
 
 namespace tbdsim {
 namespace {
@@ -119,16 +120,17 @@ void run(ServeOptions options, SpecCache& specs, std::ostream& out, const Progre
   SpecPool pool(specs.catalog().with_files_only(files_of(start)));
   const std::vector<std::string> hosts =
       options.hosts.empty() ? std::vector<std::string>{} : list_of(options.hosts);
-  const WebServer server({.address = options.address, .port = port_of(options.port), .hosts = hosts},
-                         [&](const WebRequest& request) -> WebReply {
-                           if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page};
-                           if (request.path != "/report")
-                             return error_reply(
-                                 404, in_quotes(request.path) + " is not here; expected / or /report");
-                           const LiveQuery query = read_query(request.parameters, start);
-                           const auto known = pool.specs_for(query.scenario);
-                           return {.body = std::make_shared<const std::string>(live_report(query, *known))};
-                         });
+  const HttpServer server({.address = options.address, .port = port_of(options.port), .hosts = hosts},
+                          [&](const HttpRequest& request) -> HttpReply {
+                            if (request.path == "/")
+                              return {.type = "text/html; charset=utf-8", .body = page};
+                            if (request.path != "/report")
+                              return error_reply(
+                                  404, in_quotes(request.path) + " is not here; expected / or /report");
+                            const LiveQuery query = read_query(request.parameters, start);
+                            const auto known = pool.specs_for(query.scenario);
+                            return {.body = std::make_shared<const std::string>(live_report(query, *known))};
+                          });
   const bool ipv6 = options.address.find(':') != std::string::npos;
   out << fmt::format(fmt::runtime(ipv6 ? "http://[{}]:{}/" : "http://{}:{}/"), options.address, server.port())
       << "  (Ctrl-C ends it)\n"

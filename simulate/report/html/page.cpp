@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <map>
 #include <ostream>
 #include <sstream>
 
@@ -12,73 +10,15 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
+#include "simulate/report/html/chart_json.h"
 
 namespace tbdsim {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 5> kMarkNames = {"line", "point", "bar", "span", "box"};
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::uintmax_t kMostAssetBytes = 20'000'000;
-
-// Five digits are more than a chart shows, and a third of the text.
-Json short_numbers(const std::vector<double>& numbers) {
-  Json list = Json::array();
-  for (const double number : numbers) {
-    const std::string text = fmt::format("{:.5g}", number);
-    double rounded = 0;
-    std::from_chars(text.data(), text.data() + text.size(), rounded);
-    list.push_back(rounded);
-  }
-  return list;
-}
-
-// Strings that repeat are written once: [["conv1", "conv2"], [0, 0, 1]].
-Json word_list(const std::vector<std::string>& words) {
-  Json distinct = Json::array();
-  Json indices = Json::array();
-  std::map<std::string_view, std::size_t> known;
-  for (const std::string& word : words) {
-    const auto [found, added] = known.emplace(word, known.size());
-    if (added) distinct.push_back(word);
-    indices.push_back(found->second);
-  }
-  return Json::array({distinct, indices});
-}
-
-Json json_of(const Series& series) {
-  Json object{{"mark", kMarkNames[static_cast<std::size_t>(series.mark)]},
-              {"name", series.name},
-              {"colour", series.colour}};
-  const auto add = [&](const char* key, const std::vector<double>& numbers) {
-    if (!numbers.empty()) object[key] = short_numbers(numbers);
-  };
-  add("x", series.x);
-  add("y", series.y);
-  add("low", series.low);
-  add("high", series.high);
-  add("start", series.start);
-  add("size", series.size);
-  if (!series.categories.empty()) object["categories"] = word_list(series.categories);
-  if (!series.hover.empty()) object["hover"] = word_list(series.hover);
-  if (series.dashed) object["dashed"] = true;
-  return object;
-}
-
-Json json_of(const Axis& axis) {
-  Json object{{"title", axis.title}, {"log", axis.logarithmic}};
-  if (axis.from) object["from"] = *axis.from;
-  if (axis.to) object["to"] = *axis.to;
-  return object;
-}
-
-Json json_of(const Chart& chart) {
-  Json object{{"title", chart.title},     {"x", json_of(chart.x)},  {"y", json_of(chart.y)},
-              {"stacked", chart.stacked}, {"square", chart.square}, {"series", Json::array()}};
-  for (const Series& series : chart.series) object["series"].push_back(json_of(series));
-  return object;
-}
 
 // As a script element may hold it: nothing in it ends the element.
 std::string script_text(std::string_view json) {
@@ -123,23 +63,18 @@ void write_table(std::ostream& out, const Table& table) {
   write_lines(out, table.notes, "notes");
 }
 
-void write_view(std::ostream& out, const View& view, Json& charts) {
+// Figures are numbered from `first_chart` on; the number of the next is returned.
+std::size_t write_view(std::ostream& out, const View& view, std::size_t first_chart) {
   out << "<div class=\"view\" data-name=\"" << html_text(view.name) << "\">\n<div class=\"charts\">\n";
+  std::size_t number = first_chart;
   for (const Chart& chart : view.charts) {
     out << fmt::format("<figure class=\"chart{}\" data-chart=\"{}\"><figcaption>{}</figcaption></figure>\n",
-                       chart.wide ? " wide" : "", charts.size(), html_text(chart.title));
-    charts.push_back(json_of(chart));
+                       chart.wide ? " wide" : "", number++, html_text(chart.title));
   }
   out << "</div>\n";
   for (const Table& table : view.tables) write_table(out, table);
   out << "</div>\n";
-}
-
-void write_section(std::ostream& out, const Section& section, std::size_t number, Json& charts) {
-  out << fmt::format("<section id=\"s{}\"><h2>{}</h2>\n", number, html_text(section.title));
-  for (const std::string& paragraph : section.text) out << "<p>" << html_text(paragraph) << "</p>\n";
-  for (const View& view : section.views) write_view(out, view, charts);
-  out << "</section>\n";
+  return number;
 }
 
 void write_head(std::ostream& out, const Page& page, const PageAssets& assets) {
@@ -207,22 +142,6 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-std::string from_base64(std::string_view text) {
-  std::string bytes;
-  unsigned group = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) break;
-    group = group << 6U | static_cast<unsigned>(digit);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(group >> static_cast<unsigned>(bits) & 255U);
-  }
-  return bytes;
-}
-
 PageAssets read_page_assets(const std::filesystem::path& data_dir) {
   const std::filesystem::path folder = data_dir / "simulate/report/html/assets";
   const std::filesystem::path plotly = folder / "plotly.min.js.gz";
@@ -237,23 +156,28 @@ PageAssets read_page_assets(const std::filesystem::path& data_dir) {
           .live = read_file(folder / "live.js", kMostAssetBytes)};
 }
 
-SectionText text_of(const std::vector<Section>& sections) {
-  Json charts = Json::array();
-  std::ostringstream html;
-  for (std::size_t i = 0; i < sections.size(); ++i) write_section(html, sections[i], i + 1, charts);
-  return {html.str(), charts.dump(-1, ' ', false, Json::error_handler_t::replace)};
+std::string sections_html(const std::vector<Section>& sections) {
+  std::ostringstream out;
+  std::size_t chart = 0;
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    out << fmt::format("<section id=\"s{}\"><h2>{}</h2>\n", i + 1, html_text(sections[i].title));
+    for (const std::string& paragraph : sections[i].text) out << "<p>" << html_text(paragraph) << "</p>\n";
+    for (const View& view : sections[i].views) chart = write_view(out, view, chart);
+    out << "</section>\n";
+  }
+  return out.str();
 }
 
 void write_page(std::ostream& out, const Page& page, const PageAssets& assets) {
-  const SectionText sections = text_of(page.sections);
+  const std::string charts = charts_json(page.sections).dump(-1, ' ', false, Json::error_handler_t::replace);
   write_head(out, page, assets);
   out << "<body>\n<header><h1>" << html_text(page.title) << "</h1>\n";
   write_lines(out, page.summary, "summary");
   write_navigation(out, page);
   out << "</header>\n<main>\n"
-      << sections.html
+      << sections_html(page.sections)
       << "</main>\n<noscript><p>The charts of this page need JavaScript; its tables do not.</p></noscript>\n"
-      << "<script type=\"application/json\" id=\"charts\">" << script_text(sections.charts) << "</script>\n"
+      << "<script type=\"application/json\" id=\"charts\">" << script_text(charts) << "</script>\n"
       << "<script type=\"application/gzip\" id=\"plotly\">" << base64(assets.plotly) << "</script>\n"
       << "<script>\n"
       << assets.script << "</script>\n";

@@ -72,12 +72,8 @@ struct Page {
   std::string controls{};  // JSON for assets/live.js, which asks the server for other sections; empty: none
 };
 
-// Sections as they stand in a page, for one that is open already.
-struct SectionText {
-  std::string html;
-  std::string charts;  // JSON: a list, in the order of the figures in `html`
-};
-[[nodiscard]] SectionText text_of(const std::vector<Section>& sections);
+// Sections as HTML. A figure holds the number of its chart in the list of charts_json() (chart_json.h).
+[[nodiscard]] std::string sections_html(const std::vector<Section>& sections);
 
 // What a page carries besides: its style, its script and Plotly.
 struct PageAssets {
@@ -96,8 +92,7 @@ void write_page(std::ostream& out, const Page& page, const PageAssets& assets);
 // &, <, > and quotes as HTML has them.
 [[nodiscard]] std::string html_text(std::string_view text);
 
-// RFC 4648, padded. Digits of other alphabets are an end of what is decoded.
+// RFC 4648, padded.
 [[nodiscard]] std::string base64(std::string_view bytes);
-[[nodiscard]] std::string from_base64(std::string_view text);
 
 }  // namespace tbdsim

@@ -1,5 +1,5 @@
 // Draws the charts of a page with Plotly and brings its tables and lists to life. The charts are the structs of
-// html_page.h as JSON; each is drawn when it first comes into view.
+// page.h as JSON; each is drawn when it first comes into view.
 "use strict";
 (() => {
   // Apart for most colour-blind eyes, and visible on white as on near-black.
@@ -199,20 +199,31 @@
 
   const ascii = (text) => text.replace(/[^\x00-\x7f]/gu, (char) => `&#${char.codePointAt(0)};`);
 
-  // Opened as "PAGE#export-svg" or "PAGE#export-png" by chart_pictures(): every chart in base64, a line each.
+  const filePart = (title) => title.toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^_/, "").slice(0, 40).replace(/_$/, "");
+
+  // "01_throughput_resnet_50": its place on the page, its section and its own title.
+  function fileName(figure, number) {
+    const section = figure.closest("section").querySelector("h2").textContent;
+    const title = figure.querySelector("figcaption").textContent;
+    return `${String(number).padStart(2, "0")}_${filePart(section)}_${filePart(title)}`;
+  }
+
+  // For docs/chart_pictures.sh, which opens "PAGE#export-svg" or "PAGE#export-png": a line for each chart, its name and
+  // the picture in base64.
   async function exportCharts(format) {
     root.dataset.theme = "light";
     document.querySelectorAll(".view").forEach((view) => { view.hidden = false; });
-    const pictures = [];
+    const lines = [];
     for (const figure of figures()) {
       draw(figure);
       const url = await window.Plotly.toImage(figure.lastElementChild, {format, scale: format === "png" ? 3 : 1});
       const data = url.slice(url.indexOf(",") + 1);
-      pictures.push(format === "svg" ? btoa(ascii(decodeURIComponent(data))) : data);
+      const picture = format === "svg" ? btoa(ascii(decodeURIComponent(data))) : data;
+      lines.push(`${fileName(figure, lines.length + 1)} ${picture}`);
     }
     document.querySelectorAll("script").forEach((script) => script.remove());
     document.body.innerHTML = '<pre id="exported"></pre>';
-    document.getElementById("exported").textContent = pictures.join("\n");
+    document.getElementById("exported").textContent = lines.join("\n");
   }
 
   async function loadPlotly() {
