@@ -1,5 +1,5 @@
-// One kernel call in the terms of the time formulas: sizes as numbers. Made from a Kernel at a batch
-// (call_of) or from a measured record (calibrate/record_call.h).
+// One kernel call as the time formulas need it: sizes as numbers. Made from a Kernel at a batch (call_of) or
+// from a measured record (calibrate/samples/call_of_record.h).
 #pragma once
 
 #include <compare>
@@ -11,15 +11,14 @@
 
 namespace tbdsim {
 
-// C[m x n] += A[m x k] B[k x n], column-major as cuBLAS has it, `batch` times.
+// C[m x n] += A[m x k] * B[k x n], column-major as in cuBLAS, `batch` times.
 struct GemmCall {
   double m = 1, n = 1, k = 1, batch = 1;
   bool transpose_a = false, transpose_b = false;
   bool reads_c = false;      // beta != 0
   double element_bytes = 4;  // of A and B
   double output_bytes = 4;   // of an element of C
-  // How it was measured; training is neither.
-  bool hot = false;  // repeated at once with the same operands: the L2 cache may hold them
+  bool hot = false;          // measured in a loop with the same operands: the L2 cache may hold them
 
   friend auto operator<=>(const GemmCall&, const GemmCall&) = default;
 };
@@ -28,12 +27,12 @@ struct GemmCall {
 struct ConvLimits {
   double workspace = 0;  // bytes; 0: any
   bool nonfused_winograd = true;
-  bool pads_channels = false;  // cuDNN from 7.6.3 on: to what tensor cores take, at no loss
+  bool pads_channels = false;  // to the multiples of tensor cores at full rate: cuDNN from 7.6.3 on
 
   friend auto operator<=>(const ConvLimits&, const ConvLimits&) = default;
 };
 
-// In the terms of the forward pass, whatever the phase.
+// Sizes are those of the forward pass in every phase.
 struct ConvCall {
   Phase phase = Phase::forward;
   double images = 1, channels = 1, height = 1, width = 1;
@@ -56,7 +55,7 @@ struct RecurrentCall {
   friend auto operator<=>(const RecurrentCall&, const RecurrentCall&) = default;
 };
 
-// Everything that is counted by the bytes it moves.
+// A kernel whose time is counted by the bytes it moves.
 struct StreamCall {
   KernelKind kind = KernelKind::elementwise;
   Phase phase = Phase::forward;
@@ -64,7 +63,7 @@ struct StreamCall {
   double read_bytes = 0, written_bytes = 0;
   double flops = 0;
   double element_bytes = 4;
-  double serial = 0;  // numbers that each thread goes through alone, one after another
+  double serial = 0;  // numbers that one thread processes one after another
 
   friend auto operator<=>(const StreamCall&, const StreamCall&) = default;
 };
@@ -76,7 +75,7 @@ using Call = std::variant<GemmCall, ConvCall, RecurrentCall, StreamCall>;
 [[nodiscard]] RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& shape, double batch);
 [[nodiscard]] StreamCall stream_call(const Kernel& kernel, double batch);
 
-// Returns use(call), with the kernel's call as the type it has.
+// Returns use(call), where call is a GemmCall, ConvCall, RecurrentCall or StreamCall.
 template <class Use>
 auto with_call(const Kernel& kernel, double batch, Use use) {
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) return use(gemm_call(kernel, *gemm, batch));

@@ -1,10 +1,8 @@
 #include "calibrate/fit/kriging_fit.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <span>
 
 namespace tbdsim {
 namespace {
@@ -37,16 +35,12 @@ struct LeftOut {
   const ResidualTable* table;
   Features at;
   double residual;
-  int count;
-  std::array<ResidualTable::Neighbour, ResidualTable::kNeighbours> neighbours;
+  NearestRows nearest;
 
   LeftOut(const ResidualTable& from, const ResidualRow& row, int index)
-      : table(&from), at(row.at), residual(row.residual), count(0), neighbours{} {
-    count = table->nearest(at, index, neighbours);
-  }
+      : table(&from), at(row.at), residual(row.residual), nearest(from.nearest(row.at, index)) {}
   [[nodiscard]] double error(const Kriging& kriging) const {
-    const auto found = std::span(neighbours).first(static_cast<std::size_t>(count));
-    return residual - table->estimate(at, kriging, found).mean;
+    return residual - table->estimate(at, kriging, nearest).mean;
   }
 };
 

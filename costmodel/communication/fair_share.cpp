@@ -6,12 +6,12 @@
 namespace tbdsim {
 namespace {
 
-// The state of the filling: what is left of each link and how many growing transfers load it.
+// What is left of each link, in bytes a second, and how many growing transfers load it.
 struct Filling {
   std::vector<double> left;
   std::vector<int> growing;
 
-  // The link that is full first, and the growth until then; -1 where nothing grows.
+  // The link that is full first, and the growth of each rate until then; -1: no transfer grows.
   [[nodiscard]] std::pair<int, double> next_full() const {
     int full = -1;
     double growth = std::numeric_limits<double>::infinity();
@@ -37,7 +37,7 @@ std::vector<BytesPerSecond> max_min_fair(std::span<const BytesPerSecond> capacit
   for (const Flow& flow : flows) {
     for (const LinkIndex link : flow.links) ++filling.growing[static_cast<std::size_t>(link)];
   }
-  std::vector<bool> stays(flows.size());
+  std::vector<bool> limited(flows.size());
   double level = 0;
   for (;;) {
     const auto [full, growth] = filling.next_full();
@@ -46,8 +46,8 @@ std::vector<BytesPerSecond> max_min_fair(std::span<const BytesPerSecond> capacit
     for (std::size_t i = 0; i < capacities.size(); ++i) filling.left[i] -= growth * filling.growing[i];
     for (std::size_t f = 0; f < flows.size(); ++f) {
       const std::vector<LinkIndex>& links = flows[f].links;
-      if (stays[f] || std::find(links.begin(), links.end(), full) == links.end()) continue;
-      stays[f] = true;
+      if (limited[f] || std::find(links.begin(), links.end(), full) == links.end()) continue;
+      limited[f] = true;
       rates[f] = BytesPerSecond(level);
       for (const LinkIndex link : links) --filling.growing[static_cast<std::size_t>(link)];
     }

@@ -1,5 +1,6 @@
-// Transfers that share links: max-min fairness, as flow control of PCIe, NVLink and switched networks comes
-// near to. All transfers grow alike until a link is full; those over it stay, the others grow on.
+// Rates of transfers that share links, by max-min fairness (progressive filling), which flow control of PCIe,
+// NVLink and switched networks approximates: all rates grow alike until a link is full; transfers over it
+// keep their rate and the others grow on.
 #pragma once
 
 #include <span>
@@ -12,7 +13,8 @@ namespace tbdsim {
 // A link in one direction.
 using LinkIndex = int;
 
-// A transfer loads each link of its route so many times: 2 where it is written to a memory and read again.
+// A transfer. A link stands in its route as often as it is loaded: twice for a memory that is written and
+// read again.
 struct Flow {
   std::vector<LinkIndex> links;
 };

@@ -1,5 +1,5 @@
-// A machine's links as what transfers share, and the rates at which its GPUs reach one another, the host and
-// the network. Only GPUs 0 to n - 1 are used where n are asked for.
+// The links of a machine, and the rates at which its GPUs reach one another, the host and the network when
+// they send at the same time. With n GPUs in use these are GPUs 0 to n - 1.
 //
 //   GPU slot up, down -- root port up, down -- socket's memory -- link to other sockets -- network cards
 //   NVLinks between pairs, or each GPU's links to a switch
@@ -26,7 +26,7 @@ struct TopologyLink {
   BytesPerSecond capacity;
 };
 
-// Transfers that run at the same time, and what they get.
+// Transfers that run at the same time, and the rate of the slowest.
 struct Traffic {
   std::vector<Flow> flows;
   BytesPerSecond slowest;  // of them
@@ -37,7 +37,7 @@ struct Rings {
   int channels = 1;          // rings in parallel
   BytesPerSecond bandwidth;  // of all together, into each rank
   CollectiveCost cost;
-  bool nvlink = false;  // over nothing else
+  bool nvlink = false;  // over NVLinks alone
   bool staged = false;  // copies go through host memory
   Traffic traffic;      // of one; empty over NVLinks
 };
@@ -55,10 +55,10 @@ class Topology {
   [[nodiscard]] Traffic from_host() const;
   [[nodiscard]] Traffic to_first_gpu() const;
   [[nodiscard]] Traffic from_first_gpu() const;
-  // Each GPU to each other one: what sharded servers on GPUs see.
+  // Each GPU to each other one, as with parameter servers sharded over the GPUs.
   [[nodiscard]] Traffic all_to_all() const;
   [[nodiscard]] Rings rings() const;
-  // One in the order of the slots, over whatever joins neighbours there: all that NCCL 1 makes.
+  // One ring in the order of the slots, over whatever joins neighbors there: NCCL 1 makes no other.
   [[nodiscard]] Rings single_ring() const;
 
   // Bytes per second over each link while each flow of the traffic moves at `rate`.
@@ -80,7 +80,7 @@ class Topology {
     int port = 0, socket = 0;
     LinkIndex up = 0, down = 0;  // of the GPU
     LinkIndex port_up = 0, port_down = 0;
-    LinkIndex across = 0, staged = 0;  // what such copies of this GPU reach at the most
+    LinkIndex across = 0, staged = 0;  // limits of this GPU's copies across sockets and through host memory
     LinkIndex switch_up = -1, switch_down = -1;
   };
   std::vector<Slot> slots_;
@@ -89,11 +89,10 @@ class Topology {
   std::map<std::pair<int, int>, LinkIndex> wires_;  // NVLinks from a GPU straight to another
 };
 
-// Rings that share no link, each over all of the first n GPUs, over the wires between pairs; 0 where none
-// closes. Two directions count as two.
+// The number of rings over all of the first n GPUs that share no NVLink between pairs; both directions count.
 [[nodiscard]] int nvlink_rings(const NvLink& nvlink, int gpus);
 
-// A path over such wires through all of the first n GPUs exists.
+// True if NVLinks between pairs form a path through all of the first n GPUs.
 [[nodiscard]] bool nvlink_chain(const NvLink& nvlink, int gpus);
 
 }  // namespace tbdsim

@@ -24,16 +24,16 @@ struct BatchedGemmFamily {
     return tile_time(call, choice, hardware, sustained, p);
   }
   template <class T>
-  static BlockWork<T> work(const Hardware& hardware, std::span<const T> p) {
-    return tile_work(hardware, p);
+  static GridWork<T> grid_work(const Hardware& hardware, std::span<const T> p) {
+    return tile_grid_work(hardware, p);
   }
-  template <class Work, class Visit>
+  template <class Grids, class Visit>
   static void for_each_time(const Call& call, const Hardware& hardware,
                             const AchievedFraction<double>& sustained, std::span<const double> p,
-                            const Work& work, Visit visit) {
+                            const Grids& grids, Visit visit) {
     const TileTime<double> time(call, hardware, sustained, p);
     for_each_choice(call, hardware, [&](const Choice& choice) {
-      visit(choice, time.of(work.of(tile_grid(call, choice)), choice.splits));
+      visit(choice, time.of(grids.operations(tile_grid(call, choice)), choice.splits));
     });
   }
   static double workspace_bytes(const Call&, const Choice&) { return 0; }

@@ -1,19 +1,17 @@
-// The families of kernels that are fitted: one row each, and which calls are whose.
+// All families of kernels that are fitted.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <string_view>
 #include <type_traits>
-#include <variant>
 
 #include "costmodel/call.h"
 #include "costmodel/families/batched_gemm.h"
 #include "costmodel/families/convolution.h"
+#include "costmodel/families/family_names.h"
 #include "costmodel/families/gemm.h"
 #include "costmodel/families/recurrent.h"
 #include "costmodel/families/stream.h"
 
+// Explicit instantiations need the names; code that runs uses for_each_family.
 #define TBDSIM_FOR_EACH_FAMILY(X) \
   X(GemmFamily)                   \
   X(BatchedGemmFamily)            \
@@ -23,19 +21,21 @@
 
 namespace tbdsim {
 
-#define TBDSIM_NAME(Family) Family::name,
-inline constexpr std::array kFamilyNames = {TBDSIM_FOR_EACH_FAMILY(TBDSIM_NAME)};
-#undef TBDSIM_NAME
-inline constexpr std::size_t kFamilyCount = kFamilyNames.size();
-
 template <class Family>
-[[nodiscard]] constexpr std::size_t index_of_family() {
-  std::size_t i = 0;
-  while (kFamilyNames[i] != Family::name) ++i;
-  return i;
+struct FamilyTag {
+  using Type = Family;
+};
+
+// Calls visit(FamilyTag<Family>{}) for each family in the order of kFamilyNames, until one returns true;
+// returns whether one did.
+template <class Visit>
+constexpr bool for_each_family(Visit visit) {
+  const auto fold = [&]<class... Family>(FamilyTag<Family>... tags) { return (visit(tags) || ...); };
+  return fold(FamilyTag<GemmFamily>{}, FamilyTag<BatchedGemmFamily>{}, FamilyTag<ConvFamily>{},
+              FamilyTag<RecurrentFamily>{}, FamilyTag<StreamFamily>{});
 }
 
-// Matrix products of more than one matrix are BatchedGemmFamily's.
+// GEMMs of more than one matrix are BatchedGemmFamily's.
 template <class Family>
 [[nodiscard]] bool belongs_to(const typename Family::Call& call) {
   if constexpr (std::is_same_v<typename Family::Call, GemmCall>) return (call.batch > 1) == Family::batched;

@@ -38,13 +38,13 @@ struct GemmFamily {
     return with_split(tile_time(call, choice, hardware, sustained, p), choice, p);
   }
   template <class T>
-  static BlockWork<T> work(const Hardware& hardware, std::span<const T> p) {
-    return tile_work(hardware, p);
+  static GridWork<T> grid_work(const Hardware& hardware, std::span<const T> p) {
+    return tile_grid_work(hardware, p);
   }
-  template <class Work, class Visit>
+  template <class Grids, class Visit>
   static void for_each_time(const Call& call, const Hardware& hardware,
                             const AchievedFraction<double>& sustained, std::span<const double> p,
-                            const Work& work, Visit visit);
+                            const Grids& grids, Visit visit);
   static double workspace_bytes(const Call& call, const Choice& choice) {
     return choice.splits > 1 ? 4 * call.m * call.n * call.batch * choice.splits : 0;
   }
@@ -110,19 +110,19 @@ void GemmFamily::for_each_grid(const Call& call, const Hardware& hardware, Visit
       });
 }
 
-template <class Work, class Visit>
+template <class Grids, class Visit>
 void GemmFamily::for_each_time(const Call& call, const Hardware& hardware,
                                const AchievedFraction<double>& sustained, std::span<const double> p,
-                               const Work& work, Visit visit) {
+                               const Grids& grids, Visit visit) {
   std::array<LeastWork, std::size(kSplits) + 1> of_each;  // by number of splits
   const TileTime<double> time(call, hardware, sustained, p);
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
-    of_each[kPlaceOfSplits[choice.splits]].keep_less(work.of(grid), choice);
+    of_each[kPlaceOfSplits[choice.splits]].keep_less(grids.operations(grid), choice);
   };
   for_each_grid(call, hardware, keep_least);
-  for (const auto& [needed, choice] : of_each) {
+  for (const auto& [operations, choice] : of_each) {
     if (choice.algorithm != Algorithm::none)
-      visit(choice, with_split(time.of(needed, choice.splits), choice, p));
+      visit(choice, with_split(time.of(operations, choice.splits), choice, p));
   }
 }
 

@@ -1,32 +1,32 @@
-// What every time formula shares. A family (gemm_time.h, batched_gemm_time.h, conv_time.h, recurrent_time.h,
-// stream_time.h) describes kernels of one sort:
+// The types and the minimisation that all time formulas share. A family (gemm.h, batched_gemm.h,
+// convolution.h, recurrent.h, stream.h) describes kernels of one sort:
 //
 //   struct GemmFamily {
 //     using Call = GemmCall;
 //     static constexpr std::string_view name = "gemm";
-//     static constexpr bool batched = false;   // of matrix products: which of the two families it is
-//     static constexpr auto parameters = std::to_array<Parameter>({...});   // what is fitted
-//     using Sizes = GemmCall;   // a call with what all its choices need, made of the call
-//     // Calls visit(choice) for every algorithm a library could pick; which ones is geometry alone.
+//     static constexpr bool batched = false;   // GEMMs only: which of the two families it is
+//     static constexpr auto parameters = std::to_array<Parameter>({...});   // fitted
+//     using Sizes = GemmCall;   // a call with the sizes that all its choices share, constructed from the call
+//     // Calls visit(choice) for every algorithm that a library could choose; depends on sizes alone.
 //     template <class Visit> static void for_each_choice(const Sizes&, const Hardware&, Visit visit);
 //     // The time with one choice. Continuous in T; sizes and counts of waves are plain doubles.
 //     template <class T> static TimeParts<T> time(const Sizes&, const Choice&, const Hardware&,
-//                                                 const Sustained<T>&, std::span<const T> p);
-//     // Of families whose choices are grids of thread blocks (thread_blocks.h): what grids take, and
-//     // visit(choice, time) for each choice that can be the fastest. Work: BlockWork<double>, BlockTable.
-//     template <class T> static BlockWork<T> work(const Hardware&, std::span<const T> p);
-//     template <class Work, class Visit>
-//     static void for_each_time(const Sizes&, const Hardware&, const Sustained<double>&,
-//                               std::span<const double> p, const Work&, Visit visit);
+//                                                 const AchievedFraction<T>&, std::span<const T> p);
+//     // Families whose choices are grids of thread blocks (thread_blocks.h) only: the work of grids, and
+//     // visit(choice, time) for each choice that can be the fastest. Grids: GridWork<double> or GridWorkTable.
+//     template <class T> static GridWork<T> grid_work(const Hardware&, std::span<const T> p);
+//     template <class Grids, class Visit>
+//     static void for_each_time(const Sizes&, const Hardware&, const AchievedFraction<double>&,
+//                               std::span<const double> p, const Grids&, Visit visit);
 //     static double workspace_bytes(const Sizes&, const Choice&);
-//     static double flops(const Call&);   // as usually counted; with bytes() what simpler models go by
-//     static double bytes(const Call&);   // each operand once
-//     static std::uint64_t group(const Call&);   // only calls of one can be near one another
-//     static Features features(const Call&);     // what "near" means
+//     static double flops(const Call&);          // multiplications and additions of the mathematical definition
+//     static double bytes(const Call&);          // each operand once
+//     static std::uint64_t group(const Call&);   // residuals are interpolated between calls of one group only
+//     static Features features(const Call&);     // and between those that are near one another in these
 //   };
 //
-// The time of a call is the minimum over its choices. One formula, two uses: T is double for predictions and
-// an automatic-differentiation type for fits.
+// The time of a call is the minimum over its choices. T is double in predictions and an
+// automatic-differentiation type in fits.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@
 
 namespace tbdsim {
 
-// A number that is fitted, as the logarithm. The prior is log-normal about `start`.
+// A fitted number. Its prior is log-normal about `start`.
 struct Parameter {
   std::string_view name;  // key in the profile
   double start = 1, lower = 0, upper = 0;
@@ -48,7 +48,7 @@ struct Parameter {
   double prior = 0.5;  // standard deviation of its logarithm
 };
 
-// What a GPU offers for one kind of arithmetic, from its data sheet.
+// A GPU's rates and sizes for one arithmetic, from its data sheet.
 struct Hardware {
   double sm_count = 1;
   double peak = 1;       // flop/s
@@ -58,13 +58,13 @@ struct Hardware {
   double watts = 0;               // thermal design power
   double compute_capability = 0;  // 6.1 -> 61
   bool tensor_cores = false;
-  double rate_share = 1;  // operations a clock and SM, of what its generation's SMs do at most: hardware.h
+  double rate_share = 1;  // operations a clock and SM over the most of its generation's SMs: hardware.h
   double across_k = 1;    // rate of products with an operand whose rows do not run along k, over the others'
   bool hbm = false;       // stacked memory, else GDDR
   double bus = 1;         // byte/s that the bus to the host achieves
 };
 
-// What a card sustains of the data sheet's rates.
+// Sustained rates over the data sheet's.
 template <class T>
 struct AchievedFraction {
   T clock;
@@ -91,7 +91,7 @@ inline constexpr std::array<std::string_view, 10> kAlgorithmNames = {
   return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
 }
 
-// What a library picks.
+// A library's choice for a call.
 struct Choice {
   Algorithm algorithm = Algorithm::none;
   std::uint16_t tile_m = 0, tile_n = 0;
@@ -102,7 +102,7 @@ template <class T>
 struct TimeParts {
   T compute;   // seconds if only arithmetic limited it
   T memory;    // seconds if only bandwidth limited it
-  T overhead;  // seconds beside: start-up, reductions of splits
+  T overhead;  // seconds of start-up and of reducing splits
   T total;
 };
 
@@ -114,6 +114,8 @@ struct Features {
   std::array<double, kMost> x{};
 };
 
+// sqrt(a^2 + b^2): a smooth maximum of two times that overlap, at most 41 % above the larger one (where they
+// are equal). The 2-norm fits GEMMs, convolutions and streams better than a hard maximum.
 template <class T>
 [[nodiscard]] T smooth_max(const T& a, const T& b) {
   using std::sqrt;
@@ -135,18 +137,18 @@ struct Estimate {
 
 template <class Family>
 concept HasGrids = requires(const Hardware& hardware, std::span<const double> p) {
-  Family::work(hardware, p);
+  Family::grid_work(hardware, p);
 };
 
-// The fastest choice of a family that has grids; `work` is Family::work's or a table of it.
-template <class Family, class Work>
+// The fastest choice of a family that has grids. `grids`: Family::grid_work() or a table of it.
+template <class Family, class Grids>
 [[nodiscard]] Estimate<Family> kernel_time(const typename Family::Call& call, const Hardware& hardware,
                                            const AchievedFraction<double>& sustained,
-                                           std::span<const double> p, const Work& work) {
+                                           std::span<const double> p, const Grids& grids) {
   Estimate<Family> best;
   const typename Family::Sizes& sizes = call;
   Family::for_each_time(
-      sizes, hardware, sustained, p, work,
+      sizes, hardware, sustained, p, grids,
       [&](const Choice& choice, const TimeParts<double>& parts) { best.keep_faster(choice, parts); });
   return best;
 }
@@ -157,7 +159,7 @@ template <class Family>
     const typename Family::Call& call, const Hardware& hardware, const AchievedFraction<double>& sustained,
     std::span<const double> p) {
   if constexpr (HasGrids<Family>) {
-    return kernel_time<Family>(call, hardware, sustained, p, Family::work(hardware, p));
+    return kernel_time<Family>(call, hardware, sustained, p, Family::grid_work(hardware, p));
   } else {
     Estimate<Family> best;
     const typename Family::Sizes& sizes = call;

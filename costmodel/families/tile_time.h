@@ -1,20 +1,24 @@
-// A matrix product as a grid of thread blocks, each with a tile of the result: what GemmFamily and
+// A GEMM as a grid of thread blocks, each with a tile of the result: the formula that GemmFamily and
 // BatchedGemmFamily share. fp32, tf32, fp16, bf16 and fp8 differ in peak and element size only.
 //
-//   compute = seconds of thread_blocks.h: ceil(m / tm) ceil(n / tn) batch splits blocks, k / splits deep
-//             (1 / across_k as long where an operand's rows do not run along k: hardware.h, tf32_across_k)
-//   memory  = miss moved / DRAM rate + (1 - miss) (A + B + C) / L2 rate
-//   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident L2) where a call is repeated at once
-//   moved   = A + B + C + strided k / (k + 400) (operands with rows along k): 32 bytes of such a row are read
-//             at a time, and the longer the rows, the less of an open DRAM page such visits share
+//   compute = seconds of thread_blocks.h for ceil(m / tm) * ceil(n / tn) * batch * splits blocks, k / splits deep;
+//             divided by across_k where an operand's rows do not run along k (hardware.h, tf32_across_k)
+//   memory  = miss * moved / DRAM rate + (1 - miss) * (A + B + C) / L2 rate
+//   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident * L2) where a call is repeated at once
+//   moved   = A + B + C + strided * S * k / (k + 400): 32 bytes of a row along k are read at a time, and the longer the
+//             rows, the less of an open DRAM page such reads share
 //   time    = launch + sqrt(compute^2 + memory^2) + parts of a split / L2 rate
-//   L2 rate = cache  64 bytes per clock and SM  clock
+//   L2 rate = cache * 64 bytes per clock and SM * clock
+//
+// m, n, k: sizes of the product; tm, tn: of the tile; A, B, C: bytes of the operands and the result (twice
+// where it is read); S: bytes of operands with rows along k; L2: its size in bytes; launch (s), resident,
+// strided, cache: fitted.
 //
 // Sources: waves, tiles and splits of k: NVIDIA, "Matrix Multiplication Background User's Guide"; which
 // tiles: kernel names and grids of the NeuSight tables (sitar-lab/NeuSight); the other terms are named after
 // the mechanism that these tables suggest: no counter was read. Two more terms were tried and left out,
-// because they made cards that were left out worse: page walks before Volta (P100 24 -> 43 % on linear
-// layers) and full clock after a pause (batched products 13.6 -> 18.9 %).
+// because they made GPUs that were left out of the fit worse: page walks before Volta (P100 24 -> 43 % on
+// linear layers) and full clock after a pause (batched products 13.6 -> 18.9 %).
 #pragma once
 
 #include <algorithm>
@@ -68,13 +72,13 @@ template <class T>
 }
 
 template <class T>
-[[nodiscard]] BlockWork<T> tile_work(const Hardware& hardware, std::span<const T> p) {
+[[nodiscard]] GridWork<T> tile_grid_work(const Hardware& hardware, std::span<const T> p) {
   return {hardware.sm_count,
           {p[TileParameter::kSmallTile], p[TileParameter::kLatency], p[TileParameter::kPrologue],
            hardware.rate_share}};
 }
 
-// The time of a call with any choice: what they share is worked out once.
+// Times of one call with any choice; terms that all choices share are computed once.
 template <class T>
 class TileTime {
  public:
@@ -88,9 +92,9 @@ class TileTime {
     memory_ = tile_memory(call, hardware, sustained, cache_rate_, p);
   }
 
-  // `work`: of the choice's grid. Choices with as many splits differ in it alone.
-  [[nodiscard]] TimeParts<T> of(const T& work, double splits) const {
-    const T compute = work / rate_;
+  // `operations`: those of the choice's grid. Choices with the same number of splits differ in them alone.
+  [[nodiscard]] TimeParts<T> of(const T& operations, double splits) const {
+    const T compute = operations / rate_;
     const T overhead = splits > 1 ? launch_ + part_bytes_ * splits / cache_rate_ : launch_;
     return {compute, memory_, overhead, overhead + smooth_max(compute, memory_)};
   }
@@ -103,7 +107,7 @@ class TileTime {
 
 // Thread blocks of a choice.
 [[nodiscard, gnu::always_inline]] inline BlockGrid tile_grid(const GemmCall& call, const Choice& choice) {
-  const double rows = whole_up(call.m / choice.tile_m), columns = whole_up(call.n / choice.tile_n);
+  const double rows = ceil_nonneg(call.m / choice.tile_m), columns = ceil_nonneg(call.n / choice.tile_n);
   return {rows * columns * call.batch * choice.splits, static_cast<double>(choice.tile_m) * choice.tile_n,
           call.k / choice.splits};
 }
@@ -111,8 +115,8 @@ class TileTime {
 template <class T>
 [[nodiscard]] TimeParts<T> tile_time(const GemmCall& call, const Choice& choice, const Hardware& hardware,
                                      const AchievedFraction<T>& sustained, std::span<const T> p) {
-  const T work = tile_work(hardware, p).of(tile_grid(call, choice));
-  return TileTime<T>(call, hardware, sustained, p).of(work, choice.splits);
+  const T operations = tile_grid_work(hardware, p).operations(tile_grid(call, choice));
+  return TileTime<T>(call, hardware, sustained, p).of(operations, choice.splits);
 }
 
 }  // namespace tbdsim

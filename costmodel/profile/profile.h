@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/families/families.h"
+#include "costmodel/families/family_names.h"
 #include "costmodel/families/roofline.h"
 #include "costmodel/profile/profile_block.h"
 #include "graphs/kernel.h"

@@ -20,22 +20,24 @@ constexpr double kMost = 1e15;          // of a size
 constexpr double kMostResidual = 20;    // ln(measured / formula)
 constexpr double kLeastKriging = 1e-3;  // of standard deviations: rows at one place differ by something
 
-// What the template code needs to know of a family.
+// A family's table and functions without its type.
 struct FamilyInfo {
   std::span<const Parameter> parameters;
   Call empty;
-  Features (*features)(const Call&);
+  Features (*features)(const Call&) = nullptr;
 };
 
-FamilyInfo info_of_family(std::string_view family) {
-#define TBDSIM_INFO(Family)                                                                            \
-  if (family == Family::name) {                                                                        \
-    return {Family::parameters, Call(typename Family::Call{}),                                         \
-            [](const Call& call) { return Family::features(std::get<typename Family::Call>(call)); }}; \
-  }
-  TBDSIM_FOR_EACH_FAMILY(TBDSIM_INFO)
-#undef TBDSIM_INFO
-  throw std::logic_error("no family " + std::string(family));
+FamilyInfo info_of_family(std::string_view name) {
+  FamilyInfo info;
+  const bool known = for_each_family([&]<class Family>(FamilyTag<Family>) {
+    if (name != Family::name) return false;
+    using FamilyCall = typename Family::Call;
+    info = {Family::parameters, FamilyCall{},
+            [](const Call& call) { return Family::features(std::get<FamilyCall>(call)); }};
+    return true;
+  });
+  if (!known) throw std::logic_error("no family " + std::string(name));
+  return info;
 }
 
 struct CountFields {

@@ -1,58 +1,46 @@
-// What a formula leaves unexplained, looked up among measured calls: ln(measured / formula) is interpolated
-// between calls whose sizes lie near (kriging.h, with the nearest rows of the same group; the mean is 0).
+// Residuals of measured calls, interpolated between calls of similar size by kriging (kriging.h) over the
+// nearest rows of the same group.
 //
-// `own` is what one call deviates from its neighbours on every GPU: it holds for the same call on another
-// card, from which that card differs by `repeat` (0.03-0.05 within a generation, DeepBench) only.
+// kriging.h's own^2 is what one call deviates from its neighbors on every GPU: it holds for the same call on
+// another GPU, from which that GPU differs by `repeat` only (0.03-0.05 within a generation, DeepBench).
 //
-// Far from every row the mean falls back to 0 and the spread to the amplitude: the formula alone.
+// Far from every row the mean falls to 0 and the standard deviation rises to the amplitude: the formula
+// alone.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "costmodel/families/kernel_time.h"
 #include "costmodel/residuals/kriging.h"
+#include "costmodel/residuals/nearest_rows.h"
+#include "costmodel/residuals/residual_row.h"
 
 namespace tbdsim {
 
-struct ResidualRow {
-  Features at;
-  double residual = 0;  // ln(measured / formula)
-  int call = -1;        // index of the measured call, in the order given
-};
-
-struct ResidualEstimate {
-  double mean = 0;
-  double sd = 0;        // of a new measurement about formula x exp(mean)
-  double distance = 0;  // to the nearest row; infinite: the group has none
-};
-
 class ResidualTable {
  public:
-  static constexpr int kNeighbours = kMostNeighbours;
+  explicit ResidualTable(std::vector<ResidualRow> rows);
 
-  explicit ResidualTable(std::vector<ResidualRow> rows);  // sorted by group, otherwise in the order given
-
+  // Sorted by group, otherwise in the order given.
   [[nodiscard]] const std::vector<ResidualRow>& rows() const { return rows_; }
-  // `leave_out`: a row not to be used, for cross-validation; -1: none.
+  // Empty where there is none.
+  [[nodiscard]] std::span<const ResidualRow> group(std::uint64_t id) const;
+
+  // In double precision. `leave_out`: index in rows() of a row not to be used, for cross-validation; -1:
+  // none.
   [[nodiscard]] ResidualEstimate estimate(const Features& at, const Kriging& kriging,
                                           int leave_out = -1) const;
-
-  // The rows of the group nearest to a point, nearest first.
-  struct Neighbour {
-    int row;
-    double distance;
-  };
-  [[nodiscard]] int nearest(const Features& at, int leave_out, std::span<Neighbour> found) const;
+  // The two halves of it: the search is the same for all kriging parameters.
+  [[nodiscard]] NearestRows nearest(const Features& at, int leave_out) const;
   [[nodiscard]] ResidualEstimate estimate(const Features& at, const Kriging& kriging,
-                                          std::span<const Neighbour> neighbours) const;
+                                          const NearestRows& nearest) const;
 
  private:
   std::vector<ResidualRow> rows_;
 };
 
-// Euclidean, over the coordinates of one group.
+// Euclidean distance over the coordinates of one group.
 [[nodiscard]] double distance(const Features& a, const Features& b);
 
 }  // namespace tbdsim

@@ -28,7 +28,8 @@ std::int64_t batch_of(const Scenario& scenario, const Variant& variant, std::int
   return token_batch(variant.token_batches, scenario.tokens, length, shortest);
 }
 
-Iteration simulate(const LengthStep& step, const Variant& variant, SpecCache& specs, Prediction& p) {
+Iteration simulate(const LengthStep& step, const Variant& variant, SpecCache& specs, Prediction& p,
+                   EstimateCache* cache) {
   Iteration iteration;
   iteration.bucket = step.bucket;
   iteration.batch = batch_of(p.scenario, variant, step.bucket.length);
@@ -48,7 +49,7 @@ Iteration simulate(const LengthStep& step, const Variant& variant, SpecCache& sp
   const auto batch = static_cast<double>(iteration.batch);
   const KernelFactors factors = factors_on(*p.framework, *p.gpu, math_of(p));
   iteration.costs = estimate(step.step, batch, *p.calibration, factors,
-                             specs.fixed_costs(step.step, *p.calibration, factors));
+                             specs.fixed_costs(step.step, *p.calibration, factors), cache);
   const LaunchModel& launch_model = p.framework->launch_model;
   iteration.timeline = simulate_timeline(step.step, iteration.costs, batch, launch_model);
   iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);
@@ -278,14 +279,14 @@ std::optional<DollarsPerSecond> Prediction::rent() const {
                              : std::nullopt;
 }
 
-Prediction predict(const Scenario& scenario, SpecCache& specs) {
+Prediction predict(const Scenario& scenario, SpecCache& specs, EstimateCache* cache) {
   require_range("batch", scenario.batch, 1);
   require_range("tokens", scenario.tokens, 0);
   require_cluster(scenario.cluster);
   if (scenario.gpu.empty() && !scenario.cluster.machine.empty()) {
     Scenario with_gpu = scenario;
     with_gpu.gpu = specs.machine(scenario.cluster.machine).gpu;
-    return predict(with_gpu, specs);
+    return predict(with_gpu, specs, cache);
   }
   Prediction p;
   p.scenario = scenario;
@@ -313,7 +314,7 @@ Prediction predict(const Scenario& scenario, SpecCache& specs) {
   double shares = 0;
   for (const LengthStep& step :
        specs.workload(scenario.model, variant, scenario.framework, precision, dataset, scenario.sizes)) {
-    p.iterations.push_back(simulate(step, variant, specs, p));
+    p.iterations.push_back(simulate(step, variant, specs, p, cache));
     shares += p.iterations.back().share;
   }
   for (Iteration& iteration : p.iterations) iteration.share /= shares;

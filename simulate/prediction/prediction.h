@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/fast/rate_cache.h"
 #include "simulate/communication/sync_timeline.h"
 #include "simulate/memory/memory_plan.h"
 #include "simulate/timeline/timeline.h"
@@ -127,8 +128,9 @@ struct Prediction {
 };
 
 // Without a GPU that of the cluster's machine. Throws UsageError, SpecError or ModelError. A batch that does
-// not fit still gets its hypothetical throughput.
-[[nodiscard]] Prediction predict(const Scenario& scenario, SpecCache& specs);
+// not fit still gets its hypothetical throughput. A cache makes many predictions of few models faster and
+// changes no number.
+[[nodiscard]] Prediction predict(const Scenario& scenario, SpecCache& specs, EstimateCache* cache = nullptr);
 
 // The same on a card that differs in its rates only (clocks, bandwidths, units, memory): what if. Several
 // times as fast as a prediction of its own. `gpu` must outlive it.

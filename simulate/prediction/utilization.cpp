@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "costmodel/families/convolution.h"
+#include "costmodel/families/convolution_geometry.h"
 #include "costmodel/hardware.h"
 
 namespace tbdsim {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "costmodel/residuals/fast/estimate_cache.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
 #include "simulate/prediction/cluster_machine.h"
@@ -72,7 +73,8 @@ struct PointPredictor::State {
   std::map<std::int64_t, std::shared_ptr<const GpuSpec>> cards{};
   std::map<std::int64_t, Planned> plans{};
   std::map<std::string, SpecTree> files{};  // of cards
-  std::int64_t predicted = -1;              // number of the point without its changes of the GPU, by one GPU
+  EstimateCache estimates{};
+  std::int64_t predicted = -1;  // number of the point without its changes of the GPU, by one GPU
   std::optional<Prediction> prediction{};
   std::shared_ptr<const GpuSpec> card{};  // of the prediction
 
@@ -190,7 +192,7 @@ struct PointPredictor::State {
     wanted.cluster = {};
     if (base != predicted || !prediction) {
       predicted = -1;
-      prediction = predict(wanted, changed);
+      prediction = predict(wanted, changed, &estimates);
     }
     predicted = -1;  // unless the next lines end well
     if (clusters) prediction->exchange.reset();

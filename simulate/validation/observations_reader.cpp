@@ -64,10 +64,10 @@ std::vector<std::string> read_cases(const SpecNode& node, const Observations& kn
 }
 
 void read_over(const SpecNode& node, const Observations& known, const Groups& groups, Check& check) {
-  static const std::map<std::string, Baseline> kWords = {
+  const std::map<std::string, Baseline> words = {
       {"batch", Baseline::batch}, {"last_batch", Baseline::last_batch}, {"gpu", Baseline::gpu}};
-  const auto word = node.is_list() ? kWords.end() : kWords.find(node.text());
-  check.over = word == kWords.end() ? Baseline::cases : word->second;
+  const auto word = node.is_list() ? words.end() : words.find(node.text());
+  check.over = word == words.end() ? Baseline::cases : word->second;
   if (check.over == Baseline::cases) check.over_cases = read_cases(node, known, groups);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "costmodel/estimate.h"
+#include "costmodel/profile/profile.h"
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/gpu_spec.h"
 #include "hwspecs/machine_spec.h"

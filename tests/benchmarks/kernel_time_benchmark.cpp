@@ -5,6 +5,8 @@
 #include <benchmark/benchmark.h>
 
 #include "costmodel/estimate.h"
+#include "costmodel/families/families.h"
+#include "costmodel/hardware.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {

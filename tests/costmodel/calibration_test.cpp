@@ -29,7 +29,7 @@ std::string taken(const std::vector<ProfileBlock>& blocks, const LibraryVersions
   Profile profile;
   profile.families[index_of_family<Family>()] = blocks;
   const Calibration calibration = calibration_of(profile, gpu, libraries);
-  const ProfileBlock* block = calibration.entries[index_of_family<Family>()][index_of(math)].block;
+  const ProfileBlock* block = calibration.models[index_of_family<Family>()][index_of(math)].block;
   return block == nullptr ? "" : block->generation + (block->own ? "" : ", others");
 }
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "costmodel/families/convolution.h"
+#include "costmodel/families/fast/grid_work_table.h"
 
 namespace tbdsim {
 namespace {
@@ -76,9 +77,9 @@ void expect_grid(Phase phase, const Choice& choice, double blocks, double depth)
 
 // On 2 SMs; from the formula and from its table.
 void expect_work(const BlockRates<double>& rates, const BlockGrid& grid, double flop) {
-  const BlockWork<double> work(2, rates);
-  EXPECT_DOUBLE_EQ(work.of(grid), flop);
-  EXPECT_DOUBLE_EQ(BlockTable(work).of(grid), flop);
+  const GridWork<double> work(2, rates);
+  EXPECT_DOUBLE_EQ(work.operations(grid), flop);
+  EXPECT_DOUBLE_EQ(GridWorkTable(work).operations(grid), flop);
 }
 
 // 5 blocks are 3 waves, each 2 SMs x 2 x 16384 x (90 + 10) flop. As many blocks as fit wait on an SM: latency
@@ -108,12 +109,12 @@ TEST(ThreadBlocks, WhatTakesClocksIsLessOfASlowerCard) {
 
 // All tiles, from one block to more than an SM holds.
 TEST(ThreadBlocks, ATableSaysWhatTheFormulaSays) {
-  const BlockWork<double> work(28, {0.83, 1.7, 23, 0.6});
-  const BlockTable table(work);
+  const GridWork<double> work(28, {0.83, 1.7, 23, 0.6});
+  const GridWorkTable table(work);
   for (const double area : {16384, 8192, 4096, 2048, 1024}) {
     for (double blocks = 1; blocks < 28 * 20; ++blocks) {
       const BlockGrid grid{blocks, area, 576};
-      ASSERT_DOUBLE_EQ(table.of(grid), work.of(grid)) << blocks << " of " << area;
+      ASSERT_DOUBLE_EQ(table.operations(grid), work.operations(grid)) << blocks << " of " << area;
     }
   }
 }
@@ -147,7 +148,7 @@ TEST(Convolution, Fourier) {
   EXPECT_EQ(conv_grid(call, fft).depth, 4 * 64);
   EXPECT_EQ(ConvFamily::workspace_bytes(call, fft), 4 * 2 * 544 * (8 * (64 + 96) + 64 * 96));
   const ConvTraffic traffic = conv_traffic(call, fft);  // spectra are written and read
-  EXPECT_EQ(traffic.apart, ConvSizes(call).tensors + 2 * 4 * 2 * 544 * 8 * (64 + 96));
+  EXPECT_EQ(traffic.serialized, ConvSizes(call).tensors + 2 * 4 * 2 * 544 * 8 * (64 + 96));
   EXPECT_EQ(traffic.filters, 2 * 4 * 2 * 544 * 64 * 96);
   EXPECT_THAT(choices(call), Contains(Field(&Choice::algorithm, Algorithm::fft_tiling)));
   call.phase = Phase::backward_weights;
@@ -169,7 +170,7 @@ TEST(Convolution, Workspace) {
   const Choice col2im{Algorithm::col2im, 128, 64, 1};
   const ConvCall data = strided(Phase::backward_data);
   EXPECT_EQ(ConvFamily::workspace_bytes(data, col2im), 0);
-  EXPECT_EQ(conv_traffic(data, col2im).apart, 4 * (100352 + 401408));
+  EXPECT_EQ(conv_traffic(data, col2im).serialized, 4 * (100352 + 401408));
 }
 
 // What needs more than the limit is no choice; something that needs nothing always remains.

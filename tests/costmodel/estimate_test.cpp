@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "costmodel/families/roofline.h"
+#include "costmodel/profile/profile.h"
 #include "tests/costmodel/small_gpu.h"
 
 namespace tbdsim {

@@ -3,100 +3,111 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <gtest/gtest.h>
+
+#include "costmodel/residuals/kriging_system.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr Kriging kKriging{.amplitude = 0.3, .length = 2, .nugget = 0.13, .repeat = 0.05};
-constexpr double kRounding = 1e-15;
+constexpr double kRounding = 1e-13;
 constexpr double kSingle = 3e-7;
 
-TEST(Exponential, OfFourNumbers) {
+Vector<float> exp_of(Vector<float> x) {
+  exponentiate(x);
+  return x;
+}
+
+TEST(Exponentiate, FourNumbers) {
   for (float x = -86; x <= 0; x += 0.37F) {
-    const Floats several = exponential(Floats{x, x / 2, x / 70, 0});
-    EXPECT_NEAR(several[0] / std::exp(x), 1, kSingle) << x;
-    EXPECT_NEAR(several[1] / std::exp(x / 2), 1, kSingle) << x;
-    EXPECT_NEAR(several[2] / std::exp(x / 70), 1, kSingle) << x;
-    EXPECT_EQ(several[3], 1);
+    const Vector<float> found = exp_of(Vector<float>{x, x / 2, x / 70, 0});
+    EXPECT_NEAR(found[0] / std::exp(x), 1, kSingle) << x;
+    EXPECT_NEAR(found[1] / std::exp(x / 2), 1, kSingle) << x;
+    EXPECT_NEAR(found[2] / std::exp(x / 70), 1, kSingle) << x;
+    EXPECT_EQ(found[3], 1);
   }
-  const Floats least = exponential(Floats{-88, -1e30F, -std::numeric_limits<float>::infinity(), -87});
-  for (std::size_t i = 0; i < kFloats; ++i) EXPECT_EQ(least[i], least[3]);
+  const Vector<float> least =
+      exp_of(Vector<float>{-88, -1e30F, -std::numeric_limits<float>::infinity(), -87});
+  for (std::size_t i = 0; i < kLanes; ++i) EXPECT_EQ(least[i], least[3]);
 }
 
-TEST(Covariance, OfFourSquaresAtOnce) {
-  const Covariance covariance(kKriging);
-  for (const Floats& distances :
-       {Floats{0, 1e-6F, 0.5, 3}, Floats{12, 70, 5'000, 1e9F}, Floats{1, 2, 3, 4}}) {
-    const Floats found = covariance.of_squares(distances * distances);
-    for (std::size_t i = 0; i < kFloats; ++i)
-      EXPECT_NEAR(found[i], covariance(distances[i]), kSingle) << distances[i];
+// amplitude^2 * exp(-d / length), and own^2 = nugget^2 - repeat^2 more at the same place, in both precisions.
+TEST(Covariance, OfSquaredDistances) {
+  const double distances[kMaxNeighbors] = {0, 1e-6, 0.5, 3, 12, 70, 5'000, 1e9, 1, 2, 3, 4};
+  Lanes<double> found{};
+  Lanes<float> single{};
+  for (std::size_t i = 0; i < kMaxNeighbors; ++i) {
+    found.set(i, distances[i] * distances[i]);
+    single.set(i, distances[i] * distances[i]);
+  }
+  Covariance<double>(kKriging).apply_to(found);
+  Covariance<float>(kKriging).apply_to(single);
+  for (std::size_t i = 0; i < kMaxNeighbors; ++i) {
+    const double own = distances[i] < kSamePlace ? 0.13 * 0.13 - 0.05 * 0.05 : 0;
+    const double expected = 0.09 * std::exp(-distances[i] / 2) + own;
+    EXPECT_NEAR(found.at(i), expected, 1e-15) << distances[i];
+    EXPECT_NEAR(single.at(i), expected, kSingle) << distances[i];
   }
 }
 
-// One neighbour with covariance c to itself and k to the point: mean k r / c, told k k / c.
-TEST(KrigingSystem, OfOneNeighbour) {
+// |L^-1 k|^2 = k^T C^-1 k.
+double explained_by(const KrigingFactors& factors, const std::array<double, kMaxNeighbors>& k) {
+  double square = 0;
+  for (const auto& row : factors.inverse_root) {
+    const double whitened = std::inner_product(row.begin(), row.end(), k.begin(), 0.0);
+    square += whitened * whitened;
+  }
+  return square;
+}
+
+// One neighbor with covariance 4 with itself and k = 0.75 with the point: weight 8 / 4, explained k^2 / 4.
+TEST(KrigingSystem, OneNeighbor) {
   KrigingSystem system;
-  system.set_covariance(7, 7, 4);
-  system.set_value(7, 8);
-  system.factorize();
-  Numbers to_point{};
-  EXPECT_EQ(system.about(to_point).mean, 0);
-  to_point.set(7, 0.75);
-  EXPECT_DOUBLE_EQ(system.about(to_point).mean, 1.5);
-  EXPECT_DOUBLE_EQ(system.about(to_point).told, 0.140625);
+  system.covariance[7][7] = 4;
+  system.residuals[7] = 8;
+  const KrigingFactors factors = factorize(system);
+  EXPECT_DOUBLE_EQ(factors.weights[7], 2);
+  EXPECT_EQ(factors.weights[0], 0);
+  std::array<double, kMaxNeighbors> k{};
+  k[7] = 0.75;
+  EXPECT_DOUBLE_EQ(explained_by(factors, k), 0.140625);
 }
 
 // C = (2 1; 1 2), k = (1, 0.5), r = (3, 6): C^-1 r = (0, 3), C^-1 k = (0.5, 0).
-TEST(KrigingSystem, OfTwoNeighbours) {
+TEST(KrigingSystem, TwoNeighbors) {
   KrigingSystem system;
-  for (std::size_t i = 0; i < 2; ++i) system.set_covariance(i, i, 2);
-  system.set_covariance(1, 0, 1);
-  system.set_value(0, 3);
-  system.set_value(1, 6);
-  system.factorize();
-  const KrigingSystem::KrigingEstimate told = system.about({{Doubles{1, 0.5, 0, 0}}});
-  EXPECT_DOUBLE_EQ(told.mean, 1.5);
-  EXPECT_DOUBLE_EQ(told.told, 0.5);
+  system.covariance[0][0] = system.covariance[1][1] = 2;
+  system.covariance[1][0] = 1;
+  system.residuals = {3, 6};
+  const KrigingFactors factors = factorize(system);
+  EXPECT_NEAR(factors.weights[0], 0, 1e-15);
+  EXPECT_DOUBLE_EQ(factors.weights[1], 3);
+  EXPECT_DOUBLE_EQ(explained_by(factors, {1, 0.5}), 0.5);
 }
 
-// C = A A' with A of ones below and on the diagonal, k = C x: k C^-1 r = x r, k C^-1 k = x C x.
-TEST(KrigingSystem, OfAllNeighbours) {
+// C_ij = min(i, j) + 1 = A A^T with A of ones on the diagonal and below, k = C x: k^T C^-1 r = x^T r and
+// k^T C^-1 k = x^T C x.
+TEST(KrigingSystem, AllNeighbors) {
   KrigingSystem system;
-  Numbers to_point{};
-  double mean = 0, told = 0;
+  std::array<double, kMaxNeighbors> k{};
+  double mean = 0, explained = 0;
   const auto x = [](std::size_t i) { return 1 - 0.3 * static_cast<double>(i % 5); };
-  for (std::size_t i = 0; i < kMostNeighbours; ++i) {
-    const double value = std::sin(static_cast<double>(i));
-    system.set_value(i, value);
-    double k = 0;
-    for (std::size_t j = 0; j < kMostNeighbours; ++j) {
+  for (std::size_t i = 0; i < kMaxNeighbors; ++i) {
+    system.residuals[i] = std::sin(static_cast<double>(i));
+    for (std::size_t j = 0; j < kMaxNeighbors; ++j) {
       const auto shared = static_cast<double>(std::min(i, j) + 1);
-      if (j <= i) system.set_covariance(i, j, shared);
-      k += shared * x(j);
+      if (j <= i) system.covariance[i][j] = shared;
+      k[i] += shared * x(j);
     }
-    to_point.set(i, k);
-    mean += x(i) * value;
-    told += x(i) * k;
+    mean += x(i) * system.residuals[i];
+    explained += x(i) * k[i];
   }
-  system.factorize();
-  EXPECT_NEAR(system.about(to_point).mean, mean, 1e-13);
-  EXPECT_NEAR(system.about(to_point).told / told, 1, kRounding);
-}
-
-// A neighbour that says the same as another counts once.
-TEST(KrigingSystem, OfOneNeighbourTwice) {
-  KrigingSystem system;
-  system.set_covariance(0, 0, 4);
-  system.set_covariance(1, 0, 4);
-  system.set_covariance(1, 1, 4);
-  system.set_value(0, 8);
-  system.set_value(1, 8);
-  system.factorize();
-  const KrigingSystem::KrigingEstimate told = system.about({{Doubles{2, 2, 0, 0}}});
-  EXPECT_DOUBLE_EQ(told.mean, 4);
-  EXPECT_DOUBLE_EQ(told.told, 1);
+  const KrigingFactors factors = factorize(system);
+  EXPECT_NEAR(std::inner_product(k.begin(), k.end(), factors.weights.begin(), 0.0), mean, kRounding);
+  EXPECT_NEAR(explained_by(factors, k) / explained, 1, kRounding);
 }
 
 }  // namespace

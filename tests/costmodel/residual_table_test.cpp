@@ -84,20 +84,6 @@ TEST(ResidualTable, KeepsTheOrderWithinAGroup) {
   EXPECT_EQ(t.rows()[2].call, 2);
 }
 
-TEST(ResidualTable, NearestRowsNearestFirst) {
-  std::vector<ResidualRow> rows;
-  for (int i = 0; i < 30; ++i) rows.push_back({at(i * 7 % 30), 0, i});
-  const ResidualTable t = table(rows);
-  std::array<ResidualTable::Neighbour, 3> found;
-  ASSERT_EQ(t.nearest(at(10.1), -1, found), 3);
-  EXPECT_NEAR(found[0].distance, 0.1, 1e-12);  // 10
-  EXPECT_NEAR(found[1].distance, 0.9, 1e-12);  // 11
-  EXPECT_NEAR(found[2].distance, 1.1, 1e-12);  // 9
-  EXPECT_EQ(t.rows()[static_cast<std::size_t>(found[0].row)].at.x[0], 10);
-  std::array<ResidualTable::Neighbour, 40> all;
-  EXPECT_EQ(t.nearest(at(10), -1, all), 30);
-}
-
 // No spread is below what one call differs by from itself on the next card.
 TEST(ResidualTable, NoSurerThanARepeat) {
   std::vector<ResidualRow> rows;

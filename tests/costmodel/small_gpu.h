@@ -2,6 +2,8 @@
 #pragma once
 
 #include "costmodel/estimate.h"
+#include "costmodel/families/families.h"
+#include "costmodel/profile/profile.h"
 
 namespace tbdsim::test {
 

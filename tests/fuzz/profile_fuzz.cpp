@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "costmodel/estimate.h"
+#include "costmodel/families/families.h"
+#include "costmodel/profile/profile.h"
 #include "tests/fuzz/memory_file.h"
 
 namespace {

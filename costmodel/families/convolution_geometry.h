@@ -1,0 +1,93 @@
+// Sizes of a convolution that its algorithms are described by: N images, C channels, K filters of R * S taps,
+// input H * W, output P * Q; the passes forward, gradient by the input ("data") and gradient by the weights
+// ("weights").
+#pragma once
+
+#include "costmodel/call.h"
+#include "costmodel/families/thread_blocks.h"
+
+namespace tbdsim {
+
+// `count` matrix products, each of m * n results that are sums of `depth` products.
+struct ConvProduct {
+  double m = 1, n = 1, depth = 1, count = 1;
+};
+
+// The implicit GEMM of a pass.
+[[nodiscard]] inline ConvProduct conv_product(const ConvCall& c) {
+  const double taps = c.kernel_height * c.kernel_width;
+  const double outputs = c.images * c.out_height * c.out_width;
+  if (c.phase == Phase::backward_data) return {c.images * c.height * c.width, c.channels, c.filters * taps};
+  if (c.phase == Phase::backward_weights) return {c.channels * taps, c.filters, outputs};
+  return {outputs, c.filters, c.channels * taps};
+}
+
+// The image that a pass writes. The data pass reads the forward pass's output and writes its input.
+struct ConvRoles {
+  double from, to;       // channels read and written
+  double height, width;  // of the image written
+};
+
+[[nodiscard]] inline ConvRoles conv_roles(const ConvCall& c) {
+  if (c.phase == Phase::backward_data) return {c.filters, c.channels, c.height, c.width};
+  return {c.channels, c.filters, c.out_height, c.out_width};
+}
+
+// A call with the sizes that all its algorithms share.
+struct ConvSizes : ConvCall {
+  ConvProduct product = conv_product(*this);
+  ConvRoles roles = conv_roles(*this);
+  double taps = kernel_height * kernel_width;
+  double weights = channels * filters;  // of each tap
+  double outputs = images * out_height * out_width;
+  double tensors =  // bytes of input, output and filters
+      element_bytes * (images * channels * height * width + outputs * filters + weights * taps);
+  // Non-fused Winograd F(4x4): patches of 4 x 4 results; one transformed has (4 + 3 - 1)^2 or (4 + 5 - 1)^2
+  // elements.
+  double patches = images * ceil_nonneg(roles.height / 4) * ceil_nonneg(roles.width / 4);
+  double nonfused_products = kernel_height == 3 ? 36 : 64;
+  double nonfused_elements = nonfused_products * (patches * (channels + filters) + weights);
+
+  ConvSizes(const ConvCall& call) : ConvCall(call) {}  // NOLINT(google-explicit-constructor)
+};
+
+// FFT tiling cuts the padded input into tiles of 32 x 32, each of which yields (33 - R) * (33 - S) results.
+// The spectrum of 32 x 32 real numbers is 32 x 17 complex ones: the others are their conjugates. cuDNN's
+// workspace has rows of 18 (simulate/memory/autotune_workspace.cpp): 16-byte alignment of rows, which are
+// stored and not computed.
+inline constexpr double kFftTile = 32;
+inline constexpr double kFftBins = 32 * 17;
+
+[[nodiscard]] inline double fft_tiles(const ConvCall& c) {
+  return c.images * ceil_nonneg(c.out_height / (kFftTile + 1 - c.kernel_height)) *
+         ceil_nonneg(c.out_width / (kFftTile + 1 - c.kernel_width));
+}
+
+// Real numbers in the spectra, two for a complex one.
+[[nodiscard]] inline double fft_image_elements(const ConvSizes& c) {
+  return 2 * kFftBins * fft_tiles(c) * (c.channels + c.filters);
+}
+[[nodiscard]] inline double fft_filter_elements(const ConvSizes& c) { return 2 * kFftBins * c.weights; }
+
+// Multiply-adds on tensor cores over those of the call: they take channels in groups of 8. 1: aligned.
+[[nodiscard]] inline double conv_padding(const ConvCall& c) {
+  return ceil_nonneg(c.channels / 8) * 8 * ceil_nonneg(c.filters / 8) * 8 / (c.channels * c.filters);
+}
+
+// Bytes of scratch memory of an algorithm.
+[[nodiscard]] inline double conv_workspace(const ConvSizes& c, const Choice& choice) {
+  switch (choice.algorithm) {
+    case Algorithm::winograd:
+      return c.element_bytes * 16 * c.weights;
+    case Algorithm::winograd_nonfused:
+      return c.element_bytes * c.nonfused_elements;
+    case Algorithm::fft_tiling:
+      return c.element_bytes * (fft_image_elements(c) + fft_filter_elements(c));
+    case Algorithm::col2im:
+      return 0;  // BWD_DATA_ALGO_0 adds the columns into the gradient as it makes them
+    default:
+      return choice.splits > 1 ? 4 * c.product.m * c.product.n * choice.splits : 0;
+  }
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,116 @@
+// The algorithms, tiles and splits that a library can choose for a convolution, each as a grid of thread
+// blocks.
+#pragma once
+
+#include "costmodel/families/convolution_geometry.h"
+
+namespace tbdsim {
+
+inline constexpr Tile kImplicitTiles[] = {{128, 128}, {128, 64}, {128, 32}, {32, 32}};  // forward and data
+inline constexpr Tile kWeightsTiles[] = {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32},
+                                         {32, 128},  {64, 32},  {32, 64},  {32, 32}};
+inline constexpr Tile kProductTiles[] = {{128, 128}, {128, 64}, {64, 64}, {128, 32}, {32, 128}};  // of cuBLAS
+inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};  // each twice the one before
+inline constexpr double kLeastSplitDepth = 256;
+inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
+
+// True for a tile at least twice as long as the results, for one of half the size does the same with less,
+// and for tiles of 32 where there are more than 128 results.
+[[nodiscard]] inline bool wrong_size(double tile, double results) {
+  return (tile > 32 && tile >= 2 * results) || (tile < 64 && results > 128);
+}
+
+// The matrix products of an algorithm.
+[[nodiscard]] inline ConvProduct conv_product(const ConvSizes& c, Algorithm algorithm) {
+  const bool weights = c.phase == Phase::backward_weights;
+  switch (algorithm) {
+    case Algorithm::winograd_nonfused:
+      return {weights ? c.channels : c.patches, c.roles.to, weights ? c.patches : c.roles.from,
+              c.nonfused_products};
+    case Algorithm::fft_tiling: {
+      const double tiles = fft_tiles(c);
+      return {weights ? c.channels : tiles, c.roles.to, 4 * (weights ? tiles : c.roles.from), kFftBins};
+    }
+    case Algorithm::col2im:
+      return {c.channels * c.taps, c.outputs, c.filters};
+    default:
+      return c.product;
+  }
+}
+
+[[nodiscard]] inline BlockGrid tiled(const ConvProduct& product, const Choice& choice) {
+  const double tile_m = choice.tile_m, tile_n = choice.tile_n;
+  return {product.count * ceil_nonneg(product.m / tile_m) * ceil_nonneg(product.n / tile_n) * choice.splits,
+          tile_m * tile_n, product.depth / choice.splits};
+}
+
+[[nodiscard]] inline BlockGrid conv_grid(const ConvSizes& c, const Choice& choice) {
+  if (choice.algorithm != Algorithm::winograd) return tiled(conv_product(c, choice.algorithm), choice);
+  const double rows = ceil_nonneg(c.roles.height / choice.tile_m);
+  const double columns = ceil_nonneg(c.roles.width / choice.tile_n);
+  return {ceil_nonneg(c.roles.to / 32) * c.images * rows * columns, kMaxTileArea, c.roles.from};
+}
+
+// Calls visit(choice, grid) for the splits of the depth that can be the fastest: not those that could be
+// doubled while every block still has an SM of its own, nor those after the first that gives every SM all the
+// blocks it can hold.
+template <class Visit>
+[[gnu::always_inline]] inline void for_each_depth_split(const ConvProduct& product, Choice choice,
+                                                        double sm_count, Visit visit) {
+  const BlockGrid whole = tiled(product, choice);
+  const double most = sm_count * resident_blocks(whole.area);
+  const auto deep_enough = [&](double splits) { return product.depth >= kLeastSplitDepth * splits; };
+  BlockGrid grid = whole;
+  for (const std::uint16_t splits : kDepthSplits) {
+    grid.blocks *= 2;
+    grid.depth *= 0.5;
+    if (!deep_enough(splits) || grid.blocks >= 2 * most) break;
+    if (2 * grid.blocks <= sm_count && deep_enough(2 * splits)) continue;
+    choice.splits = splits;
+    visit(choice, grid);
+  }
+}
+
+// Calls visit(choice, grid) for every choice whose workspace is within the call's limit.
+template <class Visit>
+void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit visit) {
+  const auto within_limit = [&](const Choice& choice) {
+    return call.limits.workspace <= 0 || conv_workspace(call, choice) <= call.limits.workspace;
+  };
+  const auto products = [&](Algorithm algorithm, const auto& tiles) __attribute__((always_inline)) {
+    if (!within_limit({algorithm})) return;
+    const ConvProduct product = conv_product(call, algorithm);
+    for_each_tile(
+        tiles, [&](const Tile& tile) __attribute__((always_inline)) {
+          const Choice choice{algorithm, tile.first, tile.second, 1};
+          visit(choice, tiled(product, choice));
+        });
+  };
+  const auto split = [&](const Tile& tile) __attribute__((always_inline)) {
+    const ConvProduct& product = call.product;
+    if (wrong_size(tile.first, product.m) || wrong_size(tile.second, product.n)) return;
+    const Choice whole{Algorithm::implicit_gemm, tile.first, tile.second, 1};
+    visit(whole, tiled(product, whole));
+    for_each_depth_split(product, whole, hardware.sm_count, [&](const Choice& choice, const BlockGrid& grid) {
+      if (within_limit(choice)) visit(choice, grid);
+    });
+  };
+  const bool weights = call.phase == Phase::backward_weights;
+  const bool strided = call.stride_height * call.stride_width > 1;
+  if (weights) {
+    for_each_tile(kWeightsTiles, split);
+  } else {
+    products(Algorithm::implicit_gemm, kImplicitTiles);
+  }
+  if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im, kProductTiles);
+  if (strided || call.kernel_height != call.kernel_width || hardware.tensor_cores) return;
+  if (call.kernel_height == 3 && !weights && within_limit(kWinogradChoice))
+    visit(kWinogradChoice, conv_grid(call, kWinogradChoice));
+  if (call.kernel_height >= 5 && call.kernel_height <= kFftTile / 2)
+    products(Algorithm::fft_tiling, kProductTiles);
+  if (!call.limits.nonfused_winograd) return;
+  if (call.kernel_height == 3 || call.kernel_height == 5)
+    products(Algorithm::winograd_nonfused, kProductTiles);
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,63 @@
+// The time of one kernel: the formula of its family, or else the roofline. What estimate.cpp and
+// fast/rate_cache.cpp share.
+#pragma once
+
+#include <vector>
+
+#include "costmodel/calibration.h"
+#include "costmodel/estimate.h"
+#include "costmodel/families/families.h"
+#include "costmodel/kernel_cost.h"
+#include "costmodel/residuals/residual_index.h"
+#include "graphs/training_step.h"
+
+namespace tbdsim {
+
+// Where to interpolate a call's residual.
+struct ResidualPoint {
+  const ResidualIndex::Group* group = nullptr;  // null: no call of its group was measured
+  Features at;
+};
+
+// Functions below write into `cost` instead of returning it: a copy right after the write stalls on
+// store-to-load forwarding.
+void set_cost(const Choice& choice, const TimeParts<double>& parts, double workspace, KernelCost& cost);
+
+// Writes the cost by the family's formula, without residuals. Returns the model used; null: there is none,
+// and the cost is complete by the roofline (transfers always). `copies`: time of the layout conversions
+// before a convolution in TF32. `point`: filled in unless null. Throws UsageError when the GPU has no rate
+// for the kernel's arithmetic.
+const FamilyModel* estimate_by_formula(const Kernel& kernel, double batch, const Calibration& calibration,
+                                       Seconds copies, ResidualPoint* point, KernelCost& cost);
+
+// Writes the cost with residual and deviation, all times without the factor e^residual, which is returned.
+// `number`: the kernel's in its step.
+double estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, Seconds copies,
+                       KernelCost& cost, std::size_t number = 0, EstimateCache* cache = nullptr);
+
+// True for arithmetic that may run in fp32 instead, which makes the layout conversions before it unnecessary.
+[[nodiscard]] inline bool may_need_copies(const Kernel& kernel) { return kernel.math == MathType::tf32; }
+
+// Sum of the times of the layout conversions right before kernel k.
+[[nodiscard]] Seconds time_of_copies(const TrainingStep& step, const std::vector<KernelCost>& costs,
+                                     std::size_t k);
+// Sets their times to 0 if kernel k runs in fp32, which needs none.
+void leave_out_copies(const TrainingStep& step, std::size_t k, std::vector<KernelCost>& costs);
+
+// Fills in `costs`, one for each kernel of the step. write(k, copies, cost) writes that of kernel k and
+// returns the factor that its times are still to be multiplied by; duplicates are copied.
+template <class Write>
+void estimate_kernels(const TrainingStep& step, std::vector<KernelCost>& costs, Write write) {
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    if (kernel.duplicate_of >= 0) {
+      costs[k] = costs[static_cast<std::size_t>(kernel.duplicate_of)];
+    } else {
+      const Seconds copies = may_need_copies(kernel) ? time_of_copies(step, costs, k) : Seconds(0);
+      scale(costs[k], write(k, copies, costs[k]));
+    }
+    if (may_need_copies(kernel)) leave_out_copies(step, k, costs);
+  }
+}
+
+}  // namespace tbdsim

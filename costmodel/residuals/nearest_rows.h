@@ -1,0 +1,23 @@
+// The rows of a group that lie nearest to a point.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "costmodel/residuals/lanes.h"
+#include "costmodel/residuals/residual_row.h"
+
+namespace tbdsim {
+
+using NeighborRows = std::array<int, kMaxNeighbors>;
+
+struct NearestRows {
+  NeighborRows rows{};  // indices in ascending order; with n < kMaxNeighbors rows then n, n + 1, ...
+  double next_square;   // squared distance of the nearest row that is not among them; infinite: there is none
+};
+
+// Of equally far rows the first. `leave_out`: index of a row not to be used; -1: none.
+[[nodiscard]] NearestRows nearest_rows(std::span<const ResidualRow> group, const Features& at,
+                                       int leave_out = -1);
+
+}  // namespace tbdsim
