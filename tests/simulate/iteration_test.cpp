@@ -205,8 +205,8 @@ TEST(Iteration, ChainsAtTheStartWaitForTheIterationBefore) {
   const LaunchModel launch_model{.launch_overhead = Seconds(1),
                                  .sync_overhead = Seconds(1),
                                  .kernels_per_sync = 2,
-                                 .engine_threads = 2,
-                                 .sync_after_iteration = false};
+                                 .sync_after_iteration = false,
+                                 .engine_threads = 2};
   const Timeline t = simulate({{kOnce, 2}, {kOnce, 2}, {kOnce, 2}}, launch_model, {{0, 1, 2}});
   EXPECT_DOUBLE_EQ(t.iteration.si(), 9);
   EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 6);
