@@ -15,9 +15,11 @@ namespace {
 
 constexpr double kLeastTime = 1e-7, kMostTime = 1e-2, kMostIteration = 1e-1;
 constexpr double kLeastFactor = 0.5, kMostFactor = 2;
-// Priors. Estimates: times are known to about a factor of e, kernels were fitted to measured ones.
-constexpr double kTimeSd = 1, kFactorSd = 0.15;
-// DeepBench measured in NCHW, two cards with tensor cores; frameworks convolve in NHWC or transpose.
+// Prior standard deviations of ln(value). Estimates: times are known to about a factor of e; kernel times
+// were fitted to measured ones; DeepBench timed half-precision convolutions in NCHW on two GPUs with tensor
+// cores, while frameworks convolve in NHWC or transpose.
+constexpr double kTimeSd = 1;
+constexpr double kFactorSd = 0.15;
 constexpr double kHalfSd = 0.4;
 constexpr std::string_view kFactors = "factors.";
 constexpr std::string_view kOn = "on.";
@@ -26,14 +28,14 @@ struct Time {
   std::string_view name;
   Seconds LaunchModel::*member;
   double most;
-  double typical;  // estimates, where a framework gives none
+  double typical;  // seconds; an estimate, where a framework gives none
 };
-constexpr Time kTimes[] = {{"kernel", &LaunchModel::kernel, kMostTime, 1e-5},
-                           {"step", &LaunchModel::step, kMostTime, 1e-5},
-                           {"update", &LaunchModel::update, kMostTime, 1e-5},
-                           {"wait", &LaunchModel::wait, kMostTime, 3e-5},
-                           {"iteration", &LaunchModel::iteration, kMostIteration, 1e-3},
-                           {"gap", &LaunchModel::gap, kMostTime, 1e-6}};
+constexpr Time kTimes[] = {{"kernel", &LaunchModel::launch_overhead, kMostTime, 1e-5},
+                           {"step", &LaunchModel::loop_step_overhead, kMostTime, 1e-5},
+                           {"update", &LaunchModel::update_overhead, kMostTime, 1e-5},
+                           {"wait", &LaunchModel::sync_overhead, kMostTime, 3e-5},
+                           {"iteration", &LaunchModel::iteration_overhead, kMostIteration, 1e-3},
+                           {"gap", &LaunchModel::kernel_gap, kMostTime, 1e-6}};
 
 std::vector<std::string> parts(const std::string& text, char separator) {
   std::vector<std::string> found;
@@ -117,7 +119,7 @@ std::vector<FitConstant> parse_fit_constants(const std::string& names) {
 double value_of(const FitConstant& constant, const Framework& framework) {
   double value = 1;
   if (constant.time != nullptr) {
-    value = (framework.execution.*constant.time).si();
+    value = (framework.launch_model.*constant.time).si();
     for (const Time& time : kTimes) {
       if (time.name == constant.name && value == 0) value = time.typical;
     }
@@ -135,7 +137,7 @@ double value_of(const FitConstant& constant, const Framework& framework) {
 }
 
 void set_value(const FitConstant& constant, double value, Framework& framework) {
-  if (constant.time != nullptr) framework.execution.*constant.time = Seconds(value);
+  if (constant.time != nullptr) framework.launch_model.*constant.time = Seconds(value);
   if (!constant.capability.empty()) framework.factors_on[constant.capability] = value;
   if (constant.half_convolution) framework.half_convolution = value;
   for (const KernelKind kind : constant.kinds) framework.factors[index_of(kind)] = value;

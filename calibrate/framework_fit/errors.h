@@ -1,4 +1,4 @@
-// What a fit of a framework's constants is worth: errors on runs that it did and did not see.
+// How accurate a fit of a framework's constants is: errors on runs that it did and did not see.
 #pragma once
 
 #include <functional>
@@ -14,17 +14,17 @@ namespace tbdsim {
 struct RowErrors {
   std::size_t rows = 0;
   double before = 0;  // with the framework as it is
-  double after = 0;   // with constants fitted to the rows that are meant
+  double after = 0;   // with the fitted constants
 };
 
-// Errors on rows that the constants were not fitted to; none where there is nothing left to fit to.
+// Errors of a fit. An optional part is missing where no rows are left to fit to, or to predict.
 struct FitErrors {
-  RowErrors fit;                            // the very rows they were fitted to
-  double with_gpus = 0;                     // of them, after the fit, with the factor of each GPU
-  std::optional<RowErrors> left_out_model;  // each model's rows, of a fit to those of the others
-  std::optional<RowErrors> left_out_gpu;
-  std::optional<RowErrors> large_batch;  // rows of batch 16 and above, of a fit to those of 4 and below
-  std::optional<RowErrors> score;        // no fit has seen them
+  RowErrors fit;                            // rows that the constants were fitted to
+  double with_gpus = 0;                     // mean error of these after the fit, with the factor of each GPU
+  std::optional<RowErrors> left_out_model;  // each model's rows, after a fit to the other models' rows
+  std::optional<RowErrors> left_out_gpu;    // each GPU's rows, after a fit to the other GPUs' rows
+  std::optional<RowErrors> large_batch;     // rows of batch 16 and more, after a fit to those of 4 and less
+  std::optional<RowErrors> score;           // rows that no fit uses
 };
 
 inline constexpr std::int64_t kSmallBatch = 4, kLargeBatch = 16;

@@ -9,13 +9,17 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kLeastSpread = 0.02, kMostSpread = 0.1;  // estimates: repeats, what kernels' profiles miss
-constexpr double kLossBend = 2;  // in spreads: runs farther off count less, what misses is not the CPU side
+// Bounds of the spread. Estimates: repeated runs differ by 2 %, profiles of kernels miss up to 10 %.
+constexpr double kLeastSpread = 0.02;
+constexpr double kMostSpread = 0.1;
+constexpr double kLossBend = 2;  // in spreads: runs farther off count less, their cause is not the CPU side
 constexpr double kGpuSd = 0.15;  // of ln(factor). Estimate: convolutions of a GPU left out are off by as much
-constexpr double kStep = 1e-3;   // of a logarithm, for differences
-constexpr double kToldSd = 0.7;  // of the prior sd: data that say as much as the prior leave 1 / sqrt 2
-constexpr double kToldMove = 1.0;  // in prior sd
-constexpr double kAtBound = 1e-4;  // of a logarithm
+constexpr double kDifference = 1e-3;  // step of central differences, in logarithms
+// A constant is determined below this standard error, in prior sds: data as informative as the prior leave
+// 1 / sqrt(2). Or above this move.
+constexpr double kDeterminedSd = 0.7;
+constexpr double kDeterminedMove = 1.0;
+constexpr double kAtBound = 1e-4;  // distance from a bound, in logarithms
 
 using Constants = std::span<const FitConstant>;
 using Progress = std::function<void()>;
@@ -36,7 +40,8 @@ struct FitProblem {
   double spread;
 };
 
-// Of one run, by the logarithms of all constants (the first block) and of its GPU's factor (the second).
+// ln(predicted / measured) / spread of one run. Parameters: logarithms of all constants (the first block) and
+// of the factor of the run's GPU (the second).
 class RunResidual final : public ceres::CostFunction {
  public:
   RunResidual(const RunRow& row, const FitProblem& of) : row_(row), of_(of) {
@@ -48,17 +53,12 @@ class RunResidual final : public ceres::CostFunction {
   bool Evaluate(double const* const* x, double* residual, double** jacobians) const override {
     residual[0] = at(x[0], x[1][0]);
     if (jacobians != nullptr && jacobians[0] != nullptr) {
-      std::vector<double> moved(x[0], x[0] + of_.constants.size());
-      for (std::size_t i = 0; i < moved.size(); ++i) {
-        moved[i] = x[0][i] + kStep;
-        const double above = at(moved.data(), x[1][0]);
-        moved[i] = x[0][i] - kStep;
-        jacobians[0][i] = (above - at(moved.data(), x[1][0])) / (2 * kStep);
-        moved[i] = x[0][i];
-      }
+      for (std::size_t i = 0; i < of_.constants.size(); ++i) jacobians[0][i] = by_constant(x[0], x[1][0], i);
     }
     if (jacobians != nullptr && jacobians[1] != nullptr) {
-      jacobians[1][0] = (at(x[0], x[1][0] + kStep) - at(x[0], x[1][0] - kStep)) / (2 * kStep);
+      const double above = at(x[0], x[1][0] + kDifference);
+      const double below = at(x[0], x[1][0] - kDifference);
+      jacobians[1][0] = (above - below) / (2 * kDifference);
     }
     return std::isfinite(residual[0]);
   }
@@ -68,6 +68,16 @@ class RunResidual final : public ceres::CostFunction {
     const Framework changed =
         with_kernel_factor(with_constants(of_.framework, of_.constants, logs), std::exp(gpu));
     return log_error(row_, changed) / of_.spread;
+  }
+
+  // Derivative by the logarithm of constant i.
+  double by_constant(const double* logs, double gpu, std::size_t i) const {
+    std::vector<double> moved(logs, logs + of_.constants.size());
+    moved[i] = logs[i] + kDifference;
+    const double above = at(moved.data(), gpu);
+    moved[i] = logs[i] - kDifference;
+    const double below = at(moved.data(), gpu);
+    return (above - below) / (2 * kDifference);
   }
 
   const RunRow& row_;
@@ -182,7 +192,7 @@ Solution best_from(const Starts& starts, const FitProblem& of, const Progress& p
   return best;
 }
 
-// Of the errors that are left, as a standard deviation; half of them are smaller whatever the others are.
+// Standard deviation of the errors that are left, estimated from their median, which outliers do not move.
 double spread_left(const FitProblem& of, const Solution& solution) {
   const Framework framework = with_constants(of.framework, of.constants, solution.logs.data());
   std::vector<double> errors;
@@ -195,9 +205,9 @@ double spread_left(const FitProblem& of, const Solution& solution) {
   std::nth_element(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2),
                    errors.end());
   const auto n = static_cast<double>(errors.size());
-  constexpr double kOfMedian = 1.4826;  // of a normal distribution
+  constexpr double kSdOfMedian = 1.4826;  // sd / median absolute error of a normal distribution
   const double spread =
-      kOfMedian * errors[errors.size() / 2] * std::sqrt(n / (n - static_cast<double>(fitted)));
+      kSdOfMedian * errors[errors.size() / 2] * std::sqrt(n / (n - static_cast<double>(fitted)));
   return std::clamp(spread, kLeastSpread, kMostSpread);
 }
 
@@ -206,8 +216,8 @@ FittedConstant fitted(const FitConstant& constant, const Framework& framework, d
       .constant = constant, .before = value_of(constant, framework), .value = std::exp(log), .sd = sd};
   f.at_bound = std::min(log - std::log(constant.least), std::log(constant.most) - log) < kAtBound;
   const double move = std::abs(log - std::log(f.before));
-  f.told = sd < kToldSd * constant.sd || move > kToldMove * constant.sd;
-  if (!f.told) f.value = f.before;
+  f.determined = sd < kDeterminedSd * constant.sd || move > kDeterminedMove * constant.sd;
+  if (!f.determined) f.value = f.before;
   return f;
 }
 
@@ -215,27 +225,30 @@ FrameworkFit result_of(const FitProblem& of, const Solution& solution) {
   FrameworkFit fit{{}, of.framework, {}, of.spread};
   for (std::size_t i = 0; i < of.constants.size(); ++i) {
     fit.constants.push_back(fitted(of.constants[i], of.framework, solution.logs[i], solution.sds[i]));
-    if (fit.constants[i].told) set_value(of.constants[i], fit.constants[i].value, fit.framework);
+    if (fit.constants[i].determined) set_value(of.constants[i], fit.constants[i].value, fit.framework);
   }
   for (const auto& [gpu, log] : solution.gpus) fit.gpus[gpu] = std::exp(log);
   return fit;
 }
 
-std::vector<FitConstant> told_of(const FrameworkFit& fit) {
-  std::vector<FitConstant> told;
+std::vector<FitConstant> determined_of(const FrameworkFit& fit) {
+  std::vector<FitConstant> determined;
   for (const FittedConstant& f : fit.constants) {
-    if (f.told) told.push_back(f.constant);
+    if (f.determined) determined.push_back(f.constant);
   }
-  return told;
+  return determined;
 }
 
-// Of those that the runs do not tell the one that they say least of; when they tell all, any. One at a time:
-// of two that can stand for each other the runs may well tell one.
-std::size_t least_told_of(const FrameworkFit& fit) {
-  const auto say = [](const FittedConstant& f) { return std::pair(f.told, -f.sd / f.constant.sd); };
-  const auto least =
-      std::min_element(fit.constants.begin(), fit.constants.end(),
-                       [&](const FittedConstant& a, const FittedConstant& b) { return say(a) < say(b); });
+// Index of the constant with the largest standard error, in prior sds, among those that the runs do not
+// determine; any where they determine all. Constants are fixed one at a time, since of two that can stand in
+// for each other the runs may well determine one.
+std::size_t least_determined(const FrameworkFit& fit) {
+  const auto certainty = [](const FittedConstant& f) {
+    return std::pair(f.determined, -f.sd / f.constant.sd);
+  };
+  const auto least = std::min_element(
+      fit.constants.begin(), fit.constants.end(),
+      [&](const FittedConstant& a, const FittedConstant& b) { return certainty(a) < certainty(b); });
   return static_cast<std::size_t>(least - fit.constants.begin());
 }
 
@@ -262,9 +275,9 @@ FrameworkFit fit_framework(const Framework& framework, Constants constants, cons
     const FitProblem problem{framework, free, rows, spread};
     FrameworkFit fit = result_of(problem, best_from(starts_around(framework, free), problem, progress));
     for (const FittedConstant& f : fit.constants) found.insert_or_assign(f.constant.name, f);
-    const std::size_t least_told = least_told_of(fit);
-    if (!fit.constants[least_told].told && free.size() > 1) {
-      free.erase(free.begin() + static_cast<std::ptrdiff_t>(least_told));
+    const std::size_t least_determined_index = least_determined(fit);
+    if (!fit.constants[least_determined_index].determined && free.size() > 1) {
+      free.erase(free.begin() + static_cast<std::ptrdiff_t>(least_determined_index));
       continue;
     }
     fit.constants.clear();
@@ -275,11 +288,11 @@ FrameworkFit fit_framework(const Framework& framework, Constants constants, cons
 
 FrameworkFit refit_framework(const Framework& framework, const FrameworkFit& whole, const RowsToFit& rows,
                              const Progress& progress) {
-  const std::vector<FitConstant> told = told_of(whole);
-  if (told.empty()) return {whole.constants, framework, {}, whole.spread};
-  const FitProblem problem{framework, told, rows, whole.spread};
-  return result_of(problem,
-                   best_from({present(framework, told), present(whole.framework, told)}, problem, progress));
+  const std::vector<FitConstant> determined = determined_of(whole);
+  if (determined.empty()) return {whole.constants, framework, {}, whole.spread};
+  const FitProblem problem{framework, determined, rows, whole.spread};
+  return result_of(problem, best_from({present(framework, determined), present(whole.framework, determined)},
+                                      problem, progress));
 }
 
 }  // namespace tbdsim

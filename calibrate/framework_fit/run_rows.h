@@ -1,5 +1,5 @@
-// The rows of a table of runs that can tell constants of a framework: what is measured in time on one GPU,
-// or, where they are asked for, on several of one machine, whose exchange counts as predicted.
+// The rows of a table of runs that constants of a framework can be fitted to: times measured on one GPU or,
+// on request, on several GPUs of one machine; the time of their gradient synchronization counts as predicted.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@
 namespace tbdsim {
 
 struct RunRow {
-  std::string set;        // the data set it is from; may be empty
+  std::string set;        // data set of the row; may be empty
   Prediction prediction;  // with the framework as it is
-  Seconds measured;       // an iteration; where a throughput was measured, as long as that means
+  Seconds measured;       // time of an iteration; converted where a throughput was measured
   bool rate = false;      // a throughput was measured
 
-  // As `validate` has it: of what was measured, predicted / measured - 1.
+  // predicted / measured - 1 of the measured quantity, as `tbd-sim validate` reports it.
   [[nodiscard]] double error(const Framework& framework) const;
 };
 
@@ -31,9 +31,9 @@ struct RunRows {
 // "single-GPU runs", "runs of up to 2 GPUs".
 [[nodiscard]] std::string runs_text(const RunRows& rows);
 
-// Rows of up to so many GPUs in one machine, with use `time` and a throughput or an iteration time, whose
-// version means the framework (by its family and name). `name` is what the library finds it by. `progress` is
-// called before each prediction. Throws SpecError for a malformed table.
+// Reads the rows with up to `most_gpus` GPUs in one machine, use `time`, a throughput or an iteration time,
+// and a version that means the framework `name` of `specs`. `progress` is called before each prediction.
+// Throws SpecError for a malformed table.
 [[nodiscard]] RunRows read_run_rows(std::istream& in, const std::string& file, const std::string& name,
                                     int most_gpus, SpecCache& specs, const std::function<void()>& progress);
 

@@ -34,7 +34,7 @@ std::string sets_of(const std::vector<RunRow>& rows) {
 }
 
 std::string remark(const FittedConstant& f) {
-  if (!f.told) return "stays an estimate: the runs do not tell it";
+  if (!f.determined) return "stays an estimate: the runs do not tell it";
   return f.at_bound ? "at its bound" : "";
 }
 
@@ -134,7 +134,8 @@ std::string source_of(const RunRows& rows, const FitErrors& errors) {
   return text;
 }
 
-// Factors of all kinds share a source: what it says of kinds that were not fitted stays behind "others: ".
+// Factors of all kinds share one source. Its present text stays after "others: " where kinds that were not
+// fitted have factors.
 std::string factors_source(const std::vector<std::string>& fitted, const std::string& source,
                            const Framework& framework) {
   constexpr std::string_view kOthers = "; others: ";
@@ -170,7 +171,7 @@ std::string with_fitted_constants(std::string yaml, const std::string& file, con
   const std::string source = source_of(rows, errors);
   std::vector<std::string> kinds;
   for (const FittedConstant& f : fit.constants) {
-    if (!f.told) continue;
+    if (!f.determined) continue;
     const SpecTree value = spec_scalar(value_text(f.constant, f.value));
     if (f.constant.time != nullptr) {
       set({"execution", f.constant.name}, value);

@@ -13,14 +13,14 @@ constexpr std::int64_t kMostPieces = 10'000;  // of a tensor; more are taken for
 
 }  // namespace
 
-IterationReplay::IterationReplay(const Iteration& iteration, CachingAllocator& arena)
-    : iteration_(iteration), arena_(arena), addresses_(iteration.step->tensors.size()) {
+IterationReplay::IterationReplay(const Iteration& iteration, CachingAllocator& allocator)
+    : iteration_(iteration), allocator_(allocator), addresses_(iteration.step->tensors.size()) {
   const std::vector<Tensor>& tensors = iteration_.step->tensors;
   const std::size_t kernels = iteration_.step->kernels.size();
   born_.resize(kernels);
   dies_.resize(kernels);
   for (const MemoryMoment& moment : memory_over_time(iteration_))
-    scratch_.push_back(static_cast<std::uint64_t>(moment.use.workspace.si()));
+    scratch_.push_back(static_cast<std::uint64_t>(moment.use[MemoryCategory::workspace].si()));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].bytes == Size{}) continue;
     if (tensors[i].first_use == 0 && tensors[i].last_use == static_cast<int>(kernels) - 1) {
@@ -42,52 +42,53 @@ void IterationReplay::take(std::size_t tensor) {
   const std::int64_t pieces = std::min(of.pieces, kMostPieces);
   const auto each = static_cast<std::uint64_t>(all / static_cast<double>(pieces));
   for (std::int64_t i = 0; i < pieces; ++i)
-    addresses_[tensor].push_back(arena_.take(each, static_cast<int>(tensor)));
+    addresses_[tensor].push_back(allocator_.allocate(each, static_cast<int>(tensor)));
 }
 
 std::vector<std::size_t> IterationReplay::run(const std::function<void(std::size_t)>& taken) {
   std::vector<std::size_t> ends;
   for (std::size_t k = 0; k < born_.size(); ++k) {
     for (const std::size_t tensor : born_[k]) take(tensor);
-    const std::uint64_t address = scratch_[k] > 0 ? arena_.take(scratch_[k], -1 - static_cast<int>(k)) : 0;
+    const std::uint64_t address =
+        scratch_[k] > 0 ? allocator_.allocate(scratch_[k], -1 - static_cast<int>(k)) : 0;
     taken(k);
-    if (scratch_[k] > 0) arena_.give_back(address);
+    if (scratch_[k] > 0) allocator_.free(address);
     for (const std::size_t tensor : dies_[k]) {
-      for (const std::uint64_t piece : addresses_[tensor]) arena_.give_back(piece);
+      for (const std::uint64_t piece : addresses_[tensor]) allocator_.free(piece);
       addresses_[tensor].clear();
     }
-    ends.push_back(arena_.events().size());
+    ends.push_back(allocator_.events().size());
   }
   return ends;
 }
 
 ArenaRun replay(const Prediction& p) {
-  CachingAllocator arena(p.framework->allocator.arena);
-  IterationReplay iterations(largest_iteration(p), arena);
+  CachingAllocator allocator(p.framework->allocator.policy);
+  IterationReplay iterations(largest_iteration(p), allocator);
   ArenaRun result;
   iterations.take_lasting();
-  result.first = arena.events().size();
+  result.first = allocator.events().size();
   std::uint64_t most = 0;
   std::size_t peak = 0;
   iterations.run([&](std::size_t k) {
-    if (arena.allocated() <= most) return;
-    most = arena.allocated();
+    if (allocator.allocated() <= most) return;
+    most = allocator.allocated();
     peak = k;
   });
-  const std::size_t second = arena.events().size();
+  const std::size_t second = allocator.events().size();
   const std::vector<std::size_t> ends = iterations.run([&](std::size_t k) {
-    if (k == peak) result.at_peak = arena.blocks();
+    if (k == peak) result.at_peak = allocator.blocks();
   });
-  result.use = arena.use();
-  const auto events = arena.events().begin();
+  result.use = allocator.use();
+  const auto events = allocator.events().begin();
   result.events.assign(events, events + static_cast<std::ptrdiff_t>(result.first));
   result.events.insert(result.events.end(), events + static_cast<std::ptrdiff_t>(second),
-                       arena.events().end());
+                       allocator.events().end());
   result.kernels.assign(result.first, 0);
   for (std::size_t k = 0; k < ends.size(); ++k) result.kernels.resize(ends[k] - second + result.first, k);
   std::set<std::uint64_t> small;
   for (const AllocatorBlock& block : result.at_peak) {
-    if (arena.is_small(block.segment)) small.insert(block.segment);
+    if (allocator.is_small(block.segment)) small.insert(block.segment);
   }
   result.small_segments.assign(small.begin(), small.end());
   return result;

@@ -14,7 +14,7 @@ namespace tbdsim {
 // in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
 class IterationReplay {
  public:
-  IterationReplay(const Iteration& iteration, CachingAllocator& arena);
+  IterationReplay(const Iteration& iteration, CachingAllocator& allocator);
 
   // Tensors that stay from one iteration to the next: before the first of all.
   void take_lasting();
@@ -25,7 +25,7 @@ class IterationReplay {
   void take(std::size_t tensor);
 
   const Iteration& iteration_;
-  CachingAllocator& arena_;
+  CachingAllocator& allocator_;
   std::vector<std::size_t> lasting_;
   std::vector<std::vector<std::size_t>> born_, dies_;  // tensors by kernel
   std::vector<std::uint64_t> scratch_;                 // of each kernel

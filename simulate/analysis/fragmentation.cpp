@@ -57,17 +57,17 @@ class SeenLengths {
 };
 
 Bytes reserved_after(std::span<const ImageSize> sizes, const Prediction& p, SeenLengths& seen) {
-  CachingAllocator arena(
-      p.framework->allocator.arena,
+  CachingAllocator allocator(
+      p.framework->allocator.policy,
       static_cast<std::uint64_t>(std::max(0.0, (p.gpu->memory_size - p.memory.context).si())));
   std::map<ImageSize, IterationReplay> replays;
   for (const ImageSize& size : sizes) {
     const bool first = replays.empty();
-    IterationReplay& replay = replays.try_emplace(size, seen.iteration(size), arena).first->second;
+    IterationReplay& replay = replays.try_emplace(size, seen.iteration(size), allocator).first->second;
     if (first) replay.take_lasting();
     replay.run([](std::size_t) {});
   }
-  return Bytes(static_cast<double>(arena.reserved()));
+  return Bytes(static_cast<double>(allocator.reserved()));
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ std::vector<ImageSize> sequence_of_sizes(std::span<const RatioBin> ratios, const
 std::optional<Bytes> reserved_over_sizes(const Prediction& p, SpecCache& specs) {
   const Variant& variant = find_variant(*p.model, p.scenario.variant, p.framework->family);
   const Allocator& allocator = p.framework->allocator;
-  if (allocator.planned || allocator.arena == AllocatorPolicy::none || !p.scenario.sizes.empty())
+  if (allocator.static_plan || allocator.policy == AllocatorPolicy::none || !p.scenario.sizes.empty())
     return std::nullopt;
   if (!variant.image_sides || p.dataset == nullptr || p.dataset->image_ratios.empty()) return std::nullopt;
   SeenLengths seen(p, specs);

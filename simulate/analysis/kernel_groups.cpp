@@ -65,7 +65,7 @@ std::vector<KernelGroup> kernel_groups(const Prediction& p, KernelView view) {
     group.name = name;
     group.count += repeat;
     group.time += cost.total * repeat;
-    group.share += busy_by(k, *iteration.step, iteration.costs, iteration.timeline) / iteration.time();
+    group.share += busy_time(k, *iteration.step, iteration.costs, iteration.timeline) / iteration.time();
     group.bound_time[static_cast<std::size_t>(cost.bound)] += cost.total * repeat;
     if (kernel.kind == KernelKind::transfer) continue;
     kernel_time[name] += cost.total * repeat;

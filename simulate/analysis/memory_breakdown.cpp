@@ -6,8 +6,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr int kInputs = -1;   // layer of the graph's inputs
-constexpr int kNoLayer = -2;  // memory of no layer's tensors
+constexpr int kInputs = -1;   // "layer" of the graph's inputs
+constexpr int kNoLayer = -2;  // "layer" of memory that holds no layer's tensors
 
 Bytes scratch_of(const Iteration& iteration, std::size_t k) {
   const Kernel& kernel = iteration.step->kernels[k];
@@ -22,24 +22,6 @@ std::string name_of_layer(int layer, const TrainingStep& step) {
 }
 
 }  // namespace
-
-void MemoryUse::add(TensorRole role, Bytes bytes) {
-  switch (role) {
-    case TensorRole::weights:
-      weights += bytes;
-      return;
-    case TensorRole::weight_gradients:
-      weight_gradients += bytes;
-      return;
-    case TensorRole::feature_map:
-    case TensorRole::gradient_map:
-      feature_maps += bytes;
-      return;
-    case TensorRole::dynamic:
-      dynamic += bytes;
-      return;
-  }
-}
 
 const Iteration& largest_iteration(const Prediction& prediction) {
   return prediction.iterations[prediction.largest];
@@ -62,15 +44,15 @@ std::vector<LayerMemory> memory_by_layer(const Prediction& p) {
   for (const Tensor& tensor : step.tensors) {
     if (tensor.first_use > peak || tensor.last_use < peak) continue;
     const Bytes bytes(tensor.bytes.at(batch));
-    uses[tensor.layer].add(tensor.role, bytes);
-    all.add(tensor.role, bytes);
+    uses[tensor.layer][category_of(tensor.role)] += bytes;
+    all[category_of(tensor.role)] += bytes;
   }
-  if (p.framework->allocator.planned) {
-    const MemoryPlan& plan = p.memory;
-    uses[kNoLayer] = {plan.weights - all.weights, plan.weight_gradients - all.weight_gradients,
-                      plan.feature_maps - all.feature_maps, plan.workspace, plan.dynamic - all.dynamic};
+  if (p.framework->allocator.static_plan) {
+    MemoryUse& others = uses[kNoLayer];
+    for (std::size_t c = 0; c < others.amounts.size(); ++c)
+      others.amounts[c] = p.memory.use.amounts[c] - all.amounts[c];
   } else {
-    uses[step.kernels[static_cast<std::size_t>(peak)].layer].workspace +=
+    uses[step.kernels[static_cast<std::size_t>(peak)].layer][MemoryCategory::workspace] +=
         scratch_of(iteration, static_cast<std::size_t>(peak));
   }
   std::vector<LayerMemory> layers;
@@ -86,25 +68,15 @@ std::vector<LayerMemory> memory_by_layer(const Prediction& p) {
 std::vector<MemoryMoment> memory_over_time(const Iteration& iteration) {
   const TrainingStep& step = *iteration.step;
   const auto batch = static_cast<double>(iteration.batch);
-  // What comes alive with, and dies after, each kernel; the running sum is what is alive.
-  std::vector<MemoryUse> change(step.kernels.size() + 1);
-  for (const Tensor& tensor : step.tensors) {
-    const Bytes bytes(tensor.bytes.at(batch));
-    change[static_cast<std::size_t>(tensor.first_use)].add(tensor.role, bytes);
-    change[static_cast<std::size_t>(tensor.last_use) + 1].add(tensor.role, -1.0 * bytes);
-  }
+  const std::vector<ByCategory<Size>> alive = tensors_alive(step);
   std::vector<MemoryMoment> moments;
-  moments.reserve(step.kernels.size());
-  MemoryUse alive;
-  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
-    alive.weights += change[k].weights;
-    alive.weight_gradients += change[k].weight_gradients;
-    alive.feature_maps += change[k].feature_maps;
-    alive.dynamic += change[k].dynamic;
+  moments.reserve(alive.size());
+  for (std::size_t k = 0; k < alive.size(); ++k) {
     const KernelSpan& span = iteration.timeline.kernels[k];
-    if (span.beside) continue;  // parameters alone, which are there all the time
-    moments.push_back({k, span.start, span.end, alive});
-    moments.back().use.workspace = scratch_of(iteration, k);
+    if (span.async_update) continue;
+    MemoryUse use = memory_at(alive[k], batch);
+    use[MemoryCategory::workspace] = scratch_of(iteration, k);
+    moments.push_back({k, span.start, span.end, use});
   }
   return moments;
 }

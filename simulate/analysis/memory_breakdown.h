@@ -1,5 +1,5 @@
-// Where the memory of a predicted iteration goes: by layer at the moment when most is alive, and over time.
-// Of the length that needs most memory.
+// Where the memory of the predicted iteration that needs most goes: by layer at the moment when most is
+// alive, and over time.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simulate/memory/category.h"
 #include "simulate/prediction/prediction.h"
 
 namespace tbdsim {
@@ -14,33 +15,24 @@ namespace tbdsim {
 enum class MemoryView { category, layer, time };
 inline constexpr std::array<std::string_view, 3> kMemoryViewNames = {"category", "layer", "time"};
 
-// Bytes by the paper's categories.
-struct MemoryUse {
-  Bytes weights, weight_gradients, feature_maps, workspace, dynamic;
-
-  [[nodiscard]] Bytes total() const {
-    return weights + weight_gradients + feature_maps + workspace + dynamic;
-  }
-  void add(TensorRole role, Bytes bytes);
-};
-
 struct LayerMemory {
-  std::string layer;  // "(inputs)": of the graph
+  std::string layer;  // "(inputs)": the inputs of the graph
   std::string type;
   MemoryUse use;
 };
 
-// Layers with tensors alive at the peak, most first. Where memory is planned ahead, "(planned for others)" is
-// what the blocks hold beside them, and the workspace kept is of no layer.
+// Layers with tensors alive at the peak, largest first. Where memory is planned before the run, "(planned for
+// others)" has what the plan's blocks hold beyond these tensors, and the workspace.
 [[nodiscard]] std::vector<LayerMemory> memory_by_layer(const Prediction& prediction);
 
 struct MemoryMoment {
   std::size_t kernel = 0;
   Seconds start, end;  // on the GPU
-  MemoryUse use;       // of tensors alive, with the workspace of this kernel
+  MemoryUse use;       // tensors alive, and the workspace of this kernel
 };
 
-// One for each kernel in the order they run.
+// One for each kernel, in the order in which they run, but for asynchronous updates: their parameters are
+// alive all the time.
 [[nodiscard]] std::vector<MemoryMoment> memory_over_time(const Iteration& iteration);
 
 // The iteration that needs most memory.

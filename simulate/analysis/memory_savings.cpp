@@ -27,7 +27,7 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
   Outcome outcome;
   outcome.costs = estimate(step, batch, calibration,
                            factors_on(framework, *p.gpu, find_precision(p.scenario.precision).math));
-  outcome.timeline = simulate_iteration(step, outcome.costs, batch, framework.execution);
+  outcome.timeline = simulate_timeline(step, outcome.costs, batch, framework.launch_model);
   outcome.time = outcome.timeline.iteration;
   outcome.total =
       plan_memory(memory_outline(step), step, outcome.costs, batch, framework, driver_page(*p.gpu)).total();

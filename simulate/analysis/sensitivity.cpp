@@ -75,18 +75,18 @@ std::vector<NamedNumber> numbers_of(const Prediction& p, SpecCache& specs) {
   find_numbers(read_spec_file(specs.catalog().find(Kind::gpu, p.scenario.gpu)),
                {.spec = "gpu", .path = {}, .value = {}}, numbers);
   find_link_numbers(p.gpu->bus, p.gpu->bus.name, numbers);
-  const LaunchModel& e = p.framework->execution;
+  const LaunchModel& e = p.framework->launch_model;
   const auto host = [&](const char* key, Seconds time) {
     if (time > Seconds(0))
       numbers.push_back({{.spec = "framework", .path = {"execution", key}, .value = {}}, to_text(time)});
   };
-  host("kernel", e.kernel);
-  host("step", e.step);
-  host("update", e.update);
-  host("wait", e.wait);
-  host("iteration", e.iteration);
-  host("latency", e.latency);
-  host("gap", e.gap);
+  host("kernel", e.launch_overhead);
+  host("step", e.loop_step_overhead);
+  host("update", e.update_overhead);
+  host("wait", e.sync_overhead);
+  host("iteration", e.iteration_overhead);
+  host("latency", e.launch_latency);
+  host("gap", e.kernel_gap);
   if (p.exchange) add_cluster(p, specs, numbers);
   return numbers;
 }

@@ -21,7 +21,7 @@ Seconds time_of_kind(const Prediction& p, std::size_t kind) {
   for (const Iteration& iteration : p.iterations) {
     for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
       if (index_of(iteration.step->kernels[k].kind) == kind)
-        sum += busy_by(k, *iteration.step, iteration.costs, iteration.timeline) * iteration.share;
+        sum += busy_time(k, *iteration.step, iteration.costs, iteration.timeline) * iteration.share;
     }
   }
   return sum;
@@ -44,8 +44,9 @@ GpuSpec unlimited(GpuSpec gpu, bool bandwidth, bool compute) {
 }
 
 Framework unlimited(Framework framework) {
-  LaunchModel& e = framework.execution;
-  for (Seconds* time : {&e.kernel, &e.step, &e.update, &e.wait, &e.iteration, &e.latency, &e.gap})
+  LaunchModel& e = framework.launch_model;
+  for (Seconds* time : {&e.launch_overhead, &e.loop_step_overhead, &e.update_overhead, &e.sync_overhead,
+                        &e.iteration_overhead, &e.launch_latency, &e.kernel_gap})
     *time = Seconds(0);
   return framework;
 }

@@ -10,50 +10,54 @@ BucketQueue::BucketQueue(const TrainingStep& step, const Timeline& timeline, dou
     : bucket_(exchange.bucket.si()),
       first_bucket_(exchange.first_bucket.si()),
       cycle_(exchange.cycle.si()),
-      last_look_(-cycle_) {
+      last_cycle_(-cycle_) {
   const bool on_gpu = !exchange.stages.empty() && exchange.stages.front().on_gpu;
   for (const ParameterGradient& gradient : step.gradients) {
     const KernelSpan& span = timeline.kernels[static_cast<std::size_t>(gradient.ready)];
     const double bytes = gradient.elements.at(batch) * gradient_bytes * static_cast<double>(gradient.repeat);
-    computed_ = std::max(computed_, span.end.si());
-    if (bytes > 0) gradients_.push_back({on_gpu ? span.issued.si() : span.end.si(), span.end.si(), bytes});
+    const double ready = span.end.si();
+    const double announced = on_gpu ? span.launch_end.si() : ready;
+    computed_ = std::max(computed_, ready);
+    if (bytes > 0) gradients_.push_back({announced, ready, bytes});
   }
-  // Of two chains side by side some of the second come before those of the first.
+  // Where two chains of kernels run concurrently, gradients of the second may be ready before some of the
+  // first.
   const auto earlier = [](const Gradient& a, const Gradient& b) { return a.ready < b.ready; };
   if (!std::is_sorted(gradients_.begin(), gradients_.end(), earlier))
     std::stable_sort(gradients_.begin(), gradients_.end(), earlier);
 }
 
-std::optional<Message> BucketQueue::next(double free) {
+std::optional<GradientBucket> BucketQueue::next(double free) {
   if (next_ == gradients_.size()) return std::nullopt;
-  return cycle_ > 0 ? cycle(free) : bucket();
+  return cycle_ > 0 ? run_cycle(free) : fill_bucket();
 }
 
-Message BucketQueue::bucket() {
+GradientBucket BucketQueue::fill_bucket() {
   const double full = next_ == 0 ? first_bucket_ : bucket_;
-  Message message;
+  GradientBucket bucket;
   while (next_ < gradients_.size()) {
-    message.bytes += gradients_[next_].bytes;
-    message.ready = gradients_[next_++].ready;
-    if (message.bytes >= full) break;
+    bucket.bytes += gradients_[next_].bytes;
+    bucket.ready = gradients_[next_].ready;
+    ++next_;
+    if (bucket.bytes >= full) break;
   }
-  return message;
+  return bucket;
 }
 
-Message BucketQueue::cycle(double free) {
-  double look = std::max(free, last_look_ + cycle_);
-  const double known = gradients_[next_].known;
-  if (known > look) look += std::ceil((known - look) / cycle_) * cycle_;
-  last_look_ = look;
-  Message message{.ready = look};
-  while (next_ < gradients_.size() && gradients_[next_].known <= look) {
+GradientBucket BucketQueue::run_cycle(double free) {
+  double start = std::max(free, last_cycle_ + cycle_);
+  const double announced = gradients_[next_].announced;
+  if (announced > start) start += std::ceil((announced - start) / cycle_) * cycle_;
+  last_cycle_ = start;
+  GradientBucket bucket{.ready = start};
+  while (next_ < gradients_.size() && gradients_[next_].announced <= start) {
     const Gradient& gradient = gradients_[next_];
-    if (message.bytes > 0 && message.bytes + gradient.bytes > bucket_) break;
-    message.bytes += gradient.bytes;
-    message.ready = std::max(message.ready, gradient.ready);
+    if (bucket.bytes > 0 && bucket.bytes + gradient.bytes > bucket_) break;
+    bucket.bytes += gradient.bytes;
+    bucket.ready = std::max(bucket.ready, gradient.ready);
     ++next_;
   }
-  return message;
+  return bucket;
 }
 
 }  // namespace tbdsim

@@ -1,14 +1,14 @@
-// What one rank sends, and when.
+// Which gradients one rank sends together, and when.
 //
-//   buckets   gradients in the order in which they are ready, until there are `bucket` bytes of them
-//   (PyTorch;
-//             0: each by itself)
-//   cycles    a thread of its own looks every `cycle` for gradients it was told of and takes up to `bucket`
-//             bytes of them (Horovod: HOROVOD_CYCLE_TIME, HOROVOD_FUSION_THRESHOLD). It is told as their
-//             kernels are issued, of those summed in host memory as they are there. It then waits until the
-//             last of them is computed, which delays what it takes next: where the CPU is far ahead of the
-//             GPU messages are few and large
-//             (horovod/common/operations.cc: RunLoopOnce, PerformOperation; FuseResponses)
+//   buckets  PyTorch
+//            Gradients in the order in which they are ready, until a bucket has `bucket` bytes; 0: each gradient
+//            is sent by itself.
+//   cycles   Horovod (HOROVOD_CYCLE_TIME, HOROVOD_FUSION_THRESHOLD)
+//            A communication thread wakes up every `cycle` and takes up to `bucket` bytes of the gradients
+//            announced to it: when their kernels are launched or, for sums in host memory, when they are
+//            computed. It then waits until the last of them is computed and starts the next cycle after that:
+//            where the CPU is far ahead of the GPU, buckets are few and large
+//            (horovod/common/operations.cc: RunLoopOnce, PerformOperation; FuseResponses).
 #pragma once
 
 #include <optional>
@@ -20,7 +20,8 @@
 
 namespace tbdsim {
 
-struct Message {
+// Gradients that are sent together.
+struct GradientBucket {
   double ready = 0;  // seconds from the start of the iteration
   double bytes = 0;
 };
@@ -31,23 +32,25 @@ class BucketQueue {
   BucketQueue(const TrainingStep& step, const Timeline& timeline, double batch, double gradient_bytes,
               const SyncPlan& exchange);
 
-  // When the last gradient is computed; 0 where there is none.
+  // When the last gradient is computed, in seconds from the start of the iteration; 0 where there is none.
   [[nodiscard]] double computed() const { return computed_; }
 
-  // None after the last. `free`: when the thread that sends is done with the message before.
-  [[nodiscard]] std::optional<Message> next(double free);
+  // The next bucket; none after the last. `free`: when the communication thread is done with the one before.
+  [[nodiscard]] std::optional<GradientBucket> next(double free);
 
  private:
+  // Times in seconds from the start of the iteration.
   struct Gradient {
-    double known = 0, ready = 0, bytes = 0;
+    double announced = 0, ready = 0, bytes = 0;
   };
-  [[nodiscard]] Message bucket();
-  [[nodiscard]] Message cycle(double free);
+  [[nodiscard]] GradientBucket fill_bucket();
+  [[nodiscard]] GradientBucket run_cycle(double free);
 
-  std::vector<Gradient> gradients_;
+  std::vector<Gradient> gradients_;  // by `ready`
   std::size_t next_ = 0;
-  double bucket_, first_bucket_, cycle_;
-  double last_look_ = 0;
+  double bucket_, first_bucket_;  // bytes
+  double cycle_;                  // seconds
+  double last_cycle_ = 0;         // start of the last cycle that took gradients
   double computed_ = 0;
 };
 

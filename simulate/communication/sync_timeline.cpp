@@ -10,26 +10,26 @@ namespace {
 
 constexpr std::int64_t kWholeArray = 1'000'000;  // elements: MXNET_KVSTORE_BIGARRAY_BOUND
 constexpr std::int64_t kKeyFactor = 9973;        // ps-lite's EncodeDefaultKey
-// How often the bytes of an all-reduce pass the GPU's own memory: read to send and to add, written twice.
+// Times that each byte of an all-reduce passes the GPU's own memory: read to send and to add, written twice.
 constexpr double kMemoryPasses = 4;
 
-// Kernels that run one after another; of two chains side by side, the first.
+// Kernels that run one after another; of two concurrent chains, the first.
 std::vector<std::size_t> in_order(const Timeline& timeline) {
   std::vector<std::size_t> kernels;
   Seconds end;
   for (std::size_t k = 0; k < timeline.kernels.size(); ++k) {
     const KernelSpan& span = timeline.kernels[k];
-    if (span.beside || span.start < end) continue;
+    if (span.async_update || span.start < end) continue;
     kernels.push_back(k);
     end = span.end;
   }
   return kernels;
 }
 
-// Messages on their way through the stages.
+// Buckets on their way through the stages. Times in seconds from the start of the iteration.
 class Pipeline {
  public:
-  // Gradients are computed until then.
+  // `computed`: when the last gradient is.
   Pipeline(const TrainingStep& step, const Timeline& timeline, const SyncPlan& exchange, double computed)
       : step_(step),
         timeline_(timeline),
@@ -38,34 +38,34 @@ class Pipeline {
         computed_(computed),
         free_(exchange.stages.size()) {}
 
-  double busy = 0;
-  double on_card = 0;  // of that, in stages in which the GPU takes part
-  double beside = 0;   // of that, while gradients are computed
+  double busy = 0;             // time in which at least one stage works
+  double on_gpu = 0;           // the part of it in stages in which the GPU takes part
+  double while_computing = 0;  // the part of that before the last gradient is computed
 
-  // Through the stages up to `end`; returns when it is through.
-  double send(const Message& message, std::size_t first, std::size_t end) {
-    double at = message.ready;
+  // Sends a bucket through the stages [first, end). Returns when it has passed them.
+  double send(const GradientBucket& bucket, std::size_t first, std::size_t end) {
+    double at = bucket.ready;
     for (std::size_t s = first; s < end; ++s) {
       const SyncStage& stage = exchange_.stages[s];
       double start = std::max(at, free_[s]);
-      if (stage.on_gpu) start = room(start);
-      at = start + stage.time(Bytes(message.bytes)).si();
+      if (stage.on_gpu) start = next_gap(start);
+      at = start + stage.time(Bytes(bucket.bytes)).si();
       busy += std::max(0.0, at - std::max(start, last_));
       last_ = std::max(last_, at);
       free_[s] = at;
       if (stage.in_host) continue;
-      const double since = std::max(start, last_on_card_);
-      on_card += std::max(0.0, at - since);
-      beside += std::max(0.0, std::min(at, computed_) - since);
-      last_on_card_ = std::max(last_on_card_, at);
+      const double since = std::max(start, last_on_gpu_);
+      on_gpu += std::max(0.0, at - since);
+      while_computing += std::max(0.0, std::min(at, computed_) - since);
+      last_on_gpu_ = std::max(last_on_gpu_, at);
     }
     return at;
   }
 
  private:
-  // The end of the kernel that runs then, or of the next of a block of repeated ones; `start` where none
-  // does.
-  [[nodiscard]] double room(double start) const {
+  // When a kernel of a collective can start: at the end of the kernel that runs at `start`, for repeated
+  // kernels at the end of one of them, at the latest one mean run time later; at `start` where none runs.
+  [[nodiscard]] double next_gap(double start) const {
     const auto k = std::lower_bound(
         in_order_.begin(), in_order_.end(), start,
         [&](std::size_t kernel, double at) { return timeline_.kernels[kernel].end.si() < at; });
@@ -81,10 +81,10 @@ class Pipeline {
   const SyncPlan& exchange_;
   double computed_;
   std::vector<double> free_;
-  double last_ = 0, last_on_card_ = 0;
+  double last_ = 0, last_on_gpu_ = 0;  // when the last bucket left a stage
 };
 
-// How long the next forward pass waits for parameters that come in the order in which it needs them.
+// Seconds that the next forward pass waits for parameters, which arrive in the order in which it needs them.
 double forward_stall(const TrainingStep& step, const Timeline& timeline, double batch, double gradient_bytes,
                      const SyncStage& stage) {
   std::vector<double> arrival(step.layers.size(), 0.0);
@@ -103,7 +103,8 @@ double forward_stall(const TrainingStep& step, const Timeline& timeline, double 
   return stall;
 }
 
-// Kernels beside an exchange of so many bytes that takes so long while they run.
+// Seconds by which kernels take longer that run during `beside` of the `total` seconds in which `bytes` are
+// synchronized.
 double contention(const SyncPlan& exchange, const GpuSpec& gpu, double beside, double total, double bytes) {
   if (total <= 0) return 0;
   const double sms = exchange.interference > 0
@@ -113,8 +114,8 @@ double contention(const SyncPlan& exchange, const GpuSpec& gpu, double beside, d
   return beside * sms + memory;
 }
 
-// Variables that a model's own program keeps on the host are sent and gradients brought back by copies of its
-// step. Where servers in host memory exchange, those are the first GPU's part of what they push and pull.
+// Seconds of the step's own copies of variables and gradients, where its program keeps variables on the host
+// and servers in host memory synchronize: they are the first GPU's part of the push and pull.
 double own_copies(const TrainingStep& step, const Timeline& timeline, const SyncPlan& exchange) {
   if (exchange.method->sum != ReductionSite::host_server) return 0;
   double sum = 0;
@@ -125,8 +126,8 @@ double own_copies(const TrainingStep& step, const Timeline& timeline, const Sync
   return sum;
 }
 
-// How long a message keeps the thread that sends.
-Seconds kept_by(const SyncPlan& exchange, Bytes bytes) {
+// Time for which a bucket occupies the communication thread.
+Seconds sender_time(const SyncPlan& exchange, Bytes bytes) {
   Seconds sum;
   for (const SyncStage& stage : exchange.stages) {
     if (stage.keeps) sum += all_reduce_time(*stage.keeps, bytes);
@@ -134,7 +135,7 @@ Seconds kept_by(const SyncPlan& exchange, Bytes bytes) {
   return sum;
 }
 
-// Stages from there on begin after all messages passed those before.
+// Index of the first stage that begins only after all buckets have passed the stages before.
 std::size_t first_later_stage(const SyncPlan& exchange) {
   std::size_t end = exchange.stages.size();
   while (end > 0 && (exchange.stages[end - 1].next_forward || exchange.stages[end - 1].after_all)) --end;
@@ -186,29 +187,30 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
       exchange.method->keyed ? fullest_server(step.gradients, batch, exchange.cluster.machines) : 1;
   Pipeline pipeline(step, timeline, exchange, computed);
   const std::size_t waited_for = first_later_stage(exchange);
-  std::vector<Message> sent;
+  std::vector<GradientBucket> sent;
   double last = computed;
   double free = 0;
-  while (auto message = queue.next(free)) {
-    if (!exchange.overlaps) message->ready = computed;
-    message->bytes *= fullest;
-    last = std::max(last, pipeline.send(*message, 0, waited_for));
-    free = std::max(message->ready, free) + kept_by(exchange, Bytes(message->bytes)).si();
-    time.gradients += Bytes(message->bytes);
-    sent.push_back(*message);
+  while (auto bucket = queue.next(free)) {
+    if (!exchange.overlaps) bucket->ready = computed;
+    bucket->bytes *= fullest;
+    last = std::max(last, pipeline.send(*bucket, 0, waited_for));
+    free = std::max(bucket->ready, free) + sender_time(exchange, Bytes(bucket->bytes)).si();
+    time.gradients += Bytes(bucket->bytes);
+    sent.push_back(*bucket);
   }
   if (sent.empty()) return time;
-  const double on_card = pipeline.on_card;
+  const double on_gpu = pipeline.on_gpu;
   for (std::size_t s = waited_for; s < exchange.stages.size(); ++s) {
     if (exchange.stages[s].next_forward) {
       last += forward_stall(step, timeline, batch, gradient_bytes, exchange.stages[s]);
       continue;
     }
-    for (const Message& message : sent) last = pipeline.send({last, message.bytes}, s, s + 1);
+    for (const GradientBucket& bucket : sent) last = pipeline.send({last, bucket.bytes}, s, s + 1);
   }
   time.exposed = Seconds(std::max(0.0, last - computed - own_copies(step, timeline, exchange)));
   time.total = Seconds(std::max(pipeline.busy, last - computed));
-  time.contention += Seconds(contention(exchange, gpu, pipeline.beside, on_card, time.gradients.si()));
+  time.contention +=
+      Seconds(contention(exchange, gpu, pipeline.while_computing, on_gpu, time.gradients.si()));
   time.messages = static_cast<int>(sent.size());
   return time;
 }

@@ -1,18 +1,23 @@
-// Replicas of a model on several GPUs: when gradients are ready on one GPU's timeline, when they have been
-// exchanged, and what of that the iteration waits for. All ranks are alike, so one is simulated, whatever
-// their number.
+// The time of gradient synchronization between replicas of a model: when gradients are ready on one GPU's
+// timeline, when they have passed all stages of the synchronization, and for what part of that the iteration
+// waits. All ranks are alike, so one is simulated, whatever their number.
 //
-//   message      gradients that are sent together (exchange_messages.h)
-//   start[s][m]  = max(end[s-1][m], end[s][m-1])            stage s, message m; stage 0 from when m is ready.
-//                  Kernels of a collective wait for the end of the kernel that runs then: on a busy GPU
-//                  blocks of a kernel come in the order of launches, and there is room for others between
-//                  kernels
-//   exposed      = last end - end of the backward pass, and how long the forward pass waits for parameters;
-//                  less what the step itself copies of variables on the host, where servers there exchange
-//   contention   = time in which the GPU exchanges beside kernels x (its share of the multiprocessors)
-//                  + bytes that it moves through the GPU's memory / its bandwidth
-//   stragglers   = E[largest of p times] - mean: sigma x time x the normal quantile of (p - 3/8) / (p + 1/4)
-//                  (Blom 1958), for all methods that wait for everybody
+//   start[s][b] = max(end[s-1][b], end[s][b-1])    bucket b (gradient_buckets.h) in stage s; end[-1][b]: b is ready
+//   end[s][b]   = start[s][b] + time of the stage for the bucket's bytes
+//   exposed     = last end - end of the last gradient's kernel + stall of the next forward pass - own copies
+//   contention  = t_both * share + bytes / bandwidth
+//   stragglers  = sigma * T * E[largest of p standard normal draws]
+//
+//   start        a collective's kernel also waits for the kernel that runs at that time to end: on a busy GPU
+//                thread blocks are scheduled in launch order, and others find room only between kernels
+//   stall        for parameters that arrive in the order in which the forward pass needs them
+//   own copies   the step itself copies variables that its program keeps on the host; where servers in host
+//                memory synchronize, these copies are part of the synchronization
+//   t_both       time in which the GPU synchronizes and computes
+//   share        part of the GPU's multiprocessors that synchronization occupies, or the framework's interference
+//   bytes        that synchronization moves through the GPU's memory meanwhile; bandwidth: of that memory
+//   sigma, T, p  relative spread kRankSpread, time of an iteration, number of ranks; only for methods in which
+//                every rank waits for all others
 #pragma once
 
 #include "graphs/training_step.h"
@@ -22,25 +27,26 @@
 namespace tbdsim {
 
 struct SyncTime {
-  Seconds total;       // that some stage is at work, from the first start to the last end, idle gaps left out
-  Seconds exposed;     // of that the iteration waits
-  Seconds contention;  // by which kernels beside it take longer
-  Seconds stragglers;  // until the slowest of the ranks is there
+  Seconds total;       // at least one stage works
+  Seconds exposed;     // the part of it for which the iteration waits
+  Seconds contention;  // by which concurrent kernels take longer
+  Seconds stragglers;  // until the slowest rank is ready
   Bytes gradients;     // sent by a rank, before the algorithm's own factor
-  int messages = 0;
+  int messages = 0;    // buckets sent
 
-  // Added to one GPU's iteration.
+  // Time added to one GPU's iteration.
   [[nodiscard]] Seconds added() const { return exposed + contention + stragglers; }
 };
 
-// Spread of the time that alike ranks take for an iteration: standard deviation over mean.
+// Standard deviation over mean of the time that equal ranks take for an iteration.
 inline constexpr double kRankSpread = 0.012;
 
-// By how many standard deviations the largest of so many draws is expected above the mean; 0 for one.
+// Expected largest of so many draws from a normal distribution, in standard deviations above its mean; 0 for
+// one: the quantile at (n - 3/8) / (n + 1/4) (Blom 1958).
 [[nodiscard]] double expected_largest(std::int64_t draws);
 
-// MXNet's rule for n servers: arrays of a million elements and more are cut into n parts, smaller ones go to
-// server (9973 x key) mod n. Bytes of the fullest over the mean.
+// Bytes of the fullest server over the mean of all, by MXNet's rule for n servers: arrays of a million
+// elements and more are cut into n parts, smaller ones go to server (9973 * key) mod n.
 [[nodiscard]] double fullest_server(const std::vector<ParameterGradient>& gradients, double batch,
                                     int servers);
 

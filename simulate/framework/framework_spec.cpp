@@ -8,7 +8,6 @@
 #include "costmodel/hardware.h"
 #include "graphs/lowering_reader.h"
 #include "hwspecs/base/spec_reader.h"
-#include "simulate/framework/sync_method.h"
 
 namespace tbdsim {
 namespace {
@@ -31,73 +30,30 @@ LibraryVersions read_libraries(const SpecNode& node) {
   return libraries;
 }
 
-ExchangeDefaults override_exchange(const SpecNode& node, ExchangeDefaults exchange) {
-  constexpr std::string_view kSourcedExchange[] = {
-      "within",        "across",  "bucket",       "first_bucket",
-      "bucket_across", "message", "interference", "copy_interference",
-      "single_ring",   "cycle",   "fp32_amp"};
-  node.map([&](SpecMap& m) {
-    const auto method = [&](std::string_view key, std::string& name) {
-      const auto given = m.find(key);
-      if (!given) return;
-      name = given->text();
-      require_exchange_method(*given);
-    };
-    method("within", exchange.within);
-    method("across", exchange.across);
-    if (const auto bucket = m.find("bucket"))
-      exchange.bucket = exchange.first_bucket = exchange.bucket_across = bucket->quantity<Bytes>();
-    if (const auto across = m.find("bucket_across")) exchange.bucket_across = across->quantity<Bytes>();
-    if (const auto part = m.find("interference")) exchange.interference = part->number(0, 1);
-    if (const auto one = m.find("single_ring")) exchange.single_ring = one->flag();
-    if (const auto part = m.find("copy_interference")) exchange.copy_interference = part->number(0, 1);
-    if (const auto first = m.find("first_bucket")) exchange.first_bucket = first->quantity<Bytes>();
-    if (const auto message = m.find("message")) exchange.message = message->quantity<Seconds>();
-    if (const auto cycle = m.find("cycle")) exchange.cycle = cycle->quantity<Seconds>();
-    if (const auto wide = m.find("fp32_amp")) exchange.fp32_amp = wide->flag();
-    for (auto& [name, source] : read_sources(m, kSourcedExchange)) exchange.sources[name] = source;
-  });
-  return exchange;
-}
+double read_factor(const SpecNode& node) { return node.number(kLeastFactor, kLargestFactor); }
 
-// Keys that are not given stay as they were.
-Allocator override_allocator(const SpecNode& node, Allocator allocator) {
-  node.map([&](SpecMap& m) {
-    if (const auto arena = m.find("arena"))
-      allocator.arena = static_cast<AllocatorPolicy>(arena->one_of(kArenaNames));
-    if (const auto planned = m.find("planned")) allocator.planned = planned->flag();
-    if (const auto tries = m.find("tries_algorithms")) allocator.tries_algorithms = tries->flag();
-    if (const auto block = m.find("block")) allocator.block = block->quantity<Bytes>();
-    if (const auto block = m.find("large_block")) allocator.large_block = block->quantity<Bytes>();
+void override_factors_by_capability(const SpecNode& node, std::map<std::string, double>& factors) {
+  node.map([&](SpecMap& capabilities) {
+    for (const auto& [name, mark, factor] : capabilities.all()) {
+      if (!is_capability(name)) factor.fail("is of " + name + "; expected compute capabilities, as sm_80");
+      factors[name] = read_factor(factor);
+    }
   });
-  return allocator;
 }
 
 void override_factors(const SpecNode& node, Framework& framework) {
   node.map([&](SpecMap& m) {
     for (std::size_t kind = 0; kind < framework.factors.size(); ++kind) {
-      if (const auto found = m.find(kKernelKindNames[kind]))
-        framework.factors[kind] = found->number(kLeastFactor, kLargestFactor);
+      if (const auto found = m.find(kKernelKindNames[kind])) framework.factors[kind] = read_factor(*found);
     }
-    if (const auto found = m.find(kHalfConvolution))
-      framework.half_convolution = found->number(kLeastFactor, kLargestFactor);
-    if (const auto on = m.find("on")) {
-      on->map([&](SpecMap& capabilities) {
-        for (const auto& [name, mark, factor] : capabilities.all()) {
-          if (!is_capability(name))
-            factor.fail("is of " + name + "; expected compute capabilities, as sm_80");
-          framework.factors_on[name] = factor.number(kLeastFactor, kLargestFactor);
-        }
-      });
-    }
+    if (const auto found = m.find(kHalfConvolution)) framework.half_convolution = read_factor(*found);
+    if (const auto on = m.find("on")) override_factors_by_capability(*on, framework.factors_on);
   });
 }
 
-Bytes multiple_of(Bytes block, Bytes size) { return block * std::ceil(size / block); }
-
 Framework read_based(const std::filesystem::path& file, const SpecChanges& changes, int depth);
 
-// The file beside this one, or in the folder above; all of the new framework but what is its own.
+// The framework that `file` is based on: the file called `node` in the same folder or the one above.
 Framework read_base(const SpecNode& node, const std::filesystem::path& file, const SpecChanges& changes,
                     int depth) {
   if (depth == kDeepest) node.fail("files are based on one another without end");
@@ -112,22 +68,46 @@ Framework read_base(const SpecNode& node, const std::filesystem::path& file, con
   return framework;
 }
 
-// The file with the changes made; returns what is left to do to the file it is based on, which may hold the
-// number that a relative change is of.
+// Applies the changes that concern this file. Returns those that are left for the file it is based on, which
+// may hold the number that a relative change refers to.
 SpecChanges apply_here(const SpecChanges& changes, SpecTree& tree) {
   const bool based = has_value(tree, {.spec = {}, .path = {"based_on"}, .value = {}});
   SpecChanges left;
   for (const SpecChange& change : changes) {
-    const bool there = has_value(tree, change);
-    if (is_relative(change) && !there && based) {
+    const bool missing_number = is_relative(change) && !has_value(tree, change);
+    if (missing_number && based) {
       left.push_back(change);
       continue;
     }
-    const bool factor = change.path.size() == 2 && change.path[0] == "factors";
-    if (is_relative(change) && !there && factor) apply_changes(tree, {{change.spec, change.path, "1"}});
+    const bool is_factor = change.path.size() == 2 && change.path[0] == "factors";
+    if (missing_number && is_factor) apply_changes(tree, {{change.spec, change.path, "1"}});
     apply_changes(tree, {change});
   }
   return left;
+}
+
+// The keys that a file without a base must have; with one any may be left out.
+void read_required_keys(SpecMap& m, bool based, Framework& framework) {
+  const auto key = [&](std::string_view name) { return based ? m.find(name) : std::optional(m.at(name)); };
+  if (const auto node = key("lowering"))
+    framework.lowering = based ? override_lowering(*node, framework.lowering) : read_lowering(*node);
+  if (const auto node = key("workspace_limit")) framework.workspace_limit = node->quantity<Bytes>();
+  if (const auto node = key("context_memory")) framework.context_memory = node->quantity<Bytes>();
+}
+
+void read_optional_keys(SpecMap& m, Framework& framework) {
+  framework.versions = m.texts("versions");
+  if (const auto node = m.find("rewrites")) framework.rewrites = override_rewrites(*node, framework.rewrites);
+  if (const auto node = m.find("libraries")) framework.libraries = read_libraries(*node);
+  if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();
+  if (const auto node = m.find("pads_channels")) framework.pads_channels = node->flag();
+  if (const auto node = m.find("allocator"))
+    framework.allocator = override_allocator(*node, framework.allocator);
+  if (const auto node = m.find("execution"))
+    framework.launch_model = override_launch_model(*node, framework.launch_model);
+  if (const auto node = m.find("exchange"))
+    framework.exchange = override_sync_defaults(*node, framework.exchange);
+  if (const auto node = m.find("factors")) override_factors(*node, framework);
 }
 
 Framework read_based(const std::filesystem::path& file, const SpecChanges& changes, int depth) {
@@ -141,26 +121,8 @@ Framework read_based(const std::filesystem::path& file, const SpecChanges& chang
     framework.name = file.stem().string();
     if (!base) framework.family = framework.name;
     framework.title = m.at("title").text();
-    // Without a base these keys are required, with one any may be left out.
-    const auto key = [&](std::string_view name) { return base ? m.find(name) : std::optional(m.at(name)); };
-    framework.versions = m.texts("versions");
-    if (const auto node = key("lowering")) {
-      framework.lowering = base ? override_lowering(*node, framework.lowering) : read_lowering(*node);
-    }
-    if (const auto node = m.find("rewrites"))
-      framework.rewrites = override_rewrites(*node, framework.rewrites);
-    if (const auto libraries = m.find("libraries")) framework.libraries = read_libraries(*libraries);
-    if (const auto node = key("workspace_limit")) framework.workspace_limit = node->quantity<Bytes>();
-    if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();
-    if (const auto node = m.find("pads_channels")) framework.pads_channels = node->flag();
-    if (const auto node = key("context_memory")) framework.context_memory = node->quantity<Bytes>();
-    if (const auto node = m.find("allocator"))
-      framework.allocator = override_allocator(*node, framework.allocator);
-    if (const auto node = m.find("execution"))
-      framework.execution = override_execution(*node, framework.execution);
-    if (const auto node = m.find("exchange"))
-      framework.exchange = override_exchange(*node, framework.exchange);
-    if (const auto node = m.find("factors")) override_factors(*node, framework);
+    read_required_keys(m, base.has_value(), framework);
+    read_optional_keys(m, framework);
     for (auto& [name, source] : read_sources(m, kSourcedKeys)) framework.sources[name] = source;
   });
   return framework;
@@ -184,11 +146,6 @@ KernelFactors factors_on(const Framework& framework, const GpuSpec& gpu, MathTyp
   if (on == framework.factors_on.end()) return factors;
   for (double& factor : factors) factor *= on->second;
   return factors;
-}
-
-Bytes Allocator::taken_for(Bytes size) const {
-  if (large_block > Bytes() && size > large_block) return multiple_of(large_block, size);
-  return block > Bytes() ? multiple_of(block, size) : size;
 }
 
 Framework read_framework(const std::filesystem::path& file, const SpecChanges& changes) {

@@ -13,7 +13,7 @@ constexpr std::string_view kSourcedKeys[] = {"kernel",    "step",          "upda
 
 }  // namespace
 
-LaunchModel override_execution(const SpecNode& node, LaunchModel execution) {
+LaunchModel override_launch_model(const SpecNode& node, LaunchModel launch_model) {
   node.map([&](SpecMap& m) {
     const auto time = [&](std::string_view key, Seconds& value) {
       if (const auto found = m.find(key)) value = found->quantity<Seconds>();
@@ -21,23 +21,23 @@ LaunchModel override_execution(const SpecNode& node, LaunchModel execution) {
     const auto flag = [&](std::string_view key, bool& value) {
       if (const auto found = m.find(key)) value = found->flag();
     };
-    time("kernel", execution.kernel);
-    time("step", execution.step);
-    time("update", execution.update);
-    time("wait", execution.wait);
-    time("iteration", execution.iteration);
-    time("latency", execution.latency);
-    time("gap", execution.gap);
-    if (const auto found = m.find("segment")) execution.segment = found->count(0, kMostKernels);
-    flag("after_update", execution.after_update);
-    if (const auto found = m.find("workers")) execution.workers = found->count(1, 2);
-    flag("after_iteration", execution.after_iteration);
-    if (const auto found = m.find("queue")) execution.queue = found->count(1, kMostKernels);
+    time("kernel", launch_model.launch_overhead);
+    time("step", launch_model.loop_step_overhead);
+    time("update", launch_model.update_overhead);
+    time("wait", launch_model.sync_overhead);
+    time("iteration", launch_model.iteration_overhead);
+    time("latency", launch_model.launch_latency);
+    time("gap", launch_model.kernel_gap);
+    if (const auto found = m.find("segment")) launch_model.kernels_per_sync = found->count(0, kMostKernels);
+    flag("after_update", launch_model.sync_after_update);
+    if (const auto found = m.find("workers")) launch_model.engine_threads = found->count(1, 2);
+    flag("after_iteration", launch_model.sync_after_iteration);
+    if (const auto found = m.find("queue")) launch_model.launch_queue_depth = found->count(1, kMostKernels);
     if (const auto found = m.find("input_threads"))
-      execution.input_threads = static_cast<int>(found->count(0, kMostThreads));
-    for (auto& [name, source] : read_sources(m, kSourcedKeys)) execution.sources[name] = source;
+      launch_model.input_threads = static_cast<int>(found->count(0, kMostThreads));
+    for (auto& [name, source] : read_sources(m, kSourcedKeys)) launch_model.sources[name] = source;
   });
-  return execution;
+  return launch_model;
 }
 
 }  // namespace tbdsim

@@ -1,7 +1,9 @@
-// How a framework's CPU side drives the GPU: what issuing work costs, and where it waits for results. Part of
-// a framework file; at most four of the times are fitted to training runs of a version, the others are
-// estimates or published (its sources say which).
+// How a framework's CPU side drives the GPU: the overhead of launching kernels and where the launching thread
+// synchronizes. The `execution` part of a framework file. At most four of the times are fitted to training
+// runs of a version; the others are published or estimates (`sources` says which).
 #pragma once
+
+#include <cstdint>
 
 #include "costmodel/estimate.h"
 #include "graphs/kernel.h"
@@ -10,51 +12,56 @@
 
 namespace tbdsim {
 
+// The comment after each member names its key in the file.
 struct LaunchModel {
-  // CPU time of the thread that issues work.
-  Seconds kernel{};  // for a kernel or a copy
-  Seconds step{};    // for one in a step of a recurrence, instead: loops that the framework runs; 0: as any
-  Seconds update{};  // for a kernel that updates a parameter, instead: keys, engine, Python
-  Seconds wait{};    // each time it waits for the GPU: until it goes on after the last result is there
-  Seconds iteration{};  // once an iteration: a session's call, feeds and fetches, the training script
+  // CPU time of the launching thread.
+  Seconds launch_overhead{};     // `kernel`: for each kernel or copy
+  Seconds loop_step_overhead{};  // `step`: the same in the steps of a loop that the framework runs; 0: as any
+  Seconds update_overhead{};     // `update`: the same for a kernel that updates a parameter
+  Seconds sync_overhead{};       // `wait`: from the end of the last kernel until a waiting thread continues
+  Seconds iteration_overhead{};  // `iteration`: once an iteration: session call, feeds, fetches, the script
+
   // GPU time.
-  Seconds latency{};  // from the end of issuing a kernel to its start on an idle GPU
-  Seconds gap{};      // between kernels that were issued in time
-  // Where the thread waits until the GPU has done all that was issued; it always does for a copy to the host.
-  std::int64_t segment = 0;  // after so many kernels; 0: not for that
-  bool after_update = false;
-  // Threads, each with a stream of its own, that take segments and updates in turn: one, or two. See
-  // update_workers.h.
-  std::int64_t workers = 1;
-  bool after_iteration = true;
-  std::int64_t queue = 1'024;  // kernels issued and not yet done, at the most
-  // Threads that read and decode samples beside; 0: samples are made up on the GPU.
-  int input_threads = 0;
-  Sources sources{};  // of the times and threads given
+  Seconds launch_latency{};  // `latency`: from the end of a launch to the kernel's start on an idle GPU
+  Seconds kernel_gap{};      // `gap`: between two kernels when the second was launched in time
+
+  // Where the thread synchronizes with the GPU; it always does after a copy to the host.
+  std::int64_t kernels_per_sync = 0;  // `segment`: after so many kernels; 0: never
+  bool sync_after_update = false;     // `after_update`
+  bool sync_after_iteration = true;   // `after_iteration`
+
+  std::int64_t engine_threads = 1;          // `workers`: 1 or 2, each with a stream (async_updates.h)
+  std::int64_t launch_queue_depth = 1'024;  // `queue`: the most kernels launched and not yet done
+  int input_threads = 0;  // CPU threads that read and decode samples; 0: samples are made on the GPU
+  Sources sources{};      // of the times and counts given, by key
 };
 
-// What the thread does for a kernel each time it runs: what is sent is made before it is issued, what is
-// copied to the host is worked on after the wait for it.
+// CPU time that one execution of a kernel costs the launching thread, in the order in which it is spent.
 struct HostWork {
-  Seconds before, issue, after;
-  bool waits = false;  // for the GPU, between issue and `after`
+  Seconds pre_launch;  // prepares what is copied to the GPU
+  Seconds launch;
+  Seconds post_sync;          // processes what was copied to the host
+  bool synchronizes = false;  // between launch and post_sync
 };
-[[nodiscard]] inline HostWork thread_work(const Kernel& kernel, double batch, const LaunchModel& execution) {
+
+[[nodiscard]] inline HostWork host_work(const Kernel& kernel, double batch, const LaunchModel& launch_model) {
   constexpr double kNanosecond = 1e-9;
-  Seconds host;  // of copies only
-  if (kernel.kind == KernelKind::transfer) host = Seconds(kernel.host_nanoseconds.at(batch) * kNanosecond);
-  Seconds issue = kernel.repeat > 1 && execution.step.si() > 0 ? execution.step : execution.kernel;
-  if (kernel.kind == KernelKind::update) issue = execution.update;
-  if (is_copy_to_host(kernel)) return {.before = {}, .issue = issue, .after = host, .waits = true};
-  const bool waits = kernel.kind == KernelKind::update && execution.after_update;
-  return {.before = host, .issue = issue, .after = {}, .waits = waits};
-}
-// Most are: their work is issue = execution.kernel alone.
-[[nodiscard]] inline bool is_plain(const Kernel& kernel) {
-  return kernel.repeat == 1 && kernel.kind != KernelKind::transfer && kernel.kind != KernelKind::update;
+  const bool in_loop = kernel.repeat > 1 && launch_model.loop_step_overhead > Seconds(0);
+  HostWork work;
+  work.launch = in_loop ? launch_model.loop_step_overhead : launch_model.launch_overhead;
+  if (kernel.kind == KernelKind::update) {
+    work.launch = launch_model.update_overhead;
+    work.synchronizes = launch_model.sync_after_update;
+  }
+  if (kernel.kind == KernelKind::transfer) {
+    const Seconds processing(kernel.host_nanoseconds.at(batch) * kNanosecond);
+    work.synchronizes = is_copy_to_host(kernel);
+    (work.synchronizes ? work.post_sync : work.pre_launch) = processing;
+  }
+  return work;
 }
 
-// The keys that `node` has replace those given. Throw SpecError.
-[[nodiscard]] LaunchModel override_execution(const SpecNode& node, LaunchModel execution);
+// `launch_model` with the values of the keys that `node` has. Throws SpecError.
+[[nodiscard]] LaunchModel override_launch_model(const SpecNode& node, LaunchModel launch_model);
 
 }  // namespace tbdsim

@@ -7,21 +7,22 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kTile = 32;
+constexpr double kTile = 32;  // side of a tile
 constexpr double kTileBytes = 2 * 32 * 18 * 8;
 
-double tiles_of(std::int64_t results, std::int64_t filter) {
+// Along one side of an image.
+double tiles_along(std::int64_t results, std::int64_t filter) {
   return std::ceil(static_cast<double>(results) / (kTile - static_cast<double>(filter - 1)));
 }
 
 }  // namespace
 
-Bytes tried_workspace(const Kernel& kernel, double batch, Bytes limit) {
+Bytes autotune_workspace(const Kernel& kernel, double batch, Bytes limit) {
   const auto* conv = std::get_if<ConvShape>(&kernel.shape);
   if (conv == nullptr || conv->stride_height * conv->stride_width > 1) return {};
   if (std::max(conv->kernel_height, conv->kernel_width) >= static_cast<std::int64_t>(kTile)) return {};
-  const double tiles = tiles_of(conv->out_height, conv->kernel_height) *
-                       tiles_of(conv->out_width, conv->kernel_width) * conv->images.at(batch);
+  const double tiles = tiles_along(conv->out_height, conv->kernel_height) *
+                       tiles_along(conv->out_width, conv->kernel_width) * conv->images.at(batch);
   const auto channels = static_cast<double>(conv->channels);
   const auto filters = static_cast<double>(conv->filters);
   const Bytes needed(kTileBytes * (tiles * (channels + filters) + channels * filters));

@@ -18,36 +18,53 @@ Bytes to_bytes(std::uint64_t count) { return Bytes(static_cast<double>(count)); 
 }  // namespace
 
 std::uint64_t CachingAllocator::rounded(std::uint64_t size) const {
-  if (rules_ == AllocatorPolicy::caching) return multiple_of(kKiB / 2, size);
-  if (rules_ == AllocatorPolicy::caching_exact) return multiple_of(size < kMiB ? kKiB / 2 : 128 * kKiB, size);
-  return multiple_of(rules_ == AllocatorPolicy::bfc ? kKiB / 4 : 1, size);
+  switch (policy_) {
+    case AllocatorPolicy::caching:
+      return multiple_of(kKiB / 2, size);
+    case AllocatorPolicy::caching_exact:
+      return multiple_of(size < kMiB ? kKiB / 2 : 128 * kKiB, size);
+    case AllocatorPolicy::bfc:
+      return multiple_of(kKiB / 4, size);
+    case AllocatorPolicy::none:
+      break;
+  }
+  return multiple_of(1, size);
 }
 
-bool CachingAllocator::caches() const {
-  return rules_ == AllocatorPolicy::caching || rules_ == AllocatorPolicy::caching_exact;
+bool CachingAllocator::is_pytorch() const {
+  return policy_ == AllocatorPolicy::caching || policy_ == AllocatorPolicy::caching_exact;
 }
 
-bool CachingAllocator::small(std::uint64_t size) const { return caches() && size <= kMiB; }
+bool CachingAllocator::from_small_segment(std::uint64_t size) const { return is_pytorch() && size <= kMiB; }
 
-// Doubles for the next request, or until this one fits.
+// The next region's size, which doubles with each region, or until this request fits.
 std::uint64_t CachingAllocator::next_region_for(std::uint64_t size) {
   if (size <= region_) return std::exchange(region_, 2 * region_);
   while (size > region_) region_ *= 2;
   return region_;
 }
 
+// Size of the segment that is requested from the device for a block of `size`.
 std::uint64_t CachingAllocator::segment_for(std::uint64_t size) {
-  if (rules_ == AllocatorPolicy::bfc) return next_region_for(size);
-  if (rules_ == AllocatorPolicy::none) return size;
-  if (rules_ == AllocatorPolicy::caching_exact) return small(size) ? kMiB : size;
-  if (small(size)) return 2 * kMiB;
+  switch (policy_) {
+    case AllocatorPolicy::none:
+      return size;
+    case AllocatorPolicy::bfc:
+      return next_region_for(size);
+    case AllocatorPolicy::caching_exact:
+      return from_small_segment(size) ? kMiB : size;
+    case AllocatorPolicy::caching:
+      break;
+  }
+  if (from_small_segment(size)) return 2 * kMiB;
   return size < 10 * kMiB ? 20 * kMiB : multiple_of(2 * kMiB, size);
 }
 
-bool CachingAllocator::cuts(std::uint64_t block, std::uint64_t size) const {
+// Whether what a block of `block` bytes has beyond `size` becomes a free block of its own.
+bool CachingAllocator::splits(std::uint64_t block, std::uint64_t size) const {
   const std::uint64_t rest = block - size;
-  if (caches()) return small(size) ? rest >= kKiB / 2 : rest > kMiB;
-  return rules_ == AllocatorPolicy::bfc && rest > 0 && (block >= 2 * size || rest >= 128 * kMiB);
+  if (is_pytorch()) return from_small_segment(size) ? rest >= kKiB / 2 : rest > kMiB;
+  return policy_ == AllocatorPolicy::bfc && rest > 0 && (block >= 2 * size || rest >= 128 * kMiB);
 }
 
 void CachingAllocator::release_free_segments() {
@@ -66,7 +83,7 @@ void CachingAllocator::release_free_segments() {
 
 std::set<CachingAllocator::Free>::iterator CachingAllocator::add_segment(std::uint64_t size, bool small,
                                                                          int owner) {
-  if (caches() && reserved_ + size > capacity_) release_free_segments();
+  if (is_pytorch() && reserved_ + size > capacity_) release_free_segments();
   const std::uint64_t address = next_;
   next_ += multiple_of(2 * kMiB, size) + 2 * kMiB;  // no two segments touch
   reserved_ += size;
@@ -77,17 +94,17 @@ std::set<CachingAllocator::Free>::iterator CachingAllocator::add_segment(std::ui
   return free_.insert({small, size, address}).first;
 }
 
-std::uint64_t CachingAllocator::take(std::uint64_t size, int owner) {
+std::uint64_t CachingAllocator::allocate(std::uint64_t size, int owner) {
   const std::uint64_t wanted = rounded(size);
-  const bool from_small = small(wanted);
+  const bool from_small = from_small_segment(wanted);
   auto found = free_.lower_bound({from_small, wanted, 0});
   const bool fits = found != free_.end() && found->small == from_small &&
-                    (rules_ != AllocatorPolicy::none || found->size == wanted);
+                    (policy_ != AllocatorPolicy::none || found->size == wanted);
   if (!fits) found = add_segment(segment_for(wanted), from_small, owner);
   const std::uint64_t address = found->address;
   free_.erase(found);
   AllocatorBlock& block = blocks_.at(address);
-  if (cuts(block.size, wanted)) {
+  if (splits(block.size, wanted)) {
     const std::uint64_t rest = block.size - wanted;
     blocks_[address + wanted] = {address + wanted, rest, block.segment, 0, owner};
     free_.insert({from_small, rest, address + wanted});
@@ -103,17 +120,17 @@ std::uint64_t CachingAllocator::take(std::uint64_t size, int owner) {
   return address;
 }
 
-void CachingAllocator::give_back(std::uint64_t address) {
+void CachingAllocator::free(std::uint64_t address) {
   auto block = blocks_.find(address);
   events_.push_back({AllocatorEvent::Action::free, address, block->second.requested, block->second.owner});
   requested_ -= block->second.requested;
   allocated_ -= block->second.size;
   block->second.requested = 0;
-  if (rules_ != AllocatorPolicy::none) block = join_with_free_neighbours(block);
+  if (policy_ != AllocatorPolicy::none) block = merge_with_free_neighbors(block);
   free_.insert({small_.at(block->second.segment), block->second.size, block->first});
 }
 
-CachingAllocator::Blocks::iterator CachingAllocator::join_with_free_neighbours(Blocks::iterator block) {
+CachingAllocator::Blocks::iterator CachingAllocator::merge_with_free_neighbors(Blocks::iterator block) {
   const bool small = small_.at(block->second.segment);
   const auto joins = [&](Blocks::iterator other) {
     return other->second.requested == 0 && other->second.segment == block->second.segment;

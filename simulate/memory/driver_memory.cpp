@@ -4,12 +4,19 @@
 
 namespace tbdsim {
 
-Bytes from_driver(Bytes asked, Bytes page) {
-  constexpr Bytes kAligned(512);
-  if (page == Bytes() || asked == Bytes()) return asked;
+Bytes driver_page(const GpuSpec& gpu) {
+  constexpr double kPascal = 6;  // compute capability
+  constexpr Bytes kPage(2U << 20U);
+  return gpu.compute_capability >= kPascal ? kPage : Bytes();
+}
+
+Bytes from_driver(Bytes bytes, Bytes page) {
+  constexpr Bytes kAlignment(512);
+  if (page == Bytes() || bytes == Bytes()) return bytes;
   const Bytes slab = page * 0.5;
-  const Bytes aligned = kAligned * std::ceil(asked / kAligned);
-  return aligned > slab ? page * std::ceil(asked / page) : slab * (1 / std::floor(slab / aligned));
+  const Bytes aligned = kAlignment * std::ceil(bytes / kAlignment);
+  if (aligned > slab) return page * std::ceil(bytes / page);
+  return slab * (1 / std::floor(slab / aligned));
 }
 
 }  // namespace tbdsim

@@ -1,16 +1,24 @@
-// What the driver hands out for a request of a pool that comes to it block by block: whole pages or, up to
-// half a page, an even part of a slab of half a page, in multiples of 512 B. A little more than half a MiB
-// thus takes 1 MiB, a little more than 2 MiB takes 4.
-//
-// Source of the pages: memory_plan.h, driver_page. The slab's size is fitted: Sockeye with recomputed
-// attention, batch 256, a TITAN Xp (fit rows), is 2 % off; with slabs of a whole page 17 %.
+// GPU memory that the driver hands out for one request, for pools that request each block from it.
 #pragma once
 
 #include "hwspecs/base/quantity.h"
+#include "hwspecs/gpu_spec.h"
 
 namespace tbdsim {
 
-// As asked for where `page` is 0.
-[[nodiscard]] Bytes from_driver(Bytes asked, Bytes page);
+// The driver's page size: 2 MiB from Pascal on (NVIDIA open-gpu-doc, "Pascal MMU Format Changes"). 0 before,
+// where requests are not rounded: MXNet on a TITAN X of the Maxwell generation gets what it requests (mean
+// error 1.8 %).
+[[nodiscard]] Bytes driver_page(const GpuSpec& gpu);
+
+// Bytes handed out for a request of `bytes`, first rounded up to a multiple of 512 B:
+//
+//   whole pages                             above half a page
+//   slab / floor(slab / bytes)              up to half a page: an even part of a slab of half a page
+//
+// With pages of 2 MiB a little more than half a MiB thus takes 1 MiB, a little more than 2 MiB takes 4.
+// `bytes` itself where `page` is 0. The slab's size is fitted: Sockeye with recomputed attention, batch 256,
+// on a TITAN Xp (fit rows) is 2 % off; with slabs of a whole page 17 %.
+[[nodiscard]] Bytes from_driver(Bytes bytes, Bytes page);
 
 }  // namespace tbdsim

@@ -8,52 +8,26 @@
 
 #include "hwspecs/base/error.h"
 #include "simulate/memory/autotune_workspace.h"
-#include "simulate/memory/driver_memory.h"
 
 namespace tbdsim {
 namespace {
 
 using Alive = MemoryOutline::Alive;
 
-MemoryOutline::Category category_of(TensorRole role) {
-  switch (role) {
-    case TensorRole::weights:
-      return MemoryOutline::weights;
-    case TensorRole::weight_gradients:
-      return MemoryOutline::weight_gradients;
-    case TensorRole::feature_map:
-    case TensorRole::gradient_map:
-      return MemoryOutline::feature_maps;
-    case TensorRole::dynamic:
-      return MemoryOutline::dynamic;
-  }
-  return MemoryOutline::dynamic;
-}
-
-// What is alive at each kernel.
 std::vector<Alive> alive_at_kernels(const TrainingStep& step) {
-  // Bytes that come alive before, and die after, each kernel; their running sum is what is alive.
-  const std::size_t last = step.kernels.size() - 1;
-  std::vector<Alive> alive(last + 2);
-  for (const Tensor& tensor : step.tensors) {
-    const std::size_t category = category_of(tensor.role);
-    alive[std::min(static_cast<std::size_t>(tensor.first_use), last)].tensors[category] += tensor.bytes;
-    alive[std::min(static_cast<std::size_t>(tensor.last_use), last) + 1].tensors[category] +=
-        tensor.bytes * -1;
-  }
-  alive.pop_back();
+  const std::vector<ByCategory<Size>> tensors = tensors_alive(step);
+  std::vector<Alive> alive(tensors.size());
   for (std::size_t k = 0; k < alive.size(); ++k) {
     alive[k].kernel = static_cast<int>(k);
-    alive[k].scratch = alive[k].all = step.kernels[k].scratch_bytes;
-    for (std::size_t c = 0; c < alive[k].tensors.size(); ++c) {
-      if (k > 0) alive[k].tensors[c] += alive[k - 1].tensors[c];
-      alive[k].all += alive[k].tensors[c];
-    }
+    alive[k].tensors = tensors[k];
+    alive[k].tensors[MemoryCategory::workspace] = step.kernels[k].scratch_bytes;
+    alive[k].all = alive[k].tensors.total();
   }
   return alive;
 }
 
-// Those to which none has both more for each sample and more fixed; of equals the first.
+// Drops kernels at which another has at least as many bytes, both fixed and for each sample; of equal kernels
+// the first stays.
 std::vector<Alive> highest(std::vector<Alive> alive) {
   std::stable_sort(alive.begin(), alive.end(), [](const Alive& a, const Alive& b) {
     return std::pair(a.all.per_sample, a.all.fixed) > std::pair(b.all.per_sample, b.all.fixed);
@@ -66,10 +40,10 @@ std::vector<Alive> highest(std::vector<Alive> alive) {
 }
 
 std::vector<MemoryOutline::Parameters> parameters_of(const TrainingStep& step) {
-  std::map<std::pair<MemoryOutline::Category, Size>, std::int64_t> counts;
+  std::map<std::pair<MemoryCategory, Size>, std::int64_t> counts;
   for (const Tensor& tensor : step.tensors) {
-    const MemoryOutline::Category category = category_of(tensor.role);
-    if (category != MemoryOutline::feature_maps) ++counts[{category, tensor.bytes}];
+    const MemoryCategory category = category_of(tensor.role);
+    if (category != MemoryCategory::feature_maps) ++counts[{category, tensor.bytes}];
   }
   std::vector<MemoryOutline::Parameters> parameters;
   for (const auto& [tensor, count] : counts) parameters.push_back({tensor.first, tensor.second, count});
@@ -80,12 +54,13 @@ Bytes workspace_of(const Alive& convolution, std::span<const KernelCost> costs) 
   return costs[static_cast<std::size_t>(convolution.kernel)].workspace;
 }
 
-// The kernel at which most is alive, with its workspace.
+// The kernel that needs most memory.
 struct Peak {
   const Alive* alive = nullptr;
-  Bytes workspace;
+  Bytes workspace;  // of its algorithm
   Bytes total;
 
+  // Of kernels with equal totals the first in the step's order counts.
   void raise(const Alive& candidate, double batch, Bytes workspace_there) {
     const Bytes all = Bytes(candidate.all.at(batch)) + workspace_there;
     const bool earlier = alive != nullptr && all == total && candidate.kernel < alive->kernel;
@@ -100,57 +75,57 @@ Peak peak_at(double batch, const MemoryOutline& outline, std::span<const KernelC
   return peak;
 }
 
-MemoryPlan plan_as_needed(const MemoryOutline& outline, const TrainingStep& step,
-                          std::span<const KernelCost> costs, double batch, const Framework& framework) {
-  const Peak peak = peak_at(batch, outline, costs);
-  const auto alive = [&](MemoryOutline::Category category) {
-    return Bytes(peak.alive->tensors[category].at(batch));
-  };
-  MemoryPlan plan;
-  plan.peak_kernel = peak.alive->kernel;
-  plan.weights = alive(MemoryOutline::weights);
-  plan.weight_gradients = alive(MemoryOutline::weight_gradients);
-  plan.feature_maps = alive(MemoryOutline::feature_maps);
-  plan.dynamic = alive(MemoryOutline::dynamic);
-  plan.workspace = Bytes(peak.alive->scratch.at(batch)) + peak.workspace;
-  if (!framework.allocator.tries_algorithms) return plan;
+// Bytes by which the peak would be higher with the workspaces of all algorithms.
+Bytes bytes_for_autotuning(const Peak& peak, const MemoryOutline& outline, const TrainingStep& step,
+                           double batch, Bytes workspace_limit) {
   Peak tried = peak;
   for (const Alive& convolution : outline.convolutions) {
     const Kernel& kernel = step.kernels[static_cast<std::size_t>(convolution.kernel)];
-    tried.raise(convolution, batch, tried_workspace(kernel, batch, framework.workspace_limit));
+    tried.raise(convolution, batch, autotune_workspace(kernel, batch, workspace_limit));
   }
-  plan.trials = tried.total - peak.total;
+  return tried.total - peak.total;
+}
+
+MemoryPlan plan_as_needed(const MemoryOutline& outline, const TrainingStep& step,
+                          std::span<const KernelCost> costs, double batch, const Framework& framework) {
+  const Peak peak = peak_at(batch, outline, costs);
+  MemoryPlan plan;
+  plan.use = memory_at(peak.alive->tensors, batch);
+  plan.use[MemoryCategory::workspace] += peak.workspace;
+  plan.peak_kernel = peak.alive->kernel;
+  if (framework.allocator.autotunes)
+    plan.autotuning = bytes_for_autotuning(peak, outline, step, batch, framework.workspace_limit);
   return plan;
 }
 
-// By so much more than a block of a pool of exact sizes the driver hands out, which is asked for 32 B more
-// (MXNet 0.9 to 1.2, storage/pooled_storage_manager.h: NDEV).
-Bytes rounded_by(Bytes block, Bytes page) {
-  constexpr Bytes kAskedMore(32);
+// Bytes that the driver hands out beyond a block of a pool of exact sizes. The pool requests 32 B more than
+// the block (MXNet 0.9 to 1.2, storage/pooled_storage_manager.h: NDEV).
+Bytes added_by_driver(Bytes block, Bytes page) {
+  constexpr Bytes kRequestedMore(32);
   if (block == Bytes() || page == Bytes()) return {};
-  return from_driver(block + kAskedMore, page) - block;
+  return from_driver(block + kRequestedMore, page) - block;
 }
 
-MemoryPlan plan_ahead(const MemoryOutline& outline, std::span<const KernelCost> costs, double batch,
-                      const Allocator& allocator, Bytes page) {
+MemoryPlan plan_before_run(const MemoryOutline& outline, std::span<const KernelCost> costs, double batch,
+                           const Allocator& allocator, Bytes page) {
   MemoryPlan plan;
   plan.peak_kernel = peak_at(batch, outline, costs).alive->kernel;
-  const auto taken = [&](const Size& bytes, std::int64_t count) {
-    const Bytes block = allocator.taken_for(Bytes(bytes.at(batch)));
-    if (allocator.block == Bytes()) plan.context += rounded_by(block, page) * static_cast<double>(count);
-    return block * static_cast<double>(count);
+  const bool exact_sizes = allocator.block == Bytes();
+  const auto add = [&](MemoryCategory category, Bytes bytes, std::int64_t blocks) {
+    const Bytes block = allocator.rounded_up(bytes);
+    const auto count = static_cast<double>(blocks);
+    plan.use[category] += block * count;
+    if (exact_sizes) plan.context += added_by_driver(block, page) * count;
   };
-  std::array<Bytes, 4> categories;
-  for (const auto& [category, bytes, count] : outline.parameters) categories[category] += taken(bytes, count);
-  plan.weights = categories[MemoryOutline::weights];
-  plan.weight_gradients = categories[MemoryOutline::weight_gradients];
-  plan.dynamic = categories[MemoryOutline::dynamic];
-  for (const PoolBlocks& blocks : outline.pool) plan.feature_maps += taken(blocks.bytes, blocks.count);
-  plan.feature_maps += Bytes(outline.library_state.at(batch));
+  for (const auto& [category, bytes, count] : outline.parameters)
+    add(category, Bytes(bytes.at(batch)), count);
+  for (const auto& [bytes, count] : outline.pool)
+    add(MemoryCategory::feature_maps, Bytes(bytes.at(batch)), count);
+  plan.use[MemoryCategory::feature_maps] += Bytes(outline.library_state.at(batch));
+  Bytes largest_workspace;
   for (const Alive& convolution : outline.convolutions)
-    plan.workspace = std::max(plan.workspace, workspace_of(convolution, costs));
-  plan.workspace = allocator.taken_for(plan.workspace);
-  if (allocator.block == Bytes()) plan.context += rounded_by(plan.workspace, page);
+    largest_workspace = std::max(largest_workspace, workspace_of(convolution, costs));
+  add(MemoryCategory::workspace, largest_workspace, 1);
   return plan;
 }
 
@@ -174,19 +149,13 @@ MemoryOutline memory_outline(const TrainingStep& step) try {
   throw ModelError("the tensors of a training step make more than 64 bits of bytes; expected smaller layers");
 }
 
-Bytes driver_page(const GpuSpec& gpu) {
-  constexpr double kPascal = 6;
-  constexpr Bytes kPage(2U << 20U);
-  return gpu.compute_capability >= kPascal ? kPage : Bytes();
-}
-
 MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,
                        std::span<const KernelCost> costs, double batch, const Framework& framework,
                        Bytes page) {
   MemoryPlan plan;
   if (!outline.peaks.empty()) {
-    plan = framework.allocator.planned ? plan_ahead(outline, costs, batch, framework.allocator, page)
-                                       : plan_as_needed(outline, step, costs, batch, framework);
+    plan = framework.allocator.static_plan ? plan_before_run(outline, costs, batch, framework.allocator, page)
+                                           : plan_as_needed(outline, step, costs, batch, framework);
   }
   plan.context += framework.context_memory;
   return plan;
@@ -194,7 +163,9 @@ MemoryPlan plan_memory(const MemoryOutline& outline, const TrainingStep& step,
 
 MemoryPlan on_one_of(std::int64_t gpus, MemoryPlan plan, const Framework& framework) {
   if (gpus < 2 || framework.lowering.parameter_copies == 0) return plan;
-  plan.dynamic = plan.dynamic * (1.0 / static_cast<double>(gpus)) + plan.weight_gradients;
+  const Bytes own_part = plan.use[MemoryCategory::dynamic] * (1.0 / static_cast<double>(gpus));
+  const Bytes buffers = plan.use[MemoryCategory::weight_gradients];
+  plan.use[MemoryCategory::dynamic] = own_part + buffers;
   return plan;
 }
 
@@ -202,12 +173,12 @@ std::int64_t largest_batch(const std::function<bool(std::int64_t)>& fits, std::i
   if (!fits(1)) return 0;
   std::int64_t good = 1;
   std::int64_t bad = most + 1;
-  while (bad - good > 1 && bad > most) {  // doubling finds the order
+  while (bad - good > 1 && bad > most) {  // doubles up to the first batch that does not fit
     const std::int64_t next = std::min(most, good * 2);
     (fits(next) ? good : bad) = next;
     if (good == most) return most;
   }
-  while (bad - good > 1) {
+  while (bad - good > 1) {  // bisects
     const std::int64_t middle = good + (bad - good) / 2;
     (fits(middle) ? good : bad) = middle;
   }

@@ -49,10 +49,10 @@ Iteration simulate(const LengthStep& step, const Variant& variant, SpecCache& sp
   const KernelFactors factors = factors_on(*p.framework, *p.gpu, math_of(p));
   iteration.costs = estimate(step.step, batch, *p.calibration, factors,
                              specs.fixed_costs(step.step, *p.calibration, factors));
-  const LaunchModel& execution = p.framework->execution;
-  iteration.timeline = simulate_iteration(step.step, iteration.costs, batch, execution);
+  const LaunchModel& launch_model = p.framework->launch_model;
+  iteration.timeline = simulate_timeline(step.step, iteration.costs, batch, launch_model);
   iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);
-  if (execution.input_threads > 0 && p.dataset != nullptr && p.dataset->decode_time) {
+  if (launch_model.input_threads > 0 && p.dataset != nullptr && p.dataset->decode_time) {
     const double samples = batch * static_cast<double>(p.model->batches_per_iteration);
     iteration.decode = *p.dataset->decode_time * samples;
   }
@@ -64,10 +64,11 @@ void add_memory_of_exchange(Prediction& p) {
   if (!p.exchange) return;
   // Horovod has one buffer for messages, DistributedDataParallel buckets for all gradients.
   if (p.exchange->bucket > Bytes(0))
-    p.memory.weight_gradients +=
-        p.exchange->cycle > Seconds(0) ? p.exchange->bucket : p.memory.weight_gradients;
+    p.memory.use[MemoryCategory::weight_gradients] +=
+        p.exchange->cycle > Seconds(0) ? p.exchange->bucket : p.memory.use[MemoryCategory::weight_gradients];
   if (p.exchange->method->shards_update)
-    p.memory.dynamic = p.memory.dynamic * (1.0 / static_cast<double>(p.ranks()));
+    p.memory.use[MemoryCategory::dynamic] =
+        p.memory.use[MemoryCategory::dynamic] * (1.0 / static_cast<double>(p.ranks()));
 }
 
 // A library's state for a layer is kept for every length, where memory is planned for each.
@@ -85,7 +86,7 @@ void plan_memory_of_largest(Prediction& p) {
     const Iteration& iteration = p.iterations[i];
     MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, iteration.costs,
                                   static_cast<double>(iteration.batch), *p.framework, driver_page(*p.gpu));
-    if (p.framework->allocator.planned) plan.feature_maps += state_of_others(p, i);
+    if (p.framework->allocator.static_plan) plan.use[MemoryCategory::feature_maps] += state_of_others(p, i);
     if (i > 0 && plan.total() <= p.memory.total()) continue;
     p.largest = i;
     p.memory = plan;
@@ -114,7 +115,7 @@ Seconds limited_time(const Iteration& iteration, Limit limit) {
     const Kernel& kernel = iteration.step->kernels[k];
     const bool limited = static_cast<Limit>(iteration.costs[k].bound) == limit;
     if (kernel.kind != KernelKind::transfer && limited)
-      sum += busy_by(k, *iteration.step, iteration.costs, iteration.timeline);
+      sum += busy_time(k, *iteration.step, iteration.costs, iteration.timeline);
   }
   return sum;
 }
@@ -132,7 +133,7 @@ double gradient_bytes(const Prediction& p) {
 
 // Threads that decode for the GPUs of one machine share its cores.
 void share_cores(Prediction& p) {
-  double threads = p.framework->execution.input_threads;
+  double threads = p.framework->launch_model.input_threads;
   if (threads == 0) return;
   if (p.exchange && p.exchange->cores > 0) threads = std::min(threads, p.exchange->cores);
   for (Iteration& iteration : p.iterations) iteration.input = iteration.decode * (1 / threads);
@@ -249,9 +250,9 @@ MemoryPlan Prediction::memory_at(std::int64_t batch) const {
   }
   MemoryPlan plan =
       plan_memory(*iteration.memory, *iteration.step, costs, samples, *framework, driver_page(*gpu));
-  if (framework->allocator.planned) {
+  if (framework->allocator.static_plan) {
     const double scale = samples / static_cast<double>(iteration.batch);
-    plan.feature_maps += state_of_others(*this, largest) * scale;
+    plan.use[MemoryCategory::feature_maps] += state_of_others(*this, largest) * scale;
   }
   return plan;
 }
@@ -332,8 +333,8 @@ Prediction with_rates(Prediction p, const GpuSpec& gpu) {
     const auto batch = static_cast<double>(iteration.batch);
     iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, std::move(iteration.costs),
                                      iteration.demands, factors);
-    iteration.timeline = simulate_iteration(*iteration.step, iteration.costs, batch, p.framework->execution,
-                                            std::move(iteration.timeline));
+    iteration.timeline = simulate_timeline(*iteration.step, iteration.costs, batch, p.framework->launch_model,
+                                           std::move(iteration.timeline));
     iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);
   }
   p.gpu = &gpu;
@@ -370,7 +371,7 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& predic
     std::vector<KernelCost> costs = iteration.costs;
     scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
-    const Timeline timeline = simulate_iteration(*iteration.step, costs, batch, framework.execution);
+    const Timeline timeline = simulate_timeline(*iteration.step, costs, batch, framework.launch_model);
     return std::max(timeline.iteration + iteration.copies + iteration.exchange.added(), iteration.input);
   });
 }

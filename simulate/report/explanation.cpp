@@ -100,7 +100,7 @@ std::string clock_step(const Prediction& p, const Iteration& i) {
       "Two clocks. One thread issues kernels ({} of its time is work, {} each and waits where {} waits), the "
       "GPU "
       "executes them in order: {} active and {} idle make {} for the iteration.",
-      to_text(i.timeline.cpu_busy), to_text(p.framework->execution.kernel), p.framework->title,
+      to_text(i.timeline.cpu_busy), to_text(p.framework->launch_model.launch_overhead), p.framework->title,
       to_text(i.timeline.gpu_busy), to_text(idle), to_text(i.time()));
   if (i.input > i.computing())
     text += fmt::format(" Samples come no faster: {} to decode a batch.", to_text(i.input));
@@ -146,9 +146,11 @@ std::string memory_step(const Prediction& p) {
       "Memory. When most is alive: weights {}, gradients {}, feature maps {}, workspace {}, dynamic {}, and "
       "the CUDA "
       "context {}: {} of {}, which {}. The largest batch that fits is {}.",
-      to_text(m.weights), to_text(m.weight_gradients), to_text(m.feature_maps), to_text(m.workspace),
-      to_text(m.dynamic), to_text(m.context), to_text(m.total()), to_text(p.gpu->memory_size),
-      p.fits ? "fits" : "does not fit: the throughput is hypothetical", p.largest_batch());
+      to_text(m.use[MemoryCategory::weights]), to_text(m.use[MemoryCategory::weight_gradients]),
+      to_text(m.use[MemoryCategory::feature_maps]), to_text(m.use[MemoryCategory::workspace]),
+      to_text(m.use[MemoryCategory::dynamic]), to_text(m.context), to_text(m.total()),
+      to_text(p.gpu->memory_size), p.fits ? "fits" : "does not fit: the throughput is hypothetical",
+      p.largest_batch());
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ ProvenanceShares provenance_shares(const Iteration& iteration) {
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
     const KernelCost& cost = iteration.costs[k];
     shares[static_cast<std::size_t>(cost.provenance)] +=
-        busy_by(k, *iteration.step, iteration.costs, iteration.timeline) / iteration.time();
+        busy_time(k, *iteration.step, iteration.costs, iteration.timeline) / iteration.time();
   }
   return shares;
 }

@@ -39,8 +39,9 @@ std::vector<Column> use_columns() {
 }
 
 std::vector<Cell> use_cells(const MemoryUse& use) {
-  return {bytes_cell(use.weights),   bytes_cell(use.weight_gradients), bytes_cell(use.feature_maps),
-          bytes_cell(use.workspace), bytes_cell(use.dynamic),          bytes_cell(use.total())};
+  return {bytes_cell(use[MemoryCategory::weights]),      bytes_cell(use[MemoryCategory::weight_gradients]),
+          bytes_cell(use[MemoryCategory::feature_maps]), bytes_cell(use[MemoryCategory::workspace]),
+          bytes_cell(use[MemoryCategory::dynamic]),      bytes_cell(use.total())};
 }
 
 void by_category(const Prediction& p, Table& table) {
@@ -52,11 +53,13 @@ void by_category(const Prediction& p, Table& table) {
     std::vector<Cell>& row = table.rows.emplace_back(scenario_cells(p));
     append(row, {text_cell(name), bytes_cell(bytes), share_cell(bytes, m.model()), text_cell(what)});
   };
-  add("weights", m.weights, "parameters and moving statistics");
-  add("weight_gradients", m.weight_gradients, "gradients of the parameters");
-  add("feature_maps", m.feature_maps, "kept for the backward pass, and gradients of maps");
-  add("workspace", m.workspace, "scratch memory of kernels and of the algorithms chosen");
-  add("dynamic", m.dynamic, "optimizer state, further copies of the parameters");
+  add("weights", m.use[MemoryCategory::weights], "parameters and moving statistics");
+  add("weight_gradients", m.use[MemoryCategory::weight_gradients], "gradients of the parameters");
+  add("feature_maps", m.use[MemoryCategory::feature_maps],
+      "kept for the backward pass, and gradients of maps");
+  add("workspace", m.use[MemoryCategory::workspace],
+      "scratch memory of kernels and of the algorithms chosen");
+  add("dynamic", m.use[MemoryCategory::dynamic], "optimizer state, further copies of the parameters");
 }
 
 void by_layer(const Prediction& p, Table& table) {
@@ -107,7 +110,7 @@ std::string verdict(const Prediction& p) {
 
 // Of what the allocator does with the model's memory. A plan's blocks are taken as they are.
 AllocatorUse allocator_use(const Prediction& p) {
-  if (!p.framework->allocator.planned) return replay(p).use;
+  if (!p.framework->allocator.static_plan) return replay(p).use;
   Framework exact = *p.framework;
   exact.allocator.block = exact.allocator.large_block = Bytes();
   const Iteration& iteration = largest_iteration(p);
@@ -153,8 +156,8 @@ Table memory_table(const Prediction& p, MemoryView view, std::optional<Bytes> ov
     table.notes.push_back("Images come in many sizes; after a while the allocator holds " +
                           to_text(*over_sizes) + ".");
   }
-  if (m.trials > Bytes()) {
-    table.notes.push_back("The first iteration, which tries algorithms, needs " + to_text(m.trials) +
+  if (m.autotuning > Bytes()) {
+    table.notes.push_back("The first iteration, which tries algorithms, needs " + to_text(m.autotuning) +
                           " more.");
   }
   return table;

@@ -53,11 +53,11 @@ std::vector<Cell> table_row(const Prediction& p) {
           percent_cell(gpu_utilization(activity)),
           percent_cell(fp32_utilization(activity, *p.gpu)),
           percent_cell(cpu_utilization(activity)),
-          memory(m.weights),
-          memory(m.weight_gradients),
-          memory(m.feature_maps),
-          memory(m.workspace),
-          memory(m.dynamic),
+          memory(m.use[MemoryCategory::weights]),
+          memory(m.use[MemoryCategory::weight_gradients]),
+          memory(m.use[MemoryCategory::feature_maps]),
+          memory(m.use[MemoryCategory::workspace]),
+          memory(m.use[MemoryCategory::dynamic]),
           number_cell(m.total().si(), p.fits ? total : total + "!"),
           text_cell(name_of(p.bound()))};
 }
@@ -154,7 +154,7 @@ std::vector<std::string> estimate_notes(std::span<const Prediction> predictions)
   if (std::any_of(predictions.begin(), predictions.end(), several)) return {};
   std::vector<std::string> notes;
   for (const Prediction& p : predictions) {
-    std::vector<std::string> keys = estimates_among(p.framework->execution.sources);
+    std::vector<std::string> keys = estimates_among(p.framework->launch_model.sources);
     if (p.iterations[0].input > Seconds(0)) {
       for (const std::string& key : estimates_among(p.dataset->sources))
         keys.push_back(key + " of " + p.dataset->name);

@@ -8,37 +8,55 @@
 namespace tbdsim {
 namespace {
 
+// One offloaded activation: the same time to the host and back.
 struct Copy {
-  std::size_t last_forward, first_again;
+  std::size_t last_forward;  // kernels
+  std::size_t first_again;
   Seconds time;
 };
 
-}  // namespace
-
-Seconds offload_stall(std::span<const OffloadedActivation> maps, const Timeline& timeline, double batch,
-                      const Calibration& calibration) {
-  if (maps.empty()) return Seconds(0);
+std::vector<Copy> copies_of(std::span<const OffloadedActivation> activations, double batch,
+                            const Calibration& calibration) {
   std::vector<Copy> copies;
-  std::size_t turn = timeline.kernels.size();  // the first kernel that reads a map again
-  for (const OffloadedActivation& map : maps) {
-    copies.push_back({static_cast<std::size_t>(map.last_forward), static_cast<std::size_t>(map.first_again),
-                      estimate(device_to_host(map.bytes, 1), batch, calibration).total});
-    turn = std::min(turn, copies.back().first_again);
+  for (const OffloadedActivation& activation : activations) {
+    copies.push_back({static_cast<std::size_t>(activation.last_forward),
+                      static_cast<std::size_t>(activation.first_again),
+                      estimate(device_to_host(activation.bytes, 1), batch, calibration).total});
   }
-  const auto& spans = timeline.kernels;
+  return copies;
+}
+
+void sort_by_last_forward(std::vector<Copy>& copies) {
   std::sort(copies.begin(), copies.end(),
             [](const Copy& a, const Copy& b) { return a.last_forward < b.last_forward; });
-  Seconds out;
-  for (const Copy& copy : copies) out = std::max(out, spans[copy.last_forward].end) + copy.time;
-  Seconds late = std::max(Seconds(0), out - spans[turn].start);
+}
+
+void sort_by_first_again(std::vector<Copy>& copies) {
   std::stable_sort(copies.begin(), copies.end(),
                    [](const Copy& a, const Copy& b) { return a.first_again < b.first_again; });
-  Seconds back = spans[turn].start + late;
+}
+
+}  // namespace
+
+Seconds offload_stall(std::span<const OffloadedActivation> activations, const Timeline& timeline,
+                      double batch, const Calibration& calibration) {
+  if (activations.empty()) return Seconds(0);
+  const std::vector<KernelSpan>& spans = timeline.kernels;
+  std::vector<Copy> copies = copies_of(activations, batch, calibration);
+
+  sort_by_last_forward(copies);
+  Seconds copied_out;
+  for (const Copy& copy : copies) copied_out = std::max(copied_out, spans[copy.last_forward].end) + copy.time;
+
+  sort_by_first_again(copies);
+  const Seconds backward = spans[copies.front().first_again].start;
+  Seconds stall = std::max(Seconds(0), copied_out - backward);
+  Seconds copied_back = backward + stall;
   for (const Copy& copy : copies) {
-    back += copy.time;
-    late = std::max(late, back - spans[copy.first_again].start);
+    copied_back += copy.time;
+    stall = std::max(stall, copied_back - spans[copy.first_again].start);
   }
-  return late;
+  return stall;
 }
 
 }  // namespace tbdsim

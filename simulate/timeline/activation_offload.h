@@ -1,4 +1,4 @@
-// Feature maps that wait for the backward pass on the host: what their copies cost.
+// Activations that are offloaded to host memory until the backward pass reads them.
 #pragma once
 
 #include <span>
@@ -9,9 +9,11 @@
 
 namespace tbdsim {
 
-// By how much an iteration takes longer. Copies run one after another beside the kernels at the rate of the
-// bus; the backward pass begins when all are out, a kernel waits for the maps it reads.
-[[nodiscard]] Seconds offload_stall(std::span<const OffloadedActivation> maps, const Timeline& timeline,
-                                    double batch, const Calibration& calibration);
+// Time by which the iteration takes longer. Copies run one after another, concurrently with the kernels, at
+// the bus's rate: to the host from the last forward kernel that reads the activation, back from when the
+// first kernel that reads any offloaded activation would start. That kernel waits until all are copied out;
+// every kernel waits for the activations that it reads.
+[[nodiscard]] Seconds offload_stall(std::span<const OffloadedActivation> activations,
+                                    const Timeline& timeline, double batch, const Calibration& calibration);
 
 }  // namespace tbdsim

@@ -4,106 +4,119 @@
 
 namespace tbdsim {
 
-UpdateWorkers::UpdateWorkers(const TrainingStep& step, std::span<const KernelCost> costs,
-                             const LaunchModel& execution, std::span<KernelSpan> spans)
-    : step_(step), costs_(costs), execution_(execution), spans_(spans) {
-  if (execution.workers < 2) return;
-  for (std::vector<Interval>& taken : taken_) taken.reserve(step.updates.size());
+AsyncUpdates::AsyncUpdates(const TrainingStep& step, std::span<const KernelCost> costs,
+                           const LaunchModel& launch_model, std::span<KernelSpan> spans)
+    : step_(step), costs_(costs), launch_model_(launch_model), spans_(spans) {
+  if (launch_model.engine_threads < 2) return;
+  for (std::vector<Interval>& updates : updates_) updates.reserve(step.updates.size());
 }
 
-void UpdateWorkers::segment(std::size_t k) {
-  if (worker_ == 0 && segment_ < k && until_ <= spans_[segment_].start.si()) segment_ = k;  // as they stand
-  for (; segment_ < k; ++segment_) {
-    KernelSpan& span = spans_[segment_];
-    if (span.beside) continue;
-    span.worker = static_cast<int>(worker_);
-    if (span.start.si() < until_ && step_.kernels[segment_].kind != KernelKind::transfer)
-      beside_ += beside(span);
+// The model's kernels before `end` have run on the thread that launches them.
+void AsyncUpdates::note_model_kernels(std::size_t end) {
+  const bool after_all_updates = model_kernel_ < end && last_update_end_ <= spans_[model_kernel_].start.si();
+  if (model_thread_ == 0 && after_all_updates) model_kernel_ = end;  // spans say thread 0 as they are
+  for (; model_kernel_ < end; ++model_kernel_) {
+    KernelSpan& span = spans_[model_kernel_];
+    if (span.async_update) continue;
+    span.engine_thread = static_cast<int>(model_thread_);
+    const bool is_copy = step_.kernels[model_kernel_].kind == KernelKind::transfer;
+    if (span.start.si() < last_update_end_ && !is_copy) overlap_ += overlap_with_updates(span);
   }
 }
 
-double UpdateWorkers::after_segment(std::size_t k, double now) {
-  segment(k);
-  const std::size_t other_worker = 1 - worker_;
+double AsyncUpdates::schedule_ready(std::size_t k, double now) {
+  note_model_kernels(k);
+  const std::size_t model = model_thread_;
+  const std::size_t other = 1 - model;
   std::array<double, 2> free;
-  free[worker_] = now;
-  free[other_worker] = std::max(now, free_[other_worker]);
-  const double update = (execution_.update + execution_.latency).si();
-  const double other = (execution_.kernel + execution_.latency).si();
-  const double latency = execution_.latency.si();
-  const double wait = execution_.wait.si();
-  const Kernel* const kernels = step_.kernels.data();
-  const KernelCost* const costs = costs_.data();
-  const ParameterUpdate* ready = step_.updates.data() + next_;
-  const ParameterUpdate* const end = step_.updates.data() + step_.updates.size();
+  free[model] = now;
+  free[other] = std::max(now, free_[other]);
+
+  const double launch_latency = launch_model_.launch_latency.si();
+  const double update_to_start = (launch_model_.update_overhead + launch_model_.launch_latency).si();
+  const double copy_to_start = (launch_model_.launch_overhead + launch_model_.launch_latency).si();
+  const double sync_overhead = launch_model_.sync_overhead.si();
   double cpu_busy = 0;
   double gpu_busy = 0;
-  while (ready != end && static_cast<std::size_t>(ready->after) < k) {
-    const std::size_t worker = free[other_worker] <= free[worker_] ? other_worker : worker_;
-    std::vector<Interval>& taken = taken_[worker];
-    double at = free[worker];
-    for (const int after = ready->after; ready != end && ready->after == after; ++ready) {
-      const auto u = static_cast<std::size_t>(ready->kernel);
-      const double issue = kernels[u].kind == KernelKind::update ? update : other;
-      const auto repeat = static_cast<double>(kernels[u].repeat);
-      const double run = costs[u].total.si() * repeat;
-      const Interval runs{at + issue, at + issue + run + (issue + wait) * (repeat - 1)};
-      const double done = runs.end + wait;
-      spans_[u] = {
-          Seconds(at), Seconds(done), Seconds(runs.start), Seconds(runs.end), static_cast<int>(worker), true};
-      taken.push_back(runs);
-      at = done;
-      cpu_busy += (issue - latency) * repeat;
+  const auto is_ready = [&] {
+    return next_update_ < step_.updates.size() &&
+           static_cast<std::size_t>(step_.updates[next_update_].after) < k;
+  };
+  while (is_ready()) {
+    const std::size_t thread = free[other] <= free[model] ? other : model;
+    double at = free[thread];
+    const int layer_ends = step_.updates[next_update_].after;
+    while (next_update_ < step_.updates.size() && step_.updates[next_update_].after == layer_ends) {
+      const auto u = static_cast<std::size_t>(step_.updates[next_update_++].kernel);
+      const Kernel& kernel = step_.kernels[u];
+      const auto repeat = static_cast<double>(kernel.repeat);
+      const double to_start = kernel.kind == KernelKind::update ? update_to_start : copy_to_start;
+      const double run = costs_[u].total.si() * repeat;
+      const double start = at + to_start;
+      const double end = at + to_start + run + (to_start + sync_overhead) * (repeat - 1);
+      const double synchronized = end + sync_overhead;
+      spans_[u] = {.launch_start = Seconds(at),
+                   .launch_end = Seconds(synchronized),
+                   .start = Seconds(start),
+                   .end = Seconds(end),
+                   .engine_thread = static_cast<int>(thread),
+                   .async_update = true};
+      updates_[thread].push_back({start, end});
+      at = synchronized;
+      cpu_busy += (to_start - launch_latency) * repeat;
       gpu_busy += run;
     }
-    free[worker] = at;
-    until_ = std::max(until_, at);
+    free[thread] = at;
+    last_update_end_ = std::max(last_update_end_, at);
   }
-  next_ = static_cast<std::size_t>(ready - step_.updates.data());
   cpu_busy_ += cpu_busy;
   gpu_busy_ += gpu_busy;
-  if (free[other_worker] < free[worker_]) worker_ = other_worker;
+  if (free[other] < free[model]) model_thread_ = other;
   free_ = free;
-  return free[worker_];
+  return free_[model_thread_];
 }
 
-void UpdateWorkers::run(const IndependentChains& kernels) {
-  const auto second = static_cast<std::size_t>(kernels.second);
-  const auto end = static_cast<std::size_t>(kernels.end);
-  for (; segment_ < end; ++segment_)
-    spans_[segment_].worker = static_cast<int>(segment_ < second ? worker_ : 1 - worker_);
-}
-
-double UpdateWorkers::after_updates(std::size_t k, double now) {
-  after_segment(k, now);
+double AsyncUpdates::schedule_and_join(std::size_t k, double now) {
+  schedule_ready(k, now);
   return std::max(free_[0], free_[1]);
 }
 
-double UpdateWorkers::beside(const KernelSpan& span) {
+void AsyncUpdates::assign(const IndependentChains& chains) {
+  const auto second = static_cast<std::size_t>(chains.second);
+  const auto end = static_cast<std::size_t>(chains.end);
+  for (; model_kernel_ < end; ++model_kernel_) {
+    const std::size_t thread = model_kernel_ < second ? model_thread_ : 1 - model_thread_;
+    spans_[model_kernel_].engine_thread = static_cast<int>(thread);
+  }
+}
+
+// Seconds of `span`, the newest kernel of the model, in which updates run.
+double AsyncUpdates::overlap_with_updates(const KernelSpan& span) {
   const double start = span.start.si();
   const double end = span.end.si();
   double sum = 0;
-  for (std::size_t worker = 0; worker < taken_.size(); ++worker) {
-    const std::vector<Interval>& taken = taken_[worker];
-    std::size_t i = open_[worker];
-    while (i < taken.size() && taken[i].end <= start) ++i;
-    open_[worker] = i;
-    for (; i < taken.size() && taken[i].start < end; ++i)
-      sum += std::min(end, taken[i].end) - std::max(start, taken[i].start);
+  for (std::size_t thread = 0; thread < updates_.size(); ++thread) {
+    const std::vector<Interval>& updates = updates_[thread];
+    std::size_t i = first_overlapping_[thread];
+    while (i < updates.size() && updates[i].end <= start) ++i;
+    first_overlapping_[thread] = i;
+    for (; i < updates.size() && updates[i].start < end; ++i)
+      sum += std::min(end, updates[i].end) - std::max(start, updates[i].start);
   }
   return sum;
 }
 
-// A worker that runs a kernel of the model runs no update: never are three beside.
-Seconds UpdateWorkers::alone() const {
-  double both = 0;
-  auto b = taken_[1].begin();
-  for (const Interval& a : taken_[0]) {
-    while (b != taken_[1].end() && b->end <= a.start) ++b;
-    for (auto c = b; c != taken_[1].end() && c->start < a.end; ++c)
-      both += std::min(a.end, c->end) - std::max(a.start, c->start);
+// A thread that launches the model's kernels launches no updates meanwhile, so never do two updates and a
+// kernel of the model run at once.
+Seconds AsyncUpdates::exposed() const {
+  double two_updates = 0;
+  auto b = updates_[1].begin();
+  for (const Interval& a : updates_[0]) {
+    while (b != updates_[1].end() && b->end <= a.start) ++b;
+    for (auto c = b; c != updates_[1].end() && c->start < a.end; ++c)
+      two_updates += std::min(a.end, c->end) - std::max(a.start, c->start);
   }
-  return Seconds(std::max(0.0, gpu_busy_ - beside_ - both));
+  return Seconds(std::max(0.0, gpu_busy_ - overlap_ - two_updates));
 }
 
 }  // namespace tbdsim

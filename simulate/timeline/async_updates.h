@@ -1,15 +1,17 @@
-// An engine with two workers, each a CPU thread and a GPU stream (MXNet: MXNET_GPU_WORKER_NTHREADS). They
-// take what is ready in turn: the kernels of the model, a segment at a time, and updates of parameters.
+// An engine with two threads, each with a GPU stream of its own (MXNet: MXNET_GPU_WORKER_NTHREADS). They take
+// turns at the work that is ready: the model's kernels, up to the next synchronization, and the parameter
+// updates.
 //
-// When a worker has waited for a segment, the updates of the layers that are through with it are ready,
-// before the next segment. Each goes to the worker that is free first, the segment then to the next one to be
-// free:
+// After a synchronization the updates of the layers whose gradients are complete are ready, before the
+// model's next kernels. Each layer's updates go to the thread that is free first, the model's kernels then to
+// the next one to be free. For update u on thread t (all times in seconds):
 //
-//   turned[u] = max(ready, free[worker])                     start[u] = turned[u] + issue time + latency
-//   end[u]    = start[u] + time[u]                           free[worker] = end[u] + wait
+//   launch_start[u] = free[t]
+//   start[u]        = free[t] + launch + latency      launch: update_overhead, launch_overhead for copies
+//   end[u]          = start[u] + run                  run: GPU time of the kernel
+//   free[t]         = end[u] + sync_overhead
 //
-// for every kernel of the update phase of a layer, one after another: optimizer, copies of the weights.
-// Kernels on two streams do not slow each other: updates move bytes while convolutions multiply.
+// Kernels of the two streams do not slow each other down: updates move bytes while convolutions multiply.
 #pragma once
 
 #include <array>
@@ -21,47 +23,49 @@
 
 namespace tbdsim {
 
-class UpdateWorkers {
+// Schedules the parameter updates of one iteration. Times are in seconds from its start.
+class AsyncUpdates {
  public:
-  // All outlive this; the spans of updates are written.
-  UpdateWorkers(const TrainingStep& step, std::span<const KernelCost> costs, const LaunchModel& execution,
-                std::span<KernelSpan> spans);
+  // All arguments must outlive this. The spans of updates are written to `spans`.
+  AsyncUpdates(const TrainingStep& step, std::span<const KernelCost> costs, const LaunchModel& launch_model,
+               std::span<KernelSpan> spans);
 
-  // The thread has waited for all kernels before k. Returns when a worker takes the next segment.
-  double after_segment(std::size_t k, double now);
-  // The same where updates begin, when both are through with those that are ready.
-  double after_updates(std::size_t k, double now);
+  // At `now` the launching thread has synchronized with all kernels before k: schedules the updates that are
+  // ready. Returns when a thread launches the model's next kernels.
+  double schedule_ready(std::size_t k, double now);
+  // The same, but returns when both threads are done with the updates that are ready.
+  double schedule_and_join(std::size_t k, double now);
 
-  // Both are free: each runs one of the chains.
-  void run(const IndependentChains& kernels);
+  // Both threads are free: each takes one of the chains.
+  void assign(const IndependentChains& chains);
 
-  // With updates.
+  // CPU and GPU time of all updates.
   [[nodiscard]] Seconds cpu_busy() const { return Seconds(cpu_busy_); }
   [[nodiscard]] Seconds gpu_busy() const { return Seconds(gpu_busy_); }
-  // How long updates run while no other kernel does.
-  [[nodiscard]] Seconds alone() const;
+  // Time in which an update runs and no kernel of the model.
+  [[nodiscard]] Seconds exposed() const;
 
  private:
   struct Interval {
     double start, end;
   };
 
-  // The worker has run kernels of the model up to k.
-  void segment(std::size_t k);
-  double beside(const KernelSpan& span);
+  void note_model_kernels(std::size_t end);
+  double overlap_with_updates(const KernelSpan& span);
 
   const TrainingStep& step_;
   std::span<const KernelCost> costs_;
-  const LaunchModel& execution_;
+  const LaunchModel& launch_model_;
   std::span<KernelSpan> spans_;
-  std::size_t segment_ = 0;  // the first kernel of the segment
-  std::size_t next_ = 0;     // of the step's updates
-  std::array<std::vector<Interval>, 2> taken_;
-  std::array<std::size_t, 2> open_{};  // of these, the first that the newest kernel may overlap
-  std::array<double, 2> free_{};
-  std::size_t worker_ = 0;  // that runs the segment
-  double until_ = 0;        // updates run, as far as they are taken
-  double beside_ = 0;       // a kernel of the model
+
+  std::array<double, 2> free_{};                    // when each thread is
+  std::size_t model_thread_ = 0;                    // that launches the model's kernels
+  std::size_t model_kernel_ = 0;                    // the first of the model not yet noted
+  std::size_t next_update_ = 0;                     // of the step's updates
+  double last_update_end_ = 0;                      // of those scheduled, with its synchronization
+  std::array<std::vector<Interval>, 2> updates_;    // GPU times on each thread's stream, in order
+  std::array<std::size_t, 2> first_overlapping_{};  // of these, for the newest kernel of the model
+  double overlap_ = 0;                              // of updates with kernels of the model
   double cpu_busy_ = 0, gpu_busy_ = 0;
 };
 

@@ -2,329 +2,190 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdint>
-#include <memory>
 #include <numeric>
+#include <utility>
 
 #include "simulate/timeline/async_updates.h"
+#include "simulate/timeline/launch_queue.h"
 
 namespace tbdsim {
 namespace {
 
-// Seconds of one kernel, or of each of several alike.
-struct Work {
-  double issue, run, host;
-  bool waits;  // the thread waits after each
-};
-
-// Kernels alike that were issued since the thread waited last.
-struct Issued {
-  std::int64_t count;  // of all kernels so far
-  double end;
-};
-
-// Both clocks while kernels are issued and run, over iterations without end. What is rare is apart and takes
-// the clocks by value, so that they stay in registers.
-class Clocks {
+// Follows one iteration and writes when its kernels are launched and run. `queue.cpu` at the beginning of
+// `run` is the start of the iteration.
+class IterationRun {
  public:
-  // `history` has room for all that is issued; none where nothing queues.
-  Clocks(const LaunchModel& execution, Issued* history)
-      : wait_(execution.wait.si()),
-        latency_(execution.latency.si()),
-        gap_(execution.gap.si()),
-        segment_(execution.segment),
-        queue_(execution.queue),
-        history_(history) {}
+  IterationRun(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
+               const LaunchModel& launch_model, Timeline& timeline)
+      : step_(step),
+        costs_(costs),
+        batch_(batch),
+        launch_model_(launch_model),
+        timeline_(timeline),
+        updates_(step, costs, launch_model, timeline.kernels) {}
 
-  // More kernels may be issued without a wait than the queue holds.
-  [[nodiscard]] static bool queues(const LaunchModel& execution) {
-    return execution.segment == 0 || execution.segment > execution.queue;
-  }
-
-  double cpu = 0, gpu = 0;
-  double start = 0;  // on the GPU, of the last kernels issued
-
-  [[nodiscard]] bool idle() const { return in_segment_ == 0; }
-
-  void issue(const Work& work, std::int64_t count) {
-    if (work.waits) {
-      issue_and_wait(work, count);
-    } else if (count > 1) {
-      *this = after_several(*this, work.issue, work.run, count);
-    } else {
-      start = std::max(gpu + gap_, cpu + work.issue + latency_);
-      cpu += work.issue;
-      gpu = start + work.run;
-      add(work, 1);
-    }
-  }
-
-  void end_iteration(const LaunchModel& execution) {
-    if (execution.after_iteration) wait();
-    cpu += execution.iteration.si();
-  }
-
-  // Nothing is left in the queue.
-  void wait() {
-    cpu = std::max(cpu, gpu) + wait_;
-    in_segment_ = issued_ = newest_ = oldest_ = 0;
+  // Returns the queue at the end of the iteration.
+  LaunchQueue run(LaunchQueue queue) {
+    start_ = queue.cpu;
+    busy_ = {launch_model_.iteration_overhead.si(), 0};
+    queue = launch_model_.engine_threads > 1 ? run_with_two_threads(queue) : run_with_one_thread(queue);
+    queue.end_iteration(launch_model_);
+    write_busy_times();
+    return queue;
   }
 
  private:
-  void issue_and_wait(const Work& work, std::int64_t count) {
-    cpu += work.issue;
-    start = std::max(gpu + gap_, cpu + latency_);
-    const double each = std::max(gap_, wait_ + work.host + work.issue + latency_) + work.run;
-    gpu = start + work.run + static_cast<double>(count - 1) * each;
-    wait();
-    cpu += work.host;
-  }
-
-  [[gnu::noinline]] static Clocks after_several(Clocks clocks, double issue, double run, std::int64_t count) {
-    clocks.issue_several({issue, run, 0, false}, count);
-    return clocks;
-  }
-
-  void issue_several(const Work& work, std::int64_t count) {
-    if (segment_ == 0) return enqueue(work, count);
-    const double first = issue_segment(work, count);
-    if (count == 0) return;
-    if (count >= 2 * segment_) {  // one whole segment tells how long the others take
-      const double cpu_before = cpu;
-      issue_segment(work, count);
-      const auto more = static_cast<double>(count / segment_) * (cpu - cpu_before);
-      cpu += more;
-      gpu += more;
-      count %= segment_;
-    }
-    while (count > 0) issue_segment(work, count);
-    start = first;
-  }
-
-  // Up to the end of the segment; takes what it issued off `count`. Returns the start of the first.
-  double issue_segment(const Work& work, std::int64_t& count) {
-    const std::int64_t n = std::min(count, segment_ - in_segment_);
-    enqueue(work, n);
-    count -= n;
-    return start;
-  }
-
-  void enqueue(const Work& work, std::int64_t count) {
-    const auto n = static_cast<double>(count);
-    start = std::max(gpu + gap_, cpu + work.issue + latency_);
-    cpu += n * work.issue;
-    gpu = std::max(start + n * work.run + (n - 1) * gap_, cpu + latency_ + work.run);
-    add(work, count);
-  }
-
-  // To the segment and the queue.
-  void add(const Work& work, std::int64_t count) {
-    in_segment_ += count;
-    if (in_segment_ == segment_) return wait();
-    if (history_ == nullptr) return;
-    issued_ += count;
-    history_[newest_++] = {issued_, gpu};
-    if (issued_ > queue_) cpu = std::max(cpu, room_in_queue(work));
-  }
-
-  // When the last kernel issued found room: the one `queue` before it has ended.
-  double room_in_queue(const Work& work) {
-    const std::int64_t ended = issued_ - queue_;
-    while (history_[oldest_].count < ended) ++oldest_;
-    const Issued& block = history_[oldest_];
-    return block.end -
-           static_cast<double>(block.count - ended) * (oldest_ + 1 == newest_ ? work.run + gap_ : 0);
-  }
-
-  double wait_, latency_, gap_;
-  std::int64_t segment_, queue_, in_segment_ = 0, issued_ = 0;
-  Issued* history_;
-  std::size_t newest_ = 0, oldest_ = 0;  // after the newest; where the queue begins
-};
-
-[[gnu::always_inline]] inline Work work_of(const Kernel& kernel, const KernelCost& cost, double batch,
-                                           const LaunchModel& execution) {
-  const HostWork thread = thread_work(kernel, batch, execution);
-  return {.issue = (thread.before + thread.issue).si(),
-          .run = cost.total.si(),
-          .host = thread.after.si(),
-          .waits = thread.waits};
-}
-
-// The thread has waited, so that nothing of the iteration before is left: the first one is as every other.
-bool starts_idle(const LaunchModel& execution) {
-  return execution.after_iteration &&
-         execution.gap <= execution.wait + execution.iteration + execution.latency;
-}
-
-// From `clocks`, when all is done, until all of both chains is: the clocks then. stretch(first, end, since,
-// alone, together) is called for each with how long it takes.
-template <class Visit, class Stretch>
-[[gnu::noinline]] Clocks run_both(const IndependentChains& chains, const TrainingStep& step,
-                                  std::span<const KernelCost> costs, double batch,
-                                  const LaunchModel& execution, Clocks clocks, Visit visit, Stretch stretch) {
-  double busy = execution.wait.si();
-  const auto alone = [&](int first, int end) {
-    Clocks worker = clocks;
-    for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(end); ++k) {
-      const Work work = work_of(step.kernels[k], costs[k], batch, execution);
-      const double turned = worker.cpu;
-      if (costs[k].runs()) worker.issue(work, step.kernels[k].repeat);
-      visit(k, work, step.kernels[k].repeat, turned, worker);
-      busy += work.run * static_cast<double>(step.kernels[k].repeat);
-    }
-    if (!worker.idle()) worker.wait();
-    return worker.cpu - clocks.cpu;
+  // Seconds in which kernels of the model are launched or their results processed (cpu), and run (gpu).
+  struct BusyTimes {
+    double cpu = 0, gpu = 0;
   };
-  const double first = alone(chains.first, chains.second);
-  const double second = alone(chains.second, chains.end);
-  const double both = std::max({first, second, busy});
-  stretch(chains.first, chains.second, clocks.cpu, first, both);
-  stretch(chains.second, chains.end, clocks.cpu, second, both);
-  clocks.cpu += both;
-  clocks.gpu = clocks.cpu - execution.wait.si();
-  return clocks;
-}
 
-// Calls visit(k, work, when the thread turned to it, clocks) for each kernel when it has been issued. Where
-// updates run beside they are left out. The others say when the thread goes on: turn(k, now) when it has
-// waited for all before k, and with all clocks updates(k, clocks) for the first of several updates and
-// pair(chains, clocks) for two chains side by side. Returns the clocks at the end.
-template <bool beside, class Visit, class Turn, class Updates, class Pair>
-[[gnu::always_inline]] inline Clocks run(const TrainingStep& step, std::span<const KernelCost> costs,
-                                         double batch, const LaunchModel& execution, Clocks clocks,
-                                         Visit visit, Turn turn, Updates updates, Pair pair) {
-  std::size_t k = 0;
-  auto chains = step.chains.begin();
-  const auto next_stop = [&] {
-    return beside && chains != step.chains.end() ? static_cast<std::size_t>(chains->first) : costs.size();
-  };
-  std::size_t stop = next_stop();
-  const auto is_update = [&] { return beside && updates_parameter(step.kernels[k]); };
-  while (k < costs.size()) {
-    if (beside && k == stop) {
-      clocks = pair(*chains, clocks);
-      k = static_cast<std::size_t>((chains++)->end);
-      stop = next_stop();
-      clocks.cpu = turn(k, clocks.cpu);
-      continue;
-    }
-    if (is_update()) {
-      clocks = updates(k, clocks);
-      while (k < costs.size() && is_update()) ++k;
-      continue;
-    }
-    do {
-      const Kernel& kernel = step.kernels[k];
-      const auto issue = [&](const Work& work, std::int64_t repeat) __attribute__((always_inline)) {
-        const double turned = clocks.cpu;
-        if (work.run > 0) clocks.issue(work, repeat);
-        visit(k, work, repeat, turned, clocks);
-      };
-      if (is_plain(kernel)) {  // as below, with less to ask
-        issue({execution.kernel.si(), costs[k].total.si(), 0, false}, 1);
+  LaunchQueue run_with_one_thread(LaunchQueue queue) {
+    BusyTimes busy = busy_;
+    for (std::size_t k = 0; k < costs_.size(); ++k) launch(k, queue, busy);
+    busy_ = busy;
+    return queue;
+  }
+
+  LaunchQueue run_with_two_threads(LaunchQueue queue) {
+    auto chains = step_.chains.begin();
+    std::size_t k = 0;
+    while (k < costs_.size()) {
+      if (chains != step_.chains.end() && k == static_cast<std::size_t>(chains->first)) {
+        queue = run_concurrently(*chains, finish_updates(k, queue));
+        k = static_cast<std::size_t>(chains->end);
+        ++chains;
+      } else if (updates_parameter(step_.kernels[k])) {
+        queue = finish_updates(k, queue);
+        while (k < costs_.size() && updates_parameter(step_.kernels[k])) ++k;
+        continue;
       } else {
-        issue(work_of(kernel, costs[k], batch, execution), kernel.repeat);
+        launch(k, queue, busy_);
+        ++k;
       }
-      ++k;
-    } while (k < stop && !(beside && clocks.idle()) && !is_update());
-    if (beside && clocks.idle()) clocks.cpu = turn(k, clocks.cpu);
-  }
-  clocks.end_iteration(execution);
-  return clocks;
-}
-
-// All of simulate_iteration, with a second worker or without.
-template <bool beside>
-Timeline simulate(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
-                  const LaunchModel& execution, Timeline timeline) {
-  assert(costs.size() == step.kernels.size());
-  const bool queues = Clocks::queues(execution);
-  const auto history =  // of the iteration before and this one
-      queues ? std::make_unique_for_overwrite<Issued[]>(2 * costs.size()) : nullptr;
-  Clocks before(execution, history.get());  // as the iteration before has left both
-  const auto nothing = [](auto&&...) {};
-  const auto same = [](auto, auto clocks) { return clocks; };
-  if (starts_idle(execution)) {
-    before.gpu = -(execution.wait + execution.iteration).si();  // when it was waited for
-  } else {
-    before = run<beside>(step, costs, batch, execution, before, nothing, same, same,
-                         [&](const IndependentChains& chains, Clocks clocks) {
-                           if (!clocks.idle()) clocks.wait();
-                           return run_both(chains, step, costs, batch, execution, clocks, nothing, nothing);
-                         });
-  }
-  timeline.kernels.resize(costs.size());
-  Seconds cpu_busy = execution.iteration, gpu_busy;
-  const double cpu = before.cpu;
-  UpdateWorkers workers(step, costs, execution, timeline.kernels);
-  const auto visit = [&](std::size_t k, const Work& work, std::int64_t times, double turned,
-                         const Clocks& clocks) __attribute__((always_inline)) {
-    const Kernel& kernel = step.kernels[k];
-    KernelSpan& span = timeline.kernels[k];
-    span = {Seconds(turned - cpu), Seconds(clocks.cpu - cpu), Seconds(clocks.start - cpu),
-            Seconds(clocks.gpu - cpu)};
-    if (work.run <= 0) return;
-    const auto repeat = static_cast<double>(times);
-    cpu_busy += Seconds((work.issue + work.host) * repeat);
-    if (kernel.kind != KernelKind::transfer) gpu_busy += Seconds(work.run * repeat);
-  };
-  const auto updates = [&](std::size_t k, Clocks clocks) {
-    if (!clocks.idle()) {
-      clocks.wait();  // for what was issued, if only in the iteration before
-      if (k > 0) timeline.kernels[k - 1].issued = Seconds(clocks.cpu - cpu);
+      if (queue.drained()) queue.cpu = start_ + updates_.schedule_ready(k, queue.cpu - start_);
     }
-    clocks.cpu = cpu + workers.after_updates(k, clocks.cpu - cpu);
-    return clocks;
-  };
-  const auto stretch = [&](int first, int end, double since, double alone, double together) {
-    const Seconds begin(since - cpu);
-    const double factor = together / alone;
+    return queue;
+  }
+
+  // Launches kernel k; a copy that is not made takes no time and is not launched.
+  void launch(std::size_t k, LaunchQueue& queue, BusyTimes& busy) {
+    const Kernel& kernel = step_.kernels[k];
+    const LaunchWork work = launch_work(kernel, costs_[k], batch_, launch_model_);
+    const double launch_start = queue.cpu;
+    const bool runs = work.run > 0;
+    if (runs) queue.launch(work, kernel.repeat);
+    timeline_.kernels[k] = {.launch_start = Seconds(launch_start - start_),
+                            .launch_end = Seconds(queue.cpu - start_),
+                            .start = Seconds(queue.start - start_),
+                            .end = Seconds(queue.gpu - start_)};
+    if (!runs) return;
+    const auto repeat = static_cast<double>(kernel.repeat);
+    busy.cpu += (work.launch + work.post_sync) * repeat;
+    if (kernel.kind != KernelKind::transfer) busy.gpu += work.run * repeat;
+  }
+
+  // Synchronizes with the kernels before k and completes the updates that are then ready.
+  LaunchQueue finish_updates(std::size_t k, LaunchQueue queue) {
+    if (!queue.drained()) {
+      queue.synchronize();
+      if (k > 0) timeline_.kernels[k - 1].launch_end = Seconds(queue.cpu - start_);
+    }
+    queue.cpu = start_ + updates_.schedule_and_join(k, queue.cpu - start_);
+    return queue;
+  }
+
+  // Returns the queue when both chains are done.
+  LaunchQueue run_concurrently(const IndependentChains& chains, LaunchQueue queue) {
+    const double begin = queue.cpu;
+    double all_kernels = launch_model_.sync_overhead.si();
+    const double first = run_alone(chains.first, chains.second, queue, all_kernels);
+    const double second = run_alone(chains.second, chains.end, queue, all_kernels);
+    const double both = std::max({first, second, all_kernels});
+    stretch(chains.first, chains.second, begin, both / first, both);
+    stretch(chains.second, chains.end, begin, both / second, both);
+    updates_.assign(chains);
+    queue.cpu += both;
+    queue.gpu = queue.cpu - launch_model_.sync_overhead.si();
+    return queue;
+  }
+
+  // Seconds that a chain takes by itself, with a synchronization at its end. Adds its kernels' run times.
+  double run_alone(int first, int end, LaunchQueue queue, double& run_times) {
+    const double begin = queue.cpu;
     for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(end); ++k) {
-      KernelSpan& span = timeline.kernels[k];
-      for (Seconds* at : {&span.issue, &span.issued, &span.start, &span.end})
+      launch(k, queue, busy_);
+      run_times += costs_[k].total.si() * static_cast<double>(step_.kernels[k].repeat);
+    }
+    if (!queue.drained()) queue.synchronize();
+    return queue.cpu - begin;
+  }
+
+  // Multiplies the times of a chain after `begin` by `factor`, so that it takes `time` in all.
+  void stretch(int first, int end, double begin_on_queue, double factor, double time) {
+    const Seconds begin(begin_on_queue - start_);
+    for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(end); ++k) {
+      KernelSpan& span = timeline_.kernels[k];
+      for (Seconds* at : {&span.launch_start, &span.launch_end, &span.start, &span.end})
         *at = begin + (*at - begin) * factor;
     }
-    timeline.kernels[static_cast<std::size_t>(end - 1)].issued = begin + Seconds(together);
-  };
-  const Clocks after = run<beside>(
-      step, costs, batch, execution, before, visit,
-      [&](std::size_t k, double now) { return cpu + workers.after_segment(k, now - cpu); }, updates,
-      [&](const IndependentChains& chains, Clocks clocks) {
-        clocks = updates(static_cast<std::size_t>(chains.first), clocks);
-        clocks = run_both(chains, step, costs, batch, execution, clocks, visit, stretch);
-        workers.run(chains);
-        return clocks;
-      });
-  const double gpu_period = starts_idle(execution) ? 0 : after.gpu - before.gpu;  // then as long as the CPU's
-  timeline.updates_alone = 1;
-  if constexpr (beside) {
-    cpu_busy += workers.cpu_busy();
-    const Seconds alone = workers.alone();
-    gpu_busy += alone;
-    if (workers.gpu_busy() > Seconds(0)) timeline.updates_alone = alone / workers.gpu_busy();
+    timeline_.kernels[static_cast<std::size_t>(end - 1)].launch_end = begin + Seconds(time);
   }
-  timeline.cpu_busy = cpu_busy;
-  timeline.gpu_busy = gpu_busy;
-  timeline.iteration = Seconds(std::max(after.cpu - cpu, gpu_period));
-  return timeline;
-}
+
+  void write_busy_times() {
+    timeline_.cpu_busy = Seconds(busy_.cpu);
+    timeline_.gpu_busy = Seconds(busy_.gpu);
+    timeline_.exposed_update_share = 1;
+    if (launch_model_.engine_threads == 1) return;
+    const Seconds exposed = updates_.exposed();
+    timeline_.cpu_busy += updates_.cpu_busy();
+    timeline_.gpu_busy += exposed;
+    if (updates_.gpu_busy() > Seconds(0)) timeline_.exposed_update_share = exposed / updates_.gpu_busy();
+  }
+
+  const TrainingStep& step_;
+  std::span<const KernelCost> costs_;
+  double batch_;
+  const LaunchModel& launch_model_;
+  Timeline& timeline_;
+  AsyncUpdates updates_;
+  double start_ = 0;
+  BusyTimes busy_;
+};
 
 }  // namespace
 
-std::vector<std::size_t> in_order_of_issue(const Timeline& timeline) {
+std::vector<std::size_t> in_launch_order(const Timeline& timeline) {
   std::vector<std::size_t> order(timeline.kernels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return timeline.kernels[a].issue < timeline.kernels[b].issue;
+    return timeline.kernels[a].launch_start < timeline.kernels[b].launch_start;
   });
   return order;
 }
 
-Timeline simulate_iteration(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
-                            const LaunchModel& execution, Timeline before) {
-  return execution.workers > 1 ? simulate<true>(step, costs, batch, execution, std::move(before))
-                               : simulate<false>(step, costs, batch, execution, std::move(before));
+Timeline simulate_timeline(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
+                           const LaunchModel& launch_model, Timeline reuse) {
+  assert(costs.size() == step.kernels.size());
+  Timeline timeline = std::move(reuse);
+  timeline.kernels.resize(costs.size());
+  const LaunchQueue::History history = LaunchQueue::history_for(launch_model, costs.size());
+  const auto run_from = [&](const LaunchQueue& queue) {
+    return IterationRun(step, costs, batch, launch_model, timeline).run(queue);
+  };
+
+  LaunchQueue start(launch_model, history);
+  const bool drained = starts_drained(launch_model);
+  if (drained) {
+    start.gpu = -(launch_model.sync_overhead + launch_model.iteration_overhead).si();
+  } else {
+    start = run_from(start);  // the iteration before leaves kernels on the GPU
+  }
+  const LaunchQueue end = run_from(start);
+  const double cpu_period = end.cpu - start.cpu;
+  const double gpu_period = drained ? 0 : end.gpu - start.gpu;  // drained: the CPU's includes the GPU's
+  timeline.iteration = Seconds(std::max(cpu_period, gpu_period));
+  return timeline;
 }
 
 }  // namespace tbdsim

@@ -26,7 +26,7 @@ struct Quantity {
 };
 
 std::optional<double> feature_map_share(const Prediction& p) {
-  return kPercent * (p.memory.feature_maps / p.memory.model());
+  return kPercent * (p.memory.use[MemoryCategory::feature_maps] / p.memory.model());
 }
 
 std::optional<double> below_average_batch_norms(const Prediction& p) {

@@ -62,7 +62,7 @@ void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
 // What an allocator took from the device and has not handed out: free blocks of its regions and segments.
 Bytes kept_free(const Prediction& p, SpecCache& specs) {
   const Allocator& allocator = p.framework->allocator;
-  if (allocator.planned || allocator.arena == AllocatorPolicy::none) return {};
+  if (allocator.static_plan || allocator.policy == AllocatorPolicy::none) return {};
   const AllocatorUse use = replay(p).use;
   return reserved_over_sizes(p, specs).value_or(use.reserved) - use.requested;
 }
@@ -72,7 +72,7 @@ Bytes kept_free(const Prediction& p, SpecCache& specs) {
 Bytes used_memory(const Prediction& p, const std::string& unit, SpecCache& specs) {
   if (unit == "bytes") return p.memory.total();
   if (unit == "bytes (device memory in use)") return p.memory.total() + kept_free(p, specs);
-  if (unit == "bytes (allocator high water)") return p.memory.model() + p.memory.trials;
+  if (unit == "bytes (allocator high water)") return p.memory.model() + p.memory.autotuning;
   throw NotCovered(
       fmt::format("unit {} of memory: bytes, bytes (device memory in use) and bytes (allocator high "
                   "water) are known",
@@ -84,7 +84,7 @@ Bytes moving_statistics(const Prediction& p) {
   Bytes sum;
   for (const LayerSummary& layer : p.typical().step->layers) {
     const Bytes each(static_cast<double>(layer.statistics / 2 * kFp32Bytes));
-    sum += p.framework->allocator.taken_for(each) * 2.0;
+    sum += p.framework->allocator.rounded_up(each) * 2.0;
   }
   return sum;
 }
@@ -94,9 +94,9 @@ std::optional<Bytes> category_of(const Prediction& p, std::string_view metric, s
   if (!metric.starts_with(kCategoryPrefix)) return std::nullopt;
   const std::string_view category = metric.substr(kCategoryPrefix.size());
   const MemoryPlan memory = on_one_of(gpus, p.memory, *p.framework);
-  if (category == "feature_maps_and_other") return memory.feature_maps;
-  if (category == "workspace") return memory.workspace;
-  if (category == "gradients") return memory.weight_gradients;
+  if (category == "feature_maps_and_other") return memory.use[MemoryCategory::feature_maps];
+  if (category == "workspace") return memory.use[MemoryCategory::workspace];
+  if (category == "gradients") return memory.use[MemoryCategory::weight_gradients];
   if (category == "aux_state") return moving_statistics(p);
   return std::nullopt;
 }

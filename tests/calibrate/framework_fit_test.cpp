@@ -109,8 +109,8 @@ class FrameworkFitTest : public testing::Test {
 };
 
 void slower(Framework& framework) {
-  framework.execution.kernel = Seconds(25e-6);
-  framework.execution.wait = Seconds(200e-6);
+  framework.launch_model.launch_overhead = Seconds(25e-6);
+  framework.launch_model.sync_overhead = Seconds(200e-6);
   framework.factors[index_of(KernelKind::convolution)] = 1.2;
 }
 
@@ -119,8 +119,8 @@ TEST_F(FrameworkFitTest, FindsTheConstantsThatMadeTheRuns) {
   const test::CliResult result = fit(file, "kernel,wait,factors.convolution", {"-o", path("out.yaml")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Framework fitted = written(path("out.yaml"));
-  EXPECT_NEAR(fitted.execution.kernel.si(), 25e-6, 1.5e-6);
-  EXPECT_NEAR(fitted.execution.wait.si(), 200e-6, 20e-6);
+  EXPECT_NEAR(fitted.launch_model.launch_overhead.si(), 25e-6, 1.5e-6);
+  EXPECT_NEAR(fitted.launch_model.sync_overhead.si(), 200e-6, 20e-6);
   EXPECT_NEAR(fitted.factors[index_of(KernelKind::convolution)], 1.2, 0.05);
   EXPECT_EQ(fitted.factors[index_of(KernelKind::gemm)], 1);
 }
@@ -153,11 +153,11 @@ TEST_F(FrameworkFitTest, OfAnArchitectureIsWhatItsGpusHaveInCommon) {
 
 // One row that is far off (a typing error) moves nothing.
 TEST_F(FrameworkFitTest, AnOutlierCountsLittle) {
-  std::vector<test::Row> rows =
-      rows_of_a_changed_framework([](Framework& framework) { framework.execution.kernel = Seconds(25e-6); });
+  std::vector<test::Row> rows = rows_of_a_changed_framework(
+      [](Framework& framework) { framework.launch_model.launch_overhead = Seconds(25e-6); });
   rows[0]["value"] = std::to_string(std::stod(rows[0]["value"]) * 10);
   ASSERT_EQ(fit(write(rows), "kernel", {"-o", path("out.yaml")}).exit_code, 0);
-  EXPECT_NEAR(written(path("out.yaml")).execution.kernel.si(), 25e-6, 1e-6);
+  EXPECT_NEAR(written(path("out.yaml")).launch_model.launch_overhead.si(), 25e-6, 1e-6);
 }
 
 TEST_F(FrameworkFitTest, KeepsTheTextAroundTheConstants) {
@@ -166,16 +166,17 @@ TEST_F(FrameworkFitTest, KeepsTheTextAroundTheConstants) {
   const std::string text = read_file(path("out.yaml"), 1U << 20U);
   const Framework fitted = written(path("out.yaml"));
   EXPECT_THAT(
-      fitted.execution.sources.at("kernel"),
+      fitted.launch_model.sources.at("kernel"),
       testing::StartsWith("fit: 18 single-GPU runs, tbd-calibrate fit-framework; leave-one-model-out "));
   std::string expected = kToy;
   const auto replace = [&](const std::string& old, const std::string& with) {
     expected.replace(expected.find(old), old.size(), with);
   };
-  replace("10 us ", to_text(fitted.execution.kernel) + " ");
-  replace("  sources:", "  update: " + to_text(fitted.execution.update) + "\n  sources:");
-  replace("\"estimate: a \\\"launch\\\"\"", '"' + fitted.execution.sources.at("kernel") + '"');
-  replace("    kernel: \"", "    update: \"" + fitted.execution.sources.at("update") + "\"\n    kernel: \"");
+  replace("10 us ", to_text(fitted.launch_model.launch_overhead) + " ");
+  replace("  sources:", "  update: " + to_text(fitted.launch_model.update_overhead) + "\n  sources:");
+  replace("\"estimate: a \\\"launch\\\"\"", '"' + fitted.launch_model.sources.at("kernel") + '"');
+  replace("    kernel: \"",
+          "    update: \"" + fitted.launch_model.sources.at("update") + "\"\n    kernel: \"");
   EXPECT_EQ(text, expected);
 }
 
@@ -193,7 +194,7 @@ TEST_F(FrameworkFitTest, ScoreRowsSetNothing) {
   std::vector<test::Row> rows = rows_of_a_changed_framework(slower);
   const test::CliResult without = fit(write(rows), "kernel,wait", {"-o", path("a.yaml")});
   for (test::Row score :
-       rows_of_a_changed_framework([](Framework& f) { f.execution.kernel = Seconds(1e-3); })) {
+       rows_of_a_changed_framework([](Framework& f) { f.launch_model.launch_overhead = Seconds(1e-3); })) {
     score["split"] = "score";
     rows.push_back(score);
   }
@@ -294,7 +295,7 @@ TEST_F(FrameworkFitTest, TheClocksRunAgainAsInThePrediction) {
       predict({.model = "resnet50", .framework = "toy", .gpu = "titanxp", .batch = 32}, specs);
   EXPECT_EQ(iteration_time_with(*p.framework, p), p.iteration_time());
   Framework free = *p.framework;
-  free.execution = {};
+  free.launch_model = {};
   const Seconds kernels = iteration_time_with(free, p);
   const Seconds twice = iteration_time_with(with_kernel_factor(free, 2), p);
   EXPECT_NEAR(twice / kernels, 2, 1e-9);
@@ -314,7 +315,7 @@ TEST(FrameworkFitToMeasuredRuns, RowsOfMxnetFitNoWorseThanBefore) {
   for (const FittedConstant& f : fit.constants) {
     EXPECT_GE(f.value, f.constant.least);
     EXPECT_LE(f.value, f.constant.most);
-    EXPECT_EQ(f.value == f.before, !f.told);
+    EXPECT_EQ(f.value == f.before, !f.determined);
   }
 }
 

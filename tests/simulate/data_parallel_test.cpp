@@ -128,7 +128,7 @@ TEST(DataParallel, AThreadThatLooksForGradients) {
 // for the last, computed at 6 s. Two at a time, it takes the third when the second is there, at 5 s.
 TEST(DataParallel, AThreadThatIsToldEarlyWaits) {
   Timeline ahead = timeline();
-  for (KernelSpan& span : ahead.kernels) span.issue = span.issued = Seconds(0.5);
+  for (KernelSpan& span : ahead.kernels) span.launch_start = span.launch_end = Seconds(0.5);
   SyncPlan exchange = one_stage(0.5);
   exchange.stages.front().on_gpu = true;
   exchange.bucket = exchange.first_bucket = Bytes(100e9);
@@ -185,7 +185,7 @@ TEST(DataParallel, GpusOfAMachineShareItsCores) {
   SpecCache specs = test::source_specs();
   Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 16};
   Prediction one = predict(scenario, specs);
-  ASSERT_EQ(one.framework->execution.input_threads, 4);
+  ASSERT_EQ(one.framework->launch_model.input_threads, 4);
   EXPECT_NEAR(one.iterations.front().input.si(), 0.016, 1e-9);
   SyncPlan exchange = one_stage(0.1);
   exchange.cluster = {.gpus = 8};

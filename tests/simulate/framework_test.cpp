@@ -81,10 +81,10 @@ TEST(ReadFramework, ReadsEveryKey) {
   EXPECT_EQ(framework.workspace_limit.si(), 64.0 * 1024 * 1024);
   EXPECT_EQ(framework.context_memory.si(), 100e6);
   EXPECT_EQ(framework.family, "mine");
-  EXPECT_DOUBLE_EQ(framework.execution.kernel.si(), 5e-6);
-  EXPECT_EQ(framework.execution.segment, 15);
-  EXPECT_FALSE(framework.execution.after_iteration);
-  EXPECT_EQ(framework.execution.sources.at("kernel"), "a test");
+  EXPECT_DOUBLE_EQ(framework.launch_model.launch_overhead.si(), 5e-6);
+  EXPECT_EQ(framework.launch_model.kernels_per_sync, 15);
+  EXPECT_FALSE(framework.launch_model.sync_after_iteration);
+  EXPECT_EQ(framework.launch_model.sources.at("kernel"), "a test");
   EXPECT_EQ(framework.factors[index_of(KernelKind::convolution)], 1.25);
   EXPECT_EQ(framework.factors[index_of(KernelKind::gemm)], 1);
 }
@@ -138,8 +138,8 @@ TEST(ReadFramework, BasedOnAnother) {
   EXPECT_THAT(framework.versions, testing::ElementsAre("2.0", "2.1"));
   EXPECT_EQ(framework.lowering.layout, Layout::nchw);
   EXPECT_EQ(framework.lowering.conv_1x1, Conv1x1::gemm);
-  EXPECT_DOUBLE_EQ(framework.execution.kernel.si(), 5e-6);
-  EXPECT_DOUBLE_EQ(framework.execution.update.si(), 7e-6);
+  EXPECT_DOUBLE_EQ(framework.launch_model.launch_overhead.si(), 5e-6);
+  EXPECT_DOUBLE_EQ(framework.launch_model.update_overhead.si(), 7e-6);
   EXPECT_EQ(framework.sources.at("lowering"), "another");
   EXPECT_EQ(framework.sources.at("workspace_limit"), "a test");
   const auto error = [&](const char* base, const char* part) {

@@ -21,7 +21,7 @@ Kernel copy_to_host(std::int64_t host_nanoseconds = 0) {
   return kernel;
 }
 
-Timeline simulate(const std::vector<std::pair<Kernel, double>>& work, const LaunchModel& execution,
+Timeline simulate(const std::vector<std::pair<Kernel, double>>& work, const LaunchModel& launch_model,
                   const std::vector<IndependentChains>& chains = {}) {
   TrainingStep step;
   step.chains = chains;
@@ -32,7 +32,7 @@ Timeline simulate(const std::vector<std::pair<Kernel, double>>& work, const Laun
     costs.emplace_back().total = Seconds(seconds);
   }
   step.updates = parameter_updates(step);
-  return simulate_iteration(step, costs, 1, execution);
+  return simulate_timeline(step, costs, 1, launch_model);
 }
 
 const Kernel kOnce = kernel_of(KernelKind::elementwise);
@@ -50,29 +50,6 @@ TEST(Iteration, KernelsRunOneAfterAnother) {
   EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 15);
 }
 
-// The clocks ask no more of a plain kernel: of all sorts, where everything costs something.
-TEST(Iteration, APlainKernelIsIssuedAndNoMore) {
-  LaunchModel execution;
-  execution.kernel = Seconds(1);
-  execution.step = Seconds(2);
-  execution.update = Seconds(3);
-  execution.wait = Seconds(4);
-  execution.after_update = true;
-  int plain = 0;
-  for (std::size_t kind = 0; kind < kKernelKindCount; ++kind) {
-    for (const std::int64_t repeat : {1, 2}) {
-      Kernel kernel = kernel_of(static_cast<KernelKind>(kind), repeat);
-      kernel.host_nanoseconds = {5, 0};
-      const HostWork work = thread_work(kernel, 1, execution);
-      const bool issued_alone = !work.waits && work.issue == execution.kernel && work.before == Seconds(0) &&
-                                work.after == Seconds(0);
-      EXPECT_EQ(is_plain(kernel), issued_alone) << kKernelKindNames[kind] << ", " << repeat << " times";
-      plain += is_plain(kernel) ? 1 : 0;
-    }
-  }
-  EXPECT_EQ(plain, 11);  // once, all but copies and updates
-}
-
 TEST(Iteration, NothingTakesNoTime) {
   const Timeline t = simulate({}, {});
   EXPECT_TRUE(t.kernels.empty());
@@ -82,10 +59,10 @@ TEST(Iteration, NothingTakesNoTime) {
 // Issue takes 2 s, a kernel 1 s: kernel i is issued at 2 (i + 1) and starts at once. The thread ends at 6 s,
 // the GPU at 7 s, where the thread waits; 0.5 s later the next iteration begins.
 TEST(Iteration, TheThreadIsTheLimit) {
-  const LaunchModel execution{.kernel = Seconds(2), .wait = Seconds(0.5)};
-  const Timeline t = simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution);
+  const LaunchModel launch_model{.launch_overhead = Seconds(2), .sync_overhead = Seconds(0.5)};
+  const Timeline t = simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, launch_model);
   for (std::size_t k = 0; k < 3; ++k) {
-    EXPECT_DOUBLE_EQ(t.kernels[k].issue.si(), 2.0 * static_cast<double>(k));
+    EXPECT_DOUBLE_EQ(t.kernels[k].launch_start.si(), 2.0 * static_cast<double>(k));
     EXPECT_DOUBLE_EQ(t.kernels[k].start.si(), 2.0 * static_cast<double>(k + 1));
   }
   EXPECT_DOUBLE_EQ(t.iteration.si(), 7.5);
@@ -97,10 +74,12 @@ TEST(Iteration, TheThreadIsTheLimit) {
 TEST(Iteration, RepeatsAreAsManyKernels) {
   for (const double issue : {0.25, 1.0, 2.0}) {
     for (const double gap : {0.0, 0.5}) {
-      const LaunchModel execution{
-          .kernel = Seconds(issue), .wait = Seconds(0.5), .latency = Seconds(0.125), .gap = Seconds(gap)};
-      const Timeline apart = simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution);
-      const Timeline together = simulate({{kernel_of(KernelKind::elementwise, 3), 1}}, execution);
+      const LaunchModel launch_model{.launch_overhead = Seconds(issue),
+                                     .sync_overhead = Seconds(0.5),
+                                     .launch_latency = Seconds(0.125),
+                                     .kernel_gap = Seconds(gap)};
+      const Timeline apart = simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, launch_model);
+      const Timeline together = simulate({{kernel_of(KernelKind::elementwise, 3), 1}}, launch_model);
       EXPECT_DOUBLE_EQ(apart.iteration.si(), together.iteration.si()) << issue << " " << gap;
       EXPECT_DOUBLE_EQ(apart.kernels[2].end.si(), together.kernels[0].end.si());
     }
@@ -110,19 +89,19 @@ TEST(Iteration, RepeatsAreAsManyKernels) {
 // Without a wait at its end an iteration overlaps the next: the longer of 3 x 2 s on the CPU and 3 x 1 s on
 // the GPU.
 TEST(Iteration, OverlapsTheNext) {
-  LaunchModel execution{.kernel = Seconds(2), .after_iteration = false};
-  EXPECT_DOUBLE_EQ(simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution).iteration.si(), 6);
-  execution.kernel = Seconds(0.5);
-  EXPECT_DOUBLE_EQ(simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, execution).iteration.si(), 3);
+  LaunchModel launch_model{.launch_overhead = Seconds(2), .sync_after_iteration = false};
+  EXPECT_DOUBLE_EQ(simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, launch_model).iteration.si(), 6);
+  launch_model.launch_overhead = Seconds(0.5);
+  EXPECT_DOUBLE_EQ(simulate({{kOnce, 1}, {kOnce, 1}, {kOnce, 1}}, launch_model).iteration.si(), 3);
 }
 
 // Kernel of 4 s issued in 1 s; copy of 1 s; the host works 2 s; another kernel of 4 s. 1 + 4 + 1, wait 0.5,
 // work 2, issue 1, run 4, wait 0.5. The GPU is busy 8 s, the thread works 3 x 1 + 2 s.
 TEST(Iteration, TheHostWaitsForACopyAndWorksOnIt) {
-  const LaunchModel execution{.kernel = Seconds(1), .wait = Seconds(0.5)};
-  const Timeline t = simulate({{kOnce, 4}, {copy_to_host(2'000'000'000), 1}, {kOnce, 4}}, execution);
+  const LaunchModel launch_model{.launch_overhead = Seconds(1), .sync_overhead = Seconds(0.5)};
+  const Timeline t = simulate({{kOnce, 4}, {copy_to_host(2'000'000'000), 1}, {kOnce, 4}}, launch_model);
   EXPECT_DOUBLE_EQ(t.kernels[1].end.si(), 6);
-  EXPECT_DOUBLE_EQ(t.kernels[1].issued.si(), 8.5);
+  EXPECT_DOUBLE_EQ(t.kernels[1].launch_end.si(), 8.5);
   EXPECT_DOUBLE_EQ(t.kernels[2].start.si(), 9.5);
   EXPECT_DOUBLE_EQ(t.iteration.si(), 14);
   EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 8);
@@ -131,24 +110,29 @@ TEST(Iteration, TheHostWaitsForACopyAndWorksOnIt) {
 
 // Segments of two: 1 + 3 + 3, wait 1, the same again, then half a segment of 1 + 3 and the wait at the end.
 TEST(Iteration, WaitsAfterEachSegment) {
-  const LaunchModel execution{.kernel = Seconds(1), .wait = Seconds(1), .segment = 2};
-  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 5), 3}}, execution).iteration.si(),
+  const LaunchModel launch_model{
+      .launch_overhead = Seconds(1), .sync_overhead = Seconds(1), .kernels_per_sync = 2};
+  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 5), 3}}, launch_model).iteration.si(),
                    8 + 8 + 5);
-  EXPECT_DOUBLE_EQ(simulate({{kOnce, 3}, {kernel_of(KernelKind::elementwise, 3), 3}, {kOnce, 3}}, execution)
-                       .iteration.si(),
-                   8 + 8 + 5);
+  EXPECT_DOUBLE_EQ(
+      simulate({{kOnce, 3}, {kernel_of(KernelKind::elementwise, 3), 3}, {kOnce, 3}}, launch_model)
+          .iteration.si(),
+      8 + 8 + 5);
   // Many segments are as long as a few of them say: 100 of 8 s.
-  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 200), 3}}, execution).iteration.si(), 801);
+  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 200), 3}}, launch_model).iteration.si(),
+                   801);
 }
 
 // Two updates: issue 2, run 1, wait 0.5 each; then the wait at the end.
 TEST(Iteration, WaitsAfterEachUpdate) {
-  const LaunchModel execution{
-      .kernel = Seconds(1), .update = Seconds(2), .wait = Seconds(0.5), .after_update = true};
+  const LaunchModel launch_model{.launch_overhead = Seconds(1),
+                                 .update_overhead = Seconds(2),
+                                 .sync_overhead = Seconds(0.5),
+                                 .sync_after_update = true};
   const Timeline t =
-      simulate({{kernel_of(KernelKind::update), 1}, {kernel_of(KernelKind::update), 1}}, execution);
+      simulate({{kernel_of(KernelKind::update), 1}, {kernel_of(KernelKind::update), 1}}, launch_model);
   EXPECT_DOUBLE_EQ(t.iteration.si(), 7.5);
-  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::update, 2), 1}}, execution).iteration.si(), 7.5);
+  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::update, 2), 1}}, launch_model).iteration.si(), 7.5);
 }
 
 // Layers 0 and 1 forward, 1 and 0 backward, 2 s each with a wait of 0.5; updates of 3 s that are issued in 1.
@@ -161,21 +145,24 @@ TEST(Iteration, UpdatesRunBeside) {
     kernel.phase = phase;
     return kernel;
   };
-  const LaunchModel execution{.update = Seconds(1), .wait = Seconds(0.5), .segment = 1, .workers = 2};
+  const LaunchModel launch_model{.update_overhead = Seconds(1),
+                                 .sync_overhead = Seconds(0.5),
+                                 .kernels_per_sync = 1,
+                                 .engine_threads = 2};
   const Timeline t = simulate({{of(0, Phase::forward), 2},
                                {of(1, Phase::forward), 2},
                                {of(1, Phase::backward_data), 2},
                                {of(0, Phase::backward_data), 2},
                                {of(0, Phase::update), 3},
                                {of(1, Phase::update), 3}},
-                              execution);
+                              launch_model);
   const double expected[][4] = {{0, 0, 2, 0},     {0, 2.5, 4.5, 0}, {0, 5, 7, 0},
                                 {0, 7.5, 9.5, 0}, {1, 11, 14, 0},   {1, 8.5, 11.5, 1}};
   for (std::size_t k = 0; k < 6; ++k) {
-    EXPECT_EQ(t.kernels[k].beside, expected[k][0] == 1);
+    EXPECT_EQ(t.kernels[k].async_update, expected[k][0] == 1);
     EXPECT_DOUBLE_EQ(t.kernels[k].start.si(), expected[k][1]);
     EXPECT_DOUBLE_EQ(t.kernels[k].end.si(), expected[k][2]);
-    EXPECT_EQ(t.kernels[k].worker, static_cast<int>(expected[k][3]));
+    EXPECT_EQ(t.kernels[k].engine_thread, static_cast<int>(expected[k][3]));
   }
   EXPECT_DOUBLE_EQ(t.iteration.si(), 15);
   EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 8 + 4.5);  // of the updates, from 9.5 to 14 s nothing else runs
@@ -186,15 +173,16 @@ TEST(Iteration, UpdatesRunBeside) {
 // two kernels of 2 s, the other one of 4 s. Alone they take 2 x 4 and 6 s; all kernels and a wait take 9 s,
 // and so both do: times after 4 s are 9/8 and 9/6 of those alone. Then a last kernel, from 14 s on.
 TEST(Iteration, TwoWorkersRunChainsSideBySide) {
-  const LaunchModel execution{.kernel = Seconds(1), .wait = Seconds(1), .segment = 1, .workers = 2};
+  const LaunchModel launch_model{
+      .launch_overhead = Seconds(1), .sync_overhead = Seconds(1), .kernels_per_sync = 1, .engine_threads = 2};
   const Timeline t =
-      simulate({{kOnce, 2}, {kOnce, 2}, {kOnce, 2}, {kOnce, 4}, {kOnce, 2}}, execution, {{1, 3, 4}});
+      simulate({{kOnce, 2}, {kOnce, 2}, {kOnce, 2}, {kOnce, 4}, {kOnce, 2}}, launch_model, {{1, 3, 4}});
   const double expected[][3] = {
       {1, 3, 0}, {5.125, 7.375, 0}, {9.625, 11.875, 0}, {5.5, 11.5, 1}, {14, 16, 0}};
   for (std::size_t k = 0; k < 5; ++k) {
     EXPECT_DOUBLE_EQ(t.kernels[k].start.si(), expected[k][0]);
     EXPECT_DOUBLE_EQ(t.kernels[k].end.si(), expected[k][1]);
-    EXPECT_EQ(t.kernels[k].worker, static_cast<int>(expected[k][2]));
+    EXPECT_EQ(t.kernels[k].engine_thread, static_cast<int>(expected[k][2]));
   }
   EXPECT_DOUBLE_EQ(t.iteration.si(), 18);  // with the wait at the end
   EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 12);
@@ -202,27 +190,31 @@ TEST(Iteration, TwoWorkersRunChainsSideBySide) {
 
 // Where issuing takes longer than all kernels, the longer chain sets the time: 2 x (3 + 1 + 1) s.
 TEST(Iteration, TheLongerChainSetsTheTime) {
-  LaunchModel execution{.kernel = Seconds(3), .wait = Seconds(1), .segment = 1, .workers = 2};
+  LaunchModel launch_model{
+      .launch_overhead = Seconds(3), .sync_overhead = Seconds(1), .kernels_per_sync = 1, .engine_threads = 2};
   const std::vector<std::pair<Kernel, double>> three(3, {kOnce, 1});
-  EXPECT_DOUBLE_EQ(simulate(three, execution, {{0, 2, 3}}).iteration.si(), 11);
-  execution.workers = 1;
-  EXPECT_DOUBLE_EQ(simulate(three, execution, {{0, 2, 3}}).iteration.si(), 16);
+  EXPECT_DOUBLE_EQ(simulate(three, launch_model, {{0, 2, 3}}).iteration.si(), 11);
+  launch_model.engine_threads = 1;
+  EXPECT_DOUBLE_EQ(simulate(three, launch_model, {{0, 2, 3}}).iteration.si(), 16);
 }
 
 // Where nothing is waited for at the end, chains at the start wait for the last kernel of the iteration
 // before (2 s, from 1 s after its issue began) and 1 s: 1 + 2 + 1 s; both together take two kernels and a
 // wait, 5 s.
 TEST(Iteration, ChainsAtTheStartWaitForTheIterationBefore) {
-  const LaunchModel execution{
-      .kernel = Seconds(1), .wait = Seconds(1), .segment = 2, .workers = 2, .after_iteration = false};
-  const Timeline t = simulate({{kOnce, 2}, {kOnce, 2}, {kOnce, 2}}, execution, {{0, 1, 2}});
+  const LaunchModel launch_model{.launch_overhead = Seconds(1),
+                                 .sync_overhead = Seconds(1),
+                                 .kernels_per_sync = 2,
+                                 .sync_after_iteration = false,
+                                 .engine_threads = 2};
+  const Timeline t = simulate({{kOnce, 2}, {kOnce, 2}, {kOnce, 2}}, launch_model, {{0, 1, 2}});
   EXPECT_DOUBLE_EQ(t.iteration.si(), 9);
   EXPECT_DOUBLE_EQ(t.gpu_busy.si(), 6);
 }
 
 // 1 s to issue each, but for a copy that is not made.
 TEST(Iteration, WhatIsNotMadeIsNotIssued) {
-  const Timeline t = simulate({{kOnce, 2}, {kOnce, 0}, {kOnce, 1}}, {.kernel = Seconds(1)});
+  const Timeline t = simulate({{kOnce, 2}, {kOnce, 0}, {kOnce, 1}}, {.launch_overhead = Seconds(1)});
   EXPECT_DOUBLE_EQ(t.kernels[2].start.si(), 3);
   EXPECT_DOUBLE_EQ(t.iteration.si(), 4);
   EXPECT_DOUBLE_EQ(t.cpu_busy.si(), 2);
@@ -230,12 +222,12 @@ TEST(Iteration, WhatIsNotMadeIsNotIssued) {
 
 // Ten kernels of 1 s, issued in no time into a queue of four: the last finds room when the sixth has ended.
 TEST(Iteration, TheQueueIsFinite) {
-  LaunchModel execution{.queue = 4};
+  LaunchModel launch_model{.launch_queue_depth = 4};
   std::vector<std::pair<Kernel, double>> ten(10, {kOnce, 1});
-  EXPECT_DOUBLE_EQ(simulate(ten, execution).kernels[9].issued.si(), 6);
-  EXPECT_DOUBLE_EQ(simulate({{kernel_of(KernelKind::elementwise, 10), 1}}, execution).kernels[0].issued.si(),
-                   6);
-  EXPECT_DOUBLE_EQ(simulate(ten, execution).iteration.si(), 10);
+  EXPECT_DOUBLE_EQ(simulate(ten, launch_model).kernels[9].launch_end.si(), 6);
+  EXPECT_DOUBLE_EQ(
+      simulate({{kernel_of(KernelKind::elementwise, 10), 1}}, launch_model).kernels[0].launch_end.si(), 6);
+  EXPECT_DOUBLE_EQ(simulate(ten, launch_model).iteration.si(), 10);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ Framework framework(double context, const Allocator& allocator = {}) {
 
 Allocator planned_ahead(double block = 0, double large_block = 0) {
   Allocator allocator;
-  allocator.planned = true;
+  allocator.static_plan = true;
   allocator.block = Bytes(block);
   allocator.large_block = Bytes(large_block);
   return allocator;
@@ -27,7 +27,7 @@ Allocator planned_ahead(double block = 0, double large_block = 0) {
 
 Allocator that_tries() {
   Allocator allocator;
-  allocator.tries_algorithms = true;
+  allocator.autotunes = true;
   return allocator;
 }
 
@@ -61,11 +61,12 @@ MemoryPlan plan(const TrainingStep& step, double batch, const Framework& f, doub
 TEST(MemoryPlan, CategoriesAtThePeakOfASmallBatch) {
   const MemoryPlan at_2 = plan(four_kernels(), 2, framework(7), 10);
   EXPECT_EQ(at_2.peak_kernel, 3);
-  EXPECT_EQ(at_2.weights.si(), 100);
-  EXPECT_EQ(at_2.weight_gradients.si(), 100);
-  EXPECT_EQ(at_2.feature_maps.si(), 60);  // the paper counts gradient maps with feature maps
-  EXPECT_EQ(at_2.dynamic.si(), 50);
-  EXPECT_EQ(at_2.workspace.si(), 0);  // the convolution's is gone by then
+  EXPECT_EQ(at_2.use[MemoryCategory::weights].si(), 100);
+  EXPECT_EQ(at_2.use[MemoryCategory::weight_gradients].si(), 100);
+  EXPECT_EQ(at_2.use[MemoryCategory::feature_maps].si(),
+            60);  // the paper counts gradient maps with feature maps
+  EXPECT_EQ(at_2.use[MemoryCategory::dynamic].si(), 50);
+  EXPECT_EQ(at_2.use[MemoryCategory::workspace].si(), 0);  // the convolution's is gone by then
   EXPECT_EQ(at_2.context.si(), 7);
   EXPECT_EQ(at_2.total().si(), 317);
 }
@@ -73,8 +74,8 @@ TEST(MemoryPlan, CategoriesAtThePeakOfASmallBatch) {
 TEST(MemoryPlan, CategoriesAtThePeakOfALargeBatch) {
   const MemoryPlan at_20 = plan(four_kernels(), 20, framework(7));
   EXPECT_EQ(at_20.peak_kernel, 2);
-  EXPECT_EQ(at_20.weight_gradients.si(), 0);  // not yet there
-  EXPECT_EQ(at_20.feature_maps.si(), 800);
+  EXPECT_EQ(at_20.use[MemoryCategory::weight_gradients].si(), 0);  // not yet there
+  EXPECT_EQ(at_20.use[MemoryCategory::feature_maps].si(), 800);
 }
 
 // At b = 10 kernels 2 and 3 need 400 B each: the first counts.
@@ -84,15 +85,15 @@ TEST(MemoryPlan, FirstOfEqualPeaks) { EXPECT_EQ(plan(four_kernels(), 10, framewo
 TEST(MemoryPlan, WorkspaceCanMakeThePeak) {
   const MemoryPlan wide = plan(four_kernels(), 20, framework(0), 700);
   EXPECT_EQ(wide.peak_kernel, 1);
-  EXPECT_EQ(wide.workspace.si(), 700);
-  EXPECT_EQ(wide.feature_maps.si(), 200);
+  EXPECT_EQ(wide.use[MemoryCategory::workspace].si(), 700);
+  EXPECT_EQ(wide.use[MemoryCategory::feature_maps].si(), 200);
   EXPECT_EQ(wide.model().si(), 150 + 200 + 700);
 }
 
 TEST(MemoryPlan, TemporaryTensorsAreWorkspace) {
   TrainingStep step = four_kernels();
   step.kernels[2].scratch_bytes = {0, 4};
-  EXPECT_EQ(plan(step, 20, framework(0)).workspace.si(), 80);
+  EXPECT_EQ(plan(step, 20, framework(0)).use[MemoryCategory::workspace].si(), 80);
 }
 
 TEST(MemoryPlan, EmptyStepNeedsTheContextOnly) {
@@ -103,9 +104,9 @@ TEST(MemoryPlan, EmptyStepNeedsTheContextOnly) {
 // largest workspace, whenever each is needed.
 TEST(MemoryPlan, PlannedAheadEverythingStays) {
   const MemoryPlan at_2 = plan(four_kernels(), 2, framework(0, planned_ahead()), 10);
-  EXPECT_EQ(at_2.feature_maps.si(), 80);
-  EXPECT_EQ(at_2.workspace.si(), 10);
-  EXPECT_EQ(at_2.weight_gradients.si(), 100);
+  EXPECT_EQ(at_2.use[MemoryCategory::feature_maps].si(), 80);
+  EXPECT_EQ(at_2.use[MemoryCategory::workspace].si(), 10);
+  EXPECT_EQ(at_2.use[MemoryCategory::weight_gradients].si(), 100);
 }
 
 // Pages of 4 KiB, slabs of 2 KiB: a block of 512 B is asked for as 544 B, which are 1 KiB, two of them a
@@ -146,10 +147,10 @@ TEST(MemoryPlan, PagesOfDrivers) {
 TEST(MemoryPlan, BlocksAreMultiples) {
   const Framework f = framework(0, planned_ahead(64, 90));
   const MemoryPlan at_2 = plan(four_kernels(), 2, f, 10);
-  EXPECT_EQ(at_2.weights.si(), 180);       // 100 B are above 90 B: two of these
-  EXPECT_EQ(at_2.dynamic.si(), 64);        // 50 B
-  EXPECT_EQ(at_2.feature_maps.si(), 128);  // 20 B and 60 B
-  EXPECT_EQ(at_2.workspace.si(), 64);
+  EXPECT_EQ(at_2.use[MemoryCategory::weights].si(), 180);       // 100 B are above 90 B: two of these
+  EXPECT_EQ(at_2.use[MemoryCategory::dynamic].si(), 64);        // 50 B
+  EXPECT_EQ(at_2.use[MemoryCategory::feature_maps].si(), 128);  // 20 B and 60 B
+  EXPECT_EQ(at_2.use[MemoryCategory::workspace].si(), 64);
 }
 
 // What libraries keep is in no block of the pool, but counts.
@@ -158,7 +159,7 @@ TEST(MemoryPlan, LibraryStateIsNotShared) {
   step.tensors[1].library_state = true;
   const MemoryOutline outline = memory_outline(step);
   EXPECT_EQ(outline.library_state, (Size{0, 10}));
-  EXPECT_EQ(plan(step, 2, framework(0, planned_ahead())).feature_maps.si(), 80);
+  EXPECT_EQ(plan(step, 2, framework(0, planned_ahead())).use[MemoryCategory::feature_maps].si(), 80);
 }
 
 // A 3x3 convolution of 512 channels and filters on 14 x 14, one sample: the FFT's tiles take
@@ -175,8 +176,8 @@ TEST(MemoryPlan, FirstIterationTriesAlgorithms) {
                                     .kernel_height = 3,
                                     .kernel_width = 3};
   const MemoryPlan tried = plan(step, 1, framework(0, that_tries()));
-  EXPECT_EQ((tried.model() + tried.trials).si(), 150 + 10 + 2'425'356'288.0);
-  EXPECT_EQ(plan(step, 1, framework(0)).trials.si(), 0);
+  EXPECT_EQ((tried.model() + tried.autotuning).si(), 150 + 10 + 2'425'356'288.0);
+  EXPECT_EQ(plan(step, 1, framework(0)).autotuning.si(), 0);
 }
 
 TEST(TriedWorkspace, NothingBeyondTheLimitOrWithAStride) {
@@ -189,11 +190,11 @@ TEST(TriedWorkspace, NothingBeyondTheLimitOrWithAStride) {
                   .kernel_height = 3,
                   .kernel_width = 3};
   kernel.shape = shape;
-  EXPECT_EQ(tried_workspace(kernel, 2, Bytes(1e9)).si(), 9216 * (2 * 2 * 2 + 1));  // two tiles each
-  EXPECT_EQ(tried_workspace(kernel, 2, Bytes(9216 * 9 - 1)).si(), 0);
+  EXPECT_EQ(autotune_workspace(kernel, 2, Bytes(1e9)).si(), 9216 * (2 * 2 * 2 + 1));  // two tiles each
+  EXPECT_EQ(autotune_workspace(kernel, 2, Bytes(9216 * 9 - 1)).si(), 0);
   shape.stride_height = 2;
   kernel.shape = shape;
-  EXPECT_EQ(tried_workspace(kernel, 2, Bytes(1e9)).si(), 0);
+  EXPECT_EQ(autotune_workspace(kernel, 2, Bytes(1e9)).si(), 0);
 }
 
 // MXNet's key-value store on two GPUs: half of the state and copies, a half to add up and one half for the
@@ -202,12 +203,12 @@ TEST(MemoryPlan, KeyValueStoreOnSeveralGpus) {
   Framework f = framework(0);
   f.lowering.parameter_copies = 1;
   MemoryPlan one;
-  one.weight_gradients = Bytes(100);
-  one.dynamic = Bytes(200);
-  EXPECT_EQ(on_one_of(1, one, f).dynamic.si(), 200);
-  EXPECT_EQ(on_one_of(2, one, f).dynamic.si(), 100 + 100);
-  EXPECT_EQ(on_one_of(4, one, f).dynamic.si(), 50 + 100);
-  EXPECT_EQ(on_one_of(4, one, framework(0)).dynamic.si(), 200);
+  one.use[MemoryCategory::weight_gradients] = Bytes(100);
+  one.use[MemoryCategory::dynamic] = Bytes(200);
+  EXPECT_EQ(on_one_of(1, one, f).use[MemoryCategory::dynamic].si(), 200);
+  EXPECT_EQ(on_one_of(2, one, f).use[MemoryCategory::dynamic].si(), 100 + 100);
+  EXPECT_EQ(on_one_of(4, one, f).use[MemoryCategory::dynamic].si(), 50 + 100);
+  EXPECT_EQ(on_one_of(4, one, framework(0)).use[MemoryCategory::dynamic].si(), 200);
 }
 
 // Kernel 3 has most at small batches, kernel 2 at large ones, the others never.

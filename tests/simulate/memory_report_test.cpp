@@ -87,10 +87,14 @@ TEST(MemoryPlan, OfMxnetsProfiler) {
                                   .batch = 16,
                                   .variant = "mxnet"});
   const MemoryPlan plan = on_one_of(2, p.memory, *p.framework);
-  EXPECT_NEAR(plan.weight_gradients.si() / 116'813'464, 1, 1e-4);
-  EXPECT_EQ(plan.workspace.si(), 48'234'496);
-  EXPECT_NEAR(plan.feature_maps.si() / 1'528'942'297, 1, 0.05);
-  EXPECT_NEAR((plan.weights + plan.weight_gradients + plan.dynamic).si() / 476'286'288, 1, 0.05);
+  EXPECT_NEAR(plan.use[MemoryCategory::weight_gradients].si() / 116'813'464, 1, 1e-4);
+  EXPECT_EQ(plan.use[MemoryCategory::workspace].si(), 48'234'496);
+  EXPECT_NEAR(plan.use[MemoryCategory::feature_maps].si() / 1'528'942'297, 1, 0.05);
+  EXPECT_NEAR((plan.use[MemoryCategory::weights] + plan.use[MemoryCategory::weight_gradients] +
+               plan.use[MemoryCategory::dynamic])
+                      .si() /
+                  476'286'288,
+              1, 0.05);
 }
 
 // Every remedy but what is there already takes less memory; recomputation takes time, about that of a forward

@@ -267,8 +267,9 @@ TEST(WithRates, AsAPredictionForSuchACard) {
   const Iteration& iteration = after.iterations.front();
   auto expected = estimate(*iteration.step, 16, calibration);
   scale(expected, *iteration.step, before.framework->factors);
-  EXPECT_EQ(after.memory.workspace,
-            plan_memory(*iteration.memory, *iteration.step, expected, 16, *after.framework).workspace);
+  EXPECT_EQ(after.memory.use[MemoryCategory::workspace],
+            plan_memory(*iteration.memory, *iteration.step, expected, 16, *after.framework)
+                .use[MemoryCategory::workspace]);
   ASSERT_EQ(iteration.costs.size(), expected.size());
   for (std::size_t k = 0; k < expected.size(); ++k) {
     EXPECT_EQ(iteration.costs[k].total, expected[k].total) << k;

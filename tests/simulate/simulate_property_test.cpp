@@ -45,20 +45,20 @@ TEST(SimulateProperty, BothClocksGoForward) {
   for_every_step(specs, [&](const TrainingStep& step, const Framework& framework) {
     const auto costs =
         estimate(step, 32, calibration_of(specs.profile("uncalibrated"), specs.gpu("rtx3090")));
-    const Timeline timeline = simulate_iteration(step, costs, 32, framework.execution);
+    const Timeline timeline = simulate_timeline(step, costs, 32, framework.launch_model);
     ASSERT_EQ(timeline.kernels.size(), step.kernels.size());
-    const std::int64_t workers = framework.execution.workers;
+    const std::int64_t workers = framework.launch_model.engine_threads;
     std::vector<KernelSpan> lasts(static_cast<std::size_t>(workers));
     Seconds all;
-    for (const std::size_t k : in_order_of_issue(timeline)) {
+    for (const std::size_t k : in_launch_order(timeline)) {
       const KernelSpan& span = timeline.kernels[k];
-      KernelSpan& last = lasts.at(static_cast<std::size_t>(span.worker));
-      ASSERT_GE(span.issue, last.issued);
-      ASSERT_GE(span.issued, span.issue);
-      ASSERT_GE(span.start, span.issue);
+      KernelSpan& last = lasts.at(static_cast<std::size_t>(span.engine_thread));
+      ASSERT_GE(span.launch_start, last.launch_end);
+      ASSERT_GE(span.launch_end, span.launch_start);
+      ASSERT_GE(span.start, span.launch_start);
       ASSERT_GE(span.start, last.end);
       ASSERT_GT(span.end, span.start);
-      ASSERT_EQ(span.beside, workers > 1 && updates_parameter(step.kernels[k]));
+      ASSERT_EQ(span.async_update, workers > 1 && updates_parameter(step.kernels[k]));
       last = span;
       if (step.kernels[k].kind != KernelKind::transfer)
         all += costs[k].total * static_cast<double>(step.kernels[k].repeat);
@@ -94,16 +94,18 @@ TEST(SimulateProperty, CategoriesAddUpToThePeak) {
   for_every_step(specs, [](const TrainingStep& step, const Framework& framework) {
     constexpr double kBatch = 16;
     const MemoryPlan made = plan(step, kBatch, framework);
-    const bool planned = framework.allocator.planned;
+    const bool planned = framework.allocator.static_plan;
     if (!planned) {
-      ASSERT_EQ((made.model() - made.workspace).si(), alive_at(made.peak_kernel, step, kBatch, true));
+      ASSERT_EQ((made.model() - made.use[MemoryCategory::workspace]).si(),
+                alive_at(made.peak_kernel, step, kBatch, true));
     }
     for (int k = 0; k < static_cast<int>(step.kernels.size()); k += 7) {
       const double scratch = step.kernels[static_cast<std::size_t>(k)].scratch_bytes.at(kBatch);
       ASSERT_LE(alive_at(k, step, kBatch, !planned) + (planned ? 0 : scratch), made.model().si());
     }
-    ASSERT_EQ(made.total(), made.weights + made.weight_gradients + made.feature_maps + made.workspace +
-                                made.dynamic + made.context);
+    ASSERT_EQ(made.total(), made.use[MemoryCategory::weights] + made.use[MemoryCategory::weight_gradients] +
+                                made.use[MemoryCategory::feature_maps] + made.use[MemoryCategory::workspace] +
+                                made.use[MemoryCategory::dynamic] + made.context);
   });
 }
 

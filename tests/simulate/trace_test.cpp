@@ -115,7 +115,7 @@ TEST_P(TraceOf, AddsUp) {
     }
   }
   const double iteration = trace["metadata"]["iteration_us"];
-  const bool two = p.framework->execution.workers > 1;
+  const bool two = p.framework->launch_model.engine_threads > 1;
   std::vector<json> threads = tracks[kThread];
   std::vector<json> kernels = tracks[kCompute];
   if (two) {
@@ -124,7 +124,7 @@ TEST_P(TraceOf, AddsUp) {
     for (const json& event : tracks[kSecondThread]) threads.push_back(event);
     for (const json& event : tracks[kSecondStream]) kernels.push_back(event);
   }
-  if (p.framework->execution.after_iteration) {
+  if (p.framework->launch_model.sync_after_iteration) {
     EXPECT_NEAR(covered(threads), iteration, 1e-6 * iteration);
   }
   double busy = 0;

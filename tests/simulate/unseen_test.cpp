@@ -52,7 +52,8 @@ TEST(Unseen, EveryFrameworkFileIsOfAFrameworkAndAGpu) {
     EXPECT_EQ(without.family, whole.family);
     EXPECT_THAT(without.title, HasSubstr(whole.title));
     EXPECT_TRUE(without.versions.empty());  // no table of runs means it
-    EXPECT_TRUE(without.sources != whole.sources || without.execution.sources != whole.execution.sources);
+    EXPECT_TRUE(without.sources != whole.sources ||
+                without.launch_model.sources != whole.launch_model.sources);
   }
   EXPECT_GT(files, 0);
 }

@@ -87,7 +87,7 @@ std::string layer_of(const Kernel& kernel, const TrainingStep& step) {
 }
 
 int stream_of(const Kernel& kernel, const KernelSpan& span) {
-  return kernel.kind == KernelKind::transfer ? kCopies : kCompute + span.worker;
+  return kernel.kind == KernelKind::transfer ? kCopies : kCompute + span.engine_thread;
 }
 
 // Work is that of all repeats.
@@ -116,22 +116,23 @@ void add_kernel(Events& events, const Prediction& p, const Iteration& iteration,
   const Kernel& kernel = iteration.step->kernels[k];
   const KernelSpan& span = iteration.timeline.kernels[k];
   const auto repeat = static_cast<double>(kernel.repeat);
-  const HostWork work = thread_work(kernel, static_cast<double>(iteration.batch), p.framework->execution);
-  const Seconds issue = span.issue + work.before;
-  const Seconds end_of_issue = std::min(span.issued, span.issue + (work.before + work.issue) * repeat);
-  const Seconds end_of_wait = std::max(end_of_issue, span.issued - work.after * repeat);
+  const HostWork work = host_work(kernel, static_cast<double>(iteration.batch), p.framework->launch_model);
+  const Seconds issue = span.launch_start + work.pre_launch;
+  const Seconds end_of_issue =
+      std::min(span.launch_end, span.launch_start + (work.pre_launch + work.launch) * repeat);
+  const Seconds end_of_wait = std::max(end_of_issue, span.launch_end - work.post_sync * repeat);
   const std::string layer = layer_of(kernel, *iteration.step);
   const Json args{{"layer", layer}, {"count", kernel.repeat}};
   Json issue_args = args;
   issue_args["correlation"] = k + 1;  // with the event on the GPU
   const bool copy = kernel.kind == KernelKind::transfer;
-  const Track thread{kHost, kIssuingThread + span.worker}, stream{kGpu, stream_of(kernel, span)};
+  const Track thread{kHost, kIssuingThread + span.engine_thread}, stream{kGpu, stream_of(kernel, span)};
   const std::string work_name = fmt::format("work for {}", kernel.op);
-  events.slice(thread, "cpu_op", work_name, span.issue, issue, args);
+  events.slice(thread, "cpu_op", work_name, span.launch_start, issue, args);
   events.slice(thread, "cuda_runtime", copy ? "cudaMemcpyAsync" : "cudaLaunchKernel", issue, end_of_issue,
                std::move(issue_args));
   events.slice(thread, "cuda_runtime", "cudaStreamSynchronize", end_of_issue, end_of_wait, args);
-  events.slice(thread, "cpu_op", work_name, end_of_wait, span.issued, args);
+  events.slice(thread, "cpu_op", work_name, end_of_wait, span.launch_end, args);
   events.slice(stream, copy ? "gpu_memcpy" : "kernel", fmt::format("{} {}", layer, kernel.op), span.start,
                span.end, kernel_args(p, iteration, k));
   events.arrow(k + 1, thread, issue, stream, span.start);
@@ -140,12 +141,13 @@ void add_kernel(Events& events, const Prediction& p, const Iteration& iteration,
 // After the last kernel the thread waits where the framework does, then runs what is done once an iteration.
 void add_end(Events& events, const Prediction& p, const Iteration& iteration) {
   Seconds last;
-  for (const KernelSpan& span : iteration.timeline.kernels) last = std::max(last, span.issued);
-  const Seconds work = p.framework->execution.iteration;
+  for (const KernelSpan& span : iteration.timeline.kernels) last = std::max(last, span.launch_end);
+  const Seconds work = p.framework->launch_model.iteration_overhead;
   const Seconds end_of_wait = std::max(last, iteration.timeline.iteration - work);
   const Track thread{kHost, kIssuingThread};
-  const Seconds end = p.framework->execution.after_iteration ? iteration.timeline.iteration : last + work;
-  if (p.framework->execution.after_iteration)
+  const Seconds end =
+      p.framework->launch_model.sync_after_iteration ? iteration.timeline.iteration : last + work;
+  if (p.framework->launch_model.sync_after_iteration)
     events.slice(thread, "cuda_runtime", "cudaStreamSynchronize", last, end_of_wait, Json::object());
   events.slice(thread, "cpu_op", "end of the iteration", end - work, end, Json::object());
   events.slice(thread, "memory", "wait for maps from the host", iteration.timeline.iteration,
@@ -158,18 +160,18 @@ void add_memory(Events& events, const Iteration& iteration) {
   for (const MemoryMoment& moment : memory_over_time(iteration)) {
     const MemoryUse& use = moment.use;
     events.counter(kGpu, "memory in use, bytes", moment.start,
-                   {{"weights", use.weights.si()},
-                    {"weight_gradients", use.weight_gradients.si()},
-                    {"feature_maps", use.feature_maps.si()},
-                    {"workspace", use.workspace.si()},
-                    {"dynamic", use.dynamic.si()}});
+                   {{"weights", use[MemoryCategory::weights].si()},
+                    {"weight_gradients", use[MemoryCategory::weight_gradients].si()},
+                    {"feature_maps", use[MemoryCategory::feature_maps].si()},
+                    {"workspace", use[MemoryCategory::workspace].si()},
+                    {"dynamic", use[MemoryCategory::dynamic].si()}});
   }
 }
 
 void add_decoders(Events& events, const Prediction& p, const Iteration& iteration) {
   if (iteration.input == Seconds(0)) return;
-  const int first = kIssuingThread + static_cast<int>(p.framework->execution.workers);
-  for (int i = 0; i < p.framework->execution.input_threads; ++i) {
+  const int first = kIssuingThread + static_cast<int>(p.framework->launch_model.engine_threads);
+  for (int i = 0; i < p.framework->launch_model.input_threads; ++i) {
     const Track thread{kHost, first + i};
     events.name(thread, "host", fmt::format("decoding thread {}", i + 1));
     events.slice(thread, "input", "decode samples", Seconds(0), iteration.input,
@@ -199,11 +201,11 @@ void write_trace(std::ostream& out, const Prediction& p) {
   events.name({kHost, kIssuingThread}, "host", "issuing thread");
   events.name({kGpu, kCompute}, p.gpu->title, "compute");
   events.name({kGpu, kCopies}, p.gpu->title, "copies");
-  if (p.framework->execution.workers > 1) {
+  if (p.framework->launch_model.engine_threads > 1) {
     events.name({kHost, kIssuingThread + 1}, "host", "second worker");
     events.name({kGpu, kCompute + 1}, p.gpu->title, "compute, second worker");
   }
-  for (const std::size_t k : in_order_of_issue(iteration.timeline)) {
+  for (const std::size_t k : in_launch_order(iteration.timeline)) {
     if (iteration.costs[k].runs()) add_kernel(events, p, iteration, k);
   }
   add_end(events, p, iteration);

@@ -110,17 +110,19 @@ void add_threads(Chart& chart, const Prediction& p, const Iteration& iteration) 
     series.start.push_back(start);
     series.x.push_back(end - start);
   };
-  const std::vector<std::size_t> order = in_order_of_issue(iteration.timeline);
-  for (int worker = 0; worker < p.framework->execution.workers; ++worker) {
+  const std::vector<std::size_t> order = in_launch_order(iteration.timeline);
+  for (int worker = 0; worker < p.framework->launch_model.engine_threads; ++worker) {
     for (const std::size_t k : order) {
       const KernelSpan& span = iteration.timeline.kernels[k];
-      if (span.worker != worker || !iteration.costs[k].runs()) continue;
+      if (span.engine_thread != worker || !iteration.costs[k].runs()) continue;
       const Kernel& kernel = iteration.step->kernels[k];
-      const HostWork work = thread_work(kernel, static_cast<double>(iteration.batch), p.framework->execution);
+      const HostWork work =
+          host_work(kernel, static_cast<double>(iteration.batch), p.framework->launch_model);
       const Seconds end =
-          std::min(span.issued, span.issue + (work.before + work.issue) * static_cast<double>(kernel.repeat));
-      add(issues, worker, span.issue, end);
-      add(waits, worker, end, span.issued);
+          std::min(span.launch_end,
+                   span.launch_start + (work.pre_launch + work.launch) * static_cast<double>(kernel.repeat));
+      add(issues, worker, span.launch_start, end);
+      add(waits, worker, end, span.launch_end);
     }
   }
   for (Series& series : {std::ref(issues), std::ref(waits)}) {
@@ -137,7 +139,7 @@ Chart timeline_chart(const Prediction& p) {
     const KernelSpan& span = iteration.timeline.kernels[k];
     Series& series = series_of(chart, ChartMark::span, kernel.kind);
     series.categories.emplace_back(kernel.kind == KernelKind::transfer ? "GPU copies"
-                                   : span.worker == 0                  ? "GPU"
+                                   : span.engine_thread == 0           ? "GPU"
                                                                        : "GPU, second stream");
     series.start.push_back(in_unit(span.start, "ms"));
     series.x.push_back(in_unit(span.end - span.start, "ms"));

@@ -88,12 +88,12 @@ Chart comparison_chart(const ReportData& data, const std::string& title, Axis ax
 
 struct MemoryPart {
   const char* name;
-  Bytes MemoryPlan::*bytes;
+  std::optional<MemoryCategory> category;  // none: the CUDA context
 };
 constexpr MemoryPart kMemoryParts[] = {
-    {"feature maps", &MemoryPlan::feature_maps},  {"weights", &MemoryPlan::weights},
-    {"gradients", &MemoryPlan::weight_gradients}, {"dynamic", &MemoryPlan::dynamic},
-    {"workspace", &MemoryPlan::workspace},        {"CUDA context", &MemoryPlan::context}};
+    {"feature maps", MemoryCategory::feature_maps},  {"weights", MemoryCategory::weights},
+    {"gradients", MemoryCategory::weight_gradients}, {"dynamic", MemoryCategory::dynamic},
+    {"workspace", MemoryCategory::workspace},        {"CUDA context", std::nullopt}};
 
 // The last few batches of each framework that fit.
 std::vector<const Prediction*> largest_batches(const ReportData& data, const ModelRange& range) {
@@ -115,7 +115,7 @@ Chart memory_chart(const std::vector<const Prediction*>& shown) {
   for (const MemoryPart& part : kMemoryParts) {
     Series series{.mark = ChartMark::bar, .name = part.name, .colour = colour++};
     for (const Prediction* p : shown) {
-      const Bytes bytes = p->memory.*part.bytes;
+      const Bytes bytes = part.category ? p->memory.use[*part.category] : p->memory.context;
       series.categories.push_back(fmt::format("{}, {:.0f}", p->framework->name, size_of(*p)));
       series.x.push_back(in_unit(bytes, "GiB"));
       series.hover.push_back(

@@ -1,0 +1,48 @@
+#include "simulate/framework/sync_defaults.h"
+
+#include <string_view>
+
+#include "hwspecs/base/spec_reader.h"
+#include "simulate/framework/sync_method.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::string_view kSourcedKeys[] = {"within",        "across",  "bucket",       "first_bucket",
+                                             "bucket_across", "message", "interference", "copy_interference",
+                                             "single_ring",   "cycle",   "fp32_amp"};
+
+void read_method(SpecMap& m, std::string_view key, std::string& name) {
+  const auto node = m.find(key);
+  if (!node) return;
+  name = node->text();
+  require_exchange_method(*node);
+}
+
+// `bucket` is also the default of the other two.
+void read_buckets(SpecMap& m, SyncDefaults& defaults) {
+  if (const auto bucket = m.find("bucket"))
+    defaults.bucket = defaults.first_bucket = defaults.bucket_across = bucket->quantity<Bytes>();
+  if (const auto across = m.find("bucket_across")) defaults.bucket_across = across->quantity<Bytes>();
+  if (const auto first = m.find("first_bucket")) defaults.first_bucket = first->quantity<Bytes>();
+}
+
+}  // namespace
+
+SyncDefaults override_sync_defaults(const SpecNode& node, SyncDefaults defaults) {
+  node.map([&](SpecMap& m) {
+    read_method(m, "within", defaults.within);
+    read_method(m, "across", defaults.across);
+    read_buckets(m, defaults);
+    if (const auto part = m.find("interference")) defaults.interference = part->number(0, 1);
+    if (const auto one = m.find("single_ring")) defaults.single_ring = one->flag();
+    if (const auto part = m.find("copy_interference")) defaults.copy_interference = part->number(0, 1);
+    if (const auto message = m.find("message")) defaults.message = message->quantity<Seconds>();
+    if (const auto cycle = m.find("cycle")) defaults.cycle = cycle->quantity<Seconds>();
+    if (const auto wide = m.find("fp32_amp")) defaults.fp32_amp = wide->flag();
+    for (auto& [name, source] : read_sources(m, kSourcedKeys)) defaults.sources[name] = source;
+  });
+  return defaults;
+}
+
+}  // namespace tbdsim
