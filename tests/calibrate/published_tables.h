@@ -1,5 +1,5 @@
-// Where published tables of kernel times lie: a few rows of each in the source tree, and the whole tables where
-// someone has them.
+// Where published tables of kernel times lie: a few rows of each in the source tree, and the whole tables
+// where someone has them.
 #pragma once
 
 #include <cstdlib>
@@ -11,8 +11,8 @@ namespace tbdsim::test {
 // A few rows of each table.
 inline std::filesystem::path few_rows() { return TBDSIM_SOURCE_DIR "/tests/calibrate/tables"; }
 
-// The folder of the whole tables: TBDSIM_REFERENCE/kernels, else ../shared/reference/kernels beside the source
-// tree; none where there is no such folder.
+// The folder of the whole tables: TBDSIM_REFERENCE/kernels, else ../shared/reference/kernels beside the
+// source tree; none where there is no such folder.
 inline std::optional<std::filesystem::path> whole_tables() {
   namespace fs = std::filesystem;
   const char* named = std::getenv("TBDSIM_REFERENCE");

@@ -1,10 +1,9 @@
 // Observations as checks: what the reader accepts, the arithmetic of a check by hand, and which of the
 // paper's twelve hold.
-#include "simulate/validation/observations_reader.h"
-
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
+#include "simulate/validation/observations_reader.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
