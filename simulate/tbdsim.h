@@ -8,5 +8,5 @@
 
 #include "hwspecs/base/error.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/prediction/predict_all.h"
-#include "simulate/prediction/prediction.h"

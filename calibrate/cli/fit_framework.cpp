@@ -42,7 +42,7 @@ void framework_fit_command(const FrameworkFitCommand& command, const CalibrateCo
   require_named(command);
   const std::vector<FitConstant> constants = parse_fit_constants(command.constants);
   SpecCache specs(Catalog::from(context.data_dir));
-  const Framework& framework = specs.framework(command.framework);
+  const Framework& framework = *specs.framework(command.framework);
   const std::filesystem::path source = specs.catalog().find(Kind::framework, command.framework);
   const std::string yaml = read_file(source, kLargestFile);
   std::ifstream in = open_input(command.runs);

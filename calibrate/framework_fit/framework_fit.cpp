@@ -6,6 +6,8 @@
 
 #include <ceres/ceres.h>
 
+#include "simulate/prediction/repredict.h"
+
 namespace tbdsim {
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/repredict.h"
 #include "simulate/validation/runs_table.h"
 
 namespace tbdsim {
@@ -51,7 +53,7 @@ RunRows read_run_rows(std::istream& in, const std::string& file, const std::stri
   CsvReader reader(in, file);
   const RunColumns columns(reader);
   const SplitColumns split(reader);
-  const Framework& framework = specs.framework(name);
+  const Framework& framework = *specs.framework(name);
   RunRows rows{.most_gpus = most_gpus, .fit = {}, .score = {}, .not_covered = {}};
   for (std::vector<std::string> row; reader.next(row);) {
     const auto gpus = parse_whole_number(row[columns.gpus]);
@@ -61,7 +63,7 @@ RunRows read_run_rows(std::istream& in, const std::string& file, const std::stri
     if ((!fit && row[split.split] != "score") || row[columns.framework] != framework.family) continue;
     try {
       Scenario scenario = scenario_of(columns, row, specs);
-      if (specs.framework(scenario.framework).name != framework.name) continue;
+      if (specs.framework(scenario.framework)->name != framework.name) continue;
       progress();
       scenario.framework = name;
       RunRow run = run_row(columns, row, row[split.value], scenario, specs);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "simulate/prediction/prediction.h"
+#include "simulate/prediction/predict.h"
 
 namespace tbdsim {
 

@@ -8,6 +8,7 @@
 #include "simulate/analysis/allocator_replay.h"
 #include "simulate/analysis/memory_breakdown.h"
 #include "simulate/memory/caching_allocator.h"
+#include "simulate/prediction/predict.h"
 
 namespace tbdsim {
 namespace {
@@ -36,8 +37,7 @@ double ratio_at(std::span<const RatioBin> ratios, double share, double place) {
 // Predictions of the images' sizes as these come up; one allocator for each sequence.
 class SeenLengths {
  public:
-  SeenLengths(const Prediction& p, SpecCache& specs) : library_(specs), scenario_(p.scenario) {
-    if (scenario_.gpu.empty()) scenario_.gpu = p.gpu->name;  // of a machine
+  SeenLengths(const Prediction& p, SpecCache& specs) : specs_(specs), scenario_(p.scenario) {
     scenario_.cluster = {};
   }
 
@@ -45,13 +45,13 @@ class SeenLengths {
     std::unique_ptr<const Prediction>& seen = seen_[size];
     if (seen == nullptr) {
       scenario_.sizes = {{std::string(kHeightSize), size.height}, {std::string(kWidthSize), size.width}};
-      seen = std::make_unique<const Prediction>(predict(scenario_, library_));
+      seen = std::make_unique<const Prediction>(predict(scenario_, specs_));
     }
     return largest_iteration(*seen);
   }
 
  private:
-  SpecCache& library_;
+  SpecCache& specs_;
   Scenario scenario_;
   std::map<ImageSize, std::unique_ptr<const Prediction>> seen_;
 };
@@ -91,17 +91,16 @@ std::vector<ImageSize> sequence_of_sizes(std::span<const RatioBin> ratios, const
 }
 
 std::optional<Bytes> reserved_over_sizes(const Prediction& p, SpecCache& specs) {
-  const Variant& variant = find_variant(*p.model, p.scenario.variant, p.framework->family);
+  const std::optional<ImageSides>& sides = p.variant->image_sides;
   const Allocator& allocator = p.framework->allocator;
   if (allocator.static_plan || allocator.policy == AllocatorPolicy::none || !p.scenario.sizes.empty())
     return std::nullopt;
-  if (!variant.image_sides || p.dataset == nullptr || p.dataset->image_ratios.empty()) return std::nullopt;
+  if (!sides || p.dataset == nullptr || p.dataset->image_ratios.empty()) return std::nullopt;
   SeenLengths seen(p, specs);
   Bytes sum;
   for (int i = 0; i < kSequences; ++i) {
     const double start = static_cast<double>(i) / kSequences;
-    sum += reserved_after(
-        sequence_of_sizes(p.dataset->image_ratios, *variant.image_sides, kIterations, start), p, seen);
+    sum += reserved_after(sequence_of_sizes(p.dataset->image_ratios, *sides, kIterations, start), p, seen);
   }
   return sum * (1.0 / kSequences);
 }

@@ -10,6 +10,7 @@
 #include "graphs/dataset.h"
 #include "graphs/model.h"
 #include "simulate/prediction/prediction.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

@@ -27,8 +27,7 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
                    const Prediction& p) {
   const Framework& framework = *p.framework;
   Outcome outcome;
-  outcome.costs = estimate(step, batch, calibration,
-                           factors_on(framework, *p.gpu, find_precision(p.scenario.precision).math));
+  outcome.costs = estimate(step, batch, calibration, p.factors);
   outcome.timeline = simulate_timeline(step, outcome.costs, batch, framework.launch_model);
   outcome.time = outcome.timeline.iteration;
   outcome.total =
@@ -50,17 +49,12 @@ struct Case {
   [[nodiscard]] Outcome of(const TrainingStep& step) const { return of(step, *p.calibration); }
 };
 
-const Variant& variant_of(const Prediction& p) {
-  return find_variant(*p.model, p.scenario.variant, p.framework->family);
-}
-
 // The same length of another variant or under another lowering.
 TrainingStep expanded(const Case& c, const Variant& variant, const Lowering& lowering) {
   const Prediction& p = c.p;
   const std::optional<Dataset> dataset = p.dataset == nullptr ? std::nullopt : std::optional(*p.dataset);
-  std::vector<LengthStep> steps =
-      expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering, p.framework->rewrites,
-                      find_precision(p.scenario.precision));
+  std::vector<LengthStep> steps = expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering,
+                                                  p.framework->rewrites, *p.precision);
   return std::move(steps[p.largest].step);
 }
 
@@ -88,7 +82,7 @@ Outcome accumulated(const Case& c, std::int64_t parts) {
 std::optional<Variant> recomputing(const Prediction& p) {
   constexpr const char* kParameter = "recompute";
   if (!p.model->parameters.contains(kParameter)) return std::nullopt;
-  Variant variant = variant_of(p);
+  Variant variant = *p.variant;
   SpecTree& value = variant.parameters[kParameter];
   value = p.model->parameters.at(kParameter);
   value.text = "true";
@@ -120,7 +114,7 @@ std::vector<Saving> remedies(const Prediction& p) {
     Lowering lowering = p.framework->lowering;
     lowering.relu_in_place = true;
     lowering.relu_keeps = ReluKeeps::output;
-    add("in_place", "activations written over their inputs", c.of(expanded(c, variant_of(p), lowering)));
+    add("in_place", "activations written over their inputs", c.of(expanded(c, *p.variant, lowering)));
   }
   if (p.framework->rewrites.feature_maps == FeatureMaps::kept) {
     add("half_maps", "feature maps kept in 2 B a number", c.of(with_half_precision_activations(step)));

@@ -7,6 +7,8 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/quantity_text.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/repredict.h"
 
 namespace tbdsim {
 namespace {
@@ -40,10 +42,14 @@ double waiting(const Prediction& p) {
   return mean_of(p, [](const Iteration& i) { return i.exchange.exposed; }) / p.iteration_time();
 }
 
+Prediction on_cluster(const Prediction& p, const Cluster& cluster, SpecCache& specs) {
+  return with_cluster(p, cluster, resolve_sync(cluster, *p.gpu, *p.framework, specs));
+}
+
 Prediction at_rate(const Prediction& p, BytesPerSecond rate, SpecCache& specs) {
   Cluster cluster = p.scenario.cluster;
   cluster.network = fmt::format("{:.6f} GB/s", in_unit(rate, "GB/s"));
-  return with_cluster(p, cluster, specs);
+  return on_cluster(p, cluster, specs);
 }
 
 std::optional<BytesPerSecond> hiding_rate(const Prediction& p, SpecCache& specs) {
@@ -68,9 +74,9 @@ std::optional<int> enough_of(const Prediction& p, SpecCache& specs) {
     try {
       int& count = machines ? more.machines : more.gpus;
       count = n;
-      const double before = with_cluster(p, more, specs).throughput();
+      const double before = on_cluster(p, more, specs).throughput();
       count = n + 1;
-      if (with_cluster(p, more, specs).throughput() - before < 0.5 * before / n) return n;
+      if (on_cluster(p, more, specs).throughput() - before < 0.5 * before / n) return n;
     } catch (const UsageError&) {  // there are no more
       return std::nullopt;
     }
@@ -82,7 +88,7 @@ std::optional<int> enough_of(const Prediction& p, SpecCache& specs) {
 
 ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, SpecCache& specs) {
   ScalingPoint point{
-      .prediction = with_cluster(one, cluster, specs), .exposed = {}, .exchange = {}, .busiest = {}};
+      .prediction = on_cluster(one, cluster, specs), .exposed = {}, .exchange = {}, .busiest = {}};
   const Prediction& p = point.prediction;
   point.speed_up = p.throughput() / one.throughput();
   point.efficiency = point.speed_up / static_cast<double>(p.ranks());

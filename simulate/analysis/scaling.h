@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulate/prediction/prediction.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

@@ -106,7 +106,7 @@ SpecChanges scaled(const NamedNumber& number, double factor) {
 }
 
 double throughput_with(const NamedNumber& number, double factor, const Scenario& scenario, SpecCache& specs) {
-  return predict_changed(scenario, scaled(number, factor), specs).prediction.throughput();
+  return predict_changed(scenario, scaled(number, factor), specs).throughput();
 }
 
 }  // namespace

@@ -24,12 +24,11 @@ std::vector<UniqueKernel> unique_kernels(std::span<const Prediction> predictions
   for (const Prediction& p : predictions) {
     const Iteration& iteration = p.typical();
     const auto batch = static_cast<double>(iteration.batch);
-    const Precision& precision = find_precision(p.scenario.precision);
     for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
       const Kernel& kernel = iteration.step->kernels[k];
       if (!iteration.costs[k].runs()) continue;
       const std::string shape = shape_text(kernel, batch);
-      const std::string_view operands = operand_precision(kernel, precision);
+      const std::string_view operands = operand_precision(kernel, *p.precision);
       const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
       UniqueKernel& entry = distinct[{kernel.op, kernel.phase, operands, shape, bytes}];
       if (entry.count == 0) entry = {kernel, batch, shape, operands, 0, {}, iteration.costs[k].bound};

@@ -9,6 +9,8 @@
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/repredict.h"
 #include "simulate/prediction/scenario_keys.h"
 
 namespace tbdsim {
@@ -57,7 +59,7 @@ struct RemovedLimits {
 
 UpperBound limitless(const Prediction& p, std::string name, const RemovedLimits& gone) {
   const GpuSpec gpu = unlimited(*p.gpu, gone.bandwidth, gone.compute);
-  Prediction changed = with_rates(p, gpu);
+  Prediction changed = with_rates(p, std::make_shared<const GpuSpec>(gpu));
   if (gone.exchange) {
     for (Iteration& iteration : changed.iterations) iteration.exchange = {};
   }
@@ -83,7 +85,7 @@ void require_meant(const SpecChange& change, const Scenario& scenario) {
 
 }  // namespace
 
-ChangedPrediction predict_changed(Scenario scenario, const SpecChanges& changes, SpecCache& specs) {
+Prediction predict_changed(Scenario scenario, const SpecChanges& changes, SpecCache& specs) {
   SpecChanges of_specs;
   for (const SpecChange& change : changes) {
     if (!change.spec.empty()) {
@@ -100,9 +102,8 @@ ChangedPrediction predict_changed(Scenario scenario, const SpecChanges& changes,
   }
   of_specs = resolved(std::move(of_specs), specs.catalog());
   for (const SpecChange& change : of_specs) require_meant(change, scenario);
-  ChangedPrediction changed{std::make_unique<SpecCache>(specs, of_specs), {}};
-  changed.prediction = predict(scenario, *changed.specs);
-  return changed;
+  SpecCache changed(specs, of_specs);
+  return predict(scenario, changed);
 }
 
 std::vector<TimePart> time_parts(const Prediction& before, const Prediction& after) {

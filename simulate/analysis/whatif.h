@@ -9,18 +9,13 @@
 #include <vector>
 
 #include "simulate/prediction/prediction.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
-// A scenario with changes, predicted. Changes without a spec are of the scenario ("precision=amp",
-// "batch=64").
-struct ChangedPrediction {
-  std::unique_ptr<SpecCache> specs;  // to which the prediction refers
-  Prediction prediction;
-};
-// Throws UsageError, SpecError or ModelError. `library` must outlive it.
-[[nodiscard]] ChangedPrediction predict_changed(Scenario scenario, const SpecChanges& changes,
-                                                SpecCache& specs);
+// The prediction of a scenario with changes. Changes without a spec are of the scenario itself
+// ("precision=amp", "batch=64"). Throws UsageError, SpecError or ModelError.
+[[nodiscard]] Prediction predict_changed(Scenario scenario, const SpecChanges& changes, SpecCache& specs);
 
 // A part of the mean iteration: kernels of a kind; the GPU waits for the CPU, for copies, for samples; it
 // waits for other GPUs or is slowed by what they exchange. Parts add up to the iteration.

@@ -20,7 +20,7 @@ MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, SpecCache& s
     if (network) machine.networks = {{.link = network_named(cluster.network, catalog, changes), .below = {}}};
     return machine;
   }
-  MachineSpec machine = specs.machine(cluster.machine);
+  MachineSpec machine = *specs.machine(cluster.machine);
   if (!gpu.nvlink) machine.nvlink.reset();  // other cards in the same machine
   if (cluster.network.empty()) return machine;
   for (const Network& network : machine.networks) {

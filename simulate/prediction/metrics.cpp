@@ -1,7 +1,10 @@
 #include "simulate/prediction/metrics.h"
 
 #include <array>
+#include <vector>
 
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
 #include "simulate/prediction/utilization.h"
 
 namespace tbdsim {
@@ -116,6 +119,21 @@ constexpr std::array<Metric, 32> kMetrics = {{
 }  // namespace
 
 std::span<const Metric> metrics() { return kMetrics; }
+
+const Metric& find_metric(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Metric& metric : metrics()) {
+    if (metric.name == name) return metric;
+    names.emplace_back(metric.name);
+  }
+  throw UsageError("unknown metric " + in_quotes(name) + did_you_mean(name, names) +
+                   " ('tbd-sim list metrics' names them)");
+}
+
+bool more_is_better(const Metric& metric) {
+  return metric.unit != "s" && metric.unit != "B" && !metric.unit.starts_with("USD") &&
+         metric.unit != "kernels";
+}
 
 std::string throughput_unit(const ModelFile& model) { return model.throughput.unit + "/s"; }
 

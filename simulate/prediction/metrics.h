@@ -1,5 +1,4 @@
-// A metric is a row: name, unit, description, function. Every output loops over the table and knows none by
-// name.
+// The table of metrics: name, unit, description, function. Every output loops over it.
 #pragma once
 
 #include <optional>
@@ -16,12 +15,17 @@ enum class MetricGroup { time, memory };
 struct Metric {
   std::string_view name;
   MetricGroup group;
-  std::string_view unit;  // "samples/s" stands for the model's own unit, e.g. images/s
+  std::string_view unit;  // "samples/s": of the model's own unit, e.g. images/s
   std::string_view description;
-  std::optional<double> (*value)(const Prediction&);  // none where something it needs is not known
+  std::optional<double> (*value)(const Prediction&);  // none where an input is not known
 };
 
 [[nodiscard]] std::span<const Metric> metrics();
+// Throws UsageError with "did you mean".
+[[nodiscard]] const Metric& find_metric(const std::string& name);
+// False for times, memory, prices and kernel counts.
+[[nodiscard]] bool more_is_better(const Metric& metric);
+// The unit with the model's own for samples.
 [[nodiscard]] std::string unit_of(const Metric& metric, const Prediction& prediction);
 
 // "images/s": the unit of a model's throughput.

@@ -5,6 +5,7 @@
 #include <tbb/parallel_for.h>
 
 #include "hwspecs/base/error.h"
+#include "simulate/prediction/predict.h"
 
 namespace tbdsim {
 

@@ -8,17 +8,21 @@
 #include <vector>
 
 #include "simulate/prediction/prediction.h"
+#include "simulate/prediction/scenario.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
-// work(0) to work(count - 1), several at a time. Throws what the first that throws does, after the others.
+// Calls work(0) to work(count - 1), several at a time. When all are done, rethrows the error of the lowest
+// index.
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work);
 
 // One prediction for each scenario, in their order. Throws what predict() throws for the first scenario that
 // has an error.
 [[nodiscard]] std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, SpecCache& specs);
 
-// Reads the models' files into the library. One that cannot be read is left for who asks for it.
+// Reads the models' files into the cache, several at a time. Errors are left to the next look-up of the
+// model.
 void read_all(std::span<const std::string> models, SpecCache& specs);
 
 }  // namespace tbdsim

@@ -8,6 +8,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/framework/sync_method.h"
 #include "simulate/prediction/cluster_machine.h"
 
 namespace tbdsim {

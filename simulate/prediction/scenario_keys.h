@@ -1,4 +1,4 @@
-// The parts of a scenario by name, for what sets them as text: axes of sweeps, changes of what-ifs.
+// The parts of a scenario by name, to be set as text: by axes of sweeps and changes of what-ifs.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "simulate/prediction/prediction.h"
+#include "simulate/prediction/scenario.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
@@ -15,9 +16,9 @@ struct ScenarioKey {
   std::string_view name;  // "model", "gpu", "batch", ... "image_size", "gpus", "network"
   // Throws UsageError for a number out of range.
   void (*set)(Scenario& scenario, const std::string& value);
-  // Throws for a name that the library does not have; none where any text may be right.
+  // Throws for a name that the catalogue does not have; none where any text may be right.
   void (*check)(SpecCache& specs, const std::string& value);
-  bool of_cluster = false;  // who trains together, and how: the last keys
+  bool of_cluster = false;  // a part of Scenario::cluster; these are the last keys
 };
 
 // A whole number from 1 to `most`. Throws UsageError.

@@ -44,7 +44,7 @@ Table list_gpus(SpecCache& specs) {
                    {"price_per_hour", ""},
                    {"math", "arithmetic"}};
   for (const std::string& name : specs.catalog().names(Kind::gpu)) {
-    const GpuSpec& gpu = specs.gpu(name);
+    const GpuSpec& gpu = *specs.gpu(name);
     table.rows.push_back({text_cell(name), text_cell(gpu.title), text_cell(gpu.architecture),
                           count_cell(gpu.sm_count), quantity_cell(rate_of(gpu, MathType::fp32).peak),
                           quantity_cell(gpu.memory_size), quantity_cell(gpu.memory_bandwidth),
@@ -110,7 +110,7 @@ Table list_machines(SpecCache& specs) {
                    {"networks", "networks"},
                    {"machines", "machines", true}};
   for (const std::string& name : specs.catalog().names(Kind::machine)) {
-    const MachineSpec& machine = specs.machine(name);
+    const MachineSpec& machine = *specs.machine(name);
     std::vector<std::string> networks;
     for (const Network& network : machine.networks) networks.push_back(network.link.name);
     table.rows.push_back({text_cell(name), text_cell(machine.title), count_cell(machine.gpus),
@@ -128,7 +128,7 @@ Table list_models(SpecCache& specs) {
   table.columns = {{"name", "name"},       {"title", "model"},           {"sample", "batch of"},
                    {"variant", "variant"}, {"frameworks", "trained by"}, {"description", "what it is"}};
   for (const std::string& name : specs.catalog().names(Kind::model)) {
-    const ModelFile& model = specs.model(name);
+    const ModelFile& model = *specs.model(name);
     for (const Variant& variant : model.variants) {
       table.rows.push_back({text_cell(name), text_cell(model.title), text_cell(model.sample + "s"),
                             text_cell(variant.name), text_cell(joined(variant.frameworks)),
@@ -177,7 +177,7 @@ Table list_frameworks(SpecCache& specs) {
                    {"layout", "layout"},
                    {"workspace_limit", "workspace limit", true}};
   for (const std::string& name : specs.catalog().names(Kind::framework)) {
-    const Framework& framework = specs.framework(name);
+    const Framework& framework = *specs.framework(name);
     table.rows.push_back({text_cell(name), text_cell(framework.title),
                           text_cell(kLayoutNames[static_cast<std::size_t>(framework.lowering.layout)]),
                           quantity_cell(framework.workspace_limit)});
@@ -200,7 +200,7 @@ Table list_profiles(SpecCache& specs) {
   Table table;
   table.columns = {{"name", "name"}, {"title", "kernel times"}, {"calibrated", "calibrated"}};
   for (const std::string& name : specs.catalog().names(Kind::profile)) {
-    const Profile& profile = specs.profile(name);
+    const Profile& profile = *specs.profile(name);
     table.rows.push_back({text_cell(name), text_cell(profile.title), flag_cell(profile.calibrated)});
   }
   return table;

@@ -8,6 +8,7 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/html/chart_json.h"
 #include "simulate/report/html/report_sections.h"
 #include "simulate/report/whatif_tables.h"

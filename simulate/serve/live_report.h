@@ -5,6 +5,7 @@
 
 #include "simulate/prediction/prediction.h"
 #include "simulate/serve/live_query.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "simulate/prediction/prediction.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

@@ -1,3 +1,5 @@
+#include "simulate/sweep/check.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -6,7 +8,6 @@
 #include "hwspecs/base/suggest.h"
 #include "simulate/prediction/cluster_machine.h"
 #include "simulate/prediction/scenario_keys.h"
-#include "simulate/sweep/point_predictor.h"
 
 namespace tbdsim {
 namespace {
@@ -41,7 +42,8 @@ bool has_more_than_one(const Sweep& sweep, std::string_view key) {
   return axis != nullptr && (axis->size() > 1 || axis->value(0) != "1");
 }
 
-// Axes that say how GPUs are joined, where no point has several; several machines that nothing joins.
+// Throws for axes of how GPUs are joined where every point has one GPU, and for several machines without a
+// network.
 void require_clusters(const Sweep& sweep) {
   const bool machines = has_more_than_one(sweep, "machines");
   if (machines && axis_of(sweep, "machine") == nullptr && axis_of(sweep, "network") == nullptr)
@@ -59,7 +61,7 @@ void require_clusters(const Sweep& sweep) {
   }
 }
 
-// Of the sweep's first names.
+// The scenario of the first value of every axis.
 Scenario first_scenario(const Sweep& sweep) {
   Scenario scenario;
   for (const SweepAxis& axis : sweep.axes) {
@@ -68,7 +70,7 @@ Scenario first_scenario(const Sweep& sweep) {
   return scenario;
 }
 
-// Reads what a changed spec is part of.
+// Reads the specs that the change affects, once.
 void check_change(const Sweep& sweep, const SpecChange& change, SpecCache& specs) {
   if (change.spec == "machine" && change.path.front() == "gpu")
     throw UsageError("machine.gpu is what --gpu says; expected that");
@@ -88,10 +90,10 @@ void check_change(const Sweep& sweep, const SpecChange& change, SpecCache& specs
   const bool joins = change.spec == "machine" || change.spec == "cpu" || change.spec == "link";
   if (!joins || axis_of(sweep, "machine") != nullptr) return;
   const Scenario first = first_scenario(sweep);
-  (void)machine_for(first.cluster, changed.gpu(first.gpu), changed);
+  (void)machine_for(first.cluster, *changed.gpu(first.gpu), changed);
 }
 
-// What is wrong at every point is wrong as such.
+// Throws for what is wrong at every point.
 void check_axis(const Sweep& sweep, const SweepAxis& axis, SpecCache& specs) {
   const ScenarioKey* key = find_scenario_key(axis.key());
   if (key == nullptr && axis.key().find('.') == std::string::npos)

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "hwspecs/base/catalog.h"
-#include "simulate/sweep/point_predictor.h"
+#include "simulate/sweep/sweep.h"
 
 namespace tbdsim {
 

@@ -1,4 +1,4 @@
-// Processes that an MPI launcher started to work on one command together; alone where none did, or where the
+// Processes that an MPI launcher started for one command: one process without a launcher, or where the
 // program was built without MPI.
 #pragma once
 
@@ -11,7 +11,7 @@ struct Ranks {
   int count = 1;
 };
 
-// Joins the others; one for the life of the process, made by main() when a launcher started it.
+// Initialises MPI if `launched`, and finalises it; one for the life of the process, made by main().
 class RankSession {
  public:
   explicit RankSession(bool launched);
@@ -20,13 +20,12 @@ class RankSession {
   RankSession& operator=(const RankSession&) = delete;
 };
 
-// Ends all ranks: the others may wait for what this one will never send or receive. Returns where it is
-// alone.
+// Ends all ranks (MPI_Abort), since others may wait for messages of this one. Returns if there is one rank.
 void end_ranks(int exit_code);
 
 [[nodiscard]] bool built_with_ranks();
 [[nodiscard]] Ranks ranks();
-// Returns when the receiver has it, so that nothing piles up.
+// Blocks until the receiver has the message.
 void send(int to, const std::string& bytes);
 [[nodiscard]] std::string receive(int from);
 

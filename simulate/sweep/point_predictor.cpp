@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "costmodel/residuals/fast/estimate_cache.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
 #include "simulate/prediction/cluster_machine.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/repredict.h"
 #include "simulate/prediction/scenario_keys.h"
 
 namespace tbdsim {
@@ -38,26 +41,10 @@ AxisRole role_of(const SweepAxis& axis, const Catalog& catalog) {
 
 }  // namespace
 
-std::int64_t points_of(const Sweep& sweep) {
-  std::int64_t points = 1;
-  for (const SweepAxis& axis : sweep.axes) points *= static_cast<std::int64_t>(axis.size());
-  return points;
-}
-
-std::vector<std::string> values_at(const Sweep& sweep, std::int64_t point) {
-  std::vector<std::string> values(sweep.axes.size());
-  for (std::size_t a = values.size(); a-- > 0;) {
-    const auto size = static_cast<std::int64_t>(sweep.axes[a].size());
-    values[a] = sweep.axes[a].value(point % size);
-    point /= size;
-  }
-  return values;
-}
-
-// The libraries, cards and exchanges made lately are kept: axes that vary fast come back to the same ones.
+// Keeps the caches, cards and exchange plans of recent points: axes that vary fast return to the same ones.
 struct PointPredictor::State {
   static constexpr std::size_t kMostKept = 4'096;
-  static constexpr std::size_t kMostLibraries = 16;
+  static constexpr std::size_t kMostOverlays = 16;
 
   struct Planned {
     std::optional<SyncPlan> exchange;
@@ -69,14 +56,14 @@ struct PointPredictor::State {
   std::vector<AxisRole> roles{};
   bool clusters = false;              // some axis is of them
   std::vector<std::string> values{};  // of the axes, at the point
-  std::map<std::int64_t, std::unique_ptr<SpecCache>> libraries{};
+  std::map<std::int64_t, std::unique_ptr<SpecCache>> overlays{};
   std::map<std::int64_t, std::shared_ptr<const GpuSpec>> cards{};
   std::map<std::int64_t, Planned> plans{};
   std::map<std::string, SpecTree> files{};  // of cards
   EstimateCache estimates{};
-  std::int64_t predicted = -1;  // number of the point without its changes of the GPU, by one GPU
+  // The last prediction, and the part of its point that changes of rates and of the cluster leave alone.
   std::optional<Prediction> prediction{};
-  std::shared_ptr<const GpuSpec> card{};  // of the prediction
+  std::int64_t predicted = 0;
 
   State(const Sweep& swept, SpecCache& from) : sweep(swept), specs(from) {
     bool named = false;  // "gpu" comes before "machine"
@@ -107,7 +94,7 @@ struct PointPredictor::State {
     for (std::size_t a = 0; a < values.size(); ++a) {
       if (roles[a].key != nullptr) roles[a].key->set(scenario, values[a]);
     }
-    if (scenario.gpu.empty()) scenario.gpu = specs.machine(scenario.cluster.machine).gpu;
+    if (scenario.gpu.empty()) scenario.gpu = specs.machine(scenario.cluster.machine)->gpu;
     return scenario;
   }
 
@@ -122,16 +109,13 @@ struct PointPredictor::State {
     return all;
   }
 
-  // As changed by all axes but those of the GPU and of what joins it to others.
-  SpecCache& library_at(std::int64_t point) {
+  // The cache with the changes of all axes but those of the GPU and of what joins it to others.
+  SpecCache& specs_at(std::int64_t point) {
     const auto other = [](const AxisRole& role) { return role.key == nullptr && !role.gpu && !role.cluster; };
     const SpecChanges made = changes(other);
     if (made.empty()) return specs;
-    if (libraries.size() > kMostLibraries) {
-      predicted = -1;  // it refers to one of them
-      libraries.clear();
-    }
-    auto& changed = libraries[part_of(point, other)];
+    if (overlays.size() > kMostOverlays) overlays.clear();
+    auto& changed = overlays[part_of(point, other)];
     if (!changed) changed = std::make_unique<SpecCache>(specs, made);
     return *changed;
   }
@@ -140,13 +124,13 @@ struct PointPredictor::State {
     const bool links = std::any_of(made.begin(), made.end(), [](const SpecChange& change) {
       return change.spec == "link" || change.path[0] == "bus" || change.path[0] == "nvlink";
     });
-    if (links) return SpecCache(specs, made).gpu(name);
+    if (links) return *SpecCache(specs, made).gpu(name);
     const auto file = files.find(name);
     const SpecTree& tree =
         file != files.end()
             ? file->second
             : files.emplace(name, read_spec_file(specs.catalog().find(Kind::gpu, name))).first->second;
-    return changed_gpu(tree, specs.gpu(name), made);
+    return changed_gpu(tree, *specs.gpu(name), made);
   }
 
   std::shared_ptr<const GpuSpec> card_at(std::int64_t point, const std::string& name,
@@ -154,7 +138,7 @@ struct PointPredictor::State {
     if (cards.size() > kMostKept) cards.clear();
     auto& changed = cards[part_of(point, [](const AxisRole& role) { return role.gpu || role.names_gpu; })];
     if (!changed) changed = std::make_shared<const GpuSpec>(read_card(name, made));
-    if (!differ_in_rates_only(*changed, specs.gpu(name))) {
+    if (!differ_in_rates_only(*changed, *specs.gpu(name))) {
       throw UsageError(
           "another architecture, or arithmetic of another type, is another card; expected a file of its own");
     }
@@ -174,7 +158,7 @@ struct PointPredictor::State {
     if (!planned.exchange && planned.error.empty()) {
       SpecCache joined(changed, changes([](const AxisRole& role) { return role.cluster || role.gpu; }));
       try {
-        planned.exchange = plan_sync(wanted.cluster, gpu, changed.framework(wanted.framework),
+        planned.exchange = plan_sync(wanted.cluster, gpu, *changed.framework(wanted.framework),
                                      machine_for(wanted.cluster, gpu, joined));
       } catch (const Error& wrong) {
         planned.error = wrong.what();
@@ -184,36 +168,33 @@ struct PointPredictor::State {
     return *planned.exchange;
   }
 
-  // By one GPU, with the card's changes.
-  void predict_alone(std::int64_t point, Scenario wanted, SpecCache& changed,
-                     const std::shared_ptr<const GpuSpec>& new_card) {
+  // The prediction for one GPU, with the card's changes.
+  Prediction predict_alone(std::int64_t point, Scenario wanted, SpecCache& changed,
+                           const std::shared_ptr<const GpuSpec>& new_card) {
     const std::int64_t base =
         part_of(point, [](const AxisRole& role) { return (!role.gpu && !role.cluster) || role.names_gpu; });
-    wanted.cluster = {};
-    if (base != predicted || !prediction) {
-      predicted = -1;
-      prediction = predict(wanted, changed, &estimates);
+    std::optional<Prediction> last = std::exchange(prediction, std::nullopt);  // none if what follows throws
+    if (!last || base != predicted) {
+      wanted.cluster = {};
+      last = predict(wanted, changed, &estimates);
+      predicted = base;
     }
-    predicted = -1;  // unless the next lines end well
-    if (clusters) prediction->exchange.reset();
-    if (new_card) {
-      prediction = with_rates(*std::move(prediction), *new_card);
-      card = new_card;
-    }
-    predicted = base;
+    if (clusters) last->exchange.reset();
+    return new_card ? with_rates(*std::move(last), new_card) : *std::move(last);
   }
 
   const Prediction& predict_at(std::int64_t point) {
     const Scenario wanted = scenario();
-    SpecCache& changed = library_at(point);
+    SpecCache& changed = specs_at(point);
     const SpecChanges of_gpu = changes([](const AxisRole& role) { return role.gpu; });
     std::shared_ptr<const GpuSpec> new_card;
     if (!of_gpu.empty()) new_card = card_at(point, wanted.gpu, of_gpu);
-    std::optional<SyncPlan> exchange;
+    std::optional<SyncPlan> plan;
     if (wanted.cluster.ranks() > 1)
-      exchange = plan_at(point, wanted, new_card ? *new_card : specs.gpu(wanted.gpu), changed);
-    predict_alone(point, wanted, changed, new_card);
-    if (clusters) prediction = with_sync(*std::move(prediction), exchange);
+      plan = plan_at(point, wanted, new_card ? *new_card : *specs.gpu(wanted.gpu), changed);
+    Prediction alone = predict_alone(point, wanted, changed, new_card);
+    prediction =
+        clusters ? with_cluster(std::move(alone), wanted.cluster, std::move(plan)) : std::move(alone);
     return *prediction;
   }
 };

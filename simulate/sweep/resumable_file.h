@@ -38,7 +38,7 @@ class SweepFile {
   // Number of whole lines that FILE.part holds.
   [[nodiscard]] std::int64_t lines() const { return lines_; }
 
-  // Throws UsageError when not everything could be written (disk full); what is there stays.
+  // Throws UsageError if not everything could be written (disk full); whole lines stay.
   void append(const std::string& lines);
   void commit();
 

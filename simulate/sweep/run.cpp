@@ -11,12 +11,13 @@
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/sweep/mpi_session.h"
+#include "simulate/sweep/point_predictor.h"
 
 namespace tbdsim {
 namespace {
 
-constexpr std::int64_t kAtOnce = 1'024;   // points of a rank between two looks at the others
-constexpr std::int64_t kNeighbours = 64;  // points that share work
+constexpr std::int64_t kAtOnce = 1'024;   // points that a rank predicts in one turn
+constexpr std::int64_t kNeighbours = 64;  // successive points of one thread, which share work
 
 using Predictors = tbb::enumerable_thread_specific<PointPredictor>;
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "simulate/sweep/rows.h"
+#include "simulate/sweep/choosing.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
@@ -16,16 +17,18 @@ struct SweepRun {
   RowFormat format = RowFormat::csv;
   std::int64_t first = 0, end = 0;  // points
 
-  // Gets the rows of points in their order, a thousand at a time; on the first rank only. May throw to stop.
+  // Called with the rows of points in their order, about a thousand at a time; on the first rank only. May
+  // throw to stop the sweep.
   std::function<void(std::vector<SweepRow> rows, std::int64_t first)> take;
 };
 
-// The part `index` (from 1) of `count` equal ones: "1/4".
+// Part `index`, from 1, of `count` equal parts: "1/4".
 struct Shard {
   std::int64_t index = 1, count = 1;
 };
 [[nodiscard]] Shard parse_shard(const std::string& text);  // throws UsageError
-void limit_to(const Shard& shard, SweepRun& run);          // cuts first and end
+// Limits first and end to the shard's points.
+void limit_to(const Shard& shard, SweepRun& run);
 
 void run_sweep(const SweepRun& run, SpecCache& specs);
 

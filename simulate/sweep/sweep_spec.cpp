@@ -8,6 +8,7 @@
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/prediction/scenario_keys.h"
+#include "simulate/sweep/check.h"
 #include "simulate/sweep/inputs.h"
 
 namespace tbdsim {
@@ -80,7 +81,7 @@ Choosing choosing_of(const SweepOptions& options, const Sweep& sweep) {
   return choosing;
 }
 
-// Columns where none are asked for: the usual ones, and those by which points are chosen.
+// The columns where none are asked for: the usual metrics, and those by which points are chosen.
 std::vector<const Metric*> usual_metrics(const Sweep& sweep, const std::vector<const Metric*>& judged) {
   const bool clusters = std::any_of(sweep.axes.begin(), sweep.axes.end(), [](const SweepAxis& axis) {
     const ScenarioKey* key = find_scenario_key(axis.key());
@@ -93,7 +94,7 @@ std::vector<const Metric*> usual_metrics(const Sweep& sweep, const std::vector<c
   return metrics;
 }
 
-// Points without a price are never chosen by one: some GPU must have it.
+// Throws where points are chosen by a price that no GPU of the sweep has.
 void require_prices(const Sweep& sweep, SpecCache& specs) {
   std::vector<std::string> gpus;
   for (const SweepAxis& axis : sweep.axes) {
@@ -104,7 +105,7 @@ void require_prices(const Sweep& sweep, SpecCache& specs) {
     if (!metric->unit.starts_with("USD") || gpus.empty()) continue;
     const bool bought = metric->name == "price";
     const bool known = std::any_of(gpus.begin(), gpus.end(), [&](const std::string& name) {
-      const GpuSpec& gpu = specs.gpu(name);
+      const GpuSpec& gpu = *specs.gpu(name);
       return bought ? gpu.price.has_value() : gpu.price_per_hour.has_value();
     });
     if (known) continue;

@@ -1,4 +1,4 @@
-// A sweep as it is asked for, by flags or in YAML: texts for each axis, and what is kept of the points.
+// The options of a sweep as text, from flags or a YAML file.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulate/sweep/run.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
@@ -23,8 +24,8 @@ struct SweepOptions {
 // `metrics: [...]`, `best:`, `pareto:`, `per:`, `where: [...]`. Throws UsageError or SpecError.
 [[nodiscard]] SweepOptions read_sweep(const std::filesystem::path& file);
 
-// Checked, with all its points. Axes are in the order of scenario_keys.h, then changes as given. Throws as
-// check().
+// The sweep of these options, checked, with all its points. Axes are in the order of scenario_keys(), then
+// changes as given. Throws as check().
 [[nodiscard]] SweepRun sweep_run(const SweepOptions& options, RowFormat format, SpecCache& specs);
 
 // Tells sweeps apart: the program's version, points, format, axes, metrics, and the files that rows depend on

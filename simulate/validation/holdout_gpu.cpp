@@ -4,6 +4,7 @@
 #include <array>
 
 #include "hwspecs/base/error.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/validation/published_runs.h"
 
 namespace tbdsim {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simulate/validation/validate_runs.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

@@ -9,6 +9,7 @@
 #include "simulate/analysis/allocator_replay.h"
 #include "simulate/analysis/fragmentation.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/prediction/predict.h"
 
 namespace tbdsim {
 namespace {
@@ -197,7 +198,7 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Spec
   const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();
   return {.model = row[c.model],
           .framework =
-              named ? specs.framework_of_version(row[c.framework], row[*c.version]).name : row[c.framework],
+              named ? specs.framework_of_version(row[c.framework], row[*c.version])->name : row[c.framework],
           .gpu = gpu,
           .batch = tokens ? 1 : whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
           .tokens = tokens ? whole(row[*c.tokens_per_gpu], "tokens_per_gpu", kMostSamples) : 0,

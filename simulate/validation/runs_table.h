@@ -11,6 +11,7 @@
 
 #include "hwspecs/base/csv.h"
 #include "simulate/prediction/prediction.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

@@ -8,6 +8,7 @@
 
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/prediction/predict.h"
 
 namespace tbdsim {
 namespace {

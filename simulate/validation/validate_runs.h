@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simulate/validation/runs_table.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

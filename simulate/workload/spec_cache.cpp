@@ -72,14 +72,14 @@ const Precision& find_precision(const std::string& name) {
 }
 
 template <class T, class Key, class Make>
-const T& SpecCache::cached(Cache<T, Key>& cache, const Key& key, Make make) {
+std::shared_ptr<const T> SpecCache::cached(Cache<T, Key>& cache, const Key& key, Make make) {
   typename Cache<T, Key>::Entry* entry = nullptr;
   {
     const std::scoped_lock held(cache.lock);
     entry = &cache.entries[key];  // stays where it is
   }
-  std::call_once(entry->made, [&] { entry->value = std::make_unique<const T>(make()); });
-  return *entry->value;
+  std::call_once(entry->made, [&] { entry->value = std::make_shared<const T>(make()); });
+  return entry->value;
 }
 
 SpecCache::SpecCache(SpecCache& other, const SpecChanges& changes)
@@ -95,19 +95,19 @@ bool SpecCache::changes(std::string_view spec) const {
                      [&](const SpecChange& change) { return change.spec == spec; });
 }
 
-const GpuSpec& SpecCache::gpu(const std::string& name) {
+std::shared_ptr<const GpuSpec> SpecCache::gpu(const std::string& name) {
   if (other_ != nullptr && !changes("gpu") && !changes("link")) return other_->gpu(name);
   return cached(gpus_, name, [&] { return read_gpu(catalog_.find(Kind::gpu, name), catalog_, changes_); });
 }
 
-const MachineSpec& SpecCache::machine(const std::string& name) {
+std::shared_ptr<const MachineSpec> SpecCache::machine(const std::string& name) {
   const bool own = changes("machine") || changes("link") || changes("cpu") || changes("gpu");
   if (other_ != nullptr && !own) return other_->machine(name);
   return cached(machines_, name,
                 [&] { return read_machine(catalog_.find(Kind::machine, name), catalog_, changes_); });
 }
 
-const Framework& SpecCache::framework(const std::string& name) {
+std::shared_ptr<const Framework> SpecCache::framework(const std::string& name) {
   if (other_ != nullptr && !changes("framework")) return other_->framework(name);
   return cached(frameworks_, name, [&] {
     return read_framework(catalog_.find(Kind::framework, name), changes_, catalog_.folder(Kind::framework));
@@ -131,62 +131,75 @@ bool names_version(const std::string& text, const std::string& version) {
 
 }  // namespace
 
-const Framework& SpecCache::framework_of_version(const std::string& family, const std::string& version) {
-  const Framework* best = &framework(family);
+std::shared_ptr<const Framework> SpecCache::framework_of_version(const std::string& family,
+                                                                 const std::string& version) {
+  std::shared_ptr<const Framework> best = framework(family);
   std::size_t longest = 0;
   for (const std::string& name : catalog_.names(Kind::framework)) {
-    const Framework& candidate = framework(name);
-    if (candidate.family != family) continue;
-    for (const std::string& text : candidate.versions) {
+    const std::shared_ptr<const Framework> candidate = framework(name);
+    if (candidate->family != family) continue;
+    for (const std::string& text : candidate->versions) {
       if (text.size() <= longest || !names_version(text, version)) continue;
-      best = &candidate;
+      best = candidate;
       longest = text.size();
     }
   }
-  return *best;
+  return best;
 }
 
-const Profile& SpecCache::profile(const std::string& name) {
+std::shared_ptr<const Profile> SpecCache::profile(const std::string& name) {
   if (other_ != nullptr) return other_->profile(name);
   return cached(profiles_, name, [&] { return read_profile(catalog_.find(Kind::profile, name), catalog_); });
 }
 
-const Profile& SpecCache::profile_for(const std::string& gpu_name, const std::string& name) {
+std::shared_ptr<const Profile> SpecCache::profile_for(const std::string& gpu_name, const std::string& name) {
   if (!name.empty()) return profile(name);
-  const GpuSpec& spec = gpu(gpu_name);
-  // A file of the user's own has no profile here, whatever its name.
+  const std::shared_ptr<const GpuSpec> spec = gpu(gpu_name);
+  // A GPU given by a path has no profile of its own here, whatever its name.
   for (const std::string& candidate :
-       {is_path(gpu_name) ? std::string() : spec.name, spec.architecture, std::string(kGeneric)}) {
+       {is_path(gpu_name) ? std::string() : spec->name, spec->architecture, std::string(kGeneric)}) {
     if (catalog_.contains(Kind::profile, candidate)) return profile(candidate);
   }
   return profile(std::string(kRoofline));
 }
 
-const Calibration& SpecCache::calibration(const std::string& gpu_name, const std::string& profile_name,
-                                          const std::string& framework_name) {
-  const Framework& calls = framework(framework_name);
-  if (other_ != nullptr) {
-    const Framework& before = other_->framework(framework_name);
-    const bool same_calls =
-        calls.libraries == before.libraries && calls.workspace_limit == before.workspace_limit &&
-        calls.nonfused_winograd == before.nonfused_winograd && calls.pads_channels == before.pads_channels;
-    const GpuSpec& card = gpu(gpu_name);
-    const GpuSpec& card_before = other_->gpu(gpu_name);
-    if (same_calls && &card == &card_before)
-      return other_->calibration(gpu_name, profile_name, framework_name);
-    if (same_calls && differ_in_rates_only(card, card_before)) {
-      return cached(calibrations_, gpu_name + '\n' + profile_name + '\n' + framework_name, [&] {
-        return with_rates(other_->calibration(gpu_name, profile_name, framework_name), card);
-      });
-    }
-  }
-  return cached(calibrations_, gpu_name + '\n' + profile_name + '\n' + framework_name, [&] {
-    return calibration_of(profile_for(gpu_name, profile_name), gpu(gpu_name), calls.libraries,
-                          {calls.workspace_limit.si(), calls.nonfused_winograd, calls.pads_channels});
-  });
+namespace {
+
+// True if calibrations for the two frameworks are the same: they call the same libraries with the same
+// limits.
+bool same_calls(const Framework& a, const Framework& b) {
+  return a.libraries == b.libraries && a.workspace_limit == b.workspace_limit &&
+         a.nonfused_winograd == b.nonfused_winograd && a.pads_channels == b.pads_channels;
 }
 
-const ModelFile& SpecCache::model(const std::string& name) {
+}  // namespace
+
+std::shared_ptr<const Calibration> SpecCache::calibration(const std::string& gpu_name,
+                                                          const std::string& profile_name,
+                                                          const std::string& framework_name) {
+  const std::shared_ptr<const Framework> calls = framework(framework_name);
+  const std::shared_ptr<const GpuSpec> card = gpu(gpu_name);
+  const auto others = [&] { return other_->calibration(gpu_name, profile_name, framework_name); };
+  bool other_rates = false;
+  if (other_ != nullptr && same_calls(*calls, *other_->framework(framework_name))) {
+    const std::shared_ptr<const GpuSpec> before = other_->gpu(gpu_name);
+    if (card == before) return others();
+    other_rates = differ_in_rates_only(*card, *before);
+  }
+  const std::string key = gpu_name + '\n' + profile_name + '\n' + framework_name;
+  const auto owned = cached(calibrations_, key, [&]() -> OwnedCalibration {
+    if (other_rates) {
+      const std::shared_ptr<const Calibration> before = others();
+      return {{before, before->profile}, card, with_rates(*before, *card)};
+    }
+    const std::shared_ptr<const Profile> own = profile_for(gpu_name, profile_name);
+    const ConvLimits limits{calls->workspace_limit.si(), calls->nonfused_winograd, calls->pads_channels};
+    return {own, card, calibration_of(*own, *card, calls->libraries, limits)};
+  });
+  return {owned, &owned->calibration};
+}
+
+std::shared_ptr<const ModelFile> SpecCache::model(const std::string& name) {
   if (other_ != nullptr && !changes("model")) return other_->model(name);
   return cached(models_, name, [&] {
     ModelFile file =
@@ -196,18 +209,18 @@ const ModelFile& SpecCache::model(const std::string& name) {
   });
 }
 
-const Dataset& SpecCache::dataset(const std::string& name) {
+std::shared_ptr<const Dataset> SpecCache::dataset(const std::string& name) {
   if (other_ != nullptr && !changes("dataset")) return other_->dataset(name);
   return cached(datasets_, name, [&] { return read_dataset(catalog_.find(Kind::dataset, name), changes_); });
 }
 
-const std::vector<LengthStep>& SpecCache::workload(const std::string& model_name, const Variant& variant,
-                                                   const std::string& framework_name,
-                                                   const Precision& precision,
-                                                   const std::string& dataset_name, const Sizes& sizes) {
+std::shared_ptr<const std::vector<LengthStep>> SpecCache::workload(
+    const std::string& model_name, const Variant& variant, const std::string& framework_name,
+    const Precision& precision, const std::string& dataset_name, const Sizes& sizes) {
+  const std::shared_ptr<const Framework> calls = framework(framework_name);
   if (other_ != nullptr && !changes("model") && !changes("dataset") &&
-      framework(framework_name).lowering == other_->framework(framework_name).lowering &&
-      framework(framework_name).rewrites == other_->framework(framework_name).rewrites) {
+      calls->lowering == other_->framework(framework_name)->lowering &&
+      calls->rewrites == other_->framework(framework_name)->rewrites) {
     return other_->workload(model_name, variant, framework_name, precision, dataset_name, sizes);
   }
   std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' +
@@ -215,14 +228,15 @@ const std::vector<LengthStep>& SpecCache::workload(const std::string& model_name
   for (const auto& [name, value] : sizes) key += '\n' + name + '=' + std::to_string(value);
   return cached(workloads_, key, [&] {
     const std::optional<Dataset> trained_on =
-        dataset_name.empty() ? std::nullopt : std::optional(dataset(dataset_name));
-    return expand_workload(model(model_name), variant, sizes, trained_on, framework(framework_name).lowering,
-                           framework(framework_name).rewrites, precision);
+        dataset_name.empty() ? std::nullopt : std::optional(*dataset(dataset_name));
+    return expand_workload(*model(model_name), variant, sizes, trained_on, calls->lowering, calls->rewrites,
+                           precision);
   });
 }
 
-const std::vector<FixedCost>& SpecCache::fixed_costs(const TrainingStep& step, const Calibration& calibration,
-                                                     const KernelFactors& factors) {
+std::shared_ptr<const std::vector<FixedCost>> SpecCache::fixed_costs(const TrainingStep& step,
+                                                                     const Calibration& calibration,
+                                                                     const KernelFactors& factors) {
   return cached(fixed_costs_, {&step, &calibration},
                 [&] { return tbdsim::fixed_costs(step, calibration, factors); });
 }

@@ -1,5 +1,5 @@
 // Reads every file once: GPUs, frameworks, profiles, models, data sets, and the training steps made of them.
-// Several threads may use it at a time.
+// Thread-safe. What it returns may outlive it.
 #pragma once
 
 #include <map>
@@ -22,74 +22,81 @@ namespace tbdsim {
 // "fp32" -> Precision; UsageError with "did you mean".
 [[nodiscard]] const Precision& find_precision(const std::string& name);
 
-// Changes that begin with the name of a file of their spec, or a kind of links, are of that alone:
-// "link.pcie3.bandwidth=x2", "gpu.t4.price_per_hour=0.4 USD/h". Throws UsageError for an unknown spec.
+// The changes with `only` set where a path begins with the name of a file of its spec, or with a kind of
+// links: "link.pcie3.bandwidth=x2", "gpu.t4.price_per_hour=0.4 USD/h". Throws UsageError for an unknown spec.
 [[nodiscard]] SpecChanges resolved(SpecChanges changes, const Catalog& catalog);
 
 class SpecCache {
  public:
   explicit SpecCache(Catalog catalog) : catalog_(std::move(catalog)) {}
-  // As `other`, which must outlive it, if its files said something else: what is not touched by the changes
-  // is shared. Those of `other` come first. Throws UsageError where they name no spec that a prediction
-  // reads.
+  // Overlay of `other`, which must outlive it, with changed fields: objects that the changes do not affect
+  // are shared. Changes of `other` are applied first. Throws UsageError for a change of a spec that no
+  // prediction reads.
   SpecCache(SpecCache& other, const SpecChanges& changes);
 
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
   [[nodiscard]] const SpecChanges& changes() const { return changes_; }
 
-  // By name or path. Throw UsageError, SpecError or ModelError; references stay valid as long as the library.
-  [[nodiscard]] const GpuSpec& gpu(const std::string& name);
-  [[nodiscard]] const MachineSpec& machine(const std::string& name);
-  [[nodiscard]] const Framework& framework(const std::string& name);
-  // The framework that a table of runs means: of this family, with the longest of its `versions` that is part
-  // of the text and of no longer number there; the family's own file where none is.
-  [[nodiscard]] const Framework& framework_of_version(const std::string& family, const std::string& version);
-  [[nodiscard]] const Profile& profile(const std::string& name);
-  // The profile for a GPU: the one named; where none is named the GPU's own, else its architecture's, else
-  // the generic one, else the roofline.
-  [[nodiscard]] const Profile& profile_for(const std::string& gpu, const std::string& name);
-  // That profile made ready for the GPU and what the framework calls.
-  [[nodiscard]] const Calibration& calibration(const std::string& gpu, const std::string& profile,
-                                               const std::string& framework);
-  [[nodiscard]] const ModelFile& model(const std::string& name);
-  [[nodiscard]] const Dataset& dataset(const std::string& name);
+  // By name or path. Throw UsageError, SpecError or ModelError.
+  [[nodiscard]] std::shared_ptr<const GpuSpec> gpu(const std::string& name);
+  [[nodiscard]] std::shared_ptr<const MachineSpec> machine(const std::string& name);
+  [[nodiscard]] std::shared_ptr<const Framework> framework(const std::string& name);
+  // The framework of this family that a version in a table of runs names: the one with the longest text of
+  // `versions` that is part of it, as a whole number; the family's own file if there is none.
+  [[nodiscard]] std::shared_ptr<const Framework> framework_of_version(const std::string& family,
+                                                                      const std::string& version);
+  [[nodiscard]] std::shared_ptr<const Profile> profile(const std::string& name);
+  // The profile named; without a name the first there is of the GPU's own, its architecture's, the generic
+  // one and the roofline.
+  [[nodiscard]] std::shared_ptr<const Profile> profile_for(const std::string& gpu, const std::string& name);
+  // profile_for(gpu, profile) made ready for the GPU and the libraries that the framework calls. It owns
+  // the profile and the GPU that it refers to.
+  [[nodiscard]] std::shared_ptr<const Calibration> calibration(const std::string& gpu,
+                                                               const std::string& profile,
+                                                               const std::string& framework);
+  [[nodiscard]] std::shared_ptr<const ModelFile> model(const std::string& name);
+  [[nodiscard]] std::shared_ptr<const Dataset> dataset(const std::string& name);
   // `variant` must be one of the model's; `dataset` may be empty.
-  [[nodiscard]] const std::vector<LengthStep>& workload(const std::string& model, const Variant& variant,
-                                                        const std::string& framework,
-                                                        const Precision& precision,
-                                                        const std::string& dataset = "",
-                                                        const Sizes& sizes = {});
-  // Of kernels that are the same at every batch. Step and calibration are this library's, and tell apart the
-  // framework, GPU and precision that `factors` are of.
-  [[nodiscard]] const std::vector<FixedCost>& fixed_costs(const TrainingStep& step,
-                                                          const Calibration& calibration,
-                                                          const KernelFactors& factors);
+  [[nodiscard]] std::shared_ptr<const std::vector<LengthStep>> workload(
+      const std::string& model, const Variant& variant, const std::string& framework,
+      const Precision& precision, const std::string& dataset = "", const Sizes& sizes = {});
+  // Costs of the kernels that are the same at every batch. Step and calibration are of this cache, and imply
+  // the framework, GPU and precision of the factors.
+  [[nodiscard]] std::shared_ptr<const std::vector<FixedCost>> fixed_costs(const TrainingStep& step,
+                                                                          const Calibration& calibration,
+                                                                          const KernelFactors& factors);
 
  private:
-  // What is made once for each key; the lock is held to find it, not to make it.
+  // Values made once for each key; the lock is held to find an entry, not to make its value.
   template <class T, class Key = std::string>
   struct Cache {
     struct Entry {
       std::once_flag made;
-      std::unique_ptr<const T> value;
+      std::shared_ptr<const T> value;
     };
     std::mutex lock;
     std::map<Key, Entry> entries;
   };
   template <class T, class Key, class Make>
-  static const T& cached(Cache<T, Key>& cache, const Key& key, Make make);
+  static std::shared_ptr<const T> cached(Cache<T, Key>& cache, const Key& key, Make make);
+
+  struct OwnedCalibration {
+    std::shared_ptr<const Profile> profile;
+    std::shared_ptr<const GpuSpec> gpu;
+    Calibration calibration;  // refers to both
+  };
 
   [[nodiscard]] bool changes(std::string_view spec) const;  // itself, not `other_`
 
   Catalog catalog_;
   SpecCache* other_ = nullptr;
   SpecChanges changes_;
-  std::ptrdiff_t of_other_ = 0;  // changes that come first
+  std::ptrdiff_t of_other_ = 0;  // number of changes_ that are of other_
   Cache<GpuSpec> gpus_;
   Cache<MachineSpec> machines_;
   Cache<Framework> frameworks_;
   Cache<Profile> profiles_;
-  Cache<Calibration> calibrations_;
+  Cache<OwnedCalibration> calibrations_;
   Cache<ModelFile> models_;
   Cache<Dataset> datasets_;
   Cache<std::vector<LengthStep>> workloads_;

@@ -33,7 +33,7 @@ std::array<double, kParameterCount<Family>> starts() {
 
 void convolution_with_all_algorithms(benchmark::State& state) {
   SpecCache specs = test::source_specs();
-  const Hardware hardware = hardware_of(specs.gpu("titanxp"), MathType::fp32);
+  const Hardware hardware = hardware_of(*specs.gpu("titanxp"), MathType::fp32);
   const auto p = starts<ConvFamily>();
   const auto phase = static_cast<Phase>(state.range(0));
   double images = 1;
@@ -48,7 +48,7 @@ BENCHMARK(convolution_with_all_algorithms)->Arg(0)->Arg(1)->Arg(2)->ArgName("pha
 
 void product_with_all_tiles(benchmark::State& state) {
   SpecCache specs = test::source_specs();
-  const Hardware hardware = hardware_of(specs.gpu("titanxp"), MathType::fp32);
+  const Hardware hardware = hardware_of(*specs.gpu("titanxp"), MathType::fp32);
   const auto p = starts<GemmFamily>();
   double n = 1;
   for (auto step : state) {
@@ -63,7 +63,7 @@ BENCHMARK(product_with_all_tiles);
 // The algorithm that was chosen, under other rates.
 void convolution_when_only_rates_change(benchmark::State& state) {
   SpecCache specs = test::source_specs();
-  Hardware hardware = hardware_of(specs.gpu("titanxp"), MathType::fp32);
+  Hardware hardware = hardware_of(*specs.gpu("titanxp"), MathType::fp32);
   const auto p = starts<ConvFamily>();
   const ConvCall call = convolution(64, Phase::forward);
   const Choice choice = kernel_time<ConvFamily>(call, hardware, {0.9, 1}, p).choice;
@@ -78,11 +78,11 @@ BENCHMARK(convolution_when_only_rates_change);
 // From a kernel of a graph to its cost: formula, residuals of the calls nearby, interval.
 void estimate_with_residuals(benchmark::State& state) {
   SpecCache specs = test::source_specs();
-  const GpuSpec& gpu = specs.gpu("titanxp");
+  const GpuSpec& gpu = *specs.gpu("titanxp");
   const Calibration calibration =
-      calibration_of(specs.profile("titanxp"), gpu, {{"cudnn", 6}, {"cublas", 8}});
-  const Variant& variant = find_variant(specs.model("resnet50"), "", "mxnet");
-  const auto& kernels = specs.workload("resnet50", variant, "mxnet", kPrecisions[0]).front().step.kernels;
+      calibration_of(*specs.profile("titanxp"), gpu, {{"cudnn", 6}, {"cublas", 8}});
+  const Variant& variant = find_variant(*specs.model("resnet50"), "", "mxnet");
+  const auto& kernels = specs.workload("resnet50", variant, "mxnet", kPrecisions[0])->front().step.kernels;
   std::size_t k = 0;
   for (auto step : state) {
     k = (k + 1) % kernels.size();

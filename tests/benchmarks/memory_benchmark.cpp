@@ -2,7 +2,7 @@
 // compare with predict_benchmark; items are plans.
 #include <benchmark/benchmark.h>
 
-#include "simulate/prediction/prediction.h"
+#include "simulate/prediction/predict.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {

@@ -5,7 +5,8 @@
 #include <benchmark/benchmark.h>
 
 #include "costmodel/residuals/fast/estimate_cache.h"
-#include "simulate/prediction/prediction.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/repredict.h"
 #include "simulate/sweep/sweep_spec.h"
 #include "tests/support/cli.h"
 
@@ -54,7 +55,7 @@ BENCHMARK_CAPTURE(predict_resnet50, tensorflow, "tensorflow");
 void predict_resnet50_with_other_rates(benchmark::State& state) {
   SpecCache specs = test::source_specs();
   Prediction p = predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 32}, specs);
-  const GpuSpec& card = specs.gpu("titanxp");
+  const GpuSpec& card = *specs.gpu("titanxp");
   GpuSpec changed = card;
   double percent = 0;
   for (auto step : state) {
@@ -63,7 +64,7 @@ void predict_resnet50_with_other_rates(benchmark::State& state) {
     MathRate& rate = *changed.math[index_of(MathType::fp32)];
     rate.clock = rate_of(card, MathType::fp32).clock * (1.5 - percent / 100);
     rate.peak = rate_of(card, MathType::fp32).peak * (1.5 - percent / 100);
-    p = with_rates(std::move(p), changed);
+    p = with_rates(std::move(p), std::make_shared<const GpuSpec>(changed));
     benchmark::DoNotOptimize(figures(p));
   }
   state.SetItemsProcessed(state.iterations());
@@ -149,7 +150,8 @@ void scale_resnet50(benchmark::State& state) {
       predict({.model = "resnet50", .framework = "pytorch", .gpu = "v100_sxm2_16gb", .batch = 32}, specs);
   Cluster cluster{.gpus = 8, .machines = static_cast<int>(state.range(0)) / 8, .machine = "dgx1_v100"};
   for (auto step : state) {
-    p = with_cluster(std::move(p), cluster, specs);
+    std::optional<SyncPlan> plan = resolve_sync(cluster, *p.gpu, *p.framework, specs);
+    p = with_cluster(std::move(p), cluster, std::move(plan));
     benchmark::DoNotOptimize(p.throughput());
   }
 }

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/file.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/repredict.h"
 #include "tests/calibrate/run_calibrate.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/temp_dir.h"
@@ -64,7 +66,7 @@ class FrameworkFitTest : public testing::Test {
   template <class Change>
   std::vector<test::Row> rows_of_a_changed_framework(Change change) const {
     SpecCache specs(Catalog::from(directory_.path()));
-    Framework changed = specs.framework("toy");
+    Framework changed = *specs.framework("toy");
     change(changed);
     std::vector<test::Row> rows;
     for (const char* model : {"resnet50", "alexnet", "inception_v3"}) {
@@ -310,7 +312,7 @@ TEST(FrameworkFitToMeasuredRuns, RowsOfMxnetFitNoWorseThanBefore) {
   RowsToFit pointers;
   for (const RunRow& row : rows.fit) pointers.push_back(&row);
   const auto constants = parse_fit_constants("kernel,update");
-  const FrameworkFit fit = fit_framework(specs.framework("mxnet_1_2"), constants, pointers, [] {});
+  const FrameworkFit fit = fit_framework(*specs.framework("mxnet_1_2"), constants, pointers, [] {});
   ASSERT_EQ(fit.constants.size(), 2U);
   for (const FittedConstant& f : fit.constants) {
     EXPECT_GE(f.value, f.constant.least);

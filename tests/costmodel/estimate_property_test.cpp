@@ -19,14 +19,14 @@ constexpr double kBatches[] = {1, 32, 1000};
 // ResNet-50 as all do, in fp32, at the longest length.
 void for_every_step(SpecCache& specs, const std::function<void(const TrainingStep&)>& check) {
   const auto run = [&](const std::string& model, const Variant& variant, const std::string& framework) {
-    check(specs.workload(model, variant, framework, find_precision("fp32"), variant.dataset).back().step);
+    check(specs.workload(model, variant, framework, find_precision("fp32"), variant.dataset)->back().step);
   };
   for (const std::string& model : read_suite(specs.catalog().find(Kind::suite, "tbd")).models) {
-    for (const Variant& variant : specs.model(model).variants) {
+    for (const Variant& variant : specs.model(model)->variants) {
       if (!variant.frameworks.empty()) run(model, variant, variant.frameworks.front());
     }
   }
-  for (const Variant& variant : specs.model("resnet50").variants) {
+  for (const Variant& variant : specs.model("resnet50")->variants) {
     for (const std::string& framework : specs.catalog().names(Kind::framework))
       run("resnet50", variant, framework);
   }
@@ -37,7 +37,7 @@ using Check = std::function<void(const TrainingStep&, const GpuSpec&, double bat
 void for_every_case(SpecCache& specs, const Check& check) {
   for_every_step(specs, [&](const TrainingStep& step) {
     for (const std::string& gpu : specs.catalog().names(Kind::gpu)) {
-      for (const double batch : kBatches) check(step, specs.gpu(gpu), batch);
+      for (const double batch : kBatches) check(step, *specs.gpu(gpu), batch);
     }
   });
 }
@@ -52,7 +52,7 @@ double total(const TrainingStep& step, double batch, const GpuSpec& gpu, const P
 // allows no more than the data sheet. The total is the start-up and the longer of the two.
 TEST(EstimateProperty, NoKernelIsFasterThanEitherRoof) {
   SpecCache specs = test::source_specs();
-  const Profile& profile = specs.profile("uncalibrated");
+  const Profile& profile = *specs.profile("uncalibrated");
   for_every_case(specs, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
     const auto costs = estimate(step, batch, calibration_of(profile, gpu));
     ASSERT_EQ(costs.size(), step.kernels.size());
@@ -71,7 +71,7 @@ TEST(EstimateProperty, NoKernelIsFasterThanEitherRoof) {
 // The bound names the largest of the three parts.
 TEST(EstimateProperty, BoundIsTheLargestPart) {
   SpecCache specs = test::source_specs();
-  const Profile& profile = specs.profile("uncalibrated");
+  const Profile& profile = *specs.profile("uncalibrated");
   for_every_case(specs, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
     for (const KernelCost& cost : estimate(step, batch, calibration_of(profile, gpu))) {
       const Seconds parts[] = {cost.compute, cost.memory, cost.overhead};  // in the order of Bound
@@ -83,7 +83,7 @@ TEST(EstimateProperty, BoundIsTheLargestPart) {
 
 TEST(EstimateProperty, FasterMemoryAndArithmeticNeverSlowDown) {
   SpecCache specs = test::source_specs();
-  const Profile& profile = specs.profile("uncalibrated");
+  const Profile& profile = *specs.profile("uncalibrated");
   for_every_case(specs, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
     const double before = total(step, batch, gpu, profile);
     GpuSpec wider = gpu;
@@ -102,7 +102,7 @@ TEST(EstimateProperty, FasterMemoryAndArithmeticNeverSlowDown) {
 // More samples never take less time for any kernel; twice as many never more than twice the time.
 TEST(EstimateProperty, TimeGrowsWithTheBatchAtMostInProportion) {
   SpecCache specs = test::source_specs();
-  const Profile& profile = specs.profile("uncalibrated");
+  const Profile& profile = *specs.profile("uncalibrated");
   for_every_case(specs, [&](const TrainingStep& step, const GpuSpec& gpu, double batch) {
     const auto once = estimate(step, batch, calibration_of(profile, gpu));
     const auto twice = estimate(step, 2 * batch, calibration_of(profile, gpu));
@@ -123,7 +123,7 @@ TEST(EstimateProperty, FixedCostsAreThoseOfEveryBatch) {
   bool updates = false;
   for_every_step(specs, [&](const TrainingStep& step) {
     for (const char* gpu : {"titanxp", "t4"}) {
-      const Calibration calibration = calibration_of(specs.profile_for(gpu, ""), specs.gpu(gpu));
+      const Calibration calibration = calibration_of(*specs.profile_for(gpu, ""), **specs.gpu(gpu));
       const std::vector<FixedCost> fixed = fixed_costs(step, calibration, factors);
       for (const double batch : kBatches) {
         const auto costs = estimate(step, batch, calibration, factors);

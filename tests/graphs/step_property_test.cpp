@@ -26,7 +26,7 @@ const std::vector<Case>& cases() {
     SpecCache specs = test::source_specs();
     const Catalog& catalog = specs.catalog();
     for (const std::string& name : catalog.names(Kind::model)) {
-      const ModelFile& file = specs.model(name);
+      const ModelFile& file = *specs.model(name);
       for (const Variant& variant : file.variants) models.push_back(build_model(file, variant));
     }
     std::vector<Case> made;
@@ -34,7 +34,7 @@ const std::vector<Case>& cases() {
       if (model.graphs.size() != 1 || model.training.size() != 1) continue;
       for (const std::string& framework : catalog.names(Kind::framework)) {
         for (const Precision& precision : kPrecisions) {
-          const Lowering& lowering = specs.framework(framework).lowering;
+          const Lowering& lowering = specs.framework(framework)->lowering;
           made.push_back(
               {model.name + " " + model.variant.name + " " + framework + " " + std::string(precision.name),
                &model, lowering_of(model, lowering, precision),

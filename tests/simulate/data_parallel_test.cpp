@@ -6,7 +6,8 @@
 
 #include "hwspecs/base/error.h"
 #include "simulate/communication/sync_timeline.h"
-#include "simulate/prediction/prediction.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/repredict.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -190,9 +191,9 @@ TEST(DataParallel, GpusOfAMachineShareItsCores) {
   SyncPlan exchange = one_stage(0.1);
   exchange.cluster = {.gpus = 8};
   exchange.cores = 3.5;
-  one = with_sync(std::move(one), exchange);
+  one = with_cluster(std::move(one), exchange.cluster, exchange);
   EXPECT_NEAR(one.iterations.front().input.si(), 0.064 / 3.5, 1e-9);
-  EXPECT_NEAR(with_sync(std::move(one), std::nullopt).iterations.front().input.si(), 0.016, 1e-9);
+  EXPECT_NEAR(with_cluster(std::move(one), {}, std::nullopt).iterations.front().input.si(), 0.016, 1e-9);
 }
 
 // Automatic mixed precision leaves gradients in fp32 where variables are; what a model in half precision

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "calibrate/measure/plan/plan.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/export/benchmark_plan.h"
 #include "tests/support/cli.h"
 

@@ -182,7 +182,7 @@ TEST(FrameworkOfVersion, TakesTheLongestTextThatIsThere) {
   write("mine_1_20", "\"1.20\"");
   write("mine_ngc", "NGC, NGC 20");
   SpecCache specs{Catalog::from(directory.path())};
-  const auto named = [&](const char* text) { return specs.framework_of_version("mine", text).name; };
+  const auto named = [&](const char* text) { return specs.framework_of_version("mine", text)->name; };
   EXPECT_EQ(named("Mine 1.2.0, CUDA 9"), "mine_1_2");
   EXPECT_EQ(named("1.20.1"), "mine_1_20");
   EXPECT_EQ(named("11.2"), "mine");

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "simulate/analysis/kernel_names.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/prediction/utilization.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
@@ -110,7 +111,7 @@ TEST(KernelGroups, BelowAverageIsFive) {
 
 TEST(KernelNames, GoByFrameworkPassAndAlgorithm) {
   SpecCache specs = test::source_specs();
-  const GpuSpec& pascal = specs.gpu("titanxp");
+  const GpuSpec& pascal = *specs.gpu("titanxp");
   Kernel relu;
   relu.op = "relu";
   EXPECT_EQ(kernel_name(relu, {}, "mxnet", pascal), "cudnn::detail::activation_fw_4d_kernel");
@@ -122,7 +123,7 @@ TEST(KernelNames, GoByFrameworkPassAndAlgorithm) {
   conv.kind = KernelKind::convolution;
   conv.op = "conv";
   EXPECT_EQ(kernel_name(conv, Algorithm::implicit_gemm, "cntk", pascal), "maxwell_scudnn_..._relu_...");
-  EXPECT_EQ(kernel_name(conv, Algorithm::implicit_gemm, "cntk", specs.gpu("a100_sxm_80gb")),
+  EXPECT_EQ(kernel_name(conv, Algorithm::implicit_gemm, "cntk", *specs.gpu("a100_sxm_80gb")),
             "ampere_scudnn_..._relu_...");
   conv.math = MathType::fp16;
   EXPECT_EQ(kernel_name(conv, Algorithm::implicit_gemm, "cntk", pascal), "(conv forward)");

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "costmodel/families/families.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/prediction/utilization.h"
 #include "simulate/report/kernel_table.h"
 #include "tests/simulate/runs_fixture.h"

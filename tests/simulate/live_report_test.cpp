@@ -8,6 +8,7 @@
 
 #include "hwspecs/base/error.h"
 #include "simulate/analysis/whatif.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/whatif_tables.h"
 #include "simulate/serve/spec_pool.h"
 #include "tests/support/cli.h"

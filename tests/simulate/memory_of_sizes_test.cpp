@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "simulate/analysis/fragmentation.h"
+#include "simulate/prediction/predict.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {

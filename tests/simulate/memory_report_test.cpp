@@ -7,6 +7,7 @@
 
 #include "simulate/analysis/allocator_replay.h"
 #include "simulate/analysis/memory_savings.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/export/torch_memory_snapshot.h"
 #include "simulate/report/memory_tables.h"
 #include "tests/support/cli.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/validation/observations_reader.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"

@@ -1,13 +1,14 @@
 // The whole chain for a world small enough to predict by hand (toy_world.h), and its errors.
-#include "simulate/prediction/prediction.h"
-
 #include <cmath>
 #include <set>
 
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/spec_change.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/repredict.h"
 #include "simulate/prediction/utilization.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
@@ -251,17 +252,41 @@ TEST(Predict, NoMoreThanTheLargestBatch) {
   EXPECT_EQ(p.iterations[0].batch, 1);
 }
 
+// Everything that a prediction refers to is its own: the caches and overlays that read it may be gone.
+TEST(Prediction, OutlivesTheCacheItWasMadeFrom) {
+  const Scenario scenario{.model = "seq2seq", .framework = "tensorflow", .gpu = "titanxp", .batch = 32};
+  const auto made_of_a_cache_that_is_gone = [&] {
+    SpecCache specs = test::source_specs();
+    SpecCache overlay(specs, {parse_change("gpu.memory_bandwidth=x2")});
+    return predict(scenario, overlay);
+  };
+  const Prediction p = made_of_a_cache_that_is_gone();
+
+  SpecCache specs = test::source_specs();
+  SpecCache overlay(specs, {parse_change("gpu.memory_bandwidth=x2")});
+  const Prediction expected = predict(scenario, overlay);
+  EXPECT_EQ(p.throughput(), expected.throughput());
+  EXPECT_EQ(p.largest_batch(), expected.largest_batch());
+  EXPECT_EQ(p.epoch_time(), expected.epoch_time());
+  EXPECT_EQ(p.model->title, expected.model->title);
+  EXPECT_EQ(p.calibration->profile->title, expected.profile->title);
+  // Resolved, it can be predicted again, and changed.
+  EXPECT_EQ(predict(ResolvedScenario(p)).iteration_time(), expected.iteration_time());
+  const auto card = specs.gpu("titanxp");
+  EXPECT_EQ(with_rates(p, card).iteration_time(), with_rates(expected, card).iteration_time());
+}
+
 // A card with other rates, changed or read from a file of its own: the same figures.
 TEST(WithRates, AsAPredictionForSuchACard) {
   SpecCache specs = test::source_specs();
-  GpuSpec changed = specs.gpu("titanxp");
+  GpuSpec changed = *specs.gpu("titanxp");
   changed.memory_bandwidth = changed.memory_bandwidth * 0.5;
   MathRate& rate = *changed.math[index_of(MathType::fp32)];
   rate.clock = rate.clock * 1.25;
   rate.peak = rate.peak * 1.25;
   const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 16};
   const Prediction before = predict(scenario, specs);
-  const Prediction after = with_rates(before, changed);
+  const Prediction after = with_rates(before, std::make_shared<const GpuSpec>(changed));
   const Calibration calibration = calibration_of(*before.profile, changed, before.framework->libraries,
                                                  {before.framework->workspace_limit.si()});
   const Iteration& iteration = after.iterations.front();
@@ -284,13 +309,13 @@ TEST(WithRates, AsAPredictionForSuchACard) {
 // What is quicker in fp32 than in TF32 depends on rates, and on the arithmetic which calls are nearby.
 TEST(WithRates, ConvolutionsChooseTheirArithmeticAgain) {
   SpecCache specs = test::source_specs();
-  GpuSpec changed = specs.gpu("l40s");
+  GpuSpec changed = *specs.gpu("l40s");
   MathRate& fp32 = *changed.math[index_of(MathType::fp32)];
   fp32.clock = fp32.clock * 0.1;
   fp32.peak = fp32.peak * 0.1;
   const Prediction before = predict(
       {.model = "resnet50", .framework = "pytorch", .gpu = "l40s", .batch = 64, .precision = "tf32"}, specs);
-  const Prediction after = with_rates(before, changed);
+  const Prediction after = with_rates(before, std::make_shared<const GpuSpec>(changed));
   const Iteration& iteration = after.iterations.front();
   const auto expected =
       estimate(*iteration.step, 64, with_rates(*before.calibration, changed), after.framework->factors);
@@ -350,9 +375,10 @@ TEST(Prediction, ChannelsLastStaysOnTensorCores) {
 // Whatever cards came in between.
 TEST(WithRates, MoreMultiprocessorsAndBack) {
   SpecCache specs = test::source_specs();
-  const GpuSpec& card = specs.gpu("titanxp");
-  GpuSpec larger = card;
-  larger.sm_count = 60;
+  const auto card = specs.gpu("titanxp");
+  GpuSpec changed = *card;
+  changed.sm_count = 60;
+  const auto larger = std::make_shared<const GpuSpec>(changed);
   const Prediction before =
       predict({.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 4}, specs);
   const Prediction after = with_rates(with_rates(before, card), larger);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/file.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/html/report_page.h"
 #include "simulate/report/html/report_sections.h"
 #include "tests/simulate/toy_world.h"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "simulate/prediction/metrics.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/catalog_tables.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/simulate/toy_world.h"

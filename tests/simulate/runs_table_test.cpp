@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "simulate/prediction/predict.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"

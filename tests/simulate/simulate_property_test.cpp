@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "graphs/parameter_updates.h"
-#include "simulate/prediction/prediction.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/catalog_tables.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
@@ -22,16 +22,16 @@ constexpr const char* kGpus[] = {"titanxp", "p4000", "v100_sxm2_16gb", "a100_sxm
 using Check = std::function<void(const TrainingStep&, const Framework&)>;
 void for_every_step(SpecCache& specs, const Check& check) {
   for (const std::string& model : specs.catalog().names(Kind::model)) {
-    for (const Variant& variant : specs.model(model).variants) {
+    for (const Variant& variant : specs.model(model)->variants) {
       auto frameworks = variant.frameworks;
       if (frameworks.empty()) frameworks = {"pytorch"};
       for (const std::string& framework : frameworks) {
         for (const char* precision : {"fp32", "amp"}) {
           SCOPED_TRACE(model + " " + variant.name + " " + framework + " " + precision);
           const auto& steps =
-              specs.workload(model, variant, framework, find_precision(precision), variant.dataset);
-          check(steps.front().step, specs.framework(framework));
-          if (steps.size() > 1) check(steps.back().step, specs.framework(framework));
+              *specs.workload(model, variant, framework, find_precision(precision), variant.dataset);
+          check(steps.front().step, *specs.framework(framework));
+          if (steps.size() > 1) check(steps.back().step, *specs.framework(framework));
         }
       }
     }
@@ -44,7 +44,7 @@ TEST(SimulateProperty, BothClocksGoForward) {
   SpecCache specs = test::source_specs();
   for_every_step(specs, [&](const TrainingStep& step, const Framework& framework) {
     const auto costs =
-        estimate(step, 32, calibration_of(specs.profile("uncalibrated"), specs.gpu("rtx3090")));
+        estimate(step, 32, calibration_of(*specs.profile("uncalibrated"), *specs.gpu("rtx3090")));
     const Timeline timeline = simulate_timeline(step, costs, 32, framework.launch_model);
     ASSERT_EQ(timeline.kernels.size(), step.kernels.size());
     const std::int64_t workers = framework.launch_model.engine_threads;
@@ -132,7 +132,7 @@ TEST(SimulateProperty, LargestBatchIsTight) {
       const Prediction p = predict({.model = model,
                                     .framework = "mxnet",
                                     .gpu = gpu,
-                                    .variant = specs.model(model).variants.front().name},
+                                    .variant = specs.model(model)->variants.front().name},
                                    specs);
       const std::int64_t largest = p.largest_batch();
       ASSERT_GE(largest, 1) << model << gpu;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "simulate/prediction/predict.h"
 #include "simulate/report/export/chrome_trace.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"

@@ -46,7 +46,7 @@ TEST(Unseen, EveryFrameworkFileIsOfAFrameworkAndAGpu) {
     SCOPED_TRACE(name);
     const std::size_t at = name.find("_without_");
     ASSERT_NE(at, std::string::npos);
-    const Framework& whole = specs.framework(name.substr(0, at));
+    const Framework& whole = *specs.framework(name.substr(0, at));
     (void)specs.gpu(name.substr(at + std::string("_without_").size()));
     const Framework without = read_framework(file.path(), {}, specs.catalog().folder(Kind::framework));
     EXPECT_EQ(without.family, whole.family);

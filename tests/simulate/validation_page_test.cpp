@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/file.h"
+#include "simulate/prediction/predict.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "simulate/prediction/predict.h"
 #include "simulate/report/validation_tables.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
@@ -204,7 +205,7 @@ TEST(ValidationSheet, SectionsMeanIsOverGroups) {
                                  off_by(0.4, 32, {{"group", "b"}}), off_by(0.4, 64, {{"group", "b"}}),
                                  run_row({{"group", "uncovered"}, {"gpus", "2"}, {"machines", "3"}})});
   SpecCache specs = test::source_specs();
-  const Table table = validation_table(v, "group", &specs.profile("uncalibrated"));
+  const Table table = validation_table(v, "group", specs.profile("uncalibrated").get());
   ASSERT_EQ(table.totals.size(), 2u);  // and the profile
   EXPECT_EQ(table.totals[0].first, "score_mean_over_groups");
   EXPECT_NEAR(std::get<double>(table.totals[0].second.value), 0.25, 1e-9);

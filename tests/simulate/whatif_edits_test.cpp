@@ -8,6 +8,7 @@
 #include "simulate/analysis/memory_savings.h"
 #include "simulate/analysis/presets.h"
 #include "simulate/analysis/whatif.h"
+#include "simulate/prediction/predict.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
@@ -46,7 +47,7 @@ TEST(NamedChanges, EachChangesWhatItSays) {
   const Scenario unrolled{.model = "seq2seq", .framework = "tensorflow", .gpu = "t4", .batch = 64};
   const auto time = [&](const Scenario& scenario, const char* name) {
     return predict_changed(scenario, name == nullptr ? SpecChanges{} : named({name}, specs), specs)
-        .prediction.iteration_time();
+        .iteration_time();
   };
   for (const char* name : {"mixed_precision", "cuda_graphs", "fused_norms"})
     EXPECT_LT(time(kResNet, name), time(kResNet, nullptr)) << name;
@@ -67,7 +68,7 @@ TEST(NamedChanges, AllOfTheCatalogueAreReadAndCompose) {
     const NamedChanges changes = read_changes(specs.catalog().find(Kind::change, name));
     EXPECT_FALSE(changes.title.empty()) << name;
     all.insert(all.end(), changes.set.begin(), changes.set.end());
-    EXPECT_GT(predict_changed(on_two_machines(kResNet), all, specs).prediction.throughput(), 0) << name;
+    EXPECT_GT(predict_changed(on_two_machines(kResNet), all, specs).throughput(), 0) << name;
   }
   EXPECT_THAT(test::run({"whatif", "resnet50", "--framework", "mxnet", "--gpu", "t4", "--batch", "8",
                          "--changes", "recomputed"})
@@ -80,10 +81,10 @@ TEST(WhatIfMemory, ChangesAreTheRemedies) {
   SpecCache specs = test::source_specs();
   const Prediction before = predict(kResNet, specs);
   for (const char* name : {"recompute", "offload", "half_maps"}) {
-    const ChangedPrediction after = predict_changed(kResNet, named({name}, specs), specs);
+    const Prediction after = predict_changed(kResNet, named({name}, specs), specs);
     const Saving same = remedy(before, name);
-    EXPECT_NEAR(after.prediction.memory.total().si(), same.total.si(), 1) << name;
-    EXPECT_NEAR(after.prediction.iteration_time().si(), same.time.si(), 1e-9) << name;
+    EXPECT_NEAR(after.memory.total().si(), same.total.si(), 1) << name;
+    EXPECT_NEAR(after.iteration_time().si(), same.time.si(), 1e-9) << name;
     EXPECT_LT(same.total, before.memory.total()) << name;
   }
 }
@@ -92,9 +93,7 @@ TEST(WhatIfMemory, ChangesAreTheRemedies) {
 TEST(WhatIfMemory, OffloadedMapsWaitForTheBus) {
   SpecCache specs = test::source_specs();
   SpecChanges changes = named({"offload"}, specs);
-  const auto copies = [&] {
-    return predict_changed(kResNet, changes, specs).prediction.iterations.front().copies;
-  };
+  const auto copies = [&] { return predict_changed(kResNet, changes, specs).iterations.front().copies; };
   changes.push_back(parse_change("link.pcie3.bandwidth=3 GB/s"));
   const Seconds slow = copies();
   changes.back() = parse_change("link.pcie3.bandwidth=6 GB/s");
@@ -165,7 +164,7 @@ double bytes_of(const TrainingStep& step) {
 TEST(NormFusion, HoldsForEveryModel) {
   SpecCache specs = test::source_specs();
   for (const std::string& model : specs.catalog().names(Kind::model)) {
-    for (const Variant& variant : specs.model(model).variants) {
+    for (const Variant& variant : specs.model(model)->variants) {
       for (const std::string& framework : variant.frameworks) {
         SCOPED_TRACE(model + " " + framework);
         const Prediction p =
@@ -226,16 +225,15 @@ TEST(WhatIfCluster, PartsAddUpWithCommunication) {
   Scenario scenario = on_two_machines(kResNet);
   scenario.cluster.network = "1 Gbit/s";
   const Prediction before = predict(scenario, specs);
-  const ChangedPrediction after =
-      predict_changed(scenario, {parse_change("link.network.bandwidth=x10")}, specs);
+  const Prediction after = predict_changed(scenario, {parse_change("link.network.bandwidth=x10")}, specs);
   Seconds was, is, waited;
-  for (const TimePart& part : time_parts(before, after.prediction)) {
+  for (const TimePart& part : time_parts(before, after)) {
     was += part.before;
     is += part.after;
     if (part.name == "GPU waits for gradients") waited = part.before - part.after;
   }
   EXPECT_NEAR(was.si(), before.iteration_time().si(), 1e-9);
-  EXPECT_NEAR(is.si(), after.prediction.iteration_time().si(), 1e-9);
+  EXPECT_NEAR(is.si(), after.iteration_time().si(), 1e-9);
   EXPECT_GT(waited, (was - is) * 0.9);
 }
 
@@ -244,7 +242,7 @@ TEST(WhatIfCluster, LinksAreChangedByKindAndByName) {
   SpecCache specs = test::source_specs();
   const Scenario scenario = on_two_machines(kResNet);
   const auto throughput = [&](const char* change) {
-    return predict_changed(scenario, {parse_change(change)}, specs).prediction.throughput();
+    return predict_changed(scenario, {parse_change(change)}, specs).throughput();
   };
   const double now = predict(scenario, specs).throughput();
   EXPECT_GT(throughput("link.network.bandwidth=x2"), now);
@@ -267,8 +265,7 @@ TEST(WhatIfCluster, WhatJoinsGpusIsAmongTheElasticities) {
                                   [](const Sensitivity& one) { return one.key == "link.network.bandwidth"; });
   ASSERT_NE(found, all.end());
   EXPECT_EQ(found->value, "10 Gbit/s");
-  const double twice =
-      predict_changed(scenario, {parse_change("network=20 Gbit/s")}, specs).prediction.throughput();
+  const double twice = predict_changed(scenario, {parse_change("network=20 Gbit/s")}, specs).throughput();
   EXPECT_NEAR(found->if_doubled, twice / p.throughput(), 1e-9);
   for (const char* key : {"link.network.latency", "link.pcie3.latency", "link.upi.bandwidth"}) {
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Sensitivity& one) { return one.key == key; }))

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/repredict.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
@@ -15,7 +17,7 @@ using testing::HasSubstr;
 double throughput(const Scenario& scenario, std::initializer_list<const char*> texts, SpecCache& specs) {
   SpecChanges changes;
   for (const char* text : texts) changes.push_back(parse_change(text));
-  return predict_changed(scenario, changes, specs).prediction.throughput();
+  return predict_changed(scenario, changes, specs).throughput();
 }
 
 // 0.73 + 0.49 + 0.55 + 0.49 + 0.61 + 0.73 + 0.49 = 4.09 us for ten samples.
@@ -40,19 +42,19 @@ TEST(WhatIf, ChangesComposeWithThoseOfTheScenarioAndTheFramework) {
   // 3 us less at the end of an iteration, given as such or as a factor (of the file's 3 us).
   EXPECT_NEAR(throughput(scenario, {"framework.execution.iteration=1 us"}, specs), 10 / 10.24e-6, 1);
   EXPECT_NEAR(throughput(scenario, {"framework.execution.iteration=x0.5"}, specs), 10 / 10.74e-6, 1);
-  const ChangedPrediction batch = predict_changed(scenario, {parse_change("batch=5")}, specs);
-  EXPECT_EQ(batch.prediction.scenario.batch, 5);
+  const Prediction batch = predict_changed(scenario, {parse_change("batch=5")}, specs);
+  EXPECT_EQ(batch.scenario.batch, 5);
 }
 
 // A change of rates does to a prediction what with_rates() does: sweeps rely on it.
 TEST(WhatIf, IsWhatWithRatesSays) {
   SpecCache specs = test::source_specs();
   const Scenario scenario{.model = "resnet50", .framework = "mxnet", .gpu = "t4", .batch = 32};
-  const ChangedPrediction changed = predict_changed(
+  const Prediction changed = predict_changed(
       scenario, {parse_change("gpu.memory_bandwidth=+50%"), parse_change("gpu.sm_count=60")}, specs);
-  const Prediction again = with_rates(predict(scenario, specs), *changed.prediction.gpu);
-  EXPECT_EQ(changed.prediction.iteration_time().si(), again.iteration_time().si());
-  EXPECT_EQ(changed.prediction.throughput_interval().low, again.throughput_interval().low);
+  const Prediction again = with_rates(predict(scenario, specs), changed.gpu);
+  EXPECT_EQ(changed.iteration_time().si(), again.iteration_time().si());
+  EXPECT_EQ(changed.throughput_interval().low, again.throughput_interval().low);
   EXPECT_NE(again.iteration_time(), predict(scenario, specs).iteration_time());
 }
 
@@ -60,15 +62,15 @@ TEST(WhatIf, PartsAddUpToTheIteration) {
   SpecCache specs = test::source_specs();
   const Scenario scenario{.model = "seq2seq", .framework = "tensorflow", .gpu = "p4000", .batch = 64};
   const Prediction before = predict(scenario, specs);
-  const ChangedPrediction after =
+  const Prediction after =
       predict_changed(scenario, {parse_change("framework.lowering.recurrence=fused")}, specs);
   Seconds was, is;
-  for (const TimePart& part : time_parts(before, after.prediction)) {
+  for (const TimePart& part : time_parts(before, after)) {
     was += part.before;
     is += part.after;
   }
   EXPECT_NEAR(was.si(), before.iteration_time().si(), 1e-9 * was.si());
-  EXPECT_NEAR(is.si(), after.prediction.iteration_time().si(), 1e-9 * is.si());
+  EXPECT_NEAR(is.si(), after.iteration_time().si(), 1e-9 * is.si());
   EXPECT_LT(is, was);
 }
 

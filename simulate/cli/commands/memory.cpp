@@ -5,6 +5,7 @@
 #include "simulate/analysis/fragmentation.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/export/torch_memory_snapshot.h"
 #include "simulate/report/memory_tables.h"
 

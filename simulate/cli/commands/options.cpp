@@ -68,7 +68,7 @@ std::vector<std::string> frameworks_for(const ScenarioOptions& options, const Mo
   }
   if (!frameworks.empty()) return frameworks;
   frameworks = specs.catalog().names(Kind::framework);
-  std::erase_if(frameworks, [&](const std::string& name) { return specs.framework(name).family != name; });
+  std::erase_if(frameworks, [&](const std::string& name) { return specs.framework(name)->family != name; });
   return frameworks;
 }
 
@@ -213,9 +213,9 @@ std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& s
   const std::vector<std::string> models = models_for(options, specs);
   read_all(models, specs);
   for (const std::string& model : models) {
-    if (!named && !trains(specs.model(model), options.framework)) continue;
-    const Sizes sizes = sizes_for(options, specs.model(model));
-    for (const std::string& framework : frameworks_for(options, specs.model(model), specs)) {
+    if (!named && !trains(*specs.model(model), options.framework)) continue;
+    const Sizes sizes = sizes_for(options, *specs.model(model));
+    for (const std::string& framework : frameworks_for(options, *specs.model(model), specs)) {
       scenarios.push_back(
           {.model = model,
            .framework = framework,

@@ -13,6 +13,7 @@
 #include "hwspecs/base/file.h"
 #include "hwspecs/base/table.h"
 #include "simulate/prediction/prediction.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

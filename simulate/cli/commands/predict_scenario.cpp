@@ -3,6 +3,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/prediction/predict_all.h"
 #include "simulate/report/explanation.h"
 #include "simulate/report/prediction_table.h"

@@ -79,7 +79,7 @@ void append(std::vector<ScalingPoint>& points, ScalingOptions options, const std
   options.model = model.substr(0, colon);
   if (colon != std::string::npos) options.framework = model.substr(colon + 1);
   if (options.gpu.empty() && !options.cluster.machine.empty())
-    options.gpu = specs.machine(options.cluster.machine).gpu;
+    options.gpu = specs.machine(options.cluster.machine)->gpu;
   const std::vector<std::string> batches = list_of(options.batch);
   for (std::size_t b = 0; b < std::max<std::size_t>(1, batches.size()); ++b) {
     if (!batches.empty()) options.batch = batches[b];

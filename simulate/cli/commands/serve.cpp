@@ -53,7 +53,7 @@ Json models_json(const Scenario& start, SpecCache& specs) {
     for (const Scenario& scenario : scenarios_for(all, specs)) frameworks.push_back(scenario.framework);
     const bool known = std::find(frameworks.begin(), frameworks.end(), start.framework) != frameworks.end();
     if (name == start.model && !known) frameworks.push_back(start.framework);
-    list.push_back({{"name", name}, {"title", specs.model(name).title}, {"frameworks", frameworks}});
+    list.push_back({{"name", name}, {"title", specs.model(name)->title}, {"frameworks", frameworks}});
   }
   return list;
 }
@@ -61,7 +61,7 @@ Json models_json(const Scenario& start, SpecCache& specs) {
 Json gpus_json(const Scenario& start, SpecCache& specs) {
   Json list = Json::array();
   for (const std::string& name : names_of(specs, Kind::gpu, start.gpu)) {
-    const GpuSpec& gpu = specs.gpu(name);
+    const GpuSpec& gpu = *specs.gpu(name);
     list.push_back({{"name", name},
                     {"title", gpu.title},
                     {"bandwidth", in_unit(gpu.memory_bandwidth, "GB/s")},

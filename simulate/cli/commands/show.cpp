@@ -42,13 +42,13 @@ void run(const ShowOptions& options, SpecCache& specs, std::ostream& out) {
       return;
     }
   }
-  const ModelFile& file = specs.model(options.model.model);
+  const ModelFile& file = *specs.model(options.model.model);
   const Variant& variant = find_variant(file, options.model.variant, options.model.framework);
   const Precision& precision = find_precision(options.model.precision);
   // Layers do not depend on the framework; their kernels do.
   const Model model = build_model(file, variant, sizes_for(options.model, file));
   const Lowering lowering =
-      options.model.framework.empty() ? Lowering{} : specs.framework(options.model.framework).lowering;
+      options.model.framework.empty() ? Lowering{} : specs.framework(options.model.framework)->lowering;
   write(layer_table(model, expand_training_step(model, lowering, precision), precision));
 }
 

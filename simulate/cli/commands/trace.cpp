@@ -2,6 +2,7 @@
 
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/export/chrome_trace.h"
 
 namespace tbdsim {

@@ -24,11 +24,11 @@ struct ValidateOptions {
 std::string unseen_gpu(const ValidateOptions& options, SpecCache& specs) {
   if (!options.profile.empty() || !options.worst.empty())
     throw UsageError("--unseen compares the profiles there are; expected no --profile or --worst beside it");
-  return options.unseen == "all" ? "" : specs.gpu(options.unseen).name;
+  return options.unseen == "all" ? "" : specs.gpu(options.unseen)->name;
 }
 
 const Profile* profile_of(const ValidateOptions& options, SpecCache& specs) {
-  return options.profile.empty() ? nullptr : &specs.profile(options.profile);
+  return options.profile.empty() ? nullptr : specs.profile(options.profile).get();
 }
 
 std::vector<std::filesystem::path> files_of(const ValidateOptions& options, const SpecCache& specs) {

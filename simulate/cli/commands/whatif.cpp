@@ -4,6 +4,7 @@
 #include "simulate/analysis/presets.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/whatif_tables.h"
 
 namespace tbdsim {
@@ -34,16 +35,16 @@ void run(const WhatifOptions& options, SpecCache& specs, std::ostream& out) {
   const Format format = format_of(options.output);
   ScenarioOptions asked = options.scenario;
   const Cluster cluster = cluster_for(options.cluster);
-  if (asked.gpu.empty() && !cluster.machine.empty()) asked.gpu = specs.machine(cluster.machine).gpu;
+  if (asked.gpu.empty() && !cluster.machine.empty()) asked.gpu = specs.machine(cluster.machine)->gpu;
   Scenario scenario = scenario_for(asked, specs, "a what-if is of one iteration");
   scenario.cluster = cluster;
   const SpecChanges changes = changes_of(options, specs.catalog());
   const Prediction before = predict(scenario, specs);
   std::vector<Table> tables;
   if (!changes.empty()) {
-    const ChangedPrediction after = predict_changed(scenario, changes, specs);
-    tables.push_back(before_and_after_table(before, after.prediction, changes));
-    tables.push_back(time_parts_table(before, after.prediction));
+    const Prediction after = predict_changed(scenario, changes, specs);
+    tables.push_back(before_and_after_table(before, after, changes));
+    tables.push_back(time_parts_table(before, after));
   }
   const bool both = changes.empty() && !options.bounds && !options.elasticities;
   if (options.bounds || both) tables.push_back(upper_bounds_table(before, upper_bounds(before)));

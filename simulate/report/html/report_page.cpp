@@ -7,6 +7,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/predict_all.h"
+#include "simulate/prediction/repredict.h"
 #include "simulate/report/html/report_sections.h"
 
 namespace tbdsim {
@@ -80,7 +81,7 @@ std::vector<Prediction> on_gpu(const std::vector<Prediction>& predictions,
 // On each cluster but those that its framework cannot use.
 std::vector<ScalingPoint> scaling_of(const Prediction& prediction, std::span<const Cluster> clusters,
                                      SpecCache& specs) {
-  const Prediction one = with_cluster(prediction, {}, specs);
+  const Prediction one = with_cluster(prediction, {}, std::nullopt);
   std::vector<ScalingPoint> points;
   for (const Cluster& cluster : clusters) {
     try {

@@ -10,6 +10,7 @@
 #include "simulate/analysis/whatif.h"
 #include "simulate/prediction/prediction.h"
 #include "simulate/report/html/page.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

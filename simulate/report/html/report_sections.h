@@ -3,6 +3,7 @@
 
 #include "simulate/report/html/page.h"
 #include "simulate/report/html/report_page.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

@@ -10,6 +10,7 @@
 
 #include "hwspecs/base/csv.h"
 #include "hwspecs/base/error.h"
+#include "simulate/prediction/predict.h"
 #include "simulate/report/html/report_sections.h"
 #include "simulate/report/validation_tables.h"
 

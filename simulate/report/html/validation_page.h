@@ -5,6 +5,7 @@
 
 #include "simulate/report/html/page.h"
 #include "simulate/validation/validate_runs.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 

@@ -1,4 +1,4 @@
-#include "simulate/sweep/rows.h"
+#include "simulate/sweep/choosing.h"
 
 #include <algorithm>
 
@@ -13,75 +13,6 @@
 namespace tbdsim {
 namespace {
 
-void append_csv(std::string& line, std::string_view field) {
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
-    line += field;
-    return;
-  }
-  line += '"';
-  for (const char c : field) line.append(c == '"' ? 2 : 1, c);
-  line += '"';
-}
-
-void append_json_text(std::string& line, std::string_view text) {
-  constexpr unsigned char kFirstPrintable = 0x20;
-  line += '"';
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < kFirstPrintable) {
-      fmt::format_to(std::back_inserter(line), "\\u{:04x}", static_cast<unsigned char>(c));
-      continue;
-    }
-    if (c == '"' || c == '\\') line += '\\';
-    line += c;
-  }
-  line += '"';
-}
-
-std::string csv_start(const SweepPoint& point) {
-  std::string line;
-  for (const std::string& value : point.values) {
-    append_csv(line, value);
-    line += ',';
-  }
-  return line;
-}
-
-std::string csv_line(const Sweep& sweep, const SweepPoint& point) {
-  std::string line = csv_start(point);
-  for (std::size_t m = 0; m < sweep.metrics.size(); ++m) {
-    if (point.metrics[m]) fmt::format_to(std::back_inserter(line), "{:.6g}", *point.metrics[m]);
-    line += ',';
-  }
-  append_csv(line, point.status);
-  return line + '\n';
-}
-
-std::string json_start(const Sweep& sweep, const SweepPoint& point) {
-  std::string line = "{";
-  for (std::size_t a = 0; a < point.values.size(); ++a) {
-    append_json_text(line, sweep.axes[a].key());
-    line += ": ";
-    if (parse_number(point.values[a])) {
-      line += point.values[a];
-    } else {
-      append_json_text(line, point.values[a]);
-    }
-    line += ", ";
-  }
-  return line;
-}
-
-std::string json_line(const Sweep& sweep, const SweepPoint& point) {
-  std::string line = json_start(sweep, point);
-  for (std::size_t m = 0; m < sweep.metrics.size(); ++m) {
-    append_json_text(line, sweep.metrics[m]->name);
-    line += ": " + (point.metrics[m] ? fmt::format("{:.6g}", *point.metrics[m]) : "null") + ", ";
-  }
-  line += "\"status\": ";
-  append_json_text(line, point.status);
-  return line + "}\n";
-}
-
 template <class Q>
 std::optional<double> si_of(const std::string& text) {
   try {
@@ -91,7 +22,7 @@ std::optional<double> si_of(const std::string& text) {
   }
 }
 
-// A number in SI units, or with a unit of the metric's kind.
+// The SI value of a number, with or without a unit of the metric's quantity.
 double number_of(const Metric& metric, const std::string& text) {
   std::optional<double> value = parse_number(text);
   if (!value && metric.unit == "s") value = si_of<Seconds>(text);
@@ -109,7 +40,7 @@ bool within(const MetricBound& bound, const std::optional<double>& value) {
   return bound.at_least ? *value >= bound.value : *value <= bound.value;
 }
 
-// No worse in anything. Of equals the earlier point beats the later one.
+// True if `a` is no worse than `b` in any value.
 bool beats(const std::vector<double>& a, const std::vector<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] < b[i]) return false;
@@ -118,27 +49,6 @@ bool beats(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 }  // namespace
-
-std::string header_line(const Sweep& sweep, RowFormat format) {
-  if (format == RowFormat::json_lines) return "";
-  std::string line;
-  for (const SweepAxis& axis : sweep.axes) {
-    append_csv(line, axis.key());
-    line += ',';
-  }
-  for (const Metric* metric : sweep.metrics) line += std::string(metric->name) + ',';
-  return line + "status\n";
-}
-
-std::string row_line(const Sweep& sweep, const SweepPoint& point, RowFormat format) {
-  return format == RowFormat::csv ? csv_line(sweep, point) : json_line(sweep, point);
-}
-
-bool is_row_of(const Sweep& sweep, std::int64_t point, RowFormat format, std::string_view line) {
-  const SweepPoint axes{.values = values_at(sweep, point), .metrics = {}, .status = {}};
-  const std::string start = format == RowFormat::csv ? csv_start(axes) : json_start(sweep, axes);
-  return line.starts_with(start) && line.size() > start.size() + sweep.metrics.size();
-}
 
 MetricBound parse_bound(const std::string& text) {
   const std::size_t sign = text.find_first_of("<>");
@@ -149,21 +59,6 @@ MetricBound parse_bound(const std::string& text) {
   }
   const Metric& metric = find_metric(text.substr(0, sign));
   return {&metric, text[sign] == '>', number_of(metric, text.substr(sign + 2))};
-}
-
-const Metric& find_metric(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Metric& metric : metrics()) {
-    if (metric.name == name) return metric;
-    names.emplace_back(metric.name);
-  }
-  throw UsageError("unknown metric " + in_quotes(name) + did_you_mean(name, names) +
-                   " ('tbd-sim list metrics' names them)");
-}
-
-bool more_is_better(const Metric& metric) {
-  return metric.unit != "s" && metric.unit != "B" && !metric.unit.starts_with("USD") &&
-         metric.unit != "kernels";
 }
 
 std::vector<const Metric*> judged_by(const Choosing& choosing) {

@@ -1,0 +1,52 @@
+// A predicted iteration over samples of one padded length.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "costmodel/fast/rate_cache.h"
+#include "costmodel/kernel_cost.h"
+#include "graphs/dataset.h"
+#include "graphs/training_step.h"
+#include "simulate/communication/sync_timeline.h"
+#include "simulate/memory/memory_plan.h"
+#include "simulate/timeline/timeline.h"
+#include "simulate/workload/workload.h"
+
+namespace tbdsim {
+
+struct Iteration {
+  LengthBucket bucket;
+  double share = 1;        // of all iterations, 0 to 1
+  std::int64_t batch = 1;  // samples
+  double units = 1;        // what throughput counts, in one iteration
+  // Parts of a LengthStep of the resolved scenario.
+  const TrainingStep* step = nullptr;
+  const MemoryOutline* memory = nullptr;
+  std::span<const OffloadedActivation> on_host;
+  std::span<const KernelRuns> runs;
+  std::vector<KernelCost> costs;  // one for each kernel of the step
+  ConvWorkCache demands;          // filled when rates change
+  Timeline timeline;
+  Seconds copies;  // by which the timeline is longer because it waits for activations from the host
+  Seconds decode;  // of one thread that decodes the batch's samples; 0: not known, or nothing to decode
+  Seconds input;   // of all decoding threads: the least time between two batches, however deep the prefetch
+  SyncTime exchange;  // 0 on one GPU
+
+  [[nodiscard]] Seconds computing() const { return timeline.iteration + copies; }
+  [[nodiscard]] Seconds time() const { return std::max(computing() + exchange.added(), input); }
+  // The time if the GPU trained alone.
+  [[nodiscard]] Seconds time_alone() const { return std::max(computing(), input); }
+};
+
+// The mean of term(iteration), weighted by the iterations' shares.
+template <class Term>
+[[nodiscard]] auto mean_over(const std::vector<Iteration>& iterations, Term term) {
+  decltype(term(iterations[0]) * 1.0) sum{};
+  for (const Iteration& iteration : iterations) sum += term(iteration) * iteration.share;
+  return sum;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,25 @@
+// The chain from a scenario to a prediction: kernels -> costs -> timeline -> exchange of gradients -> memory.
+#pragma once
+
+#include "simulate/prediction/prediction.h"
+#include "simulate/prediction/resolve.h"
+
+namespace tbdsim {
+
+// A pure function: reads no files. A batch that does not fit into memory still gets its hypothetical
+// throughput. A cache makes many predictions of few models faster and changes no number. Throws UsageError
+// where the GPU has no rate for the precision's arithmetic.
+[[nodiscard]] Prediction predict(ResolvedScenario scenario, EstimateCache* cache = nullptr);
+
+// predict(resolve(scenario, specs), cache).
+[[nodiscard]] Prediction predict(const Scenario& scenario, SpecCache& specs, EstimateCache* cache = nullptr);
+
+// The last two links of the chain, of which a re-prediction runs again what its change affects. Both need the
+// iterations' costs and timelines.
+//
+// Sets Iteration::input and Iteration::exchange: decoding threads of one machine share its cores.
+void predict_exchange(Prediction& prediction);
+// Sets `largest`, `memory` and `fits`.
+void predict_memory(Prediction& prediction);
+
+}  // namespace tbdsim

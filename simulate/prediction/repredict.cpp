@@ -1,0 +1,59 @@
+#include "simulate/prediction/repredict.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "costmodel/fast/rate_cache.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/timeline/activation_offload.h"
+
+namespace tbdsim {
+
+Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu) {
+  p.calibration = std::make_shared<const Calibration>(with_rates(*p.calibration, *gpu));
+  p.gpu = std::move(gpu);
+  p.factors = factors_on(*p.framework, *p.gpu, p.precision->math);
+  p.fixed_costs.clear();  // of the rates before
+  for (Iteration& iteration : p.iterations) {
+    const auto batch = static_cast<double>(iteration.batch);
+    iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, std::move(iteration.costs),
+                                     iteration.demands, p.factors);
+    iteration.timeline = simulate_timeline(*iteration.step, iteration.costs, batch, p.framework->launch_model,
+                                           std::move(iteration.timeline));
+    iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);
+  }
+  predict_exchange(p);
+  predict_memory(p);  // other rates, other algorithms, other workspaces
+  p.peak = rate_of(*p.gpu, p.precision->math).peak;
+  return p;
+}
+
+Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<SyncPlan> plan) {
+  p.scenario.cluster = cluster;
+  p.exchange = std::move(plan);
+  predict_exchange(p);
+  predict_memory(p);
+  return p;
+}
+
+void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors) {
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const double factor = factors[index_of(step.kernels[k].kind)];
+    for (Seconds* time : {&costs[k].compute, &costs[k].memory, &costs[k].overhead, &costs[k].total})
+      *time = *time * factor;
+  }
+}
+
+Seconds iteration_time_with(const Framework& framework, const Prediction& p) {
+  KernelFactors ratios = factors_on(framework, *p.gpu, p.precision->math);
+  for (std::size_t kind = 0; kind < ratios.size(); ++kind) ratios[kind] /= p.factors[kind];
+  return mean_over(p.iterations, [&](const Iteration& iteration) {
+    std::vector<KernelCost> costs = iteration.costs;
+    scale(costs, *iteration.step, ratios);
+    const auto batch = static_cast<double>(iteration.batch);
+    const Timeline timeline = simulate_timeline(*iteration.step, costs, batch, framework.launch_model);
+    return std::max(timeline.iteration + iteration.copies + iteration.exchange.added(), iteration.input);
+  });
+}
+
+}  // namespace tbdsim

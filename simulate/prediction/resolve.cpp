@@ -1,0 +1,101 @@
+#include "simulate/prediction/resolve.h"
+
+#include <string>
+#include <string_view>
+
+#include "graphs/token_batch.h"
+#include "hwspecs/base/error.h"
+#include "simulate/prediction/cluster_machine.h"
+
+namespace tbdsim {
+namespace {
+
+void require_range(std::string_view what, std::int64_t value, std::int64_t least) {
+  if (value >= least && value <= kMostSamples) return;
+  throw UsageError(std::string(what) + " " + std::to_string(value) +
+                   " is out of range; expected 1 to 1000000000");
+}
+
+// A data set named by the user must have samples of the sort that the model trains on.
+void require_same_samples(const Dataset& dataset, const ModelFile& model, bool named) {
+  if (!named || dataset.sample == model.sample) return;
+  throw UsageError("data set " + dataset.name + " is of " + dataset.sample + "s; " + model.name + " trains " +
+                   model.sample + "s");
+}
+
+// Samples in an iteration whose samples are padded to `length`.
+std::int64_t batch_of(const Scenario& scenario, const Variant& variant, std::int64_t length) {
+  if (scenario.tokens == 0) return scenario.batch;
+  const std::int64_t shortest = variant.buckets.empty() ? length : variant.buckets.front();
+  return token_batch(variant.token_batches, scenario.tokens, length, shortest);
+}
+
+void resolve_model(ResolvedScenario& r, SpecCache& specs) {
+  Scenario& scenario = r.scenario;
+  r.precision = &find_precision(scenario.precision);
+  r.model = specs.model(scenario.model);
+  r.variant = &find_variant(*r.model, scenario.variant, r.framework->family);
+  scenario.variant = r.variant->name;
+  const bool named = !scenario.dataset.empty();
+  const std::string& dataset = named ? scenario.dataset : r.variant->dataset;
+  if (!dataset.empty()) {
+    r.dataset = specs.dataset(dataset);
+    require_same_samples(*r.dataset, *r.model, named);
+  }
+  if (scenario.tokens > 0 && !r.model->sizes.contains(std::string(kLengthSize)))
+    throw UsageError(r.model->name + " has no sequences to count tokens of");
+}
+
+void resolve_batches(ResolvedScenario& r) {
+  const std::int64_t most = r.model->largest_batch;
+  for (const LengthStep& step : *r.steps) {
+    std::int64_t batch = batch_of(r.scenario, *r.variant, step.bucket.length);
+    if (most > 0 && batch > most) {
+      batch = most;
+      r.batch_limited = true;
+    }
+    r.batches.push_back(batch);
+  }
+  if (r.batch_limited) r.scenario.batch = most;
+}
+
+void resolve_steps(ResolvedScenario& r, SpecCache& specs) {
+  const Scenario& scenario = r.scenario;
+  const std::string& dataset = scenario.dataset.empty() ? r.variant->dataset : scenario.dataset;
+  r.steps =
+      specs.workload(scenario.model, *r.variant, scenario.framework, *r.precision, dataset, scenario.sizes);
+  resolve_batches(r);
+  r.factors = factors_on(*r.framework, *r.gpu, r.precision->math);
+  for (const LengthStep& step : *r.steps)
+    r.fixed_costs.push_back(specs.fixed_costs(step.step, *r.calibration, r.factors));
+}
+
+}  // namespace
+
+std::optional<SyncPlan> resolve_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
+                                     SpecCache& specs) {
+  require_cluster(cluster);
+  if (cluster.ranks() == 1) return std::nullopt;
+  return plan_sync(cluster, gpu, framework, machine_for(cluster, gpu, specs));
+}
+
+ResolvedScenario resolve(const Scenario& scenario, SpecCache& specs) {
+  require_range("batch", scenario.batch, 1);
+  require_range("tokens", scenario.tokens, 0);
+  require_cluster(scenario.cluster);
+  ResolvedScenario r;
+  r.scenario = scenario;
+  r.batch_asked = scenario.batch;
+  std::string& gpu = r.scenario.gpu;
+  if (gpu.empty() && !scenario.cluster.machine.empty()) gpu = specs.machine(scenario.cluster.machine)->gpu;
+  r.gpu = specs.gpu(gpu);
+  r.framework = specs.framework(scenario.framework);
+  r.calibration = specs.calibration(gpu, scenario.profile, scenario.framework);
+  r.profile = {r.calibration, r.calibration->profile};
+  resolve_model(r, specs);
+  r.exchange = resolve_sync(scenario.cluster, *r.gpu, *r.framework, specs);
+  resolve_steps(r, specs);
+  return r;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,29 @@
+// A training run by names: who trains what, on which hardware, with how many samples in an iteration.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "graphs/model.h"
+#include "simulate/communication/cluster.h"
+
+namespace tbdsim {
+
+inline constexpr std::int64_t kMostSamples = 1'000'000'000;  // the largest --batch
+
+// Names are of the catalogue, or paths to YAML files.
+struct Scenario {
+  std::string model{};
+  std::string framework{};
+  std::string gpu{};        // empty: the GPU of the cluster's machine
+  std::int64_t batch = 1;   // samples in an iteration, on each GPU
+  std::int64_t tokens = 0;  // instead of the batch: padded steps of all its samples together; 0: none
+  std::string variant{};    // empty: the one the framework trains
+  std::string precision = "fp32";
+  std::string profile{};  // empty: the GPU's own, its architecture's or the generic one
+  std::string dataset{};  // empty: the variant's
+  Sizes sizes{};          // instead of the model's own: sequence_length, image_size, rois
+  Cluster cluster{};      // one GPU by default
+};
+
+}  // namespace tbdsim

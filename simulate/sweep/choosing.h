@@ -1,0 +1,60 @@
+// The choice among the points of a sweep: those within bounds, the best, or a Pareto front.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "simulate/sweep/row_text.h"
+
+namespace tbdsim {
+
+// A point as a line, with the values that decide whether it is chosen.
+struct SweepRow {
+  std::string line;            // empty: the point is not to be chosen
+  std::string group;           // values of the axes of Choosing::per
+  std::vector<double> values;  // of the metrics of Choosing::by, negated where less is better
+};
+
+// A bound of a metric: "throughput>=1000".
+struct MetricBound {
+  const Metric* metric = nullptr;
+  bool at_least = true;
+  double value = 0;
+};
+// From "throughput>=1000" or "epoch_time<=2 h"; a number without a unit is in SI units. Throws UsageError.
+[[nodiscard]] MetricBound parse_bound(const std::string& text);
+
+// Which points are chosen of those that fit into memory and are within the bounds: all, the best of each
+// group, or the Pareto front of each group (the points that no other beats in every metric).
+struct Choosing {
+  std::vector<const Metric*> by;  // one: the best; several: the Pareto front; none: all
+  std::vector<std::string> per;   // axes: a choice for each combination of their values
+  std::vector<MetricBound> bounds;
+
+  [[nodiscard]] bool chooses() const { return !by.empty() || !bounds.empty(); }
+};
+
+// The metrics that decide: those of `by`, then those of the bounds.
+[[nodiscard]] std::vector<const Metric*> judged_by(const Choosing& choosing);
+
+// The row of a point. Precondition: sweep.judged is judged_by(choosing).
+[[nodiscard]] SweepRow row_of(const Sweep& sweep, const SweepPoint& point, const Choosing& choosing,
+                              RowFormat format);
+
+// The rows that no other has beaten so far. Of two with equal values the earlier point is kept.
+class ChosenRows {
+ public:
+  void add(SweepRow row, std::int64_t point);
+  [[nodiscard]] std::vector<std::string> lines() const;  // in the order of their points
+
+ private:
+  struct Kept {
+    std::int64_t point;
+    SweepRow row;
+  };
+  std::map<std::string, std::vector<Kept>> groups_;
+};
+
+}  // namespace tbdsim
