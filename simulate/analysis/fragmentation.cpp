@@ -17,13 +17,13 @@ constexpr std::size_t kIterations = 200;  // 1000 keep up to a third more
 constexpr int kSequences = 5;             // which differ by up to a third
 constexpr double kRounding = 1e-9;
 
-// Powers of the plastic number's inverse: with their multiples, modulo 1, pairs cover a square evenly in an
-// order that looks like chance (Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018).
+// Powers of the plastic number's inverse: pairs of their multiples, modulo 1, are a low-discrepancy sequence
+// in the unit square (Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018).
 constexpr double kShareStep = 0.7548776662466927, kPlaceStep = 0.5698402909980532;
 
 double fraction(double x) { return x - std::floor(x); }
 
-// Where `share` of all images, and `place` of those of its bin, are less wide.
+// The ratio at quantile `share` of all images, at `place` (0 to 1) within its bin.
 double ratio_at(std::span<const RatioBin> ratios, double share, double place) {
   const RatioBin* bin = &ratios.front();
   for (const RatioBin& next : ratios) {
@@ -34,7 +34,7 @@ double ratio_at(std::span<const RatioBin> ratios, double share, double place) {
   return bin->from + place * (bin->to - bin->from);
 }
 
-// Predictions of the images' sizes as these come up; one allocator for each sequence.
+// Predictions by image size, made when a size is first seen.
 class SeenLengths {
  public:
   SeenLengths(const Prediction& p, SpecCache& specs) : specs_(specs), scenario_(p.scenario) {

@@ -1,5 +1,5 @@
-// Memory that an allocator keeps where images come in many sizes: blocks of one size do not fit the next
-// image, and what is free serves fewer and fewer requests.
+// Fragmentation of the allocator's memory by images of many sizes: blocks of one size do not fit the next
+// image, and free memory serves fewer and fewer requests.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,19 @@ struct ImageSize {
   friend auto operator<=>(const ImageSize&, const ImageSize&) = default;
 };
 
-// As scaled: sides.shorter by sides.shorter x ratio, rounded up, sides.longest at the most.
+// The size of an image of this ratio (width / height) when it is scaled: the shorter side is
+// sides.shorter, the longer one min(ceil(sides.shorter * max(ratio, 1 / ratio)), sides.longest).
 [[nodiscard]] ImageSize scaled_image(double ratio, const ImageSides& sides);
 
-// `count` images of these shares, mixed evenly; sequences differ by their start, 0 to 1.
+// The sizes of `count` images whose ratios have these shares, evenly mixed. Sequences differ by `start`, 0
+// to 1.
 [[nodiscard]] std::vector<ImageSize> sequence_of_sizes(std::span<const RatioBin> ratios,
                                                        const ImageSides& sides, std::size_t count,
                                                        double start);
 
-// What the allocator has taken from the card after 200 iterations on images of many sizes, the mean over
-// five sequences. None where the variant or its data set does not say which sizes come, where one size was
-// asked for, or where memory is planned ahead.
+// Bytes that the allocator has reserved after 200 iterations on images of many sizes, the mean over five
+// sequences. None if the variant or its data set has no distribution of sizes, if the scenario has one size,
+// or if memory is planned ahead.
 [[nodiscard]] std::optional<Bytes> reserved_over_sizes(const Prediction& prediction, SpecCache& specs);
 
 }  // namespace tbdsim

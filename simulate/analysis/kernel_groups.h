@@ -1,5 +1,4 @@
-// The kernels of an iteration summed by what they have in common, and those worth looking at: the paper's
-// Tables V and VI.
+// The kernels of an iteration in groups, and the groups worth optimizing: Tables V and VI of the TBD paper.
 #pragma once
 
 #include <array>
@@ -12,23 +11,23 @@
 
 namespace tbdsim {
 
-// kernel: the name profilers show; type: of the layer.
+// By the name that profilers show, by layer, by phase, by the type of layer.
 enum class KernelView { kernel, layer, phase, type };
 inline constexpr std::array<std::string_view, 4> kKernelViewNames = {"kernel", "layer", "phase", "type"};
 
 struct KernelGroup {
   std::string name;
   double count = 0;  // of kernels in an iteration
-  Seconds time;      // of them all; copies too
-  double share = 0;  // of the iteration, as they keep the GPU busy
+  Seconds time;      // of all of them, copies included
+  double share = 0;  // part of the iteration in which they keep the GPU busy, 0 to 1
   Flops fp32;        // executed in single precision
   std::array<Seconds, kBoundNames.size()> bound_time;
-  std::optional<double> fp32_utilization;  // in %, as equation 2 of the paper while they run; none for copies
+  std::optional<double> fp32_utilization;  // in %: equation 2 of the paper, while they run; none for copies
 
-  [[nodiscard]] Bound bound() const;  // of most of the time
+  [[nodiscard]] Bound bound() const;  // the bound of most of the time
 };
 
-// Of the typical iteration, the most time first.
+// The groups of the typical iteration, the most time first.
 [[nodiscard]] std::vector<KernelGroup> kernel_groups(const Prediction& prediction, KernelView view);
 
 // The `most` groups with the most time whose FP32 utilization is below the iteration's.

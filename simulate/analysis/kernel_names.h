@@ -1,5 +1,5 @@
-// Names under which profilers show GPU kernels, where they are known: a table by framework, operation, phase
-// and algorithm. "..." stands for what the tile or the template arguments decide.
+// The names that profilers show for GPU kernels, from a table by framework, operation, phase and algorithm.
+// "..." stands for parts that depend on the tile or on template arguments.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tbdsim {
 
-// "cudnn::detail::bn_bw_1C11_kernel_new"; of templates, whose arguments profilers print, with the simulator's
-// own operation and phase in their place: "Eigen::internal::EigenMetaKernel<relu forward>"; where none is
-// known the simulator's own operation and phase in parentheses: "(max_pool backward_data)".
+// A name, as "cudnn::detail::bn_bw_1C11_kernel_new". A template has the simulator's operation and phase for
+// its arguments: "Eigen::internal::EigenMetaKernel<relu forward>". Where no name is known, these stand in
+// parentheses: "(max_pool backward_data)".
 [[nodiscard]] std::string kernel_name(const Kernel& kernel, Algorithm algorithm, const std::string& family,
                                       const GpuSpec& gpu);
 

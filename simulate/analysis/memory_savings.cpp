@@ -35,7 +35,7 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
   return outcome;
 }
 
-// Everything the remedies start from.
+// The iteration that the savings are applied to.
 struct Case {
   const Prediction& p;
   const Iteration& iteration;
@@ -43,7 +43,7 @@ struct Case {
 
   [[nodiscard]] Outcome of(const TrainingStep& step, const Calibration& calibration) const {
     Outcome outcome = outcome_of(step, batch, calibration, p);
-    outcome.time += iteration.copies;  // of a framework that keeps maps on the host as it is
+    outcome.time += iteration.copies;  // of a framework that offloads feature maps by itself
     return outcome;
   }
   [[nodiscard]] Outcome of(const TrainingStep& step) const { return of(step, *p.calibration); }
@@ -58,7 +58,7 @@ TrainingStep expanded(const Case& c, const Variant& variant, const Lowering& low
   return std::move(steps[p.largest].step);
 }
 
-// Parts of the batch one after another, then one update. Where gradients were transient they now wait.
+// Parts of the batch one after another, then one update. Gradients that were transient are now stored.
 Outcome accumulated(const Case& c, std::int64_t parts) {
   const double samples = std::ceil(c.batch / static_cast<double>(parts));
   const TrainingStep& step = *c.iteration.step;
@@ -78,7 +78,7 @@ Outcome accumulated(const Case& c, std::int64_t parts) {
   return part;
 }
 
-// The variant as it is where its code makes again what it can; none where the model does not say what.
+// The variant with recomputation switched on; none if the model has no parameter for it.
 std::optional<Variant> recomputing(const Prediction& p) {
   constexpr const char* kParameter = "recompute";
   if (!p.model->parameters.contains(kParameter)) return std::nullopt;

@@ -4,18 +4,18 @@
 
 namespace tbdsim {
 
-NamedChanges read_changes(const std::filesystem::path& file) {
+Preset read_preset(const std::filesystem::path& file) {
   const SpecTree tree = read_spec_file(file);
-  NamedChanges changes;
+  Preset preset;
   SpecNode(tree).map([&](SpecMap& m) {
-    if (const auto title = m.find("title")) changes.title = title->text();
+    if (const auto title = m.find("title")) preset.title = title->text();
     if (const auto source = m.find("source")) (void)source->text();
     m.at("set").map([&](SpecMap& set) {
       for (const auto& [name, mark, node] : set.all())
-        changes.set.push_back(parse_change(name + "=" + node.text()));
+        preset.set.push_back(parse_change(name + "=" + node.text()));
     });
   });
-  return changes;
+  return preset;
 }
 
 }  // namespace tbdsim

@@ -1,4 +1,4 @@
-// Changes kept in YAML, in the catalogue (simulate/presets/) or in a file of the user's own:
+// Named sets of changes in YAML, of the catalogue (simulate/presets/) or a file of the user's own:
 // `set: {gpu.memory_bandwidth: +50%, precision: amp}`, with a `title` and a `source`.
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace tbdsim {
 
-struct NamedChanges {
+struct Preset {
   std::string title;  // may be empty
   SpecChanges set;
 };
 
 // Throws UsageError or SpecError.
-[[nodiscard]] NamedChanges read_changes(const std::filesystem::path& file);
+[[nodiscard]] Preset read_preset(const std::filesystem::path& file);
 
 }  // namespace tbdsim

@@ -16,19 +16,12 @@ namespace {
 constexpr BytesPerSecond kSlowest(12.5e6);  // 100 Mbit/s
 constexpr BytesPerSecond kFastest(1.25e12);
 
-template <class Term>
-Seconds mean_of(const Prediction& p, Term term) {
-  Seconds sum;
-  for (const Iteration& iteration : p.iterations) sum += term(iteration) * iteration.share;
-  return sum;
-}
-
-// The link that is full for the largest part of the time.
+// Sets the link that is full for the largest part of the iteration.
 void find_busiest(ScalingPoint& point) {
   const Prediction& p = point.prediction;
   if (!p.exchange) return;
   const double gradients =
-      mean_of(p, [](const Iteration& i) { return Seconds(i.exchange.gradients.si()); }).si();
+      mean_over(p.iterations, [](const Iteration& i) { return i.exchange.gradients; }).si();
   for (const LinkUse& link : p.exchange->links) {
     const double load = gradients * link.bytes_per_byte / link.capacity.si() / p.iteration_time().si();
     if (load <= point.load) continue;
@@ -37,9 +30,9 @@ void find_busiest(ScalingPoint& point) {
   }
 }
 
-// What waits for the network alone, over the time of an iteration.
+// The part of an iteration that waits for gradients, 0 to 1, without contention and stragglers.
 double waiting(const Prediction& p) {
-  return mean_of(p, [](const Iteration& i) { return i.exchange.exposed; }) / p.iteration_time();
+  return mean_over(p.iterations, [](const Iteration& i) { return i.exchange.exposed; }) / p.iteration_time();
 }
 
 Prediction on_cluster(const Prediction& p, const Cluster& cluster, SpecCache& specs) {
@@ -77,7 +70,7 @@ std::optional<int> enough_of(const Prediction& p, SpecCache& specs) {
       const double before = on_cluster(p, more, specs).throughput();
       count = n + 1;
       if (on_cluster(p, more, specs).throughput() - before < 0.5 * before / n) return n;
-    } catch (const UsageError&) {  // there are no more
+    } catch (const UsageError&) {  // beyond what the machine holds or the network joins
       return std::nullopt;
     }
   }
@@ -92,8 +85,8 @@ ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, SpecCa
   const Prediction& p = point.prediction;
   point.speed_up = p.throughput() / one.throughput();
   point.efficiency = point.speed_up / static_cast<double>(p.ranks());
-  point.exposed = mean_of(p, [](const Iteration& i) { return i.exchange.added(); });
-  point.exchange = mean_of(p, [](const Iteration& i) { return i.exchange.total; });
+  point.exposed = mean_over(p.iterations, [](const Iteration& i) { return i.exchange.added(); });
+  point.exchange = mean_over(p.iterations, [](const Iteration& i) { return i.exchange.total; });
   find_busiest(point);
   return point;
 }

@@ -1,4 +1,4 @@
-// How training grows with GPUs and machines, and what would help it.
+// How throughput grows with GPUs and machines, and what would make it grow further.
 #pragma once
 
 #include <optional>
@@ -12,29 +12,29 @@ namespace tbdsim {
 
 struct ScalingPoint {
   Prediction prediction;
-  double speed_up = 1;    // throughput over that of one GPU
-  double efficiency = 1;  // the same over the number of GPUs
-  Seconds exposed;        // of an iteration: what it waits for others, contention and stragglers included
-  Seconds exchange;       // that gradients are on their way
-  std::optional<LinkUse> busiest;  // link
-  double load = 0;                 // part of the iteration in which that link is full
+  double speed_up = 1;             // throughput over that of one GPU
+  double efficiency = 1;           // speed_up over the number of GPUs
+  Seconds exposed;                 // of an iteration: exchange that is not hidden, contention, stragglers
+  Seconds exchange;                // of an iteration: gradients are in transfer
+  std::optional<LinkUse> busiest;  // the link with the largest load
+  double load = 0;                 // part of the iteration in which that link is full, 0 to 1
 };
 
-// One point for each cluster, in their order; the scenario's own cluster is ignored. The GPU is simulated
-// once.
+// One point for each cluster, in their order, all from one simulation of the GPU; the scenario's own cluster
+// is ignored.
 [[nodiscard]] std::vector<ScalingPoint> predict_scaling(const Scenario& scenario,
                                                         std::span<const Cluster> clusters, SpecCache& specs);
 
-// One such point, from a prediction for one GPU.
+// The point of a cluster. `one` is the prediction for one GPU.
 [[nodiscard]] ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, SpecCache& specs);
 
-// What to buy next.
+// What further hardware would gain.
 struct ScalingAdvice {
-  // Bandwidth between machines at which an iteration waits for gradients less than kHidden of its time; none
-  // where the fastest tried (10 Tbit/s) still waits, and for one machine.
+  // The least bandwidth between machines at which an iteration waits for gradients for less than kHidden of
+  // its time; none for one machine, and where 10 Tbit/s are not enough.
   std::optional<BytesPerSecond> hiding;
-  // Machines (GPUs, where there is one machine) from which on one more adds less than half of what it could;
-  // none up to the number of GPUs in the machine or kMostMachines.
+  // The number of machines (of GPUs, for one machine) from which on another one adds less than half of its
+  // own throughput; none up to the number of GPUs in the machine, or kMostMachines.
   std::optional<int> enough;
 };
 inline constexpr double kHidden = 0.01;

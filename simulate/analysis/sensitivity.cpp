@@ -1,3 +1,5 @@
+#include "simulate/analysis/sensitivity.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,7 +21,7 @@ struct NamedNumber {
   std::string text;
 };
 
-// Every number of a file, but where it is from, what it is called, costs and is quoted as.
+// Finds the numbers of a file that describe rates and sizes, not those of its sources, names and prices.
 void find_numbers(const SpecTree& tree, const SpecChange& at, std::vector<NamedNumber>& found) {
   constexpr std::string_view kNoRates[] = {
       "sources", "price", "price_per_hour", "quoted_peak", "compute_capability", "count"};
@@ -40,7 +42,7 @@ void find_link_numbers(const LinkSpec& link, const std::string& called, std::vec
   find_numbers(read_spec_file(link.file), {.spec = "link", .path = {}, .value = {}, .only = called}, found);
 }
 
-// A network that is a rate has the other numbers of the link it is like.
+// A network given as a rate has the numbers of the link it is derived from, but for the bandwidth.
 void find_network_numbers(const LinkSpec& network, std::vector<NamedNumber>& found) {
   const bool rate = network.name != network.file.stem();
   const std::size_t first = found.size();
@@ -50,7 +52,7 @@ void find_network_numbers(const LinkSpec& network, std::vector<NamedNumber>& fou
   }
 }
 
-// What joins the GPUs of the prediction.
+// Adds the numbers of the links, processors and network that join the GPUs of the prediction.
 void add_cluster(const Prediction& p, SpecCache& specs, std::vector<NamedNumber>& found) {
   const MachineSpec machine = machine_for(p.scenario.cluster, *p.gpu, specs);
   std::map<std::string, const LinkSpec*> links;
@@ -60,7 +62,7 @@ void add_cluster(const Prediction& p, SpecCache& specs, std::vector<NamedNumber>
     if (machine.socket_link) add_link(machine.socket_link->link);
     if (machine.nvlink) add_link(machine.nvlink->link);
   }
-  links.erase(p.gpu->bus.name);  // is there already
+  links.erase(p.gpu->bus.name);  // already found with the GPU
   for (const auto& [name, link] : links) find_link_numbers(*link, name, found);
   find_numbers(read_spec_file(machine.cpu.file),
                {.spec = "cpu", .path = {}, .value = {}, .only = machine.cpu.name}, found);
@@ -91,7 +93,8 @@ std::vector<NamedNumber> numbers_of(const Prediction& p, SpecCache& specs) {
   return numbers;
 }
 
-// The change to `factor` times the number, with what must go with it: a lane does two operations in a clock.
+// The change to `factor` times the number, with the change that must go with it: an FP32 lane does two
+// operations in a clock.
 SpecChanges scaled(const NamedNumber& number, double factor) {
   SpecChange change = number.change;
   const auto whole = parse_whole_number(number.text);
@@ -112,15 +115,15 @@ double throughput_with(const NamedNumber& number, double factor, const Scenario&
 }  // namespace
 
 std::vector<Sensitivity> sensitivities(const Scenario& scenario, const Prediction& p, SpecCache& specs) {
-  constexpr double kLittleMore = 1.01;
+  constexpr double kOnePercentMore = 1.01;
   std::vector<Sensitivity> all;
   const double now = p.throughput();
   for (const NamedNumber& number : numbers_of(p, specs)) {
     try {
       const auto whole = parse_whole_number(number.text);
       const bool lanes = number.change.path.back() == "flops_per_clock_per_sm";
-      const double larger = whole ? 1 + (lanes ? 2.0 : 1.0) / static_cast<double>(*whole) : kLittleMore;
-      const double then = throughput_with(number, kLittleMore, scenario, specs);
+      const double larger = whole ? 1 + (lanes ? 2.0 : 1.0) / static_cast<double>(*whole) : kOnePercentMore;
+      const double then = throughput_with(number, kOnePercentMore, scenario, specs);
       all.push_back({key_text(number.change), number.text, std::log(then / now) / std::log(larger),
                      throughput_with(number, 2, scenario, specs) / now});
     } catch (const Error&) {  // an efficiency of 1 cannot be doubled, lanes not changed alone

@@ -7,7 +7,8 @@
 namespace tbdsim {
 namespace {
 
-// Matrix products go by their arithmetic, the others by how their operands are stored.
+// GEMMs, convolutions and recurrent kernels: the type they compute in; others: the type their operands are
+// stored in.
 std::string_view operand_precision(const Kernel& kernel, const Precision& precision) {
   const bool product = kernel.kind == KernelKind::convolution || kernel.kind == KernelKind::gemm ||
                        kernel.kind == KernelKind::recurrent;

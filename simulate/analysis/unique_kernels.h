@@ -1,4 +1,4 @@
-// The distinct kernels among predictions: what to calibrate, and what a change of one would buy.
+// The distinct kernels among predictions, with their share of the time.
 #pragma once
 
 #include <span>
@@ -10,18 +10,18 @@
 namespace tbdsim {
 
 struct UniqueKernel {
-  Kernel kernel;               // one of them
-  double batch = 1;            // at which its sizes are meant
+  Kernel kernel;               // the first of them
+  double batch = 1;            // samples, for the kernel's sizes
   std::string shape;           // shape_text() at that batch
-  std::string_view precision;  // of its operands: fp32, tf32, fp16, bf16
+  std::string_view precision;  // of the operands: fp32, tf32, fp16, bf16
   double count = 0;            // executions over one iteration of every prediction
-  Seconds total;               // predicted time of all of them: frameworks may choose different algorithms
+  Seconds total;               // predicted time of all of them, whatever their algorithms
   Bound bound = Bound::overhead;
 
   [[nodiscard]] Seconds each() const { return total * (1 / count); }
 };
 
-// Kernels of one operation, phase, precision, shape and traffic are one; the most time first.
+// Kernels with the same operation, phase, precision, shape and bytes are merged; the most time first.
 [[nodiscard]] std::vector<UniqueKernel> unique_kernels(std::span<const Prediction> predictions);
 
 }  // namespace tbdsim

@@ -16,7 +16,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kUnlimited = 1'000'000'000;  // times what it is
+constexpr double kUnlimited = 1'000'000'000;  // factor of a rate without a limit
 
 Seconds time_of_kind(const Prediction& p, std::size_t kind) {
   Seconds sum;
@@ -57,18 +57,18 @@ struct RemovedLimits {
   bool bandwidth = false, compute = false, launches = false, exchange = false;
 };
 
-UpperBound limitless(const Prediction& p, std::string name, const RemovedLimits& gone) {
-  const GpuSpec gpu = unlimited(*p.gpu, gone.bandwidth, gone.compute);
+UpperBound bound_without(const Prediction& p, std::string name, const RemovedLimits& removed) {
+  const GpuSpec gpu = unlimited(*p.gpu, removed.bandwidth, removed.compute);
   Prediction changed = with_rates(p, std::make_shared<const GpuSpec>(gpu));
-  if (gone.exchange) {
+  if (removed.exchange) {
     for (Iteration& iteration : changed.iterations) iteration.exchange = {};
   }
   const Seconds time =
-      gone.launches ? iteration_time_with(unlimited(*p.framework), changed) : changed.iteration_time();
+      removed.launches ? iteration_time_with(unlimited(*p.framework), changed) : changed.iteration_time();
   return {std::move(name), p.throughput() * (p.iteration_time() / time)};
 }
 
-// A change of one file by its name is of what the scenario names.
+// Throws for a change of one file by its name if the scenario names another file.
 void require_meant(const SpecChange& change, const Scenario& scenario) {
   if (change.only.empty()) return;
   const auto require = [&](std::string_view spec, const std::string& name) {
@@ -129,12 +129,12 @@ std::vector<TimePart> time_parts(const Prediction& before, const Prediction& aft
 }
 
 std::vector<UpperBound> upper_bounds(const Prediction& p) {
-  std::vector<UpperBound> bounds{limitless(p, "infinite memory bandwidth", {.bandwidth = true}),
-                                 limitless(p, "infinite compute", {.compute = true}),
-                                 limitless(p, "launches and waits at no cost", {.launches = true})};
+  std::vector<UpperBound> bounds{bound_without(p, "infinite memory bandwidth", {.bandwidth = true}),
+                                 bound_without(p, "infinite compute", {.compute = true}),
+                                 bound_without(p, "launches and waits at no cost", {.launches = true})};
   const bool several = p.ranks() > 1;
-  if (several) bounds.push_back(limitless(p, "gradients exchanged at no cost", {.exchange = true}));
-  bounds.push_back(limitless(p, several ? "all four" : "all three", {true, true, true, several}));
+  if (several) bounds.push_back(bound_without(p, "gradients exchanged at no cost", {.exchange = true}));
+  bounds.push_back(bound_without(p, several ? "all four" : "all three", {true, true, true, several}));
   return bounds;
 }
 

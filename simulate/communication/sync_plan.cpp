@@ -11,21 +11,21 @@
 namespace tbdsim {
 namespace {
 
-// What one process moves through the operating system's sockets and through TensorFlow's gRPC, which copies
-// every tensor into a message. Estimates: a core's worth of TCP, and tensors over gRPC at about 10 Gbit/s.
+// Rates of one process over TCP sockets and over TensorFlow's gRPC, which copies every tensor into a message.
+// Estimates: TCP on one core, and tensors over gRPC at about 10 Gbit/s.
 constexpr BytesPerSecond kSockets(2.5e9);
 constexpr BytesPerSecond kRpc(1'100'000'000);
-constexpr Seconds kSocketStep(15e-6);  // through two stacks and a switch, as ethernet_25g.yaml estimates
-// Part of the memory's bandwidth that a host reaches while it adds arrays. Estimate: a few threads of 28
-// cores.
+// Latency of a step over TCP: two network stacks and a switch, the estimate of ethernet_25g.yaml.
+constexpr Seconds kSocketStep(15e-6);
+// Achieved fraction of the host's memory bandwidth while it adds arrays. Estimate: a few threads of 28 cores.
 constexpr double kHostSums = 0.4;
-// What one core moves to and from memory. Estimate: ten lines of 64 bytes on their way (Intel's optimization
-// manual: line fill buffers), each for some 64 ns.
+// Memory traffic of one core. Estimate: ten cache lines of 64 bytes in flight (line fill buffers, Intel's
+// optimization manual) at a latency of some 64 ns.
 constexpr BytesPerSecond kCore(10e9);
-constexpr double kCorePasses = 3;  // of an array copied or added: two lines are read, one is written
-// Open MPI's pml_ob1 sends blocks above 64 kB as a question, an answer and the block.
+constexpr double kCorePasses = 3;  // memory accesses to copy or add an element: two reads and a write
+// Open MPI's pml_ob1 sends blocks above 64 kB by a rendezvous: request, answer, data.
 constexpr double kMessagesOfAStep = 3;
-constexpr double kMostSms = 24;  // one for each of NCCL's channels, of which it opens two for each ring
+constexpr double kMostSms = 24;  // one for each NCCL channel; a ring has two
 constexpr double kPcieSms = 2;
 
 BytesPerSecond transport_limit(Transport transport) {
@@ -81,7 +81,7 @@ class SyncPlanner {
     return exchange_.stages.back();
   }
 
-  // Every flow of the traffic carries so many bytes for each byte of gradients.
+  // Adds the traffic to the links; each of its flows carries so many bytes for each byte of gradients.
   void use(const Traffic& traffic, double bytes_per_byte) {
     const std::vector<BytesPerSecond> load = topology_.load(traffic, BytesPerSecond(bytes_per_byte));
     for (std::size_t i = 0; i < load.size(); ++i) {
@@ -90,7 +90,7 @@ class SyncPlanner {
     }
   }
 
-  // All cards of one machine together; the slowest of the way there counts.
+  // The machines as ranks, with the bandwidth of all network cards of one machine.
   [[nodiscard]] RankGroup network() {
     RankGroup group{.ranks = machines(), .bandwidth = {}, .per_rank = {}, .cost = {}};
     if (machines() == 1) return group;
@@ -126,7 +126,7 @@ class SyncPlanner {
     }
   }
 
-  // Each of the two parts of an all-reduce takes half of it.
+  // Reduce-scatter and all-gather take half of an all-reduce each.
   static void halve(AllReduceRanks& all) {
     for (RankGroup* group : {&all.inner, &all.outer}) {
       group->bandwidth = group->bandwidth * 2.0;
@@ -150,15 +150,14 @@ class SyncPlanner {
     push_and_pull(topology_.to_host(), topology_.from_host(), [&] {
       exchange_.stages.push_back({.name = "all_reduce",
                                   .all_reduce = AllReduceRanks{process_ring(), {}},
-                                  .keeps = AllReduceRanks{process_sums(), {}},
+                                  .sender_busy = AllReduceRanks{process_sums(), {}},
                                   .message = {},
                                   .in_host = true});
     });
   }
 
-  // Open MPI's ring (coll/tuned: of sums above 10 kB) goes through all processes, whatever machine they are
-  // on, in steps that each receive, add and send, one after another in one thread
-  // (coll_base_allreduce.c: its sends block).
+  // Open MPI's ring all-reduce (coll/tuned, above 10 kB) over all processes of all machines. A step receives,
+  // adds and sends, one after another in one thread (coll_base_allreduce.c: sends block).
   [[nodiscard]] RankGroup process_ring() {
     RankGroup ring = network();
     const double sending = machines() == 1 ? 0 : 1 / ring.bandwidth.si();
@@ -178,9 +177,9 @@ class SyncPlanner {
     return ring;
   }
 
-  // Seconds of a process for each byte that it sends, beside the network's: it adds half of them, copies what
-  // a neighbour in its machine sends, and all gradients into one buffer and out again (Horovod 0.9.10,
-  // mpi_ops.cc: MEMCPY_IN_FUSION_BUFFER, MEMCPY_OUT_FUSION_BUFFER).
+  // CPU seconds of a process for each byte that it sends. It adds half of these bytes, copies those that a
+  // neighbour in its machine sends, and copies all gradients into the fusion buffer and out again (Horovod
+  // 0.9.10, mpi_ops.cc: MEMCPY_IN_FUSION_BUFFER, MEMCPY_OUT_FUSION_BUFFER).
   [[nodiscard]] double time_of_process() const {
     const double sent = 2 * (1 - 1 / static_cast<double>(exchange_.ranks()));  // bytes for each of a gradient
     return copy_from_neighbour() + (0.5 + 2 / sent) * pass_of_core();
@@ -188,13 +187,13 @@ class SyncPlanner {
 
   [[nodiscard]] double copy_from_neighbour() const { return gpus() > 1 ? pass_of_core() : 0; }
 
-  // Seconds to copy or add a byte, while the other processes of the machine do so.
+  // Seconds to copy or add a byte while the other processes of the machine do the same.
   [[nodiscard]] double pass_of_core() const {
     const BytesPerSecond share = host_memory_bandwidth(machine_) * (kHostSums / static_cast<double>(gpus()));
     return kCorePasses / std::min(kCore, share).si();
   }
 
-  // Arrays added in host memory, each read with what is there so far and the sum written.
+  // Bytes of the sum per second when so many arrays are added in host memory.
   [[nodiscard]] BytesPerSecond sums(int arrays) const {
     return host_memory_bandwidth(machine_) * (kHostSums / (static_cast<double>(arrays) + 2));
   }
@@ -218,7 +217,7 @@ class SyncPlanner {
     server_network();
   }
 
-  // Each GPU sends all but its own share to the others, and gets as much back.
+  // Each GPU sends all shards but its own to the others, and gets as much back.
   void gpu_servers() {
     if (gpus() == 1) return;
     const Traffic all = topology_.all_to_all();

@@ -1,7 +1,8 @@
-// What exchanging gradients costs on a machine or several: the stages that every message goes through, one
-// after another, each handling one message at a time.
+// How a cluster exchanges gradients: the stages through which every message (a bucket of gradients) goes, one
+// after another, each of which handles one message at a time.
 //
-//   all-reduce                 all_reduce
+//   method                     stages
+//   all-reduce                 all_reduce, or reduce_scatter and all_gather where ranks shard the update
 //   servers in host memory     push (GPUs to host), sum (host),
 //                              send and receive (network), pull
 //   servers on GPUs            push, pull (GPUs to GPUs)
@@ -25,38 +26,40 @@ namespace tbdsim {
 struct SyncStage {
   std::string name;
   std::optional<AllReduceRanks> all_reduce;
-  // Of one in the host, what keeps the thread that sends from looking for gradients: the same with sums and
-  // steps alone. What it takes together thus does not hang on the network, and a faster one is never slower.
-  std::optional<AllReduceRanks> keeps{};
-  Seconds message;            // of every message
-  BytesPerSecond rate{};      // of its bytes, where it is no all-reduce
-  bool on_gpu = false;        // kernels, which wait for room between those of the model and hold SMs
-  bool in_host = false;       // by a thread of its own: no kernel waits for it
-  bool next_forward = false;  // brings parameters that the next forward pass waits for
-  bool after_all = false;     // starts once all messages passed the stage before
+  // Host-side all-reduce only: the part of it, sums and steps without transfer, for which the communication
+  // thread is busy and does not look for gradients. It does not depend on the network's rate, so that a
+  // faster network never makes an iteration longer.
+  std::optional<AllReduceRanks> sender_busy{};
+  Seconds message;            // added for every message
+  BytesPerSecond rate{};      // of a stage that is no all-reduce
+  bool on_gpu = false;        // by kernels, which queue behind those of the model and occupy SMs
+  bool in_host = false;       // by a host thread: no kernel waits for it
+  bool next_forward = false;  // brings parameters that the next forward pass needs
+  bool after_all = false;     // starts when all messages have passed the stage before
 
+  // For a message of so many bytes.
   [[nodiscard]] Seconds time(Bytes bytes) const;
 };
 
-// How busy a link is: bytes that pass for each byte of gradients.
+// The load of a link.
 struct LinkUse {
   std::string name;
   BytesPerSecond capacity;
-  double bytes_per_byte = 0;
+  double bytes_per_byte = 0;  // bytes over the link for each byte of gradients
 };
 
 struct SyncPlan {
   const SyncMethod* method = nullptr;
   Cluster cluster;
-  std::string machine;  // title
-  double cores = 0;     // of a machine, for each of its GPUs; 0: enough
+  std::string machine;  // its title
+  double cores = 0;     // CPU cores for each GPU of a machine; 0: no limit
   std::vector<SyncStage> stages;
-  Bytes bucket, first_bucket;
-  Seconds cycle;  // of the thread that sends; 0: buckets are sent as they are full
-  bool overlaps = true;
-  double sms = 0;           // streaming multiprocessors its kernels hold
-  double interference = 0;  // the framework's
-  bool single_ring = false;
+  Bytes bucket, first_bucket;  // sizes; 0: each gradient is a message
+  Seconds cycle;               // period of the communication thread; 0: a bucket is sent when it is full
+  bool overlaps = true;        // with the backward pass
+  double sms = 0;              // streaming multiprocessors that its kernels occupy
+  double interference = 0;     // part of the exchange by which kernels beside it take longer, 0 to 1
+  bool single_ring = false;    // NCCL 1
   std::vector<LinkUse> links;
 
   [[nodiscard]] std::int64_t ranks() const { return cluster.ranks(); }

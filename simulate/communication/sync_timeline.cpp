@@ -132,7 +132,7 @@ double own_copies(const TrainingStep& step, const Timeline& timeline, const Sync
 Seconds sender_time(const SyncPlan& exchange, Bytes bytes) {
   Seconds sum;
   for (const SyncStage& stage : exchange.stages) {
-    if (stage.keeps) sum += all_reduce_time(*stage.keeps, bytes);
+    if (stage.sender_busy) sum += all_reduce_time(*stage.sender_busy, bytes);
   }
   return sum;
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kPercent = 100;
 
-// Multiply-adds that an algorithm leaves of those of the direct form (costmodel/conv_time.h).
+// Multiply-adds of an algorithm over those of the direct form (costmodel/families/convolution.h).
 double part_of_direct(const ConvShape& shape, Algorithm algorithm) {
   if (algorithm == Algorithm::winograd) return 16.0 / 36;
   if (algorithm == Algorithm::winograd_nonfused) return shape.kernel_height == 3 ? 36.0 / 144 : 64.0 / 400;
@@ -29,7 +29,7 @@ bool is_product(const Kernel& kernel) {
          kernel.kind == KernelKind::recurrent;
 }
 
-// Of its own arithmetic, not another one that it is computed in.
+// True if the GPU has units for the type; false if it computes it in another one.
 bool is_native(const GpuSpec& gpu, MathType math) { return gpu.math[index_of(math)].has_value(); }
 
 // By MathType.

@@ -189,7 +189,7 @@ Table list_changes(SpecCache& specs) {
   Table table;
   table.columns = {{"name", "name"}, {"title", "what if"}};
   for (const std::string& name : specs.catalog().names(Kind::change)) {
-    const NamedChanges changes = read_changes(specs.catalog().find(Kind::change, name));
+    const Preset changes = read_preset(specs.catalog().find(Kind::change, name));
     table.rows.push_back({text_cell(name), text_cell(changes.title)});
   }
   table.notes = {"For 'tbd-sim whatif --changes'; 'tbd-sim show' says what each sets."};

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "hwspecs/base/table.h"
+#include "simulate/analysis/sensitivity.h"
 #include "simulate/analysis/whatif.h"
 
 namespace tbdsim {

@@ -123,7 +123,7 @@ TEST(EstimateProperty, FixedCostsAreThoseOfEveryBatch) {
   bool updates = false;
   for_every_step(specs, [&](const TrainingStep& step) {
     for (const char* gpu : {"titanxp", "t4"}) {
-      const Calibration calibration = calibration_of(*specs.profile_for(gpu, ""), **specs.gpu(gpu));
+      const Calibration calibration = calibration_of(*specs.profile_for(gpu, ""), *specs.gpu(gpu));
       const std::vector<FixedCost> fixed = fixed_costs(step, calibration, factors);
       for (const double batch : kBatches) {
         const auto costs = estimate(step, batch, calibration, factors);

@@ -7,6 +7,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/analysis/memory_savings.h"
 #include "simulate/analysis/presets.h"
+#include "simulate/analysis/sensitivity.h"
 #include "simulate/analysis/whatif.h"
 #include "simulate/prediction/predict.h"
 #include "tests/hwspecs/message_of.h"
@@ -23,7 +24,7 @@ const Scenario kResNet{.model = "resnet50", .framework = "mxnet", .gpu = "t4", .
 SpecChanges named(std::initializer_list<const char*> names, SpecCache& specs) {
   SpecChanges all;
   for (const char* name : names) {
-    for (const SpecChange& change : read_changes(specs.catalog().find(Kind::change, name)).set)
+    for (const SpecChange& change : read_preset(specs.catalog().find(Kind::change, name)).set)
       all.push_back(change);
   }
   return all;
@@ -42,7 +43,7 @@ Saving remedy(const Prediction& p, const std::string& name) {
 }
 
 // Of the model and framework where it says something, each changes time or memory, and what it should.
-TEST(NamedChanges, EachChangesWhatItSays) {
+TEST(Presets, EachChangesWhatItSays) {
   SpecCache specs = test::source_specs();
   const Scenario unrolled{.model = "seq2seq", .framework = "tensorflow", .gpu = "t4", .batch = 64};
   const auto time = [&](const Scenario& scenario, const char* name) {
@@ -61,11 +62,11 @@ TEST(NamedChanges, EachChangesWhatItSays) {
     EXPECT_GT(time(kResNet, name), time(kResNet, nullptr)) << name;
 }
 
-TEST(NamedChanges, AllOfTheCatalogueAreReadAndCompose) {
+TEST(Presets, AllOfTheCatalogueAreReadAndCompose) {
   SpecCache specs = test::source_specs();
   SpecChanges all;
   for (const std::string& name : specs.catalog().names(Kind::change)) {
-    const NamedChanges changes = read_changes(specs.catalog().find(Kind::change, name));
+    const Preset changes = read_preset(specs.catalog().find(Kind::change, name));
     EXPECT_FALSE(changes.title.empty()) << name;
     all.insert(all.end(), changes.set.begin(), changes.set.end());
     EXPECT_GT(predict_changed(on_two_machines(kResNet), all, specs).throughput(), 0) << name;

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "simulate/analysis/sensitivity.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/repredict.h"
 #include "tests/hwspecs/message_of.h"

@@ -23,7 +23,7 @@ struct WhatifOptions {
 SpecChanges changes_of(const WhatifOptions& options, const Catalog& catalog) {
   SpecChanges changes;
   for (const std::string& name : options.files) {
-    const SpecChanges more = read_changes(catalog.find(Kind::change, name)).set;
+    const SpecChanges more = read_preset(catalog.find(Kind::change, name)).set;
     changes.insert(changes.end(), more.begin(), more.end());
   }
   for (const std::string& text : options.changes) changes.push_back(parse_change(text));

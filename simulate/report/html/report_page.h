@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulate/analysis/scaling.h"
+#include "simulate/analysis/sensitivity.h"
 #include "simulate/analysis/whatif.h"
 #include "simulate/prediction/prediction.h"
 #include "simulate/report/html/page.h"
