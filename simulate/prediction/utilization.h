@@ -47,7 +47,7 @@ struct Activity {
 // Of each kernel times its nvprof_fp32_level.
 [[nodiscard]] Seconds nvprof_time(const Prediction& prediction);
 
-// In percent; none where the GPU is never active, of tensor cores where it has none.
+// Ratios, 0 to 1; none where the GPU is never active, of tensor cores where it has none.
 //
 //   gpu          equation 1: GPU active time / elapsed time
 //   fp32         equation 2: FP32 operations executed while active / (FP32 peak x active time)

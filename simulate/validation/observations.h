@@ -67,7 +67,7 @@ struct Evidence {
 
 struct CheckResult {
   const Check* check = nullptr;
-  std::string unit;                // of the values; empty of a ratio
+  std::string unit;  // of the values, as metrics have it; empty where they are over another value
   std::vector<Evidence> evidence;  // one for each case, of several batches the one farthest from holding
   Verdict verdict = Verdict::not_decidable;
 };

@@ -18,9 +18,10 @@ namespace {
 constexpr double kMemoryIntervalFactor = 1.16;
 
 constexpr std::string_view kCategoryPrefix = "memory:";
-// Memory by category hardly depends on the card: rows that name none are predicted on this one.
-constexpr std::string_view kUnnamedGpu = "not stated";
-constexpr const char* kGpuOfCategories = "titanxp";
+// Memory by category hardly depends on the GPU: such rows may say that it is not stated, and are predicted on
+// a stand-in.
+constexpr std::string_view kGpuNotStated = "not stated";
+constexpr const char* kStandInGpu = "titanxp";
 
 // A row this version cannot predict, and why.
 class NotCovered : public Error {
@@ -191,7 +192,7 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Spec
   require_known(specs.catalog(), Kind::model, row[c.model]);
   require_known(specs.catalog(), Kind::framework, row[c.framework]);
   const bool by_category = row[c.metric].starts_with(kCategoryPrefix);
-  const std::string gpu = by_category && row[c.gpu] == kUnnamedGpu ? kGpuOfCategories : row[c.gpu];
+  const std::string gpu = by_category && row[c.gpu] == kGpuNotStated ? kStandInGpu : row[c.gpu];
   require_known(specs.catalog(), Kind::gpu, gpu);
   const bool named = c.version && !is_path(row[c.framework]);
   const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();

@@ -77,7 +77,4 @@ using RowPredictor =
                                        SpecCache& specs, const std::string& profile,
                                        const std::function<void(std::size_t rows)>& progress);
 
-// The value below which a share q of the sorted values lies, interpolated between neighbours.
-[[nodiscard]] double quantile(const std::vector<double>& sorted, double q);
-
 }  // namespace tbdsim
