@@ -1,4 +1,4 @@
-// One line on the terminal that says how far long work has come.
+// Progress of long work on one line of the terminal.
 #pragma once
 
 #include <chrono>

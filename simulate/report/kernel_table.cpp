@@ -40,12 +40,12 @@ Cell provenance_cell(Provenance provenance) {
   return {std::string(kShort[static_cast<std::size_t>(provenance)]), std::string(name_of(provenance))};
 }
 
-// As a profile's key measured_on: this, others; empty where nothing was measured.
+// "this" or "others", the GPU that was measured, as in a profile; empty for the roofline.
 Cell measured_on_cell(const KernelSource& source) {
   return text_cell(source.library.empty() ? "" : source.on_this_gpu ? "this" : "others");
 }
 
-// As tables show it: forward, gradients by data and by weights (cuDNN users say fprop, dgrad, wgrad).
+// The pass: forward, gradients by data (dgrad) or by weights (wgrad), update.
 Cell phase_cell(const Kernel& kernel) {
   constexpr std::array<std::string_view, kPhaseNames.size()> kShort = {"forward", "data", "weights",
                                                                        "update"};
@@ -53,7 +53,7 @@ Cell phase_cell(const Kernel& kernel) {
   return {std::string(kernel.second_order ? "double" : brief), std::string(phase_name(kernel))};
 }
 
-// Which prediction a kernel belongs to, for programs that read several.
+// The scenario of a row, in columns that only CSV and JSON show.
 std::vector<Cell> scenario_cells(const Prediction& p) {
   return {text_cell(p.model->name),        text_cell(p.scenario.variant),
           text_cell(p.framework->name),    text_cell(p.gpu->name),
@@ -70,7 +70,7 @@ std::string batch_text(const Prediction& p, const Iteration& iteration) {
   return text;
 }
 
-// How often, where it is more than once.
+// The number of launches; empty for people where it is 1.
 Cell times_cell(double repeat) {
   Cell cell = count_cell(repeat);
   if (repeat == 1) cell.text.clear();

@@ -106,7 +106,7 @@ std::string verdict(const Prediction& p) {
                      to_text(p.memory.total() - size), fitting);
 }
 
-// Of what the allocator does with the model's memory. A plan's blocks are taken as they are.
+// Bytes requested, allocated and reserved for the model's memory. A static plan reserves what it allocates.
 AllocatorUse allocator_use(const Prediction& p) {
   if (!p.framework->allocator.static_plan) return replay(p).use;
   Framework exact = *p.framework;

@@ -59,7 +59,7 @@ std::vector<Cell> table_row(const Prediction& p) {
           text_cell(name_of(p.bound()))};
 }
 
-// Keys whose values nobody measured.
+// Keys whose source begins with "estimate:".
 std::vector<std::string> estimates_among(const Sources& sources) {
   std::vector<std::string> keys;
   for (const auto& [key, source] : sources) {
@@ -89,7 +89,7 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
   return notes;
 }
 
-// How many samples that makes.
+// The number of samples in a batch of tokens.
 std::string token_note(const Prediction& p) {
   const auto [fewest, most] =
       std::minmax_element(p.iterations.begin(), p.iterations.end(),
@@ -98,7 +98,7 @@ std::string token_note(const Prediction& p) {
                      fewest->batch, most->batch, p.model->sample);
 }
 
-// "images (alexnet, resnet50)" for every sort of sample; models that take no more say so.
+// A note for each kind of sample, "images (alexnet, resnet50)", and for each model whose batch is limited.
 std::vector<std::string> batch_notes(std::span<const Prediction> predictions) {
   std::map<std::string, std::vector<std::string>> models;  // sample -> models
   std::set<std::string> seen;
@@ -124,7 +124,7 @@ std::vector<std::string> batch_notes(std::span<const Prediction> predictions) {
   return notes;
 }
 
-// Whose samples differ in length, and what the others are of.
+// Notes on models with lengths: those with a mean over several, and the length of the others.
 std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
   std::vector<std::string> means;
   std::vector<std::string> single;
@@ -145,7 +145,7 @@ std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
   return text.empty() ? std::vector<std::string>{} : wrapped(text, kNoteWidth);
 }
 
-// Of one model: which constants of its frameworks and data set were not measured.
+// Notes on constants of the frameworks and the data set that are estimates; only where one model is shown.
 std::vector<std::string> estimate_notes(std::span<const Prediction> predictions) {
   const auto several = [&](const Prediction& p) { return p.model != predictions[0].model; };
   if (std::any_of(predictions.begin(), predictions.end(), several)) return {};

@@ -73,7 +73,7 @@ std::vector<Cell> row_of(const ScalingPoint& point) {
           text_cell(point.busiest ? point.busiest->name : "")};
 }
 
-// Of the largest cluster of each model, batch and network.
+// The point with the most GPUs for each model, framework, batch and network.
 std::vector<const ScalingPoint*> largest_of(std::span<const ScalingPoint> points) {
   std::vector<const ScalingPoint*> largest;
   const auto alike = [](const ScalingPoint& a, const ScalingPoint& b) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLongestKernels = 5;  // of the paper's Tables V and VI
 
-// What a check can look at.
+// A quantity of a prediction, with its unit as metrics have it.
 struct Quantity {
   std::string unit;
   std::function<std::optional<double>(const Prediction&)> value;
@@ -77,7 +77,7 @@ Predictions predict_cases(const Observations& observations, SpecCache& specs) {
   return predictions;
 }
 
-// Looks at one check's cases.
+// Evaluates one check over its cases.
 class CheckEvaluator {
  public:
   CheckEvaluator(const Observations& observations, const Predictions& predictions, const Check& check)

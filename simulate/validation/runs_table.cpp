@@ -60,7 +60,7 @@ void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
   }
 }
 
-// What an allocator took from the device and has not handed out: free blocks of its regions and segments.
+// Bytes that the allocator reserved on the device and has not allocated: free blocks of its segments.
 Bytes kept_free(const Prediction& p, SpecCache& specs) {
   const Allocator& allocator = p.framework->allocator;
   if (allocator.static_plan || allocator.policy == AllocatorPolicy::none) return {};
@@ -68,8 +68,8 @@ Bytes kept_free(const Prediction& p, SpecCache& specs) {
   return reserved_over_sizes(p, specs).value_or(use.reserved) - use.requested;
 }
 
-// What a framework's allocator has handed out does not hold the CUDA context; what the device has in use
-// does, and what the allocator keeps free.
+// The bytes that a row's unit means. Memory in use on the device includes the CUDA context and the
+// allocator's free blocks; the allocator's high water includes neither.
 Bytes used_memory(const Prediction& p, const std::string& unit, SpecCache& specs) {
   if (unit == "bytes") return p.memory.total();
   if (unit == "bytes (device memory in use)") return p.memory.total() + kept_free(p, specs);

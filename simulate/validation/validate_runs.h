@@ -52,7 +52,7 @@ struct Validation {
   std::vector<Configuration> configurations;  // in the order of sections, groups and what was run
 };
 
-// Columns that together say what was run; a table may lack some of them.
+// Columns that together identify a configuration; a table may lack some of them.
 inline constexpr std::array<std::string_view, 14> kRunIdentity = {
     "gpu",  "framework", "version", "precision", "model",  "variant", "batch_per_gpu", "tokens_per_gpu",
     "gpus", "machines",  "network", "method",    "metric", "unit"};
@@ -63,7 +63,7 @@ struct RunsTable {
   std::string file;
 };
 
-// What is predicted for a row; as predict_row().
+// Returns the prediction for a row, like predict_row().
 using RowPredictor =
     std::function<RowPrediction(const RunColumns& columns, std::span<const std::string> row)>;
 
