@@ -275,18 +275,21 @@ TEST(Json, RatiosAreFromZeroToOne) {
   for (const json& point : scaling["points"]) {
     for (const char* key :
          {"efficiency", "exposed_share", "exchange_share", "gpu_utilization", "fp32_utilization"}) {
-      EXPECT_GE(point.at(key), 0) << key;
-      EXPECT_LE(point.at(key), 1) << key;
+      const double ratio = point.at(key);
+      EXPECT_GE(ratio, 0) << key;
+      EXPECT_LE(ratio, 1) << key;
     }
   }
   for (const json& p : json_of(kPrediction)["predictions"]) {
     for (const auto& [name, metric] : p["metrics"].items()) {
       EXPECT_NE(metric["unit"], "%") << name;
-      if (metric["unit"] == "1" && !metric["value"].is_null()) EXPECT_LE(metric["value"], 1) << name;
+      if (metric["unit"] != "1" || metric["value"].is_null()) continue;
+      EXPECT_LE(metric["value"].get<double>(), 1) << name;
     }
   }
   for (const json& group : json_of(with({"kernels", "--by", "kernel"}, kPrediction))["kernels"]) {
-    if (!group["fp32_utilization"].is_null()) EXPECT_LE(group["fp32_utilization"], 1);
+    if (group["fp32_utilization"].is_null()) continue;
+    EXPECT_LE(group["fp32_utilization"].get<double>(), 1);
   }
 }
 
@@ -295,14 +298,14 @@ TEST(Show, TheBlocksOfAProfile) {
   const json blocks = json_of({"show", "profile", "titanxp"})["blocks"];
   std::set<std::string> own;
   for (const json& block : blocks) {
-    EXPECT_GT(block["records"], 0);
+    EXPECT_GT(block["records"].get<int>(), 0);
     EXPECT_TRUE(block["converged"].is_boolean());
     if (block["measured_on"] == "this") own.insert(block["library"].get<std::string>());
   }
   EXPECT_THAT(own, testing::ElementsAre("cublas8", "cudnn6"));
   std::size_t listed = 0;
   for (const json& profile : json_of({"list", "profiles"})["profiles"]) {
-    if (profile["name"] == "titanxp") listed = profile["blocks"];
+    if (profile["name"] == "titanxp") listed = profile["blocks"].get<std::size_t>();
   }
   EXPECT_EQ(listed, blocks.size());
 }
