@@ -108,8 +108,10 @@ constexpr Fence kWords[] = {
     {"\\b(1e9|1e12|1024)\\b", "(hwspecs/base/quantity.*|calibrate/measure/.*)"},
     {"\\b(std::)?(quick_|_)?[eE]xit\\(",
      "(.*/main\\.cpp|(simulate|calibrate)/cli/cli\\.cpp|calibrate/measure/.*)"},
-    {"std::(cerr|cout)", "(.*/main\\.cpp|calibrate/measure/.*)"},
-    {"getenv|std::chrono", "(.*/main\\.cpp|simulate/(cli/cli|serve/http_server)\\.cpp|calibrate/measure/.*)"},
+    {"std::(cerr|cout)", "(hwspecs/base/program\\.cpp|calibrate/measure/.*)"},
+    {"getenv|std::chrono",
+     "(simulate/cli/(main\\.cpp|progress_line\\..*)|hwspecs/base/program\\.cpp|simulate/serve/"
+     "http_server\\.cpp|calibrate/measure/.*)"},
     {"mt19937|random_device", "calibrate/.*"},
     {kHiddenState, "(calibrate|hwspecs|graphs)/.*"},
     {"unordered_(map|set)", "calibrate/measure/.*"},

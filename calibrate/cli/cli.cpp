@@ -10,15 +10,11 @@
 #include "calibrate/cli/fit_communication.h"
 #include "calibrate/cli/fit_framework.h"
 #include "calibrate/cli/import.h"
-#include "calibrate/cli/interrupted.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
 namespace {
-constexpr int kExitOk = 0;
-constexpr int kExitUsage = 2;
-constexpr int kExitInterrupted = 130;
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -34,7 +30,7 @@ constexpr const char* kExamples =
 // A subcommand with its options, and what runs it.
 struct Command {
   CLI::App* app = nullptr;
-  std::function<void(const CalibrateContext&)> run;
+  std::function<void(const ProgramContext&)> run;
 };
 
 struct CommandLine {
@@ -67,8 +63,7 @@ struct CommandLine {
                         "[SOURCE] CSV files; without SOURCE their headers say what they are");
     command->add_option("-o,--output", import.output, "the records; appears whole or not at all");
     command->add_flag("--list", import.list, "the sources that can be read");
-    commands.push_back(
-        {command, [this](const CalibrateContext& context) { import_command(import, context); }});
+    commands.push_back({command, [this](const ProgramContext& context) { import_command(import, context); }});
   }
 
   void add_fit() {
@@ -86,7 +81,7 @@ struct CommandLine {
     command->add_flag("--without", fit.without, "as if nothing had been measured on --gpu");
     command->add_flag("--one-gemm", fit.one_gemm,
                       "as --without, but for one large matrix product, which tells its clock");
-    commands.push_back({command, [this](const CalibrateContext& context) { fit_command(fit, context); }});
+    commands.push_back({command, [this](const ProgramContext& context) { fit_command(fit, context); }});
   }
 
   void add_crossval() {
@@ -101,7 +96,7 @@ struct CommandLine {
     command->add_option("--format", crossval.format, "table, json or csv (default table)");
     command->add_option("-o,--output", crossval.output, "write to this file instead of standard output");
     commands.push_back(
-        {command, [this](const CalibrateContext& context) { crossval_command(crossval, context); }});
+        {command, [this](const ProgramContext& context) { crossval_command(crossval, context); }});
   }
 
   void add_fit_communication() {
@@ -112,9 +107,8 @@ struct CommandLine {
                         "tables with columns gpus, bytes and time_ms, or alike");
     command->add_option("--machine", communication.machine, "a machine of the catalogue, or a path");
     command->add_option("--only", communication.only, "rows with this value in a column, as gpu=v100");
-    commands.push_back({command, [this](const CalibrateContext& context) {
-                          communication_command(communication, context);
-                        }});
+    commands.push_back(
+        {command, [this](const ProgramContext& context) { communication_command(communication, context); }});
   }
 
   void add_fit_framework() {
@@ -137,7 +131,7 @@ struct CommandLine {
         ->check(CLI::Range(1, 1'000));
     command->add_flag("--details", framework.details, "also the errors of each row");
     commands.push_back(
-        {command, [this](const CalibrateContext& context) { framework_fit_command(framework, context); }});
+        {command, [this](const ProgramContext& context) { framework_fit_command(framework, context); }});
   }
 };
 
@@ -151,7 +145,7 @@ std::string unknown_argument(const CommandLine& line, std::span<const std::strin
 }
 
 // False when help or the version was asked for and printed.
-bool parse(CommandLine& line, std::span<const std::string> arguments, const CalibrateContext& context) {
+bool parse(CommandLine& line, std::span<const std::string> arguments, const ProgramContext& context) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
   try {
     line.app.parse(reversed);
@@ -169,7 +163,7 @@ bool parse(CommandLine& line, std::span<const std::string> arguments, const Cali
 }
 }  // namespace
 
-int run_calibrate(std::span<const std::string> arguments, const CalibrateContext& given) {
+int run_calibrate(std::span<const std::string> arguments, const ProgramContext& given) {
   try {
     CommandLine line;
     if (arguments.empty()) {
@@ -177,7 +171,7 @@ int run_calibrate(std::span<const std::string> arguments, const CalibrateContext
       return kExitOk;
     }
     if (!parse(line, arguments, given)) return kExitOk;
-    CalibrateContext context = given;
+    ProgramContext context = given;
     if (!line.data_dir.empty()) context.data_dir = line.data_dir;
     for (const Command& command : line.commands) {
       if (command.app->parsed()) command.run(context);
@@ -185,7 +179,7 @@ int run_calibrate(std::span<const std::string> arguments, const CalibrateContext
     context.out.flush();
     if (!context.out) throw UsageError("standard output cannot be written");
     return kExitOk;
-  } catch (const CalibrateInterrupted&) {
+  } catch (const Interrupted&) {
     given.err << "tbd-calibrate: interrupted\n";
     return kExitInterrupted;
   } catch (const Error& wrong) {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "calibrate/cli/crossval_table.h"
-#include "calibrate/cli/interrupted.h"
 #include "calibrate/fit/cross_validation.h"
 #include "calibrate/samples/load_records.h"
 #include "costmodel/families/families.h"
@@ -45,7 +44,7 @@ void run_family(const CrossvalCommand& command, const LoadedRecords& loaded, con
 
 }  // namespace
 
-void crossval_command(const CrossvalCommand& command, const CalibrateContext& context) {
+void crossval_command(const CrossvalCommand& command, const ProgramContext& context) {
   require_one_of("--family", command.family, kFamilyNames);
   require_one_of("--left-out", command.protocol, kProtocolNames);
   constexpr std::string_view kFormats[] = {"table", "json", "csv"};

@@ -18,6 +18,6 @@ struct CrossvalCommand {
   bool quick = false;    // a subset that takes two minutes
 };
 
-void crossval_command(const CrossvalCommand& options, const CalibrateContext& context);
+void crossval_command(const CrossvalCommand& options, const ProgramContext& context);
 
 }  // namespace tbdsim

@@ -23,10 +23,9 @@ std::string short_set(const std::string& set) {
 // A model may not apply: a constant share of the peak to kernels without arithmetic.
 Cell percent(double share) {
   constexpr double kNonsense = 10;
-  if (share > kNonsense) return {"-", std::monostate{}};
-  return number_cell(share, fmt::format("{:.1f}", 100 * share));
+  if (share > kNonsense) return none_cell();
+  return bare_percent_cell(share);
 }
-Cell signed_percent(double share) { return number_cell(share, fmt::format("{:+.1f}", 100 * share)); }
 
 // The geometric error of each GPU, averaged.
 double mean_over_gpus(const std::vector<Outcome>& outcomes, double Outcome::*predicted) {
@@ -54,7 +53,7 @@ std::vector<Cell> row_of(const Key& key, const std::vector<Outcome>& outcomes) {
           percent(mean_over_gpus(outcomes, &Outcome::constant)),
           percent(summary.median),
           percent(summary.p90),
-          signed_percent(summary.bias),
+          signed_bare_percent_cell(summary.bias),
           percent(inside / static_cast<double>(summary.count))};
 }
 

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/cli/interrupted.h"
 #include "calibrate/fit/profile_fit.h"
 #include "calibrate/importers/importers.h"
 #include "calibrate/samples/load_records.h"
@@ -123,7 +122,7 @@ std::string source_of(const Profile& profile, const std::map<std::string, Publis
 }
 
 void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& memo,
-                  const CalibrateContext& context) {
+                  const ProgramContext& context) {
   AtomicFile file(target.file);  // before the fit, which takes minutes: a file that cannot be written
   ProfileFitOptions options = target.options;
   options.memo = &memo;
@@ -156,7 +155,7 @@ void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& me
 
 }  // namespace
 
-void fit_command(const FitCommand& command, const CalibrateContext& context) {
+void fit_command(const FitCommand& command, const ProgramContext& context) {
   if (command.output.empty() == command.all.empty()) {
     throw UsageError("fit: expected --output FILE for one profile or --all FOLDER for those of every GPU");
   }

@@ -19,6 +19,6 @@ struct FitCommand {
   bool one_gemm = false;     // but one large matrix product
 };
 
-void fit_command(const FitCommand& options, const CalibrateContext& context);
+void fit_command(const FitCommand& options, const ProgramContext& context);
 
 }  // namespace tbdsim

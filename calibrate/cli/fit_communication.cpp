@@ -42,7 +42,7 @@ void write(const CommunicationFit& fit, std::ostream& out) {
 
 }  // namespace
 
-void communication_command(const CommunicationCommand& command, const CalibrateContext& context) {
+void communication_command(const CommunicationCommand& command, const ProgramContext& context) {
   if (command.files.empty()) throw UsageError("fit-communication: expected tables of measured all-reduces");
   if (command.machine.empty())
     throw UsageError("fit-communication: expected --machine NAME ('tbd-sim list machines'), or a path");

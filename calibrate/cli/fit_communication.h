@@ -15,6 +15,6 @@ struct CommunicationCommand {
 };
 
 // Throws UsageError or SpecError.
-void communication_command(const CommunicationCommand& command, const CalibrateContext& context);
+void communication_command(const CommunicationCommand& command, const ProgramContext& context);
 
 }  // namespace tbdsim

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/cli/interrupted.h"
 #include "calibrate/framework_fit/write_fit.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
@@ -38,7 +37,7 @@ void require_fit_rows(const RunRows& rows, const FrameworkFitCommand& command) {
 
 }  // namespace
 
-void framework_fit_command(const FrameworkFitCommand& command, const CalibrateContext& context) {
+void framework_fit_command(const FrameworkFitCommand& command, const ProgramContext& context) {
   require_named(command);
   const std::vector<FitConstant> constants = parse_fit_constants(command.constants);
   SpecCache specs(Catalog::from(context.data_dir));

@@ -16,6 +16,6 @@ struct FrameworkFitCommand {
   bool details = false;   // also each row's errors
 };
 
-void framework_fit_command(const FrameworkFitCommand& options, const CalibrateContext& context);
+void framework_fit_command(const FrameworkFitCommand& options, const ProgramContext& context);
 
 }  // namespace tbdsim

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/cli/interrupted.h"
 #include "calibrate/importers/importers.h"
 #include "hwspecs/base/file.h"
 
@@ -30,7 +29,7 @@ std::string taken_source(std::vector<std::string>& words) {
 }
 }  // namespace
 
-void import_command(const ImportOptions& options, const CalibrateContext& context) {
+void import_command(const ImportOptions& options, const ProgramContext& context) {
   if (options.list) {
     list_sources(context.out);
     return;

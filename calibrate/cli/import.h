@@ -16,6 +16,6 @@ struct ImportOptions {
 
 // Writes the records to `output`, which appears whole or not at all, and what was read and left out to the
 // context's `out`. `--list`: the sources. Throws UsageError without files or output, and as import_table.
-void import_command(const ImportOptions& options, const CalibrateContext& context);
+void import_command(const ImportOptions& options, const ProgramContext& context);
 
 }  // namespace tbdsim

@@ -1,53 +1,5 @@
-#include <csignal>
-#include <cstdlib>
-#include <exception>
-#include <iostream>
-#include <string>
-#include <vector>
-
-#include <unistd.h>
-
 #include "calibrate/cli/cli.h"
 
-namespace {
-
-std::atomic<bool> interrupted = false;
-
-void interrupt(int signal) {
-  interrupted = true;
-  std::signal(signal, SIG_DFL);  // a second one ends the program at once
-}
-
-void catch_signals() {
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGTERM, interrupt);
-}
-
-// The catalogue: TBDSIM_DATA_DIR, else beside an installed program, else the source tree it was built from.
-std::filesystem::path data_dir() {
-  if (const char* named = std::getenv("TBDSIM_DATA_DIR"); named != nullptr && *named != '\0') return named;
-  std::error_code failure;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
-  const auto installed = program.parent_path().parent_path() / TBDSIM_INSTALLED_DATA_DIR;
-  if (!failure && std::filesystem::is_directory(installed, failure)) return installed;
-  return TBDSIM_SOURCE_DATA_DIR;
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-  std::ios::sync_with_stdio(false);
-  try {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
-    const tbdsim::CalibrateContext context{.out = std::cout,
-                                           .err = std::cerr,
-                                           .data_dir = data_dir(),
-                                           .show_progress = ::isatty(STDERR_FILENO) != 0,
-                                           .catch_signals = catch_signals,
-                                           .interrupted = &interrupted};
-    return tbdsim::run_calibrate(arguments, context);
-  } catch (const std::exception& bug) {
-    std::cerr << "tbd-calibrate: internal error: " << bug.what() << '\n';
-    return 1;
-  }
+  return tbdsim::run_program("tbd-calibrate", tbdsim::run_calibrate, argc, argv);
 }

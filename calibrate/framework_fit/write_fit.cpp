@@ -19,8 +19,6 @@ std::string value_text(const FitConstant& constant, double value) {
   return constant.time != nullptr ? to_text(Seconds(value)) : fmt::format("{:.3g}", value);
 }
 
-Cell percent(double share) { return number_cell(share, fmt::format("{:.1f} %", 100 * share)); }
-
 template <class Name>
 std::string distinct(const std::vector<RunRow>& rows, Name name) {
   std::set<std::string> found;
@@ -56,7 +54,7 @@ Table constants_table(const Framework& framework, const RunRows& rows, const Fra
   for (const FittedConstant& f : fit.constants) {
     table.rows.push_back({text_cell(f.constant.name), number_cell(f.before, value_text(f.constant, f.before)),
                           number_cell(f.value, value_text(f.constant, f.value)),
-                          number_cell(f.sd, fmt::format("{:.0f} %", 100 * std::expm1(f.sd))),
+                          number_cell(f.sd, fmt::format("{:.0f} %", kPercent * std::expm1(f.sd))),
                           text_cell(remark(f))});
   }
   table.notes = {fmt::format("spread of ln(predicted / measured) that is left: {:.2f}", fit.spread)};
@@ -84,12 +82,13 @@ Table errors_table(const FitErrors& errors) {
       table.rows.push_back({text_cell(name), text_cell("none"), Cell{}, Cell{}});
       return;
     }
-    table.rows.push_back({text_cell(name), count_cell(static_cast<double>(of->rows)), percent(of->before),
-                          percent(of->after)});
+    table.rows.push_back({text_cell(name), count_cell(static_cast<double>(of->rows)),
+                          percent_cell(of->before), percent_cell(of->after)});
   };
   line("fitted to", errors.fit);
   table.rows.push_back({text_cell("fitted to, with the factor of each GPU"),
-                        count_cell(static_cast<double>(errors.fit.rows)), Cell{}, percent(errors.with_gpus)});
+                        count_cell(static_cast<double>(errors.fit.rows)), Cell{},
+                        percent_cell(errors.with_gpus)});
   line("of a model left out", errors.left_out_model);
   line("of a GPU left out", errors.left_out_gpu);
   line(fmt::format("batch {} and above, fitted to {} and below", kLargeBatch, kSmallBatch),
@@ -104,16 +103,13 @@ Table rows_table(const Framework& framework, const RunRows& rows, const Framewor
   table.columns = {{"split", "split"},         {"gpu", "GPU"},           {"model", "model"},
                    {"precision", "prec."},     {"batch", "batch", true}, {"measured", "measured", true},
                    {"before", "before", true}, {"after", "after", true}};
-  const auto signed_percent = [](double share) {
-    return number_cell(share, fmt::format("{:+.1f} %", 100 * share));
-  };
   const auto add = [&](const std::string& split, const std::vector<RunRow>& of_split) {
     for (const RunRow& row : of_split) {
       const Scenario& s = row.prediction.scenario;
-      table.rows.push_back({text_cell(split), text_cell(s.gpu), text_cell(s.model), text_cell(s.precision),
-                            count_cell(static_cast<double>(s.batch)),
-                            number_cell(row.measured.si(), to_text(row.measured)),
-                            signed_percent(row.error(framework)), signed_percent(row.error(fit.framework))});
+      table.rows.push_back(
+          {text_cell(split), text_cell(s.gpu), text_cell(s.model), text_cell(s.precision),
+           count_cell(static_cast<double>(s.batch)), number_cell(row.measured.si(), to_text(row.measured)),
+           signed_percent_cell(row.error(framework)), signed_percent_cell(row.error(fit.framework))});
     }
   };
   add("fit", rows.fit);
@@ -127,7 +123,7 @@ std::string source_of(const RunRows& rows, const FitErrors& errors) {
   std::string text = fmt::format("fit: {} {}{}, tbd-calibrate fit-framework", rows.fit.size(),
                                  runs_text(rows), sets.empty() ? "" : " (" + sets + ")");
   const auto error = [&](const std::string& name, const std::optional<RowErrors>& of) {
-    if (of) text += fmt::format("; {} {:.1f} %", name, 100 * of->after);
+    if (of) text += fmt::format("; {} {:.1f} %", name, kPercent * of->after);
   };
   error("leave-one-model-out", errors.left_out_model);
   if (!errors.left_out_model) error("leave-one-GPU-out", errors.left_out_gpu);

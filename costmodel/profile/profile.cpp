@@ -94,8 +94,15 @@ Profile read_profile(const std::filesystem::path& file, const Catalog& catalog) 
 
 std::string calibration_text(const Profile& profile) {
   if (!profile.calibrated) return profile.title + " (fitted to no measurement)";
-  if (!profile.gpu.empty()) return profile.title;
-  return profile.title + " (no kernel of this GPU was measured)";
+  if (profile.gpu.empty()) return profile.title + " (no kernel of this GPU was measured)";
+  std::size_t own = 0;
+  std::size_t all = 0;
+  for (const auto& blocks : profile.families) {
+    all += blocks.size();
+    own += static_cast<std::size_t>(
+        std::count_if(blocks.begin(), blocks.end(), [](const ProfileBlock& block) { return block.own; }));
+  }
+  return fmt::format("{} ({} of {} blocks from it, the others from other GPUs)", profile.title, own, all);
 }
 
 std::string write_profile(const Profile& profile) {

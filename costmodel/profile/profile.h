@@ -33,7 +33,7 @@ struct Profile {
 // UsageError or SpecError.
 [[nodiscard]] Profile read_profile(const std::filesystem::path& file, const Catalog& catalog);
 
-// Its title, and whether it is of the GPU itself: "... (fitted to no measurement)".
+// Its title, and how many of its blocks were measured on the GPU itself: "... (fitted to no measurement)".
 [[nodiscard]] std::string calibration_text(const Profile& profile);
 
 // As a YAML document, with `roofline: uncalibrated`.

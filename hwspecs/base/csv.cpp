@@ -186,21 +186,24 @@ bool CsvReader::read_record(std::vector<std::string>& fields) {
   }
 }
 
-void write_csv_row(std::ostream& out, std::span<const std::string> fields) {
-  bool first = true;
-  for (const std::string& field : fields) {
-    if (!first) out << ',';
-    first = false;
-    const bool blank_line = field.empty() && fields.size() == 1;  // would be skipped on reading
-    if (!blank_line && field.find_first_of(",\"\r\n") == std::string::npos) {
-      out << field;
-      continue;
-    }
-    out << '"';
-    for (const char c : field) out << (c == '"' ? "\"\"" : std::string(1, c));
-    out << '"';
+void append_csv_field(std::string& line, std::string_view field) {
+  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
+    line += field;
+    return;
   }
-  out << '\n';
+  line += '"';
+  for (const char c : field) line.append(c == '"' ? 2 : 1, c);
+  line += '"';
+}
+
+void write_csv_row(std::ostream& out, std::span<const std::string> fields) {
+  std::string line;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (i > 0) line += ',';
+    append_csv_field(line, fields[i]);
+  }
+  const bool blank = fields.size() == 1 && fields[0].empty();  // would be skipped on reading
+  out << (blank ? "\"\"" : line) << '\n';
 }
 
 }  // namespace tbdsim

@@ -42,6 +42,9 @@ class CsvReader {
   int row_line_ = 1;
 };
 
+// Appends one field to a line, quoted where it needs it.
+void append_csv_field(std::string& line, std::string_view field);
+
 // One line, fields quoted where they need it, ended by "\n".
 void write_csv_row(std::ostream& out, std::span<const std::string> fields);
 

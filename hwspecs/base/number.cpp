@@ -57,4 +57,10 @@ std::optional<std::int64_t> parse_whole_number(std::string_view text) {
   return convert<std::int64_t>(text);
 }
 
+std::optional<std::int64_t> as_whole_number(double value) {
+  constexpr double kMost = 9'007'199'254'740'992;  // 2^53
+  if (std::trunc(value) != value || std::abs(value) > kMost) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
 }  // namespace tbdsim

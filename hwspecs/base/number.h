@@ -14,4 +14,7 @@ namespace tbdsim {
 // A whole number in the same notation, without fraction and exponent, that fits 64 bits.
 [[nodiscard]] std::optional<std::int64_t> parse_whole_number(std::string_view text);
 
+// The integer that a number is; none where it has a fraction or more digits than a double holds (2^53).
+[[nodiscard]] std::optional<std::int64_t> as_whole_number(double value);
+
 }  // namespace tbdsim

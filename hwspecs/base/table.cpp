@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hwspecs/base/csv.h"
+#include "hwspecs/base/number.h"
 
 namespace tbdsim {
 namespace {
@@ -16,8 +17,12 @@ using Json = nlohmann::ordered_json;
 Json json_of(const Cell& cell) {
   return std::visit(
       [](const auto& value) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, std::monostate>) {
           return nullptr;
+        } else if constexpr (std::is_same_v<Value, double>) {
+          const auto whole = as_whole_number(value);
+          return whole ? Json(*whole) : Json(value);
         } else {
           return value;
         }
@@ -117,9 +122,27 @@ std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
   return lines;
 }
 
+std::string json_text(std::string_view text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Cell text_cell(std::string_view text) { return {std::string(text), std::string(text)}; }
 Cell number_cell(double value, std::string text) { return {std::move(text), value}; }
 Cell flag_cell(bool value) { return {value ? "yes" : "no", value}; }
+Cell none_cell() { return {"-", std::monostate{}}; }
+
+Cell percent_cell(double ratio, int digits) {
+  return number_cell(ratio, fmt::format("{:.{}f} %", kPercent * ratio, digits));
+}
+Cell signed_percent_cell(double ratio, int digits) {
+  return number_cell(ratio, fmt::format("{:+.{}f} %", kPercent * ratio, digits));
+}
+Cell bare_percent_cell(double ratio, int digits) {
+  return number_cell(ratio, fmt::format("{:.{}f}", kPercent * ratio, digits));
+}
+Cell signed_bare_percent_cell(double ratio, int digits) {
+  return number_cell(ratio, fmt::format("{:+.{}f}", kPercent * ratio, digits));
+}
 
 Cell count_cell(double value) {
   std::string digits = fmt::format("{:.0f}", value);

@@ -25,6 +25,14 @@ struct Cell {
 [[nodiscard]] Cell number_cell(double value, std::string text);
 [[nodiscard]] Cell count_cell(double value);  // with thousands separators: "25,557,032"
 [[nodiscard]] Cell flag_cell(bool value);     // yes, no
+[[nodiscard]] Cell none_cell();               // "-"; no value
+
+// A ratio, 0.123 for programs, is shown to people in per cent.
+inline constexpr double kPercent = 100;
+[[nodiscard]] Cell percent_cell(double ratio, int digits = 1);              // "12.3 %"
+[[nodiscard]] Cell signed_percent_cell(double ratio, int digits = 1);       // "+12.3 %"
+[[nodiscard]] Cell bare_percent_cell(double ratio, int digits = 1);         // "12.3"; the header says %
+[[nodiscard]] Cell signed_bare_percent_cell(double ratio, int digits = 1);  // "+12.3"
 
 struct Column {
   std::string key;     // in CSV and JSON
@@ -49,9 +57,13 @@ inline constexpr std::size_t kScreenWidth = 120;  // what tables are made for
 [[nodiscard]] std::vector<std::string> wrapped(const std::string& text, std::size_t width);
 
 // Writes sheets of the same columns: for people one below the other, as CSV with one header, as JSON
-// {"schema_version": 1, "<name>": [rows of all sheets], "totals": [one object for each sheet]}.
+// Ratios are 0 to 1, quantities in SI units, whole numbers without a fraction. JSON:
+// {"schema_version": 2, "<name>": [rows of all sheets], "totals": [one object for each sheet]}.
 void write_tables(std::ostream& out, std::span<const Table> tables, Format format);
 
-inline constexpr int kSchemaVersion = 1;  // of every JSON output; grows when a key changes its meaning
+// The text as a JSON string, in quotes. Bytes that are not UTF-8 become U+FFFD.
+[[nodiscard]] std::string json_text(std::string_view text);
+
+inline constexpr int kSchemaVersion = 2;  // of every JSON output; grows when a key changes its meaning
 
 }  // namespace tbdsim

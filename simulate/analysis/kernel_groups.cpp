@@ -27,9 +27,9 @@ std::string group_of(const Kernel& kernel, Algorithm algorithm, const TrainingSt
   return {};
 }
 
-// In percent of the single-precision peak.
+// A ratio to the single-precision peak.
 double utilization(Flops flops, Seconds time, const GpuSpec& gpu) {
-  return 100 * (flops / (rate_of(gpu, MathType::fp32).peak * time));
+  return flops / (rate_of(gpu, MathType::fp32).peak * time);
 }
 
 }  // namespace

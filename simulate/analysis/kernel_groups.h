@@ -22,7 +22,7 @@ struct KernelGroup {
   double share = 0;  // part of the iteration in which they keep the GPU busy, 0 to 1
   Flops fp32;        // executed in single precision
   std::array<Seconds, kBoundNames.size()> bound_time;
-  std::optional<double> fp32_utilization;  // in %: equation 2 of the paper, while they run; none for copies
+  std::optional<double> fp32_utilization;  // 0 to 1, equation 2 of the paper while they run; none for copies
 
   [[nodiscard]] Bound bound() const;  // the bound of most of the time
 };
@@ -34,7 +34,7 @@ struct KernelGroup {
 [[nodiscard]] std::vector<KernelGroup> below_average(const Prediction& prediction, KernelView view,
                                                      std::size_t most);
 
-// FP32 utilization in % over all kernels of the typical iteration while they run; copies are left out.
+// FP32 utilization, 0 to 1, over all kernels of the typical iteration while they run; copies are left out.
 [[nodiscard]] double average_fp32_utilization(const Prediction& prediction);
 
 }  // namespace tbdsim

@@ -1,17 +1,14 @@
 #include "simulate/cli/cli.h"
 
 #include <algorithm>
-#include <chrono>
-#include <optional>
 #include <ostream>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/help_examples.h"
+#include "simulate/cli/progress_line.h"
 
 namespace tbdsim {
 namespace {
@@ -51,8 +48,6 @@ constexpr const char* kExamples =
     "  tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32 --set gpu.memory_bandwidth=+50%\n"
     "  tbd-sim sweep --model resnet50 --framework mxnet --gpu titanxp,p4000 --batch 1:64 -o sweep.csv\n";
 
-class Interrupted : public std::exception {};
-
 // The root command and its subcommands.
 struct CommandLine {
   CLI::App app{kDescription, "tbd-sim"};
@@ -68,9 +63,9 @@ struct CommandLine {
     app.add_flag("-q,--quiet", quiet, "no progress on long work");
     app.fallthrough();
     app.require_subcommand(0, 1);
-    for (const auto add : {add_predict, add_list, add_show, add_kernels, add_memory, add_max_batch, add_trace,
-                           add_scaling, add_scenarios, add_validate, add_observations, add_report, add_serve,
-                           add_sweep, add_whatif, add_completion})
+    for (const auto add : {add_predict_scenario, add_list, add_show, add_kernels, add_memory, add_max_batch,
+                           add_trace, add_scaling, add_predict_table, add_validate, add_observations,
+                           add_report, add_serve, add_sweep, add_whatif, add_completion})
       commands.push_back(add(app));
     for (const Command& command : commands) {
       if (command.app != &app) command.app->footer(examples_of(command.app->get_name()));
@@ -102,55 +97,7 @@ struct CommandLine {
   }
 };
 
-// Rows done, how many there are and how long that takes, at most four times a second, on a terminal; stops at
-// an interrupt.
-class ProgressLine {
- public:
-  ProgressLine(const CliContext& context, bool quiet)
-      : context_(context), shows_(context.show_progress && !quiet) {}
-  ~ProgressLine() {
-    if (shown_) context_.err << '\n';
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void operator()(std::size_t rows, std::size_t of) {
-    if (context_.interrupted != nullptr && context_.interrupted->load()) throw Interrupted();
-    if (!shows_ || (rows == 0 && of == 0)) return;
-    const auto now = std::chrono::steady_clock::now();
-    if (!first_) first_ = {rows, now};
-    if (now - last_ < std::chrono::milliseconds(250)) return;
-    last_ = now;
-    shown_ = true;
-    context_.err << '\r' << (of == 0 ? fmt::format("{} rows", rows) : bar(rows, of, now)) << std::flush;
-  }
-
- private:
-  using Time = std::chrono::steady_clock::time_point;
-  struct First {  // rows may have been there before
-    std::size_t rows;
-    Time time;
-  };
-
-  // "[#####.....]  51 %  514,048 of 1,000,000, 11 s left "
-  [[nodiscard]] std::string bar(std::size_t rows, std::size_t of, Time now) const {
-    constexpr std::size_t kWidth = 30;
-    const std::size_t full = kWidth * rows / of;
-    const double seconds = std::chrono::duration<double>(now - first_->time).count();
-    const auto done = static_cast<double>(rows - first_->rows);
-    const double left = done > 0 ? seconds / done * static_cast<double>(of - rows) : 0;
-    return fmt::format("[{}{}] {:3} %  {} of {}, {:.0f} s left  ", std::string(full, '#'),
-                       std::string(kWidth - full, '.'), 100 * rows / of, rows, of, left);
-  }
-
-  const CliContext& context_;
-  bool shows_;
-  std::optional<First> first_;
-  Time last_ = std::chrono::steady_clock::now();
-  bool shown_ = false;
-};
-
-void dispatch(const CommandLine& line, const CliContext& context) {
+void dispatch(const CommandLine& line, const ProgramContext& context) {
   SpecCache specs(
       Catalog::from(line.data_dir.empty() ? context.data_dir : std::filesystem::path(line.data_dir)));
   ProgressLine progress(context, line.quiet);
@@ -189,7 +136,7 @@ void require_meaning(const CommandLine& line) {
 }
 
 // Parses; returns false when help or the version was asked for and printed.
-bool parse(CommandLine& line, std::span<const std::string> arguments, const CliContext& context) {
+bool parse(CommandLine& line, std::span<const std::string> arguments, const ProgramContext& context) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
   try {
     line.app.parse(reversed);
@@ -221,7 +168,7 @@ bool parse(CommandLine& line, std::span<const std::string> arguments, const CliC
 
 }  // namespace
 
-int run_cli(std::span<const std::string> arguments, const CliContext& context) {
+int run_cli(std::span<const std::string> arguments, const ProgramContext& context) {
   try {
     CommandLine line;
     if (arguments.empty()) {

@@ -11,7 +11,6 @@ namespace tbdsim {
 namespace {
 
 using P = Prediction;
-constexpr double kPercent = 100;
 
 using Value = std::optional<double>;
 
@@ -33,7 +32,7 @@ Value achieved_bandwidth(const P& p) {
 
 Value nvprof_level(const P& p) {
   const Seconds busy = times_of(p).gpu;
-  return busy == Seconds(0) ? std::nullopt : Value(kPercent * (nvprof_time(p) / busy));
+  return busy == Seconds(0) ? std::nullopt : Value(nvprof_time(p) / busy);
 }
 
 template <class Q>
@@ -57,44 +56,46 @@ constexpr std::array<Metric, 32> kMetrics = {{
     {"price", MetricGroup::time, "USD", "what all GPUs cost", [](const P& p) { return si_of(p.price()); }},
     {"rent", MetricGroup::time, "USD/s", "the rent of all GPUs, on demand",
      [](const P& p) { return si_of(p.rent()); }},
-    {"efficiency", MetricGroup::time, "%", "throughput over that of as many GPUs alone",
-     [](const P& p) -> Value { return kPercent * p.efficiency(); }},
+    {"efficiency", MetricGroup::time, kRatio, "throughput over that of as many GPUs alone",
+     [](const P& p) -> Value { return p.efficiency(); }},
     {"exposed_communication", MetricGroup::time, "s",
      "of an iteration: it waits for other GPUs, or is slowed by what they send",
      [](const P& p) -> Value { return p.exposed_time().si(); }},
-    {"gpu_utilization", MetricGroup::time, "%", "time in which the GPU executes kernels, of the iteration",
+    {"gpu_utilization", MetricGroup::time, kRatio, "time in which the GPU executes kernels, of the iteration",
      [](const P& p) -> Value { return gpu_utilization(times_of(p)); }},
-    {"fp32_utilization", MetricGroup::time, "%",
+    {"fp32_utilization", MetricGroup::time, kRatio,
      "single-precision operations executed over their peak, while the GPU is active",
      [](const P& p) { return fp32_utilization(activity_of(p), *p.gpu); }},
-    {"nvprof_fp32_level", MetricGroup::time, "%",
+    {"nvprof_fp32_level", MetricGroup::time, kRatio,
      "an estimate of what nvprof reports for it; constants fitted to the paper's Tables V and VI",
      nvprof_level},
-    {"tensor_core_utilization", MetricGroup::time, "%",
+    {"tensor_core_utilization", MetricGroup::time, kRatio,
      "the same of tensor cores and their arithmetic; none on GPUs without",
      [](const P& p) { return tensor_core_utilization(activity_of(p), *p.gpu); }},
-    {"cpu_utilization", MetricGroup::time, "%",
+    {"cpu_utilization", MetricGroup::time, kRatio,
      "an estimate: issuing thread and decoding of samples, over 28 cores",
      [](const P& p) -> Value { return cpu_utilization(times_of(p)); }},
     {"achieved_bandwidth", MetricGroup::time, "B/s", "bytes kernels move, in a second of their time",
      achieved_bandwidth},
-    {"flop_utilization", MetricGroup::time, "%", "floating-point work over the peak of the arithmetic used",
-     [](const P& p) -> Value { return kPercent * (p.flops / (p.peak * p.iteration_time())); }},
+    {"flop_utilization", MetricGroup::time, kRatio,
+     "floating-point work over the peak of the arithmetic used",
+     [](const P& p) -> Value { return p.flops / (p.peak * p.iteration_time()); }},
     {"achieved_rate", MetricGroup::time, "flop/s", "floating-point work in a second",
      [](const P& p) -> Value { return (p.flops / p.iteration_time()).si(); }},
-    {"compute_bound_share", MetricGroup::time, "%", "share of the iteration in kernels limited by arithmetic",
-     [](const P& p) -> Value { return kPercent * p.share(Limit::compute); }},
-    {"memory_bound_share", MetricGroup::time, "%",
+    {"compute_bound_share", MetricGroup::time, kRatio,
+     "share of the iteration in kernels limited by arithmetic",
+     [](const P& p) -> Value { return p.share(Limit::compute); }},
+    {"memory_bound_share", MetricGroup::time, kRatio,
      "share of the iteration in kernels limited by memory bandwidth",
-     [](const P& p) -> Value { return kPercent * p.share(Limit::memory); }},
-    {"overhead_bound_share", MetricGroup::time, "%",
+     [](const P& p) -> Value { return p.share(Limit::memory); }},
+    {"overhead_bound_share", MetricGroup::time, kRatio,
      "share of the iteration in kernels limited by their start-up",
-     [](const P& p) -> Value { return kPercent * p.share(Limit::overhead); }},
-    {"launch_bound_share", MetricGroup::time, "%",
+     [](const P& p) -> Value { return p.share(Limit::overhead); }},
+    {"launch_bound_share", MetricGroup::time, kRatio,
      "share of the iteration in which the GPU executes no kernel",
-     [](const P& p) -> Value { return kPercent * (p.share(Limit::cpu) + p.share(Limit::input)); }},
-    {"exchange_bound_share", MetricGroup::time, "%", "share of the iteration that waits for other GPUs",
-     [](const P& p) -> Value { return kPercent * p.share(Limit::exchange); }},
+     [](const P& p) -> Value { return p.share(Limit::cpu) + p.share(Limit::input); }},
+    {"exchange_bound_share", MetricGroup::time, kRatio, "share of the iteration that waits for other GPUs",
+     [](const P& p) -> Value { return p.share(Limit::exchange); }},
     {"kernel_count", MetricGroup::time, "kernels", "GPU kernels in one iteration", kernel_count},
     {"memory_weights", MetricGroup::memory, "B", "parameters and moving statistics",
      [](const P& p) -> Value { return p.memory.use[MemoryCategory::weights].si(); }},

@@ -10,6 +10,8 @@
 
 namespace tbdsim {
 
+inline constexpr std::string_view kRatio = "1";  // the unit of ratios from 0 to 1
+
 enum class MetricGroup { time, memory };
 
 struct Metric {

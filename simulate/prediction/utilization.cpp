@@ -10,8 +10,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kPercent = 100;
-
 // Multiply-adds of an algorithm over those of the direct form (costmodel/families/convolution.h).
 double part_of_direct(const ConvShape& shape, Algorithm algorithm) {
   if (algorithm == Algorithm::winograd) return 16.0 / 36;
@@ -112,20 +110,20 @@ Seconds nvprof_time(const Prediction& p) {
   return mean;
 }
 
-double gpu_utilization(const Activity& activity) { return kPercent * (activity.gpu / activity.time); }
+double gpu_utilization(const Activity& activity) { return activity.gpu / activity.time; }
 
 std::optional<double> fp32_utilization(const Activity& activity, const GpuSpec& gpu) {
   if (activity.gpu == Seconds(0)) return std::nullopt;
-  return kPercent * (activity.fp32 / (rate_of(gpu, MathType::fp32).peak * activity.gpu));
+  return activity.fp32 / (rate_of(gpu, MathType::fp32).peak * activity.gpu);
 }
 
 double cpu_utilization(const Activity& activity) {
-  return kPercent * (activity.cpu / (activity.time * static_cast<double>(kHostCores)));
+  return activity.cpu / (activity.time * static_cast<double>(kHostCores));
 }
 
 std::optional<double> tensor_core_utilization(const Activity& activity, const GpuSpec& gpu) {
   if (activity.gpu == Seconds(0) || !has_tensor_cores(gpu)) return std::nullopt;
-  return kPercent * (activity.tensor / activity.gpu);
+  return activity.tensor / activity.gpu;
 }
 
 }  // namespace tbdsim

@@ -48,7 +48,7 @@ struct Activity {
 // The sum over kernels of time * nvprof_fp32_level.
 [[nodiscard]] Seconds nvprof_time(const Prediction& prediction);
 
-// In per cent; none if the GPU is never active, or has no tensor cores.
+// Ratios, 0 to 1; none where the GPU is never active, of tensor cores where it has none.
 //
 //   gpu          equation 1: GPU active time / elapsed time
 //   fp32         equation 2: FP32 operations / (FP32 peak * GPU active time)

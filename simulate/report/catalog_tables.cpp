@@ -1,5 +1,6 @@
 #include "simulate/report/catalog_tables.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -198,11 +199,28 @@ Table list_changes(SpecCache& specs) {
 
 Table list_profiles(SpecCache& specs) {
   Table table;
-  table.columns = {{"name", "name"}, {"title", "kernel times"}, {"calibrated", "calibrated"}};
+  table.columns = {{"name", "name"},
+                   {"title", "kernel times"},
+                   {"calibrated", "calibrated"},
+                   {"blocks", "blocks", true},
+                   {"own_blocks", "own", true},
+                   {"not_converged", "not converged", true},
+                   {"at_bound", "at a bound", true}};
   for (const std::string& name : specs.catalog().names(Kind::profile)) {
     const Profile& profile = *specs.profile(name);
-    table.rows.push_back({text_cell(name), text_cell(profile.title), flag_cell(profile.calibrated)});
+    const auto count = [&](bool (*counts)(const ProfileBlock&)) {
+      std::ptrdiff_t sum = 0;
+      for (const auto& blocks : profile.families) sum += std::count_if(blocks.begin(), blocks.end(), counts);
+      return count_cell(static_cast<double>(sum));
+    };
+    table.rows.push_back({text_cell(name), text_cell(profile.title), flag_cell(profile.calibrated),
+                          count([](const ProfileBlock&) { return true; }),
+                          count([](const ProfileBlock& block) { return block.own; }),
+                          count([](const ProfileBlock& block) { return !block.converged; }),
+                          count([](const ProfileBlock& block) { return !block.at_bound.empty(); })});
   }
+  table.notes = {
+      "own: blocks measured on the GPU itself. 'tbd-sim show profile NAME' lists a profile's blocks."};
   return table;
 }
 

@@ -1,4 +1,4 @@
-// What the catalogue holds: `tbd-sim list`.
+// Tables of the catalogue, one for each kind of file: `tbd-sim list`.
 #pragma once
 
 #include <span>

@@ -9,12 +9,12 @@
 #include "hwspecs/base/table.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/utilization.h"
+#include "simulate/report/kernel_sources.h"
 #include "simulate/report/kernel_table.h"
 
 namespace tbdsim {
 namespace {
 
-constexpr double kPercent = 100;
 constexpr std::size_t kWidth = 100;
 
 Seconds time_of(const Iteration& i, std::size_t k) {
@@ -47,6 +47,14 @@ std::string work_step(const Prediction& p, const Iteration& i) {
       kernels, p.framework->title, to_text(flops), to_text(bytes));
 }
 
+// "measured, cudnn6 on this GPU".
+std::string origin_of(const Prediction& p, const Iteration& i, std::size_t k) {
+  const KernelSource source = source_of(p, i, k);
+  const std::string name(name_of(i.costs[k].provenance));
+  if (source.library.empty()) return name;
+  return fmt::format("{}, {} on {}", name, source.library, source.on_this_gpu ? "this GPU" : "other GPUs");
+}
+
 // The one with the most time, with what each part of it comes from.
 std::string kernel_step(const Prediction& p, const Iteration& i) {
   std::size_t longest = 0;
@@ -72,7 +80,7 @@ std::string kernel_step(const Prediction& p, const Iteration& i) {
       kernel.repeat, to_text(cost.compute), to_text(flops), kPercent * (flops / (peak * cost.total)),
       to_text(peak), to_text(cost.memory), to_text(bytes),
       kPercent * (bytes / (p.gpu->memory_bandwidth * cost.total)), to_text(p.gpu->memory_bandwidth),
-      to_text(cost.overhead), to_text(cost.total), name_of(cost.bound), name_of(cost.provenance),
+      to_text(cost.overhead), to_text(cost.total), name_of(cost.bound), origin_of(p, i, longest),
       kPercent * (cost.factor() - 1));
 }
 
@@ -108,7 +116,7 @@ std::string clock_step(const Prediction& p, const Iteration& i) {
 }
 
 // Four digits, or all before the point.
-std::string rate_text(double rate) {
+std::string four_digits(double rate) {
   constexpr double kFourDigits = 1000;
   return rate >= kFourDigits ? fmt::format("{:.0f}", rate) : fmt::format("{:.4g}", rate);
 }
@@ -123,19 +131,19 @@ std::string throughput_step(const Prediction& p) {
   return fmt::format(
       "Throughput. {}{} {} in {} are {} {}. 80 % of measurements are expected within a factor of {:.2f}: {} "
       "to {}.",
-      mean, rate_text(p.throughput() * p.iteration_time().si()), p.model->throughput.unit,
-      to_text(p.iteration_time()), rate_text(p.throughput()), throughput_unit(*p.model), p.interval_factor(),
-      rate_text(interval.low), rate_text(interval.high));
+      mean, four_digits(p.throughput() * p.iteration_time().si()), p.model->throughput.unit,
+      to_text(p.iteration_time()), four_digits(p.throughput()), throughput_unit(*p.model),
+      p.interval_factor(), four_digits(interval.low), four_digits(interval.high));
 }
 
 std::string utilization_step(const Prediction& p) {
   const Activity a = activity_of(p);
   std::string text = fmt::format("Utilization. GPU: {} active of {} are {:.1f} % (the paper's equation 1).",
-                                 to_text(a.gpu), to_text(a.time), gpu_utilization(a));
+                                 to_text(a.gpu), to_text(a.time), kPercent * gpu_utilization(a));
   if (const auto fp32 = fp32_utilization(a, *p.gpu)) {
     text += fmt::format(" FP32: {} executed of the {} that {} does in that time are {:.1f} % (equation 2).",
                         to_text(a.fp32), to_text(rate_of(*p.gpu, MathType::fp32).peak * a.gpu), p.gpu->title,
-                        *fp32);
+                        kPercent * *fp32);
   }
   return text;
 }

@@ -10,9 +10,7 @@
 namespace tbdsim {
 namespace {
 
-Cell utilization_cell(std::optional<double> percent) {
-  return percent ? number_cell(*percent, fmt::format("{:.1f}", *percent)) : Cell{};
-}
+Cell utilization_cell(std::optional<double> ratio) { return ratio ? bare_percent_cell(*ratio) : Cell{}; }
 
 }  // namespace
 
@@ -33,8 +31,8 @@ Table kernel_group_table(const Prediction& p, KernelView view, const std::vector
                           text_cell(p.scenario.precision), count_cell(static_cast<double>(p.typical().batch)),
                           text_cell(group.name), count_cell(group.count),
                           number_cell(group.time.si(), fmt::format("{:.3f}", in_unit(group.time, "ms"))),
-                          number_cell(group.share, fmt::format("{:.2f}", 100 * group.share)),
-                          utilization_cell(group.fp32_utilization), text_cell(name_of(group.bound()))});
+                          bare_percent_cell(group.share, 2), utilization_cell(group.fp32_utilization),
+                          text_cell(name_of(group.bound()))});
   }
   const Seconds time = p.typical().time();
   table.totals = {{"model", text_cell(p.model->name)},
@@ -60,8 +58,7 @@ Table unique_kernel_table(std::span<const UniqueKernel> kernels) {
                           text_cell(k.shape), count_cell(k.count),
                           number_cell(k.each().si(), fmt::format("{:.1f}", in_unit(k.each(), "us"))),
                           number_cell(k.total.si(), fmt::format("{:.2f}", in_unit(k.total, "ms"))),
-                          number_cell(share, fmt::format("{:.2f}", 100 * share)),
-                          text_cell(name_of(k.bound))});
+                          bare_percent_cell(share, 2), text_cell(name_of(k.bound))});
   }
   table.totals = {{"distinct", count_cell(static_cast<double>(kernels.size()))},
                   {"time", number_cell(all.si(), to_text(all))}};

@@ -8,6 +8,8 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/report/cells.h"
+#include "simulate/report/kernel_sources.h"
 
 namespace tbdsim {
 namespace {
@@ -26,9 +28,9 @@ std::string shares_text(const ProvenanceShares& shares) {
   std::string text;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (shares[i] == 0) continue;
-    text += fmt::format("{} {:.1f} %, ", kProvenanceNames[i], 100 * shares[i]);
+    text += fmt::format("{} {:.1f} %, ", kProvenanceNames[i], kPercent * shares[i]);
   }
-  return text + fmt::format("GPU idle {:.1f} %", 100 * idle_share(shares));
+  return text + fmt::format("GPU idle {:.1f} %", kPercent * idle_share(shares));
 }
 
 // Short on the screen; the line above the table spells them out.
@@ -38,7 +40,12 @@ Cell provenance_cell(Provenance provenance) {
   return {std::string(kShort[static_cast<std::size_t>(provenance)]), std::string(name_of(provenance))};
 }
 
-// As tables show it: forward, gradients by data and by weights (cuDNN users say fprop, dgrad, wgrad).
+// "this" or "others", the GPU that was measured, as in a profile; empty for the roofline.
+Cell measured_on_cell(const KernelSource& source) {
+  return text_cell(source.library.empty() ? "" : source.on_this_gpu ? "this" : "others");
+}
+
+// The pass: forward, gradients by data (dgrad) or by weights (wgrad), update.
 Cell phase_cell(const Kernel& kernel) {
   constexpr std::array<std::string_view, kPhaseNames.size()> kShort = {"forward", "data", "weights",
                                                                        "update"};
@@ -46,7 +53,7 @@ Cell phase_cell(const Kernel& kernel) {
   return {std::string(kernel.second_order ? "double" : brief), std::string(phase_name(kernel))};
 }
 
-// Which prediction a kernel belongs to, for programs that read several.
+// The scenario of a row, in columns that only CSV and JSON show.
 std::vector<Cell> scenario_cells(const Prediction& p) {
   return {text_cell(p.model->name),        text_cell(p.scenario.variant),
           text_cell(p.framework->name),    text_cell(p.gpu->name),
@@ -63,7 +70,7 @@ std::string batch_text(const Prediction& p, const Iteration& iteration) {
   return text;
 }
 
-// How often, where it is more than once.
+// The number of launches; empty for people where it is 1.
 Cell times_cell(double repeat) {
   Cell cell = count_cell(repeat);
   if (repeat == 1) cell.text.clear();
@@ -78,12 +85,7 @@ Cell layer_cell(const std::string& name) {
   return {name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd), name};
 }
 
-// Three digits, or all before the point.
-std::string short_text(double number) {
-  return fmt::format("{:.{}f}", number, number >= 100 ? 0 : number >= 10 ? 1 : 2);
-}
-
-Cell time_cell(Seconds time) { return number_cell(time.si(), short_text(in_unit(time, "us"))); }
+Cell time_cell(Seconds time) { return number_cell(time.si(), three_digits(in_unit(time, "us"))); }
 
 }  // namespace
 
@@ -102,7 +104,7 @@ std::vector<std::string> kernel_preface(const Prediction& p) {
   std::vector<std::string> preface =
       wrapped(fmt::format("{} ({}) on {}, {}, {}, {}; kernel times: {}", p.model->name, p.scenario.variant,
                           p.framework->title, p.gpu->title, batch_text(p, iteration), p.scenario.precision,
-                          p.profile->title),
+                          kernel_sources(std::span(&p, 1))),
               kScreenWidth);
   for (std::string& line :
        wrapped("where the time comes from: " + shares_text(provenance_shares(iteration)), kScreenWidth)) {
@@ -128,7 +130,8 @@ Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
                    {"bytes", ""},        {"compute_time", ""},  {"memory_time", ""},
                    {"algorithm", ""},    {"workspace", ""},     {"time", "us", true},
                    {"time_low", ""},     {"time_high", ""},     {"interval", "+-%", true},
-                   {"share", "%", true}, {"bound", "bound"},    {"provenance", from_header}};
+                   {"share", "%", true}, {"bound", "bound"},    {"provenance", from_header},
+                   {"library", ""},      {"measured_on", ""}};
   Flops flops;
   for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
     const Kernel& kernel = iteration.step->kernels[k];
@@ -138,22 +141,33 @@ Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
     const Flops each(kernel.flops.at(batch));
     flops += each * repeat;
     if (!from.empty() && !from.contains(cost.provenance)) continue;
+    const KernelSource source = source_of(p, iteration, k);
     const Bytes bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch));
     const double share = cost.total * repeat / iteration.time();
     const std::string layer =
         kernel.layer < 0 ? "(all)" : iteration.step->layers[static_cast<std::size_t>(kernel.layer)].name;
     std::vector<Cell>& row = table.rows.emplace_back(scenario_cells(p));
-    for (Cell& cell :
-         std::vector<Cell>{layer_cell(layer), phase_cell(kernel), text_cell(kernel.op),
-                           text_cell(name_of(kernel.kind)), text_cell(shape_text(kernel, batch)),
-                           times_cell(repeat), number_cell(each.si(), short_text(in_unit(each, "Gflop"))),
-                           number_cell(bytes.si(), short_text(in_unit(bytes, "MB"))), time_cell(cost.compute),
-                           time_cell(cost.memory), text_cell(name_of(cost.algorithm)),
-                           number_cell(cost.workspace.si(), to_text(cost.workspace)), time_cell(cost.total),
-                           time_cell(cost.total * (1 / cost.factor())), time_cell(cost.total * cost.factor()),
-                           number_cell(cost.factor() - 1, fmt::format("{:.0f}", 100 * (cost.factor() - 1))),
-                           number_cell(share, fmt::format("{:.2f}", 100 * share)),
-                           text_cell(name_of(cost.bound)), provenance_cell(cost.provenance)}) {
+    for (Cell& cell : std::vector<Cell>{layer_cell(layer),
+                                        phase_cell(kernel),
+                                        text_cell(kernel.op),
+                                        text_cell(name_of(kernel.kind)),
+                                        text_cell(shape_text(kernel, batch)),
+                                        times_cell(repeat),
+                                        number_cell(each.si(), three_digits(in_unit(each, "Gflop"))),
+                                        number_cell(bytes.si(), three_digits(in_unit(bytes, "MB"))),
+                                        time_cell(cost.compute),
+                                        time_cell(cost.memory),
+                                        text_cell(name_of(cost.algorithm)),
+                                        number_cell(cost.workspace.si(), to_text(cost.workspace)),
+                                        time_cell(cost.total),
+                                        time_cell(cost.total * (1 / cost.factor())),
+                                        time_cell(cost.total * cost.factor()),
+                                        bare_percent_cell(cost.factor() - 1, 0),
+                                        bare_percent_cell(share, 2),
+                                        text_cell(name_of(cost.bound)),
+                                        provenance_cell(cost.provenance),
+                                        text_cell(source.library),
+                                        measured_on_cell(source)}) {
       row.push_back(std::move(cell));
     }
   }

@@ -15,7 +15,7 @@ namespace tbdsim {
 using ProvenanceShares = std::array<double, kProvenanceNames.size()>;
 [[nodiscard]] ProvenanceShares provenance_shares(const Iteration& iteration);
 
-// What was predicted and where its kernel times come from, above tables of kernels.
+// The lines above a table of kernels: the scenario, and where the kernel times come from.
 [[nodiscard]] std::vector<std::string> kernel_preface(const Prediction& prediction);
 
 // Every kernel in the order it runs, its work, time, bound and where the time comes from; totals. With `from`

@@ -7,7 +7,7 @@
 namespace tbdsim {
 namespace {
 
-// Of one sample.
+// The size at a batch of one sample.
 double one(const Size& size) { return size.at(1); }
 
 // Empty for people where there is nothing to count.

@@ -7,16 +7,14 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/analysis/allocator_replay.h"
+#include "simulate/report/cells.h"
 
 namespace tbdsim {
 namespace {
 
-Cell bytes_cell(Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.3f}", in_unit(bytes, "GiB"))); }
+Cell bytes_cell(Bytes bytes) { return gib_cell(bytes, 3); }
 
-Cell share_cell(Bytes part, Bytes whole) {
-  const double share = whole > Bytes() ? part / whole : 0;
-  return number_cell(share, fmt::format("{:.1f}", 100 * share));
-}
+Cell share_cell(Bytes part, Bytes whole) { return bare_percent_cell(whole > Bytes() ? part / whole : 0); }
 
 void append(std::vector<Cell>& row, std::vector<Cell> cells) {
   for (Cell& cell : cells) row.push_back(std::move(cell));
@@ -108,7 +106,7 @@ std::string verdict(const Prediction& p) {
                      to_text(p.memory.total() - size), fitting);
 }
 
-// Of what the allocator does with the model's memory. A plan's blocks are taken as they are.
+// Bytes requested, allocated and reserved for the model's memory. A static plan reserves what it allocates.
 AllocatorUse allocator_use(const Prediction& p) {
   if (!p.framework->allocator.static_plan) return replay(p).use;
   Framework exact = *p.framework;
@@ -177,15 +175,12 @@ Table memory_savings_table(const Prediction& p, const std::vector<Saving>& all) 
                    {"iteration_time", "ms", true},
                    {"time_paid", "+-%", true},
                    {"fits", "fits"}};
-  const auto gib = [](Bytes bytes) {
-    return number_cell(bytes.si(), fmt::format("{:.2f}", in_unit(bytes, "GiB")));
-  };
   for (const Saving& remedy : all) {
     const double paid = remedy.time / all.front().time - 1;
-    table.rows.push_back({text_cell(remedy.name), text_cell(remedy.what), gib(remedy.total),
-                          gib(all.front().total - remedy.total),
+    table.rows.push_back({text_cell(remedy.name), text_cell(remedy.what), gib_cell(remedy.total, 2),
+                          gib_cell(all.front().total - remedy.total, 2),
                           number_cell(remedy.time.si(), fmt::format("{:.1f}", in_unit(remedy.time, "ms"))),
-                          number_cell(paid, fmt::format("{:+.1f}", 100 * paid)), flag_cell(remedy.fits)});
+                          signed_bare_percent_cell(paid), flag_cell(remedy.fits)});
   }
   table.notes = {"saved: GiB; +-%: of the iteration's time."};
   return table;

@@ -5,16 +5,27 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/suggest.h"
+#include "simulate/prediction/metrics.h"
 
 namespace tbdsim {
 namespace {
 
+// A limit with its unit: "50 %", "1".
+std::string limit_text(double limit, const std::string& unit) {
+  if (unit == kRatio) return fmt::format("{:.6g} %", kPercent * limit);
+  return unit.empty() ? fmt::format("{}", limit) : fmt::format("{} {}", limit, unit);
+}
+
 // "50 % and more", "at most 1", "1.9 to 2.1".
 std::string limits(const Check& check, const std::string& unit) {
-  const std::string end = unit.empty() ? "" : " " + unit;
-  if (check.at_least && check.at_most) return fmt::format("{} to {}{}", *check.at_least, *check.at_most, end);
-  if (check.at_least) return fmt::format("{}{} and more", *check.at_least, end);
-  return fmt::format("at most {}{}", check.at_most.value_or(0), end);
+  if (!check.at_least) return "at most " + limit_text(check.at_most.value_or(0), unit);
+  if (!check.at_most) return limit_text(*check.at_least, unit) + " and more";
+  return limit_text(*check.at_least, "") + " to " + limit_text(*check.at_most, unit);
+}
+
+Cell value_cell(double value, const std::string& unit) {
+  if (unit == kRatio) return bare_percent_cell(value);
+  return number_cell(value, unit.empty() ? fmt::format("{:.3f}", value) : fmt::format("{:.1f}", value));
 }
 
 // "throughput, over batch before", "gpu_utilization".
@@ -38,8 +49,7 @@ std::vector<Cell> row_of(const Observation& observation, Verdict verdict, const 
           text_cell(observation.statement),
           text_cell(name_of(verdict)),
           text_cell(evidence.subject),
-          number_cell(evidence.value, result.unit.empty() ? fmt::format("{:.3f}", evidence.value)
-                                                          : fmt::format("{:.1f}", evidence.value)),
+          value_cell(evidence.value, result.unit),
           text_cell(limits(*result.check, result.unit)),
           flag_cell(evidence.holds),
           text_cell(looked_at(*result.check, observations))};
@@ -49,7 +59,7 @@ std::vector<Cell> row_of(const Observation& observation, Verdict verdict, const 
 std::vector<Cell> empty_row(const Observation& observation) {
   std::vector<Cell> row{number_cell(observation.number, std::to_string(observation.number)),
                         text_cell(observation.statement), text_cell(name_of(Verdict::not_decidable))};
-  row.resize(8, {"-", std::monostate{}});
+  row.resize(8, none_cell());
   return row;
 }
 
@@ -61,7 +71,7 @@ void add_notes(const ObservationResult& result, Table& table) {
   for (const CheckResult& check : result.checks) {
     if (check.check->needed < 1)
       add(fmt::format("{}: more than {:.0f} % of the cases decide", check.check->metric,
-                      100 * check.check->needed));
+                      kPercent * check.check->needed));
     if (check.verdict == Verdict::does_not_hold && !check.check->reason.empty())
       add("why not: " + check.check->reason);
   }

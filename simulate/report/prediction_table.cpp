@@ -8,10 +8,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "hwspecs/base/number.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/utilization.h"
+#include "simulate/report/cells.h"
+#include "simulate/report/kernel_sources.h"
 
 namespace tbdsim {
 namespace {
@@ -30,15 +33,9 @@ std::string legend() {
       kHostCores);
 }
 
-std::string rate_text(double rate) {
-  return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2);
-}
-
 std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
 
-Cell percent_cell(std::optional<double> percent) {
-  return percent ? number_cell(*percent, fmt::format("{:.0f}", *percent)) : Cell{};
-}
+Cell utilization_cell(std::optional<double> ratio) { return ratio ? bare_percent_cell(*ratio, 0) : Cell{}; }
 
 std::vector<Cell> table_row(const Prediction& p) {
   const Activity activity = activity_of(p);
@@ -47,12 +44,12 @@ std::vector<Cell> table_row(const Prediction& p) {
   const std::string total = gib_text(in_unit(m.total(), "GiB"));
   return {text_cell(p.model->name),
           text_cell(p.framework->name),
-          text_cell(rate_text(p.throughput()) + " " + throughput_unit(*p.model)),
-          percent_cell(100 * (p.interval_factor() - 1)),
+          text_cell(three_digits(p.throughput()) + " " + throughput_unit(*p.model)),
+          bare_percent_cell(p.interval_factor() - 1, 0),
           text_cell(to_text(p.iteration_time())),
-          percent_cell(gpu_utilization(activity)),
-          percent_cell(fp32_utilization(activity, *p.gpu)),
-          percent_cell(cpu_utilization(activity)),
+          utilization_cell(gpu_utilization(activity)),
+          utilization_cell(fp32_utilization(activity, *p.gpu)),
+          utilization_cell(cpu_utilization(activity)),
           memory(m.use[MemoryCategory::weights]),
           memory(m.use[MemoryCategory::weight_gradients]),
           memory(m.use[MemoryCategory::feature_maps]),
@@ -62,7 +59,7 @@ std::vector<Cell> table_row(const Prediction& p) {
           text_cell(name_of(p.bound()))};
 }
 
-// Keys whose values nobody measured.
+// Keys whose source begins with "estimate:".
 std::vector<std::string> estimates_among(const Sources& sources) {
   std::vector<std::string> keys;
   for (const auto& [key, source] : sources) {
@@ -92,7 +89,7 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
   return notes;
 }
 
-// How many samples that makes.
+// The number of samples in a batch of tokens.
 std::string token_note(const Prediction& p) {
   const auto [fewest, most] =
       std::minmax_element(p.iterations.begin(), p.iterations.end(),
@@ -101,7 +98,7 @@ std::string token_note(const Prediction& p) {
                      fewest->batch, most->batch, p.model->sample);
 }
 
-// "images (alexnet, resnet50)" for every sort of sample; models that take no more say so.
+// A note for each kind of sample, "images (alexnet, resnet50)", and for each model whose batch is limited.
 std::vector<std::string> batch_notes(std::span<const Prediction> predictions) {
   std::map<std::string, std::vector<std::string>> models;  // sample -> models
   std::set<std::string> seen;
@@ -127,7 +124,7 @@ std::vector<std::string> batch_notes(std::span<const Prediction> predictions) {
   return notes;
 }
 
-// Whose samples differ in length, and what the others are of.
+// Notes on models with lengths: those with a mean over several, and the length of the others.
 std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
   std::vector<std::string> means;
   std::vector<std::string> single;
@@ -148,7 +145,7 @@ std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
   return text.empty() ? std::vector<std::string>{} : wrapped(text, kNoteWidth);
 }
 
-// Of one model: which constants of its frameworks and data set were not measured.
+// Notes on constants of the frameworks and the data set that are estimates; only where one model is shown.
 std::vector<std::string> estimate_notes(std::span<const Prediction> predictions) {
   const auto several = [&](const Prediction& p) { return p.model != predictions[0].model; };
   if (std::any_of(predictions.begin(), predictions.end(), several)) return {};
@@ -176,7 +173,7 @@ Table wide_table(std::span<const Prediction> predictions) {
   const Prediction& first = predictions[0];
   Table table;
   table.preface = {fmt::format("{}, {}, {}", first.gpu->title, batch_title(first), first.scenario.precision),
-                   "kernel times: " + calibration_text(*first.profile), ""};
+                   "kernel times: " + kernel_sources(predictions), ""};
   for (const char* header : {"model", "framework", "throughput", "+-%", "time", "GPU", "FP32", "CPU", "par.",
                              "grad", "maps", "work", "dyn.", "total", "bound"}) {
     const std::string_view name = header;
@@ -222,9 +219,10 @@ Table csv_table(std::span<const Prediction> predictions) {
   return table;
 }
 
-// The mean where --tokens lets it differ.
-Json batch_json(const Prediction& p) {
-  return p.scenario.tokens > 0 ? Json(p.batch()) : Json(p.scenario.batch);
+// A whole number has no fraction in JSON.
+Json json_number(double value) {
+  const auto whole = as_whole_number(value);
+  return whole ? Json(*whole) : Json(value);
 }
 
 Json json_of(const Prediction& p) {
@@ -233,7 +231,7 @@ Json json_of(const Prediction& p) {
               {"framework", p.framework->name},
               {"gpu", p.gpu->name},
               {"precision", p.scenario.precision},
-              {"batch", batch_json(p)},
+              {"batch", p.scenario.tokens > 0 ? json_number(p.batch()) : Json(p.scenario.batch)},
               {"sample", p.model->sample},
               {"profile", p.profile->name},
               {"calibrated", p.profile->calibrated},
@@ -247,13 +245,13 @@ Json json_of(const Prediction& p) {
     if (i.bucket.length == 0) continue;
     object["lengths"].push_back({{"length", i.bucket.length},
                                  {"batch", i.batch},
-                                 {"share_of_iterations", i.share},
-                                 {"iteration_time", {{"value", i.time().si()}, {"unit", "s"}}}});
+                                 {"share_of_iterations", json_number(i.share)},
+                                 {"iteration_time", {{"value", json_number(i.time().si())}, {"unit", "s"}}}});
   }
   constexpr std::string_view kMemoryPrefix = "memory_";
   for (const Metric& metric : metrics()) {
     const auto number = metric.value(p);
-    const Json value{{"value", number ? Json(*number) : Json()}, {"unit", unit_of(metric, p)}};
+    const Json value{{"value", number ? json_number(*number) : Json()}, {"unit", unit_of(metric, p)}};
     if (metric.group == MetricGroup::memory && metric.name.starts_with(kMemoryPrefix)) {
       object["memory"][std::string(metric.name.substr(kMemoryPrefix.size()))] = value;
     } else {
@@ -261,8 +259,8 @@ Json json_of(const Prediction& p) {
     }
   }
   const Interval interval = p.throughput_interval();
-  object["metrics"]["throughput"]["low"] = interval.low;
-  object["metrics"]["throughput"]["high"] = interval.high;
+  object["metrics"]["throughput"]["low"] = json_number(interval.low);
+  object["metrics"]["throughput"]["high"] = json_number(interval.high);
   return object;
 }
 

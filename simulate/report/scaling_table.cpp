@@ -9,6 +9,7 @@
 #include "hwspecs/base/suggest.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/utilization.h"
+#include "simulate/report/cells.h"
 
 namespace tbdsim {
 namespace {
@@ -26,7 +27,7 @@ const std::vector<Column> kColumns = {{"model", "model"},
                                       {"speed_up", "speed-up", true},
                                       {"efficiency", "eff.", true},
                                       {"iteration_time", "time", true},
-                                      {"exposed", "wait", true},
+                                      {"exposed_share", "wait", true},
                                       {"exchange_share", "exch.", true},
                                       {"gpu_utilization", "GPU", true},
                                       {"fp32_utilization", "FP32", true},
@@ -43,15 +44,8 @@ constexpr const char* kLegend =
     "of the "
     "iteration in which the busiest link is full, in %.";
 
-Cell percent(double share) { return number_cell(100 * share, fmt::format("{:.0f}", 100 * share)); }
-
-Cell percent_of(std::optional<double> value) {
-  return value ? number_cell(*value, fmt::format("{:.0f}", *value)) : Cell{};
-}
-
-std::string rate_text(double rate) {
-  return fmt::format("{:.{}f}", rate, rate >= 100 ? 0 : rate >= 10 ? 1 : 2);
-}
+Cell percent(double ratio) { return bare_percent_cell(ratio, 0); }
+Cell percent_of(std::optional<double> ratio) { return ratio ? percent(*ratio) : Cell{}; }
 
 std::vector<Cell> row_of(const ScalingPoint& point) {
   const Prediction& p = point.prediction;
@@ -66,7 +60,7 @@ std::vector<Cell> row_of(const ScalingPoint& point) {
           count_cell(cluster.gpus),
           text_cell(cluster.network),
           text_cell(p.exchange ? p.exchange->method->name : ""),
-          number_cell(rate, rate_text(rate) + " " + throughput_unit(*p.model)),
+          number_cell(rate, three_digits(rate) + " " + throughput_unit(*p.model)),
           number_cell(point.speed_up, fmt::format("{:.2f}", point.speed_up)),
           percent(point.efficiency),
           number_cell(p.iteration_time().si(), to_text(p.iteration_time())),
@@ -79,7 +73,7 @@ std::vector<Cell> row_of(const ScalingPoint& point) {
           text_cell(point.busiest ? point.busiest->name : "")};
 }
 
-// Of the largest cluster of each model, batch and network.
+// The point with the most GPUs for each model, framework, batch and network.
 std::vector<const ScalingPoint*> largest_of(std::span<const ScalingPoint> points) {
   std::vector<const ScalingPoint*> largest;
   const auto alike = [](const ScalingPoint& a, const ScalingPoint& b) {
@@ -105,7 +99,7 @@ std::string network_advice(const Prediction& p, const ScalingAdvice& advice) {
   if (!advice.hiding) return " no network hides its exchange;";
   const double gbit = in_unit(*advice.hiding, "Gbit/s");
   return fmt::format(" a network of {:.3g} Gbit/s hides its exchange (it waits less than {:.0f} %);", gbit,
-                     100 * kHidden);
+                     kPercent * kHidden);
 }
 
 std::string advice_text(const ScalingPoint& point, SpecCache& specs) {

@@ -39,7 +39,7 @@ Cell value_cell(const SpecTree& tree) {
   return {shown + "... " + std::to_string(tree.items.size()) + " in all]", text};
 }
 
-// What the map says under `sources`.
+// The map's entries under `sources`: the source of each key.
 std::map<std::string, std::string> sources_in(const SpecTree& tree) {
   std::map<std::string, std::string> sources;
   for (const SpecEntry& entry : tree.entries) {

@@ -9,19 +9,15 @@
 namespace tbdsim {
 namespace {
 
-Cell percent(double ratio) { return number_cell(ratio, fmt::format("{:.1f} %", 100 * ratio)); }
-Cell signed_percent(double ratio) { return number_cell(ratio, fmt::format("{:+.1f} %", 100 * ratio)); }
-Cell nothing() { return {"-", std::monostate{}}; }
-
 std::vector<Cell> group_row(const GroupErrors& e) {
   std::vector<Cell> row{text_cell(e.section), text_cell(e.group), count_cell(e.rows),
                         count_cell(e.covered_rows), count_cell(e.configurations)};
   const bool none = e.configurations == 0;
   for (const double ratio : {e.mean, e.median, e.p90, e.max})
-    row.push_back(none ? nothing() : percent(ratio));
-  row.push_back(none ? nothing() : signed_percent(e.bias));
-  row.push_back(none ? nothing() : percent(e.coverage));
-  row.push_back(e.noise == 0 ? nothing() : percent(e.noise));
+    row.push_back(none ? none_cell() : percent_cell(ratio));
+  row.push_back(none ? none_cell() : signed_percent_cell(e.bias));
+  row.push_back(none ? none_cell() : percent_cell(e.coverage));
+  row.push_back(e.noise == 0 ? none_cell() : percent_cell(e.noise));
   return row;
 }
 
@@ -41,10 +37,10 @@ void add_section_total(const Validation& validation, const std::string& section,
   if (groups == 0) return;
   table.totals.emplace_back(
       section + "_mean_over_groups",
-      number_cell(error / groups,
-                  fmt::format("{:.1f} % over {} groups, {} configurations; {:.0f} % "
-                              "within their 80 % interval",
-                              100 * error / groups, groups, configurations, 100 * coverage / groups)));
+      number_cell(error / groups, fmt::format("{:.1f} % over {} groups, {} configurations; {:.0f} % "
+                                              "within their 80 % interval",
+                                              kPercent * error / groups, groups, configurations,
+                                              kPercent * coverage / groups)));
 }
 
 std::vector<std::string> reasons(const Validation& validation) {
@@ -72,7 +68,7 @@ std::vector<Cell> worst_row(const Configuration& c) {
   for (const std::string& text : c.run) row.push_back(text_cell(text));
   row.push_back(value_cell(c.prediction.predicted / (1 + c.error())));
   row.push_back(value_cell(c.prediction.predicted));
-  row.push_back(signed_percent(c.error()));
+  row.push_back(signed_percent_cell(c.error()));
   row.push_back(flag_cell(c.inside_interval()));
   return row;
 }
@@ -96,7 +92,7 @@ std::string means(const std::vector<HoldoutErrors>& errors, const std::string& s
   for (std::size_t i = 0; i < 3; ++i) {
     if (counts[i] == 0) continue;
     text += fmt::format("{}{}: {:.1f} % over {}", text.empty() ? "" : "; ", kNames[i],
-                        100 * sums[i] / counts[i], counts[i]);
+                        kPercent * sums[i] / counts[i], counts[i]);
   }
   return text;
 }
@@ -173,11 +169,11 @@ Table holdout_table(const std::vector<HoldoutErrors>& errors, const std::string&
                    {"data_sheet_bias", "bias", true}};
   for (const HoldoutErrors& e : errors) {
     table.rows.push_back({text_cell(e.measured.section), text_cell(e.measured.group),
-                          count_cell(e.measured.configurations), percent(e.measured.mean),
-                          signed_percent(e.measured.bias),
-                          e.one_product ? percent(e.one_product->mean) : nothing(),
-                          e.one_product ? signed_percent(e.one_product->bias) : nothing(),
-                          percent(e.data_sheet.mean), signed_percent(e.data_sheet.bias)});
+                          count_cell(e.measured.configurations), percent_cell(e.measured.mean),
+                          signed_percent_cell(e.measured.bias),
+                          e.one_product ? percent_cell(e.one_product->mean) : none_cell(),
+                          e.one_product ? signed_percent_cell(e.one_product->bias) : none_cell(),
+                          percent_cell(e.data_sheet.mean), signed_percent_cell(e.data_sheet.bias)});
   }
   for (const char* section : {"score", "fit"}) {
     const std::string text = means(errors, section);

@@ -10,7 +10,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kPercent = 100;
 constexpr double kRounding = 1e-12;  // of the iteration
 constexpr std::size_t kWidth = 100;
 
@@ -28,6 +27,7 @@ Table sheet_of(std::string preface, const char* name, const char* before, const 
 std::string percent_text(double ratio) { return fmt::format("{:+.1f} %", kPercent * (ratio - 1)); }
 
 std::string metric_text(double value, const std::string& unit) {
+  if (unit == kRatio) return fmt::format("{:.4g} %", kPercent * value);
   if (unit == "s") return to_text(Seconds(value));
   if (unit == "B") return to_text(Bytes(value));
   if (unit == "B/s") return to_text(BytesPerSecond(value));

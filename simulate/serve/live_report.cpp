@@ -11,6 +11,7 @@
 #include "simulate/prediction/predict.h"
 #include "simulate/report/html/chart_json.h"
 #include "simulate/report/html/report_sections.h"
+#include "simulate/report/kernel_sources.h"
 #include "simulate/report/whatif_tables.h"
 
 namespace tbdsim {
@@ -18,7 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kPercent = 100;
 // Of the metrics those that are shown large.
 constexpr std::array<std::string_view, 7> kTiles = {"throughput",       "iteration_time",  "gpu_utilization",
                                                     "fp32_utilization", "cpu_utilization", "memory_total",
@@ -155,7 +155,7 @@ std::string live_report(const LiveQuery& query, SpecCache& specs) {
   const Json json{{"title", fmt::format("{} on {}", after.model->title, after.gpu->title)},
                   {"tiles", tiles_of(before, after, query.changes)},
                   {"command", command_of(query)},
-                  {"kernel_times", calibration_text(*after.profile)},
+                  {"kernel_times", kernel_sources(data.predictions)},
                   {"html", sections_html(sections)},
                   {"charts", charts_json(sections)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';

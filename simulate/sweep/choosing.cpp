@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/csv.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/spec_change.h"
 #include "hwspecs/base/suggest.h"
+#include "hwspecs/base/table.h"
 
 namespace tbdsim {
 namespace {
@@ -22,8 +24,26 @@ std::optional<double> si_of(const std::string& text) {
   }
 }
 
+// "90 %" or "90%" as 0.9.
+std::optional<double> ratio_of(const std::string& text) {
+  if (!text.ends_with('%')) return std::nullopt;
+  const std::size_t end = text.find_last_not_of(" %");
+  const auto percent = parse_number(text.substr(0, end + 1));
+  return percent ? std::optional(*percent / kPercent) : std::nullopt;
+}
+
+// A ratio as 0.9 or 90 %. A plain 90 is refused: it cannot be meant as a ratio.
+double ratio_bound(const Metric& metric, const std::string& text) {
+  std::optional<double> value = ratio_of(text);
+  if (!value) value = parse_number(text);
+  if (value && (*value <= 1 || text.ends_with('%'))) return *value;
+  throw UsageError(
+      fmt::format("{}: {} is no ratio; expected as 0.9 or '90 %'", metric.name, in_quotes(text)));
+}
+
 // The SI value of a number, with or without a unit of the metric's quantity.
 double number_of(const Metric& metric, const std::string& text) {
+  if (metric.unit == kRatio) return ratio_bound(metric, text);
   std::optional<double> value = parse_number(text);
   if (!value && metric.unit == "s") value = si_of<Seconds>(text);
   if (!value && metric.unit == "B") value = si_of<Bytes>(text);

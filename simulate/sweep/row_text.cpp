@@ -10,34 +10,10 @@
 namespace tbdsim {
 namespace {
 
-void append_csv(std::string& line, std::string_view field) {
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
-    line += field;
-    return;
-  }
-  line += '"';
-  for (const char c : field) line.append(c == '"' ? 2 : 1, c);
-  line += '"';
-}
-
-void append_json_text(std::string& line, std::string_view text) {
-  constexpr unsigned char kFirstPrintable = 0x20;
-  line += '"';
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < kFirstPrintable) {
-      fmt::format_to(std::back_inserter(line), "\\u{:04x}", static_cast<unsigned char>(c));
-      continue;
-    }
-    if (c == '"' || c == '\\') line += '\\';
-    line += c;
-  }
-  line += '"';
-}
-
 std::string csv_start(const SweepPoint& point) {
   std::string line;
   for (const std::string& value : point.values) {
-    append_csv(line, value);
+    append_csv_field(line, value);
     line += ',';
   }
   return line;
@@ -49,21 +25,15 @@ std::string csv_line(const Sweep& sweep, const SweepPoint& point) {
     if (point.metrics[m]) fmt::format_to(std::back_inserter(line), "{:.6g}", *point.metrics[m]);
     line += ',';
   }
-  append_csv(line, point.status);
+  append_csv_field(line, point.status);
   return line + '\n';
 }
 
 std::string json_start(const Sweep& sweep, const SweepPoint& point) {
   std::string line = "{";
   for (std::size_t a = 0; a < point.values.size(); ++a) {
-    append_json_text(line, sweep.axes[a].key());
-    line += ": ";
-    if (parse_number(point.values[a])) {
-      line += point.values[a];
-    } else {
-      append_json_text(line, point.values[a]);
-    }
-    line += ", ";
+    const std::string& value = point.values[a];
+    line += json_text(sweep.axes[a].key()) + ": " + (parse_number(value) ? value : json_text(value)) + ", ";
   }
   return line;
 }
@@ -71,12 +41,10 @@ std::string json_start(const Sweep& sweep, const SweepPoint& point) {
 std::string json_line(const Sweep& sweep, const SweepPoint& point) {
   std::string line = json_start(sweep, point);
   for (std::size_t m = 0; m < sweep.metrics.size(); ++m) {
-    append_json_text(line, sweep.metrics[m]->name);
-    line += ": " + (point.metrics[m] ? fmt::format("{:.6g}", *point.metrics[m]) : "null") + ", ";
+    const std::optional<double>& value = point.metrics[m];
+    line += json_text(sweep.metrics[m]->name) + ": " + (value ? fmt::format("{:.6g}", *value) : "null") + ", ";
   }
-  line += "\"status\": ";
-  append_json_text(line, point.status);
-  return line + "}\n";
+  return line + "\"status\": " + json_text(point.status) + "}\n";
 }
 
 }  // namespace
@@ -85,7 +53,7 @@ std::string header_line(const Sweep& sweep, RowFormat format) {
   if (format == RowFormat::json_lines) return "";
   std::string line;
   for (const SweepAxis& axis : sweep.axes) {
-    append_csv(line, axis.key());
+    append_csv_field(line, axis.key());
     line += ',';
   }
   for (const Metric* metric : sweep.metrics) line += std::string(metric->name) + ',';

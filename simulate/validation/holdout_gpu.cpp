@@ -12,31 +12,32 @@ namespace {
 
 constexpr std::string_view kLeftOut = "left out";
 
-std::string profile_name(const std::string& gpu, CalibrationLevel knowledge) {
-  return knowledge == CalibrationLevel::one_product ? gpu + "_one_gemm" : gpu;
+std::string profile_name(const std::string& gpu, CalibrationLevel level) {
+  return level == CalibrationLevel::one_gemm ? gpu + "_one_gemm" : gpu;
 }
 
-// A row's prediction where it is a time on one GPU asked for, and on one of which so much is known.
+// The prediction for a row that is a time on one GPU `gpu` (any, if empty) with a profile of that level;
+// others are left out.
 RowPrediction predict_unseen(const RunColumns& columns, std::span<const std::string> row,
-                             const std::string& gpu, CalibrationLevel knowledge, SpecCache& specs) {
+                             const std::string& gpu, CalibrationLevel level, SpecCache& specs) {
   const bool several = row[columns.gpus] != "1" || row[columns.machines] != "1";
   const bool other = !gpu.empty() && row[columns.gpu] != gpu;
-  const bool unknown = knowledge == CalibrationLevel::one_product &&
-                       !specs.catalog().unseen(Kind::profile, profile_name(row[columns.gpu], knowledge));
+  const bool unknown = level == CalibrationLevel::one_gemm &&
+                       !specs.catalog().unseen(Kind::profile, profile_name(row[columns.gpu], level));
   if (several || other || unknown || row[columns.metric] == "memory_used")
     return {std::string(kLeftOut), 0, {}};
   const RowPrediction measured = predict_row(columns, row, specs, "");
-  if (!measured.ok() || knowledge == CalibrationLevel::measured) return measured;
-  // What stands in must be able to say as much.
-  const Scenario scenario = hold_out(scenario_of(columns, row, specs), specs.catalog(), knowledge);
+  if (!measured.ok() || level == CalibrationLevel::full) return measured;
+  // The held-out profile must cover the row, too.
+  const Scenario scenario = hold_out(scenario_of(columns, row, specs), specs.catalog(), level);
   return predicted_value(columns, row, predict(scenario, specs), specs);
 }
 
 }  // namespace
 
-Scenario hold_out(Scenario scenario, const Catalog& catalog, CalibrationLevel knowledge) {
-  if (knowledge == CalibrationLevel::measured) return scenario;
-  if (const auto profile = catalog.unseen(Kind::profile, profile_name(scenario.gpu, knowledge)))
+Scenario hold_out(Scenario scenario, const Catalog& catalog, CalibrationLevel level) {
+  if (level == CalibrationLevel::full) return scenario;
+  if (const auto profile = catalog.unseen(Kind::profile, profile_name(scenario.gpu, level)))
     scenario.profile = profile->string();
   if (const auto framework = catalog.unseen(Kind::framework, scenario.framework + "_without_" + scenario.gpu))
     scenario.framework = framework->string();
@@ -47,12 +48,12 @@ std::vector<HoldoutErrors> holdout_errors(const std::vector<std::filesystem::pat
                                           const std::string& gpu, const std::string& by, SpecCache& specs,
                                           const std::function<void(std::size_t)>& progress) {
   std::array<std::vector<GroupErrors>, 3> groups;
-  for (const CalibrationLevel knowledge :
-       {CalibrationLevel::measured, CalibrationLevel::one_product, CalibrationLevel::data_sheet}) {
+  for (const CalibrationLevel level :
+       {CalibrationLevel::full, CalibrationLevel::one_gemm, CalibrationLevel::datasheet}) {
     const RowPredictor predictor = [&](const RunColumns& columns, std::span<const std::string> row) {
-      return predict_unseen(columns, row, gpu, knowledge, specs);
+      return predict_unseen(columns, row, gpu, level, specs);
     };
-    groups[static_cast<std::size_t>(knowledge)] = validate_runs(runs, by, predictor, progress).groups;
+    groups[static_cast<std::size_t>(level)] = validate_runs(runs, by, predictor, progress).groups;
   }
   // The same rows in the same groups, whatever is known.
   std::vector<HoldoutErrors> errors;

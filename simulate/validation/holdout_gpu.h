@@ -14,13 +14,15 @@
 
 namespace tbdsim {
 
-// What is known of the GPU: all that was measured on it; its data sheet and one large matrix product; its
-// data sheet.
-enum class CalibrationLevel { measured, one_product, data_sheet };
+// Measurements that a prediction for the GPU may use:
+//   full       all that were made on it
+//   one_gemm   one large matrix product, beside the data sheet
+//   datasheet  none
+enum class CalibrationLevel { full, one_gemm, datasheet };
 
-// The scenario with what stands in for the GPU's profile and the framework. Where nothing was measured on the
-// GPU its scenario stays as it is.
-[[nodiscard]] Scenario hold_out(Scenario scenario, const Catalog& catalog, CalibrationLevel knowledge);
+// The scenario with the held-out profile and framework in place of the GPU's own. A GPU without measurements
+// keeps its scenario.
+[[nodiscard]] Scenario hold_out(Scenario scenario, const Catalog& catalog, CalibrationLevel level);
 
 struct HoldoutErrors {
   GroupErrors measured;

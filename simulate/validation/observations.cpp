@@ -16,17 +16,16 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kPercent = 100;
 constexpr std::size_t kLongestKernels = 5;  // of the paper's Tables V and VI
 
-// What a check can look at.
+// A quantity of a prediction, with its unit as metrics have it.
 struct Quantity {
   std::string unit;
   std::function<std::optional<double>(const Prediction&)> value;
 };
 
 std::optional<double> feature_map_share(const Prediction& p) {
-  return kPercent * (p.memory.use[MemoryCategory::feature_maps] / p.memory.model());
+  return p.memory.use[MemoryCategory::feature_maps] / p.memory.model();
 }
 
 std::optional<double> below_average_batch_norms(const Prediction& p) {
@@ -34,12 +33,12 @@ std::optional<double> below_average_batch_norms(const Prediction& p) {
   for (const KernelGroup& group : below_average(p, KernelView::kernel, kLongestKernels)) {
     if (group.name.find("bn_") != std::string::npos) share += group.share;
   }
-  return kPercent * share;
+  return share;
 }
 
 Quantity find_quantity(const std::string& name) {
-  if (name == "feature_map_share") return {"%", feature_map_share};
-  if (name == "below_average_batch_norms") return {"%", below_average_batch_norms};
+  if (name == "feature_map_share") return {std::string(kRatio), feature_map_share};
+  if (name == "below_average_batch_norms") return {std::string(kRatio), below_average_batch_norms};
   std::vector<std::string> names{"feature_map_share", "below_average_batch_norms"};
   for (const Metric& metric : metrics()) {
     if (metric.name == name) return {std::string(metric.unit), metric.value};
@@ -78,7 +77,7 @@ Predictions predict_cases(const Observations& observations, SpecCache& specs) {
   return predictions;
 }
 
-// Looks at one check's cases.
+// Evaluates one check over its cases.
 class CheckEvaluator {
  public:
   CheckEvaluator(const Observations& observations, const Predictions& predictions, const Check& check)

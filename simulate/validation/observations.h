@@ -1,5 +1,5 @@
-// The observations of a paper as checks on predictions: what is said, as data
-// (simulate/validation/observations/tbd.yaml says how), and what the simulator finds.
+// The observations of a paper as checks on predictions: the statements as data (keys are described in
+// simulate/validation/observations/tbd.yaml), and a verdict on each.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct ObservedCase {
   std::string framework;
   std::vector<std::int64_t> batches;
   bool in_tokens = false;  // they count steps of all samples together
-  Cluster cluster;         // one GPU unless it says more; the batch is that of each
+  Cluster cluster;         // default: one GPU; the batch is that of each GPU
 };
 
-// What a metric is divided by.
+// The value that a metric is divided by.
 enum class Baseline { nothing, batch, last_batch, gpu, cases };
 
 struct Check {
@@ -68,7 +68,7 @@ struct Evidence {
 
 struct CheckResult {
   const Check* check = nullptr;
-  std::string unit;                // of the values; empty of a ratio
+  std::string unit;  // of the values, as metrics have it; empty where they are over another value
   std::vector<Evidence> evidence;  // one for each case, of several batches the one farthest from holding
   Verdict verdict = Verdict::not_decidable;
 };

@@ -10,13 +10,13 @@
 
 namespace tbdsim {
 
-// Of tests/validation: the errors that validation last had, which tests hold it to.
+// A table in tests/validation: the errors that tests hold the validation to.
 inline constexpr std::string_view kExpectedErrors = "expected_errors.csv";
 
 // Its tables in the order of their names. Throws UsageError where there are none.
 [[nodiscard]] std::vector<std::filesystem::path> validation_set(const Catalog& catalog);
 
-// As the other validate_runs(), over these files.
+// The errors over these files; see validate_runs.h.
 [[nodiscard]] Validation validate_runs(const std::vector<std::filesystem::path>& files, const std::string& by,
                                        const RowPredictor& predictor,
                                        const std::function<void(std::size_t rows)>& progress);

@@ -19,9 +19,10 @@ namespace {
 constexpr double kMemoryIntervalFactor = 1.16;
 
 constexpr std::string_view kCategoryPrefix = "memory:";
-// Memory by category hardly depends on the card: rows that name none are predicted on this one.
-constexpr std::string_view kUnnamedGpu = "not stated";
-constexpr const char* kGpuOfCategories = "titanxp";
+// Memory by category hardly depends on the GPU: such rows may say that it is not stated, and are predicted on
+// a stand-in.
+constexpr std::string_view kGpuNotStated = "not stated";
+constexpr const char* kStandInGpu = "titanxp";
 
 // A row this version cannot predict, and why.
 class NotCovered : public Error {
@@ -60,7 +61,7 @@ void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
   }
 }
 
-// What an allocator took from the device and has not handed out: free blocks of its regions and segments.
+// Bytes that the allocator reserved on the device and has not allocated: free blocks of its segments.
 Bytes kept_free(const Prediction& p, SpecCache& specs) {
   const Allocator& allocator = p.framework->allocator;
   if (allocator.static_plan || allocator.policy == AllocatorPolicy::none) return {};
@@ -68,8 +69,8 @@ Bytes kept_free(const Prediction& p, SpecCache& specs) {
   return reserved_over_sizes(p, specs).value_or(use.reserved) - use.requested;
 }
 
-// What a framework's allocator has handed out does not hold the CUDA context; what the device has in use
-// does, and what the allocator keeps free.
+// The bytes that a row's unit means. Memory in use on the device includes the CUDA context and the
+// allocator's free blocks; the allocator's high water includes neither.
 Bytes used_memory(const Prediction& p, const std::string& unit, SpecCache& specs) {
   if (unit == "bytes") return p.memory.total();
   if (unit == "bytes (device memory in use)") return p.memory.total() + kept_free(p, specs);
@@ -192,7 +193,7 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, Spec
   require_known(specs.catalog(), Kind::model, row[c.model]);
   require_known(specs.catalog(), Kind::framework, row[c.framework]);
   const bool by_category = row[c.metric].starts_with(kCategoryPrefix);
-  const std::string gpu = by_category && row[c.gpu] == kUnnamedGpu ? kGpuOfCategories : row[c.gpu];
+  const std::string gpu = by_category && row[c.gpu] == kGpuNotStated ? kStandInGpu : row[c.gpu];
   require_known(specs.catalog(), Kind::gpu, gpu);
   const bool named = c.version && !is_path(row[c.framework]);
   const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();

@@ -15,7 +15,7 @@
 
 namespace tbdsim {
 
-// Indices of the columns that say what a row describes. Every one must be there.
+// Indices of the columns that describe a run. All but the optional ones must be there.
 struct RunColumns {
   explicit RunColumns(const CsvReader& reader);  // throws SpecError naming a missing column
 
@@ -35,7 +35,7 @@ struct RowPrediction {
   [[nodiscard]] bool ok() const { return status == "ok"; }
 };
 
-// What a row describes, with the framework that its version means. Throws Error, which says why a row is not
+// The scenario of a row, with the framework of its version. Throws Error with the reason where the row is not
 // covered.
 [[nodiscard]] Scenario scenario_of(const RunColumns& columns, std::span<const std::string> row,
                                    SpecCache& specs);
@@ -44,7 +44,7 @@ struct RowPrediction {
 [[nodiscard]] RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,
                                             const Prediction& prediction, SpecCache& specs);
 
-// Never throws for what a row says: that becomes its status.
+// Never throws for the contents of a row: an error becomes its status.
 [[nodiscard]] RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row,
                                         SpecCache& specs, const std::string& profile);
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "hwspecs/base/number.h"
+#include "hwspecs/base/statistics.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/prediction/predict.h"
 
@@ -138,26 +139,25 @@ std::vector<GroupErrors> errors_by_group(const std::vector<Configuration>& confi
   return groups;
 }
 
-// Rows of a table whose GPU is not stated are judged as speed-ups over one of the same GPU, which their
-// column `why` names and which stands above them: what is predicted is scaled as that one's value is.
-class SpeedUps {
+// Rows that are judged as speed-ups: the column `relative_to` of a row has the `id` of one above it, and its
+// prediction is multiplied by that row's measured over predicted value, so that only the ratio of the two
+// counts.
+class RelativeRows {
  public:
-  explicit SpeedUps(const CsvReader& reader)
-      : id_(reader.find_column("id")), why_(reader.find_column("why")) {}
+  explicit RelativeRows(const CsvReader& reader) : relative_to_(reader.find_column("relative_to")) {
+    if (relative_to_) id_ = reader.column("id");
+  }
 
-  // Of every row, also of one whose configuration was predicted before.
-  void note(const std::vector<std::string>& row, double measured, const RowPrediction& prediction) {
-    if (id_ && prediction.ok()) factors_[row[*id_]] = measured / prediction.predicted;
+  // To be called for every row, also for repeats of one configuration.
+  void add(const std::vector<std::string>& row, double measured, const RowPrediction& prediction) {
+    if (relative_to_ && prediction.ok()) measured_over_predicted_[row[id_]] = measured / prediction.predicted;
   }
 
   void scale(const std::vector<std::string>& row, RowPrediction& prediction) const {
-    if (!id_ || !why_ || !prediction.ok()) return;
-    const std::size_t at = row[*why_].find(kOver);
-    if (at == std::string::npos) return;
-    const std::string rest = row[*why_].substr(at + kOver.size());
-    const auto base = factors_.find(rest.substr(0, rest.find_first_not_of("0123456789abcdef")));
-    if (base == factors_.end()) {
-      prediction = {"the row it is a speed-up over is not above it", 0, {}};
+    if (!relative_to_ || row[*relative_to_].empty() || !prediction.ok()) return;
+    const auto base = measured_over_predicted_.find(row[*relative_to_]);
+    if (base == measured_over_predicted_.end()) {
+      prediction = {"relative_to names no predicted row above it", 0, {}};
       return;
     }
     for (double* number : {&prediction.predicted, &prediction.interval.low, &prediction.interval.high})
@@ -165,19 +165,12 @@ class SpeedUps {
   }
 
  private:
-  static constexpr std::string_view kOver = "speed-up over row ";
-  std::optional<std::size_t> id_, why_;
-  std::map<std::string, double> factors_;  // measured over predicted
+  std::optional<std::size_t> relative_to_;
+  std::size_t id_ = 0;
+  std::map<std::string, double> measured_over_predicted_;  // by id
 };
 
 }  // namespace
-
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 double Configuration::error() const {
   double log_sum = 0;
@@ -200,7 +193,7 @@ Validation validate_runs(std::span<const RunsTable> tables, const std::string& b
     CsvReader reader(table.in, table.file);
     const RunColumns columns(reader);
     const ValidationColumns judged(reader, by);
-    SpeedUps speed_ups(reader);
+    RelativeRows relative(reader);
     while (reader.next(row)) {
       progress(++rows);
       const std::string section = section_of(row[judged.use], row[judged.split], reader.row_mark());
@@ -213,11 +206,11 @@ Validation validate_runs(std::span<const RunsTable> tables, const std::string& b
           {section, row[judged.group], judged.run(row)}, *measured,
           [&] {
             RowPrediction prediction = predictor(columns, row);
-            speed_ups.scale(row, prediction);
+            relative.scale(row, prediction);
             return prediction;
           },
           configurations, result.not_covered);
-      speed_ups.note(row, *measured, configuration.prediction);
+      relative.add(row, *measured, configuration.prediction);
     }
   }
   for (auto& [key, configuration] : configurations) result.configurations.push_back(std::move(configuration));

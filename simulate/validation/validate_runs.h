@@ -53,7 +53,7 @@ struct Validation {
   std::vector<Configuration> configurations;  // in the order of sections, groups and what was run
 };
 
-// Columns that together say what was run; a table may lack some of them.
+// Columns that together identify a configuration; a table may lack some of them.
 inline constexpr std::array<std::string_view, 14> kRunIdentity = {
     "gpu",  "framework", "version", "precision", "model",  "variant", "batch_per_gpu", "tokens_per_gpu",
     "gpus", "machines",  "network", "method",    "metric", "unit"};
@@ -64,7 +64,7 @@ struct RunsTable {
   std::string file;
 };
 
-// What is predicted for a row; as predict_row().
+// Returns the prediction for a row, like predict_row().
 using RowPredictor =
     std::function<RowPrediction(const RunColumns& columns, std::span<const std::string> row)>;
 
@@ -77,8 +77,5 @@ using RowPredictor =
 [[nodiscard]] Validation validate_runs(std::istream& in, const std::string& file, const std::string& by,
                                        SpecCache& specs, const std::string& profile,
                                        const std::function<void(std::size_t rows)>& progress);
-
-// The value below which a share q of the sorted values lies, interpolated between neighbours.
-[[nodiscard]] double quantile(const std::vector<double>& sorted, double q);
 
 }  // namespace tbdsim

@@ -45,7 +45,7 @@ TEST(KernelGroups, AddUpToTheIteration) {
       sum.count += group.count;
       sum.share += group.share;
       EXPECT_GE(group.fp32_utilization.value_or(0), 0);
-      EXPECT_LE(group.fp32_utilization.value_or(0), 100);
+      EXPECT_LE(group.fp32_utilization.value_or(0), 1);
     }
     EXPECT_NEAR(sum.time / all, 1, 1e-9);
     EXPECT_GE(sum.time.si(),

@@ -4,6 +4,7 @@
 
 #include "hwspecs/base/error.h"
 #include "simulate/prediction/predict.h"
+#include "simulate/report/observations_table.h"
 #include "simulate/validation/observations_reader.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
@@ -110,6 +111,19 @@ TEST(Observations, EveryCaseMustHoldUnlessASmallerShareIsNeeded) {
   EXPECT_EQ(observed(check + "}\n").verdict, Verdict::does_not_hold);
   EXPECT_EQ(observed(check + ", needed: 0.4}\n").verdict, Verdict::holds);
   EXPECT_EQ(observed(check + ", needed: 0.5}\n").verdict, Verdict::does_not_hold);  // half is not more
+}
+
+// Ratios are from 0 to 1, and shown in per cent.
+TEST(Observations, LimitsOfRatios) {
+  const auto result = observed("      - {of: [cnn], metric: gpu_utilization, at_least: 0.5, at_most: 1}\n");
+  EXPECT_EQ(result.verdict, Verdict::holds);
+  const Observations one = read("      - {of: [cnn], metric: gpu_utilization, at_least: 0.5}\n");
+  SpecCache specs = test::source_specs();
+  const std::vector<Table> tables = observation_tables(one, observe(one, specs));
+  ASSERT_EQ(tables.at(0).rows.size(), 1u);
+  const std::vector<Cell>& row = tables[0].rows[0];
+  EXPECT_LE(std::get<double>(row[4].value), 1);
+  EXPECT_EQ(row[5].text, "50 % and more");
 }
 
 // What does not fit gives no evidence; one check that does not hold decides, one without evidence leaves

@@ -53,22 +53,22 @@ std::map<std::string, double> expected_metrics() {
           {"epoch_cost", 500 * kIteration * 0.001},
           {"price", kNone},
           {"rent", 0.001},
-          {"gpu_utilization", 100},
-          {"fp32_utilization", 100 * 768 / (500e6 * kIteration)},
+          {"gpu_utilization", 1},
+          {"fp32_utilization", 768 / (500e6 * kIteration)},
           {"nvprof_fp32_level",  // products (full), relus, softmaxes, the update
-           100 * (2 * 0.73 + 0.1 * (0.49 + 0.61) + (150 + 30) / 500.0 + 0.23 * 0.49) / 4.09},
+           (2 * 0.73 + 0.1 * (0.49 + 0.61) + (150 + 30) / 500.0 + 0.23 * 0.49) / 4.09},
           {"tensor_core_utilization", kNone},
           {"cpu_utilization", 0},
           {"achieved_bandwidth", 1976 / kIteration},
           {"launch_bound_share", 0},
-          {"efficiency", 100},
+          {"efficiency", 1},
           {"exposed_communication", 0},
           {"exchange_bound_share", 0},
-          {"flop_utilization", 100 * 768 / (500e6 * kIteration)},
+          {"flop_utilization", 768 / (500e6 * kIteration)},
           {"achieved_rate", 768 / kIteration},
-          {"compute_bound_share", 100 * (0.73 + 0.55 + 0.73) / 4.09},
-          {"memory_bound_share", 100 * 0.61 / 4.09},
-          {"overhead_bound_share", 100 * 3 * 0.49 / 4.09},
+          {"compute_bound_share", (0.73 + 0.55 + 0.73) / 4.09},
+          {"memory_bound_share", 0.61 / 4.09},
+          {"overhead_bound_share", 3 * 0.49 / 4.09},
           {"kernel_count", 7},
           {"memory_weights", 48},
           {"memory_weight_gradients", 48},
@@ -145,7 +145,7 @@ TEST(Predict, ThroughputTimesIterationIsTheBatch) {
     EXPECT_NEAR(p.throughput() * p.iteration_time().si(), static_cast<double>(batch),
                 1e-9 * static_cast<double>(batch));
     const double kernels = p.share(Limit::compute) + p.share(Limit::memory) + p.share(Limit::overhead);
-    EXPECT_NEAR(100 * kernels, gpu_utilization(activity_of(p)), 1e-9);
+    EXPECT_NEAR(kernels, gpu_utilization(activity_of(p)), 1e-9);
     EXPECT_NEAR(kernels + p.share(Limit::cpu) + p.share(Limit::input), 1, 1e-12);
   }
 }

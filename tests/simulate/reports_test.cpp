@@ -63,7 +63,7 @@ std::vector<Arguments> commands() {
 TEST(Json, PredictionsAsDocumented) {
   const json document = json_of(kPrediction);
   EXPECT_THAT(keys(document), testing::UnorderedElementsAre("schema_version", "predictions"));
-  EXPECT_EQ(document["schema_version"], 1);
+  EXPECT_EQ(document["schema_version"], kSchemaVersion);
   ASSERT_GE(document["predictions"].size(), 4u);
   for (const json& p : document["predictions"]) {
     auto names = keys(p);
@@ -116,7 +116,7 @@ TEST(Json, CategoriesSumToTheTotal) {
 TEST(Json, EveryCommandHasASchemaVersion) {
   for (const Arguments& command : commands()) {
     const json document = json_of(command);
-    EXPECT_EQ(document["schema_version"], 1) << command[0];
+    EXPECT_EQ(document["schema_version"], kSchemaVersion) << command[0];
     EXPECT_LE(document.size(), 4u) << command[0];  // the version, one list, perhaps totals and reasons
   }
   EXPECT_TRUE(json_of({"list", "gpus"})["gpus"].is_array());
@@ -128,7 +128,7 @@ TEST(Json, GroupsOfAValidation) {
   const test::TempDir directory;
   const auto runs = directory.write("runs.csv", test::table({test::run_row()}));
   const json document = json_of({"validate", "--runs", runs.string()});
-  EXPECT_EQ(document["schema_version"], 1);
+  EXPECT_EQ(document["schema_version"], kSchemaVersion);
   ASSERT_EQ(document["groups"].size(), 1u);
   EXPECT_THAT(keys(document["groups"][0]),
               testing::UnorderedElementsAre("section", "group", "rows", "covered_rows", "configurations",
@@ -203,7 +203,7 @@ TEST(Tables, AreTidy) {
 TEST(Tables, PredictionNamesItsAssumptions) {
   const std::string text = output(kPrediction);
   EXPECT_THAT(text, testing::AllOf(testing::HasSubstr("NVIDIA TITAN Xp, batch 64, fp32"),
-                                   testing::HasSubstr("kernel times: NVIDIA TITAN Xp, measured"),
+                                   testing::HasSubstr("kernel times: cublas8, cudnn6 measured on this GPU; "),
                                    testing::HasSubstr("images/s")));
 }
 
@@ -243,8 +243,78 @@ TEST(Table, ThreeFormats) {
   };
   EXPECT_EQ(written(Format::table), "Above\n   B  C\n10 %  -\n yes  w\n\nsum  two\n\nBelow\n");
   EXPECT_EQ(written(Format::csv), "a,b,c\n\"x, y\",0.1,\nz,true,w\n");
-  EXPECT_EQ(json::parse(written(Format::json)), json::parse(R"({"schema_version": 1,
+  EXPECT_EQ(json::parse(written(Format::json)), json::parse(R"({"schema_version": 2,
       "things": [{"a": "x, y", "b": 0.1, "c": null}, {"a": "z", "b": true, "c": "w"}], "totals": [{"sum": 2.0}]})"));
+}
+
+// A whole number has no fraction, whatever it counts; 2^53 is the largest that a double holds exactly.
+TEST(Table, WholeNumbersInJson) {
+  Table table;
+  table.name = "things";
+  table.columns = {{"n", "n"}};
+  for (const double value : {265.0, -3.0, 0.5, 9007199254740992.0, 1e300})
+    table.rows.push_back({number_cell(value, "")});
+  std::ostringstream out;
+  write_tables(out, std::span(&table, 1), Format::json);
+  std::vector<std::string> numbers;
+  for (const json& row : json::parse(out.str())["things"]) numbers.push_back(row["n"].dump());
+  EXPECT_THAT(numbers, testing::ElementsAre("265", "-3", "0.5", "9007199254740992", "1e+300"));
+}
+
+// Programs read ratios and shares from 0 to 1; people per cent.
+TEST(Table, PerCentIsForPeople) {
+  EXPECT_EQ(percent_cell(0.1234).text, "12.3 %");
+  EXPECT_EQ(signed_percent_cell(0.1234, 0).text, "+12 %");
+  EXPECT_EQ(bare_percent_cell(0.1234, 2).text, "12.34");
+  EXPECT_EQ(std::get<double>(signed_bare_percent_cell(-0.1234).value), -0.1234);
+}
+
+// Every ratio of every command lies between 0 and 1: none is in per cent.
+TEST(Json, RatiosAreFromZeroToOne) {
+  const json scaling = json_of({"scaling", "resnet50", "--framework", "mxnet", "--gpu", "titanxp", "--batch",
+                                "32", "--machines", "1,2", "--network", "ethernet_10g"});
+  for (const json& point : scaling["points"]) {
+    for (const char* key :
+         {"efficiency", "exposed_share", "exchange_share", "gpu_utilization", "fp32_utilization"}) {
+      const double ratio = point.at(key);
+      EXPECT_GE(ratio, 0) << key;
+      EXPECT_LE(ratio, 1) << key;
+    }
+  }
+  for (const json& p : json_of(kPrediction)["predictions"]) {
+    for (const auto& [name, metric] : p["metrics"].items()) {
+      EXPECT_NE(metric["unit"], "%") << name;
+      if (metric["unit"] != "1" || metric["value"].is_null()) continue;
+      EXPECT_LE(metric["value"].get<double>(), 1) << name;
+    }
+  }
+  for (const json& group : json_of(with({"kernels", "--by", "kernel"}, kPrediction))["kernels"]) {
+    if (group["fp32_utilization"].is_null()) continue;
+    EXPECT_LE(group["fp32_utilization"].get<double>(), 1);
+  }
+}
+
+// The profile of a TITAN Xp holds what was measured on it, of cuBLAS 8 and cuDNN 6, and blocks of other GPUs.
+TEST(Show, TheBlocksOfAProfile) {
+  const json blocks = json_of({"show", "profile", "titanxp"})["blocks"];
+  std::set<std::string> own;
+  for (const json& block : blocks) {
+    EXPECT_GT(block["records"].get<int>(), 0);
+    EXPECT_TRUE(block["converged"].is_boolean());
+    if (block["measured_on"] == "this") own.insert(block["library"].get<std::string>());
+  }
+  EXPECT_THAT(own, testing::ElementsAre("cublas8", "cudnn6"));
+  std::size_t listed = 0;
+  for (const json& profile : json_of({"list", "profiles"})["profiles"]) {
+    if (profile["name"] == "titanxp") listed = profile["blocks"].get<std::size_t>();
+  }
+  EXPECT_EQ(listed, blocks.size());
+}
+
+TEST(Show, ANameOfAKind) {
+  EXPECT_EQ(json_of({"show", "gpu", "titanxp"}), json_of({"show", "titanxp"}));
+  EXPECT_EQ(json_of({"show", "model", "alexnet"}), json_of({"show", "alexnet"}));
+  EXPECT_THAT(test::run({"show", "profil", "titanxp"}).err, testing::HasSubstr("profile"));
 }
 
 // `show` finds a file by its name alone. Profiles are named after the cards and architectures they are for:

@@ -89,7 +89,7 @@ TEST(SweepOfClusters, RowsAreThoseOfScaling) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     const SweepPoint row = predictor.at(static_cast<std::int64_t>(i));
     EXPECT_DOUBLE_EQ(*row.metrics[0], points[i].prediction.throughput());
-    EXPECT_NEAR(*row.metrics[1], 100 * points[i].efficiency, 1e-9);
+    EXPECT_NEAR(*row.metrics[1], points[i].efficiency, 1e-9);
     EXPECT_NEAR(*row.metrics[2], points[i].exposed.si(), 1e-12);
   }
 }
@@ -100,8 +100,21 @@ TEST(SweepOfClusters, NetworksAreAWholeRangeOfRates) {
   ASSERT_EQ(all.size(), 100u);
   EXPECT_EQ(all[9]["network"], "10 Gbit/s");
   for (std::size_t i = 1; i < all.size(); ++i) EXPECT_GE(all[i]["throughput"], all[i - 1]["throughput"]);
-  EXPECT_LT(all.front()["efficiency"], 20);
-  EXPECT_GT(all.back()["efficiency"], 90);
+  EXPECT_LT(all.front()["efficiency"], 0.2);
+  EXPECT_GT(all.back()["efficiency"], 0.9);
+}
+
+TEST(SweepOfClusters, ABoundOfARatioMayBeInPerCent) {
+  const std::vector<std::string> three{"--gpu",  "p4000", "--batch",   "8",
+                                       "--gpus", "1,2,4", "--machine", "tbd_p4000"};
+  const auto kept = [&](const char* bound) {
+    std::vector<std::string> options = three;
+    options.insert(options.end(), {"--where", bound});
+    return rows(options).size();
+  };
+  EXPECT_EQ(kept("efficiency>=0"), 3u);
+  EXPECT_EQ(kept("efficiency>=100 %"), 1u);  // one GPU
+  EXPECT_EQ(kept("efficiency>=100%"), kept("efficiency>=1"));
 }
 
 TEST(SweepOfClusters, ColumnsSayWhatTheJobGetsAndByWhatItWasChosen) {
@@ -189,7 +202,10 @@ TEST(SweepOfClusters, RefusesWhatContradicts) {
               HasSubstr("is of t4; expected one of the sweep's: p4000"));
   EXPECT_THAT(error({"--set", "gpu.p4000.sm_cout=10"}), HasSubstr("did you mean 'sm_count'?"));
   EXPECT_THAT(error({"--gpus", "2", "--set", "machine.gpu=t4"}), HasSubstr("is what --gpu says"));
-  EXPECT_THAT(error({"--gpus", "2", "--where", "efficiency>=90 GB"}), HasSubstr("is no number in %"));
+  EXPECT_THAT(error({"--gpus", "2", "--where", "efficiency>=90 GB"}),
+              HasSubstr("efficiency: '90 GB' is no ratio; expected as 0.9 or '90 %'"));
+  EXPECT_THAT(error({"--gpus", "2", "--where", "efficiency>=90"}), HasSubstr("'90' is no ratio"));
+  EXPECT_THAT(error({"--gpus", "2", "--where", "rent<=90 GB"}), HasSubstr("is no number in USD/s"));
   EXPECT_THAT(error({"--gpus", "1:1000", "--machines", "1:1000000", "--network", "ethernet_1g", "--set",
                      "gpu.sm_count=1:1000"}),
               HasSubstr("the axes make 1000000000000 points"));

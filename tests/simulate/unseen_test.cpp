@@ -17,22 +17,22 @@ namespace fs = std::filesystem;
 TEST(Unseen, OtherGpusProfileStandsIn) {
   const SpecCache specs = test::source_specs();
   const Scenario titanxp{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 64};
-  const auto profile = [&](CalibrationLevel knowledge) {
+  const auto profile = [&](CalibrationLevel level) {
     return hold_out(titanxp, specs.catalog(), knowledge).profile;
   };
-  EXPECT_EQ(profile(CalibrationLevel::measured), "");
-  EXPECT_THAT(profile(CalibrationLevel::one_product), EndsWith("holdout/titanxp_one_gemm.yaml"));
-  EXPECT_THAT(profile(CalibrationLevel::data_sheet), EndsWith("holdout/titanxp.yaml"));
+  EXPECT_EQ(profile(CalibrationLevel::full), "");
+  EXPECT_THAT(profile(CalibrationLevel::one_gemm), EndsWith("holdout/titanxp_one_gemm.yaml"));
+  EXPECT_THAT(profile(CalibrationLevel::datasheet), EndsWith("holdout/titanxp.yaml"));
 }
 
 // On a K80 no kernel was timed, but its runs set a constant of MXNet 1.2.
 TEST(Unseen, FrameworksFittedWithoutTheGpuStandIn) {
   const SpecCache specs = test::source_specs();
   const Scenario k80{.model = "resnet50", .framework = "mxnet_1_2", .gpu = "k80", .batch = 64};
-  const Scenario unseen = hold_out(k80, specs.catalog(), CalibrationLevel::data_sheet);
+  const Scenario unseen = hold_out(k80, specs.catalog(), CalibrationLevel::datasheet);
   EXPECT_EQ(unseen.profile, "");
   EXPECT_THAT(unseen.framework, EndsWith("holdout/mxnet_1_2_without_k80.yaml"));
-  EXPECT_EQ(hold_out(k80, specs.catalog(), CalibrationLevel::measured).framework, "mxnet_1_2");
+  EXPECT_EQ(hold_out(k80, specs.catalog(), CalibrationLevel::full).framework, "mxnet_1_2");
 }
 
 // <framework>_without_<gpu>: both exist, and it says what its constants are from.

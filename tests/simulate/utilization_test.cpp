@@ -22,9 +22,9 @@ TEST(Utilization, OfASlowFramework) {
   const Prediction p = predict(world.slow_scenario(10), specs);
   const Activity activity = activity_of(p);
   EXPECT_NEAR(activity.time.si(), kSlow * 1e-6, 1e-15);
-  EXPECT_NEAR(gpu_utilization(activity), 100 * kBusy / kSlow, kTolerance);
-  EXPECT_NEAR(*fp32_utilization(activity, *p.gpu), 100 * 768 / (500 * kBusy), kTolerance);
-  EXPECT_NEAR(cpu_utilization(activity), 100 * 11 / (28 * kSlow), kTolerance);
+  EXPECT_NEAR(gpu_utilization(activity), kBusy / kSlow, kTolerance);
+  EXPECT_NEAR(*fp32_utilization(activity, *p.gpu), 768 / (500 * kBusy), kTolerance);
+  EXPECT_NEAR(cpu_utilization(activity), 11 / (28 * kSlow), kTolerance);
   EXPECT_FALSE(tensor_core_utilization(activity, *p.gpu));
   EXPECT_NEAR(p.share(Limit::cpu), 1 - kBusy / kSlow, kTolerance);
   EXPECT_EQ(p.share(Limit::input), 0);
@@ -37,7 +37,7 @@ TEST(Utilization, DecodingIsWorkOfTheHost) {
   SpecCache specs = test::source_specs();
   const Prediction p = predict(world.slow_scenario(10, world.dataset_decoded_in("1 us")), specs);
   EXPECT_NEAR(p.iteration_time().si(), kSlow * 1e-6, 1e-15);
-  EXPECT_NEAR(cpu_utilization(activity_of(p)), 100 * (11 + 10) / (28 * kSlow), kTolerance);
+  EXPECT_NEAR(cpu_utilization(activity_of(p)), (11 + 10) / (28 * kSlow), kTolerance);
 }
 
 // Of 10 us each they come every 50 us, whatever else is done meanwhile.
@@ -112,15 +112,15 @@ TEST(Utilization, OfTensorCores) {
   Scenario scenario{.model = "resnet50", .framework = "pytorch", .gpu = "v100_sxm2_16gb", .batch = 64};
   const Prediction single = predict(scenario, specs);
   EXPECT_EQ(tensor_core_utilization(activity_of(single), *single.gpu), 0.0);
-  EXPECT_GT(*fp32_utilization(activity_of(single), *single.gpu), 20);
+  EXPECT_GT(*fp32_utilization(activity_of(single), *single.gpu), 0.2);
   scenario.precision = "amp";
   const Prediction mixed = predict(scenario, specs);
-  EXPECT_GT(*tensor_core_utilization(activity_of(mixed), *mixed.gpu), 10);
-  EXPECT_LT(*fp32_utilization(activity_of(mixed), *mixed.gpu), 5);
+  EXPECT_GT(*tensor_core_utilization(activity_of(mixed), *mixed.gpu), 0.1);
+  EXPECT_LT(*fp32_utilization(activity_of(mixed), *mixed.gpu), 0.05);
   scenario.gpu = "p100_pcie";
   const Prediction packed = predict(scenario, specs);
   EXPECT_FALSE(tensor_core_utilization(activity_of(packed), *packed.gpu));
-  EXPECT_LT(*fp32_utilization(activity_of(packed), *packed.gpu), 5);
+  EXPECT_LT(*fp32_utilization(activity_of(packed), *packed.gpu), 0.05);
 }
 
 }  // namespace

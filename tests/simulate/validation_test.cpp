@@ -46,15 +46,6 @@ Row off_by(double error, std::int64_t batch, Row changes = {}) {
   return run_row(changes);
 }
 
-TEST(Quantile, InterpolatesBetweenNeighbours) {
-  EXPECT_DOUBLE_EQ(quantile({1, 2, 3, 4}, 0.5), 2.5);  // position 1.5
-  EXPECT_DOUBLE_EQ(quantile({1, 2, 3, 4}, 0.9), 3.7);  // position 2.7
-  EXPECT_DOUBLE_EQ(quantile({1, 2, 10}, 0.5), 2);
-  EXPECT_DOUBLE_EQ(quantile({1, 2, 10}, 0), 1);
-  EXPECT_DOUBLE_EQ(quantile({1, 2, 10}, 1), 10);
-  EXPECT_DOUBLE_EQ(quantile({7}, 0.9), 7);
-}
-
 // Measured 100 and 400: geometric mean 200. Predicted 300: 50 % too much. [150, 250] holds the 200.
 TEST(Configuration, ErrorAgainstTheGeometricMean) {
   Configuration c;
@@ -99,27 +90,46 @@ TEST(Validate, ConfigurationCountsOnceHoweverOftenMeasured) {
   EXPECT_NEAR(v.groups[0].mean, 0.1, 1e-9);
 }
 
-// Two single GPUs of one configuration, one half as fast: runs that are half as fast as predicted are no
-// error over that one, twice too much over the other.
-TEST(Validate, SpeedUpsAreOverTheRowThatIsNamed) {
-  const Row context{{"use", "context"}, {"split", ""}};
-  const auto named = [&](const char* id, Row row) { return row["id"] = id, row; };
-  std::istringstream lines(test::table({named("a1", off_by(0, 16, context)),
-                                        named("b2", off_by(1, 16, context)), off_by(1, 32), off_by(1, 64)}));
-  std::string table;
+// A table with the column `relative_to` behind its others; one text a row.
+Validation validate_relative(const std::vector<Row>& rows, const std::vector<std::string>& relative_to) {
+  std::istringstream lines(test::table(rows));
   std::string line;
-  for (const char* why : {",why", ",", ",", ",speed-up over row b2", ",speed-up over row a1"}) {
+  std::getline(lines, line);
+  std::string table = line + ",relative_to\n";
+  for (const std::string& id : relative_to) {
     std::getline(lines, line);
-    table += line + why + "\n";
+    table += line + "," + id + "\n";
   }
   std::istringstream in(table);
   SpecCache specs = test::source_specs();
-  const Validation v = validate_runs(in, "runs.csv", "group", specs, "uncalibrated", [](std::size_t) {});
+  return validate_runs(in, "runs.csv", "group", specs, "uncalibrated", [](std::size_t) {});
+}
+
+Row with_id(const char* id, Row row) {
+  row["id"] = id;
+  return row;
+}
+
+// a1 is as fast as predicted, b2 half as fast. Runs that are half as fast as predicted, too, have the
+// predicted speed-up over b2 (error 0) and half of that over a1 (error 1).
+TEST(Validate, RowsRelativeToAnotherAreJudgedAsSpeedUps) {
+  const Row context{{"use", "context"}, {"split", ""}};
+  const Validation v =
+      validate_relative({with_id("a1", off_by(0, 16, context)), with_id("b2", off_by(1, 16, context)),
+                         with_id("c3", off_by(1, 32)), with_id("d4", off_by(1, 64))},
+                        {"", "", "b2", "a1"});
   std::vector<double> errors;
   for (const Configuration& c : v.configurations) {
     if (c.section == "score") errors.push_back(c.error());
   }
   EXPECT_THAT(errors, ElementsAre(testing::DoubleNear(0, 1e-9), testing::DoubleNear(1, 1e-9)));
+}
+
+// A row below, or none of that id, is no base.
+TEST(Validate, TheRowThatOthersAreRelativeToStandsAboveThem) {
+  const Validation v =
+      validate_relative({with_id("a1", off_by(0, 16)), with_id("b2", off_by(0, 32))}, {"b2", "x9"});
+  EXPECT_THAT(v.not_covered, ElementsAre(Pair("relative_to names no predicted row above it", 2)));
 }
 
 // ln(value) of the repeats deviates by -0.03, 0, +0.03: standard deviation sqrt(2 * 0.0009 / 2) = 0.03. A

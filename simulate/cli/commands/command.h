@@ -28,7 +28,7 @@ struct Command {
   bool long_work = false;  // it calls `progress`, and writes nothing if that throws
 };
 
-[[nodiscard]] Command add_predict(CLI::App& root);  // the root's own
+[[nodiscard]] Command add_predict_scenario(CLI::App& root);  // the root command, without a name
 [[nodiscard]] Command add_list(CLI::App& root);
 [[nodiscard]] Command add_show(CLI::App& root);
 [[nodiscard]] Command add_kernels(CLI::App& root);
@@ -38,7 +38,7 @@ struct Command {
 [[nodiscard]] Command add_report(CLI::App& root);
 [[nodiscard]] Command add_serve(CLI::App& root);
 [[nodiscard]] Command add_scaling(CLI::App& root);
-[[nodiscard]] Command add_scenarios(CLI::App& root);
+[[nodiscard]] Command add_predict_table(CLI::App& root);  // the command `predict`
 [[nodiscard]] Command add_validate(CLI::App& root);
 [[nodiscard]] Command add_observations(CLI::App& root);
 [[nodiscard]] Command add_completion(CLI::App& root);

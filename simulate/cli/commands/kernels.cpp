@@ -53,7 +53,7 @@ bool sums_kernels(const KernelsOptions& options) {
   return true;
 }
 
-// Kernels summed as asked for: by name unless said.
+// Kernels summed by --by (default: by name).
 Table summed_kernels(const KernelsOptions& options, const Prediction& p) {
   const std::string by = options.view.empty() ? std::string(kKernelViewNames[0]) : options.view;
   const auto view =

@@ -14,9 +14,9 @@
 namespace tbdsim {
 namespace {
 
-constexpr const char* kSuite = "tbd";  // whose models are shown unless others are asked for
+constexpr const char* kSuite = "tbd";  // the default for --model
 
-// The batch, or 1 where --tokens says how many samples there are.
+// The batch; 1 with --tokens.
 std::int64_t batch_of(const ScenarioOptions& options) {
   if (!options.tokens.empty()) {
     if (!options.batch.empty()) throw UsageError("--batch and --tokens are both given; expected one of them");

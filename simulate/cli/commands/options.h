@@ -17,7 +17,7 @@
 
 namespace tbdsim {
 
-// What is trained.
+// The model and how it is trained.
 struct ModelOptions {
   std::string model;
   std::string framework;
@@ -28,7 +28,7 @@ struct ModelOptions {
   std::string rois;
 };
 
-// And on what.
+// The model with the GPU, the batch and the data it is trained on.
 struct ScenarioOptions : ModelOptions {
   std::string gpu;
   std::string batch;
@@ -37,7 +37,7 @@ struct ScenarioOptions : ModelOptions {
   std::string profile;  // empty: what suits the GPU best
 };
 
-// Who trains together, as texts of scenario_keys.h.
+// GPUs and machines that train together, as texts of scenario_keys.h.
 struct ClusterOptions {
   std::string machine;
   std::string gpus;
@@ -49,7 +49,7 @@ struct ClusterOptions {
 };
 
 struct OutputOptions {
-  std::string format;  // what the command writes unless said
+  std::string format;  // empty: the command's own
   std::string file;    // instead of standard output
 };
 
@@ -75,10 +75,11 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::string
 
 [[nodiscard]] Format format_of(const OutputOptions& options, Format unless_said = Format::table);
 
-// The sizes asked for. Of all models each takes what it has; one model must have what it is given.
+// The sizes given. With several models each takes those it has; a single model must have every one.
 [[nodiscard]] Sizes sizes_for(const ModelOptions& options, const ModelFile& model);
 
-// One for each model and framework asked for; of all models where none is named. Also ModelError, SpecError.
+// One scenario for each model and framework given; all models where none is named. Also throws ModelError and
+// SpecError.
 [[nodiscard]] std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& specs);
 
 // That of one model on one framework. `what` begins the message where there are several: "a trace is of one

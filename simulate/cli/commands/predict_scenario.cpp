@@ -35,7 +35,7 @@ void run(const PredictOptions& options, SpecCache& specs, std::ostream& out) {
 
 }  // namespace
 
-Command add_predict(CLI::App& root) {
+Command add_predict_scenario(CLI::App& root) {
   const auto options = std::make_shared<PredictOptions>();
   root.add_option("--model", options->scenario.model,
                   "a model of 'tbd-sim list models', or a YAML file (default: the eight of the TBD suite; "

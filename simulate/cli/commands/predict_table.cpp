@@ -64,7 +64,7 @@ void run(const ScenariosOptions& options, SpecCache& specs, std::ostream& out, c
 
 }  // namespace
 
-Command add_scenarios(CLI::App& root) {
+Command add_predict_table(CLI::App& root) {
   const auto options = std::make_shared<ScenariosOptions>();
   CLI::App* app = root.add_subcommand("predict", "predict every row of a table of training runs");
   app->add_option("--scenarios", options->scenarios, "CSV in the schema of the README")->required();

@@ -8,7 +8,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr const char* kBatch = "32";  // unless said
+constexpr const char* kBatch = "32";  // the default
 
 struct ReportOptions {
   ScenarioOptions scenario;

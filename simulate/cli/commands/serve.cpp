@@ -34,14 +34,14 @@ int port_of(const std::string& text) {
   return text == "0" ? 0 : static_cast<int>(whole_number("--port", text, kMostPort));
 }
 
-// Those of the catalogue, and the file that the command line names.
+// The catalogue's names; first the file that the command line gives, if any.
 std::vector<std::string> names_of(const SpecCache& specs, Kind kind, const std::string& given) {
   std::vector<std::string> names = specs.catalog().names(kind);
   if (is_path(given)) names.insert(names.begin(), given);
   return names;
 }
 
-// With the frameworks that train each.
+// Every model with the frameworks that train it.
 Json models_json(const Scenario& start, SpecCache& specs) {
   Json list = Json::array();
   for (const std::string& name : names_of(specs, Kind::model, start.model)) {
@@ -70,7 +70,7 @@ Json gpus_json(const Scenario& start, SpecCache& specs) {
   return list;
 }
 
-// What assets/live.js makes its lists and sliders of.
+// The lists and the ranges of the sliders of assets/live.js, as JSON.
 std::string controls_of(const Scenario& start, SpecCache& specs) {
   Json precisions = Json::array();
   for (const Precision& precision : kPrecisions) precisions.push_back(precision.name);

@@ -7,13 +7,15 @@
 #include "simulate/cli/commands/options.h"
 #include "simulate/report/catalog_tables.h"
 #include "simulate/report/layer_table.h"
+#include "simulate/report/profile_table.h"
 #include "simulate/report/spec_table.h"
 
 namespace tbdsim {
 namespace {
 
 struct ShowOptions {
-  ModelOptions model;
+  ModelOptions model;  // its `model` is what to show, or a kind where `name` is given
+  std::string name;
   OutputOptions output;
 };
 
@@ -27,29 +29,49 @@ std::string unknown_name(const std::string& name, const Catalog& catalog) {
          " ('tbd-sim list' names what it has; a path to a model's YAML file works too)";
 }
 
-// What is shown is a model's layers; of everything else its file.
+Table layers_of(const ModelOptions& options, SpecCache& specs) {
+  const ModelFile& file = *specs.model(options.model);
+  const Variant& variant = find_variant(file, options.variant, options.framework);
+  const Precision& precision = find_precision(options.precision);
+  // Layers do not depend on the framework; their kernels do.
+  const Model model = build_model(file, variant, sizes_for(options, file));
+  const Lowering lowering =
+      options.framework.empty() ? Lowering{} : specs.framework(options.framework)->lowering;
+  return layer_table(model, expand_training_step(model, lowering, precision), precision);
+}
+
+// A kind as `show profile titanxp` names it.
+Kind kind_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const KindInfo& info : kKinds) names.emplace_back(info.plural.substr(0, info.plural.size() - 1));
+  return kKinds[choice("show", name, names)].kind;
+}
+
+// A model's layers, a profile's blocks where its kind is named, the file of everything else.
+Table shown(const ShowOptions& options, SpecCache& specs) {
+  const Catalog& catalog = specs.catalog();
+  const std::string& what = options.model.model;
+  if (!options.name.empty()) {
+    const Kind kind = kind_named(what);
+    if (kind == Kind::profile) return profile_table(*specs.profile(options.name));
+    if (kind != Kind::model) return spec_table(catalog, kind, options.name);
+    ModelOptions model = options.model;
+    model.model = options.name;
+    return layers_of(model, specs);
+  }
+  if (!is_path(what)) {
+    const auto kind = kind_of(catalog, what);
+    if (!kind) throw UsageError(unknown_name(what, catalog));
+    if (*kind != Kind::model) return spec_table(catalog, *kind, what);
+  }
+  return layers_of(options.model, specs);
+}
+
 void run(const ShowOptions& options, SpecCache& specs, std::ostream& out) {
   const Format format = format_of(options.output);
-  const auto write = [&](const Table& table) {
-    write_output(options.output, out,
-                 [&](std::ostream& to) { write_tables(to, std::span(&table, 1), format); });
-  };
-  if (!is_path(options.model.model)) {
-    const auto kind = kind_of(specs.catalog(), options.model.model);
-    if (!kind) throw UsageError(unknown_name(options.model.model, specs.catalog()));
-    if (*kind != Kind::model) {
-      write(spec_table(specs.catalog(), *kind, options.model.model));
-      return;
-    }
-  }
-  const ModelFile& file = *specs.model(options.model.model);
-  const Variant& variant = find_variant(file, options.model.variant, options.model.framework);
-  const Precision& precision = find_precision(options.model.precision);
-  // Layers do not depend on the framework; their kernels do.
-  const Model model = build_model(file, variant, sizes_for(options.model, file));
-  const Lowering lowering =
-      options.model.framework.empty() ? Lowering{} : specs.framework(options.model.framework)->lowering;
-  write(layer_table(model, expand_training_step(model, lowering, precision), precision));
+  const Table table = shown(options, specs);
+  write_output(options.output, out,
+               [&](std::ostream& to) { write_tables(to, std::span(&table, 1), format); });
 }
 
 }  // namespace
@@ -60,6 +82,8 @@ Command add_show(CLI::App& root) {
       "show", "a model's layers, or what a GPU, machine, data set, ... is, with its sources");
   app->add_option("what", options->model.model, "a name of the catalogue, or a model's YAML file")
       ->required();
+  app->add_option("name", options->name,
+                  "a name of the kind that stands before it, as in 'show profile titanxp'");
   add_model_options(*app, options->model);
   add_output_options(*app, options->output);
   return {app,

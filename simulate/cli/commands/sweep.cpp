@@ -100,7 +100,7 @@ void run_choosing(const Flags& flags, SweepRun& run, SpecCache& specs, std::ostr
   });
 }
 
-// The first rank says how many points are done; the others have no output to look at.
+// The first rank alone shows progress.
 std::int64_t shared_from_first(std::int64_t done) {
   const Ranks here = ranks();
   if (here.rank > 0) return std::stoll(receive(0));

@@ -30,7 +30,7 @@ SpecChanges changes_of(const WhatifOptions& options, const Catalog& catalog) {
   return changes;
 }
 
-// Without changes and without being asked for either: both.
+// Bounds and elasticities are both shown where nothing is changed and neither option is given.
 void run(const WhatifOptions& options, SpecCache& specs, std::ostream& out) {
   const Format format = format_of(options.output);
   ScenarioOptions asked = options.scenario;

@@ -123,7 +123,7 @@ struct ShapeColumns {
 }  // namespace
 
 void write_measuring_plan(std::ostream& out, std::span<const UniqueKernel> kernels) {
-  // Kernels that are told apart here may be one call there; the value of a call is the time of all.
+  // Several kernels may be one call of tbd-measure; its value is the time of them all.
   std::map<Row, Seconds> rows;
   for (const UniqueKernel& k : kernels) {
     const auto op = measured_op(k.kernel.op);

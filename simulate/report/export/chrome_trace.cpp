@@ -155,7 +155,7 @@ void add_end(Events& events, const Prediction& p, const Iteration& iteration) {
   events.slice(thread, "input", "wait for samples", iteration.computing(), iteration.time(), Json::object());
 }
 
-// What is alive, by category, while each kernel runs.
+// Counter events: bytes alive by category while each kernel runs.
 void add_memory(Events& events, const Iteration& iteration) {
   for (const MemoryMoment& moment : memory_over_time(iteration)) {
     const MemoryUse& use = moment.use;
@@ -179,7 +179,7 @@ void add_decoders(Events& events, const Prediction& p, const Iteration& iteratio
   }
 }
 
-// What the whole trace is of.
+// Metadata of the whole trace: the scenario.
 Json metadata(const Prediction& p, const Iteration& iteration) {
   return {{"model", p.model->name},
           {"variant", p.scenario.variant},

@@ -19,7 +19,7 @@
 
 namespace tbdsim {
 
-// Of the typical iteration.
+// A trace of the typical iteration.
 void write_trace(std::ostream& out, const Prediction& prediction);
 
 }  // namespace tbdsim

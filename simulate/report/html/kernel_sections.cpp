@@ -15,8 +15,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kPercent = 100;
-
 std::string layer_of(const Kernel& kernel, const TrainingStep& step) {
   return kernel.layer < 0 ? "all layers" : step.layers[static_cast<std::size_t>(kernel.layer)].name;
 }

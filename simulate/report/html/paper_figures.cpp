@@ -54,12 +54,12 @@ Section figure(const std::string& title, const std::string& text, std::vector<Ch
   return section;
 }
 
-constexpr double kPercent = 100;
-
 Axis percent_axis(const std::string& what) { return {.title = what + ", %", .from = 0, .to = kPercent}; }
 
-double gpu_percent(const Prediction& p) { return gpu_utilization(times_of(p)); }
-double fp32_percent(const Prediction& p) { return fp32_utilization(activity_of(p), *p.gpu).value_or(0); }
+double gpu_percent(const Prediction& p) { return kPercent * gpu_utilization(times_of(p)); }
+double fp32_percent(const Prediction& p) {
+  return kPercent * fp32_utilization(activity_of(p), *p.gpu).value_or(0);
+}
 
 // Bars of one GPU in the comparison; `value` of the prediction there and the one on the first other GPU.
 template <class Value>
@@ -227,14 +227,12 @@ Section overview_section(const ReportData& data) {
   for (const Prediction& p : data.predictions) {
     const Interval interval = p.throughput_interval();
     const std::string unit = throughput_unit(*p.model);
-    const double gpu = gpu_percent(p);
-    const double fp32 = fp32_percent(p);
+    const double fp32 = fp32_utilization(activity_of(p), *p.gpu).value_or(0);
     table.rows.push_back({text_cell(p.model->name), text_cell(p.framework->name), count_cell(size_of(p)),
                           number_cell(p.throughput(), rate(p.throughput()) + " " + unit), text_cell(unit),
                           text_cell(rate(interval.low) + " to " + rate(interval.high)),
                           number_cell(p.iteration_time().si(), to_text(p.iteration_time())),
-                          number_cell(gpu, fmt::format("{:.0f}", gpu)),
-                          number_cell(fp32, fmt::format("{:.0f}", fp32)),
+                          bare_percent_cell(gpu_utilization(times_of(p)), 0), bare_percent_cell(fp32, 0),
                           number_cell(p.memory.total().si(), to_text(p.memory.total()) + (p.fits ? "" : "!")),
                           count_cell(static_cast<double>(p.largest_batch())), text_cell(name_of(p.bound()))});
   }

@@ -9,6 +9,7 @@
 #include "simulate/prediction/predict_all.h"
 #include "simulate/prediction/repredict.h"
 #include "simulate/report/html/report_sections.h"
+#include "simulate/report/kernel_sources.h"
 
 namespace tbdsim {
 namespace {
@@ -98,7 +99,7 @@ std::vector<std::string> summary_of(const ReportData& data) {
   return {fmt::format("{}: {} SMs, {} in fp32, {} of {} at {}, {}", gpu.title, gpu.sm_count,
                       to_text(rate_of(gpu, MathType::fp32).peak), to_text(gpu.memory_size), gpu.memory_type,
                       to_text(gpu.memory_bandwidth), to_text(gpu.tdp)),
-          "kernel times: " + calibration_text(*first.profile),
+          "kernel times: " + kernel_sources(data.predictions),
           "Everything here is predicted by tbd-sim " TBDSIM_VERSION
           ", nothing measured; intervals hold 80 % of what is expected to be measured."};
 }

@@ -9,8 +9,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kPercent = 100;
-
 std::string counted(int count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }

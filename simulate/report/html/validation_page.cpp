@@ -17,7 +17,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kPercent = 100;
 constexpr double kClose = 0.1;  // the band around what was measured
 constexpr std::string_view kSections[] = {"score", "fit", "context"};
 

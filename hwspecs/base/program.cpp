@@ -1,0 +1,56 @@
+#include "hwspecs/base/program.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <vector>
+
+#include <unistd.h>
+
+namespace tbdsim {
+namespace {
+
+std::atomic<bool> interrupted = false;
+
+void interrupt(int signal) {
+  interrupted = true;
+  std::signal(signal, SIG_DFL);  // a second one ends the program at once
+}
+
+void catch_signals() {
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, interrupt);
+}
+
+std::filesystem::path data_dir() {
+  if (const char* named = std::getenv("TBDSIM_DATA_DIR"); named != nullptr && *named != '\0') return named;
+  std::error_code failure;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  const auto installed = program.parent_path().parent_path() / TBDSIM_INSTALLED_DATA_DIR;
+  if (!failure && std::filesystem::is_directory(installed, failure)) return installed;
+  return TBDSIM_SOURCE_DATA_DIR;
+}
+
+}  // namespace
+
+void stop_if_interrupted(const ProgramContext& context) {
+  if (context.interrupted != nullptr && context.interrupted->load()) throw Interrupted();
+}
+
+int run_program(const char* name, CommandLineFunction run, int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  try {
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    return run(arguments, {.out = std::cout,
+                           .err = std::cerr,
+                           .data_dir = data_dir(),
+                           .show_progress = ::isatty(STDERR_FILENO) != 0,
+                           .catch_signals = catch_signals,
+                           .interrupted = &interrupted});
+  } catch (const std::exception& bug) {
+    std::cerr << name << ": internal error: " << bug.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace tbdsim

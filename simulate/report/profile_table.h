@@ -1,0 +1,13 @@
+// What a profile was fitted to, and how well: `tbd-sim show profile NAME`.
+#pragma once
+
+#include "costmodel/profile/profile.h"
+#include "hwspecs/base/table.h"
+
+namespace tbdsim {
+
+// A row for each block: family, library version, precision, number of records, where they were measured,
+// whether the fit converged, and which of its parameters are at a bound.
+[[nodiscard]] Table profile_table(const Profile& profile);
+
+}  // namespace tbdsim
