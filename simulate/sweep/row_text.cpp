@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/csv.h"
 #include "hwspecs/base/number.h"
+#include "hwspecs/base/table.h"
 
 namespace tbdsim {
 namespace {
