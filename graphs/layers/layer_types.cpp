@@ -12,7 +12,8 @@ constexpr LayerType kLayerTypes[] = {
     {"conv2d",
      "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false)",
      make_conv2d},
-    {"conv_transpose2d", "each pixel as a square of kernel x kernel pixels beside its neighbours', with a bias: filters, kernel",
+    {"conv_transpose2d",
+     "each pixel as a square of kernel x kernel pixels beside its neighbours', with a bias: filters, kernel",
      make_conv_transpose2d},
     {"batch_norm",
      "batch normalisation over rows and pixels or positions: scale (true), shift (true), statistics (batch): "

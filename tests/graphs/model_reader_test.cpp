@@ -1,4 +1,6 @@
 // Model files: every file of the catalogue, and what a reader does with small ones.
+#include <filesystem>
+
 #include <gmock/gmock.h>
 
 #include "graphs/model.h"
@@ -8,6 +10,7 @@
 namespace tbdsim {
 namespace {
 
+namespace fs = std::filesystem;
 using test::model_from;
 using test::model_text;
 using testing::ElementsAre;
