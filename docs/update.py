@@ -31,7 +31,6 @@ class Program:
         self.path, self.folder = str(pathlib.Path(path).resolve()), folder
         for file in EXAMPLES.glob("my_*.yaml"):
             shutil.copy(file, folder)
-        shutil.copy(ROOT / "simulate" / "frameworks" / "pytorch.yaml", folder)  # what my_framework.yaml is based on
         shutil.copy(ROOT / "simulate" / "validation" / "runs" / "tbd_paper.csv", pathlib.Path(folder) / "runs.csv")
 
     def run(self, arguments):

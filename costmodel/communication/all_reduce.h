@@ -2,7 +2,7 @@
 // choose among several algorithms; the fastest is taken. Formulas: Thakur, Rabenseifner and Gropp,
 // "Optimization of Collective Communication Operations in MPICH" (2005), for rings, trees and recursive
 // halving and doubling; Sanders, Speck and Traeff (2009) for NCCL's pairs of trees. Errors against NCCL's
-// measured curves are in the README.
+// measured curves are in docs/model/communication.md.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Predictions for people, as CSV and as JSON (schema in the README).
+// Predictions for people, as CSV and as JSON (schema in docs/formats.md).
 #pragma once
 
 #include <iosfwd>

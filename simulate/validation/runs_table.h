@@ -1,5 +1,5 @@
-// Tables of training runs (the schema in the README): which scenario a row describes, and its prediction in
-// the row's own unit.
+// Tables of training runs (the schema in docs/formats.md): which scenario a row describes, and its prediction
+// in the row's own unit.
 #pragma once
 
 #include <cstddef>

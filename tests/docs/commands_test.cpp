@@ -116,7 +116,6 @@ class DocumentedCommand : public testing::TestWithParam<std::string> {
   void SetUp() override {
     for (const auto& entry : fs::directory_iterator(kSource / "docs/examples"))
       if (entry.path().extension() == ".yaml") copy(entry.path(), entry.path().filename());
-    copy(kSource / "simulate/frameworks/pytorch.yaml", "pytorch.yaml");  // my_framework.yaml is based on it
     copy(kSource / "simulate/validation/runs/tbd_paper.csv", "runs.csv");
     before_ = fs::current_path();
     fs::current_path(directory_.path());

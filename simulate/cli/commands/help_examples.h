@@ -1,5 +1,5 @@
-// Examples at the end of each command's help. A test runs every one as written, in a folder with the README's
-// my_gpu.yaml and a table runs.csv.
+// Examples at the end of each command's help. A test runs every one as written, in a folder with the
+// files of docs/examples and a table runs.csv.
 #pragma once
 
 #include <string>
