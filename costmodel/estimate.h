@@ -33,8 +33,8 @@ struct FixedCost {
   std::size_t kernel = 0;
   KernelCost cost;
 };
-// All such kernels of the step but duplicates of earlier ones, in order. Computing them once for all batches
-// saves a sweep over batches the estimates of two kernels in three.
+// All such kernels of the step but duplicates of earlier ones, in order. A sweep over batches computes them
+// once.
 [[nodiscard]] std::vector<FixedCost> fixed_costs(const TrainingStep& step, const Calibration& calibration,
                                                  const KernelFactors& factors = no_factors());
 

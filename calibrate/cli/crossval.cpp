@@ -54,7 +54,7 @@ void crossval_command(const CrossvalCommand& command, const ProgramContext& cont
   const LoadedRecords loaded = load_records(command.files, Catalog::from(context.data_dir));
   if (context.catch_signals != nullptr) context.catch_signals();
   CrossvalOptions options;
-  options.clocks = clock_knowledge(loaded.records, loaded.gpus);
+  options.clocks = clock_priors(loaded.records, loaded.gpus);
   options.progress = [&](std::string_view step) {
     stop_if_interrupted(context);
     if (context.show_progress) context.err << "\r\033[K" << step << std::flush;

@@ -1,12 +1,12 @@
-// What other tools predict kernels with, as families over the calls of another family: measured against on
-// the same folds.
+// Simpler models of other tools, as families over the calls of another family, for comparison on the same
+// folds.
 #pragma once
 
 #include "costmodel/families/kernel_time.h"
 
 namespace tbdsim {
 
-// time = flops / (share x peak): Paleo (Qi, Sparks and Talwalkar, ICLR 2017).
+// time = flops / (share * peak): Paleo (Qi, Sparks and Talwalkar, ICLR 2017).
 template <class Family>
 struct ConstantShare {
   using Call = typename Family::Call;
@@ -28,7 +28,7 @@ struct ConstantShare {
   static Features features(const Call& call) { return Family::features(call); }
 };
 
-// time = overhead + max(flops / (share x peak), bytes / (share x bandwidth)).
+// time = overhead + max(flops / (compute * peak), bytes / (bandwidth share * bandwidth)).
 template <class Family>
 struct PlainRoofline {
   using Call = typename Family::Call;

@@ -11,7 +11,9 @@
 
 #include "calibrate/fit/baselines.h"
 #include "calibrate/fit/family_fit.h"
-#include "calibrate/fit/fit_steps.h"
+#include "calibrate/fit/generation_fit.h"
+#include "calibrate/fit/residuals.h"
+#include "calibrate/fit/sample_selection.h"
 #include "calibrate/samples/launch_floor.h"
 #include "costmodel/families/families.h"
 #include "costmodel/residuals/residual_table.h"
@@ -116,9 +118,9 @@ template <class Family>
 void judge(const Samples<Family>& train, const Samples<Family>& residual_train, const Samples<Family>& test,
            const Fitted<Family>& fitted, Protocol protocol, int fold, const CrossvalOptions& options,
            std::vector<Outcome>& outcomes) {
-  const std::vector<Residual<Family>> residuals = residuals_of(residual_train, fitted.fit);
+  const std::vector<SampleResidual<Family>> residuals = residuals_of(residual_train, fitted.fit);
   std::vector<ResidualRow> rows;
-  for (const Residual<Family>& r : medians_over_gpus(residuals, architecture_of(test.front().hardware)))
+  for (const SampleResidual<Family>& r : medians_over_gpus(residuals, architecture_of(test.front().hardware)))
     rows.push_back(r.row);
   const ResidualTable table(std::move(rows));
   const Kriging kriging = kriging_of(residuals);

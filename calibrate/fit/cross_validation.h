@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrate/fit/fit_steps.h"
+#include "calibrate/fit/clock_priors.h"
 #include "calibrate/samples/sample.h"
 
 namespace tbdsim {
@@ -45,7 +45,7 @@ struct Outcome {
 };
 
 struct CrossvalOptions {
-  ClockKnowledge clocks;
+  ClockPriors clocks;
   int folds = 5;
   int starts = 1;
   int threads = 1;  // of a fit; folds run at the same time beside

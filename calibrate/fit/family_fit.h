@@ -18,7 +18,7 @@
 
 namespace tbdsim {
 
-// What is known of a GPU before the fit.
+// Priors of a GPU's sustained shares of its data sheet's rates.
 struct GpuPrior {
   Prior clock{.mean = 0.92, .sd = 0.1};
   Prior bandwidth{.mean = 1, .sd = 0.05};

@@ -1,4 +1,4 @@
-// Chooses how residuals are interpolated by leaving some out.
+// Chooses the kriging parameters of residuals by leave-one-out errors on a fixed grid.
 #pragma once
 
 #include <map>

@@ -8,8 +8,9 @@
 
 #include "calibrate/fit/cross_validation.h"
 #include "calibrate/fit/family_fit.h"
-#include "calibrate/fit/fit_steps.h"
+#include "calibrate/fit/generation_fit.h"
 #include "calibrate/fit/representative_rows.h"
+#include "calibrate/fit/residuals.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 
@@ -30,7 +31,7 @@ MathType math_of_block(std::string_view key) {
 struct Context {
   const ProfileFitOptions& options;
   const GpuSpecs& gpus;
-  ClockKnowledge clocks;
+  ClockPriors clocks;
   Profile& profile;
   std::vector<std::string> too_few{};  // blocks that were left out: "5 of gemm (cublas8/fp32)"
 
@@ -69,10 +70,10 @@ void take_parameters(const FamilyFit& fit, ProfileBlock& block) {
 template <class Family>
 void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const Context& context,
                     ProfileBlock& block) {
-  const std::vector<Residual<Family>> by_gpu = residuals_of(samples, fit);
-  const std::vector<Residual<Family>> residuals = medians_over_gpus(by_gpu, context.architecture());
+  const std::vector<SampleResidual<Family>> by_gpu = residuals_of(samples, fit);
+  const std::vector<SampleResidual<Family>> residuals = medians_over_gpus(by_gpu, context.architecture());
   std::vector<ResidualRow> rows;
-  for (const Residual<Family>& r : residuals) rows.push_back(r.row);
+  for (const SampleResidual<Family>& r : residuals) rows.push_back(r.row);
   block.kriging = kriging_of(by_gpu);
   // Other GPUs' tables stand in many profiles.
   const std::size_t most = block.own ? context.options.most_rows : context.options.most_rows / 3;
@@ -236,7 +237,7 @@ Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus, const
   profile.gpu = options.gpu;
   profile.architecture = options.gpu.empty() ? options.architecture : "";
   profile.calibrated = true;
-  Context context{options, gpus, clock_knowledge(records, gpus), profile};
+  Context context{options, gpus, clock_priors(records, gpus), profile};
 #define TBDSIM_FIT(Family) fit_blocks<Family>(records, context);
   TBDSIM_FOR_EACH_FAMILY(TBDSIM_FIT)
 #undef TBDSIM_FIT

@@ -1,4 +1,4 @@
-// Which measured calls a residual table keeps.
+// Selects the measured calls that a residual table keeps.
 #pragma once
 
 #include <vector>

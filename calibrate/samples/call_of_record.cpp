@@ -32,7 +32,7 @@ GemmCall gemm_of(const Record& record, double element_bytes) {
   return call;
 }
 
-// The formulas know neither groups nor dilation.
+// None with groups or dilation, which the formulas do not describe.
 std::optional<ConvCall> conv_of(const Record& record, Phase phase, double element_bytes) {
   const RecordShape& s = record.shape;
   if (s.groups > 1 || s.dilation_h > 1 || s.dilation_w > 1) return std::nullopt;

@@ -1,4 +1,4 @@
-// What a record's call is in the terms of the time formulas.
+// The call of a measured record as the time formulas need it.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace tbdsim {
 
-// None for what no formula is for: launches, copies, whole networks, convolutions with groups or dilation;
+// None for calls without a formula: launches, copies, whole networks, convolutions with groups or dilation;
 // unknown precisions.
 [[nodiscard]] std::optional<Call> call_of(const Record& record);
 

@@ -1,10 +1,10 @@
-// What an event pair around one call on an idle stream shows of the call.
+// The time between two events around one call on an idle stream, as a function of the kernel's own time.
 //
 //   shown = floor + (kernel^4 + s^4)^(1/4) - s,   s = 15 us
 //
-// `floor` is what the shortest call shows: the way of the kernel to the device, and the time s in which the
-// host submits the second event. A kernel longer than s hides the latter. s: 13-16 us in every
-// leave-one-GPU-out fit of NeuSight's element-wise table (7 GPUs, PyTorch 2.1).
+// shown, kernel in seconds. `floor` is the time of an empty kernel: its launch, and the time s in which the
+// host submits the second event, which a kernel longer than s hides. s: 13-16 us in every leave-one-GPU-out
+// fit of NeuSight's element-wise table (7 GPUs, PyTorch 2.1).
 #pragma once
 
 #include <algorithm>
@@ -29,12 +29,12 @@ inline constexpr double kEventSubmission = 15e-6;  // s
   return ratio * ratio * ratio;
 }
 
-// The floor that makes a kernel show so.
+// The floor for which shown_time(kernel, floor) == shown.
 [[nodiscard]] inline double floor_behind(double shown, double kernel) {
   return shown - (past_submission(kernel) - kEventSubmission);
 }
 
-// The kernel behind a time above its floor.
+// The kernel's time for which shown_time(kernel, floor) == shown; 0 below the floor.
 [[nodiscard]] inline double kernel_behind(double shown, double floor) {
   const double a = std::max(shown - floor, 0.0) + kEventSubmission;
   const double b = kEventSubmission;

@@ -14,8 +14,8 @@ namespace tbdsim {
 
 using GpuSpecs = std::map<std::string, GpuSpec>;  // by stem
 
-// Those records that are of the family; their `gpu` must be a key of `gpus` (UsageError otherwise).
-// Arithmetic that a card lacks is left out.
+// The records of the family's calls; `gpu` of each must be a key of `gpus` (UsageError otherwise). Records in
+// arithmetic that the GPU lacks are left out.
 template <class Family>
 [[nodiscard]] std::vector<Sample<Family>> samples_of(std::span<const Record> records, const GpuSpecs& gpus);
 

@@ -1,6 +1,6 @@
-// Many matrix products of one shape in a call (cuBLAS strided batched gemm; attention): no split, and few
-// tiles for each architecture: those of the kernel names of the NeuSight tables (cuBLAS 12, fp32), which hold
-// more than 99 % of its rows before Hopper.
+// Many GEMMs of one shape in one call (cuBLAS strided batched gemm; attention): no split, and few tiles for
+// each architecture: those in the kernel names of the NeuSight tables (cuBLAS 12, fp32), which cover more
+// than 99 % of its rows before Hopper.
 //
 //   time = tile_time, the least over the tiles
 #pragma once
@@ -43,7 +43,7 @@ struct BatchedGemmFamily {
   static Features features(const Call& call) { return GemmFamily::features(call); }
 };
 
-// Without tensor cores; those have every tile.
+// GPUs without tensor cores for the arithmetic; on tensor cores every tile occurs.
 inline constexpr Tile kPascalTiles[] = {{128, 64}};
 inline constexpr Tile kVoltaTiles[] = {{32, 128}, {64, 64}, {128, 32}};
 inline constexpr Tile kTuringTiles[] = {{128, 64}, {64, 64}, {128, 32}, {32, 128}};

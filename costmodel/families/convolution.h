@@ -20,7 +20,7 @@
 //   serialized = the bytes in the table's last column / (share * bandwidth)
 //
 // share: a fitted parameter of the algorithm; peak and bandwidth: sustained, in operations and bytes a
-// second. The 2-norm is a smooth maximum: neither compute nor memory alone hides the other completely.
+// second. The 2-norm is a smooth maximum.
 //
 // With a stride the implicit product of the data pass multiplies the zeros between the strides too, as cuDNN
 // 5 to 7 did. On tensor cores no Winograd was ever chosen, and channels are padded to multiples of 8: up to

@@ -1,6 +1,6 @@
-// One matrix product (cuBLAS gemm, a fully connected layer): any tile, and k may be split over thread blocks.
+// One GEMM (cuBLAS gemm, a fully connected layer): any tile, and k may be split over thread blocks.
 //
-//   time = tile_time + split,   the least over tiles and splits
+//   time = tile_time + split if k is split, the least over tiles and splits; split (s): fitted
 //
 // Tiles are those that cuBLAS 12 names most on any architecture.
 #pragma once
@@ -84,7 +84,7 @@ inline constexpr auto kPlaceOfSplits = [] {  // among none and kSplits
 inline constexpr double kLeastSplit = 64;  // of k
 inline constexpr double kMostWaves = 4;    // a split whose blocks fill the card more often gains nothing
 
-// A tile of which half would do is never the fastest.
+// True for a tile of which half would hold all results: the half is faster.
 [[nodiscard]] inline bool is_oversized(double tile, double size) { return tile > 32 && tile / 2 >= size; }
 
 template <class Visit>

@@ -115,7 +115,7 @@ struct Features {
 };
 
 // sqrt(a^2 + b^2): a smooth maximum of two times that overlap, at most 41 % above the larger one (where they
-// are equal). The 2-norm fits GEMMs, convolutions and streams better than a hard maximum.
+// are equal).
 template <class T>
 [[nodiscard]] T smooth_max(const T& a, const T& b) {
   using std::sqrt;

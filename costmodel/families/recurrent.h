@@ -1,17 +1,22 @@
-// Recurrent layers in one library call: a product with the state's weights for each step, one after another.
+// Recurrent layers in one library call: a GEMM with the state's weights for each step, one after another.
 //
-//   W = gates hidden^2,  per step: compute = 2 W max(batch, 16) / (peak clock) (1 + share (1 / efficiency -
-//   1))
-//                                  memory  = bytes of W  re-reads  outside / (bandwidth share)
-//                                  step    = overhead / boost clock + (compute^4 + memory^4)^(1/4)
-//   re-reads = ceil(batch / tile), the tile 8, 32 or 128 sequences wide for batches up to 16, up to 64, above
-//   outside  = 1 / (1 + (cached L2 / bytes of W)^2): the share of W that L2 does not keep from step to step
-//   forward, backward_data:  call + steps step + input product
-//   backward_weights:        call + products over all steps at once
-//   input product (inputs > 0) = 2 gates hidden inputs batch steps / (peak clock) (1 + share (1 / product -
-//   1)) share = 1, or of its generation's full rate where a card multiplies at that: what is not
-//   multiplication takes
-//           as many clocks there (hardware.h, rate_share; thread_blocks.h)
+//   W       = gates * hidden^2 weights, B = W * element bytes
+//   compute = 2 * W * max(batch, 16) / (peak * clock) * (1 + share * (1 / efficiency - 1))       per step
+//   memory  = B * rereads * outside / (bandwidth * fraction)                                     per step
+//   step    = overhead / boost clock + (compute^4 + memory^4)^(1/4)
+//   rereads = ceil(batch / tile): the tile is 8, 32 or 128 sequences wide for batches up to 16, up to 64, above
+//   outside = 1 / (1 + (cached * L2 / B)^2): the fraction of W that L2 does not keep from step to step
+//
+//   forward, backward_data:  call + steps * step + input GEMM
+//   backward_weights:        call + one GEMM over all steps
+//   input GEMM (inputs > 0)  2 * gates * hidden * inputs * batch * steps / (peak * clock)
+//                            * (1 + share * (1 / product - 1))
+//
+// Times in seconds; peak in operations and bandwidth in bytes a second, clock: sustained share of the peak;
+// efficiency, fraction, product, cached, overhead (clocks), call (s): fitted. share: of its generation's full
+// rate at which a GPU multiplies (hardware.h, rate_share), because all that is not multiplication takes as
+// many clocks there (thread_blocks.h). The 4-norm is a sharper maximum than the 2-norm of GEMMs, at most 19 %
+// above the larger time.
 //
 // Batches of 17-32 have efficiencies of their own: cuDNN 5 and 6 choose kernels there that run backward at a
 // seventh of the peak (DeepBench), as slow on cards with twice the bandwidth. The re-reads explain why 16
@@ -86,20 +91,20 @@ struct RecurrentFamily {
 inline constexpr double kThinBatch = 16;  // sequences; narrower products take as long
 inline constexpr double kStepClock = 1.4e9;
 
-// Seconds per operation.
+// Seconds for one multiplication or addition.
 template <class T>
 [[nodiscard]] T operation_time(const Hardware& hardware, const AchievedFraction<T>& sustained,
                                const T& efficiency) {
   return (1.0 + hardware.rate_share * (1.0 / efficiency - 1.0)) / (hardware.peak * sustained.clock);
 }
 
-// Times a step's product reads all weights.
+// How often a step's GEMM reads all weights.
 [[nodiscard]] inline double weight_readings(double batch) {
   const double tile = batch <= 16 ? 8 : batch <= 64 ? 32 : 128;
   return std::ceil(batch / tile);
 }
 
-// Compute and memory time of all steps; their overhead.
+// Seconds of all steps.
 template <class T>
 TimeParts<T> RecurrentFamily::steps(const Call& call, const Hardware& hardware,
                                     const AchievedFraction<T>& sustained, std::span<const T> p) {

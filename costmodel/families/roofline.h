@@ -1,7 +1,7 @@
 // The roofline (Williams, Waterman and Patterson, CACM 52(4), 2009): a kernel computes or moves data,
 // whichever takes longer.
 //
-//   time = overhead + max( flops / (compute_efficiency x peak), bytes / (bandwidth_efficiency x bandwidth) )
+//   time = overhead + max(flops / (compute_efficiency * peak), bytes / (bandwidth_efficiency * bandwidth))
 //
 // Templated on the scalar: predict with double, fit with an automatic-differentiation type.
 #pragma once

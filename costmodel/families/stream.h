@@ -1,15 +1,15 @@
-// Kernels that are counted by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
+// Kernels whose time is counted by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
 //
-//   memory  = outside / (bandwidth share) + cached / (64 byte per boost clock and SM  l2_bandwidth)
-//   compute = flops / (peak clock arithmetic) + serial_time
-//   serial_time = serial x numbers that a thread goes through alone
 //   time    = launch + sqrt(compute^2 + memory^2)
+//   memory  = outside / (bandwidth * share) + cached / (64 bytes per boost clock and SM * l2_bandwidth)
+//   compute = flops / (peak * clock * arithmetic) + serial * numbers that one thread processes
+//   bytes   = read + written, each as often as the kernel counts it
+//   outside = (bytes + reread * (1 - rows)) * (1 - tensors): bytes that pass the memory bus; cached: the others
+//   tensors = 1 / (1 + (bytes / (tensors_in_l2 * L2))^2): left in L2 by the kernel before
+//   rows    = 1 / (1 + (in_flight / (rows_in_l2 * L2))^4): reread rows that are still in L2
 //
-// bytes = read + written, each as often as the kernel counts it. `outside` of them pass the memory bus, the
-// rest comes from L2:
-//   tensors = 1 / (1 + (bytes / (tensors_in_l2 L2))^2)   of all bytes: left there by the kernel before
-//   rows = 1 / (1 + (in flight / (rows_in_l2 L2))^4)     of re-read rows: still there
-//   outside = (bytes + re-read (1 - rows)) (1 - tensors)
+// Times in seconds, sizes in bytes; names with underscores, launch, share, arithmetic and serial: fitted.
+//
 // Rows are read again by layer norms (once: sums first) and by softmax over more than 1,024 columns (twice
 // forward: maximum, sum; once backward), as in PyTorch 2. In flight are the rows of all resident thread
 // blocks: 128 threads a row for norms, columns / 4 (32 to 1,024) for softmax. That is why an L4 with 48 MB of

@@ -1,6 +1,6 @@
-// What calibration found out about kernels. One YAML file in calibrate/profiles/: fitted parameters for each
-// family of kernels, library generation and precision, and below them round efficiencies per kernel kind
-// (a roofline) for what no family covers.
+// The result of a calibration, one YAML file in calibrate/profiles/: fitted parameters for each family of
+// kernels, library generation and precision, and round efficiencies for each kind of kernel that no family
+// covers (a roofline).
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct Profile {
   std::string title;
   std::string gpu;           // the card it is for; empty: any card ...
   std::string architecture;  // ... of this architecture; empty: any at all
-  bool calibrated = false;   // fitted to measured kernels; false is said wherever a prediction is shown
+  bool calibrated = false;   // fitted to measured kernels; reports say so where it is not
   std::array<std::vector<ProfileBlock>, kFamilyCount> families;
   std::array<Efficiency<double>, kKernelKindCount> kinds{};  // by KernelKind, of what no family covers
   double spread = 0;  // standard deviation of ln(measured / predicted) of those

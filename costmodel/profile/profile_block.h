@@ -30,7 +30,7 @@ struct ProfileBlock {
   std::map<std::string, std::int64_t> records;  // "gpu, data set" -> how many were fitted
   Kriging kriging;
   double interval = 1.28;       // 80 % of calls left out lie within this many deviations
-  std::vector<Call> measured;   // the most telling of the measured calls
+  std::vector<Call> measured;   // representative measured calls
   ResidualTable residuals{{}};  // theirs
 };
 

@@ -1,4 +1,4 @@
-// Binary logarithms of sizes of layers, which come again and again: small whole numbers are looked up.
+// log2 of sizes of layers. Small whole numbers, which most sizes are, come from a table.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ inline const std::array<double, kSmallSizes> kLog2OfSize = [] {
   return logarithms;
 }();
 
-// The same as std::log2, of sizes that are not negative.
+// std::log2(size) for size >= 0.
 [[nodiscard]] inline double log2_of_size(double size) {
   if (size < static_cast<double>(kSmallSizes)) {
     const auto whole = static_cast<std::size_t>(size);

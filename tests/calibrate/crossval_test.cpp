@@ -29,7 +29,7 @@ std::vector<Record> true_records() { return test::gemm_records(gpus(), expected_
 template <class Family>
 std::vector<Outcome> outcomes_of(const std::vector<Record>& records, Protocol protocol) {
   CrossvalOptions options;
-  options.clocks.expected = clock_knowledge(records, gpus()).expected;  // no anchors
+  options.clocks.expected = clock_priors(records, gpus()).expected;  // no anchors
   options.threads = 1;
   options.baselines = false;
   return cross_validate<Family>(samples_of<Family>(records, gpus()), protocol, options);
@@ -111,7 +111,7 @@ TEST(Gpu, OneProductTellsAHeldOutCardsClock) {
   truth.rates["p100_pcie"].clock /= 2;
   const std::vector<Record> records = test::gemm_records(gpus(), truth);
   CrossvalOptions options;
-  options.clocks = clock_knowledge(records, gpus());
+  options.clocks = clock_priors(records, gpus());
   options.threads = 1;
   options.baselines = false;
   const auto samples = samples_of<GemmFamily>(records, gpus());

@@ -3,9 +3,11 @@
 
 #include <cmath>
 
-#include "calibrate/fit/fit_steps.h"
+#include "calibrate/fit/family_fit.h"
+#include "calibrate/fit/sample_selection.h"
 #include "calibrate/samples/call_of_record.h"
 #include "calibrate/samples/samples.h"
+#include "costmodel/families/families.h"
 #include "hwspecs/base/catalog.h"
 
 namespace tbdsim::test {

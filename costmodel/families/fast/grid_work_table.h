@@ -9,8 +9,8 @@
 
 namespace tbdsim {
 
-// The same numbers as GridWork<double>::operations. It saves a square root and two divisions for each of the
-// some twenty tiles and splits of a GEMM or convolution.
+// The same numbers as GridWork<double>::operations. It saves a square root and two divisions for each tile
+// and split of a GEMM or convolution.
 class GridWorkTable {
  public:
   explicit GridWorkTable(const GridWork<double>& work)

@@ -1,10 +1,9 @@
 // The neighbor sets of recent residual estimates. In a sweep the same kernels come again at other batch sizes
-// and on other GPUs: most estimates then need no search and no factorisation, which makes a prediction three
-// times as fast. Estimates do not depend on what the cache holds.
+// and on other GPUs: most estimates then need no search and no factorisation. Estimates do not depend on what
+// the cache holds.
 //
 // Memory: at most kMaxSets sets of 768 bytes (12.6 MB) and kMaxKernels kernels of 150 bytes with up to 64
-// intervals of 32 bytes (a few MB in practice: a kernel has some five intervals). One thread at a time may
-// use it.
+// intervals of 32 bytes (72 MB if each had that many). One thread at a time may use it.
 #pragma once
 
 #include <array>

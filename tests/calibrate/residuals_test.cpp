@@ -1,10 +1,12 @@
 // Anchors, residuals, clock ratios and interval widths, by hand.
-#include "calibrate/fit/fit_steps.h"
+#include "calibrate/fit/residuals.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
+#include "calibrate/fit/clock_priors.h"
+#include "calibrate/fit/generation_fit.h"
 #include "calibrate/samples/launch_floor.h"
 #include "tests/calibrate/synthetic.h"
 
@@ -35,7 +37,7 @@ TEST(Anchors, OneOfTheLargestThird) {
   std::vector<Record> records = {product("titanxp", 500, 0.95), product("titanxp", 4000, 0.7)};
   for (int i = 0; i < 8; ++i) records.push_back(product("titanxp", 2100 + i, 0.6));
   records.push_back(product("titanxp", 2000, 0.8));
-  const ClockKnowledge clocks = clock_knowledge(records, gpus());
+  const ClockPriors clocks = clock_priors(records, gpus());
   const Sample<GemmFamily> any = samples(records).front();
   ASSERT_TRUE(anchor_of(any, clocks));
   EXPECT_NEAR(*anchor_of(any, clocks), 0.7, 1e-12);
@@ -46,7 +48,7 @@ TEST(Anchors, OneOfTheLargestThird) {
 
 // A product tells the clock of its own card, precision and data set only.
 TEST(Anchors, AreOfOneCardAndDataSet) {
-  const ClockKnowledge clocks = clock_knowledge(std::vector{product("titanxp", 4000, 0.7)}, gpus());
+  const ClockPriors clocks = clock_priors(std::vector{product("titanxp", 4000, 0.7)}, gpus());
   EXPECT_FALSE(anchor_of(samples({product("p100_pcie", 4000, 0.7)})[0], clocks));
   Record other = product("titanxp", 4000, 0.7);
   other.source = "someone else";
@@ -67,7 +69,7 @@ FamilyFit fit_with(double titanxp_clock, double p100_clock) {
 TEST(ClockRatio, MedianAndSpreadOverTheGpus) {
   const std::vector<Record> records = {product("titanxp", 1000, 0.5), product("p100_pcie", 1000, 0.5),
                                        product("p100_pcie", 1500, 0.5)};
-  ClockKnowledge clocks = clock_knowledge(records, gpus());
+  ClockPriors clocks = clock_priors(records, gpus());
   const ClockRatio ratio = clock_ratio(samples(records), fit_with(0.92, 0.46), clocks, false);
   EXPECT_NEAR(ratio.median, std::sqrt(0.5), 1e-12);
   EXPECT_NEAR(ratio.sd, std::log(2.0) / 2, 1e-12);
@@ -118,7 +120,7 @@ TEST(IntervalBetweenGpus, ACardsOwnMeanDoesNotCount) {
   Samples<GemmFamily> calls = samples({product("titanxp", 1000, 0.5), product("titanxp", 2000, 0.5),
                                        product("titanxp", 4000, 0.5), product("p100_pcie", 1000, 0.5),
                                        product("p100_pcie", 2000, 0.5), product("p100_pcie", 4000, 0.5)});
-  std::vector<Residual<GemmFamily>> residuals;
+  std::vector<SampleResidual<GemmFamily>> residuals;
   for (const auto& s : calls) residuals.push_back({{s.features, s.gpu == "titanxp" ? 0.3 : -0.1, 0}, &s});
   EXPECT_NEAR(interval_between_gpus(residuals, {.amplitude = 1e-3, .length = 1, .nugget = 1}), 0, 1e-6);
   residuals[1].row.residual += 1;  // its neighbours tell nothing: it is 1 off, in deviations of 1
@@ -167,10 +169,10 @@ TEST(MediansOverGpus, OfOneCall) {
                                      of_generation("b", "cudnn6/fp32", 61),
                                      of_generation("c", "cudnn6/fp32", 70)};
   const Features call{0, 1, {5}}, other{0, 1, {6}};
-  const std::vector<Residual<GemmFamily>> residuals = {{{call, 0.9, 0}, &cards[2]},
-                                                       {{call, 0.1, 1}, &cards[0]},
-                                                       {{other, -0.3, 2}, &cards[0]},
-                                                       {{call, 0.2, 3}, &cards[1]}};
+  const std::vector<SampleResidual<GemmFamily>> residuals = {{{call, 0.9, 0}, &cards[2]},
+                                                             {{call, 0.1, 1}, &cards[0]},
+                                                             {{other, -0.3, 2}, &cards[0]},
+                                                             {{call, 0.2, 3}, &cards[1]}};
   const auto medians = medians_over_gpus(residuals, 0);
   ASSERT_EQ(medians.size(), 2u);
   EXPECT_DOUBLE_EQ(medians[0].row.residual, 0.2);

@@ -1,0 +1,57 @@
+// What a fit leaves unexplained of its samples, how it is interpolated, and how wide intervals must be.
+#pragma once
+
+#include <vector>
+
+#include "calibrate/fit/family_fit.h"
+#include "calibrate/fit/sample_selection.h"
+#include "costmodel/residuals/residual_table.h"
+
+namespace tbdsim {
+
+// Seconds of the sample's call by the fitted formula.
+template <class Family>
+[[nodiscard]] double formula_of(const Sample<Family>& s, const FamilyFit& fit,
+                                const AchievedFraction<double>& sustained) {
+  return kernel_time<Family>(s.call, s.hardware, sustained, fit.parameters).parts.total;
+}
+
+template <class Family>
+struct SampleResidual {
+  ResidualRow row;
+  const Sample<Family>* sample;
+};
+
+// ln(measured / formula) of the fit's own samples. Times below 1.5 launch floors say little about the kernel
+// and are left out.
+template <class Family>
+[[nodiscard]] std::vector<SampleResidual<Family>> residuals_of(const Samples<Family>& samples,
+                                                               const FamilyFit& fit);
+
+// One row for each call: the weighted median over the GPUs that it was measured on. GPUs of `architecture` (a
+// major compute capability; 0: none) count twice. A median ignores one GPU that differs from all others
+// (TITAN X Pascal with an early CUDA 8 in DeepBench).
+template <class Family>
+[[nodiscard]] std::vector<SampleResidual<Family>> medians_over_gpus(
+    std::vector<SampleResidual<Family>> residuals, int architecture);
+
+// Kriging parameters for interpolation between calls of one GPU, or of several (kriging_fit.h).
+template <class Family>
+[[nodiscard]] Kriging kriging_of(const std::vector<SampleResidual<Family>>& residuals);
+
+// The value at index floor(share * (n - 1)) of the sorted n values; kDefaultInterval: there are none.
+inline constexpr double kDefaultInterval = 1.28;
+[[nodiscard]] double quantile(std::vector<double> values, double share);
+
+// How many of their predictive standard deviations 80 % of the rows lie within when they are estimated from
+// `table`; a row that is in the table is left out of it.
+[[nodiscard]] double interval_of(const ResidualTable& table, const std::vector<ResidualRow>& rows,
+                                 const Kriging& kriging);
+
+// The same when each GPU in turn is estimated from the others. The median of its errors, which is its
+// clock's, is subtracted first.
+template <class Family>
+[[nodiscard]] double interval_between_gpus(const std::vector<SampleResidual<Family>>& residuals,
+                                           const Kriging& kriging);
+
+}  // namespace tbdsim
