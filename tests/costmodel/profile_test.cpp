@@ -235,7 +235,7 @@ TEST(ReadProfile, TooManyResiduals) {
 TEST(CalibrationText, SaysWhoseMeasurementsTheyAre) {
   Profile profile = fitted();
   EXPECT_EQ(calibration_text(profile),
-            "A card, measured (1 of 2 blocks from it, the others from other GPUs)");
+            "A card, measured (1 of 3 blocks from it, the others from other GPUs)");
   profile.gpu.clear();
   EXPECT_EQ(calibration_text(profile), "A card, measured (no kernel of this GPU was measured)");
 }

@@ -257,7 +257,8 @@ TEST(Table, WholeNumbersInJson) {
   std::ostringstream out;
   write_tables(out, std::span(&table, 1), Format::json);
   std::vector<std::string> numbers;
-  for (const json& row : json::parse(out.str())["things"]) numbers.push_back(row["n"].dump());
+  const json document_1 = json::parse(out.str());
+  for (const json& row : document_1["things"]) numbers.push_back(row["n"].dump());
   EXPECT_THAT(numbers, testing::ElementsAre("265", "-3", "0.5", "9007199254740992", "1e+300"));
 }
 
@@ -281,14 +282,16 @@ TEST(Json, RatiosAreFromZeroToOne) {
       EXPECT_LE(ratio, 1) << key;
     }
   }
-  for (const json& p : json_of(kPrediction)["predictions"]) {
+  const json document_2 = json_of(kPrediction);
+  for (const json& p : document_2["predictions"]) {
     for (const auto& [name, metric] : p["metrics"].items()) {
       EXPECT_NE(metric["unit"], "%") << name;
       if (metric["unit"] != "1" || metric["value"].is_null()) continue;
       EXPECT_LE(metric["value"].get<double>(), 1) << name;
     }
   }
-  for (const json& group : json_of(with({"kernels", "--by", "kernel"}, kPrediction))["kernels"]) {
+  const json document_3 = json_of(with({"kernels", "--by", "kernel"}, kPrediction));
+  for (const json& group : document_3["kernels"]) {
     if (group["fp32_utilization"].is_null()) continue;
     EXPECT_LE(group["fp32_utilization"].get<double>(), 1);
   }
@@ -305,7 +308,8 @@ TEST(Show, TheBlocksOfAProfile) {
   }
   EXPECT_THAT(own, testing::ElementsAre("cublas8", "cudnn6"));
   std::size_t listed = 0;
-  for (const json& profile : json_of({"list", "profiles"})["profiles"]) {
+  const json document_4 = json_of({"list", "profiles"});
+  for (const json& profile : document_4["profiles"]) {
     if (profile["name"] == "titanxp") listed = profile["blocks"].get<std::size_t>();
   }
   EXPECT_EQ(listed, blocks.size());
