@@ -11,6 +11,7 @@
 #include "calibrate/fit/generation_fit.h"
 #include "calibrate/fit/representative_rows.h"
 #include "calibrate/fit/residuals.h"
+#include "costmodel/families/families.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 

@@ -7,6 +7,7 @@
 #include "costmodel/residuals/fast/estimate_cache.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/repredict.h"
+#include "simulate/sweep/point_predictor.h"
 #include "simulate/sweep/sweep_spec.h"
 #include "tests/support/cli.h"
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "calibrate/fit/residuals.h"
 #include "calibrate/samples/launch_floor.h"
 #include "tests/calibrate/synthetic.h"
 

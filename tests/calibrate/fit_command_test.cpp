@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "calibrate/fit/clock_priors.h"
 #include "calibrate/samples/load_records.h"
 #include "costmodel/estimate.h"
 #include "hwspecs/base/suggest.h"

@@ -9,6 +9,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/analysis/scaling.h"
 #include "simulate/analysis/whatif.h"
+#include "simulate/sweep/point_predictor.h"
 #include "simulate/sweep/sweep_spec.h"
 #include "tests/support/cli.h"
 

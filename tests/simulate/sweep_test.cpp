@@ -8,6 +8,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
+#include "simulate/sweep/point_predictor.h"
 #include "simulate/sweep/resumable_file.h"
 #include "simulate/sweep/sweep_spec.h"
 #include "tests/hwspecs/message_of.h"

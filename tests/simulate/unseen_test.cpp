@@ -18,7 +18,7 @@ TEST(Unseen, OtherGpusProfileStandsIn) {
   const SpecCache specs = test::source_specs();
   const Scenario titanxp{.model = "resnet50", .framework = "mxnet", .gpu = "titanxp", .batch = 64};
   const auto profile = [&](CalibrationLevel level) {
-    return hold_out(titanxp, specs.catalog(), knowledge).profile;
+    return hold_out(titanxp, specs.catalog(), level).profile;
   };
   EXPECT_EQ(profile(CalibrationLevel::full), "");
   EXPECT_THAT(profile(CalibrationLevel::one_gemm), EndsWith("holdout/titanxp_one_gemm.yaml"));
