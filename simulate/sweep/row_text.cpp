@@ -44,7 +44,8 @@ std::string json_line(const Sweep& sweep, const SweepPoint& point) {
   std::string line = json_start(sweep, point);
   for (std::size_t m = 0; m < sweep.metrics.size(); ++m) {
     const std::optional<double>& value = point.metrics[m];
-    line += json_text(sweep.metrics[m]->name) + ": " + (value ? fmt::format("{:.6g}", *value) : "null") + ", ";
+    line +=
+        json_text(sweep.metrics[m]->name) + ": " + (value ? fmt::format("{:.6g}", *value) : "null") + ", ";
   }
   return line + "\"status\": " + json_text(point.status) + "}\n";
 }
