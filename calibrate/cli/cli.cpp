@@ -27,7 +27,7 @@ constexpr const char* kExamples =
     "  tbd-calibrate fit-framework runs.csv --framework mxnet --constants kernel,wait -o mxnet.yaml\n"
     "  tbd-calibrate fit-communication nccl.csv --machine dgx1_v100 --only gpu=v100\n";
 
-// A subcommand with its options, and what runs it.
+// A subcommand and the function that runs it.
 struct Command {
   CLI::App* app = nullptr;
   std::function<void(const ProgramContext&)> run;
@@ -144,9 +144,9 @@ std::string unknown_argument(const CommandLine& line, std::span<const std::strin
          " (see 'tbd-calibrate --help')";
 }
 
-// False when help or the version was asked for and printed.
+// Returns false when help or the version was requested and printed.
 bool parse(CommandLine& line, std::span<const std::string> arguments, const ProgramContext& context) {
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // the order that CLI11 expects
   try {
     line.app.parse(reversed);
     return true;

@@ -17,7 +17,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::size_t kMostSamples = 3000;  // of a family, GPU and block
+// Most samples for each family, GPU and block.
+constexpr std::size_t kMostSamples = 3000;
 constexpr std::size_t kQuickSamples = 200;
 
 void require_one_of(std::string_view option, const std::string& value,
@@ -49,7 +50,8 @@ void crossval_command(const CrossvalCommand& command, const ProgramContext& cont
   require_one_of("--left-out", command.protocol, kProtocolNames);
   constexpr std::string_view kFormats[] = {"table", "json", "csv"};
   require_one_of("--format", command.format.empty() ? "nothing" : command.format, kFormats);
-  std::optional<AtomicFile> file;  // before the fits, which take minutes: one that cannot be written
+  std::optional<AtomicFile>
+      file;  // opened before the fits, which take minutes, so that a bad path fails at once
   if (!command.output.empty()) file.emplace(command.output);
   const LoadedRecords loaded = load_records(command.files, Catalog::from(context.data_dir));
   if (context.catch_signals != nullptr) context.catch_signals();

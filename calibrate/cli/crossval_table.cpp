@@ -20,10 +20,10 @@ std::string short_set(const std::string& set) {
   return tail.substr(0, tail.find('@'));
 }
 
-// A model may not apply: a constant share of the peak to kernels without arithmetic.
+// "-" where a model does not apply: a constant share of the peak for kernels without arithmetic.
 Cell percent(double share) {
-  constexpr double kNonsense = 10;
-  if (share > kNonsense) return none_cell();
+  constexpr double kDoesNotApply = 10;
+  if (share > kDoesNotApply) return none_cell();
   return bare_percent_cell(share);
 }
 

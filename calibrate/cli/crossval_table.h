@@ -8,10 +8,13 @@
 
 namespace tbdsim {
 
-// A row for each family, data set, precision and protocol: means over GPUs of the geometric errors of
-// formula, formula with residuals, constant share and roofline; median, 90th percentile and bias of the
-// formula with residuals, how many lay within the 80 % interval. With `details` further rows for each phase
-// and each GPU.
+// A row for each family, data set, precision and protocol, with
+//
+//   the geometric error exp(mean |ln(predicted / measured)|) - 1, averaged over GPUs, of the formula with residuals,
+//   the formula alone, a roofline and a constant share of the peak;
+//   median, 90th percentile and bias of the formula with residuals, and the part of calls in its 80 % interval.
+//
+// `details` adds rows for each phase and each GPU.
 [[nodiscard]] Table cross_validation_table(const std::vector<Outcome>& outcomes, bool details);
 
 }  // namespace tbdsim

@@ -1,5 +1,6 @@
 #include "calibrate/cli/fit.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <ostream>
@@ -18,7 +19,7 @@
 namespace tbdsim {
 namespace {
 
-// A file to write and what goes into it.
+// A profile to fit and the file that it is written to.
 struct Target {
   std::filesystem::path file;
   ProfileFitOptions options;
@@ -104,7 +105,7 @@ std::map<std::string, Published> published_sets() {
 
 bool is_permissive(const std::string& licence) { return licence == "MIT" || licence == "Apache-2.0"; }
 
-// Where the fitted numbers are from: "..., sitar-lab/NeuSight@6945927d9afc (MIT)".
+// The data sets that the numbers are fitted to: "..., sitar-lab/NeuSight@6945927d9afc (MIT)".
 std::string source_of(const Profile& profile, const std::map<std::string, Published>& published) {
   std::set<std::string> sets;
   for (const auto& blocks : profile.families) {
@@ -121,9 +122,25 @@ std::string source_of(const Profile& profile, const std::map<std::string, Publis
   return text;
 }
 
+// "my_gpu.yaml: NVIDIA TITAN Xp, 13 blocks (...)".
+std::string summary_of(const Profile& profile, const std::filesystem::path& file) {
+  std::size_t blocks = 0;
+  std::size_t unfinished = 0;
+  std::size_t at_bounds = 0;
+  for (const auto& family : profile.families) {
+    for (const ProfileBlock& block : family) {
+      ++blocks;
+      unfinished += block.converged ? 0 : 1;
+      at_bounds += block.at_bound.size();
+    }
+  }
+  return fmt::format("{}: {}, {} blocks ({} stopped before they converged, {} parameters at a bound)\n",
+                     file.string(), profile.title, blocks, unfinished, at_bounds);
+}
+
 void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& memo,
                   const ProgramContext& context) {
-  AtomicFile file(target.file);  // before the fit, which takes minutes: a file that cannot be written
+  AtomicFile file(target.file);  // opened before the fit, which takes minutes: a bad path fails at once
   ProfileFitOptions options = target.options;
   options.memo = &memo;
   const std::string name = target.file.stem().string();
@@ -140,41 +157,35 @@ void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& me
   file.stream() << write_profile(profile);
   file.commit();
   if (context.show_progress) context.err << "\r\033[K";
-  std::size_t blocks = 0, unfinished = 0, at_bounds = 0;
-  for (const auto& family : profile.families) {
-    for (const ProfileBlock& block : family) {
-      ++blocks;
-      unfinished += block.converged ? 0 : 1;
-      at_bounds += block.at_bound.size();
-    }
+  context.out << summary_of(profile, target.file);
+}
+
+void require_one_target(const FitCommand& command) {
+  if (command.output.empty() == command.all.empty()) {
+    throw UsageError("fit: expected --output FILE for one profile or --all FOLDER for those of every GPU");
   }
-  context.out << fmt::format(
-      "{}: {}, {} blocks ({} stopped before they converged, {} parameters at a bound)\n",
-      target.file.string(), profile.title, blocks, unfinished, at_bounds);
+  const bool named[] = {!command.gpu.empty(), !command.architecture.empty(), command.generic,
+                        !command.all.empty()};
+  if (std::count(std::begin(named), std::end(named), true) > 1)
+    throw UsageError("fit: expected one of --gpu, --architecture, --generic and --all");
+}
+
+std::vector<Target> targets_of(const FitCommand& command, const LoadedRecords& loaded) {
+  if (!command.all.empty()) return all_targets(command.all, loaded);
+  return {{command.output, options_of(command, loaded)}};
 }
 
 }  // namespace
 
 void fit_command(const FitCommand& command, const ProgramContext& context) {
-  if (command.output.empty() == command.all.empty()) {
-    throw UsageError("fit: expected --output FILE for one profile or --all FOLDER for those of every GPU");
-  }
-  const int targets_named = (command.gpu.empty() ? 0 : 1) + (command.architecture.empty() ? 0 : 1) +
-                            (command.generic ? 1 : 0) + (command.all.empty() ? 0 : 1);
-  if (targets_named > 1) throw UsageError("fit: expected one of --gpu, --architecture, --generic and --all");
+  require_one_target(command);
   const Catalog catalog = Catalog::from(context.data_dir);
   LoadedRecords loaded = load_records(command.files, catalog);
   if (!command.gpu.empty())
     loaded.gpus.try_emplace(command.gpu, read_gpu(catalog.find(Kind::gpu, command.gpu), catalog));
   if (context.catch_signals != nullptr) context.catch_signals();
   for (const std::string& note : loaded.notes) context.out << note << '\n';
-  std::vector<Target> targets;
-  if (command.all.empty()) {
-    const ProfileFitOptions options = options_of(command, loaded);
-    targets.push_back({command.output, options});
-  } else {
-    targets = all_targets(command.all, loaded);
-  }
+  const std::vector<Target> targets = targets_of(command, loaded);
   if (!command.all.empty()) create_folder(std::filesystem::path(command.all) / "holdout");
   FitMemo memo;
   for (const Target& target : targets) write_target(target, loaded, memo, context);

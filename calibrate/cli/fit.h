@@ -10,13 +10,13 @@ namespace tbdsim {
 
 struct FitCommand {
   std::vector<std::string> files;
-  std::string output;        // one profile ...
-  std::string all;           // ... or a folder for those of every GPU and architecture, and the generic one
+  std::string output;        // file for one profile, or
+  std::string all;           // folder for the profiles of every GPU and architecture, and the generic one
   std::string gpu;           // empty: the GPU of the records, when they are of one
-  std::string architecture;  // of all its GPUs
-  bool generic = false;      // of all GPUs
+  std::string architecture;  // a profile for all its GPUs
+  bool generic = false;      // a profile for all GPUs
   bool without = false;      // as if nothing had been measured on the GPU
-  bool one_gemm = false;     // but one large matrix product
+  bool one_gemm = false;     // the same, but for one large matrix product
 };
 
 void fit_command(const FitCommand& options, const ProgramContext& context);

@@ -1,4 +1,4 @@
-// tbd-calibrate fit-communication: measured all-reduces into the `collective` of a link's file.
+// `tbd-calibrate fit-communication`: measured all-reduces -> the `collective` of a link's file.
 #pragma once
 
 #include <string>

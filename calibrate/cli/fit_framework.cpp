@@ -45,7 +45,7 @@ void framework_fit_command(const FrameworkFitCommand& command, const ProgramCont
   const std::filesystem::path source = specs.catalog().find(Kind::framework, command.framework);
   const std::string yaml = read_file(source, kLargestFile);
   std::ifstream in = open_input(command.runs);
-  std::optional<AtomicFile> file;  // before the fit: one that cannot be written
+  std::optional<AtomicFile> file;  // opened before the fit, so that a bad path fails at once
   if (!command.output.empty()) file.emplace(command.output);
   if (context.catch_signals != nullptr) context.catch_signals();
   std::size_t steps = 0;

@@ -18,8 +18,8 @@ void list_sources(std::ostream& out) {
   out << fmt::format("{:<16}{:<64}{:<16}{}\n", "records", "what tbd-measure and this command write", "", "");
 }
 
-// A first word that is no file may be a source.
-std::string taken_source(std::vector<std::string>& words) {
+// Removes the source from the words: the first, where it is no file. Empty where none is given.
+std::string take_source(std::vector<std::string>& words) {
   std::error_code ignored;
   if (words.empty() || std::filesystem::exists(words.front(), ignored)) return "";
   const std::string first = words.front();
@@ -35,7 +35,7 @@ void import_command(const ImportOptions& options, const ProgramContext& context)
     return;
   }
   std::vector<std::string> files = options.words;
-  const std::string source = taken_source(files);
+  const std::string source = take_source(files);
   require_source(source);
   if (files.empty()) throw UsageError("import: no file to read; expected one or more CSV files");
   if (options.output.empty()) throw UsageError("import: no --output; expected the file to write");

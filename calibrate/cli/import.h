@@ -1,4 +1,4 @@
-// `tbd-calibrate import`: published tables and own records into one table of records.
+// `tbd-calibrate import`: published tables and own records -> one table of records.
 #pragma once
 
 #include <string>
@@ -14,8 +14,9 @@ struct ImportOptions {
   bool list = false;
 };
 
-// Writes the records to `output`, which appears whole or not at all, and what was read and left out to the
-// context's `out`. `--list`: the sources. Throws UsageError without files or output, and as import_table.
+// Writes the records to `output`, which appears whole or not at all, and counts of the rows read and left out
+// to the context's `out`; with `list` only the sources. Throws UsageError without files or output, and as
+// import_table.
 void import_command(const ImportOptions& options, const ProgramContext& context);
 
 }  // namespace tbdsim

@@ -61,7 +61,8 @@ std::vector<std::string> missing_columns(const CsvReader& csv, std::string_view 
   return missing;
 }
 
-// The table whose columns are all there. Where none is, the message is about the one that comes nearest.
+// The importer of the table whose columns are all there. Throws SpecError about the nearest one where none
+// is.
 const Importer& recognised(const CsvReader& csv, const std::string& source, const std::string& path) {
   const Importer* nearest = nullptr;
   std::vector<std::string> nearest_missing;
@@ -82,10 +83,11 @@ const Importer& recognised(const CsvReader& csv, const std::string& source, cons
 
 bool is_own(const CsvReader& csv, const std::string& source) {
   if (!source.empty()) return source == kOwn;
-  return csv.find_column("generation").has_value();  // no published table calls anything so
+  return csv.find_column("generation").has_value();  // no published table has this column
 }
 
-// Rows up to the last line break, so that the half row of a killed download is not read as a whole one.
+// Ends at the last line break, so that the cut last row of an interrupted download is not read as a whole
+// one.
 class WholeRows {
  public:
   explicit WholeRows(std::istream& in) : in_(in), whole_(end_of_whole_lines(in)) {}

@@ -1,14 +1,16 @@
-// Published tables of measured kernels, turned into records. Adding one: a file here with one function that
-// turns a row into records, a line below and a row in the table of importers.cpp.
+// Importers of published tables of measured kernels. To add one: a file here with one function that turns a
+// row into records, a line below and a row in the table of importers.cpp.
 //
-// Records keep what was measured: times are neither corrected nor filtered, but for DeepBench's truncation
+// Records keep the published times, neither corrected nor filtered but for DeepBench's truncation
 // (deepbench.cpp). `gpu` is the catalogue's name, `source` is "owner/repository:file@revision" and the row.
-// `timer` tells what a time holds:
-//   cupti  busy time of the GPU
-//   host   mean over many calls back to back: no launch gap, unless launching takes longer than the kernel
-//   event  one call on an idle GPU: holds a launch floor, NeuSight 24-97 us, a TensorFlow session 0.1-0.35 ms
-// Measurements of more than one kernel have op `network`, kernels without a shape op `kernel`; their names
-// stand in the column `kernel`. No kernel model can be fitted to them.
+// `timer`:
+//
+//   cupti  time during which the GPU is busy
+//   host   mean over many calls back to back: without launch gaps, unless launching takes longer than the kernel
+//   event  one call on an idle GPU, with a floor for the launch: NeuSight 24-97 us, a TensorFlow session 0.1-0.35 ms
+//
+// Measurements of several kernels have op `network`, kernels without a shape op `kernel`, with their names in
+// the column `kernel`. No kernel model can be fitted to them.
 #pragma once
 
 #include <functional>
@@ -24,10 +26,10 @@
 namespace tbdsim {
 
 struct Importer {
-  std::string_view source;   // what `tbd-calibrate import SOURCE` says
-  std::string_view columns;  // those that are read, "gpu,M,N,K": a table that has them all is recognised
+  std::string_view source;   // the name in `tbd-calibrate import SOURCE`
+  std::string_view columns;  // that are read, "gpu,M,N,K"; a table that has all of them is recognised
   ImportedRow (*import_row)(const TableRow& row);
-  std::string_view reads;    // what the table holds
+  std::string_view reads;    // contents of the table
   std::string_view licence;  // as the source states it
   std::string_view from;     // repository and revision
 };
@@ -45,14 +47,14 @@ struct ImportSummary {
 };
 
 // Reads a published table, or a table of this project's own records (source "records"), row by row: memory
-// does not grow with the file. An empty `source`: the header tells which table it is. An unfinished last line
-// (no line break) is left out and noted, as in record.h. Repeated rows stay: see drop_duplicates.
+// does not grow with the file. With an empty `source` the header decides which table it is. An unfinished
+// last line (no line break) is skipped and noted, as in record.h. Repeated rows stay: see drop_duplicates.
 // Throws UsageError for an unreadable file and an unknown source, SpecError with file and line for a header
 // that is no known table's, a malformed number, a name or shape the source never uses, an implausible record.
 ImportSummary import_table(const std::string& path, const std::string& source,
                            const std::function<void(const Record&)>& on_record);
 
-// Own records or a published table, whichever the header says: what a fit reads.
+// All records of a file of own records or of a published table, whichever its header says. A fit reads these.
 [[nodiscard]] RecordTable read_any_records(const std::string& path);
 
 ImportedRow import_deepbench_gemm(const TableRow& row);

@@ -1,5 +1,5 @@
-// One row of a published table while an importer reads it. Every accessor throws SpecError naming file, line,
-// column, value and what was expected; an importer never guesses.
+// One row of a published table, with accessors for an importer. Each throws SpecError with file, line,
+// column, value and expectation where the value is not as expected; an importer never guesses.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class TableRow {
   [[nodiscard]] double number(std::string_view column) const;            // finite
   [[nodiscard]] double seconds(std::string_view column, double unit_s) const;  // finite, above 0
 
-  // "neusight_gemm.csv line 17": for tables whose rows do not say where they are from.
+  // "neusight_gemm.csv line 17": the source of a record where the rows do not name theirs.
   [[nodiscard]] std::string place() const;
   [[noreturn]] void fail(const std::string& what) const;
   [[noreturn]] void fail(std::string_view column, const std::string& expected) const;
@@ -36,14 +36,14 @@ class TableRow {
 inline constexpr double kMillisecond_s = 1e-3;
 inline constexpr double kMicrosecond_s = 1e-6;
 
-// What a row became: records, or the reason why it is left out (counted in the notes of the import).
+// The records of a row, or the reason why it is left out (counted in the notes of the import).
 struct ImportedRow {
   std::vector<Record> records;
   std::string left_out;
 };
 [[nodiscard]] ImportedRow left_out(std::string reason);
 
-// What a table calls something and what a record calls it; an empty second name: rows of it are left out.
+// A name in a table and in a record; rows are left out where the second is empty.
 struct TableName {
   std::string_view in_table;
   std::string_view in_record;

@@ -40,7 +40,7 @@ Record common(const TableRow& row, const std::string& gpu) {
   return record;
 }
 
-// Makes a network of what is more than the op alone.
+// Turns the record of an op with bias, activation or optimizer into one of a network.
 void name_network(Record& record, const TableRow& row, bool bias) {
   const bool active = row.text("activation") != "none";
   const bool trained = row.text("optimizer") != "None";
@@ -51,7 +51,7 @@ void name_network(Record& record, const TableRow& row, bool bias) {
   if (trained) record.phase = "";
 }
 
-// TensorFlow's SAME: the output has ceil(in / stride) pixels, what is missing is added at both sides.
+// Padding at each side for TensorFlow's SAME: the output has ceil(in / stride) pixels.
 std::int64_t same_padding(std::int64_t in, std::int64_t filter, std::int64_t stride) {
   const std::int64_t out = (in + stride - 1) / stride;
   const std::int64_t missing = std::max<std::int64_t>((out - 1) * stride + filter - in, 0);

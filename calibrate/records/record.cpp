@@ -25,7 +25,7 @@ struct Column {
 
 constexpr bool kRequired = true;
 
-// The schema, in one place. Order is the order of the file.
+// The schema, in the order of the file.
 std::vector<Column> make_columns() {
   std::vector<Column> columns{{"gpu", &Record::gpu, kRequired},
                               {"generation", &Record::generation, kRequired},
@@ -146,7 +146,8 @@ std::string point_key(const Record& record) {
 }
 
 std::string record_key(const Record& record) {
-  const bool known_by_name = record.op == "kernel" || record.op == "network";  // its shape says too little
+  const bool known_by_name =
+      record.op == "kernel" || record.op == "network";  // shape alone does not identify it
   return (known_by_name ? record.kernel + '|' : "") + record.gpu + '|' + record.generation + '|' +
          record.algorithm + '|' + std::to_string(record.workspace_bytes) + '|' + point_key(record);
 }

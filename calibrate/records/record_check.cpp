@@ -1,4 +1,4 @@
-// What makes a record unbelievable. Apart from record.cpp because these are judgements, with their reasons.
+// Plausibility of records: bounds with their reasons.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,10 +17,10 @@ const Names kCaches{"hot", "cold", "unknown"};
 
 constexpr double kShortest_s = 1e-8;  // ten clock cycles: no kernel is that short
 constexpr double kLongest_s = 1e3;    // no single call of training takes a quarter of an hour
-// Above twenty times the fastest chip's dense fp8 rate (5e15), which leaves room for Winograd's savings.
+// Twenty times the fastest GPU's dense fp8 rate (5e15 flop/s), which leaves room for Winograd's savings.
 constexpr double kFastest_flop_per_s = 1e17;
-// A call above 10 ms keeps any GPU busy; the slowest here (Kepler, 4e12 flop/s) would run at 0.25 % of its
-// peak.
+// A call longer than kBusy_s occupies any GPU: below this rate even the slowest (Kepler, 4e12 flop/s) would
+// run at 0.25 % of its peak.
 constexpr double kBusy_s = 1e-2;
 constexpr double kSlowest_flop_per_s = 1e10;
 
@@ -40,7 +40,7 @@ double matrix_flops(const Record& r) {
          number(s.channels) * number(s.filter_h) * number(s.filter_w) / number(s.groups);
 }
 
-// Sizes without which a call is none; of other ops any may be missing.
+// Sizes that an op must have; of other ops any may be missing.
 std::vector<std::string_view> required_sizes(const std::string& op) {
   if (op == "gemm") return {"m", "n", "k"};
   if (op == "batched_gemm") return {"batch", "m", "n", "k"};
@@ -49,7 +49,7 @@ std::vector<std::string_view> required_sizes(const std::string& op) {
   return {};
 }
 
-// Letters, then digits or nothing: "cudnn9", "own".
+// Letters and then at most four digits: "cudnn9", "own".
 bool is_generation(const std::string& text) {
   constexpr std::size_t kMostDigits = 4;
   const std::size_t letters =

@@ -55,8 +55,8 @@ std::string to_text(const RecordShape& shape) {
 
 std::int64_t output_size(std::int64_t in, std::int64_t filter, std::int64_t pad, std::int64_t stride,
                          std::int64_t dilation) {
-  const std::int64_t reach = std::max<std::int64_t>(dilation, 1) * (filter - 1) + 1;
-  const std::int64_t room = in + 2 * pad - reach;
+  const std::int64_t dilated_filter = std::max<std::int64_t>(dilation, 1) * (filter - 1) + 1;
+  const std::int64_t room = in + 2 * pad - dilated_filter;
   return room < 0 ? 0 : room / std::max<std::int64_t>(stride, 1) + 1;
 }
 

@@ -8,16 +8,20 @@
 
 namespace tbdsim {
 
-// 0 means "does not apply" (an empty field), except for the padding, where 0 is a size. Which fields an op
-// uses is said in calibrate/measure/op_table.cpp; the conventions are:
-//   gemm           C[m x n] = op(A)[m x k] op(B)[k x n], column-major as in cuBLAS
-//   batched_gemm   `batch` of them
-//   convolution    input batch x channels x height x width, `filters` outputs of filter_h x filter_w
-//   pooling        the same without `filters`; batch_norm: input sizes only
-//   softmax, ...   rows x cols, reduced over cols
-//   element-wise   elements; copies and all_reduce: bytes (and ranks)
-//   lstm, gru, rnn  steps x batch sequences of input_size, `layers` of `hidden`, directions 1 or 2;
-//   input_size 0: the input enters as it is, without a matrix product (CUDNN_SKIP_INPUT)
+// 0 means "does not apply" (an empty field), except for the padding, where 0 is a size. The fields of each op
+// are in calibrate/measure/plan/op_table.cpp; the conventions are:
+//
+//   gemm            C[m x n] = op(A)[m x k] * op(B)[k x n], column-major as in cuBLAS
+//   batched_gemm    `batch` such products
+//   conv            input batch x channels x height x width, `filters` outputs of filter_h x filter_w
+//   pooling         the same without `filters`
+//   batch_norm      batch x channels x height x width
+//   softmax, ...    rows x cols, reduced over cols
+//   element-wise    elements
+//   copies          bytes
+//   all_reduce      bytes, ranks
+//   lstm, gru, rnn  steps x batch sequences of input_size, `layers` of `hidden`, directions 1 or 2; input_size 0:
+//                   the input is added without a matrix product (CUDNN_SKIP_INPUT)
 struct RecordShape {
   std::int64_t batch = 0;
   std::int64_t m = 0, n = 0, k = 0;
@@ -43,13 +47,13 @@ struct ShapeColumn {
 // Every size with its column name, in the order of the CSV.
 [[nodiscard]] std::span<const ShapeColumn> shape_columns();
 
-// True where 0 is a size and not "does not apply": the padding of a call that has a filter.
+// Whether 0 is a size rather than "does not apply": the padding of a call that has a filter.
 [[nodiscard]] bool zero_is_a_size(const RecordShape& shape, std::int64_t RecordShape::*size);
 
 // "m=1760 n=16 k=1760": the sizes that apply, for messages and as part of a key.
 [[nodiscard]] std::string to_text(const RecordShape& shape);
 
-// Output size of a convolution or pooling along one axis, floored; 0 or less when the filter does not fit.
+// Output size of a convolution or pooling along one axis, rounded down; 0 when the filter does not fit.
 [[nodiscard]] std::int64_t output_size(std::int64_t in, std::int64_t filter, std::int64_t pad,
                                        std::int64_t stride, std::int64_t dilation);
 [[nodiscard]] std::int64_t output_height(const RecordShape& shape);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "calibrate/records/stream_ops.h"
+
 namespace tbdsim {
 namespace {
 
@@ -69,42 +71,14 @@ std::optional<RecurrentCall> recurrent_of(const Record& record, Phase phase, dou
                        .element_bytes = element_bytes};
 }
 
-// How often the main tensor is read and written, in elements of it, and bytes of masks or indices beside.
-struct StreamOp {
-  std::string_view op;
-  Phase phase;
-  KernelKind kind;
-  double reads, writes;
-  double mask_bytes = 0;  // for each element
-};
-
-constexpr StreamOp kStreamOps[] = {
-    {"add", Phase::forward, KernelKind::elementwise, 2, 1},
-    {"mul", Phase::forward, KernelKind::elementwise, 2, 1},
-    {"div", Phase::forward, KernelKind::elementwise, 2, 1},
-    {"pow", Phase::forward, KernelKind::elementwise, 2, 1},
-    {"add_scalar", Phase::forward, KernelKind::elementwise, 1, 1},
-    {"mul_scalar", Phase::forward, KernelKind::elementwise, 1, 1},
-    {"div_scalar", Phase::forward, KernelKind::elementwise, 1, 1},
-    {"pow_scalar", Phase::forward, KernelKind::elementwise, 1, 1},
-    {"relu", Phase::forward, KernelKind::elementwise, 1, 1},
-    {"relu", Phase::backward_data, KernelKind::elementwise, 2, 1},
-    {"gelu", Phase::forward, KernelKind::elementwise, 1, 1},
-    {"tanh", Phase::forward, KernelKind::elementwise, 1, 1},
-    {"dropout", Phase::forward, KernelKind::elementwise, 1, 1, 1},
-    {"dropout", Phase::backward_data, KernelKind::elementwise, 1, 1, 1},
-    {"bias", Phase::forward, KernelKind::elementwise, 1, 1},
-    {"bias", Phase::backward_weights, KernelKind::reduction, 1, 0},
-    {"softmax", Phase::forward, KernelKind::softmax, 1, 1},
-    {"softmax", Phase::backward_data, KernelKind::softmax, 2, 1},
-    {"layer_norm", Phase::forward, KernelKind::layer_norm, 1, 1},
-    {"layer_norm", Phase::backward_data, KernelKind::layer_norm, 2, 1},
-    {"layer_norm", Phase::backward_weights, KernelKind::layer_norm, 2, 0},
-    {"batch_norm", Phase::forward, KernelKind::batch_norm, 2, 1},
-    {"batch_norm", Phase::backward_data, KernelKind::batch_norm, 4, 1},
-    {"sgd_momentum", Phase::update, KernelKind::update, 3, 2},
-    {"adam", Phase::update, KernelKind::update, 4, 3},
-};
+KernelKind kind_of(const StreamOp& op) {
+  if (op.op == "softmax") return KernelKind::softmax;
+  if (op.op == "layer_norm") return KernelKind::layer_norm;
+  if (op.op == "batch_norm") return KernelKind::batch_norm;
+  if (op.phase == "update") return KernelKind::update;
+  if (op.op == "bias" && op.phase == "backward_weights") return KernelKind::reduction;
+  return KernelKind::elementwise;
+}
 
 // Pooling reads x and writes y; the gradient of a maximum reads x, y and dy, that of a mean dy.
 StreamCall pooling_of(const Record& record, Phase phase, double element_bytes) {
@@ -123,11 +97,9 @@ StreamCall pooling_of(const Record& record, Phase phase, double element_bytes) {
 std::optional<StreamCall> stream_of(const Record& record, Phase phase, double element_bytes) {
   if (record.op == "max_pool" || record.op == "avg_pool") return pooling_of(record, phase, element_bytes);
   const RecordShape& s = record.shape;
-  const auto* op = std::find_if(std::begin(kStreamOps), std::end(kStreamOps), [&](const StreamOp& candidate) {
-    return candidate.op == record.op && candidate.phase == phase;
-  });
-  if (op == std::end(kStreamOps)) return std::nullopt;
-  StreamCall call{.kind = op->kind, .phase = phase};
+  const StreamOp* op = find_stream_op(record.op, record.phase);
+  if (op == nullptr) return std::nullopt;
+  StreamCall call{.kind = kind_of(*op), .phase = phase};
   if (s.rows > 0) {
     call.rows = size(s.rows);
     call.columns = size(s.cols);

@@ -67,7 +67,7 @@ void add_cluster(const Prediction& p, SpecCache& specs, std::vector<NamedNumber>
   find_numbers(read_spec_file(machine.cpu.file),
                {.spec = "cpu", .path = {}, .value = {}, .only = machine.cpu.name}, found);
   if (p.scenario.cluster.machines > 1) find_network_numbers(machine.networks.front().link, found);
-  const Seconds message = p.framework->exchange.message;
+  const Seconds message = p.framework->sync.message;
   if (message > Seconds(0))
     found.push_back({{.spec = "framework", .path = {"exchange", "message"}, .value = {}}, to_text(message)});
 }

@@ -6,12 +6,12 @@
 namespace tbdsim {
 
 BucketQueue::BucketQueue(const TrainingStep& step, const Timeline& timeline, double batch,
-                         double gradient_bytes, const SyncPlan& exchange)
-    : bucket_(exchange.bucket.si()),
-      first_bucket_(exchange.first_bucket.si()),
-      cycle_(exchange.cycle.si()),
+                         double gradient_bytes, const SyncPlan& plan)
+    : bucket_(plan.bucket.si()),
+      first_bucket_(plan.first_bucket.si()),
+      cycle_(plan.cycle.si()),
       last_cycle_(-cycle_) {
-  const bool on_gpu = !exchange.stages.empty() && exchange.stages.front().on_gpu;
+  const bool on_gpu = !plan.stages.empty() && plan.stages.front().on_gpu;
   for (const ParameterGradient& gradient : step.gradients) {
     const KernelSpan& span = timeline.kernels[static_cast<std::size_t>(gradient.ready)];
     const double bytes = gradient.elements.at(batch) * gradient_bytes * static_cast<double>(gradient.repeat);

@@ -30,7 +30,7 @@ class BucketQueue {
  public:
   // `gradient_bytes`: of one element as it is sent.
   BucketQueue(const TrainingStep& step, const Timeline& timeline, double batch, double gradient_bytes,
-              const SyncPlan& exchange);
+              const SyncPlan& plan);
 
   // When the last gradient is computed, in seconds from the start of the iteration; 0 where there is none.
   [[nodiscard]] double computed() const { return computed_; }

@@ -24,7 +24,7 @@ constexpr double kHostSums = 0.4;
 constexpr BytesPerSecond kCore(10e9);
 constexpr double kCorePasses = 3;  // memory accesses to copy or add an element: two reads and a write
 // Open MPI's pml_ob1 sends blocks above 64 kB by a rendezvous: request, answer, data.
-constexpr double kMessagesOfAStep = 3;
+constexpr double kMessagesPerStep = 3;
 constexpr double kMostSms = 24;  // one for each NCCL channel; a ring has two
 constexpr double kPcieSms = 2;
 
@@ -45,7 +45,8 @@ void require_machines(const Cluster& cluster, const MachineSpec& machine, const 
     throw UsageError(
         fmt::format("{} machines; there are {} of {}", cluster.machines, *machine.machines, machine.title));
   }
-  if (method.sum == ReductionSite::gpu_servers || method.sum == ReductionSite::first_gpu) {
+  if (method.reduction_site == ReductionSite::gpu_servers ||
+      method.reduction_site == ReductionSite::first_gpu) {
     throw UsageError(fmt::format("{} works within one machine; expected another method for {} machines",
                                  method.name, cluster.machines));
   }
@@ -54,17 +55,17 @@ void require_machines(const Cluster& cluster, const MachineSpec& machine, const 
 // Adds the stages and links of a method to a plan.
 class SyncPlanner {
  public:
-  SyncPlanner(const MachineSpec& machine, const GpuSpec& gpu, SyncPlan& exchange)
-      : machine_(machine), topology_(machine, gpu, exchange.cluster.gpus), exchange_(exchange) {}
+  SyncPlanner(const MachineSpec& machine, const GpuSpec& gpu, SyncPlan& plan)
+      : machine_(machine), topology_(machine, gpu, plan.cluster.gpus), plan_(plan) {}
 
   void run() {
-    switch (exchange_.method->sum) {
-      case ReductionSite::ranks:
-        return ranks();
+    switch (plan_.method->reduction_site) {
+      case ReductionSite::gpu_ranks:
+        return gpu_ranks();
       case ReductionSite::host_ranks:
         return host_ranks();
-      case ReductionSite::host_server:
-        return host_server();
+      case ReductionSite::host_servers:
+        return host_servers();
       case ReductionSite::gpu_servers:
         return gpu_servers();
       case ReductionSite::first_gpu:
@@ -73,12 +74,12 @@ class SyncPlanner {
   }
 
  private:
-  [[nodiscard]] int gpus() const { return exchange_.cluster.gpus; }
-  [[nodiscard]] int machines() const { return exchange_.cluster.machines; }
+  [[nodiscard]] int gpus() const { return plan_.cluster.gpus; }
+  [[nodiscard]] int machines() const { return plan_.cluster.machines; }
 
   SyncStage& add(std::string name, BytesPerSecond rate, Seconds message) {
-    exchange_.stages.push_back({.name = std::move(name), .all_reduce = {}, .message = message, .rate = rate});
-    return exchange_.stages.back();
+    plan_.stages.push_back({.name = std::move(name), .all_reduce = {}, .message = message, .rate = rate});
+    return plan_.stages.back();
   }
 
   // Adds the traffic to the links; each of its flows carries so many bytes for each byte of gradients.
@@ -86,7 +87,7 @@ class SyncPlanner {
     const std::vector<BytesPerSecond> load = topology_.load(traffic, BytesPerSecond(bytes_per_byte));
     for (std::size_t i = 0; i < load.size(); ++i) {
       if (load[i].si() > 0)
-        exchange_.links.push_back({topology_.links()[i].name, topology_.links()[i].capacity, load[i].si()});
+        plan_.links.push_back({topology_.links()[i].name, topology_.links()[i].capacity, load[i].si()});
     }
   }
 
@@ -96,34 +97,37 @@ class SyncPlanner {
     if (machines() == 1) return group;
     const Network& network = machine_.networks.front();
     const double cards = static_cast<double>(std::max<std::size_t>(1, network.below.size()));
-    group.bandwidth =
-        std::min(achievable(network.link) * cards, transport_limit(exchange_.method->transport));
+    group.bandwidth = std::min(achievable(network.link) * cards, transport_limit(plan_.method->transport));
     group.cost = network.link.collective;
     group.cost.step = std::max(group.cost.step, network.link.latency);
-    exchange_.links.push_back(
+    plan_.links.push_back(
         {"network", achievable(network.link) * cards, 2 * (1 - 1.0 / static_cast<double>(machines()))});
     return group;
   }
 
-  void ranks() {
-    const Rings rings = exchange_.single_ring ? topology_.single_ring() : topology_.rings();
+  void gpu_ranks() {
+    const Rings rings = plan_.single_ring ? topology_.single_ring() : topology_.rings();
     AllReduceRanks all{{.ranks = gpus(), .bandwidth = rings.bandwidth, .per_rank = {}, .cost = rings.cost},
                        network()};
     if (machine_.nvlink && machine_.nvlink->to_switch > 0) {
       all.inner.per_rank = machine_.nvlink->link.bandwidth * static_cast<double>(machine_.nvlink->to_switch);
     }
     all.outer.cost.launch = std::max(all.outer.cost.launch, rings.cost.launch);
-    if (!rings.staged) exchange_.interference = 0;
-    use(rings.traffic, 2 * (1 - 1.0 / static_cast<double>(exchange_.ranks())));
-    exchange_.sms = rings.nvlink ? std::min(kMostSms, 2.0 * rings.channels) : kPcieSms;
-    const bool halves = exchange_.method->shards_update;
-    for (const char* name : {"reduce_scatter", "all_gather"}) {
-      SyncStage stage{.name = halves ? name : "all_reduce", .all_reduce = all, .message = {}, .on_gpu = true};
-      if (halves) halve(*stage.all_reduce);
-      stage.after_all = halves && !exchange_.stages.empty();
-      exchange_.stages.push_back(std::move(stage));
-      if (!halves) return;
+    if (!rings.staged) plan_.interference = 0;
+    use(rings.traffic, 2 * (1 - 1.0 / static_cast<double>(plan_.ranks())));
+    plan_.sms = rings.nvlink ? std::min(kMostSms, 2.0 * rings.channels) : kPcieSms;
+    if (!plan_.method->shards_update) {
+      add_collective("all_reduce", all);
+      return;
     }
+    halve(all);
+    add_collective("reduce_scatter", all);
+    add_collective("all_gather", all).after_all = true;
+  }
+
+  SyncStage& add_collective(std::string name, const AllReduceRanks& ranks) {
+    plan_.stages.push_back({.name = std::move(name), .all_reduce = ranks, .message = {}, .on_gpu = true});
+    return plan_.stages.back();
   }
 
   // Reduce-scatter and all-gather take half of an all-reduce each.
@@ -143,16 +147,16 @@ class SyncPlanner {
     const Seconds latency = machine_.root_ports.front().link.latency;
     add("push", up.slowest, latency);
     between();
-    add("pull", down.slowest, latency).next_forward = exchange_.method->next_iteration;
+    add("pull", down.slowest, latency).next_forward = plan_.method->next_iteration;
   }
 
   void host_ranks() {
     push_and_pull(topology_.to_host(), topology_.from_host(), [&] {
-      exchange_.stages.push_back({.name = "all_reduce",
-                                  .all_reduce = AllReduceRanks{process_ring(), {}},
-                                  .sender_busy = AllReduceRanks{process_sums(), {}},
-                                  .message = {},
-                                  .in_host = true});
+      plan_.stages.push_back({.name = "all_reduce",
+                              .all_reduce = AllReduceRanks{process_ring(), {}},
+                              .sender_busy = AllReduceRanks{process_sums(), {}},
+                              .message = {},
+                              .in_host = true});
     });
   }
 
@@ -162,18 +166,18 @@ class SyncPlanner {
     RankGroup ring = network();
     const double sending = machines() == 1 ? 0 : 1 / ring.bandwidth.si();
     const double working = time_of_process();
-    const bool waits = exchange_.method->transport == Transport::rdma;  // no core moves what is sent
+    const bool waits = plan_.method->transport == Transport::rdma;  // no core moves what is sent
     const double shared = waits ? std::min(sending, copy_from_neighbour()) : 0;
     ring.bandwidth = BytesPerSecond(1 / (working + sending - shared));
-    ring.cost.step = ring.cost.step * kMessagesOfAStep;
-    ring.ranks = exchange_.ranks();
+    ring.cost.step = ring.cost.step * kMessagesPerStep;
+    ring.ranks = plan_.ranks();
     return ring;
   }
 
   [[nodiscard]] RankGroup process_sums() const {
-    RankGroup ring{.ranks = exchange_.ranks(), .bandwidth = {}, .per_rank = {}, .cost = {}};
+    RankGroup ring{.ranks = plan_.ranks(), .bandwidth = {}, .per_rank = {}, .cost = {}};
     ring.bandwidth = BytesPerSecond(1 / time_of_process());
-    ring.cost.step = machines() == 1 ? Seconds(0) : kSocketStep * kMessagesOfAStep;
+    ring.cost.step = machines() == 1 ? Seconds(0) : kSocketStep * kMessagesPerStep;
     return ring;
   }
 
@@ -181,7 +185,7 @@ class SyncPlanner {
   // neighbour in its machine sends, and copies all gradients into the fusion buffer and out again (Horovod
   // 0.9.10, mpi_ops.cc: MEMCPY_IN_FUSION_BUFFER, MEMCPY_OUT_FUSION_BUFFER).
   [[nodiscard]] double time_of_process() const {
-    const double sent = 2 * (1 - 1 / static_cast<double>(exchange_.ranks()));  // bytes for each of a gradient
+    const double sent = 2 * (1 - 1 / static_cast<double>(plan_.ranks()));  // bytes for each of a gradient
     return copy_from_neighbour() + (0.5 + 2 / sent) * pass_of_core();
   }
 
@@ -205,8 +209,8 @@ class SyncPlanner {
     add("network", group.bandwidth * (1 / share), group.cost.step * 2.0);
   }
 
-  void host_server() {
-    if (!exchange_.method->locally_on_gpu) {
+  void host_servers() {
+    if (!plan_.method->reduce_on_gpu_first) {
       push_and_pull(topology_.to_host(), topology_.from_host(), [&] {
         add("sum", sums(gpus()), {});
         server_network();
@@ -225,7 +229,7 @@ class SyncPlanner {
     use(all, 2 / static_cast<double>(gpus()));
     const Seconds latency = machine_.root_ports.front().link.latency;
     add("push", rate, latency);
-    add("pull", rate, latency).next_forward = exchange_.method->next_iteration;
+    add("pull", rate, latency).next_forward = plan_.method->next_iteration;
   }
 
   void first_gpu() {
@@ -235,7 +239,7 @@ class SyncPlanner {
 
   const MachineSpec& machine_;
   Topology topology_;
-  SyncPlan& exchange_;
+  SyncPlan& plan_;
 };
 
 }  // namespace
@@ -248,28 +252,28 @@ Seconds SyncStage::time(Bytes bytes) const {
 SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
                    const MachineSpec& machine) {
   require_cluster(cluster);
-  const std::string& standard = cluster.machines > 1 ? framework.exchange.across : framework.exchange.within;
-  SyncPlan exchange;
-  exchange.method = &find_sync_method(cluster.method.empty() ? standard : cluster.method);
-  exchange.cluster = cluster;
-  const ReductionSite sum = exchange.method->sum;
-  if (sum == ReductionSite::ranks || sum == ReductionSite::host_ranks) {
+  const std::string& standard = cluster.machines > 1 ? framework.sync.across : framework.sync.within;
+  SyncPlan plan;
+  plan.method = &find_sync_method(cluster.method.empty() ? standard : cluster.method);
+  plan.cluster = cluster;
+  const ReductionSite sum = plan.method->reduction_site;
+  if (sum == ReductionSite::gpu_ranks || sum == ReductionSite::host_ranks) {
     const bool across = cluster.machines > 1;
-    exchange.bucket = across ? framework.exchange.bucket_across : framework.exchange.bucket;
-    exchange.first_bucket = std::min(exchange.bucket, framework.exchange.first_bucket);
-    if (across && framework.exchange.bucket == Bytes(0)) exchange.first_bucket = exchange.bucket;
-    if (exchange.bucket > Bytes(0)) exchange.cycle = framework.exchange.cycle;
+    plan.bucket = across ? framework.sync.bucket_across : framework.sync.bucket;
+    plan.first_bucket = std::min(plan.bucket, framework.sync.first_bucket);
+    if (across && framework.sync.bucket == Bytes(0)) plan.first_bucket = plan.bucket;
+    if (plan.bucket > Bytes(0)) plan.cycle = framework.sync.cycle;
   }
-  exchange.interference =
-      sum == ReductionSite::ranks ? framework.exchange.interference : framework.exchange.copy_interference;
-  exchange.overlaps = exchange.method->overlaps;
-  exchange.single_ring = framework.exchange.single_ring;
-  exchange.machine = machine.title;
-  exchange.cores = static_cast<double>(machine.sockets * machine.cpu.core_count) / cluster.gpus;
-  require_machines(cluster, machine, *exchange.method);
-  SyncPlanner(machine, gpu, exchange).run();
-  if (!exchange.stages.empty()) exchange.stages.front().message += framework.exchange.message;
-  return exchange;
+  plan.interference =
+      sum == ReductionSite::gpu_ranks ? framework.sync.interference : framework.sync.copy_interference;
+  plan.overlaps = plan.method->overlaps;
+  plan.single_ring = framework.sync.single_ring;
+  plan.machine = machine.title;
+  plan.cores = static_cast<double>(machine.sockets * machine.cpu.core_count) / cluster.gpus;
+  require_machines(cluster, machine, *plan.method);
+  SyncPlanner(machine, gpu, plan).run();
+  if (!plan.stages.empty()) plan.stages.front().message += framework.sync.message;
+  return plan;
 }
 
 }  // namespace tbdsim

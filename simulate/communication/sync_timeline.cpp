@@ -32,13 +32,13 @@ std::vector<std::size_t> in_order(const Timeline& timeline) {
 class Pipeline {
  public:
   // `computed`: when the last gradient is.
-  Pipeline(const TrainingStep& step, const Timeline& timeline, const SyncPlan& exchange, double computed)
+  Pipeline(const TrainingStep& step, const Timeline& timeline, const SyncPlan& plan, double computed)
       : step_(step),
         timeline_(timeline),
         in_order_(in_order(timeline)),
-        exchange_(exchange),
+        plan_(plan),
         computed_(computed),
-        free_(exchange.stages.size()) {}
+        free_(plan.stages.size()) {}
 
   double busy = 0;             // time in which at least one stage works
   double on_gpu = 0;           // the part of it in stages in which the GPU takes part
@@ -48,7 +48,7 @@ class Pipeline {
   double send(const GradientBucket& bucket, std::size_t first, std::size_t end) {
     double at = bucket.ready;
     for (std::size_t s = first; s < end; ++s) {
-      const SyncStage& stage = exchange_.stages[s];
+      const SyncStage& stage = plan_.stages[s];
       double start = std::max(at, free_[s]);
       if (stage.on_gpu) start = next_gap(start);
       at = start + stage.time(Bytes(bucket.bytes)).si();
@@ -80,7 +80,7 @@ class Pipeline {
   const TrainingStep& step_;
   const Timeline& timeline_;
   std::vector<std::size_t> in_order_;
-  const SyncPlan& exchange_;
+  const SyncPlan& plan_;
   double computed_;
   std::vector<double> free_;
   double last_ = 0, last_on_gpu_ = 0;  // when the last bucket left a stage
@@ -107,19 +107,18 @@ double forward_stall(const TrainingStep& step, const Timeline& timeline, double 
 
 // Seconds by which kernels take longer that run during `beside` of the `total` seconds in which `bytes` are
 // synchronized.
-double contention(const SyncPlan& exchange, const GpuSpec& gpu, double beside, double total, double bytes) {
+double contention(const SyncPlan& plan, const GpuSpec& gpu, double beside, double total, double bytes) {
   if (total <= 0) return 0;
-  const double sms = exchange.interference > 0
-                         ? exchange.interference
-                         : std::min(0.5, exchange.sms / static_cast<double>(gpu.sm_count));
+  const double sms =
+      plan.interference > 0 ? plan.interference : std::min(0.5, plan.sms / static_cast<double>(gpu.sm_count));
   const double memory = kMemoryPasses * bytes * (beside / total) / gpu.memory_bandwidth.si();
   return beside * sms + memory;
 }
 
 // Seconds of the step's own copies of variables and gradients, where its program keeps variables on the host
 // and servers in host memory synchronize: they are the first GPU's part of the push and pull.
-double own_copies(const TrainingStep& step, const Timeline& timeline, const SyncPlan& exchange) {
-  if (exchange.method->sum != ReductionSite::host_server) return 0;
+double own_copies(const TrainingStep& step, const Timeline& timeline, const SyncPlan& plan) {
+  if (plan.method->reduction_site != ReductionSite::host_servers) return 0;
   double sum = 0;
   for (std::size_t k = 0; k < step.kernels.size(); ++k) {
     if (step.kernels[k].kind == KernelKind::transfer && step.kernels[k].layer < 0)
@@ -129,18 +128,18 @@ double own_copies(const TrainingStep& step, const Timeline& timeline, const Sync
 }
 
 // Time for which a bucket occupies the communication thread.
-Seconds sender_time(const SyncPlan& exchange, Bytes bytes) {
+Seconds sender_time(const SyncPlan& plan, Bytes bytes) {
   Seconds sum;
-  for (const SyncStage& stage : exchange.stages) {
+  for (const SyncStage& stage : plan.stages) {
     if (stage.sender_busy) sum += all_reduce_time(*stage.sender_busy, bytes);
   }
   return sum;
 }
 
 // Index of the first stage that begins only after all buckets have passed the stages before.
-std::size_t first_later_stage(const SyncPlan& exchange) {
-  std::size_t end = exchange.stages.size();
-  while (end > 0 && (exchange.stages[end - 1].next_forward || exchange.stages[end - 1].after_all)) --end;
+std::size_t first_later_stage(const SyncPlan& plan) {
+  std::size_t end = plan.stages.size();
+  while (end > 0 && (plan.stages[end - 1].next_forward || plan.stages[end - 1].after_all)) --end;
   return end;
 }
 
@@ -172,43 +171,42 @@ double fullest_server(const std::vector<ParameterGradient>& gradients, double ba
 }
 
 SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, double batch,
-                       double gradient_bytes, const GpuSpec& gpu, const SyncPlan& exchange) {
+                       double gradient_bytes, const GpuSpec& gpu, const SyncPlan& plan) {
   SyncTime time;
-  if (exchange.ranks() == 1) return time;
-  if (exchange.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
-  if (!exchange.method->asynchronous)
-    time.stragglers = timeline.iteration * (kRankSpread * expected_largest(exchange.ranks()));
-  if (exchange.stages.empty()) return time;
-  BucketQueue queue(step, timeline, batch, gradient_bytes, exchange);
+  if (plan.ranks() == 1) return time;
+  if (plan.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
+  if (!plan.method->asynchronous)
+    time.stragglers = timeline.iteration * (kRankSpread * expected_largest(plan.ranks()));
+  if (plan.stages.empty()) return time;
+  BucketQueue queue(step, timeline, batch, gradient_bytes, plan);
   const double computed = queue.computed();
   const double fullest =
-      exchange.method->keyed ? fullest_server(step.gradients, batch, exchange.cluster.machines) : 1;
-  Pipeline pipeline(step, timeline, exchange, computed);
-  const std::size_t waited_for = first_later_stage(exchange);
+      plan.method->shards_by_key ? fullest_server(step.gradients, batch, plan.cluster.machines) : 1;
+  Pipeline pipeline(step, timeline, plan, computed);
+  const std::size_t waited_for = first_later_stage(plan);
   std::vector<GradientBucket> sent;
   double last = computed;
   double free = 0;
   while (auto bucket = queue.next(free)) {
-    if (!exchange.overlaps) bucket->ready = computed;
+    if (!plan.overlaps) bucket->ready = computed;
     bucket->bytes *= fullest;
     last = std::max(last, pipeline.send(*bucket, 0, waited_for));
-    free = std::max(bucket->ready, free) + sender_time(exchange, Bytes(bucket->bytes)).si();
+    free = std::max(bucket->ready, free) + sender_time(plan, Bytes(bucket->bytes)).si();
     time.gradients += Bytes(bucket->bytes);
     sent.push_back(*bucket);
   }
   if (sent.empty()) return time;
   const double on_gpu = pipeline.on_gpu;
-  for (std::size_t s = waited_for; s < exchange.stages.size(); ++s) {
-    if (exchange.stages[s].next_forward) {
-      last += forward_stall(step, timeline, batch, gradient_bytes, exchange.stages[s]);
+  for (std::size_t s = waited_for; s < plan.stages.size(); ++s) {
+    if (plan.stages[s].next_forward) {
+      last += forward_stall(step, timeline, batch, gradient_bytes, plan.stages[s]);
       continue;
     }
     for (const GradientBucket& bucket : sent) last = pipeline.send({last, bucket.bytes}, s, s + 1);
   }
-  time.exposed = Seconds(std::max(0.0, last - computed - own_copies(step, timeline, exchange)));
+  time.exposed = Seconds(std::max(0.0, last - computed - own_copies(step, timeline, plan)));
   time.total = Seconds(std::max(pipeline.busy, last - computed));
-  time.contention +=
-      Seconds(contention(exchange, gpu, pipeline.while_computing, on_gpu, time.gradients.si()));
+  time.contention += Seconds(contention(plan, gpu, pipeline.while_computing, on_gpu, time.gradients.si()));
   time.messages = static_cast<int>(sent.size());
   return time;
 }

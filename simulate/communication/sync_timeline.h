@@ -52,6 +52,6 @@ inline constexpr double kRankSpread = 0.012;
 
 // `gradient_bytes`: of one element as it is sent.
 [[nodiscard]] SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, double batch,
-                                     double gradient_bytes, const GpuSpec& gpu, const SyncPlan& exchange);
+                                     double gradient_bytes, const GpuSpec& gpu, const SyncPlan& plan);
 
 }  // namespace tbdsim

@@ -102,8 +102,7 @@ void read_optional_keys(SpecMap& m, Framework& framework) {
     framework.allocator = override_allocator(*node, framework.allocator);
   if (const auto node = m.find("execution"))
     framework.launch_model = override_launch_model(*node, framework.launch_model);
-  if (const auto node = m.find("exchange"))
-    framework.exchange = override_sync_defaults(*node, framework.exchange);
+  if (const auto node = m.find("exchange")) framework.sync = override_sync_defaults(*node, framework.sync);
   if (const auto node = m.find("factors")) override_factors(*node, framework);
 }
 

@@ -16,7 +16,7 @@ void read_method(SpecMap& m, std::string_view key, std::string& name) {
   const auto node = m.find(key);
   if (!node) return;
   name = node->text();
-  require_exchange_method(*node);
+  require_sync_method(*node);
 }
 
 // `bucket` is also the default of the other two.

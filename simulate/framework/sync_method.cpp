@@ -19,63 +19,63 @@ constexpr std::array<SyncMethod, 17> kMethods = {{
     {.name = "all_reduce_tcp", .description = "NCCL, over sockets", .transport = Transport::tcp},
     {.name = "all_reduce_cpu_rdma",
      .description = "MPI in host memory, over RDMA",
-     .sum = ReductionSite::host_ranks},
+     .reduction_site = ReductionSite::host_ranks},
     {.name = "all_reduce_cpu_tcp",
      .description = "MPI in host memory, over sockets",
-     .sum = ReductionSite::host_ranks,
+     .reduction_site = ReductionSite::host_ranks,
      .transport = Transport::tcp},
     {.name = "zero1",
      .description = "reduce-scatter, each rank updates its share, all-gather (ZeRO stage 1)",
      .shards_update = true},
     {.name = "torch_data_parallel",
      .description = "PyTorch's DataParallel: GPU 0 sums, updates and sends parameters to the others",
-     .sum = ReductionSite::first_gpu,
+     .reduction_site = ReductionSite::first_gpu,
      .overlaps = false},
     {.name = "parameter_server",
      .description = "TensorFlow: variables on the GPUs in turn",
-     .sum = ReductionSite::gpu_servers,
+     .reduction_site = ReductionSite::gpu_servers,
      .next_iteration = true},
     {.name = "parameter_server_cpu",
      .description = "TensorFlow: variables in host memory; over gRPC between machines",
-     .sum = ReductionSite::host_server,
+     .reduction_site = ReductionSite::host_servers,
      .transport = Transport::rpc,
      .next_iteration = true},
     {.name = "parameter_server_cpu_async",
      .description = "the same, without waiting for other workers",
-     .sum = ReductionSite::host_server,
+     .reduction_site = ReductionSite::host_servers,
      .transport = Transport::rpc,
      .next_iteration = true,
      .asynchronous = true},
     {.name = "replicated_copy",
      .description = "TensorFlow: variables on each GPU, sums by copies between GPUs",
-     .sum = ReductionSite::gpu_servers},
+     .reduction_site = ReductionSite::gpu_servers},
     {.name = "distributed_replicated",
      .description = "TensorFlow: variables on each GPU, sums in host memory and between machines over gRPC",
-     .sum = ReductionSite::host_server,
+     .reduction_site = ReductionSite::host_servers,
      .transport = Transport::rpc},
     {.name = "kvstore_local",
      .description = "MXNet: sums in host memory",
-     .sum = ReductionSite::host_server,
+     .reduction_site = ReductionSite::host_servers,
      .transport = Transport::tcp},
     {.name = "kvstore_device",
      .description = "MXNet: sums on the GPUs in turn",
-     .sum = ReductionSite::gpu_servers},
+     .reduction_site = ReductionSite::gpu_servers},
     {.name = "kvstore_dist_sync",
      .description = "MXNet: sums in host memory, servers in every machine",
-     .sum = ReductionSite::host_server,
+     .reduction_site = ReductionSite::host_servers,
      .transport = Transport::tcp,
-     .keyed = true},
+     .shards_by_key = true},
     {.name = "kvstore_dist_device_sync",
      .description = "MXNet: sums on the GPUs, servers in every machine",
-     .sum = ReductionSite::host_server,
+     .reduction_site = ReductionSite::host_servers,
      .transport = Transport::tcp,
-     .keyed = true,
-     .locally_on_gpu = true},
+     .shards_by_key = true,
+     .reduce_on_gpu_first = true},
     {.name = "kvstore_dist_async",
      .description = "MXNet: as kvstore_dist_sync, without waiting for other workers",
-     .sum = ReductionSite::host_server,
+     .reduction_site = ReductionSite::host_servers,
      .transport = Transport::tcp,
-     .keyed = true,
+     .shards_by_key = true,
      .asynchronous = true},
 }};
 
@@ -94,15 +94,13 @@ std::string unknown(std::string_view name) {
 
 }  // namespace
 
-std::span<const SyncMethod> exchange_methods() { return kMethods; }
-
 const SyncMethod& find_sync_method(std::string_view name) {
   const SyncMethod* method = method_named(name);
   if (method == nullptr) throw UsageError(unknown(name));
   return *method;
 }
 
-void require_exchange_method(const SpecNode& node) {
+void require_sync_method(const SpecNode& node) {
   if (method_named(node.text()) == nullptr) node.fail(unknown(node.text()));
 }
 

@@ -1,7 +1,6 @@
-// The ways in which replicas of a model exchange their gradients, as a table.
+// The methods by which replicas of a model synchronize their gradients, as a table.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,37 +8,35 @@ namespace tbdsim {
 
 class SpecNode;
 
-// Where sums are made.
+// Where gradients are summed.
 enum class ReductionSite {
-  ranks,        // by all-reduce
-  host_ranks,   // the same, by processes in host memory
-  host_server,  // by servers in host memory, one in each machine, each with a share of the parameters
-  gpu_servers,  // each GPU has a share
-  first_gpu,    // of the machine
+  gpu_ranks,     // on all GPUs, by all-reduce
+  host_ranks,    // in host memory, by an all-reduce between one process for each GPU
+  host_servers,  // in host memory, by one server in each machine, each with a share of the parameters
+  gpu_servers,   // on the GPUs of one machine, each with a share of the parameters
+  first_gpu,     // on the first GPU of one machine
 };
 
-// How messages leave a machine.
+// How messages are sent between machines.
 enum class Transport { rdma, tcp, rpc };
 
 struct SyncMethod {
   std::string_view name;
   std::string_view description;
-  ReductionSite sum = ReductionSite::ranks;
+  ReductionSite reduction_site = ReductionSite::gpu_ranks;
   Transport transport = Transport::rdma;
-  bool overlaps = true;         // with the backward pass
-  bool next_iteration = false;  // new parameters are fetched as the next iteration needs them
-  bool keyed = false;           // MXNet's rule: arrays below 1e6 elements go whole to one server
-  bool locally_on_gpu = false;  // servers get one sum from each machine, made on its GPUs
-  bool shards_update = false;   // each rank updates its share, then all gather the parameters (ZeRO-1)
-  bool asynchronous = false;    // nobody waits for others
+  bool overlaps = true;              // with the backward pass
+  bool next_iteration = false;       // new parameters are fetched as the next iteration needs them
+  bool shards_by_key = false;        // MXNet: arrays below 1e6 elements go whole to one server
+  bool reduce_on_gpu_first = false;  // each machine sends its servers one sum, made on its GPUs
+  bool shards_update = false;        // each rank updates its share, then all gather the parameters (ZeRO-1)
+  bool asynchronous = false;         // no rank waits for others
 };
-
-[[nodiscard]] std::span<const SyncMethod> exchange_methods();
 
 // Throws UsageError with "did you mean".
 [[nodiscard]] const SyncMethod& find_sync_method(std::string_view name);
 
 // Throws SpecError where the text is no method's name.
-void require_exchange_method(const SpecNode& node);
+void require_sync_method(const SpecNode& node);
 
 }  // namespace tbdsim

@@ -52,7 +52,7 @@ Flops flops_of(const Iteration& iteration) {
 // Bytes of one gradient as it is sent.
 double gradient_bytes(const Prediction& p) {
   const Cluster& cluster = p.scenario.cluster;
-  const bool wide = p.framework->exchange.fp32_amp && p.precision->name == "amp";
+  const bool wide = p.framework->sync.fp32_amp && p.precision->name == "amp";
   const double stored = static_cast<double>(wide ? kFp32Bytes : p.precision->storage_bytes);
   return (cluster.gradient_bytes > 0 ? cluster.gradient_bytes : stored) * cluster.compression;
 }

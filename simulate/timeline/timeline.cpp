@@ -24,6 +24,15 @@ class IterationRun {
         timeline_(timeline),
         updates_(step, costs, launch_model, timeline.kernels) {}
 
+  // Returns the queue at the end of the iteration and records nothing, except that with two threads the updates
+  // depend on the recorded times.
+  LaunchQueue run_ahead(LaunchQueue queue) {
+    if (launch_model_.engine_threads > 1) return run(queue);
+    for (std::size_t k = 0; k < costs_.size(); ++k) launch(k, queue);
+    queue.end_iteration(launch_model_);
+    return queue;
+  }
+
   // Returns the queue at the end of the iteration.
   LaunchQueue run(LaunchQueue queue) {
     start_ = queue.cpu;
@@ -42,7 +51,7 @@ class IterationRun {
 
   LaunchQueue run_with_one_thread(LaunchQueue queue) {
     BusyTimes busy = busy_;
-    for (std::size_t k = 0; k < costs_.size(); ++k) launch(k, queue, busy);
+    for (std::size_t k = 0; k < costs_.size(); ++k) launch_and_record(k, queue, busy);
     busy_ = busy;
     return queue;
   }
@@ -60,7 +69,7 @@ class IterationRun {
         while (k < costs_.size() && updates_parameter(step_.kernels[k])) ++k;
         continue;
       } else {
-        launch(k, queue, busy_);
+        launch_and_record(k, queue, busy_);
         ++k;
       }
       if (queue.drained()) queue.cpu = start_ + updates_.schedule_ready(k, queue.cpu - start_);
@@ -68,18 +77,23 @@ class IterationRun {
     return queue;
   }
 
-  // Launches kernel k; a copy that is not made takes no time and is not launched.
-  void launch(std::size_t k, LaunchQueue& queue, BusyTimes& busy) {
+  // Launches kernel k, unless it is a copy that is not made and takes no time.
+  LaunchWork launch(std::size_t k, LaunchQueue& queue) const {
     const Kernel& kernel = step_.kernels[k];
     const LaunchWork work = launch_work(kernel, costs_[k], batch_, launch_model_);
+    if (work.run > 0) queue.launch(work, kernel.repeat);
+    return work;
+  }
+
+  void launch_and_record(std::size_t k, LaunchQueue& queue, BusyTimes& busy) {
     const double launch_start = queue.cpu;
-    const bool runs = work.run > 0;
-    if (runs) queue.launch(work, kernel.repeat);
+    const LaunchWork work = launch(k, queue);
     timeline_.kernels[k] = {.launch_start = Seconds(launch_start - start_),
                             .launch_end = Seconds(queue.cpu - start_),
                             .start = Seconds(queue.start - start_),
                             .end = Seconds(queue.gpu - start_)};
-    if (!runs) return;
+    if (work.run <= 0) return;
+    const Kernel& kernel = step_.kernels[k];
     const auto repeat = static_cast<double>(kernel.repeat);
     busy.cpu += (work.launch + work.post_sync) * repeat;
     if (kernel.kind != KernelKind::transfer) busy.gpu += work.run * repeat;
@@ -114,7 +128,7 @@ class IterationRun {
   double run_alone(int first, int end, LaunchQueue queue, double& run_times) {
     const double begin = queue.cpu;
     for (auto k = static_cast<std::size_t>(first); k < static_cast<std::size_t>(end); ++k) {
-      launch(k, queue, busy_);
+      launch_and_record(k, queue, busy_);
       run_times += costs_[k].total.si() * static_cast<double>(step_.kernels[k].repeat);
     }
     if (!queue.drained()) queue.synchronize();
@@ -170,18 +184,16 @@ Timeline simulate_timeline(const TrainingStep& step, std::span<const KernelCost>
   Timeline timeline = std::move(reuse);
   timeline.kernels.resize(costs.size());
   const LaunchQueue::History history = LaunchQueue::history_for(launch_model, costs.size());
-  const auto run_from = [&](const LaunchQueue& queue) {
-    return IterationRun(step, costs, batch, launch_model, timeline).run(queue);
-  };
+  const auto iteration = [&] { return IterationRun(step, costs, batch, launch_model, timeline); };
 
   LaunchQueue start(launch_model, history);
   const bool drained = starts_drained(launch_model);
   if (drained) {
     start.gpu = -(launch_model.sync_overhead + launch_model.iteration_overhead).si();
   } else {
-    start = run_from(start);  // the iteration before leaves kernels on the GPU
+    start = iteration().run_ahead(start);  // the iteration before leaves kernels on the GPU
   }
-  const LaunchQueue end = run_from(start);
+  const LaunchQueue end = iteration().run(start);
   const double cpu_period = end.cpu - start.cpu;
   const double gpu_period = drained ? 0 : end.gpu - start.gpu;  // drained: the CPU's includes the GPU's
   timeline.iteration = Seconds(std::max(cpu_period, gpu_period));

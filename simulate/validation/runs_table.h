@@ -24,7 +24,7 @@ struct RunColumns {
   std::optional<std::size_t> tokens_per_gpu;  // instead of batch_per_gpu, where a row has it
   std::optional<std::size_t> set;             // of runs; a machine of its name is what they were measured on
   std::optional<std::size_t> network;  // a word of synthesize_machine, a link between machines, or a rate
-  std::optional<std::size_t> method;   // of exchange_methods
+  std::optional<std::size_t> method;   // a SyncMethod's name
 };
 
 struct RowPrediction {

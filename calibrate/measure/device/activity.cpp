@@ -29,7 +29,7 @@ struct Collected {
   std::vector<Span> spans;
   unsigned device = 0;
 };
-// Process-wide because the callbacks carry no pointer of ours.
+// Process-wide because the callbacks take no user argument.
 Collected& collected() {
   static Collected all;
   return all;

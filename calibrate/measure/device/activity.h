@@ -1,4 +1,4 @@
-// CUPTI activity tracing: what ran on the GPU, timed on its own clock, without the gaps between launches.
+// CUPTI activity tracing: start and end of every kernel, memset and copy on the GPU's own clock.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tbdsim::measure {
 
-// One at a time in a process: CUPTI's callbacks have no argument of ours.
+// At most one in a process: CUPTI's callbacks take no user argument.
 class Tracer {
  public:
   // CUPTI is switched on by the first start() and stays on, which slows launches but not kernels; a refusal

@@ -11,30 +11,30 @@
 
 namespace tbdsim::measure {
 
-// This point cannot be measured here (not supported, too little memory): it is skipped by name.
+// This point cannot be measured on this GPU (not supported, too little memory): it is skipped with a message.
 class PointError : public Error {
  public:
   using Error::Error;
 };
 
-// The device no longer answers (a fault in a kernel, a card that fell off the bus): the run ends, records are
-// safe.
+// The device no longer responds (a fault in a kernel, a GPU lost from the bus): the run ends, its records are
+// kept.
 class DeviceLost : public Error {
  public:
   using Error::Error;
 };
 
-// Nothing on success. Otherwise PointError, or DeviceLost where the CUDA context is beyond use, with `what`
-// failed.
+// Throws unless the status is success: DeviceLost where the CUDA context cannot be used any more, else
+// PointError. `what` names the call that failed.
 void check(cudaError_t status, const char* what);
 void check(cublasStatus_t status, const char* what);
 void check(cudnnStatus_t status, const char* what);
 
-// Clears a remembered error after a point failed; throws DeviceLost when the device does not answer any more.
+// Clears a remembered error after a point failed; throws DeviceLost when the device no longer responds.
 void recover();
 
-// Owns a handle, descriptor, event or stream that is made by Create(&handle), or adopted where making it
-// takes more than that (Create is nullptr), and ended by Destroy(handle).
+// Owns a handle, descriptor, event or stream: created by Create(&handle), or adopted (Create is nullptr), and
+// destroyed by Destroy(handle).
 template <class T, auto Create, auto Destroy>
 class Owned {
  public:

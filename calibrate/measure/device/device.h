@@ -1,4 +1,4 @@
-// The GPU at hand and the versions of what drives it.
+// The GPU and the versions of its driver and libraries.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace tbdsim::measure {
 struct Device {
   int ordinal = 0;
   std::string name;
-  std::string pci_bus_id;    // "0000:3b:00.0": how NVML is asked for the same card
+  std::string pci_bus_id;    // "0000:3b:00.0": identifies the same GPU for NVML
   int major = 0, minor = 0;  // compute capability
   int sm_count = 0;
   double clock_hz = 0;  // boost
@@ -29,7 +29,7 @@ struct Versions {
 
 // Number of CUDA devices; 0 with the reason in `why` when there is no driver, no device, or it is too old.
 [[nodiscard]] int device_count(std::string& why);
-// Throws PointError when the device cannot be asked.
+// Throws PointError when the device cannot be queried.
 [[nodiscard]] Device describe(int ordinal);
 [[nodiscard]] Versions versions();
 

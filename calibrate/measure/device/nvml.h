@@ -1,6 +1,6 @@
-// Clocks, power limit, temperature and driver version. libnvidia-ml is opened at run time: the CUDA toolkit
-// does not always bring it, and a machine without a driver has none. Without it nvidia-smi is asked; without
-// that, nothing is known and the record's fields stay empty.
+// Clocks, power limit, temperature and driver version. libnvidia-ml is opened at run time, since the CUDA
+// toolkit does not always contain it and a machine without a driver has none. Without it nvidia-smi is run;
+// without that the record's fields stay empty.
 #pragma once
 
 #include <string>
@@ -24,7 +24,7 @@ class Nvml {
 
   // Where the numbers come from: "NVML", "nvidia-smi" or "none".
   [[nodiscard]] const char* origin() const;
-  // Everything, now. nvidia-smi takes a tenth of a second: call it between points.
+  // The present values. nvidia-smi takes a tenth of a second: call this between points.
   [[nodiscard]] Conditions read() const;
   // True when read() takes microseconds and may be called while kernels run.
   [[nodiscard]] bool fast() const { return device_ != nullptr; }

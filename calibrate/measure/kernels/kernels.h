@@ -15,10 +15,10 @@ enum class Type { f32, f16, bf16 };
 cudaError_t launch_empty(cudaStream_t stream);
 cudaError_t launch_begin_mark(cudaStream_t stream);
 cudaError_t launch_end_mark(cudaStream_t stream);
-cudaError_t launch_spin(cudaStream_t stream,
-                        long long clock_cycles);  // occupies the stream, so that launches queue up
-cudaError_t launch_flush(cudaStream_t stream, void* buffer,
-                         std::size_t bytes);  // writes all of it (multiple of 16)
+// Occupies the stream, so that launches queue up.
+cudaError_t launch_spin(cudaStream_t stream, long long clock_cycles);
+// Writes the whole buffer; `bytes` is a multiple of 16.
+cudaError_t launch_flush(cudaStream_t stream, void* buffer, std::size_t bytes);
 // Normal random numbers of the given deviation, a function of the seed and the element's number.
 cudaError_t launch_fill(cudaStream_t stream, Type type, void* out, std::int64_t n, float deviation,
                         std::uint64_t seed);
@@ -28,13 +28,13 @@ cudaError_t launch_add(cudaStream_t stream, Type type, const void* a, const void
 cudaError_t launch_relu(cudaStream_t stream, Type type, const void* x, void* y, std::int64_t n);
 cudaError_t launch_relu_backward(cudaStream_t stream, Type type, const void* y, const void* dy, void* dx,
                                  std::int64_t n);
-// mask: one byte per element. The kept share is 0.9, kept values are divided by it.
+// mask: one byte per element. An element is kept with probability 0.9, and then divided by it.
 cudaError_t launch_dropout(cudaStream_t stream, Type type, const void* x, void* y, unsigned char* mask,
                            std::int64_t n, std::uint64_t seed);
 cudaError_t launch_dropout_backward(cudaStream_t stream, Type type, const void* dy, const unsigned char* mask,
                                     void* dx, std::int64_t n);
 
-// Rows x cols.
+// Over rows x cols.
 cudaError_t launch_bias(cudaStream_t stream, Type type, const void* x, const void* bias, void* y,
                         std::int64_t rows, std::int64_t cols);
 // sums[cols] (float) = sum over rows; cleared first.

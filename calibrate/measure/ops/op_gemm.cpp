@@ -14,7 +14,7 @@ cudaDataType_t data_type(Type type) {
   return type == Type::f16 ? CUDA_R_16F : type == Type::bf16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-// fp32 in full precision, tf32 asked for by name; half types accumulate in fp32.
+// fp32 in full precision; tf32 only where requested; half types accumulate in fp32.
 cublasComputeType_t compute_type(const std::string& precision) {
   return precision == "tf32" ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }

@@ -81,7 +81,7 @@ void add(std::vector<PlanPoint>& points, std::span<const Filter> filters, std::i
   for (const Series& series : kSeries) {
     for (const Filter& f : filters) {
       for (const char* phase : {"forward", "backward_data", "backward_weights"}) {
-        // The gradient of the input image is never asked for (WGAN's penalty aside).
+        // The gradient of the input image is not needed (but for WGAN's penalty).
         if (f.channels <= 4 && std::string_view(phase) == "backward_data" && f.height != 64) continue;
         const RecordShape shape{.batch = batch,
                                 .channels = f.channels,

@@ -1,5 +1,5 @@
-// The plan that serves where no model catalogue wrote one: kernels of the eight models of the TBD suite at
-// several batch sizes, skinny, odd and large matrices, five sizes of everything that streams memory.
+// The built-in plan, for runs without --plan: kernels of the eight models of the TBD suite at several batch
+// sizes; tall and thin, odd and large matrices; five sizes of every op that streams memory.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace tbdsim::measure {
 
 [[nodiscard]] std::vector<PlanPoint> builtin_plan();
 
-// Its parts, one file each. Values: 16 what every fit needs, 4 common layers, 1 variations; a precision other
-// than fp32 counts less (precision_value).
+// Its parts, one file each. Values: 16 for points that every fit needs, 4 for common layers, 1 for
+// variations, times precision_value, which is lower for precisions other than fp32.
 void add_gemms(std::vector<PlanPoint>& points);
 void add_convolutions(std::vector<PlanPoint>& points);
 void add_streams(std::vector<PlanPoint>& points);

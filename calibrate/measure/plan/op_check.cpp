@@ -1,4 +1,4 @@
-// Which points of a plan are possible. Apart from the table because these are rules, with their reasons.
+// Rules for the points of a plan: what no GPU can measure, and why.
 #include <algorithm>
 #include <limits>
 

@@ -1,5 +1,5 @@
-// What tbd-measure can measure: one row per op. Printed by --list-ops and checked against every point of a
-// plan.
+// The ops that tbd-measure can measure, one row per op. Printed by --list-ops; every point of a plan is
+// checked against it.
 #pragma once
 
 #include <optional>
@@ -20,16 +20,15 @@ struct OpSpec {
   std::vector<std::string> caches;   // the first is the default
   std::vector<std::string> sizes;    // shape columns that must be 1 or more (0 or more for the padding)
   std::vector<std::string> sizes_from_one;  // shape columns that are 1 when left out
-  std::string what;                         // one line for people
+  std::string what;                         // description, one line
 };
 
 [[nodiscard]] const std::vector<OpSpec>& op_table();
 // Null when there is no such op.
 [[nodiscard]] const OpSpec* find_op(std::string_view name);
 
-// Fills in default layout, cache and sizes of one, then says why the point cannot be measured anywhere
-// ("filter 7x7 is larger than the padded input 3x3"), or nothing. `point` is complete when nothing is
-// returned.
+// Sets the default layout and cache and the sizes that default to 1. Returns the reason why the point cannot
+// be measured on any GPU ("filter 7x7 is larger than the padded input 3x3"), or nothing.
 [[nodiscard]] std::optional<std::string> complete(PlanPoint& point);
 
 }  // namespace tbdsim::measure

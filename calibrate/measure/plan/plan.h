@@ -6,11 +6,11 @@
 //   phase      forward, backward_data, backward_weights, update; may be empty where the op has no phases
 //   layout     gemm: NN, NT, TN, TT; tensors: NCHW, NHWC; empty = the op's default
 //   cache      cold, hot or both; empty = the op's default (cold for kernels)
-//   value      what the point is worth, any unit: larger is measured earlier; empty = 1
-//   batch, m, n, k, channels, ... steps: the sizes, named as in the records (calibrate/record_shape.h)
+//   value      priority of the point in any unit: larger is measured earlier; empty = 1
+//   batch, m, n, k, channels, ... steps: the sizes, named as in the records (calibrate/records/record_shape.h)
 // A column that is not needed may be missing. An unknown column or a malformed number is an error
-// (file:line). A row whose op is unknown or whose shape is impossible is skipped by name, with its line, and
-// the rest is measured. Rows that ask for the same thing twice are measured once, at the higher value.
+// (file:line). A row whose op is unknown or whose shape is impossible is skipped, with a message that names
+// it and its line. Equal rows are measured once, at the higher value.
 #pragma once
 
 #include <iosfwd>
@@ -46,7 +46,7 @@ struct Plan {
   std::vector<std::string> skipped;  // "plan.csv:17: conv forward ...: filter 7x7 is larger than ..."
 };
 
-// Completes, checks and unites points; cache `both` becomes two points.
+// Completes and checks points and merges equal ones; cache `both` becomes two points.
 [[nodiscard]] Plan make_plan(std::vector<PlanPoint> points);
 
 [[nodiscard]] Plan read_plan(std::istream& in, const std::string& file_name);

@@ -1,4 +1,4 @@
-// In which order the points of a plan are measured, and which of them still fit into the time given.
+// The order in which the points of a plan are measured, and the time limit.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace tbdsim::measure {
 
-// Most valuable first: by octave of the value, and in seeded random order within an octave, so that a drift
-// of the clocks does not fall on one kind of point and a run that is cut short has seen a bit of everything.
-// The same seed gives the same order on every platform.
+// Sorts points by octave of their value, highest first, and in seeded random order within an octave, so that
+// a drift of the clocks does not bias one kind of point and a run that is cut short has measured some points
+// of every kind. The same seed gives the same order on every platform.
 [[nodiscard]] std::vector<PlanPoint> ordered(std::vector<PlanPoint> points, std::uint64_t seed);
 
-// A budget in seconds, and the correction of guesses by what points really took.
+// A time limit in seconds, and the correction of estimates by the times that points took.
 class TimeBox {
  public:
   explicit TimeBox(double seconds) : seconds_(seconds) {}  // 0 or less: no limit
 
   [[nodiscard]] bool fits(double guess_s, double elapsed_s) const;
   void took(double guess_s, double real_s);
-  // Seconds the points took over the seconds guessed, damped towards 1 while there are few.
+  // Seconds taken / seconds estimated, damped towards 1 while few points are measured.
   [[nodiscard]] double correction() const;
 
  private:

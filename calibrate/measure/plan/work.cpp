@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "calibrate/measure/statistics/statistics.h"
+#include "calibrate/records/stream_ops.h"
 
 namespace tbdsim::measure {
 namespace {
-// Guesses, only for planning: corrected by what the first points really take (TimeBox).
+// Estimates for planning, corrected by the times of the first points (TimeBox).
 constexpr double kComputeShare = 0.5;    // of peak
 constexpr double kBandwidthShare = 0.6;  // of peak
 constexpr double kCallSeconds = 10e-6;   // launch floor
@@ -45,27 +46,20 @@ Work rnn_work(const RecordShape& s, double element, double gates) {
           element * 4 * (matrix + states)};
 }
 
-// Reads and writes of the main tensor per call, from the cost model study (section 3.3); pooling counts its
-// output.
-double passes(const PlanPoint& point) {
-  const bool forward = point.phase == "forward";
+// Reads and writes of the main tensor per call, in times its size. Pooling reads its input and writes its
+// output; its gradient reads both and the output's gradient, and writes the input's.
+double passes(const PlanPoint& point, double element) {
+  if (const StreamOp* op = find_stream_op(point.op, point.phase))
+    return op->reads + op->writes + op->mask_bytes / element;
   const RecordShape& s = point.shape;
-  if (point.op == "add") return 3;
-  if (point.op == "relu" || point.op == "softmax") return forward ? 2 : 3;
-  if (point.op == "dropout") return forward || point.precision == "fp32" ? 2.25 : 2.5;
-  if (point.op == "bias") return forward ? 2 : 1;
-  if (point.op == "layer_norm") return point.phase == "backward_data" ? 3 : 2;
-  if (point.op == "sgd_momentum") return 5;
-  if (point.op == "adam") return 7;
-  if (point.op == "batch_norm") return forward ? 3 : 5;
   if (s.filter_h == 0) return 1;
   const double output = product(output_height(s), output_width(s)) / product(s.height, s.width);
-  return forward ? 1 + output : 2 + 2 * output;
+  return point.phase == "forward" ? 1 + output : 2 + 2 * output;
 }
 
 Work streamed(const PlanPoint& point, double elements, double element) {
   constexpr double kMostTensors = 4;  // of this size are allocated at once
-  return {elements, elements * element * passes(point), elements * element * kMostTensors};
+  return {elements, elements * element * passes(point, element), elements * element * kMostTensors};
 }
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What a run would do, as text: needs no device.
+// The plan of a run as text, without a device.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ void finish_output() {
   if (!std::cout) throw UsageError("standard output: cannot be written");
 }
 
-// A message when there is no GPU to measure on, else nothing.
+// Returns a message when there is no GPU to measure on, else nothing.
 std::string no_device(const Options& options) {
   std::string why;
   const int count = device_count(why);
@@ -67,7 +67,7 @@ void describe_result(const CampaignResult& r, const Options& options) {
     std::cout << "the same command without --minutes measures the rest\n";
 }
 
-// These change what a precision means behind the program's back (cuBLAS manual, cuDNN developer guide).
+// Environment variables that override the requested precision (cuBLAS manual, cuDNN developer guide).
 void forget_overrides() {
   for (const char* name :
        {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATION_STRATEGY"}) {

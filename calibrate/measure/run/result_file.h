@@ -1,5 +1,5 @@
-// The growing CSV of a measuring run: created or continued, one write per point, whole after an interrupt or
-// a full disk. POSIX files, so that errors have their reason.
+// The CSV of a measuring run: created or continued, one write per point, never left with half a point after
+// an interrupt or a full disk. POSIX files, so that errors have their reason.
 #pragma once
 
 #include <set>

@@ -1,5 +1,5 @@
-// What the GPU did during a burst of timed calls, as the tracer saw it. Host only: the tracer itself is
-// activity.cpp.
+// Activity of the GPU during a burst of timed calls, from the tracer's records (device/activity.h). Host
+// only.
 #pragma once
 
 #include <cstdint>

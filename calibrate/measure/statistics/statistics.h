@@ -1,4 +1,4 @@
-// Robust statistics of repeated timings and when to stop repeating. Host only, no clock inside.
+// Robust statistics of repeated timings, and the rule for repeating them. Host only; reads no clock.
 #pragma once
 
 #include <span>
@@ -28,8 +28,8 @@ struct StoppingRule {
   int fewest_samples = 5;     // taken even when they last longer than most_seconds
 };
 
-// How many more calls to time: 0 when the samples suffice. `call_seconds` is what one repetition costs (flush
-// and launch included, from the warm-up), `spent` the seconds already spent on `samples`.
+// Number of further calls to time; 0 when the samples suffice. `call_seconds`: time of one repetition with
+// flush and launch, from the warm-up; `spent`: seconds already spent on `samples`.
 [[nodiscard]] int more_samples(const StoppingRule& rule, std::span<const double> samples, double spent,
                                double call_seconds);
 
