@@ -35,7 +35,7 @@ struct Framework {
   Bytes context_memory;      // CUDA context and libraries, beside the model's tensors
   Allocator allocator;       // default: tensors are allocated as they come and go, in blocks of any size
   LaunchModel launch_model;  // default: launching takes no time
-  SyncDefaults exchange;
+  SyncDefaults sync;
 
   // Factors on kernel times.
   KernelFactors factors;        // by kind of kernel
