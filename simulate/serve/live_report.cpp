@@ -19,12 +19,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of the metrics those that are shown large.
+// The metrics on cards, in their order.
 constexpr std::array<std::string_view, 7> kTiles = {"throughput",       "iteration_time",  "gpu_utilization",
                                                     "fp32_utilization", "cpu_utilization", "memory_total",
                                                     "largest_batch"};
 
-// What is typed to get the same numbers; nothing for several GPUs of changed hardware.
+// The command that prints the same numbers; empty for several GPUs of changed hardware, which no command
+// predicts.
 std::string command_of(const LiveQuery& query) {
   const Scenario& s = query.scenario;
   const bool alone = s.cluster.ranks() == 1;
@@ -67,7 +68,7 @@ Json tiles_of(const Prediction& before, const Prediction& after, const SpecChang
   return tiles;
 }
 
-// One machine with more and more GPUs, then more and more machines as they are asked for.
+// 1 to 8 GPUs in one machine, then 2 to 16 machines as in `asked`.
 std::vector<Cluster> clusters_for(const Cluster& asked) {
   std::vector<Cluster> clusters;
   for (const int gpus : {1, 2, 4, 8}) clusters.push_back({.gpus = gpus});
@@ -84,7 +85,7 @@ Chart first_chart(Section section, const std::string& title) {
   return chart;
 }
 
-// Where the scenario is on the chart.
+// A vertical line at the scenario's batch.
 Series here(const Prediction& p, double from, double to) {
   const auto batch = static_cast<double>(p.scenario.batch);
   return {.name = "this batch", .colour = 3, .x = {batch, batch}, .y = {from, to}, .dashed = true};
@@ -112,7 +113,7 @@ Section batch_section(const ReportData& data) {
   return section;
 }
 
-// What takes memory and time, narrow charts first.
+// Memory and time by category, narrow charts first.
 Section parts_section(const ReportData& data) {
   ReportData now;
   now.predictions = data.predictions;

@@ -17,7 +17,7 @@ import sys
 from page_check import DESKTOP, PHONE, Failures, browser, draw_all, resize, screenshot, wait_for
 
 MOVES = 40
-TILE = "document.querySelector('[data-metric=\"{}\"] .number').textContent"
+TILE = "document.querySelector('[data-metric=\"{}\"] .number')"
 
 
 class Server:
@@ -34,7 +34,18 @@ class Server:
 
 
 def tile(page, name):
-    return page.execute_script(f"return {TILE.format(name)}")
+    """The number on a card with all its digits, which it shows when it is pointed at."""
+    return page.execute_script(f"return {TILE.format(name)}.title")
+
+
+def check_digits(page, checks):
+    """Cards show three significant digits of the number that they have, with its unit."""
+    for name in ("throughput", "iteration_time", "gpu_utilization", "fp32_utilization", "memory_total"):
+        shown, whole = page.execute_script(f"return [{TILE.format(name)}.textContent, {TILE.format(name)}.title]")
+        (short, unit), (long, same) = shown.split(" ", 1), whole.split(" ", 1)
+        checks.expect(unit == same, f"{name}: {shown} is shown for {whole}")
+        checks.expect("." not in short or len(short.replace(".", "").lstrip("0")) <= 3, f"{name}: {shown} has more digits than are known")
+        checks.expect(abs(float(short) - float(long)) <= 0.005 * float(long), f"{name}: {shown} is shown for {whole}")
 
 
 def settle(page):
@@ -114,6 +125,7 @@ def check(page, server, checks, directory):
         open_page(page, server.url, checks)
         if name == "light":
             check_slider(page, server, checks)
+            check_digits(page, checks)
             check_speed(page, checks)
             check_lists(page, checks)
             check_address(page, checks)

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 5> kMarkNames = {"line", "point", "bar", "span", "box"};
 
-// Five digits are more than a chart shows, and a third of the text.
+// The numbers with five significant digits: more than a chart shows, and a third of the text of all digits.
 Json short_numbers(const std::vector<double>& numbers) {
   Json list = Json::array();
   for (const double number : numbers) {
@@ -27,7 +27,7 @@ Json short_numbers(const std::vector<double>& numbers) {
   return list;
 }
 
-// Strings that repeat are written once: [["conv1", "conv2"], [0, 0, 1]].
+// Distinct words and, for each word, its index among them: [["conv1", "conv2"], [0, 0, 1]].
 Json word_list(const std::vector<std::string>& words) {
   Json distinct = Json::array();
   Json indices = Json::array();

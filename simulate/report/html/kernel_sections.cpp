@@ -19,7 +19,7 @@ std::string layer_of(const Kernel& kernel, const TrainingStep& step) {
   return kernel.layer < 0 ? "all layers" : step.layers[static_cast<std::size_t>(kernel.layer)].name;
 }
 
-// What is said of a kernel that is pointed at.
+// The text shown for a kernel that is pointed at.
 std::string hover_of(const Iteration& iteration, std::size_t k) {
   const Kernel& kernel = iteration.step->kernels[k];
   const KernelCost& cost = iteration.costs[k];
@@ -29,7 +29,7 @@ std::string hover_of(const Iteration& iteration, std::size_t k) {
                      to_text(cost.total), kPercent * (cost.factor() - 1), name_of(cost.provenance));
 }
 
-// The series of a kind of kernel, in the order in which they first come.
+// The chart's series for a kind of kernel, appended if there is none yet.
 Series& series_of(Chart& chart, ChartMark mark, KernelKind kind) {
   const std::string name(name_of(kind));
   const auto found = std::find_if(chart.series.begin(), chart.series.end(),
@@ -39,7 +39,8 @@ Series& series_of(Chart& chart, ChartMark mark, KernelKind kind) {
       Series{.mark = mark, .name = name, .colour = static_cast<int>(index_of(kind))});
 }
 
-// The rates that bound kernels: bandwidth times intensity up to the peak, for each arithmetic that occurs.
+// Adds the roofs: rate = min(bandwidth * intensity, peak) in flop/s, with one peak for each arithmetic that
+// occurs. `from` and `to` are the least and the greatest intensity shown, in flop/B.
 void add_roofs(Chart& chart, const Prediction& p, double from, double to) {
   std::map<MathType, FlopsPerSecond> peaks;
   for (const Kernel& kernel : p.typical().step->kernels)
@@ -89,7 +90,8 @@ Chart roofline_chart(const Prediction& p) {
   return chart;
 }
 
-// The threads that issue: issues one after another are one span, waits and work after them another.
+// Adds the rows of the CPU threads that launch kernels: a span for launches in a row, another for the
+// synchronization and the host work that follow.
 void add_threads(Chart& chart, const Prediction& p, const Iteration& iteration) {
   Series issues{.mark = ChartMark::span, .name = "issues", .colour = 8};
   Series waits{.mark = ChartMark::span, .name = "waits, then works", .colour = 9};
@@ -146,7 +148,7 @@ Chart timeline_chart(const Prediction& p) {
   return chart;
 }
 
-// The few longest.
+// The 20 groups that take longest.
 std::vector<KernelGroup> longest(const Prediction& p, KernelView view) {
   constexpr std::size_t kMost = 20;
   std::vector<KernelGroup> groups = kernel_groups(p, view);
@@ -154,7 +156,8 @@ std::vector<KernelGroup> longest(const Prediction& p, KernelView view) {
   return groups;
 }
 
-// Those whose kernels are shown one by one: all, or where that is much one for each model.
+// The predictions whose kernels are shown one by one: all of them, or one a model if that is more than 8,000
+// kernels.
 std::vector<const Prediction*> shown_in_detail(const ReportData& data) {
   constexpr std::size_t kMostKernels = 8'000;
   std::vector<const Prediction*> all;
@@ -170,21 +173,21 @@ std::vector<const Prediction*> shown_in_detail(const ReportData& data) {
 }
 
 constexpr const char* kIdle = "GPU idle";
-constexpr int kGrey = 8;  // of the palette: what is no work
+constexpr int kGrey = 8;  // palette index
 
 int colour_of_share(const std::string& name, std::size_t rank) {
   const auto colour = static_cast<int>(rank);
   return name == kIdle ? kGrey : colour < kGrey ? colour : colour + 1;
 }
 
-// Shares of the iteration in %, a bar for each prediction, a series for each name.
+// Stacked bars of shares of the iteration in %: a bar for each prediction, a series for each name.
 class Shares {
  public:
   void add(const Prediction& p, const std::string& name, double share) {
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
     shares_[name][title_of(p)] += kPercent * share;
   }
-  // The names with the most time, the others together.
+  // The 11 names with the most time; the others are one series.
   [[nodiscard]] Chart chart(const std::string& title, const ReportData& data) const {
     constexpr std::size_t kMost = 11;
     std::vector<std::string> names = names_;
@@ -223,8 +226,8 @@ class Shares {
                            [](double sum, const auto& share) { return sum + share.second; });
   }
 
-  std::vector<std::string> names_;  // in the order they came
-  std::map<std::string, std::map<std::string, double>> shares_;
+  std::vector<std::string> names_;                               // in the order of add()
+  std::map<std::string, std::map<std::string, double>> shares_;  // by name and title_of() the prediction
 };
 
 }  // namespace

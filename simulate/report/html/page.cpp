@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr std::uintmax_t kMostAssetBytes = 20'000'000;
 
-// As a script element may hold it: nothing in it ends the element.
+// JSON that may stand in a script element: without '<' nothing in it ends the element.
 std::string script_text(std::string_view json) {
   std::string text;
   for (const char c : json) {
@@ -63,7 +63,7 @@ void write_table(std::ostream& out, const Table& table) {
   write_lines(out, table.notes, "notes");
 }
 
-// Figures are numbered from `first_chart` on; the number of the next is returned.
+// Numbers the figures from `first_chart` on. Returns the number of the next one.
 std::size_t write_view(std::ostream& out, const View& view, std::size_t first_chart) {
   out << "<div class=\"view\" data-name=\"" << html_text(view.name) << "\">\n<div class=\"charts\">\n";
   std::size_t number = first_chart;
@@ -78,8 +78,8 @@ std::size_t write_view(std::ostream& out, const View& view, std::size_t first_ch
 }
 
 void write_head(std::ostream& out, const Page& page, const PageAssets& assets) {
-  // The policy lets the page run its own script and load nothing, from wherever it is opened; with controls
-  // it may ask the server it came from.
+  // The policy lets the page run its own scripts and load nothing; with controls it may query the server it
+  // came from.
   out << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "

@@ -1,10 +1,10 @@
-// A page of charts and tables as one HTML file that needs nothing else: it opens offline, on a phone, in
-// print, dark and light. `tbd-sim report` and `tbd-sim validate --html` fill a Page; here it becomes text.
+// A page of charts and tables, and its text: one HTML file that loads nothing, for screens, phones and paper,
+// dark or light.
 //
 //   Page -> sections -> views (one is shown, a list chooses) -> charts, tables
 //
-// Charts go into the page as the structs below in JSON; web/page.js, which comes with them, draws them with
-// Plotly (https://plotly.com/javascript, MIT licence). What Plotly is told is decided there and nowhere else.
+// Charts are written as the structs below in JSON (chart_json.h). The page's script, assets/page.js, draws
+// them with Plotly (https://plotly.com/javascript, MIT licence) and alone decides how they look.
 #pragma once
 
 #include <filesystem>
@@ -18,43 +18,46 @@
 
 namespace tbdsim {
 
-// line: y over x, with the area between low and high; point: a mark at x, y; bar: of length x for each
-// category; span: from `start` on for x, in the row of its category; box: how x is distributed in the row of
-// its category.
+// How a series is drawn:
+//   line    y over x, with the area between low and high
+//   point   a mark at x, y; low and high are error bars of y
+//   bar     a bar of length x for each category
+//   span    a bar from `start` to start + x in the row of its category
+//   box     the distribution of x in the row of its category
 enum class ChartMark { line, point, bar, span, box };
 
-// Which numbers a mark needs is said above; the others stay empty. All that are given are equally long.
+// One colour of a chart. Vectors that its mark does not use are empty; the others are equally long.
 struct Series {
   ChartMark mark = ChartMark::line;
   std::string name{};
-  int colour = 0;  // of the palette: the same on all charts for what is the same
+  int colour = 0;  // index into the palette
   std::vector<double> x{};
   std::vector<double> y{};
   std::vector<std::string> categories{};
-  std::vector<double> low{}, high{};  // of y; points get error bars
-  std::vector<double> start{};        // of spans
-  std::vector<double> size{};         // of points: relative area
-  std::vector<std::string> hover{};   // said of each when it is pointed at, above its numbers
+  std::vector<double> low{}, high{};
+  std::vector<double> start{};
+  std::vector<double> size{};        // relative area of points
+  std::vector<std::string> hover{};  // shown above the numbers of a mark that is pointed at
   bool dashed = false;
 };
 
 struct Axis {
   std::string title{};  // with the unit: "throughput, images/s"
   bool logarithmic = false;
-  std::optional<double> from{}, to{};  // where the data does not decide
+  std::optional<double> from{}, to{};  // range; none: that of the data
 };
 
 struct Chart {
   std::string title{};
   Axis x{}, y{};
   std::vector<Series> series{};
-  bool wide = false;     // takes the whole width of the page
-  bool stacked = false;  // bars of one category
-  bool square = false;   // a decade of y is as long as one of x
+  bool wide = false;     // as wide as the page
+  bool stacked = false;  // the bars of a category lie end to end
+  bool square = false;   // units of x and y are equally long
 };
 
 struct View {
-  std::string name{};  // empty where a section has one
+  std::string name{};  // in the list; empty for the only view of a section
   std::vector<Chart> charts{};
   std::vector<Table> tables{};
 };
@@ -69,30 +72,30 @@ struct Page {
   std::string title;
   std::vector<std::string> summary{};  // lines below the title
   std::vector<Section> sections{};
-  std::string controls{};  // JSON for assets/live.js, which asks the server for other sections; empty: none
+  std::string controls{};  // JSON for assets/live.js, which requests sections from the server; empty: none
 };
 
 // Sections as HTML. A figure holds the number of its chart in the list of charts_json() (chart_json.h).
 [[nodiscard]] std::string sections_html(const std::vector<Section>& sections);
 
-// What a page carries besides: its style, its script and Plotly.
+// Style and scripts that every page includes.
 struct PageAssets {
   std::string style;
   std::string script;
-  std::string plotly;  // gzip
+  std::string plotly;  // compressed with gzip
   std::string live{};  // script of pages with controls
 };
 
-// From <data_dir>/simulate/report/html/assets. Throws UsageError where Plotly was not installed there and
-// says how it is.
+// Reads <data_dir>/simulate/report/html/assets. Throws UsageError, with the command that installs it, if
+// Plotly is missing there.
 [[nodiscard]] PageAssets read_page_assets(const std::filesystem::path& data_dir);
 
 void write_page(std::ostream& out, const Page& page, const PageAssets& assets);
 
-// &, <, > and quotes as HTML has them.
+// The text with &, <, > and quotes escaped for HTML.
 [[nodiscard]] std::string html_text(std::string_view text);
 
-// RFC 4648, padded.
+// The bytes in base64 (RFC 4648), padded.
 [[nodiscard]] std::string base64(std::string_view bytes);
 
 }  // namespace tbdsim

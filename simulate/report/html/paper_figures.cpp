@@ -21,7 +21,8 @@ std::string size_title(const Prediction& p) {
   return counts_tokens(p) ? "batch, tokens" : fmt::format("batch, {}s", p.model->sample);
 }
 
-// A chart for each model with a line for each framework over the batch; `add` gives a line its values.
+// A chart for each model with a line for each framework over the batch; `add(prediction, series)` appends a
+// point's y.
 template <class Add>
 std::vector<Chart> over_batches(const ReportData& data, const Axis& y, Add add) {
   std::vector<Chart> charts;
@@ -34,7 +35,7 @@ std::vector<Chart> over_batches(const ReportData& data, const Axis& y, Add add) 
     chart.y = y;
     if (y.title.starts_with("throughput")) chart.y.title = "throughput, " + throughput_unit(*first.model);
     for (std::size_t i = range.first; i < range.last; ++i) {
-      if (data.growth[i].empty()) continue;  // not even one sample fits
+      if (data.growth[i].empty()) continue;  // a batch of 1 does not fit
       Series series{.name = data.predictions[i].framework->name,
                     .colour = colour_of(data, data.predictions[i])};
       for (const Prediction& p : data.growth[i]) {
@@ -61,7 +62,7 @@ double fp32_percent(const Prediction& p) {
   return kPercent * fp32_utilization(activity_of(p), *p.gpu).value_or(0);
 }
 
-// Bars of one GPU in the comparison; `value` of the prediction there and the one on the first other GPU.
+// The bars of one GPU: value(prediction, the same scenario's prediction on the first of the other GPUs).
 template <class Value>
 Series comparison(const std::vector<Prediction>& predictions, const std::vector<Prediction>& base, int colour,
                   Value value) {
@@ -95,7 +96,7 @@ constexpr MemoryPart kMemoryParts[] = {
     {"gradients", MemoryCategory::weight_gradients}, {"dynamic", MemoryCategory::dynamic},
     {"workspace", MemoryCategory::workspace},        {"CUDA context", std::nullopt}};
 
-// The last few batches of each framework that fit.
+// For each framework the three largest batches that fit.
 std::vector<const Prediction*> largest_batches(const ReportData& data, const ModelRange& range) {
   constexpr std::size_t kMost = 3;
   std::vector<const Prediction*> shown;

@@ -14,10 +14,10 @@
 namespace tbdsim {
 namespace {
 
-constexpr int kDoublings = 10;              // of the batch: 1 to 1024
-constexpr std::int64_t kFewestTokens = 64;  // of batches that count them
+constexpr int kDoublings = 10;              // batches from 1 to 2^10
+constexpr std::int64_t kFewestTokens = 64;  // of the smallest batch of a scenario that gives tokens
 
-// The scenario at each size that is looked at, but those far beyond what fits.
+// The scenario at the batches 1, 2, 4, ... up to twice the largest that fits.
 std::vector<Scenario> growing(const Scenario& scenario, const Prediction& prediction) {
   const std::int64_t most = 2 * prediction.largest_batch();
   std::vector<Scenario> sizes;
@@ -35,7 +35,7 @@ std::vector<Scenario> growing(const Scenario& scenario, const Prediction& predic
   return sizes;
 }
 
-// Those that fit, of a model that takes no more samples only the first.
+// Drops predictions from the first that does not fit or whose batch the model limits.
 void keep_fitting(std::vector<Prediction>& predictions) {
   const auto too_large =
       std::find_if(predictions.begin(), predictions.end(), [](const Prediction& p) { return !p.fits; });
@@ -74,12 +74,12 @@ std::vector<Prediction> on_gpu(const std::vector<Prediction>& predictions,
     scenario.gpu = gpu;
     scenario.batch = predictions[i].scenario.batch;
     scenario.tokens = predictions[i].scenario.tokens;
-    scenario.profile.clear();  // that of the other card
+    scenario.profile.clear();  // the other GPU has its own
   }
   return predict_all(there, specs);
 }
 
-// On each cluster but those that its framework cannot use.
+// Scaling on the clusters that the framework can use.
 std::vector<ScalingPoint> scaling_of(const Prediction& prediction, std::span<const Cluster> clusters,
                                      SpecCache& specs) {
   const Prediction one = with_cluster(prediction, {}, std::nullopt);

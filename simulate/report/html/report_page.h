@@ -1,4 +1,4 @@
-// The paper's figures for any hardware, on one page: `tbd-sim report`.
+// The page of `tbd-sim report`: the figures of the TBD paper for any hardware.
 #pragma once
 
 #include <functional>
@@ -15,34 +15,36 @@
 
 namespace tbdsim {
 
-// Each model on each framework in several ways; the vectors are equally long.
+// Predictions of every scenario (a model on a framework). Vectors but `others` and `on_others` have an
+// element for each scenario.
 struct ReportData {
-  std::vector<Prediction> predictions;  // at the batch asked for, or the largest power of two that fits
-  std::vector<std::vector<Prediction>> growth;          // at batches of 1, 2, 4, ... as far as they fit
-  std::vector<std::string> others;                      // GPUs to compare with
-  std::vector<std::vector<Prediction>> on_others;       // for each of them at the same batch
-  std::vector<std::vector<ScalingPoint>> scaling;       // on the clusters that can train it
-  std::vector<std::vector<UpperBound>> bounds;          // with one limit gone
-  std::vector<std::vector<Sensitivity>> sensitivities;  // where the scope has them
-  bool all_fit = true;  // none of `predictions` is of a smaller batch than asked for
+  std::vector<Prediction> predictions;  // at the scenario's batch, or the largest power of two that fits
+  std::vector<std::vector<Prediction>> growth;     // at the batches 1, 2, 4, ... that fit
+  std::vector<std::string> others;                 // names of GPUs to compare with
+  std::vector<std::vector<Prediction>> on_others;  // for each of `others`, every scenario at the same batch
+  std::vector<std::vector<ScalingPoint>> scaling;  // on the clusters that the framework can use
+  std::vector<std::vector<UpperBound>> bounds;     // throughput with one limit removed
+  std::vector<std::vector<Sensitivity>> sensitivities;  // empty unless the scope includes them
+  bool all_fit = true;                                  // every prediction has the scenario's batch
 };
 
-// One GPU and those of Figure 9 of the paper: two and four in a machine, two machines with one each over
-// 1 Gbit/s Ethernet and 100 Gbit/s InfiniBand.
+// One GPU, and the clusters of the paper's Figure 9: two and four GPUs in a machine, two machines with one
+// GPU each over 1 Gbit/s Ethernet and over 100 Gbit/s InfiniBand.
 [[nodiscard]] std::vector<Cluster> paper_clusters();
 
 struct ReportScope {
   std::vector<Cluster> clusters = paper_clusters();
-  bool sensitivities = false;  // which take ten times as long as the rest
-  bool fitting = true;         // batches that do not fit are lessened
+  bool sensitivities = false;  // take ten times as long as the rest
+  bool fitting = true;         // replaces a batch that does not fit by the largest power of two that does
 };
 
-// Predicts everything the page shows. Scenarios are of one GPU and precision, those of one model are
-// neighbours; where they count tokens these grow instead of the batch. Throws as predict().
+// Predicts everything that the page shows. All scenarios have one GPU and one precision, and those of one
+// model stand together. In `growth` a scenario that gives tokens has more tokens instead of a larger batch.
+// Throws as predict().
 [[nodiscard]] ReportData report_data(std::span<const Scenario> scenarios, std::span<const std::string> others,
                                      SpecCache& specs, const ReportScope& scope = {});
 
-// Its sections are a table in report.cpp: a further one is a function and a row.
+// The page with every section that has something to show.
 [[nodiscard]] Page report_page(const ReportData& data, SpecCache& specs);
 
 }  // namespace tbdsim

@@ -1,4 +1,5 @@
-// The sections of `tbd-sim report`. Each is a pure function of what was predicted.
+// The sections of `tbd-sim report`, pure functions of the predictions. A section without views has nothing to
+// show.
 #pragma once
 
 #include "simulate/report/html/page.h"
@@ -7,17 +8,18 @@
 
 namespace tbdsim {
 
-[[nodiscard]] Section overview_section(const ReportData& data);    // a line for each model and framework
+[[nodiscard]] Section overview_section(const ReportData& data);    // a row for each model and framework
 [[nodiscard]] Section throughput_section(const ReportData& data);  // Figure 4
 [[nodiscard]] Section gpu_section(const ReportData& data);         // Figure 5
 [[nodiscard]] Section fp32_section(const ReportData& data);        // Figure 6
 [[nodiscard]] Section comparison_section(const ReportData& data);  // Figure 7
 [[nodiscard]] Section memory_section(const ReportData& data);      // Figure 8
 [[nodiscard]] Section scaling_section(const ReportData& data);     // Figure 9
-[[nodiscard]] Section whatif_section(const ReportData& data);      // bounds and sensitivities
+[[nodiscard]] Section whatif_section(const ReportData& data);      // upper bounds and sensitivities
 [[nodiscard]] Section time_section(const ReportData& data);        // by layer type, limit and provenance
 [[nodiscard]] Section kernels_section(const ReportData& data);     // roofline, timeline, longest kernels
-[[nodiscard]] Section sources_section(const ReportData& data, SpecCache& specs);
+[[nodiscard]] Section sources_section(const ReportData& data,
+                                      SpecCache& specs);  // numbers with their sources
 
 // Roofline, timeline and longest kernels of one iteration.
 [[nodiscard]] View kernels_view(const Prediction& prediction);
@@ -25,10 +27,10 @@ namespace tbdsim {
 // "resnet50, mxnet".
 [[nodiscard]] std::string title_of(const Prediction& prediction);
 
-// The same for a framework on all charts of a page.
+// Palette index of the prediction's framework, one on all charts of a page.
 [[nodiscard]] int colour_of(const ReportData& data, const Prediction& prediction);
 
-// The first and one past the last of the predictions of each model.
+// The predictions of one model: [first, last) of ReportData::predictions.
 struct ModelRange {
   std::size_t first, last;
 };

@@ -54,12 +54,12 @@ Series bounds_series(const Prediction& p, const std::vector<UpperBound>& bounds)
   return series;
 }
 
-constexpr double kTelling = 0.0005;  // an elasticity that is not 0.000
+constexpr double kLeastElasticity = 0.0005;  // smaller ones would print as 0.000
 
 Series sensitivity_series(const Prediction& p, const std::vector<Sensitivity>& all) {
   Series series{.mark = ChartMark::bar, .name = title_of(p), .colour = 2};
   for (const Sensitivity& one : all) {
-    if (std::abs(one.elasticity) < kTelling) continue;
+    if (std::abs(one.elasticity) < kLeastElasticity) continue;
     series.categories.push_back(one.key);
     series.x.push_back(one.elasticity);
     series.hover.push_back(fmt::format("now {}; twice as much: {:+.1f} % throughput", one.value,
@@ -97,7 +97,7 @@ Section whatif_section(const ReportData& data) {
     view.charts.push_back({.title = "If it had ...",
                            .x = {.title = "throughput over what it is"},
                            .series = {bounds_series(p, data.bounds[i])}});
-    // Nothing is worth anything where samples come no faster.
+    // No sensitivity is left if the input pipeline limits the throughput.
     if (Series worth = sensitivity_series(p, data.sensitivities[i]); !worth.x.empty())
       view.charts.push_back({.title = "What one per cent more is worth",
                              .x = {.title = "throughput, %"},

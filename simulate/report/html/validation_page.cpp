@@ -17,7 +17,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kClose = 0.1;  // the band around what was measured
+constexpr double kBand = 0.1;  // shown around measured = predicted, on both sides
 constexpr std::string_view kSections[] = {"score", "fit", "context"};
 
 std::string field(const Configuration& c, std::string_view name) {
@@ -27,7 +27,7 @@ std::string field(const Configuration& c, std::string_view name) {
 
 double measured(const Configuration& c) { return c.prediction.predicted / (1 + c.error()); }
 
-// Half as much is as far off as twice as much.
+// |ln(predicted / measured)|: half of the measured value is as far off as twice of it.
 double distance(const Configuration& c) { return std::abs(std::log1p(c.error())); }
 
 std::vector<const Configuration*> predicted_ones(const Validation& validation) {
@@ -47,7 +47,7 @@ std::string run_text(const Configuration& c) {
   return text;
 }
 
-// The names in order, each with its place among the colours.
+// The distinct values of a field in order, each with its palette index.
 using Colours = std::map<std::string, int>;
 Colours colours_of(const std::vector<const Configuration*>& all, std::string_view name) {
   Colours colours;
@@ -57,14 +57,14 @@ Colours colours_of(const std::vector<const Configuration*>& all, std::string_vie
   return colours;
 }
 
-// What was measured on itself, and a tenth to both sides.
+// The line predicted = measured with its band.
 Series band(double least, double most) {
   Series series{.name = "measured +-10 %", .colour = 8, .dashed = true};
   for (const double value : {least, most}) {
     series.x.push_back(value);
     series.y.push_back(value);
-    series.low.push_back(value * (1 - kClose));
-    series.high.push_back(value * (1 + kClose));
+    series.low.push_back(value * (1 - kBand));
+    series.high.push_back(value * (1 + kBand));
   }
   return series;
 }
@@ -102,7 +102,7 @@ Chart scatter_chart(const std::string& metric, const std::string& unit,
   return chart;
 }
 
-// A chart for each metric and unit, most configurations first.
+// A chart for each metric and unit, those with the most configurations first.
 std::vector<Chart> scatter_charts(const std::vector<const Configuration*>& all, std::string_view name) {
   std::map<std::pair<std::string, std::string>, std::vector<const Configuration*>> by_unit;
   for (const Configuration* c : all) by_unit[{field(*c, "metric"), field(*c, "unit")}].push_back(c);
@@ -127,7 +127,7 @@ Section scatter_section(const std::vector<const Configuration*>& all) {
   return section;
 }
 
-// How many errors are below which.
+// The share of configurations with an error below x.
 Chart cumulative_chart(const std::vector<const Configuration*>& all) {
   Chart chart;
   chart.title = "How many are closer than";
@@ -212,8 +212,7 @@ Section configurations_section(const std::vector<const Configuration*>& all) {
   return section;
 }
 
-// What was run as a row of a table again, predicted with its kernels; none where it is not of one GPU's
-// iteration.
+// The configuration predicted again with its kernels; none if its row is not about one GPU's iteration.
 std::optional<Prediction> prediction_of(const Configuration& c, const Profile* profile, SpecCache& specs) {
   std::stringstream table;
   write_csv_row(table, std::vector<std::string>(kRunIdentity.begin(), kRunIdentity.end()));

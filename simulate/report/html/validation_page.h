@@ -1,4 +1,4 @@
-// Predictions against measured runs as a page: `tbd-sim validate --html`.
+// The page of `tbd-sim validate --html`: predictions against measured runs.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tbdsim {
 
-// The table of validation_table() with the same `by` and `profile` (none: each GPU's own), predicted over
-// measured by GPU, model and framework, how errors are distributed, every configuration, and of the ten that
-// are farthest off in section score the kernels behind them.
+// Sections: validation_table() with the same `by` and `profile` (null: each GPU's own), predicted over
+// measured by GPU, model and framework, the distribution of errors, the kernels of the ten score rows with
+// the largest errors, and every configuration.
 [[nodiscard]] Page validation_page(const Validation& validation, const std::string& by,
                                    const Profile* profile, SpecCache& specs);
 

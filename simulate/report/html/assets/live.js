@@ -101,11 +101,14 @@
     ask();
   }
 
+  // Three significant digits, whole numbers as they are: "90.04" -> "90.0", "128.4" -> "128".
+  const short = (number) => (number.includes(".") ? Number(number).toFixed(Math.max(0, 3 - number.indexOf("."))) : number);
+
   function showTiles(list) {
     tiles.replaceChildren(...list.map((tile) => {
       const [number, ...unit] = tile.text.split(" ");
       const box = element("div", {className: tile.wrong ? "tile wrong" : "tile"}, element("span", {className: "name", textContent: NAMES[tile.name] || tile.name}),
-        element("span", {className: "number"}, number, element("small", {textContent: ` ${unit.join(" ")}`})),
+        element("span", {className: "number", title: tile.text}, short(number), element("small", {textContent: ` ${unit.join(" ")}`})),
         element("span", {className: "note", textContent: [tile.change, tile.note].filter(Boolean).join("; ")}));
       box.dataset.metric = tile.name;
       return box;
