@@ -274,6 +274,7 @@ TEST(Table, PerCentIsForPeople) {
 TEST(Json, RatiosAreFromZeroToOne) {
   const json scaling = json_of({"scaling", "resnet50", "--framework", "mxnet", "--gpu", "titanxp", "--batch",
                                 "32", "--machines", "1,2", "--network", "ethernet_10g"});
+  ASSERT_EQ(scaling["points"].size(), 8u);
   for (const json& point : scaling["points"]) {
     for (const char* key :
          {"efficiency", "exposed_share", "exchange_share", "gpu_utilization", "fp32_utilization"}) {
@@ -282,16 +283,18 @@ TEST(Json, RatiosAreFromZeroToOne) {
       EXPECT_LE(ratio, 1) << key;
     }
   }
-  const json document_2 = json_of(kPrediction);
-  for (const json& p : document_2["predictions"]) {
+  const json predicted = json_of(kPrediction);
+  ASSERT_FALSE(predicted["predictions"].empty());
+  for (const json& p : predicted["predictions"]) {
     for (const auto& [name, metric] : p["metrics"].items()) {
       EXPECT_NE(metric["unit"], "%") << name;
       if (metric["unit"] != "1" || metric["value"].is_null()) continue;
       EXPECT_LE(metric["value"].get<double>(), 1) << name;
     }
   }
-  const json document_3 = json_of(with({"kernels", "--by", "kernel"}, kPrediction));
-  for (const json& group : document_3["kernels"]) {
+  const json groups = json_of(with({"kernels", "--by", "kernel"}, kPrediction));
+  ASSERT_FALSE(groups["kernels"].empty());
+  for (const json& group : groups["kernels"]) {
     if (group["fp32_utilization"].is_null()) continue;
     EXPECT_LE(group["fp32_utilization"].get<double>(), 1);
   }
