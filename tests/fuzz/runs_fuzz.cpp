@@ -25,7 +25,7 @@ void round_trip(const std::vector<Row>& rows) {
 
 void predict_rows(std::istream& in) {
   constexpr int kPredictedRows = 4;
-  static SpecCache library(Catalog::from(TBDSIM_SOURCE_DIR));
+  static SpecCache specs(Catalog::from(TBDSIM_SOURCE_DIR));
   CsvReader reader(in, "runs.csv");
   const RunColumns columns(reader);
   Row row;
