@@ -24,8 +24,8 @@ class IterationRun {
         timeline_(timeline),
         updates_(step, costs, launch_model, timeline.kernels) {}
 
-  // Returns the queue at the end of the iteration and records nothing, except that with two threads the updates
-  // depend on the recorded times.
+  // Returns the queue at the end of the iteration and records nothing, except that with two threads the
+  // updates depend on the recorded times.
   LaunchQueue run_ahead(LaunchQueue queue) {
     if (launch_model_.engine_threads > 1) return run(queue);
     for (std::size_t k = 0; k < costs_.size(); ++k) launch(k, queue);

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "simulate/memory/caching_allocator.h"
+
+#include <gtest/gtest.h>
 
 namespace tbdsim {
 namespace {

@@ -1,11 +1,12 @@
 // Exchanges over a timeline made by hand: one kernel a second, backward kernels 3, 4 and 5 with a gradient
 // each.
+#include "simulate/communication/sync_timeline.h"
+
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
-#include "simulate/communication/sync_timeline.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/repredict.h"
 #include "tests/support/cli.h"
