@@ -1,4 +1,4 @@
-// Which part of a profile the time of a kernel comes from.
+// The part of a profile from which a kernel's time comes.
 #pragma once
 
 #include "costmodel/calibration.h"

@@ -99,7 +99,7 @@ constexpr Fence kFences[] = {
     {"nccl", "calibrate/measure/.*"},
 };
 
-// What a function keeps from call to call, but for constants: callers own such state and pass it.
+// State that a function keeps from call to call, but for constants: callers own such state and pass it.
 constexpr const char* kHiddenState =
     "thread_local|^ +static (?!constexpr)[^(]*( =|\\{)|^ +static (?!constexpr)[\\w:<>, ]+ \\w+;";
 

@@ -1,4 +1,4 @@
-// What is known of a GPU's sustained clock without a fit: from its data sheet, or from its largest measured
+// Priors of a GPU's sustained clock, before any fit: from its data sheet, or from its largest measured
 // GEMMs.
 #pragma once
 

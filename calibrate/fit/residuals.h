@@ -1,4 +1,4 @@
-// What a fit leaves unexplained of its samples, how it is interpolated, and how wide intervals must be.
+// Residuals of a fit, ln(measured / formula): their table for interpolation, and the width of intervals.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Which samples a prediction for a GPU that was not measured is fitted to.
+// The samples to which a prediction for an unmeasured GPU is fitted.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,8 @@ template <class Family>
 template <class Family>
 [[nodiscard]] Samples<Family> other_gpus(const Sample<Family>& held_out, const Samples<Family>& all);
 
-// Those of the generation or of the architecture of `held_out`: their residuals are likely to be its own.
+// Samples of the generation or architecture of `held_out`: GPUs whose residuals are likely to be like its
+// own.
 template <class Family>
 [[nodiscard]] Samples<Family> informative(const Sample<Family>& held_out, const Samples<Family>& samples);
 

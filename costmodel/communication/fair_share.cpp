@@ -6,7 +6,7 @@
 namespace tbdsim {
 namespace {
 
-// What is left of each link, in bytes a second, and how many growing transfers load it.
+// Capacity left on each link, in bytes a second, and the number of growing transfers that load it.
 struct Filling {
   std::vector<double> left;
   std::vector<int> growing;

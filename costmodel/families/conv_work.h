@@ -1,4 +1,4 @@
-// What one algorithm of a convolution asks of a GPU, independent of the GPU's rates.
+// Operations and bytes of one convolution algorithm, independent of the GPU's rates.
 #pragma once
 
 #include "costmodel/families/kernel_time.h"

@@ -46,7 +46,7 @@ void set_fastest(const Options& options, const FamilyModel& model, KernelCost& c
   set_cost(best->choice, least, best->workspace, cost);
 }
 
-// As estimate_by_formula, without a point.
+// The same as estimate_by_formula, without a point.
 const FamilyModel* estimate_from_options(const Kernel& kernel, double batch, const Calibration& calibration,
                                          Seconds copies, Options& options, KernelCost& cost) {
   const FamilyModel* model = conv_model(kernel, calibration);

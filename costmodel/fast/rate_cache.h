@@ -23,8 +23,8 @@ struct ConvWorkCache {
       of_kernels;  // as TrainingStep::kernels; empty: not computed, or no convolution
 };
 
-// As estimate(step, batch, calibration, factors). `costs`: those of the same step and batch at other rates,
-// whose residuals remain; `work`: filled in where it is empty.
+// The same as estimate(step, batch, calibration, factors). `costs`: those of the same step and batch at other
+// rates, whose residuals remain; `work`: filled in where it is empty.
 [[nodiscard]] std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch,
                                                      const Calibration& calibration,
                                                      std::vector<KernelCost> costs, ConvWorkCache& work,

@@ -49,7 +49,7 @@ class Covariance {
       x = amplitude2_ * x + own;
     }
   }
-  // Of a call with itself on the same GPU.
+  // Variance of a call with itself on the same GPU.
   [[nodiscard]] double variance() const { return variance_; }
   // Standard deviation of a new measurement where the neighbors explain k^T C^-1 k of the variance; at least
   // `repeat`.

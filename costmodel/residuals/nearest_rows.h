@@ -16,7 +16,7 @@ struct NearestRows {
   double next_square;   // squared distance of the nearest row that is not among them; infinite: there is none
 };
 
-// Of equally far rows the first. `leave_out`: index of a row not to be used; -1: none.
+// The first row wins among equally far ones. `leave_out`: index of a row not to be used; -1: none.
 [[nodiscard]] NearestRows nearest_rows(std::span<const ResidualRow> group, const Features& at,
                                        int leave_out = -1);
 

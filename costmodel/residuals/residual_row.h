@@ -1,4 +1,4 @@
-// What a time formula leaves unexplained of one measured call, and an estimate of it for another call.
+// The residual of one measured call, ln(measured / formula), and an estimate of it for another call.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ struct ScalingPoint {
 // The point of a cluster. `one` is the prediction for one GPU.
 [[nodiscard]] ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, SpecCache& specs);
 
-// What further hardware would gain.
+// Gains of further hardware.
 struct ScalingAdvice {
   // The least bandwidth between machines at which an iteration waits for gradients for less than kHidden of
   // its time; none for one machine, and where 10 Tbit/s are not enough.

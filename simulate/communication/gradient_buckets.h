@@ -1,4 +1,4 @@
-// Which gradients one rank sends together, and when.
+// The gradients that one rank sends together, and when.
 //
 //   buckets  PyTorch
 //            Gradients in the order in which they are ready, until a bucket has `bucket` bytes; 0: each gradient

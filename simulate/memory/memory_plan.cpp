@@ -60,7 +60,7 @@ struct Peak {
   Bytes workspace;  // of its algorithm
   Bytes total;
 
-  // Of kernels with equal totals the first in the step's order counts.
+  // The first kernel in the step's order counts among those with equal totals.
   void raise(const Alive& candidate, double batch, Bytes workspace_there) {
     const Bytes all = Bytes(candidate.all.at(batch)) + workspace_there;
     const bool earlier = alive != nullptr && all == total && candidate.kernel < alive->kernel;

@@ -32,7 +32,7 @@ struct MemoryPlan {
   [[nodiscard]] Bytes total() const { return model() + context; }
 };
 
-// What plan_memory needs of a step, whatever the batch.
+// The part of a step that plan_memory needs, for every batch.
 struct MemoryOutline {
   // Memory at one kernel.
   struct Alive {

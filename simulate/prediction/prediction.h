@@ -73,7 +73,7 @@ struct Prediction : ResolvedScenario {
   // GPU does not have the number.
   [[nodiscard]] std::optional<Seconds> epoch_time() const;
   [[nodiscard]] std::optional<Dollars> epoch_cost() const;
-  // Of all GPUs; none where the GPU's file has no price.
+  // Sum over all GPUs; none where the GPU's file has no price.
   [[nodiscard]] std::optional<Dollars> price() const;
   [[nodiscard]] std::optional<DollarsPerSecond> rent() const;
 };

@@ -1,4 +1,4 @@
-// What a profile was fitted to, and how well: `tbd-sim show profile NAME`.
+// The blocks of a profile, what each was fitted to and how well: `tbd-sim show profile NAME`.
 #pragma once
 
 #include "costmodel/profile/profile.h"

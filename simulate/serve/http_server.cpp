@@ -36,7 +36,7 @@ constexpr int kBacklog = 128;  // connections that the system holds until they a
 constexpr int kTick = 100;     // ms
 constexpr std::size_t kMostDrainedBytes = 1'000'000;
 
-// What all connections share.
+// State that all connections share.
 struct Service {
   asio::io_context io{1};
   asio::thread_pool workers;

@@ -82,7 +82,8 @@ TEST(ExactCachingArena, AFullCardTakesFreeSegmentsBack) {
   EXPECT_EQ(allocator.use().reserved.si(), 29.0 * kMiB);
 }
 
-// Of 300 MiB free, 200 MiB are asked for: TensorFlow cuts where 128 MiB would be wasted, not at 100 MiB.
+// 200 MiB are requested where 300 MiB are free: TensorFlow cuts where 128 MiB would be wasted, not at 100
+// MiB.
 TEST(BfcArena, CutsTwiceAsLargeOrMuchLarger) {
   CachingAllocator allocator(AllocatorPolicy::bfc);
   allocator.free(allocator.allocate(512 * kMiB, 0));

@@ -214,7 +214,7 @@ TEST(Sweep, HalfOfAnotherSweepIsNotGoneOnWith) {
   EXPECT_EQ(read_file(directory.path() / "a.csv.part", 100), "x\n");
 }
 
-// What a sweep read is part of what it is: rows of an edited model are not put behind those of the old one.
+// The files a sweep read identify it: rows of an edited model are not appended to those of the old one.
 TEST(Sweep, AnEditedModelIsAnotherSweep) {
   const test::TempDir directory;
   const std::string model =

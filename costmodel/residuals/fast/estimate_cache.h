@@ -36,8 +36,8 @@ class EstimateCache {
   EstimateCache(const EstimateCache&) = delete;
   EstimateCache& operator=(const EstimateCache&) = delete;
 
-  // As ResidualIndex::estimate. `kernel`: the kernel's number in its training step; calls of one kernel
-  // differ in batch size alone.
+  // The same as ResidualIndex::estimate. `kernel`: the kernel's number in its training step; calls of one
+  // kernel differ in batch size alone.
   [[nodiscard]] ResidualEstimate estimate(const ResidualIndex& index, const ResidualIndex::Group& group,
                                           const Features& at, std::size_t kernel);
 
