@@ -10,3 +10,4 @@
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/predict_all.h"
+#include "simulate/workload/spec_cache.h"

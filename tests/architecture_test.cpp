@@ -29,7 +29,7 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
     {"calibrate/framework_fit", {"simulate/framework", "simulate/prediction", "simulate/validation"}},
     {"calibrate/cli",
      {"hwspecs", "graphs", "costmodel", "calibrate/records", "calibrate/importers", "calibrate/samples",
-      "calibrate/fit", "calibrate/framework_fit"}},
+      "calibrate/fit", "calibrate/framework_fit", "simulate/workload"}},
     {"calibrate/measure/statistics", {}},
     {"calibrate/measure/plan", {"calibrate/measure/statistics", "calibrate/records"}},
     {"calibrate/measure/kernels", {}},
@@ -71,7 +71,9 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
      {"hwspecs", "graphs", "costmodel", "simulate/framework", "simulate/workload", "simulate/communication",
       "simulate/prediction", "simulate/analysis", "simulate/sweep", "simulate/validation", "simulate/report",
       "simulate/serve"}},
-    {"simulate", {"simulate/prediction", "simulate/analysis", "simulate/sweep", "simulate/validation"}},
+    {"simulate",
+     {"simulate/workload", "simulate/prediction", "simulate/analysis", "simulate/sweep",
+      "simulate/validation"}},
 };
 
 // A library and the only files that may include it (as regular expressions over the path).
@@ -115,6 +117,11 @@ constexpr Fence kWords[] = {
     {"mt19937|random_device", "calibrate/.*"},
     {kHiddenState, "(calibrate|hwspecs|graphs)/.*"},
     {"unordered_(map|set)", "calibrate/measure/.*"},
+    // The cache of files: what resolves names, what overlays it point by point or request by request, and the
+    // commands, which own it. Others get a Resolver.
+    {"\\bSpecCache\\b",
+     "(simulate/(workload|sweep|serve|cli)/.*|simulate/prediction/(resolve|cluster_machine)\\..*|"
+     "calibrate/cli/fit_framework\\.cpp)"},
 };
 
 struct Source {

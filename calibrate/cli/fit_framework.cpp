@@ -9,6 +9,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 namespace {
@@ -54,7 +55,8 @@ void framework_fit_command(const FrameworkFitCommand& command, const ProgramCont
     if (context.show_progress)
       context.err << "\r\033[K" << framework.name << ": step " << ++steps << std::flush;
   };
-  const RunRows rows = read_run_rows(in, command.runs, command.framework, command.gpus, specs, progress);
+  const RunRows rows =
+      read_run_rows(in, command.runs, command.framework, framework, command.gpus, specs, progress);
   require_fit_rows(rows, command);
   const FrameworkFit fit = fit_framework(framework, constants, pointers_to(rows.fit), progress);
   const FitErrors errors = errors_of(framework, fit, rows, progress);

@@ -32,9 +32,10 @@ struct RunRows {
 [[nodiscard]] std::string runs_text(const RunRows& rows);
 
 // Reads the rows with up to `most_gpus` GPUs in one machine, use `time`, a throughput or an iteration time,
-// and a version that means the framework `name` of `specs`. `progress` is called before each prediction.
-// Throws SpecError for a malformed table.
+// and a version that means `framework`, which `name` (or path) resolves to. `progress` is called before each
+// prediction. Throws SpecError for a malformed table.
 [[nodiscard]] RunRows read_run_rows(std::istream& in, const std::string& file, const std::string& name,
-                                    int most_gpus, SpecCache& specs, const std::function<void()>& progress);
+                                    const Framework& framework, int most_gpus, const Resolver& resolve,
+                                    const std::function<void()>& progress);
 
 }  // namespace tbdsim

@@ -10,15 +10,16 @@
 
 namespace tbdsim {
 
-// Iterations of one kind, again and again; both arguments must outlive it. Owners of blocks: a tensor's index
-// in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
+// Repeats one iteration on an allocator; both arguments must outlive it. The owner of a block is a tensor's
+// index in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
 class IterationReplay {
  public:
   IterationReplay(const Iteration& iteration, CachingAllocator& allocator);
 
-  // Tensors that stay from one iteration to the next: before the first of all.
+  // Allocates the tensors that live across iterations; call once, before run().
   void take_lasting();
-  // Tells of each kernel once its memory is taken. Returns the allocator's events until each kernel's end.
+  // Runs an iteration. Calls taken(kernel) once the kernel's memory is allocated. Returns for each kernel the
+  // number of the allocator's events until its end.
   std::vector<std::size_t> run(const std::function<void(std::size_t kernel)>& taken);
 
  private:
@@ -34,15 +35,14 @@ class IterationReplay {
 
 struct ArenaRun {
   AllocatorUse use;
-  // Of the second iteration, with the kernel at which each happened; those before `first` made what stays.
-  std::vector<AllocatorEvent> events;
-  std::vector<std::size_t> kernels;
-  std::size_t first = 0;
+  std::vector<AllocatorEvent> events;   // of the second iteration
+  std::vector<std::size_t> kernels;     // at which each event happened
+  std::size_t first = 0;                // events before it allocated tensors that live across iterations
   std::vector<AllocatorBlock> at_peak;  // when most was allocated in it
   std::vector<std::uint64_t> small_segments;
 };
 
-// Two iterations of the length that needs most memory: the second finds what the first left.
+// Two iterations of the length that needs most memory; the second reuses the segments of the first.
 [[nodiscard]] ArenaRun replay(const Prediction& prediction);
 
 }  // namespace tbdsim

@@ -37,7 +37,7 @@ double ratio_at(std::span<const RatioBin> ratios, double share, double place) {
 // Predictions by image size, made when a size is first seen.
 class SeenLengths {
  public:
-  SeenLengths(const Prediction& p, SpecCache& specs) : specs_(specs), scenario_(p.scenario) {
+  SeenLengths(const Prediction& p, const Resolver& resolve) : resolve_(resolve), scenario_(p.scenario) {
     scenario_.cluster = {};
   }
 
@@ -45,13 +45,13 @@ class SeenLengths {
     std::unique_ptr<const Prediction>& seen = seen_[size];
     if (seen == nullptr) {
       scenario_.sizes = {{std::string(kHeightSize), size.height}, {std::string(kWidthSize), size.width}};
-      seen = std::make_unique<const Prediction>(predict(scenario_, specs_));
+      seen = std::make_unique<const Prediction>(predict(scenario_, resolve_));
     }
     return largest_iteration(*seen);
   }
 
  private:
-  SpecCache& specs_;
+  const Resolver& resolve_;
   Scenario scenario_;
   std::map<ImageSize, std::unique_ptr<const Prediction>> seen_;
 };
@@ -90,13 +90,13 @@ std::vector<ImageSize> sequence_of_sizes(std::span<const RatioBin> ratios, const
   return sizes;
 }
 
-std::optional<Bytes> reserved_over_sizes(const Prediction& p, SpecCache& specs) {
+std::optional<Bytes> reserved_over_sizes(const Prediction& p, const Resolver& resolve) {
   const std::optional<ImageSides>& sides = p.variant->image_sides;
   const Allocator& allocator = p.framework->allocator;
   if (allocator.static_plan || allocator.policy == AllocatorPolicy::none || !p.scenario.sizes.empty())
     return std::nullopt;
   if (!sides || p.dataset == nullptr || p.dataset->image_ratios.empty()) return std::nullopt;
-  SeenLengths seen(p, specs);
+  SeenLengths seen(p, resolve);
   Bytes sum;
   for (int i = 0; i < kSequences; ++i) {
     const double start = static_cast<double>(i) / kSequences;

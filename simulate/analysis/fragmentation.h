@@ -10,7 +10,7 @@
 #include "graphs/dataset.h"
 #include "graphs/model.h"
 #include "simulate/prediction/prediction.h"
-#include "simulate/workload/spec_cache.h"
+#include "simulate/prediction/resolve.h"
 
 namespace tbdsim {
 
@@ -32,6 +32,6 @@ struct ImageSize {
 // Bytes that the allocator has reserved after 200 iterations on images of many sizes, the mean over five
 // sequences. None if the variant or its data set has no distribution of sizes, if the scenario has one size,
 // or if memory is planned ahead.
-[[nodiscard]] std::optional<Bytes> reserved_over_sizes(const Prediction& prediction, SpecCache& specs);
+[[nodiscard]] std::optional<Bytes> reserved_over_sizes(const Prediction& prediction, const Resolver& resolve);
 
 }  // namespace tbdsim

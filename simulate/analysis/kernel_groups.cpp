@@ -9,7 +9,7 @@
 namespace tbdsim {
 namespace {
 
-// What kernels that belong to no layer are called, as updates of all parameters at once.
+// The group of kernels that belong to no layer, as updates of all parameters at once.
 constexpr const char* kNoLayer = "(all)";
 
 std::string group_of(const Kernel& kernel, Algorithm algorithm, const TrainingStep& step, const Prediction& p,

@@ -10,7 +10,7 @@
 namespace tbdsim {
 
 // A name, as "cudnn::detail::bn_bw_1C11_kernel_new". A template has the simulator's operation and phase for
-// its arguments: "Eigen::internal::EigenMetaKernel<relu forward>". Where no name is known, these stand in
+// its arguments: "Eigen::internal::EigenMetaKernel<relu forward>". Operations without a published name are in
 // parentheses: "(max_pool backward_data)".
 [[nodiscard]] std::string kernel_name(const Kernel& kernel, Algorithm algorithm, const std::string& family,
                                       const GpuSpec& gpu);

@@ -31,7 +31,7 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
   outcome.timeline = simulate_timeline(step, outcome.costs, batch, framework.launch_model);
   outcome.time = outcome.timeline.iteration;
   outcome.total =
-      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, driver_page(*p.gpu)).total();
+      plan_memory(memory_outline(step), step, outcome.costs, batch, framework, p.driver_page).total();
   return outcome;
 }
 

@@ -19,10 +19,9 @@ constexpr BytesPerSecond kFastest(1.25e12);
 // Sets the link that is full for the largest part of the iteration.
 void find_busiest(ScalingPoint& point) {
   const Prediction& p = point.prediction;
-  if (!p.exchange) return;
-  const double gradients =
-      mean_over(p.iterations, [](const Iteration& i) { return i.exchange.gradients; }).si();
-  for (const LinkUse& link : p.exchange->links) {
+  if (!p.sync) return;
+  const double gradients = mean_over(p.iterations, [](const Iteration& i) { return i.sync.gradients; }).si();
+  for (const LinkUse& link : p.sync->links) {
     const double load = gradients * link.bytes_per_byte / link.capacity.si() / p.iteration_time().si();
     if (load <= point.load) continue;
     point.load = load;
@@ -32,34 +31,34 @@ void find_busiest(ScalingPoint& point) {
 
 // The part of an iteration that waits for gradients, 0 to 1, without contention and stragglers.
 double waiting(const Prediction& p) {
-  return mean_over(p.iterations, [](const Iteration& i) { return i.exchange.exposed; }) / p.iteration_time();
+  return mean_over(p.iterations, [](const Iteration& i) { return i.sync.exposed; }) / p.iteration_time();
 }
 
-Prediction on_cluster(const Prediction& p, const Cluster& cluster, SpecCache& specs) {
-  return with_cluster(p, cluster, resolve_sync(cluster, *p.gpu, *p.framework, specs));
+Prediction on_cluster(const Prediction& p, const Cluster& cluster, const Resolver& resolve) {
+  return with_cluster(p, cluster, resolve.sync(cluster, *p.gpu, *p.framework));
 }
 
-Prediction at_rate(const Prediction& p, BytesPerSecond rate, SpecCache& specs) {
+Prediction at_rate(const Prediction& p, BytesPerSecond rate, const Resolver& resolve) {
   Cluster cluster = p.scenario.cluster;
   cluster.network = fmt::format("{:.6f} GB/s", in_unit(rate, "GB/s"));
-  return on_cluster(p, cluster, specs);
+  return on_cluster(p, cluster, resolve);
 }
 
-std::optional<BytesPerSecond> hiding_rate(const Prediction& p, SpecCache& specs) {
+std::optional<BytesPerSecond> hiding_rate(const Prediction& p, const Resolver& resolve) {
   if (p.scenario.cluster.machines == 1) return std::nullopt;
-  if (waiting(at_rate(p, kFastest, specs)) > kHidden) return std::nullopt;
+  if (waiting(at_rate(p, kFastest, resolve)) > kHidden) return std::nullopt;
   double low = std::log(kSlowest.si());
   double high = std::log(kFastest.si());
   constexpr int kSteps = 16;
   for (int step = 0; step < kSteps; ++step) {
     const double middle = (low + high) / 2;
-    const bool hidden = waiting(at_rate(p, BytesPerSecond(std::exp(middle)), specs)) <= kHidden;
+    const bool hidden = waiting(at_rate(p, BytesPerSecond(std::exp(middle)), resolve)) <= kHidden;
     (hidden ? high : low) = middle;
   }
   return BytesPerSecond(std::exp(high));
 }
 
-std::optional<int> enough_of(const Prediction& p, SpecCache& specs) {
+std::optional<int> enough_of(const Prediction& p, const Resolver& resolve) {
   Cluster cluster = p.scenario.cluster;
   const bool machines = cluster.machines > 1;
   for (int n = 1; n < kMostMachines; n = machines && n >= 8 ? n * 2 : n + 1) {
@@ -67,9 +66,9 @@ std::optional<int> enough_of(const Prediction& p, SpecCache& specs) {
     try {
       int& count = machines ? more.machines : more.gpus;
       count = n;
-      const double before = on_cluster(p, more, specs).throughput();
+      const double before = on_cluster(p, more, resolve).throughput();
       count = n + 1;
-      if (on_cluster(p, more, specs).throughput() - before < 0.5 * before / n) return n;
+      if (on_cluster(p, more, resolve).throughput() - before < 0.5 * before / n) return n;
     } catch (const UsageError&) {  // beyond what the machine holds or the network joins
       return std::nullopt;
     }
@@ -77,32 +76,61 @@ std::optional<int> enough_of(const Prediction& p, SpecCache& specs) {
   return std::nullopt;
 }
 
+// The point with the most GPUs for each model, framework, batch and network.
+std::vector<const ScalingPoint*> largest_of(std::span<const ScalingPoint> points) {
+  std::vector<const ScalingPoint*> largest;
+  const auto alike = [](const ScalingPoint& a, const ScalingPoint& b) {
+    const Scenario& x = a.prediction.scenario;
+    const Scenario& y = b.prediction.scenario;
+    return x.model == y.model && x.framework == y.framework && x.batch == y.batch &&
+           x.cluster.network == y.cluster.network;
+  };
+  for (const ScalingPoint& point : points) {
+    const auto found = std::find_if(largest.begin(), largest.end(),
+                                    [&](const ScalingPoint* other) { return alike(point, *other); });
+    if (found == largest.end()) {
+      largest.push_back(&point);
+    } else if (point.prediction.ranks() > (*found)->prediction.ranks()) {
+      *found = &point;
+    }
+  }
+  return largest;
+}
+
 }  // namespace
 
-ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, SpecCache& specs) {
+ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, const Resolver& resolve) {
   ScalingPoint point{
-      .prediction = on_cluster(one, cluster, specs), .exposed = {}, .exchange = {}, .busiest = {}};
+      .prediction = on_cluster(one, cluster, resolve), .exposed = {}, .sync = {}, .busiest = {}};
   const Prediction& p = point.prediction;
   point.speed_up = p.throughput() / one.throughput();
   point.efficiency = point.speed_up / static_cast<double>(p.ranks());
-  point.exposed = mean_over(p.iterations, [](const Iteration& i) { return i.exchange.added(); });
-  point.exchange = mean_over(p.iterations, [](const Iteration& i) { return i.exchange.total; });
+  point.exposed = mean_over(p.iterations, [](const Iteration& i) { return i.sync.added(); });
+  point.sync = mean_over(p.iterations, [](const Iteration& i) { return i.sync.total; });
   find_busiest(point);
   return point;
 }
 
 std::vector<ScalingPoint> predict_scaling(const Scenario& scenario, std::span<const Cluster> clusters,
-                                          SpecCache& specs) {
+                                          const Resolver& resolve) {
   Scenario single = scenario;
   single.cluster = {};
-  const Prediction one = predict(single, specs);
+  const Prediction one = predict(single, resolve);
   std::vector<ScalingPoint> points;
-  for (const Cluster& cluster : clusters) points.push_back(scaling_point(one, cluster, specs));
+  for (const Cluster& cluster : clusters) points.push_back(scaling_point(one, cluster, resolve));
   return points;
 }
 
-ScalingAdvice advise(const ScalingPoint& point, SpecCache& specs) {
-  return {hiding_rate(point.prediction, specs), enough_of(point.prediction, specs)};
+ScalingAdvice advise(const ScalingPoint& point, const Resolver& resolve) {
+  return {hiding_rate(point.prediction, resolve), enough_of(point.prediction, resolve)};
+}
+
+std::vector<AdvisedPoint> advise_largest(std::span<const ScalingPoint> points, const Resolver& resolve) {
+  std::vector<AdvisedPoint> advised;
+  for (const ScalingPoint* point : largest_of(points)) {
+    if (point->prediction.ranks() > 1) advised.push_back({point, advise(*point, resolve)});
+  }
+  return advised;
 }
 
 }  // namespace tbdsim

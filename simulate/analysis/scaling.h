@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "simulate/prediction/prediction.h"
-#include "simulate/workload/spec_cache.h"
+#include "simulate/prediction/resolve.h"
 
 namespace tbdsim {
 
@@ -14,8 +14,8 @@ struct ScalingPoint {
   Prediction prediction;
   double speed_up = 1;             // throughput over that of one GPU
   double efficiency = 1;           // speed_up over the number of GPUs
-  Seconds exposed;                 // of an iteration: exchange that is not hidden, contention, stragglers
-  Seconds exchange;                // of an iteration: gradients are in transfer
+  Seconds exposed;                 // of an iteration: transfers that are not hidden, contention, stragglers
+  Seconds sync;                    // of an iteration: gradients are in transfer
   std::optional<LinkUse> busiest;  // the link with the largest load
   double load = 0;                 // part of the iteration in which that link is full, 0 to 1
 };
@@ -23,10 +23,12 @@ struct ScalingPoint {
 // One point for each cluster, in their order, all from one simulation of the GPU; the scenario's own cluster
 // is ignored.
 [[nodiscard]] std::vector<ScalingPoint> predict_scaling(const Scenario& scenario,
-                                                        std::span<const Cluster> clusters, SpecCache& specs);
+                                                        std::span<const Cluster> clusters,
+                                                        const Resolver& resolve);
 
 // The point of a cluster. `one` is the prediction for one GPU.
-[[nodiscard]] ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, SpecCache& specs);
+[[nodiscard]] ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster,
+                                         const Resolver& resolve);
 
 // Gains of further hardware.
 struct ScalingAdvice {
@@ -40,6 +42,15 @@ struct ScalingAdvice {
 inline constexpr double kHidden = 0.01;
 inline constexpr int kMostMachines = 4096;
 
-[[nodiscard]] ScalingAdvice advise(const ScalingPoint& point, SpecCache& specs);
+[[nodiscard]] ScalingAdvice advise(const ScalingPoint& point, const Resolver& resolve);
+
+// Advice on the point with the most GPUs for each model, framework, batch and network; none for one GPU. The
+// points must outlive it.
+struct AdvisedPoint {
+  const ScalingPoint* point = nullptr;
+  ScalingAdvice advice;
+};
+[[nodiscard]] std::vector<AdvisedPoint> advise_largest(std::span<const ScalingPoint> points,
+                                                       const Resolver& resolve);
 
 }  // namespace tbdsim

@@ -11,7 +11,6 @@
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/spec_reader.h"
 #include "simulate/analysis/whatif.h"
-#include "simulate/prediction/cluster_machine.h"
 
 namespace tbdsim {
 namespace {
@@ -53,8 +52,8 @@ void find_network_numbers(const LinkSpec& network, std::vector<NamedNumber>& fou
 }
 
 // Adds the numbers of the links, processors and network that join the GPUs of the prediction.
-void add_cluster(const Prediction& p, SpecCache& specs, std::vector<NamedNumber>& found) {
-  const MachineSpec machine = machine_for(p.scenario.cluster, *p.gpu, specs);
+void add_cluster(const Prediction& p, const Resolver& resolve, std::vector<NamedNumber>& found) {
+  const MachineSpec machine = resolve.machine(p.scenario.cluster, *p.gpu);
   std::map<std::string, const LinkSpec*> links;
   const auto add_link = [&](const LinkSpec& link) { links.emplace(link.name, &link); };
   if (p.scenario.cluster.gpus > 1) {
@@ -72,9 +71,9 @@ void add_cluster(const Prediction& p, SpecCache& specs, std::vector<NamedNumber>
     found.push_back({{.spec = "framework", .path = {"exchange", "message"}, .value = {}}, to_text(message)});
 }
 
-std::vector<NamedNumber> numbers_of(const Prediction& p, SpecCache& specs) {
+std::vector<NamedNumber> numbers_of(const Prediction& p, const Resolver& resolve) {
   std::vector<NamedNumber> numbers;
-  find_numbers(read_spec_file(specs.catalog().find(Kind::gpu, p.scenario.gpu)),
+  find_numbers(read_spec_file(resolve.catalog().find(Kind::gpu, p.scenario.gpu)),
                {.spec = "gpu", .path = {}, .value = {}}, numbers);
   find_link_numbers(p.gpu->bus, p.gpu->bus.name, numbers);
   const LaunchModel& e = p.framework->launch_model;
@@ -89,7 +88,7 @@ std::vector<NamedNumber> numbers_of(const Prediction& p, SpecCache& specs) {
   host("iteration", e.iteration_overhead);
   host("latency", e.launch_latency);
   host("gap", e.kernel_gap);
-  if (p.exchange) add_cluster(p, specs, numbers);
+  if (p.sync) add_cluster(p, resolve, numbers);
   return numbers;
 }
 
@@ -108,24 +107,26 @@ SpecChanges scaled(const NamedNumber& number, double factor) {
   return all;
 }
 
-double throughput_with(const NamedNumber& number, double factor, const Scenario& scenario, SpecCache& specs) {
-  return predict_changed(scenario, scaled(number, factor), specs).throughput();
+double throughput_with(const NamedNumber& number, double factor, const Scenario& scenario,
+                       const Resolver& resolve) {
+  return predict_changed(scenario, scaled(number, factor), resolve).throughput();
 }
 
 }  // namespace
 
-std::vector<Sensitivity> sensitivities(const Scenario& scenario, const Prediction& p, SpecCache& specs) {
+std::vector<Sensitivity> sensitivities(const Scenario& scenario, const Prediction& p,
+                                       const Resolver& resolve) {
   constexpr double kOnePercentMore = 1.01;
   std::vector<Sensitivity> all;
   const double now = p.throughput();
-  for (const NamedNumber& number : numbers_of(p, specs)) {
+  for (const NamedNumber& number : numbers_of(p, resolve)) {
     try {
       const auto whole = parse_whole_number(number.text);
       const bool lanes = number.change.path.back() == "flops_per_clock_per_sm";
       const double larger = whole ? 1 + (lanes ? 2.0 : 1.0) / static_cast<double>(*whole) : kOnePercentMore;
-      const double then = throughput_with(number, kOnePercentMore, scenario, specs);
+      const double then = throughput_with(number, kOnePercentMore, scenario, resolve);
       all.push_back({key_text(number.change), number.text, std::log(then / now) / std::log(larger),
-                     throughput_with(number, 2, scenario, specs) / now});
+                     throughput_with(number, 2, scenario, resolve) / now});
     } catch (const Error&) {  // an efficiency of 1 cannot be doubled, lanes not changed alone
     }
   }

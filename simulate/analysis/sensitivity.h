@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "simulate/prediction/prediction.h"
-#include "simulate/workload/spec_cache.h"
+#include "simulate/prediction/resolve.h"
 
 namespace tbdsim {
 
@@ -20,6 +20,6 @@ struct Sensitivity {
 };
 // The largest elasticity first. Numbers that a reader refuses to be changed alone are left out.
 [[nodiscard]] std::vector<Sensitivity> sensitivities(const Scenario& scenario, const Prediction& prediction,
-                                                     SpecCache& specs);
+                                                     const Resolver& resolve);
 
 }  // namespace tbdsim

@@ -12,6 +12,7 @@
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/repredict.h"
 #include "simulate/prediction/scenario_keys.h"
+#include "simulate/workload/change_scope.h"
 
 namespace tbdsim {
 namespace {
@@ -29,9 +30,9 @@ Seconds time_of_kind(const Prediction& p, std::size_t kind) {
   return sum;
 }
 
-Seconds exchange_time(const Prediction& p, Seconds SyncTime::*part) {
+Seconds sync_time(const Prediction& p, Seconds SyncTime::*part) {
   Seconds sum;
-  for (const Iteration& iteration : p.iterations) sum += iteration.exchange.*part * iteration.share;
+  for (const Iteration& iteration : p.iterations) sum += iteration.sync.*part * iteration.share;
   return sum;
 }
 
@@ -54,14 +55,14 @@ Framework unlimited(Framework framework) {
 }
 
 struct RemovedLimits {
-  bool bandwidth = false, compute = false, launches = false, exchange = false;
+  bool bandwidth = false, compute = false, launches = false, sync = false;
 };
 
 UpperBound bound_without(const Prediction& p, std::string name, const RemovedLimits& removed) {
   const GpuSpec gpu = unlimited(*p.gpu, removed.bandwidth, removed.compute);
   Prediction changed = with_rates(p, std::make_shared<const GpuSpec>(gpu));
-  if (removed.exchange) {
-    for (Iteration& iteration : changed.iterations) iteration.exchange = {};
+  if (removed.sync) {
+    for (Iteration& iteration : changed.iterations) iteration.sync = {};
   }
   const Seconds time =
       removed.launches ? iteration_time_with(unlimited(*p.framework), changed) : changed.iteration_time();
@@ -85,7 +86,7 @@ void require_meant(const SpecChange& change, const Scenario& scenario) {
 
 }  // namespace
 
-Prediction predict_changed(Scenario scenario, const SpecChanges& changes, SpecCache& specs) {
+Prediction predict_changed(Scenario scenario, const SpecChanges& changes, const Resolver& resolve) {
   SpecChanges of_specs;
   for (const SpecChange& change : changes) {
     if (!change.spec.empty()) {
@@ -100,10 +101,9 @@ Prediction predict_changed(Scenario scenario, const SpecChanges& changes, SpecCa
     }
     key->set(scenario, change.value);
   }
-  of_specs = resolved(std::move(of_specs), specs.catalog());
+  of_specs = scoped(std::move(of_specs), resolve.catalog());
   for (const SpecChange& change : of_specs) require_meant(change, scenario);
-  SpecCache changed(specs, of_specs);
-  return predict(scenario, changed);
+  return predict(resolve(scenario, of_specs));
 }
 
 std::vector<TimePart> time_parts(const Prediction& before, const Prediction& after) {
@@ -120,7 +120,7 @@ std::vector<TimePart> time_parts(const Prediction& before, const Prediction& aft
     parts.push_back({"GPU waits for samples", idle(before, Limit::input), idle(after, Limit::input)});
   if (before.ranks() == 1 && after.ranks() == 1) return parts;
   const auto add = [&](const char* name, Seconds SyncTime::*part) {
-    parts.push_back({name, exchange_time(before, part), exchange_time(after, part)});
+    parts.push_back({name, sync_time(before, part), sync_time(after, part)});
   };
   add("GPU waits for gradients", &SyncTime::exposed);
   add("kernels slowed by the exchange", &SyncTime::contention);
@@ -133,7 +133,7 @@ std::vector<UpperBound> upper_bounds(const Prediction& p) {
                                  bound_without(p, "infinite compute", {.compute = true}),
                                  bound_without(p, "launches and waits at no cost", {.launches = true})};
   const bool several = p.ranks() > 1;
-  if (several) bounds.push_back(bound_without(p, "gradients exchanged at no cost", {.exchange = true}));
+  if (several) bounds.push_back(bound_without(p, "gradients exchanged at no cost", {.sync = true}));
   bounds.push_back(bound_without(p, several ? "all four" : "all three", {true, true, true, several}));
   return bounds;
 }

@@ -109,7 +109,7 @@ void dispatch(const CommandLine& line, const ProgramContext& context) {
 
 // Refuses what CLI11 lets pass and would be silently ignored: options without a value (an unset variable in a
 // script,
-// "--gpu --batch 64") and options of the root command that the command given does not know.
+// "--gpu --batch 64") and options of the root command that the command given does not have.
 void require_meaning(const CommandLine& line) {
   const std::vector<std::string> words = line.known_words();
   std::vector<const CLI::App*> apps{&line.app};
@@ -135,7 +135,7 @@ void require_meaning(const CommandLine& line) {
   }
 }
 
-// Parses; returns false when help or the version was asked for and printed.
+// Parses; false when help or the version was requested, and is printed.
 bool parse(CommandLine& line, std::span<const std::string> arguments, const ProgramContext& context) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
   try {

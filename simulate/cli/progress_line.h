@@ -20,7 +20,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void operator()(std::size_t rows, std::size_t of);  // `of` 0: nobody has counted them
+  void operator()(std::size_t rows, std::size_t of);  // `of` 0: their number is unknown
 
  private:
   using Time = std::chrono::steady_clock::time_point;

@@ -10,7 +10,7 @@ namespace tbdsim {
 struct Cluster {
   int gpus = 1;  // in each machine
   int machines = 1;
-  std::string machine{};  // of the catalogue, or a path; empty: a synthetic one, of which `network` is known
+  std::string machine{};  // of the catalogue, or a path; empty: one synthesized from `network`
   // With a machine: the name of one of its networks, another link, or a rate ("25 Gbit/s"). Without: a word
   // of synthesize_machine().
   std::string network{};

@@ -1,5 +1,5 @@
-// How a cluster exchanges gradients: the stages through which every message (a bucket of gradients) goes, one
-// after another, each of which handles one message at a time.
+// How a cluster synchronizes gradients: the stages through which every message (a bucket of gradients) goes,
+// one after another, each of which handles one message at a time.
 //
 //   method                     stages
 //   all-reduce                 all_reduce, or reduce_scatter and all_gather where ranks shard the update
@@ -58,7 +58,7 @@ struct SyncPlan {
   Seconds cycle;               // period of the communication thread; 0: a bucket is sent when it is full
   bool overlaps = true;        // with the backward pass
   double sms = 0;              // streaming multiprocessors that its kernels occupy
-  double interference = 0;     // part of the exchange by which kernels beside it take longer, 0 to 1
+  double interference = 0;     // part of the synchronization's time by which concurrent kernels take longer
   bool single_ring = false;    // NCCL 1
   std::vector<LinkUse> links;
 
@@ -66,7 +66,7 @@ struct SyncPlan {
 };
 
 // The plan for a cluster of such machines. Throws UsageError: more GPUs than a machine has, more machines
-// than there are, no network between them, a method that does not reach several machines.
+// than there are, no network between them, a method that works within one machine only.
 [[nodiscard]] SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
                                  const MachineSpec& machine);
 

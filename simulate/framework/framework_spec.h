@@ -1,5 +1,5 @@
-// What a framework version does with a model. One YAML file for each version in simulate/frameworks/; a file
-// that is `based_on` another gives only what differs.
+// A framework version: lowering, libraries, launch model, allocator, synchronization. One YAML file for each
+// version in simulate/frameworks/; a file that is `based_on` another gives only what differs.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +26,7 @@ struct Framework {
   std::vector<std::string> versions;  // texts by which tables of runs name it, as "1.2.0"
 
   Lowering lowering;
-  Rewrites rewrites;              // none: steps stay as lowered
+  Rewrites rewrites;              // none: steps are as lowered
   LibraryVersions libraries;      // major versions of the libraries it calls: {cublas: 8, cudnn: 6}
   Bytes workspace_limit;          // convolution algorithms that need more workspace are not used
   bool nonfused_winograd = true;  // cuDNN's non-fused Winograd algorithms may be used

@@ -1,4 +1,4 @@
-// How replicas of a model synchronize their gradients unless a scenario says otherwise: the `exchange` part
+// How replicas of a model synchronize their gradients unless a scenario overrides it: the `exchange` part
 // of a framework file.
 #pragma once
 

@@ -19,7 +19,7 @@ namespace tbdsim {
 // 0 for a convolution with a stride or with filters of 32 and more, for other kernels, and where the
 // workspace exceeds `limit`. cuDNN does not publish the formula; it is fitted: VGG-16 on a V100 under
 // TensorFlow (2018) at batches of 1, 4 and 16 takes 9217 B for each pair of 512 channels and filters beside
-// weights and maps; the formula says 9216 B.
+// weights and maps; the formula gives 9216 B.
 [[nodiscard]] Bytes autotune_workspace(const Kernel& kernel, double batch, Bytes limit);
 
 }  // namespace tbdsim

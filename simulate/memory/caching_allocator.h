@@ -1,5 +1,5 @@
-// What an allocator makes of requests as they come and go: bytes requested, allocated and reserved on the
-// device. It reserves segments, splits them into blocks, allocates the smallest free block that is large
+// A simulated allocator: bytes requested, allocated and reserved on the device while blocks are allocated and
+// freed. It reserves segments, splits them into blocks, allocates the smallest free block that is large
 // enough and merges free neighbors of a segment again. The policies:
 //
 //   caching        PyTorch (c10/cuda/CUDACachingAllocator.cpp)

@@ -1,4 +1,4 @@
-// GPU memory that the driver hands out for one request, for pools that request each block from it.
+// GPU memory that the driver allocates for one request, for pools that request each block from it.
 #pragma once
 
 #include "hwspecs/base/quantity.h"
@@ -11,7 +11,7 @@ namespace tbdsim {
 // error 1.8 %).
 [[nodiscard]] Bytes driver_page(const GpuSpec& gpu);
 
-// Bytes handed out for a request of `bytes`, first rounded up to a multiple of 512 B:
+// Bytes allocated for a request of `bytes`, first rounded up to a multiple of 512 B:
 //
 //   whole pages                             above half a page
 //   slab / floor(slab / bytes)              up to half a page: an even part of a slab of half a page

@@ -26,8 +26,8 @@ std::vector<Alive> alive_at_kernels(const TrainingStep& step) {
   return alive;
 }
 
-// Drops kernels at which another has at least as many bytes, both fixed and for each sample; of equal kernels
-// the first stays.
+// Drops kernels at which another has at least as many bytes, both fixed and for each sample; the
+// first of equal kernels remains.
 std::vector<Alive> highest(std::vector<Alive> alive) {
   std::stable_sort(alive.begin(), alive.end(), [](const Alive& a, const Alive& b) {
     return std::pair(a.all.per_sample, a.all.fixed) > std::pair(b.all.per_sample, b.all.fixed);
@@ -98,7 +98,7 @@ MemoryPlan plan_as_needed(const MemoryOutline& outline, const TrainingStep& step
   return plan;
 }
 
-// Bytes that the driver hands out beyond a block of a pool of exact sizes. The pool requests 32 B more than
+// Bytes that the driver allocates beyond a block of a pool of exact sizes. The pool requests 32 B more than
 // the block (MXNet 0.9 to 1.2, storage/pooled_storage_manager.h: NDEV).
 Bytes added_by_driver(Bytes block, Bytes page) {
   constexpr Bytes kRequestedMore(32);

@@ -1,5 +1,5 @@
 // Memory shared by a plan made before the run (MXNet): which tensor takes which block is decided once, from
-// the tensors' order and sizes, and every block stays as large as the largest tensor it is for.
+// the tensors' order and sizes, and every block has the size of the largest tensor it is for.
 //
 // A tensor of b bytes takes the first of these:
 //

@@ -1,4 +1,4 @@
-// The machine that a cluster is made of: one of the catalogue, or a synthetic one of which a word is known.
+// The machine of a cluster: one of the catalogue, or one synthesized from its network.
 #pragma once
 
 #include <string>

@@ -31,12 +31,12 @@ struct Iteration {
   ConvWorkCache demands;          // filled when rates change
   Timeline timeline;
   Seconds copies;  // by which the timeline is longer because it waits for activations from the host
-  Seconds decode;  // of one thread that decodes the batch's samples; 0: not known, or nothing to decode
+  Seconds decode;  // of one thread that decodes the batch's samples; 0: unknown, or nothing to decode
   Seconds input;   // of all decoding threads: the least time between two batches, however deep the prefetch
-  SyncTime exchange;  // 0 on one GPU
+  SyncTime sync;   // of gradients; 0 on one GPU
 
   [[nodiscard]] Seconds computing() const { return timeline.iteration + copies; }
-  [[nodiscard]] Seconds time() const { return std::max(computing() + exchange.added(), input); }
+  [[nodiscard]] Seconds time() const { return std::max(computing() + sync.added(), input); }
   // The time if the GPU trained alone.
   [[nodiscard]] Seconds time_alone() const { return std::max(computing(), input); }
 };

@@ -95,7 +95,7 @@ constexpr std::array<Metric, 32> kMetrics = {{
      "share of the iteration in which the GPU executes no kernel",
      [](const P& p) -> Value { return p.share(Limit::cpu) + p.share(Limit::input); }},
     {"exchange_bound_share", MetricGroup::time, kRatio, "share of the iteration that waits for other GPUs",
-     [](const P& p) -> Value { return p.share(Limit::exchange); }},
+     [](const P& p) -> Value { return p.share(Limit::sync); }},
     {"kernel_count", MetricGroup::time, "kernels", "GPU kernels in one iteration", kernel_count},
     {"memory_weights", MetricGroup::memory, "B", "parameters and moving statistics",
      [](const P& p) -> Value { return p.memory.use[MemoryCategory::weights].si(); }},

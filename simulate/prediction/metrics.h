@@ -19,7 +19,7 @@ struct Metric {
   MetricGroup group;
   std::string_view unit;  // "samples/s": of the model's own unit, e.g. images/s
   std::string_view description;
-  std::optional<double> (*value)(const Prediction&);  // none where an input is not known
+  std::optional<double> (*value)(const Prediction&);  // none where an input is missing
 };
 
 [[nodiscard]] std::span<const Metric> metrics();

@@ -60,49 +60,47 @@ double gradient_bytes(const Prediction& p) {
 void share_cores(Prediction& p) {
   double threads = p.framework->launch_model.input_threads;
   if (threads == 0) return;
-  if (p.exchange && p.exchange->cores > 0) threads = std::min(threads, p.exchange->cores);
+  if (p.sync && p.sync->cores > 0) threads = std::min(threads, p.sync->cores);
   for (Iteration& iteration : p.iterations) iteration.input = iteration.decode * (1 / threads);
 }
 
 // Buckets hold a copy of the gradients; ZeRO shards the optimizer state over the ranks.
-void add_memory_of_exchange(Prediction& p) {
-  if (!p.exchange) return;
+void add_sync_memory(Prediction& p) {
+  if (!p.sync) return;
   // Horovod has one fusion buffer, DistributedDataParallel has buckets for all gradients.
   Bytes& gradients = p.memory.use[MemoryCategory::weight_gradients];
-  if (p.exchange->bucket > Bytes(0)) {
-    const bool one_buffer = p.exchange->cycle > Seconds(0);
-    gradients += one_buffer ? p.exchange->bucket : gradients;
+  if (p.sync->bucket > Bytes(0)) {
+    const bool one_buffer = p.sync->cycle > Seconds(0);
+    gradients += one_buffer ? p.sync->bucket : gradients;
   }
   Bytes& optimizer = p.memory.use[MemoryCategory::dynamic];
-  if (p.exchange->method->shards_update) optimizer = optimizer * (1.0 / static_cast<double>(p.ranks()));
+  if (p.sync->method->shards_update) optimizer = optimizer * (1.0 / static_cast<double>(p.ranks()));
 }
 
 }  // namespace
 
-void predict_exchange(Prediction& p) {
+void predict_sync(Prediction& p) {
   share_cores(p);
   for (Iteration& iteration : p.iterations) {
-    iteration.exchange = {};
-    if (!p.exchange) continue;
-    iteration.exchange =
-        simulate_sync(*iteration.step, iteration.timeline, static_cast<double>(iteration.batch),
-                      gradient_bytes(p), *p.gpu, *p.exchange);
+    iteration.sync = {};
+    if (!p.sync) continue;
+    iteration.sync = simulate_sync(*iteration.step, iteration.timeline, static_cast<double>(iteration.batch),
+                                   gradient_bytes(p), *p.gpu, *p.sync);
   }
 }
 
 void predict_memory(Prediction& p) {
-  const Bytes page = driver_page(*p.gpu);
   for (std::size_t i = 0; i < p.iterations.size(); ++i) {
     const Iteration& iteration = p.iterations[i];
     MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, iteration.costs,
-                                  static_cast<double>(iteration.batch), *p.framework, page);
+                                  static_cast<double>(iteration.batch), *p.framework, p.driver_page);
     if (p.framework->allocator.static_plan)
       plan.use[MemoryCategory::feature_maps] += p.library_state_beside(i);
     if (i > 0 && plan.total() <= p.memory.total()) continue;
     p.largest = i;
     p.memory = plan;
   }
-  add_memory_of_exchange(p);
+  add_sync_memory(p);
   p.fits = p.memory.total() <= p.gpu->memory_size;
 }
 
@@ -114,15 +112,15 @@ Prediction predict(ResolvedScenario scenario, EstimateCache* cache) {
     shares += p.iterations.back().share;
   }
   for (Iteration& iteration : p.iterations) iteration.share /= shares;
-  predict_exchange(p);
+  predict_sync(p);
   predict_memory(p);
   p.flops = mean_over(p.iterations, flops_of);
   p.peak = rate_of(*p.gpu, p.precision->math).peak;
   return p;
 }
 
-Prediction predict(const Scenario& scenario, SpecCache& specs, EstimateCache* cache) {
-  return predict(resolve(scenario, specs), cache);
+Prediction predict(const Scenario& scenario, const Resolver& resolve, EstimateCache* cache) {
+  return predict(resolve(scenario), cache);
 }
 
 }  // namespace tbdsim

@@ -1,4 +1,5 @@
-// The chain from a scenario to a prediction: kernels -> costs -> timeline -> exchange of gradients -> memory.
+// The chain from a scenario to a prediction: kernels -> costs -> timeline -> gradient synchronization ->
+// memory.
 #pragma once
 
 #include "simulate/prediction/prediction.h"
@@ -11,14 +12,15 @@ namespace tbdsim {
 // where the GPU has no rate for the precision's arithmetic.
 [[nodiscard]] Prediction predict(ResolvedScenario scenario, EstimateCache* cache = nullptr);
 
-// predict(resolve(scenario, specs), cache).
-[[nodiscard]] Prediction predict(const Scenario& scenario, SpecCache& specs, EstimateCache* cache = nullptr);
+// predict(resolve(scenario), cache).
+[[nodiscard]] Prediction predict(const Scenario& scenario, const Resolver& resolve,
+                                 EstimateCache* cache = nullptr);
 
 // The last two links of the chain, of which a re-prediction runs again what its change affects. Both need the
 // iterations' costs and timelines.
 //
-// Sets Iteration::input and Iteration::exchange: decoding threads of one machine share its cores.
-void predict_exchange(Prediction& prediction);
+// Sets Iteration::input and Iteration::sync: decoding threads of one machine share its cores.
+void predict_sync(Prediction& prediction);
 // Sets `largest`, `memory` and `fits`.
 void predict_memory(Prediction& prediction);
 

@@ -4,7 +4,6 @@
 
 #include <tbb/parallel_for.h>
 
-#include "hwspecs/base/error.h"
 #include "simulate/prediction/predict.h"
 
 namespace tbdsim {
@@ -23,19 +22,10 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& w
   }
 }
 
-std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, SpecCache& specs) {
+std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, const Resolver& resolve) {
   std::vector<Prediction> predictions(scenarios.size());
-  for_each_index(scenarios.size(), [&](std::size_t i) { predictions[i] = predict(scenarios[i], specs); });
+  for_each_index(scenarios.size(), [&](std::size_t i) { predictions[i] = predict(scenarios[i], resolve); });
   return predictions;
-}
-
-void read_all(std::span<const std::string> models, SpecCache& specs) {
-  tbb::parallel_for(std::size_t{0}, models.size(), [&](std::size_t i) {
-    try {
-      (void)specs.model(models[i]);
-    } catch (const Error&) {  // thrown again to who asks
-    }
-  });
 }
 
 }  // namespace tbdsim

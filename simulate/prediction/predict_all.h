@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "simulate/prediction/prediction.h"
+#include "simulate/prediction/resolve.h"
 #include "simulate/prediction/scenario.h"
-#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
@@ -19,10 +18,7 @@ void for_each_index(std::size_t count, const std::function<void(std::size_t)>& w
 
 // One prediction for each scenario, in their order. Throws what predict() throws for the first scenario that
 // has an error.
-[[nodiscard]] std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, SpecCache& specs);
-
-// Reads the models' files into the cache, several at a time. Errors are left to the next look-up of the
-// model.
-void read_all(std::span<const std::string> models, SpecCache& specs);
+[[nodiscard]] std::vector<Prediction> predict_all(std::span<const Scenario> scenarios,
+                                                  const Resolver& resolve);
 
 }  // namespace tbdsim

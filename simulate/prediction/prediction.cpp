@@ -8,9 +8,9 @@ namespace {
 
 // Copies are no kernels: while one runs the GPU is idle, and the CPU waits or could issue.
 Seconds limited_time(const Iteration& iteration, Limit limit) {
-  const Seconds alone = iteration.computing() + iteration.exchange.added();
+  const Seconds alone = iteration.computing() + iteration.sync.added();
   if (limit == Limit::input) return iteration.time() - alone;
-  if (limit == Limit::exchange) return iteration.exchange.added();
+  if (limit == Limit::sync) return iteration.sync.added();
   if (limit == Limit::cpu) return iteration.computing() - iteration.timeline.gpu_busy;
   Seconds sum;
   for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
@@ -74,7 +74,7 @@ double Prediction::share(Limit limit) const {
 
 Limit Prediction::bound() const {
   Limit largest_share = Limit::compute;
-  for (const Limit candidate : {Limit::memory, Limit::overhead, Limit::cpu, Limit::input, Limit::exchange}) {
+  for (const Limit candidate : {Limit::memory, Limit::overhead, Limit::cpu, Limit::input, Limit::sync}) {
     if (share(candidate) > share(largest_share)) largest_share = candidate;
   }
   return largest_share;
@@ -101,8 +101,7 @@ MemoryPlan Prediction::memory_at(std::int64_t batch) const {
     costs[at] = kernel.duplicate_of < 0 ? estimate(kernel, samples, *calibration)
                                         : costs[static_cast<std::size_t>(kernel.duplicate_of)];
   }
-  MemoryPlan plan =
-      plan_memory(*iteration.memory, *iteration.step, costs, samples, *framework, driver_page(*gpu));
+  MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, costs, samples, *framework, driver_page);
   if (framework->allocator.static_plan) {
     const double scale = samples / static_cast<double>(iteration.batch);
     plan.use[MemoryCategory::feature_maps] += library_state_beside(largest) * scale;

@@ -23,10 +23,10 @@ struct Interval {
   double high = 0;
 };
 
-// What a part of an iteration is limited by. While the GPU is busy: its kernels' arithmetic, memory bandwidth
+// The limit of a part of an iteration. While the GPU is busy: its kernels' arithmetic, memory bandwidth
 // or overhead. While it is idle: the CPU that launches kernels and waits for copies, samples that are not
-// decoded yet, or the exchange of gradients.
-enum class Limit { compute, memory, overhead, cpu, input, exchange };
+// decoded yet, or the synchronization of gradients (its name in outputs is "exchange").
+enum class Limit { compute, memory, overhead, cpu, input, sync };
 inline constexpr std::array<std::string_view, 6> kLimitNames = {"compute", "memory", "overhead",
                                                                 "cpu",     "input",  "exchange"};
 [[nodiscard]] constexpr std::string_view name_of(Limit limit) {

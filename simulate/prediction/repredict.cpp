@@ -22,7 +22,7 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu) {
                                            std::move(iteration.timeline));
     iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);
   }
-  predict_exchange(p);
+  predict_sync(p);
   predict_memory(p);  // other rates, other algorithms, other workspaces
   p.peak = rate_of(*p.gpu, p.precision->math).peak;
   return p;
@@ -30,8 +30,8 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu) {
 
 Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<SyncPlan> plan) {
   p.scenario.cluster = cluster;
-  p.exchange = std::move(plan);
-  predict_exchange(p);
+  p.sync = std::move(plan);
+  predict_sync(p);
   predict_memory(p);
   return p;
 }
@@ -52,7 +52,7 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& p) {
     scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
     const Timeline timeline = simulate_timeline(*iteration.step, costs, batch, framework.launch_model);
-    return std::max(timeline.iteration + iteration.copies + iteration.exchange.added(), iteration.input);
+    return std::max(timeline.iteration + iteration.copies + iteration.sync.added(), iteration.input);
   });
 }
 

@@ -5,7 +5,9 @@
 
 #include "graphs/token_batch.h"
 #include "hwspecs/base/error.h"
+#include "simulate/memory/driver_memory.h"
 #include "simulate/prediction/cluster_machine.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 namespace {
@@ -62,8 +64,8 @@ void resolve_batches(ResolvedScenario& r) {
 void resolve_steps(ResolvedScenario& r, SpecCache& specs) {
   const Scenario& scenario = r.scenario;
   const std::string& dataset = scenario.dataset.empty() ? r.variant->dataset : scenario.dataset;
-  r.steps =
-      specs.workload(scenario.model, *r.variant, scenario.framework, *r.precision, dataset, scenario.sizes);
+  r.steps = specs.workload(scenario.model, *r.variant, {scenario.framework, r.framework}, *r.precision,
+                           dataset, scenario.sizes);
   resolve_batches(r);
   r.factors = factors_on(*r.framework, *r.gpu, r.precision->math);
   for (const LengthStep& step : *r.steps)
@@ -89,13 +91,36 @@ ResolvedScenario resolve(const Scenario& scenario, SpecCache& specs) {
   std::string& gpu = r.scenario.gpu;
   if (gpu.empty() && !scenario.cluster.machine.empty()) gpu = specs.machine(scenario.cluster.machine)->gpu;
   r.gpu = specs.gpu(gpu);
+  r.driver_page = driver_page(*r.gpu);
   r.framework = specs.framework(scenario.framework);
-  r.calibration = specs.calibration(gpu, scenario.profile, scenario.framework);
+  r.calibration = specs.calibration({gpu, r.gpu}, scenario.profile, {scenario.framework, r.framework});
   r.profile = {r.calibration, r.calibration->profile};
   resolve_model(r, specs);
-  r.exchange = resolve_sync(scenario.cluster, *r.gpu, *r.framework, specs);
+  r.sync = resolve_sync(scenario.cluster, *r.gpu, *r.framework, specs);
   resolve_steps(r, specs);
   return r;
 }
+
+ResolvedScenario Resolver::operator()(const Scenario& scenario, const SpecChanges& changes) const {
+  if (changes.empty()) return resolve(scenario, *specs_);
+  SpecCache changed(*specs_, changes);
+  return resolve(scenario, changed);
+}
+
+std::optional<SyncPlan> Resolver::sync(const Cluster& cluster, const GpuSpec& gpu,
+                                       const Framework& framework) const {
+  return resolve_sync(cluster, gpu, framework, *specs_);
+}
+
+MachineSpec Resolver::machine(const Cluster& cluster, const GpuSpec& gpu) const {
+  return machine_for(cluster, gpu, *specs_);
+}
+
+std::shared_ptr<const Framework> Resolver::framework_of_version(const std::string& family,
+                                                                const std::string& version) const {
+  return specs_->framework_of_version(family, version);
+}
+
+const Catalog& Resolver::catalog() const { return specs_->catalog(); }
 
 }  // namespace tbdsim

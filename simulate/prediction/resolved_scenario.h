@@ -23,7 +23,7 @@ namespace tbdsim {
 struct ResolvedScenario {
   Scenario scenario;  // with the GPU's and the variant's name, and the batch that is trained, filled in
   std::int64_t batch_asked = 1;  // samples
-  bool batch_limited = false;    // the model's code takes no batch as large as was asked for
+  bool batch_limited = false;    // the batch is the model's largest, smaller than batch_asked
 
   std::shared_ptr<const ModelFile> model;
   const Variant* variant = nullptr;        // one of the model's
@@ -34,12 +34,13 @@ struct ResolvedScenario {
   std::shared_ptr<const Profile> profile;
   std::shared_ptr<const Calibration> calibration;  // of that profile, for that GPU
   KernelFactors factors = no_factors();            // the framework's, on that GPU
-  std::optional<SyncPlan> exchange;                // of gradients between several GPUs
+  std::optional<SyncPlan> sync;                    // of gradients between several GPUs; none for one GPU
+  Bytes driver_page;                               // of the GPU: driver_page()
 
   // One for each length to which samples are padded.
   std::shared_ptr<const std::vector<LengthStep>> steps;
   std::vector<std::int64_t> batches;  // samples in an iteration of each step
-  // Costs of kernels that are the same at every batch, of each step; empty: not known beforehand.
+  // Costs of kernels that are the same at every batch, of each step; empty: not computed beforehand.
   std::vector<std::shared_ptr<const std::vector<FixedCost>>> fixed_costs;
 
   // GPUs in all.

@@ -33,56 +33,41 @@ double part_of(std::string_view key, const std::string& text) {
 }
 
 constexpr std::array<ScenarioKey, 19> kKeys = {{
-    {"model", [](Scenario& s, const std::string& v) { s.model = v; },
-     [](SpecCache& l, const std::string& v) { (void)l.model(v); }},
-    {"framework", [](Scenario& s, const std::string& v) { s.framework = v; },
-     [](SpecCache& l, const std::string& v) { (void)l.framework(v); }},
-    {"variant", [](Scenario& s, const std::string& v) { s.variant = v; }, nullptr},
-    {"precision", [](Scenario& s, const std::string& v) { s.precision = v; },
-     [](SpecCache&, const std::string& v) { (void)find_precision(v); }},
-    {"dataset", [](Scenario& s, const std::string& v) { s.dataset = v; },
-     [](SpecCache& l, const std::string& v) { (void)l.dataset(v); }},
-    {"profile", [](Scenario& s, const std::string& v) { s.profile = v; },
-     [](SpecCache& l, const std::string& v) { (void)l.profile(v); }},
+    {"model", [](Scenario& s, const std::string& v) { s.model = v; }},
+    {"framework", [](Scenario& s, const std::string& v) { s.framework = v; }},
+    {"variant", [](Scenario& s, const std::string& v) { s.variant = v; }},
+    {"precision", [](Scenario& s, const std::string& v) { s.precision = v; }},
+    {"dataset", [](Scenario& s, const std::string& v) { s.dataset = v; }},
+    {"profile", [](Scenario& s, const std::string& v) { s.profile = v; }},
     {"sequence_length",
      [](Scenario& s, const std::string& v) {
        s.sizes["sequence_length"] = count_of("sequence_length", v, kMostSamples);
-     },
-     nullptr},
+     }},
     {"image_size",
      [](Scenario& s, const std::string& v) {
        s.sizes["image_size"] = count_of("image_size", v, kMostSamples);
-     },
-     nullptr},
-    {"rois", [](Scenario& s, const std::string& v) { s.sizes["rois"] = count_of("rois", v, kMostSamples); },
-     nullptr},
-    {"gpu", [](Scenario& s, const std::string& v) { s.gpu = v; },
-     [](SpecCache& l, const std::string& v) { (void)l.gpu(v); }},
-    {"batch", [](Scenario& s, const std::string& v) { s.batch = count_of("batch", v, kMostSamples); },
-     nullptr},
-    {"tokens", [](Scenario& s, const std::string& v) { s.tokens = count_of("tokens", v, kMostSamples); },
-     nullptr},
-    {"machine", [](Scenario& s, const std::string& v) { s.cluster.machine = v; },
-     [](SpecCache& l, const std::string& v) { (void)l.machine(v); }, true},
+     }},
+    {"rois", [](Scenario& s, const std::string& v) { s.sizes["rois"] = count_of("rois", v, kMostSamples); }},
+    {"gpu", [](Scenario& s, const std::string& v) { s.gpu = v; }},
+    {"batch", [](Scenario& s, const std::string& v) { s.batch = count_of("batch", v, kMostSamples); }},
+    {"tokens", [](Scenario& s, const std::string& v) { s.tokens = count_of("tokens", v, kMostSamples); }},
+    {"machine", [](Scenario& s, const std::string& v) { s.cluster.machine = v; }, true},
     {"gpus",
      [](Scenario& s, const std::string& v) {
        s.cluster.gpus = static_cast<int>(count_of("gpus", v, kMostGpus));
      },
-     nullptr, true},
-    {"machines",
-     [](Scenario& s, const std::string& v) {
-       s.cluster.machines = static_cast<int>(count_of("machines", v, kMostMachines));
-     },
-     nullptr, true},
-    {"network", [](Scenario& s, const std::string& v) { s.cluster.network = with_space(v); },
-     [](SpecCache& l, const std::string& v) { require_network(with_space(v), l.catalog()); }, true},
-    {"exchange", [](Scenario& s, const std::string& v) { s.cluster.method = v; },
-     [](SpecCache&, const std::string& v) { (void)find_sync_method(v); }, true},
-    {"gradients", [](Scenario& s, const std::string& v) { s.cluster.gradient_bytes = gradient_bytes(v); },
-     nullptr, true},
-    {"compression",
-     [](Scenario& s, const std::string& v) { s.cluster.compression = part_of("compression", v); }, nullptr,
      true},
+    {"machines",
+     [](Scenario& s,
+        const std::string&
+            v) { s.cluster.machines = static_cast<int>(count_of("machines", v, kMostMachines)); },
+     true},
+    {"network", [](Scenario& s, const std::string& v) { s.cluster.network = with_space(v); }, true},
+    {"exchange", [](Scenario& s, const std::string& v) { s.cluster.method = v; }, true},
+    {"gradients", [](Scenario& s, const std::string& v) { s.cluster.gradient_bytes = gradient_bytes(v); },
+     true},
+    {"compression",
+     [](Scenario& s, const std::string& v) { s.cluster.compression = part_of("compression", v); }, true},
 }};
 
 }  // namespace

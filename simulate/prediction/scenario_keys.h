@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "simulate/prediction/scenario.h"
-#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
@@ -16,8 +15,6 @@ struct ScenarioKey {
   std::string_view name;  // "model", "gpu", "batch", ... "image_size", "gpus", "network"
   // Throws UsageError for a number out of range.
   void (*set)(Scenario& scenario, const std::string& value);
-  // Throws for a name that the catalogue does not have; none where any text may be right.
-  void (*check)(SpecCache& specs, const std::string& value);
   bool of_cluster = false;  // a part of Scenario::cluster; these are the last keys
 };
 

@@ -5,14 +5,18 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/profile/profile.h"
 #include "graphs/dataset.h"
 #include "graphs/layers/layer_types.h"
+#include "graphs/model.h"
 #include "graphs/suite.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/cpu_spec.h"
+#include "hwspecs/gpu_spec.h"
 #include "hwspecs/machine_spec.h"
 #include "simulate/analysis/presets.h"
+#include "simulate/framework/framework_spec.h"
 #include "simulate/prediction/metrics.h"
 
 namespace tbdsim {
@@ -33,7 +37,7 @@ std::string arithmetic(const GpuSpec& gpu) {
   return text;
 }
 
-Table list_gpus(SpecCache& specs) {
+Table list_gpus(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"},
                    {"title", "GPU"},
@@ -44,8 +48,8 @@ Table list_gpus(SpecCache& specs) {
                    {"memory_bandwidth", "bandwidth", true},
                    {"price_per_hour", ""},
                    {"math", "arithmetic"}};
-  for (const std::string& name : specs.catalog().names(Kind::gpu)) {
-    const GpuSpec& gpu = *specs.gpu(name);
+  for (const std::string& name : catalog.names(Kind::gpu)) {
+    const GpuSpec gpu = read_gpu(catalog.find(Kind::gpu, name), catalog);
     table.rows.push_back({text_cell(name), text_cell(gpu.title), text_cell(gpu.architecture),
                           count_cell(gpu.sm_count), quantity_cell(rate_of(gpu, MathType::fp32).peak),
                           quantity_cell(gpu.memory_size), quantity_cell(gpu.memory_bandwidth),
@@ -56,7 +60,7 @@ Table list_gpus(SpecCache& specs) {
   return table;
 }
 
-Table list_cpus(SpecCache& specs) {
+Table list_cpus(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"},
                    {"title", "CPU"},
@@ -65,8 +69,8 @@ Table list_cpus(SpecCache& specs) {
                    {"memory_type", "memory"},
                    {"memory_bandwidth", "bandwidth", true},
                    {"llc_size", "cache", true}};
-  for (const std::string& name : specs.catalog().names(Kind::cpu)) {
-    const CpuSpec cpu = read_cpu(specs.catalog().find(Kind::cpu, name));
+  for (const std::string& name : catalog.names(Kind::cpu)) {
+    const CpuSpec cpu = read_cpu(catalog.find(Kind::cpu, name));
     table.rows.push_back({text_cell(name), text_cell(cpu.title), count_cell(cpu.core_count),
                           quantity_cell(cpu.max_clock), text_cell(cpu.memory_type),
                           quantity_cell(cpu.memory_bandwidth), quantity_cell(cpu.llc_size)});
@@ -75,15 +79,15 @@ Table list_cpus(SpecCache& specs) {
   return table;
 }
 
-Table list_links(SpecCache& specs) {
+Table list_links(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"},
                    {"title", "link"},
                    {"bandwidth", "bandwidth", true},
                    {"achievable", "achievable", true},
                    {"latency", "latency", true}};
-  for (const std::string& name : specs.catalog().names(Kind::link)) {
-    const LinkSpec link = read_link(specs.catalog().find(Kind::link, name));
+  for (const std::string& name : catalog.names(Kind::link)) {
+    const LinkSpec link = read_link(catalog.find(Kind::link, name));
     table.rows.push_back({text_cell(name), text_cell(link.title), quantity_cell(link.bandwidth),
                           quantity_cell(achievable(link)), quantity_cell(link.latency)});
   }
@@ -99,7 +103,7 @@ std::string nvlink_text(const MachineSpec& machine) {
   return fmt::format("{}, {} pairs", nvlink.link.name, nvlink.pairs.size());
 }
 
-Table list_machines(SpecCache& specs) {
+Table list_machines(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"},
                    {"title", ""},
@@ -110,8 +114,8 @@ Table list_machines(SpecCache& specs) {
                    {"nvlink", "NVLink"},
                    {"networks", "networks"},
                    {"machines", "machines", true}};
-  for (const std::string& name : specs.catalog().names(Kind::machine)) {
-    const MachineSpec& machine = *specs.machine(name);
+  for (const std::string& name : catalog.names(Kind::machine)) {
+    const MachineSpec machine = read_machine(catalog.find(Kind::machine, name), catalog);
     std::vector<std::string> networks;
     for (const Network& network : machine.networks) networks.push_back(network.link.name);
     table.rows.push_back({text_cell(name), text_cell(machine.title), count_cell(machine.gpus),
@@ -124,12 +128,12 @@ Table list_machines(SpecCache& specs) {
   return table;
 }
 
-Table list_models(SpecCache& specs) {
+Table list_models(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"},       {"title", "model"},           {"sample", "batch of"},
                    {"variant", "variant"}, {"frameworks", "trained by"}, {"description", "what it is"}};
-  for (const std::string& name : specs.catalog().names(Kind::model)) {
-    const ModelFile& model = *specs.model(name);
+  for (const std::string& name : catalog.names(Kind::model)) {
+    const ModelFile model = read_model_file(catalog.find(Kind::model, name), {}, catalog.folder(Kind::model));
     for (const Variant& variant : model.variants) {
       table.rows.push_back({text_cell(name), text_cell(model.title), text_cell(model.sample + "s"),
                             text_cell(variant.name), text_cell(joined(variant.frameworks)),
@@ -139,17 +143,17 @@ Table list_models(SpecCache& specs) {
   return table;
 }
 
-Table list_suites(SpecCache& specs) {
+Table list_suites(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"}, {"title", "suite"}, {"models", "models"}};
-  for (const std::string& name : specs.catalog().names(Kind::suite)) {
-    const Suite suite = read_suite(specs.catalog().find(Kind::suite, name));
+  for (const std::string& name : catalog.names(Kind::suite)) {
+    const Suite suite = read_suite(catalog.find(Kind::suite, name));
     table.rows.push_back({text_cell(name), text_cell(suite.title), text_cell(joined(suite.models))});
   }
   return table;
 }
 
-Table list_datasets(SpecCache& specs) {
+Table list_datasets(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"},
                    {"title", "data set"},
@@ -158,8 +162,8 @@ Table list_datasets(SpecCache& specs) {
                    {"mean_length", "mean length", true},
                    {"longest", ""},
                    {"length_unit", "length in"}};
-  for (const std::string& name : specs.catalog().names(Kind::dataset)) {
-    const Dataset set = read_dataset(specs.catalog().find(Kind::dataset, name));
+  for (const std::string& name : catalog.names(Kind::dataset)) {
+    const Dataset set = read_dataset(catalog.find(Kind::dataset, name));
     const double mean = mean_length(set.lengths);
     const bool varies = !set.lengths.empty();
     table.rows.push_back({text_cell(name), text_cell(set.title), text_cell(set.sample),
@@ -171,14 +175,15 @@ Table list_datasets(SpecCache& specs) {
   return table;
 }
 
-Table list_frameworks(SpecCache& specs) {
+Table list_frameworks(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"},
                    {"title", "framework"},
                    {"layout", "layout"},
                    {"workspace_limit", "workspace limit", true}};
-  for (const std::string& name : specs.catalog().names(Kind::framework)) {
-    const Framework& framework = *specs.framework(name);
+  for (const std::string& name : catalog.names(Kind::framework)) {
+    const Framework framework =
+        read_framework(catalog.find(Kind::framework, name), {}, catalog.folder(Kind::framework));
     table.rows.push_back({text_cell(name), text_cell(framework.title),
                           text_cell(kLayoutNames[static_cast<std::size_t>(framework.lowering.layout)]),
                           quantity_cell(framework.workspace_limit)});
@@ -186,18 +191,18 @@ Table list_frameworks(SpecCache& specs) {
   return table;
 }
 
-Table list_changes(SpecCache& specs) {
+Table list_changes(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"}, {"title", "what if"}};
-  for (const std::string& name : specs.catalog().names(Kind::change)) {
-    const Preset changes = read_preset(specs.catalog().find(Kind::change, name));
+  for (const std::string& name : catalog.names(Kind::change)) {
+    const Preset changes = read_preset(catalog.find(Kind::change, name));
     table.rows.push_back({text_cell(name), text_cell(changes.title)});
   }
   table.notes = {"For 'tbd-sim whatif --changes'; 'tbd-sim show' says what each sets."};
   return table;
 }
 
-Table list_profiles(SpecCache& specs) {
+Table list_profiles(const Catalog& catalog) {
   Table table;
   table.columns = {{"name", "name"},
                    {"title", "kernel times"},
@@ -206,8 +211,8 @@ Table list_profiles(SpecCache& specs) {
                    {"own_blocks", "own", true},
                    {"not_converged", "not converged", true},
                    {"at_bound", "at a bound", true}};
-  for (const std::string& name : specs.catalog().names(Kind::profile)) {
-    const Profile& profile = *specs.profile(name);
+  for (const std::string& name : catalog.names(Kind::profile)) {
+    const Profile profile = read_profile(catalog.find(Kind::profile, name), catalog);
     const auto count = [&](bool (*counts)(const ProfileBlock&)) {
       std::ptrdiff_t sum = 0;
       for (const auto& blocks : profile.families) sum += std::count_if(blocks.begin(), blocks.end(), counts);
@@ -224,7 +229,7 @@ Table list_profiles(SpecCache& specs) {
   return table;
 }
 
-Table list_metrics(SpecCache&) {
+Table list_metrics(const Catalog&) {
   Table table;
   table.columns = {{"name", "name"}, {"unit", "unit"}, {"description", "what it is"}};
   for (const Metric& metric : metrics()) {
@@ -233,7 +238,7 @@ Table list_metrics(SpecCache&) {
   return table;
 }
 
-Table list_precisions(SpecCache&) {
+Table list_precisions(const Catalog&) {
   Table table;
   table.columns = {{"name", "name"}, {"description", "what it is"}};
   for (const Precision& precision : kPrecisions) {
@@ -242,7 +247,7 @@ Table list_precisions(SpecCache&) {
   return table;
 }
 
-Table list_layers(SpecCache&) {
+Table list_layers(const Catalog&) {
   Table table;
   table.columns = {{"name", "type"}, {"description", "what it is, with its keys (and their defaults)"}};
   for (const LayerType& type : layer_types()) {

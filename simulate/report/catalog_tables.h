@@ -4,15 +4,15 @@
 #include <span>
 #include <string_view>
 
+#include "hwspecs/base/catalog.h"
 #include "hwspecs/base/table.h"
-#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
 struct Listing {
   std::string_view name;  // "gpus"
   std::string_view what;
-  Table (*table)(SpecCache& specs);
+  Table (*table)(const Catalog& catalog);
 };
 
 [[nodiscard]] std::span<const Listing> listings();

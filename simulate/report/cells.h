@@ -11,7 +11,7 @@ namespace tbdsim {
 // Three digits, or all before the point: "0.12", "1.23", "12.3", "1234".
 [[nodiscard]] std::string three_digits(double number);
 
-// In GiB; the header says so.
+// Number of GiB without the unit, which the column's header has.
 [[nodiscard]] Cell gib_cell(Bytes bytes, int digits);
 
 }  // namespace tbdsim

@@ -17,8 +17,8 @@ struct KernelSource {
 [[nodiscard]] KernelSource source_of(const Prediction& prediction, const Iteration& iteration,
                                      std::size_t kernel);
 
-// Of all kernels of the predictions' typical iterations: "cublas8, cudnn6 measured on this GPU; cudnn7 from
-// other GPUs". A library of both sorts is in both.
+// The sources of all kernels of the predictions' typical iterations: "cublas8, cudnn6 measured on this GPU;
+// cudnn7 from other GPUs". A library with kernels from both sources is named twice.
 [[nodiscard]] std::string kernel_sources(std::span<const Prediction> predictions);
 
 }  // namespace tbdsim

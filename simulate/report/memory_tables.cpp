@@ -186,17 +186,6 @@ Table memory_savings_table(const Prediction& p, const std::vector<Saving>& all) 
   return table;
 }
 
-LargestBatch largest_batch_of(Prediction p) {
-  LargestBatch answer;
-  answer.batch = p.largest_batch();
-  for (answer.power_of_two = answer.batch > 0 ? 1 : 0; 2 * answer.power_of_two <= answer.batch;)
-    answer.power_of_two = std::max<std::int64_t>(1, 2 * answer.power_of_two);
-  answer.memory = p.memory_at(std::max<std::int64_t>(1, answer.batch));
-  answer.next = p.memory_at(answer.batch + 1);
-  answer.prediction = std::move(p);
-  return answer;
-}
-
 Table largest_batch_table(std::span<const LargestBatch> batches) {
   Table table;
   table.name = "largest_batches";

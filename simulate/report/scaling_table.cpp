@@ -59,39 +59,18 @@ std::vector<Cell> row_of(const ScalingPoint& point) {
           count_cell(cluster.machines),
           count_cell(cluster.gpus),
           text_cell(cluster.network),
-          text_cell(p.exchange ? p.exchange->method->name : ""),
+          text_cell(p.sync ? p.sync->method->name : ""),
           number_cell(rate, three_digits(rate) + " " + throughput_unit(*p.model)),
           number_cell(point.speed_up, fmt::format("{:.2f}", point.speed_up)),
           percent(point.efficiency),
           number_cell(p.iteration_time().si(), to_text(p.iteration_time())),
           percent(point.exposed / p.iteration_time()),
-          percent(point.exchange / p.iteration_time()),
+          percent(point.sync / p.iteration_time()),
           percent_of(gpu_utilization(activity)),
           percent_of(fp32_utilization(activity, *p.gpu)),
           number_cell(memory.si(), fmt::format("{:.1f}{}", in_unit(memory, "GiB"), p.fits ? "" : "!")),
           point.busiest ? percent(point.load) : Cell{},
           text_cell(point.busiest ? point.busiest->name : "")};
-}
-
-// The point with the most GPUs for each model, framework, batch and network.
-std::vector<const ScalingPoint*> largest_of(std::span<const ScalingPoint> points) {
-  std::vector<const ScalingPoint*> largest;
-  const auto alike = [](const ScalingPoint& a, const ScalingPoint& b) {
-    const Scenario& x = a.prediction.scenario;
-    const Scenario& y = b.prediction.scenario;
-    return x.model == y.model && x.framework == y.framework && x.batch == y.batch &&
-           x.cluster.network == y.cluster.network;
-  };
-  for (const ScalingPoint& point : points) {
-    const auto found = std::find_if(largest.begin(), largest.end(),
-                                    [&](const ScalingPoint* other) { return alike(point, *other); });
-    if (found == largest.end()) {
-      largest.push_back(&point);
-    } else if (point.prediction.ranks() > (*found)->prediction.ranks()) {
-      *found = &point;
-    }
-  }
-  return largest;
 }
 
 std::string network_advice(const Prediction& p, const ScalingAdvice& advice) {
@@ -102,10 +81,8 @@ std::string network_advice(const Prediction& p, const ScalingAdvice& advice) {
                      kPercent * kHidden);
 }
 
-std::string advice_text(const ScalingPoint& point, SpecCache& specs) {
-  const Prediction& p = point.prediction;
+std::string advice_text(const Prediction& p, const ScalingAdvice& advice) {
   const Cluster& cluster = p.scenario.cluster;
-  const ScalingAdvice advice = advise(point, specs);
   const bool machines = cluster.machines > 1;
   const std::string what = machines ? "machine" : "GPU";
   const std::string paying =
@@ -120,14 +97,14 @@ std::string advice_text(const ScalingPoint& point, SpecCache& specs) {
 
 }  // namespace
 
-Table scaling_table(std::span<const ScalingPoint> points, SpecCache& specs) {
+Table scaling_table(std::span<const ScalingPoint> points, std::span<const AdvisedPoint> advised) {
   Table table;
   table.name = "points";
   table.columns = kColumns;
   std::set<std::string> machines;
   for (const ScalingPoint& point : points) {
     table.rows.push_back(row_of(point));
-    if (point.prediction.exchange) machines.insert(point.prediction.exchange->machine);
+    if (point.prediction.sync) machines.insert(point.prediction.sync->machine);
   }
   const std::vector<std::string> names(machines.begin(), machines.end());
   if (!points.empty()) {
@@ -140,9 +117,7 @@ Table scaling_table(std::span<const ScalingPoint> points, SpecCache& specs) {
     for (const std::string& line : wrapped(text, kNoteWidth)) table.notes.push_back(line);
   };
   note(kLegend);
-  for (const ScalingPoint* point : largest_of(points)) {
-    if (point->prediction.ranks() > 1) note(advice_text(*point, specs));
-  }
+  for (const AdvisedPoint& advice : advised) note(advice_text(advice.point->prediction, advice.advice));
   return table;
 }
 

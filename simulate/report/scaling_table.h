@@ -9,6 +9,7 @@
 namespace tbdsim {
 
 // Rows of several models, batches and networks, with what to buy next as notes.
-[[nodiscard]] Table scaling_table(std::span<const ScalingPoint> points, SpecCache& specs);
+[[nodiscard]] Table scaling_table(std::span<const ScalingPoint> points,
+                                  std::span<const AdvisedPoint> advised);
 
 }  // namespace tbdsim

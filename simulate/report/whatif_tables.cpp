@@ -37,10 +37,10 @@ std::string metric_text(double value, const std::string& unit) {
 }
 
 std::string cluster_text(const Prediction& p) {
-  if (!p.exchange) return "";
+  if (!p.sync) return "";
   const Cluster& cluster = p.scenario.cluster;
   return fmt::format(", {} GPUs in each of {} machines{}, {}", cluster.gpus, cluster.machines,
-                     cluster.network.empty() ? "" : ", " + cluster.network, p.exchange->method->name);
+                     cluster.network.empty() ? "" : ", " + cluster.network, p.sync->method->name);
 }
 
 std::string scenario_text(const Prediction& p) {

@@ -4,9 +4,9 @@
 //   kMostWorkers threads, or     call the handler; further requests wait in line
 //   as many as there are cores
 //
-// Whoever can reach the port may send anything, so each connection has a budget: the head of a request has at
-// most kMostHeadBytes and arrives within kSeconds, and the reply is read within kSeconds. Of more than
-// kMostConnections the rest waits to be accepted. Anything else is refused with a 4xx and {"error": "..."},
+// Clients are not trusted, so each connection has a budget: the head of a request has at most kMostHeadBytes
+// and arrives within kSeconds, and the reply is read within kSeconds. Connections beyond kMostConnections
+// wait to be accepted. Anything else is refused with a 4xx and {"error": "..."},
 // and so is a Host that is not this machine's.
 #pragma once
 

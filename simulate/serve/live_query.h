@@ -1,4 +1,4 @@
-// What a page asks `tbd-sim serve` for: one scenario on hardware with changed numbers, as parameters of a
+// A request of the live page: one scenario on hardware with changed numbers, given as parameters of a URL's
 // query.
 //
 //   model, framework, variant, gpu, precision, batch   as the options of the command line

@@ -10,7 +10,9 @@
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/report/html/chart_json.h"
-#include "simulate/report/html/report_sections.h"
+#include "simulate/report/html/kernel_sections.h"
+#include "simulate/report/html/paper_figures.h"
+#include "simulate/report/html/scaling_sections.h"
 #include "simulate/report/kernel_sources.h"
 #include "simulate/report/whatif_tables.h"
 

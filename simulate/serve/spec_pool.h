@@ -11,8 +11,8 @@
 
 namespace tbdsim {
 
-// Hands out one cache until scenarios of more than 24 different workloads (model, framework, variant,
-// precision and GPU) have asked for it, then an empty one. A cache lives as long as a request holds it.
+// Returns one cache until it was requested for more than 24 different workloads (model, framework, variant,
+// precision and GPU), then an empty one. Requests share the ownership of their cache.
 class SpecPool {
  public:
   explicit SpecPool(Catalog catalog);

@@ -6,6 +6,8 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
+#include "hwspecs/synthetic_machine.h"
+#include "simulate/framework/sync_method.h"
 #include "simulate/prediction/cluster_machine.h"
 #include "simulate/prediction/scenario_keys.h"
 
@@ -70,6 +72,32 @@ Scenario first_scenario(const Sweep& sweep) {
   return scenario;
 }
 
+// Reads what a value of an axis names. Throws for a name that is not there.
+struct NameCheck {
+  std::string_view key;
+  void (*read)(SpecCache& specs, const std::string& name);
+};
+
+constexpr NameCheck kNameChecks[] = {
+    {"model", [](SpecCache& specs, const std::string& name) { (void)specs.model(name); }},
+    {"framework", [](SpecCache& specs, const std::string& name) { (void)specs.framework(name); }},
+    {"precision", [](SpecCache&, const std::string& name) { (void)find_precision(name); }},
+    {"dataset", [](SpecCache& specs, const std::string& name) { (void)specs.dataset(name); }},
+    {"profile", [](SpecCache& specs, const std::string& name) { (void)specs.profile(name); }},
+    {"gpu", [](SpecCache& specs, const std::string& name) { (void)specs.gpu(name); }},
+    {"machine", [](SpecCache& specs, const std::string& name) { (void)specs.machine(name); }},
+    {"network",
+     [](SpecCache& specs, const std::string& name) { require_network(with_space(name), specs.catalog()); }},
+    {"exchange", [](SpecCache&, const std::string& name) { (void)find_sync_method(name); }},
+};
+
+// The check of a key whose values are names; none for the others.
+const NameCheck* find_name_check(std::string_view key) {
+  const auto* const found = std::find_if(std::begin(kNameChecks), std::end(kNameChecks),
+                                         [&](const NameCheck& check) { return check.key == key; });
+  return found == std::end(kNameChecks) ? nullptr : found;
+}
+
 // Reads the specs that the change affects, once.
 void check_change(const Sweep& sweep, const SpecChange& change, SpecCache& specs) {
   if (change.spec == "machine" && change.path.front() == "gpu")
@@ -85,7 +113,7 @@ void check_change(const Sweep& sweep, const SpecChange& change, SpecCache& specs
       throw UsageError(in_quotes(key_text(change)) + " is of " + only +
                        "; expected one of the sweep's: " + joined(all));
     }
-    find_scenario_key(key)->check(changed, one ? only : all.front());
+    find_name_check(key)->read(changed, one ? only : all.front());
   }
   const bool joins = change.spec == "machine" || change.spec == "cpu" || change.spec == "link";
   if (!joins || axis_of(sweep, "machine") != nullptr) return;
@@ -100,14 +128,15 @@ void check_axis(const Sweep& sweep, const SweepAxis& axis, SpecCache& specs) {
     throw UsageError("unknown axis " + in_quotes(axis.key()) +
                      did_you_mean(axis.key(), scenario_key_names()) + "; expected one of " +
                      joined(scenario_key_names()) + ", or a key of a spec as gpu.sm_count");
+  const NameCheck* const names = find_name_check(axis.key());
   Scenario any;
   for (const std::string& value : axis.ends()) {
     if (key == nullptr) {
       check_change(sweep, parse_change(axis.key() + "=" + value), specs);
-    } else if (key->check == nullptr) {
+    } else if (names == nullptr) {
       key->set(any, value);
     } else {
-      key->check(specs, value);
+      names->read(specs, value);
     }
   }
 }

@@ -26,7 +26,7 @@ struct MetricBound {
 // From "throughput>=1000" or "epoch_time<=2 h"; a number without a unit is in SI units. Throws UsageError.
 [[nodiscard]] MetricBound parse_bound(const std::string& text);
 
-// Which points are chosen of those that fit into memory and are within the bounds: all, the best of each
+// How points are chosen from those that fit into memory and are within the bounds: all, the best of each
 // group, or the Pareto front of each group (the points that no other beats in every metric).
 struct Choosing {
   std::vector<const Metric*> by;  // one: the best; several: the Pareto front; none: all
@@ -43,7 +43,7 @@ struct Choosing {
 [[nodiscard]] SweepRow row_of(const Sweep& sweep, const SweepPoint& point, const Choosing& choosing,
                               RowFormat format);
 
-// The rows that no other has beaten so far. Of two with equal values the earlier point is kept.
+// The rows that no other has beaten so far. The earlier of two points with equal values is kept.
 class ChosenRows {
  public:
   void add(SweepRow row, std::int64_t point);

@@ -11,11 +11,12 @@
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/repredict.h"
 #include "simulate/prediction/scenario_keys.h"
+#include "simulate/workload/change_scope.h"
 
 namespace tbdsim {
 namespace {
 
-// What an axis sets: a part of the scenario, or a key of a spec.
+// The part of the scenario, or the key of a spec, that an axis sets.
 struct AxisRole {
   const ScenarioKey* key = nullptr;
   SpecChange change{};     // without a value
@@ -31,7 +32,7 @@ AxisRole role_of(const SweepAxis& axis, const Catalog& catalog) {
     role.cluster = role.key->of_cluster;
     return role;
   }
-  role.change = resolved({parse_change(axis.key() + "=" + axis.value(0))}, catalog).front();
+  role.change = scoped({parse_change(axis.key() + "=" + axis.value(0))}, catalog).front();
   const std::string& spec = role.change.spec;
   role.gpu = spec == "gpu" || spec == "link";
   role.rates = spec == "gpu" && role.change.path[0] != "bus" && role.change.path[0] != "nvlink";
@@ -41,13 +42,14 @@ AxisRole role_of(const SweepAxis& axis, const Catalog& catalog) {
 
 }  // namespace
 
-// Keeps the caches, cards and exchange plans of recent points: axes that vary fast return to the same ones.
+// Keeps the caches, cards and synchronization plans of recent points: axes that vary fast return to the same
+// ones.
 struct PointPredictor::State {
   static constexpr std::size_t kMostKept = 4'096;
   static constexpr std::size_t kMostOverlays = 16;
 
   struct Planned {
-    std::optional<SyncPlan> exchange;
+    std::optional<SyncPlan> plan;
     std::string error;
   };
 
@@ -145,7 +147,7 @@ struct PointPredictor::State {
     return changed;
   }
 
-  // How the point's GPUs exchange gradients: the same for all batches and rates of a card.
+  // The plan by which the point's GPUs synchronize gradients: the same for all batches and rates of a card.
   const SyncPlan& plan_at(std::int64_t point, const Scenario& wanted, const GpuSpec& gpu,
                           SpecCache& changed) {
     if (plans.size() > kMostKept) plans.clear();
@@ -155,17 +157,17 @@ struct PointPredictor::State {
       return role.cluster || role.names_gpu || framework || (role.gpu && !role.rates);
     };
     Planned& planned = plans[part_of(point, of_plan)];
-    if (!planned.exchange && planned.error.empty()) {
+    if (!planned.plan && planned.error.empty()) {
       SpecCache joined(changed, changes([](const AxisRole& role) { return role.cluster || role.gpu; }));
       try {
-        planned.exchange = plan_sync(wanted.cluster, gpu, *changed.framework(wanted.framework),
-                                     machine_for(wanted.cluster, gpu, joined));
+        planned.plan = plan_sync(wanted.cluster, gpu, *changed.framework(wanted.framework),
+                                 machine_for(wanted.cluster, gpu, joined));
       } catch (const Error& wrong) {
         planned.error = wrong.what();
       }
     }
-    if (!planned.exchange) throw UsageError(planned.error);
-    return *planned.exchange;
+    if (!planned.plan) throw UsageError(planned.error);
+    return *planned.plan;
   }
 
   // The prediction for one GPU, with the card's changes.
@@ -179,7 +181,7 @@ struct PointPredictor::State {
       last = predict(wanted, changed, &estimates);
       predicted = base;
     }
-    if (clusters) last->exchange.reset();
+    if (clusters) last->sync.reset();
     return new_card ? with_rates(*std::move(last), new_card) : *std::move(last);
   }
 

@@ -1,6 +1,6 @@
 // The output of a long sweep. Rows go to FILE.part, which is renamed to FILE when all of them are there.
 // After an interrupt, a full disk or a crash the same command continues FILE.part, and the output is the same
-// bytes. FILE.part.sweep describes the sweep: what was asked, and the files that were read.
+// bytes. FILE.part.sweep describes the sweep: its options, and the files that were read.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class SweepFile {
   // Number of whole lines that FILE.part holds.
   [[nodiscard]] std::int64_t lines() const { return lines_; }
 
-  // Throws UsageError if not everything could be written (disk full); whole lines stay.
+  // Throws UsageError if not everything could be written (disk full); whole lines remain in the file.
   void append(const std::string& lines);
   void commit();
 

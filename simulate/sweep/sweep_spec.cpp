@@ -81,7 +81,7 @@ Choosing choosing_of(const SweepOptions& options, const Sweep& sweep) {
   return choosing;
 }
 
-// The columns where none are asked for: the usual metrics, and those by which points are chosen.
+// The columns without --metrics: the usual ones, and those by which points are chosen.
 std::vector<const Metric*> usual_metrics(const Sweep& sweep, const std::vector<const Metric*>& judged) {
   const bool clusters = std::any_of(sweep.axes.begin(), sweep.axes.end(), [](const SweepAxis& axis) {
     const ScenarioKey* key = find_scenario_key(axis.key());

@@ -11,10 +11,10 @@ AsyncUpdates::AsyncUpdates(const TrainingStep& step, std::span<const KernelCost>
   for (std::vector<Interval>& updates : updates_) updates.reserve(step.updates.size());
 }
 
-// The model's kernels before `end` have run on the thread that launches them.
+// Records that the model's kernels before `end` were launched by the model's thread.
 void AsyncUpdates::note_model_kernels(std::size_t end) {
   const bool after_all_updates = model_kernel_ < end && last_update_end_ <= spans_[model_kernel_].start.si();
-  if (model_thread_ == 0 && after_all_updates) model_kernel_ = end;  // spans say thread 0 as they are
+  if (model_thread_ == 0 && after_all_updates) model_kernel_ = end;  // 0 is a span's default thread
   for (; model_kernel_ < end; ++model_kernel_) {
     KernelSpan& span = spans_[model_kernel_];
     if (span.async_update) continue;

@@ -88,7 +88,7 @@ class LaunchQueue {
   }
 
  private:
-  // The state after `count` launches. By value, so that a caller's queue can stay in registers.
+  // The state after `count` launches. Returned by value, so that a caller's queue can be kept in registers.
   [[nodiscard]] static LaunchQueue after_synchronizing(LaunchQueue queue, LaunchWork work,
                                                        std::int64_t count);
   [[nodiscard]] static LaunchQueue after_block(LaunchQueue queue, LaunchWork work, std::int64_t count);

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "simulate/validation/validate_runs.h"
-#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
@@ -34,6 +33,6 @@ struct HoldoutErrors {
 // empty.
 [[nodiscard]] std::vector<HoldoutErrors> holdout_errors(
     const std::vector<std::filesystem::path>& runs, const std::string& gpu, const std::string& by,
-    SpecCache& specs, const std::function<void(std::size_t rows)>& progress);
+    const Resolver& resolve, const std::function<void(std::size_t rows)>& progress);
 
 }  // namespace tbdsim

@@ -51,7 +51,7 @@ Quantity find_quantity(const std::string& name) {
 using Key = std::tuple<std::string, std::string, std::int64_t>;
 using Predictions = std::map<Key, Prediction>;
 
-Predictions predict_cases(const Observations& observations, SpecCache& specs) {
+Predictions predict_cases(const Observations& observations, const Resolver& resolve) {
   std::vector<Key> keys;
   std::vector<Scenario> scenarios;
   for (const std::string& gpu : {observations.gpu, observations.other_gpu}) {
@@ -69,7 +69,7 @@ Predictions predict_cases(const Observations& observations, SpecCache& specs) {
       }
     }
   }
-  std::vector<Prediction> predicted = predict_all(scenarios, specs);
+  std::vector<Prediction> predicted = predict_all(scenarios, resolve);
   Predictions predictions;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (predicted[i].fits) predictions[keys[i]] = std::move(predicted[i]);
@@ -219,8 +219,8 @@ std::string_view name_of(Verdict verdict) {
   return "";
 }
 
-std::vector<ObservationResult> observe(const Observations& observations, SpecCache& specs) {
-  const Predictions predictions = predict_cases(observations, specs);
+std::vector<ObservationResult> observe(const Observations& observations, const Resolver& resolve) {
+  const Predictions predictions = predict_cases(observations, resolve);
   std::vector<ObservationResult> results;
   for (const Observation& observation : observations.observations) {
     ObservationResult& result = results.emplace_back();

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "simulate/prediction/prediction.h"
-#include "simulate/workload/spec_cache.h"
+#include "simulate/prediction/resolve.h"
 
 namespace tbdsim {
 
@@ -37,7 +37,7 @@ struct Check {
   std::optional<double> at_least;
   std::optional<double> at_most;
   double needed = 1;   // more than this share of the values within the limits; 1: all of them
-  std::string reason;  // why it does not hold, where that is known
+  std::string reason;  // why it does not hold, where a reason is recorded
 };
 
 struct Observation {
@@ -81,6 +81,7 @@ struct ObservationResult {
 
 // Predicts every case at every batch on both GPUs and looks. A case of which too few batches fit gives no
 // evidence. Throws UsageError, SpecError or ModelError. Results refer to `observations`.
-[[nodiscard]] std::vector<ObservationResult> observe(const Observations& observations, SpecCache& specs);
+[[nodiscard]] std::vector<ObservationResult> observe(const Observations& observations,
+                                                     const Resolver& resolve);
 
 }  // namespace tbdsim

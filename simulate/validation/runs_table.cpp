@@ -19,8 +19,8 @@ namespace {
 constexpr double kMemoryIntervalFactor = 1.16;
 
 constexpr std::string_view kCategoryPrefix = "memory:";
-// Memory by category hardly depends on the GPU: such rows may say that it is not stated, and are predicted on
-// a stand-in.
+// Memory by category hardly depends on the GPU: rows with the GPU "not stated" are predicted on a
+// stand-in.
 constexpr std::string_view kGpuNotStated = "not stated";
 constexpr const char* kStandInGpu = "titanxp";
 
@@ -62,18 +62,18 @@ void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
 }
 
 // Bytes that the allocator reserved on the device and has not allocated: free blocks of its segments.
-Bytes kept_free(const Prediction& p, SpecCache& specs) {
+Bytes kept_free(const Prediction& p, const Resolver& resolve) {
   const Allocator& allocator = p.framework->allocator;
   if (allocator.static_plan || allocator.policy == AllocatorPolicy::none) return {};
   const AllocatorUse use = replay(p).use;
-  return reserved_over_sizes(p, specs).value_or(use.reserved) - use.requested;
+  return reserved_over_sizes(p, resolve).value_or(use.reserved) - use.requested;
 }
 
 // The bytes that a row's unit means. Memory in use on the device includes the CUDA context and the
 // allocator's free blocks; the allocator's high water includes neither.
-Bytes used_memory(const Prediction& p, const std::string& unit, SpecCache& specs) {
+Bytes used_memory(const Prediction& p, const std::string& unit, const Resolver& resolve) {
   if (unit == "bytes") return p.memory.total();
-  if (unit == "bytes (device memory in use)") return p.memory.total() + kept_free(p, specs);
+  if (unit == "bytes (device memory in use)") return p.memory.total() + kept_free(p, resolve);
   if (unit == "bytes (allocator high water)") return p.memory.model() + p.memory.autotuning;
   throw NotCovered(
       fmt::format("unit {} of memory: bytes, bytes (device memory in use) and bytes (allocator high "
@@ -149,7 +149,7 @@ RowPrediction memory_value(Bytes memory) {
 
 // A predicted quantity of the row's metric, with its interval, in SI or samples/s.
 RowPrediction value_of(const Prediction& p, const std::string& metric, const std::string& unit_text,
-                       std::int64_t gpus, SpecCache& specs) {
+                       std::int64_t gpus, const Resolver& resolve) {
   const std::string unit = without_remark(unit_text);
   const Interval rate = p.throughput_interval();
   if (metric == "throughput") {
@@ -165,7 +165,7 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
   }
   if (metric == "iteration_time") return time_value(p, p.iteration_time(), unit);
   if (const auto time = phase_time(p, metric)) return time_value(p, *time, unit);
-  if (metric == "memory_used") return memory_value(used_memory(p, unit_text, specs));
+  if (metric == "memory_used") return memory_value(used_memory(p, unit_text, resolve));
   if (const auto category = category_of(p, metric, gpus)) return memory_value(*category);
   throw NotCovered(fmt::format("metric {} is not predicted", in_quotes(metric)));
 }
@@ -189,41 +189,41 @@ RunColumns::RunColumns(const CsvReader& reader)
       network(reader.find_column("network")),
       method(reader.find_column("method")) {}
 
-Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, SpecCache& specs) {
-  require_known(specs.catalog(), Kind::model, row[c.model]);
-  require_known(specs.catalog(), Kind::framework, row[c.framework]);
+Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, const Resolver& resolve) {
+  require_known(resolve.catalog(), Kind::model, row[c.model]);
+  require_known(resolve.catalog(), Kind::framework, row[c.framework]);
   const bool by_category = row[c.metric].starts_with(kCategoryPrefix);
   const std::string gpu = by_category && row[c.gpu] == kGpuNotStated ? kStandInGpu : row[c.gpu];
-  require_known(specs.catalog(), Kind::gpu, gpu);
+  require_known(resolve.catalog(), Kind::gpu, gpu);
   const bool named = c.version && !is_path(row[c.framework]);
   const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();
   return {.model = row[c.model],
-          .framework =
-              named ? specs.framework_of_version(row[c.framework], row[*c.version])->name : row[c.framework],
+          .framework = named ? resolve.framework_of_version(row[c.framework], row[*c.version])->name
+                             : row[c.framework],
           .gpu = gpu,
           .batch = tokens ? 1 : whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
           .tokens = tokens ? whole(row[*c.tokens_per_gpu], "tokens_per_gpu", kMostSamples) : 0,
           .variant = row[c.variant],
           .precision = row[c.precision],
-          .cluster = by_category ? Cluster{} : cluster_of(c, row, specs.catalog())};
+          .cluster = by_category ? Cluster{} : cluster_of(c, row, resolve.catalog())};
 }
 
 RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,
-                              const Prediction& p, SpecCache& specs) {
+                              const Prediction& p, const Resolver& resolve) {
   if (p.batch_limited) {
     throw NotCovered(fmt::format("batch {}: {} trains at most {} at a time", p.batch_asked, p.model->name,
                                  p.model->largest_batch));
   }
   return value_of(p, row[columns.metric], row[columns.unit], whole(row[columns.gpus], "gpus", kMostSamples),
-                  specs);
+                  resolve);
 }
 
-RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row, SpecCache& specs,
-                          const std::string& profile) {
+RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row,
+                          const Resolver& resolve, const std::string& profile) {
   try {
-    Scenario scenario = scenario_of(columns, row, specs);
+    Scenario scenario = scenario_of(columns, row, resolve);
     scenario.profile = profile;
-    return predicted_value(columns, row, predict(scenario, specs), specs);
+    return predicted_value(columns, row, predict(scenario, resolve), resolve);
   } catch (const Error& reason) {  // unknown variant or precision, arithmetic the GPU lacks, a wrong file
     return {reason.what(), 0, {}};
   }

@@ -11,7 +11,7 @@
 
 #include "hwspecs/base/csv.h"
 #include "simulate/prediction/prediction.h"
-#include "simulate/workload/spec_cache.h"
+#include "simulate/prediction/resolve.h"
 
 namespace tbdsim {
 
@@ -38,14 +38,14 @@ struct RowPrediction {
 // The scenario of a row, with the framework of its version. Throws Error with the reason where the row is not
 // covered.
 [[nodiscard]] Scenario scenario_of(const RunColumns& columns, std::span<const std::string> row,
-                                   SpecCache& specs);
+                                   const Resolver& resolve);
 
 // The prediction in the row's metric and unit. Throws Error where it has none.
 [[nodiscard]] RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,
-                                            const Prediction& prediction, SpecCache& specs);
+                                            const Prediction& prediction, const Resolver& resolve);
 
 // Never throws for the contents of a row: an error becomes its status.
 [[nodiscard]] RowPrediction predict_row(const RunColumns& columns, std::span<const std::string> row,
-                                        SpecCache& specs, const std::string& profile);
+                                        const Resolver& resolve, const std::string& profile);
 
 }  // namespace tbdsim

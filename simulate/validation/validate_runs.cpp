@@ -74,8 +74,8 @@ std::map<std::string, double> noise_by_group(const std::vector<Configuration>& c
   return noise;
 }
 
-// "score" and "fit" rows judge apart; context rows are real but no fair target. What is misspelt must not be
-// scored.
+// The section of a row: "score", "fit" or, for measured runs that are no fair target, "context". Throws
+// SpecError for a misspelt word.
 std::string section_of(const std::string& use, const std::string& split, const Mark& mark) {
   if (use != "time" && use != "memory" && use != "context") {
     throw SpecError(mark, "use " + in_quotes(use) + " is unknown; expected time, memory or context");
@@ -218,13 +218,14 @@ Validation validate_runs(std::span<const RunsTable> tables, const std::string& b
   return result;
 }
 
-Validation validate_runs(std::istream& in, const std::string& file, const std::string& by, SpecCache& specs,
-                         const std::string& profile, const std::function<void(std::size_t)>& progress) {
+Validation validate_runs(std::istream& in, const std::string& file, const std::string& by,
+                         const Resolver& resolve, const std::string& profile,
+                         const std::function<void(std::size_t)>& progress) {
   const RunsTable table{in, file};
   return validate_runs(
       std::span(&table, 1), by,
       [&](const RunColumns& columns, std::span<const std::string> row) {
-        return predict_row(columns, row, specs, profile);
+        return predict_row(columns, row, resolve, profile);
       },
       progress);
 }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "simulate/validation/runs_table.h"
-#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
@@ -75,7 +74,7 @@ using RowPredictor =
                                        const std::function<void(std::size_t rows)>& progress);
 // One table, with one profile or, where none is named, each GPU's own.
 [[nodiscard]] Validation validate_runs(std::istream& in, const std::string& file, const std::string& by,
-                                       SpecCache& specs, const std::string& profile,
+                                       const Resolver& resolve, const std::string& profile,
                                        const std::function<void(std::size_t rows)>& progress);
 
 }  // namespace tbdsim

@@ -1,65 +1,19 @@
 #include "simulate/workload/spec_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/workload/change_scope.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::string_view kGeneric = "generic";
 constexpr std::string_view kRoofline = "uncalibrated";
-struct ChangedSpec {
-  std::string_view name;
-  Kind kind;
-};
-constexpr ChangedSpec kSpecs[] = {
-    {"gpu", Kind::gpu},        {"link", Kind::link},           {"machine", Kind::machine},
-    {"cpu", Kind::cpu},        {"framework", Kind::framework}, {"model", Kind::model},
-    {"dataset", Kind::dataset}};
-
-Kind kind_of(const SpecChange& change) {
-  std::vector<std::string> known;
-  for (const ChangedSpec& spec : kSpecs) {
-    if (spec.name == change.spec) return spec.kind;
-    known.emplace_back(spec.name);
-  }
-  throw UsageError(in_quotes(key_text(change)) + ": no spec is called " + in_quotes(change.spec) +
-                   "; expected one of " + joined(known) + did_you_mean(change.spec, known));
-}
-
-// A key of all links may be meant, unless it looks like the name of one.
-void refuse_misspelt_link(const SpecChange& change, const Catalog& catalog) {
-  std::vector<std::string> known = catalog.names(Kind::link);
-  known.insert(known.end(), kLinkKindNames.begin(), kLinkKindNames.end());
-  const std::string hint = did_you_mean(change.path.front(), known);
-  if (!hint.empty()) {
-    throw UsageError(in_quotes(key_text(change)) + ": no link is called " + in_quotes(change.path.front()) +
-                     hint);
-  }
-}
 
 }  // namespace
-
-SpecChanges resolved(SpecChanges changes, const Catalog& catalog) {
-  for (SpecChange& change : changes) {
-    const Kind kind = kind_of(change);
-    if (change.path.size() < 2 || !change.only.empty()) continue;
-    const std::string& first = change.path.front();
-    const bool of_kind = kind == Kind::link && std::find(kLinkKindNames.begin(), kLinkKindNames.end(),
-                                                         first) != kLinkKindNames.end();
-    if (!of_kind && !catalog.contains(kind, first)) {
-      if (kind == Kind::link) refuse_misspelt_link(change, catalog);
-      continue;
-    }
-    change.only = first;
-    change.path.erase(change.path.begin());
-  }
-  return changes;
-}
 
 const Precision& find_precision(const std::string& name) {
   std::vector<std::string> names;
@@ -76,7 +30,7 @@ std::shared_ptr<const T> SpecCache::cached(Cache<T, Key>& cache, const Key& key,
   typename Cache<T, Key>::Entry* entry = nullptr;
   {
     const std::scoped_lock held(cache.lock);
-    entry = &cache.entries[key];  // stays where it is
+    entry = &cache.entries[key];  // a map's entries keep their addresses
   }
   std::call_once(entry->made, [&] { entry->value = std::make_shared<const T>(make()); });
   return entry->value;
@@ -87,7 +41,7 @@ SpecCache::SpecCache(SpecCache& other, const SpecChanges& changes)
       other_(&other),
       changes_(other.changes_),
       of_other_(static_cast<std::ptrdiff_t>(other.changes_.size())) {
-  for (SpecChange& change : resolved(changes, catalog_)) changes_.push_back(std::move(change));
+  for (SpecChange& change : scoped(changes, catalog_)) changes_.push_back(std::move(change));
 }
 
 bool SpecCache::changes(std::string_view spec) const {
@@ -152,12 +106,11 @@ std::shared_ptr<const Profile> SpecCache::profile(const std::string& name) {
   return cached(profiles_, name, [&] { return read_profile(catalog_.find(Kind::profile, name), catalog_); });
 }
 
-std::shared_ptr<const Profile> SpecCache::profile_for(const std::string& gpu_name, const std::string& name) {
+std::shared_ptr<const Profile> SpecCache::profile_for(const Named<GpuSpec>& gpu, const std::string& name) {
   if (!name.empty()) return profile(name);
-  const std::shared_ptr<const GpuSpec> spec = gpu(gpu_name);
   // A GPU given by a path has no profile of its own here, whatever its name.
-  for (const std::string& candidate :
-       {is_path(gpu_name) ? std::string() : spec->name, spec->architecture, std::string(kGeneric)}) {
+  const std::string own = is_path(gpu.name) ? "" : gpu.spec->name;
+  for (const std::string& candidate : {own, gpu.spec->architecture, std::string(kGeneric)}) {
     if (catalog_.contains(Kind::profile, candidate)) return profile(candidate);
   }
   return profile(std::string(kRoofline));
@@ -174,27 +127,29 @@ bool same_calls(const Framework& a, const Framework& b) {
 
 }  // namespace
 
-std::shared_ptr<const Calibration> SpecCache::calibration(const std::string& gpu_name,
+std::shared_ptr<const Calibration> SpecCache::calibration(const Named<GpuSpec>& gpu,
                                                           const std::string& profile_name,
-                                                          const std::string& framework_name) {
-  const std::shared_ptr<const Framework> calls = framework(framework_name);
-  const std::shared_ptr<const GpuSpec> card = gpu(gpu_name);
-  const auto others = [&] { return other_->calibration(gpu_name, profile_name, framework_name); };
+                                                          const Named<Framework>& framework) {
+  const GpuSpec& card = *gpu.spec;
+  const Framework& calls = *framework.spec;
+  const Named<GpuSpec> other_gpu{gpu.name, other_ == nullptr ? nullptr : other_->gpu(gpu.name)};
+  const Named<Framework> other_framework{framework.name,
+                                         other_ == nullptr ? nullptr : other_->framework(framework.name)};
+  const auto others = [&] { return other_->calibration(other_gpu, profile_name, other_framework); };
   bool other_rates = false;
-  if (other_ != nullptr && same_calls(*calls, *other_->framework(framework_name))) {
-    const std::shared_ptr<const GpuSpec> before = other_->gpu(gpu_name);
-    if (card == before) return others();
-    other_rates = differ_in_rates_only(*card, *before);
+  if (other_ != nullptr && same_calls(calls, *other_framework.spec)) {
+    if (gpu.spec == other_gpu.spec) return others();
+    other_rates = differ_in_rates_only(card, *other_gpu.spec);
   }
-  const std::string key = gpu_name + '\n' + profile_name + '\n' + framework_name;
+  const std::string key = gpu.name + '\n' + profile_name + '\n' + framework.name;
   const auto owned = cached(calibrations_, key, [&]() -> OwnedCalibration {
     if (other_rates) {
       const std::shared_ptr<const Calibration> before = others();
-      return {{before, before->profile}, card, with_rates(*before, *card)};
+      return {{before, before->profile}, gpu.spec, with_rates(*before, card)};
     }
-    const std::shared_ptr<const Profile> own = profile_for(gpu_name, profile_name);
-    const ConvLimits limits{calls->workspace_limit.si(), calls->nonfused_winograd, calls->pads_channels};
-    return {own, card, calibration_of(*own, *card, calls->libraries, limits)};
+    const std::shared_ptr<const Profile> own = profile_for(gpu, profile_name);
+    const ConvLimits limits{calls.workspace_limit.si(), calls.nonfused_winograd, calls.pads_channels};
+    return {own, gpu.spec, calibration_of(*own, card, calls.libraries, limits)};
   });
   return {owned, &owned->calibration};
 }
@@ -215,21 +170,21 @@ std::shared_ptr<const Dataset> SpecCache::dataset(const std::string& name) {
 }
 
 std::shared_ptr<const std::vector<LengthStep>> SpecCache::workload(
-    const std::string& model_name, const Variant& variant, const std::string& framework_name,
+    const std::string& model_name, const Variant& variant, const Named<Framework>& framework,
     const Precision& precision, const std::string& dataset_name, const Sizes& sizes) {
-  const std::shared_ptr<const Framework> calls = framework(framework_name);
-  if (other_ != nullptr && !changes("model") && !changes("dataset") &&
-      calls->lowering == other_->framework(framework_name)->lowering &&
-      calls->rewrites == other_->framework(framework_name)->rewrites) {
-    return other_->workload(model_name, variant, framework_name, precision, dataset_name, sizes);
+  const Framework& calls = *framework.spec;
+  if (other_ != nullptr && !changes("model") && !changes("dataset")) {
+    const Named<Framework> others{framework.name, other_->framework(framework.name)};
+    if (calls.lowering == others.spec->lowering && calls.rewrites == others.spec->rewrites)
+      return other_->workload(model_name, variant, others, precision, dataset_name, sizes);
   }
-  std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' +
+  std::string key = model_name + '\n' + variant.name + '\n' + framework.name + '\n' +
                     std::string(precision.name) + '\n' + dataset_name;
   for (const auto& [name, value] : sizes) key += '\n' + name + '=' + std::to_string(value);
   return cached(workloads_, key, [&] {
     const std::optional<Dataset> trained_on =
         dataset_name.empty() ? std::nullopt : std::optional(*dataset(dataset_name));
-    return expand_workload(*model(model_name), variant, sizes, trained_on, calls->lowering, calls->rewrites,
+    return expand_workload(*model(model_name), variant, sizes, trained_on, calls.lowering, calls.rewrites,
                            precision);
   });
 }

@@ -1,5 +1,5 @@
 // Reads every file once: GPUs, frameworks, profiles, models, data sets, and the training steps made of them.
-// Thread-safe. What it returns may outlive it.
+// Thread-safe. Objects that it returns may outlive it.
 #pragma once
 
 #include <map>
@@ -22,9 +22,12 @@ namespace tbdsim {
 // "fp32" -> Precision; UsageError with "did you mean".
 [[nodiscard]] const Precision& find_precision(const std::string& name);
 
-// The changes with `only` set where a path begins with the name of a file of its spec, or with a kind of
-// links: "link.pcie3.bandwidth=x2", "gpu.t4.price_per_hour=0.4 USD/h". Throws UsageError for an unknown spec.
-[[nodiscard]] SpecChanges resolved(SpecChanges changes, const Catalog& catalog);
+// A spec with the name or path by which it was looked up.
+template <class Spec>
+struct Named {
+  std::string name;
+  std::shared_ptr<const Spec> spec;
+};
 
 class SpecCache {
  public:
@@ -48,17 +51,18 @@ class SpecCache {
   [[nodiscard]] std::shared_ptr<const Profile> profile(const std::string& name);
   // The profile named; without a name the first there is of the GPU's own, its architecture's, the generic
   // one and the roofline.
-  [[nodiscard]] std::shared_ptr<const Profile> profile_for(const std::string& gpu, const std::string& name);
+  [[nodiscard]] std::shared_ptr<const Profile> profile_for(const Named<GpuSpec>& gpu,
+                                                           const std::string& name);
   // profile_for(gpu, profile) made ready for the GPU and the libraries that the framework calls. It owns
-  // the profile and the GPU that it refers to.
-  [[nodiscard]] std::shared_ptr<const Calibration> calibration(const std::string& gpu,
+  // the profile and the GPU that it refers to. GPU and framework are this cache's.
+  [[nodiscard]] std::shared_ptr<const Calibration> calibration(const Named<GpuSpec>& gpu,
                                                                const std::string& profile,
-                                                               const std::string& framework);
+                                                               const Named<Framework>& framework);
   [[nodiscard]] std::shared_ptr<const ModelFile> model(const std::string& name);
   [[nodiscard]] std::shared_ptr<const Dataset> dataset(const std::string& name);
-  // `variant` must be one of the model's; `dataset` may be empty.
+  // `variant` is one of the model's, the framework this cache's; `dataset` may be empty.
   [[nodiscard]] std::shared_ptr<const std::vector<LengthStep>> workload(
-      const std::string& model, const Variant& variant, const std::string& framework,
+      const std::string& model, const Variant& variant, const Named<Framework>& framework,
       const Precision& precision, const std::string& dataset = "", const Sizes& sizes = {});
   // Costs of the kernels that are the same at every batch. Step and calibration are of this cache, and imply
   // the framework, GPU and precision of the factors.

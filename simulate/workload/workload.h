@@ -1,5 +1,5 @@
-// What one model is trained on, as training steps: one for each length to which samples are padded, with its
-// share of the samples. Models without sequences have one step.
+// A model as training steps: one for each length to which samples are padded, with its share of the samples.
+// Models without sequences have one step.
 #pragma once
 
 #include <optional>

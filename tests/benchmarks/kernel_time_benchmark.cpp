@@ -82,7 +82,10 @@ void estimate_with_residuals(benchmark::State& state) {
   const Calibration calibration =
       calibration_of(*specs.profile("titanxp"), gpu, {{"cudnn", 6}, {"cublas", 8}});
   const Variant& variant = find_variant(*specs.model("resnet50"), "", "mxnet");
-  const auto& kernels = specs.workload("resnet50", variant, "mxnet", kPrecisions[0])->front().step.kernels;
+  const auto& kernels =
+      specs.workload("resnet50", variant, {"mxnet", specs.framework("mxnet")}, kPrecisions[0])
+          ->front()
+          .step.kernels;
   std::size_t k = 0;
   for (auto step : state) {
     k = (k + 1) % kernels.size();

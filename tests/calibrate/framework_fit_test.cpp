@@ -307,7 +307,8 @@ TEST(FrameworkFitToMeasuredRuns, RowsOfMxnetFitNoWorseThanBefore) {
   const fs::path file = fs::path(TBDSIM_SOURCE_DIR) / "simulate/validation/runs/mxnet_perf.csv";
   SpecCache specs(Catalog::from(TBDSIM_SOURCE_DIR));
   std::ifstream in(file);
-  const RunRows rows = read_run_rows(in, file.string(), "mxnet_1_2", 1, specs, [] {});
+  const RunRows rows =
+      read_run_rows(in, file.string(), "mxnet_1_2", *specs.framework("mxnet_1_2"), 1, specs, [] {});
   ASSERT_FALSE(rows.fit.empty());
   RowsToFit pointers;
   for (const RunRow& row : rows.fit) pointers.push_back(&row);

@@ -19,7 +19,11 @@ constexpr double kBatches[] = {1, 32, 1000};
 // ResNet-50 as all do, in fp32, at the longest length.
 void for_every_step(SpecCache& specs, const std::function<void(const TrainingStep&)>& check) {
   const auto run = [&](const std::string& model, const Variant& variant, const std::string& framework) {
-    check(specs.workload(model, variant, framework, find_precision("fp32"), variant.dataset)->back().step);
+    check(specs
+              .workload(model, variant, {framework, specs.framework(framework)}, find_precision("fp32"),
+                        variant.dataset)
+              ->back()
+              .step);
   };
   for (const std::string& model : read_suite(specs.catalog().find(Kind::suite, "tbd")).models) {
     for (const Variant& variant : specs.model(model)->variants) {
@@ -123,7 +127,8 @@ TEST(EstimateProperty, FixedCostsAreThoseOfEveryBatch) {
   bool updates = false;
   for_every_step(specs, [&](const TrainingStep& step) {
     for (const char* gpu : {"titanxp", "t4"}) {
-      const Calibration calibration = calibration_of(*specs.profile_for(gpu, ""), *specs.gpu(gpu));
+      const Calibration calibration =
+          calibration_of(*specs.profile_for({gpu, specs.gpu(gpu)}, ""), *specs.gpu(gpu));
       const std::vector<FixedCost> fixed = fixed_costs(step, calibration, factors);
       for (const double batch : kBatches) {
         const auto costs = estimate(step, batch, calibration, factors);

@@ -6,8 +6,10 @@
 
 #include "hwspecs/base/file.h"
 #include "simulate/prediction/predict.h"
+#include "simulate/report/html/kernel_sections.h"
+#include "simulate/report/html/paper_figures.h"
 #include "simulate/report/html/report_page.h"
-#include "simulate/report/html/report_sections.h"
+#include "simulate/report/html/scaling_sections.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
 

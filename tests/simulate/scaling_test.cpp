@@ -100,7 +100,7 @@ TEST_F(Scaling, RowsInTheirOrder) {
   ASSERT_EQ(points.size(), 2);
   EXPECT_EQ(points[0].prediction.ranks(), 2);
   EXPECT_EQ(points[1].prediction.ranks(), 1);
-  EXPECT_EQ(scaling_table(points, specs_).rows.size(), 2);
+  EXPECT_EQ(scaling_table(points, advise_largest(points, specs_)).rows.size(), 2);
 }
 
 // Identical ranks are simulated once: as many as the largest clusters have. The paper's had eight machines.

@@ -28,8 +28,8 @@ void for_every_step(SpecCache& specs, const Check& check) {
       for (const std::string& framework : frameworks) {
         for (const char* precision : {"fp32", "amp"}) {
           SCOPED_TRACE(model + " " + variant.name + " " + framework + " " + precision);
-          const auto& steps =
-              *specs.workload(model, variant, framework, find_precision(precision), variant.dataset);
+          const auto& steps = *specs.workload(model, variant, {framework, specs.framework(framework)},
+                                              find_precision(precision), variant.dataset);
           check(steps.front().step, *specs.framework(framework));
           if (steps.size() > 1) check(steps.back().step, *specs.framework(framework));
         }

@@ -47,17 +47,17 @@ GpuSpec endless_memory() {
 
 // One stage that takes `seconds` for each gradient of 4 GB.
 SyncPlan one_stage(double seconds, const char* method = "kvstore_local") {
-  SyncPlan exchange;
-  exchange.method = &find_sync_method(method);
-  exchange.cluster = {.gpus = 2};
-  exchange.overlaps = exchange.method->overlaps;
-  exchange.stages.push_back(
+  SyncPlan plan;
+  plan.method = &find_sync_method(method);
+  plan.cluster = {.gpus = 2};
+  plan.overlaps = plan.method->overlaps;
+  plan.stages.push_back(
       {.name = "all", .all_reduce = {}, .message = {}, .rate = BytesPerSecond(4e9 / seconds)});
-  return exchange;
+  return plan;
 }
 
-SyncTime times(const SyncPlan& exchange) {
-  return simulate_sync(step(), timeline(), 1, 4, endless_memory(), exchange);
+SyncTime times(const SyncPlan& plan) {
+  return simulate_sync(step(), timeline(), 1, 4, endless_memory(), plan);
 }
 
 // Ready at 4, 5 and 6 s, half a second each: only the last one is waited for.
@@ -70,7 +70,7 @@ TEST(DataParallel, OverlapsWithTheBackwardPass) {
 }
 
 // A program that keeps its variables on the host copies them in its own step: servers there do not do so
-// again, other exchanges know of no host.
+// again, other plans know of no host.
 TEST(DataParallel, ServersOnTheHostDoTheCopiesOfVariablesThere) {
   TrainingStep copies = step();
   copies.kernels.push_back(copies.kernels.back());
@@ -90,40 +90,40 @@ TEST(DataParallel, MessagesQueue) { EXPECT_NEAR(times(one_stage(2)).exposed.si()
 
 // Two stages are a pipeline: the second has the first's message while that has the next.
 TEST(DataParallel, StagesArePipelined) {
-  SyncPlan exchange = one_stage(2);
-  exchange.stages.push_back(exchange.stages.front());
-  EXPECT_NEAR(times(exchange).exposed.si(), 6, 1e-9);
+  SyncPlan plan = one_stage(2);
+  plan.stages.push_back(plan.stages.front());
+  EXPECT_NEAR(times(plan).exposed.si(), 6, 1e-9);
 }
 
 // All of 12 GB after the backward pass.
 TEST(DataParallel, WithoutOverlap) {
-  SyncPlan exchange = one_stage(0.5);
-  exchange.overlaps = false;
-  EXPECT_NEAR(times(exchange).exposed.si(), 1.5, 1e-9);
+  SyncPlan plan = one_stage(0.5);
+  plan.overlaps = false;
+  EXPECT_NEAR(times(plan).exposed.si(), 1.5, 1e-9);
 }
 
 // Buckets of 5 GB: the first two go together at 5 s, the last by itself.
 TEST(DataParallel, Buckets) {
-  SyncPlan exchange = one_stage(0.5);
-  exchange.bucket = exchange.first_bucket = Bytes(5e9);
-  EXPECT_EQ(times(exchange).messages, 2);
-  EXPECT_NEAR(times(exchange).exposed.si(), 0.5, 1e-9);
+  SyncPlan plan = one_stage(0.5);
+  plan.bucket = plan.first_bucket = Bytes(5e9);
+  EXPECT_EQ(times(plan).messages, 2);
+  EXPECT_NEAR(times(plan).exposed.si(), 0.5, 1e-9);
 }
 
 // A thread that looks every 10 s from 0 s on finds all three at 10 s; every 4.5 s the first at 4.5 s, and the
 // others at 9 s. Up to 5 GB go together: what is left waits until the thread looks again.
 TEST(DataParallel, AThreadThatLooksForGradients) {
-  SyncPlan exchange = one_stage(0.5);
-  exchange.bucket = exchange.first_bucket = Bytes(100e9);
-  exchange.cycle = Seconds(10);
-  EXPECT_EQ(times(exchange).messages, 1);
-  EXPECT_NEAR(times(exchange).exposed.si(), 10 + 1.5 - 6, 1e-9);
-  exchange.cycle = Seconds(4.5);
-  EXPECT_EQ(times(exchange).messages, 2);
-  EXPECT_NEAR(times(exchange).exposed.si(), 9 + 1 - 6, 1e-9);
-  exchange.bucket = Bytes(5e9);
-  EXPECT_EQ(times(exchange).messages, 3);
-  EXPECT_NEAR(times(exchange).exposed.si(), 13.5 + 0.5 - 6, 1e-9);
+  SyncPlan plan = one_stage(0.5);
+  plan.bucket = plan.first_bucket = Bytes(100e9);
+  plan.cycle = Seconds(10);
+  EXPECT_EQ(times(plan).messages, 1);
+  EXPECT_NEAR(times(plan).exposed.si(), 10 + 1.5 - 6, 1e-9);
+  plan.cycle = Seconds(4.5);
+  EXPECT_EQ(times(plan).messages, 2);
+  EXPECT_NEAR(times(plan).exposed.si(), 9 + 1 - 6, 1e-9);
+  plan.bucket = Bytes(5e9);
+  EXPECT_EQ(times(plan).messages, 3);
+  EXPECT_NEAR(times(plan).exposed.si(), 13.5 + 0.5 - 6, 1e-9);
 }
 
 // Of collectives' kernels the thread is told as they are issued, here at once: it takes all at 1 s and waits
@@ -131,24 +131,24 @@ TEST(DataParallel, AThreadThatLooksForGradients) {
 TEST(DataParallel, AThreadThatIsToldEarlyWaits) {
   Timeline ahead = timeline();
   for (KernelSpan& span : ahead.kernels) span.launch_start = span.launch_end = Seconds(0.5);
-  SyncPlan exchange = one_stage(0.5);
-  exchange.stages.front().on_gpu = true;
-  exchange.bucket = exchange.first_bucket = Bytes(100e9);
-  exchange.cycle = Seconds(1);
-  const auto all = [&] { return simulate_sync(step(), ahead, 1, 4, endless_memory(), exchange); };
+  SyncPlan plan = one_stage(0.5);
+  plan.stages.front().on_gpu = true;
+  plan.bucket = plan.first_bucket = Bytes(100e9);
+  plan.cycle = Seconds(1);
+  const auto all = [&] { return simulate_sync(step(), ahead, 1, 4, endless_memory(), plan); };
   EXPECT_EQ(all().messages, 1);
   EXPECT_NEAR(all().exposed.si(), 1.5, 1e-9);
-  exchange.bucket = Bytes(8e9);
+  plan.bucket = Bytes(8e9);
   EXPECT_EQ(all().messages, 2);
   EXPECT_NEAR(all().exposed.si(), 0.5, 1e-9);
 }
 
 // Ready at 4 s, while kernel 4 runs: a collective's kernel gets its room at 5 s.
 TEST(DataParallel, CollectivesWaitForRoom) {
-  SyncPlan exchange = one_stage(2.5);
-  const double copies = times(exchange).exposed.si();
-  exchange.stages.front().on_gpu = true;
-  const double kernels = times(exchange).exposed.si();
+  SyncPlan plan = one_stage(2.5);
+  const double copies = times(plan).exposed.si();
+  plan.stages.front().on_gpu = true;
+  const double kernels = times(plan).exposed.si();
   EXPECT_NEAR(copies, 4 + 3 * 2.5 - 6, 1e-9);
   EXPECT_GE(kernels, copies);
 }
@@ -156,9 +156,9 @@ TEST(DataParallel, CollectivesWaitForRoom) {
 // Parameters for layers 0, 1 and 2 come at 2, 4 and 6 s; the forward pass wants them at 0, 1 and 2 s, and
 // waits 2 s, 1 s more and 1 s more.
 TEST(DataParallel, TheForwardPassWaitsForParameters) {
-  SyncPlan exchange = one_stage(2);
-  exchange.stages.front().next_forward = true;
-  EXPECT_NEAR(times(exchange).exposed.si(), 4, 1e-9);
+  SyncPlan plan = one_stage(2);
+  plan.stages.front().next_forward = true;
+  EXPECT_NEAR(times(plan).exposed.si(), 4, 1e-9);
 }
 
 // E of the largest of n normal draws: 0.564 of 2, 1.029 of 4, 1.424 of 8, 1.766 of 16, 2.508 of 100.
@@ -189,10 +189,10 @@ TEST(DataParallel, GpusOfAMachineShareItsCores) {
   Prediction one = predict(scenario, specs);
   ASSERT_EQ(one.framework->launch_model.input_threads, 4);
   EXPECT_NEAR(one.iterations.front().input.si(), 0.016, 1e-9);
-  SyncPlan exchange = one_stage(0.1);
-  exchange.cluster = {.gpus = 8};
-  exchange.cores = 3.5;
-  one = with_cluster(std::move(one), exchange.cluster, exchange);
+  SyncPlan plan = one_stage(0.1);
+  plan.cluster = {.gpus = 8};
+  plan.cores = 3.5;
+  one = with_cluster(std::move(one), plan.cluster, plan);
   EXPECT_NEAR(one.iterations.front().input.si(), 0.064 / 3.5, 1e-9);
   EXPECT_NEAR(with_cluster(std::move(one), {}, std::nullopt).iterations.front().input.si(), 0.016, 1e-9);
 }
@@ -208,7 +208,7 @@ TEST(DataParallel, GradientsOfAutomaticMixedPrecision) {
                             .batch = 16,
                             .precision = precision,
                             .cluster = {.gpus = 2}};
-    return predict(scenario, specs).iterations.front().exchange.gradients.si();
+    return predict(scenario, specs).iterations.front().sync.gradients.si();
   };
   EXPECT_DOUBLE_EQ(sent("mxnet_ngc", "amp"), 2 * sent("mxnet_ngc", "fp16"));
   EXPECT_DOUBLE_EQ(sent("tensorflow_ngc", "amp"), sent("tensorflow_ngc", "fp32"));

@@ -27,7 +27,7 @@ class ValidationPage : public testing::Test {
   Page page(const std::vector<test::Row>& rows) {
     std::istringstream in(test::table(rows));
     const Validation validation = validate_runs(in, "runs.csv", "gpu", specs_, "", [](std::size_t) {});
-    return validation_page(validation, "gpu", nullptr, specs_);
+    return validation_page(validation, "gpu", nullptr, farthest_runs(validation, "", specs_));
   }
 
   SpecCache specs_ = test::source_specs();

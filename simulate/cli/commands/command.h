@@ -12,8 +12,8 @@
 
 namespace tbdsim {
 
-// Called for every row of a long table with the number of rows done, of so many where that is known; may
-// throw to stop.
+// Called for every row of a long table with the number of rows done and of all rows (0: unknown); may throw
+// to stop.
 struct Progress {
   std::function<void(std::size_t rows, std::size_t of)> report;
   void operator()(std::size_t rows, std::size_t of = 0) const { report(rows, of); }

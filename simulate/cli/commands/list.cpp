@@ -20,7 +20,7 @@ std::vector<std::string> kinds() {
 }
 
 void run(const ListOptions& options, SpecCache& specs, std::ostream& out) {
-  Table table = listings()[choice("list", options.what, kinds())].table(specs);
+  Table table = listings()[choice("list", options.what, kinds())].table(specs.catalog());
   table.name = options.what;
   const Format format = format_of(options.output);
   write_output(options.output, out,

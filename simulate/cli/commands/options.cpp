@@ -53,8 +53,8 @@ void require_gpu(const ScenarioOptions& options) {
     throw UsageError("--gpu is missing; expected a name ('tbd-sim list gpus') or a YAML file");
 }
 
-// The frameworks to predict a model for: the one asked for; else those that train the variant asked for or,
-// of no variant in particular, any variant; else all there are, less their other versions.
+// The frameworks to predict a model for: the option's; without one those that train the option's variant (any
+// variant without one); where none trains it, the first version of every framework.
 std::vector<std::string> frameworks_for(const ScenarioOptions& options, const ModelFile& model,
                                         SpecCache& specs) {
   if (!options.framework.empty()) return {options.framework};
@@ -72,14 +72,14 @@ std::vector<std::string> frameworks_for(const ScenarioOptions& options, const Mo
   return frameworks;
 }
 
-// The model asked for; else the suite's, or with "all" those of the whole catalogue.
+// The option's model; all of the catalogue for "all", those of the suite without an option.
 std::vector<std::string> models_for(const ScenarioOptions& options, SpecCache& specs) {
   if (!options.model.empty() && options.model != "all") return {options.model};
   if (options.model == "all") return specs.catalog().names(Kind::model);
   return read_suite(specs.catalog().find(Kind::suite, kSuite)).models;
 }
 
-// Of many models those are shown that the framework asked for trains; it may be asked for as a file.
+// True if the framework trains some variant of the model; also true for a framework given as a file.
 bool trains(const ModelFile& model, const std::string& framework) {
   if (framework.empty() || is_path(framework)) return true;
   return std::any_of(model.variants.begin(), model.variants.end(), [&](const Variant& variant) {
@@ -125,7 +125,7 @@ void add_cluster_options(CLI::App& app, ClusterOptions& options) {
   app.add_option("--network", options.network,
                  "between machines: a link, a file or a rate as '25 Gbit/s'; of one machine how its GPUs are "
                  "joined, as pcie3_host or nvlink");
-  app.add_option("--exchange", options.exchange,
+  app.add_option("--exchange", options.sync_method,
                  "how gradients are exchanged (default: the framework's way)");
   app.add_option("--gradients", options.gradients, "fp16 or fp32, as they are sent (default: as stored)");
   app.add_option("--compression", options.compression, "part of them that is sent, 0.01 to 1 (default 1)");
@@ -149,7 +149,7 @@ Cluster cluster_for(const ClusterOptions& options) {
   set("gpus", options.gpus);
   set("machines", options.machines);
   set("network", options.network);
-  set("exchange", options.exchange);
+  set("exchange", options.sync_method);
   set("gradients", options.gradients);
   set("compression", options.compression);
   return scenario.cluster;
@@ -211,7 +211,12 @@ std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& s
   const bool named = !options.model.empty() && options.model != "all";
   std::vector<Scenario> scenarios;
   const std::vector<std::string> models = models_for(options, specs);
-  read_all(models, specs);
+  for_each_index(models.size(), [&](std::size_t i) {  // reads the files on every core
+    try {
+      (void)specs.model(models[i]);
+    } catch (const Error&) {  // thrown again where the model is used
+    }
+  });
   for (const std::string& model : models) {
     if (!named && !trains(*specs.model(model), options.framework)) continue;
     const Sizes sizes = sizes_for(options, *specs.model(model));

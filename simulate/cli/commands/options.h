@@ -43,7 +43,7 @@ struct ClusterOptions {
   std::string gpus;
   std::string machines;
   std::string network;
-  std::string exchange;
+  std::string sync_method;
   std::string gradients;
   std::string compression;
 };

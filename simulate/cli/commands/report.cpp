@@ -16,7 +16,7 @@ struct ReportOptions {
   OutputOptions output;
 };
 
-// The GPUs to compare with: those asked for, else the paper's other one (its Figure 7).
+// The GPUs to compare with: the option's, else the other GPU of the paper's Figure 7.
 std::vector<std::string> other_gpus(const ReportOptions& options) {
   if (!options.against.empty()) return list_of(options.against);
   return {options.scenario.gpu == "p4000" ? "titanxp" : "p4000"};
@@ -29,7 +29,7 @@ void run(const ReportOptions& options, SpecCache& specs, std::ostream& out) {
   if (asked.batch.empty() && asked.tokens.empty()) asked.batch = kBatch;
   const ReportData data =
       report_data(scenarios_for(asked, specs), other_gpus(options), specs, {.sensitivities = true});
-  const Page page = report_page(data, specs);
+  const Page page = report_page(data, specs.catalog());
   write_output(options.output, out, [&](std::ostream& to) { write_page(to, page, assets); });
 }
 

@@ -37,7 +37,7 @@ const std::string& or_else(const std::string& text, const std::string& unless) {
   return text.empty() ? unless : text;
 }
 
-// Words of --network that say how one machine's GPUs are joined; without any, one empty word.
+// The words of --network that describe links within a machine; without any, one empty word.
 std::vector<std::string> within_machine(const std::vector<std::string>& networks, const SpecCache& specs) {
   std::vector<std::string> words;
   std::copy_if(networks.begin(), networks.end(), std::back_inserter(words),
@@ -46,7 +46,8 @@ std::vector<std::string> within_machine(const std::vector<std::string>& networks
   return words;
 }
 
-// Several machines once for each network; one once for each way to join its GPUs where no machine says.
+// The clusters to predict: one machine for each link within it (one only where --machine gives the links),
+// several machines for each network between them.
 std::vector<Cluster> clusters_of(const ScalingOptions& options, const SpecCache& specs) {
   ClusterOptions common = options.cluster;
   common.gpus = common.machines = common.network = "";
@@ -95,7 +96,7 @@ void run(const ScalingOptions& options, SpecCache& specs, std::ostream& out) {
   const std::vector<Cluster> clusters = clusters_of(options, specs);
   std::vector<ScalingPoint> points;
   for (const std::string& model : options.models) append(points, options, model, clusters, specs);
-  const Table table = scaling_table(points, specs);
+  const Table table = scaling_table(points, advise_largest(points, specs));
   write_output(options.output, out,
                [&](std::ostream& to) { write_tables(to, std::span(&table, 1), format); });
 }

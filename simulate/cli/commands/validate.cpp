@@ -64,7 +64,10 @@ void write_html(const ValidateOptions& options, const std::string& by, SpecCache
     throw UsageError("--html writes a page; expected no --unseen, --worst, --format or -o beside it");
   const PageAssets assets = read_page_assets(specs.catalog().data_dir());
   const Profile* profile = profile_of(options, specs);
-  const Page page = validation_page(validation_of(options, by, specs, progress), by, profile, specs);
+  const Validation validation = validation_of(options, by, specs, progress);
+  const std::vector<FarthestRun> farthest =
+      farthest_runs(validation, profile == nullptr ? "" : profile->name, specs);
+  const Page page = validation_page(validation, by, profile, farthest);
   AtomicFile file(options.html);
   write_page(file.stream(), page, assets);
   file.commit();

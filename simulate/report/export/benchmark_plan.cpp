@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 27> kColumns = {
 
 using Row = std::map<std::string_view, std::string>;
 
-// Operations of kernels here -> operations of tbd-measure. What is not here is not measured.
+// Operations of kernels -> operations of tbd-measure. Other operations are not measured.
 struct Measured {
   std::string_view op;
   std::string_view measured_as;

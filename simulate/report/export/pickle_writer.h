@@ -1,5 +1,5 @@
 // Values written in Python's pickle format (protocol 4), in the few opcodes that unpicklers outside Python
-// know too: dictionaries, lists, texts, whole numbers, booleans.
+// have too: dictionaries, lists, texts, whole numbers, booleans.
 #pragma once
 
 #include <cstdint>

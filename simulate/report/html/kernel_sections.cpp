@@ -1,3 +1,5 @@
+#include "simulate/report/html/kernel_sections.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -7,7 +9,6 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/utilization.h"
-#include "simulate/report/html/report_sections.h"
 #include "simulate/report/kernel_group_tables.h"
 #include "simulate/report/kernel_table.h"
 #include "simulate/report/spec_table.h"
@@ -275,12 +276,12 @@ Section kernels_section(const ReportData& data) {
   return section;
 }
 
-Section sources_section(const ReportData& data, SpecCache& specs) {
+Section sources_section(const ReportData& data, const Catalog& catalog) {
   Section section{.title = "Where the numbers come from"};
   section.text.emplace_back(
       "Every number of the specifications used, with its source; \"estimate\" says that nobody measured it.");
   const auto add = [&](Kind kind, const std::string& name) {
-    section.views.push_back({.name = name, .tables = {spec_table(specs.catalog(), kind, name)}});
+    section.views.push_back({.name = name, .tables = {spec_table(catalog, kind, name)}});
   };
   add(Kind::gpu, data.predictions[0].scenario.gpu);
   std::vector<std::string> frameworks;

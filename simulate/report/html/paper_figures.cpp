@@ -1,3 +1,5 @@
+#include "simulate/report/html/paper_figures.h"
+
 #include <algorithm>
 #include <set>
 
@@ -6,7 +8,6 @@
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/utilization.h"
-#include "simulate/report/html/report_sections.h"
 
 namespace tbdsim {
 namespace {
@@ -128,27 +129,6 @@ Chart memory_chart(const std::vector<const Prediction*>& shown) {
 }
 
 }  // namespace
-
-std::string title_of(const Prediction& p) { return p.model->name + ", " + p.framework->name; }
-
-int colour_of(const ReportData& data, const Prediction& prediction) {
-  std::vector<std::string_view> frameworks;
-  for (const Prediction& p : data.predictions) {
-    if (std::find(frameworks.begin(), frameworks.end(), p.framework->name) == frameworks.end())
-      frameworks.push_back(p.framework->name);
-  }
-  return static_cast<int>(std::find(frameworks.begin(), frameworks.end(), prediction.framework->name) -
-                          frameworks.begin());
-}
-
-std::vector<ModelRange> models_of(const ReportData& data) {
-  std::vector<ModelRange> ranges;
-  for (std::size_t i = 0; i < data.predictions.size(); ++i) {
-    if (i == 0 || data.predictions[i].model != data.predictions[i - 1].model) ranges.push_back({i, i});
-    ranges.back().last = i + 1;
-  }
-  return ranges;
-}
 
 Section throughput_section(const ReportData& data) {
   return figure(

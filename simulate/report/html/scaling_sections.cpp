@@ -1,10 +1,11 @@
+#include "simulate/report/html/scaling_sections.h"
+
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/metrics.h"
-#include "simulate/report/html/report_sections.h"
 
 namespace tbdsim {
 namespace {

@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 
-#include "hwspecs/base/csv.h"
-#include "hwspecs/base/error.h"
-#include "simulate/prediction/predict.h"
-#include "simulate/report/html/report_sections.h"
+#include "simulate/report/html/kernel_sections.h"
 #include "simulate/report/validation_tables.h"
 
 namespace tbdsim {
@@ -26,9 +21,6 @@ std::string field(const Configuration& c, std::string_view name) {
 }
 
 double measured(const Configuration& c) { return c.prediction.predicted / (1 + c.error()); }
-
-// |ln(predicted / measured)|: half of the measured value is as far off as twice of it.
-double distance(const Configuration& c) { return std::abs(std::log1p(c.error())); }
 
 std::vector<const Configuration*> predicted_ones(const Validation& validation) {
   std::vector<const Configuration*> all;
@@ -212,36 +204,14 @@ Section configurations_section(const std::vector<const Configuration*>& all) {
   return section;
 }
 
-// The configuration predicted again with its kernels; none if its row is not about one GPU's iteration.
-std::optional<Prediction> prediction_of(const Configuration& c, const Profile* profile, SpecCache& specs) {
-  std::stringstream table;
-  write_csv_row(table, std::vector<std::string>(kRunIdentity.begin(), kRunIdentity.end()));
-  write_csv_row(table, c.run);
-  CsvReader reader(table, "configuration");
-  const RunColumns columns(reader);
-  std::vector<std::string> row;
-  if (!reader.next(row)) return std::nullopt;
-  try {
-    Scenario scenario = scenario_of(columns, row, specs);
-    if (profile != nullptr) scenario.profile = profile->name;
-    return predict(scenario, specs);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-Section worst_section(std::vector<const Configuration*> all, const Profile* profile, SpecCache& specs) {
-  constexpr std::size_t kMost = 10;
-  std::erase_if(all, [](const Configuration* c) { return c->section != kSections[0]; });
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto* a, const auto* b) { return distance(*a) > distance(*b); });
-  all.resize(std::min(all.size(), kMost));
+Section farthest_section(std::span<const FarthestRun> farthest) {
   Section section{.title = "The ten farthest off"};
   section.text.emplace_back("Of the rows that judge (score), with the kernels that were predicted.");
-  for (const Configuration* c : all) {
+  for (const FarthestRun& run : farthest) {
+    const Configuration& c = *run.configuration;
     View view;
-    if (const auto prediction = prediction_of(*c, profile, specs)) view = kernels_view(*prediction);
-    view.name = fmt::format("{:+.0f} %: {}, {}", kPercent * c->error(), run_text(*c), field(*c, "metric"));
+    if (run.prediction) view = kernels_view(*run.prediction);
+    view.name = fmt::format("{:+.0f} %: {}, {}", kPercent * c.error(), run_text(c), field(c, "metric"));
     section.views.push_back(std::move(view));
   }
   return section;
@@ -250,7 +220,7 @@ Section worst_section(std::vector<const Configuration*> all, const Profile* prof
 }  // namespace
 
 Page validation_page(const Validation& validation, const std::string& by, const Profile* profile,
-                     SpecCache& specs) {
+                     std::span<const FarthestRun> farthest) {
   const std::vector<const Configuration*> all = predicted_ones(validation);
   Table groups = validation_table(validation, by, profile);
   Page page;
@@ -263,7 +233,7 @@ Page validation_page(const Validation& validation, const std::string& by, const 
   if (all.empty()) return page;
   page.sections.push_back(scatter_section(all));
   page.sections.push_back(distribution_section(all));
-  page.sections.push_back(worst_section(all, profile, specs));
+  page.sections.push_back(farthest_section(farthest));
   page.sections.push_back(configurations_section(all));
   return page;
 }
