@@ -139,7 +139,7 @@ TEST(Observations, Verdicts) {
   EXPECT_EQ(observed(open + bad).verdict, Verdict::does_not_hold);
 }
 
-// The paper's twelve. A verdict that changes is news: the README states them too.
+// The paper's twelve. A verdict that changes belongs into CHANGELOG.md and docs/paper.md.
 TEST(Observations, OfThePaper) {
   const test::CliResult result = test::run({"observations"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -67,7 +67,7 @@ void run(const ScenariosOptions& options, SpecCache& specs, std::ostream& out, c
 Command add_predict_table(CLI::App& root) {
   const auto options = std::make_shared<ScenariosOptions>();
   CLI::App* app = root.add_subcommand("predict", "predict every row of a table of training runs");
-  app->add_option("--scenarios", options->scenarios, "CSV in the schema of the README")->required();
+  app->add_option("--scenarios", options->scenarios, "CSV of runs, as docs/formats.md describes")->required();
   add_profile_option(*app, options->profile);
   add_output_options(*app, options->output, "csv");
   return {app,

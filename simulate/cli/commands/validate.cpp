@@ -92,7 +92,7 @@ Command add_validate(CLI::App& root) {
   const auto options = std::make_shared<ValidateOptions>();
   CLI::App* app = root.add_subcommand("validate", "predictions against measured runs: errors by group");
   app->add_option("--runs", options->runs,
-                  "CSV of measured runs in the schema of the README (default: the project's own)");
+                  "CSV of measured runs, as docs/formats.md describes (default: the project's own)");
   app->add_option("--by", options->by, "group, set, gpu, model or framework (default group)");
   app->add_option("--unseen", options->unseen,
                   "a GPU, or all: also as if nothing had been measured on it but what its data sheet says");
