@@ -97,14 +97,26 @@ std::vector<NamedNumber> numbers_of(const Prediction& p, const Resolver& resolve
 SpecChanges scaled(const NamedNumber& number, double factor) {
   SpecChange change = number.change;
   const auto whole = parse_whole_number(number.text);
-  change.value = whole && factor < 2 ? std::to_string(*whole + 1) : fmt::format("x{}", factor);
-  SpecChanges all{change};
   const std::vector<std::string> flops{"math", "fp32", "flops_per_clock_per_sm"};
   if (change.path == flops) {
-    all.front().value = fmt::format("x{}", factor < 2 ? 1 + 2.0 / static_cast<double>(*whole) : factor);
-    all.push_back({"gpu", {"fp32_lanes_per_sm"}, all.front().value});
+    const double one_lane_more = 1 + 2.0 / static_cast<double>(*whole);
+    change.value = fmt::format("x{}", factor < 2 ? one_lane_more : factor);
+    return {change, {"gpu", {"fp32_lanes_per_sm"}, change.value}};
   }
-  return all;
+  const bool counted = whole && factor < 2;
+  change.value = counted ? std::to_string(*whole + 1) : fmt::format("x{}", factor);
+  return {change};
+}
+
+constexpr double kOnePercentMore = 1.01;
+
+// The value of scaled(number, kOnePercentMore) over the value now.
+double larger_value(const NamedNumber& number) {
+  const auto whole = parse_whole_number(number.text);
+  if (!whole) return kOnePercentMore;
+  const bool lanes = number.change.path.back() == "flops_per_clock_per_sm";
+  const double more = lanes ? 2 : 1;
+  return 1 + more / static_cast<double>(*whole);
 }
 
 double throughput_with(const NamedNumber& number, double factor, const Scenario& scenario,
@@ -116,17 +128,15 @@ double throughput_with(const NamedNumber& number, double factor, const Scenario&
 
 std::vector<Sensitivity> sensitivities(const Scenario& scenario, const Prediction& p,
                                        const Resolver& resolve) {
-  constexpr double kOnePercentMore = 1.01;
   std::vector<Sensitivity> all;
   const double now = p.throughput();
   for (const NamedNumber& number : numbers_of(p, resolve)) {
     try {
-      const auto whole = parse_whole_number(number.text);
-      const bool lanes = number.change.path.back() == "flops_per_clock_per_sm";
-      const double larger = whole ? 1 + (lanes ? 2.0 : 1.0) / static_cast<double>(*whole) : kOnePercentMore;
+      const double larger = larger_value(number);
       const double then = throughput_with(number, kOnePercentMore, scenario, resolve);
-      all.push_back({key_text(number.change), number.text, std::log(then / now) / std::log(larger),
-                     throughput_with(number, 2, scenario, resolve) / now});
+      const double doubled = throughput_with(number, 2, scenario, resolve);
+      const double elasticity = std::log(then / now) / std::log(larger);
+      all.push_back({key_text(number.change), number.text, elasticity, doubled / now});
     } catch (const Error&) {  // an efficiency of 1 cannot be doubled, lanes not changed alone
     }
   }

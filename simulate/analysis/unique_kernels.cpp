@@ -27,15 +27,16 @@ std::vector<UniqueKernel> unique_kernels(std::span<const Prediction> predictions
     const auto batch = static_cast<double>(iteration.batch);
     for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
       const Kernel& kernel = iteration.step->kernels[k];
-      if (!iteration.costs[k].runs()) continue;
+      const KernelCost& cost = iteration.costs[k];
+      if (!cost.runs()) continue;
       const std::string shape = shape_text(kernel, batch);
       const std::string_view operands = operand_precision(kernel, *p.precision);
       const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
       UniqueKernel& entry = distinct[{kernel.op, kernel.phase, operands, shape, bytes}];
-      if (entry.count == 0) entry = {kernel, batch, shape, operands, 0, {}, iteration.costs[k].bound};
+      if (entry.count == 0) entry = {kernel, batch, shape, operands, 0, {}, cost.bound};
       const auto repeat = static_cast<double>(kernel.repeat);
       entry.count += repeat;
-      entry.total += iteration.costs[k].total * repeat;
+      entry.total += cost.total * repeat;
     }
   }
   std::vector<UniqueKernel> kernels;

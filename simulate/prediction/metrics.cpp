@@ -18,8 +18,9 @@ Value kernel_count(const P& p) {
   double mean = 0;
   for (const Iteration& iteration : p.iterations) {
     for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
-      if (iteration.costs[k].runs())
-        mean += static_cast<double>(iteration.step->kernels[k].repeat) * iteration.share;
+      if (!iteration.costs[k].runs()) continue;
+      const auto launches = static_cast<double>(iteration.step->kernels[k].repeat);
+      mean += launches * iteration.share;
     }
   }
   return mean;
@@ -27,17 +28,30 @@ Value kernel_count(const P& p) {
 
 Value achieved_bandwidth(const P& p) {
   const Activity activity = activity_of(p);
-  return activity.gpu == Seconds(0) ? std::nullopt : Value((activity.moved / activity.gpu).si());
+  if (activity.gpu == Seconds(0)) return std::nullopt;
+  const BytesPerSecond bandwidth = activity.moved / activity.gpu;
+  return bandwidth.si();
 }
 
 Value nvprof_level(const P& p) {
   const Seconds busy = times_of(p).gpu;
-  return busy == Seconds(0) ? std::nullopt : Value(nvprof_time(p) / busy);
+  if (busy == Seconds(0)) return std::nullopt;
+  return nvprof_time(p) / busy;
 }
 
 template <class Q>
 Value si_of(const std::optional<Q>& quantity) {
   return quantity ? Value(quantity->si()) : std::nullopt;
+}
+
+template <Limit limit>
+Value share_of(const P& p) {
+  return p.share(limit);
+}
+
+template <MemoryCategory category>
+Value bytes_of(const P& p) {
+  return p.memory.use[category].si();
 }
 
 constexpr std::string_view kSamplesPerSecond = "samples/s";
@@ -83,30 +97,27 @@ constexpr std::array<Metric, 32> kMetrics = {{
     {"achieved_rate", MetricGroup::time, "flop/s", "floating-point work in a second",
      [](const P& p) -> Value { return (p.flops / p.iteration_time()).si(); }},
     {"compute_bound_share", MetricGroup::time, kRatio,
-     "share of the iteration in kernels limited by arithmetic",
-     [](const P& p) -> Value { return p.share(Limit::compute); }},
+     "share of the iteration in kernels limited by arithmetic", share_of<Limit::compute>},
     {"memory_bound_share", MetricGroup::time, kRatio,
-     "share of the iteration in kernels limited by memory bandwidth",
-     [](const P& p) -> Value { return p.share(Limit::memory); }},
+     "share of the iteration in kernels limited by memory bandwidth", share_of<Limit::memory>},
     {"overhead_bound_share", MetricGroup::time, kRatio,
-     "share of the iteration in kernels limited by their start-up",
-     [](const P& p) -> Value { return p.share(Limit::overhead); }},
+     "share of the iteration in kernels limited by their start-up", share_of<Limit::overhead>},
     {"launch_bound_share", MetricGroup::time, kRatio,
      "share of the iteration in which the GPU executes no kernel",
      [](const P& p) -> Value { return p.share(Limit::cpu) + p.share(Limit::input); }},
     {"exchange_bound_share", MetricGroup::time, kRatio, "share of the iteration that waits for other GPUs",
-     [](const P& p) -> Value { return p.share(Limit::sync); }},
+     share_of<Limit::sync>},
     {"kernel_count", MetricGroup::time, "kernels", "GPU kernels in one iteration", kernel_count},
     {"memory_weights", MetricGroup::memory, "B", "parameters and moving statistics",
-     [](const P& p) -> Value { return p.memory.use[MemoryCategory::weights].si(); }},
+     bytes_of<MemoryCategory::weights>},
     {"memory_weight_gradients", MetricGroup::memory, "B", "gradients of the parameters",
-     [](const P& p) -> Value { return p.memory.use[MemoryCategory::weight_gradients].si(); }},
+     bytes_of<MemoryCategory::weight_gradients>},
     {"memory_feature_maps", MetricGroup::memory, "B", "tensors kept for the backward pass, and gradient maps",
-     [](const P& p) -> Value { return p.memory.use[MemoryCategory::feature_maps].si(); }},
+     bytes_of<MemoryCategory::feature_maps>},
     {"memory_workspace", MetricGroup::memory, "B", "the largest scratch memory of a kernel",
-     [](const P& p) -> Value { return p.memory.use[MemoryCategory::workspace].si(); }},
+     bytes_of<MemoryCategory::workspace>},
     {"memory_dynamic", MetricGroup::memory, "B", "optimizer state and further copies of the parameters",
-     [](const P& p) -> Value { return p.memory.use[MemoryCategory::dynamic].si(); }},
+     bytes_of<MemoryCategory::dynamic>},
     {"memory_model", MetricGroup::memory, "B", "sum of the five categories at the peak",
      [](const P& p) -> Value { return p.memory.model().si(); }},
     {"memory_context", MetricGroup::memory, "B", "CUDA context and libraries, beside the five categories",
@@ -132,8 +143,9 @@ const Metric& find_metric(const std::string& name) {
 }
 
 bool more_is_better(const Metric& metric) {
-  return metric.unit != "s" && metric.unit != "B" && !metric.unit.starts_with("USD") &&
-         metric.unit != "kernels";
+  const bool costs = metric.unit.starts_with("USD");
+  const bool time_or_memory = metric.unit == "s" || metric.unit == "B";
+  return !costs && !time_or_memory && metric.unit != "kernels";
 }
 
 std::string throughput_unit(const ModelFile& model) { return model.throughput.unit + "/s"; }

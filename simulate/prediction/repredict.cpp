@@ -39,8 +39,11 @@ Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<Sync
 void scale(std::vector<KernelCost>& costs, const TrainingStep& step, const KernelFactors& factors) {
   for (std::size_t k = 0; k < costs.size(); ++k) {
     const double factor = factors[index_of(step.kernels[k].kind)];
-    for (Seconds* time : {&costs[k].compute, &costs[k].memory, &costs[k].overhead, &costs[k].total})
-      *time = *time * factor;
+    KernelCost& cost = costs[k];
+    cost.compute = cost.compute * factor;
+    cost.memory = cost.memory * factor;
+    cost.overhead = cost.overhead * factor;
+    cost.total = cost.total * factor;
   }
 }
 
@@ -52,7 +55,8 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& p) {
     scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
     const Timeline timeline = simulate_timeline(*iteration.step, costs, batch, framework.launch_model);
-    return std::max(timeline.iteration + iteration.copies + iteration.sync.added(), iteration.input);
+    const Seconds computing = timeline.iteration + iteration.copies;
+    return std::max(computing + iteration.sync.added(), iteration.input);
   });
 }
 

@@ -8,8 +8,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
-#include "simulate/framework/sync_method.h"
-#include "simulate/prediction/cluster_machine.h"
+#include "hwspecs/synthetic_machine.h"
 
 namespace tbdsim {
 namespace {
@@ -32,42 +31,55 @@ double part_of(std::string_view key, const std::string& text) {
       fmt::format("{}: {}; expected the part that is sent, above 0 and up to 1", key, in_quotes(text)));
 }
 
+using Value = const std::string&;
+
+template <auto member>
+void set_name(Scenario& s, Value v) {
+  s.*member = v;
+}
+
+template <auto member>
+void set_of_cluster(Scenario& s, Value v) {
+  s.cluster.*member = v;
+}
+
+void set_batch(Scenario& s, Value v) { s.batch = count_of("batch", v, kMostSamples); }
+void set_tokens(Scenario& s, Value v) { s.tokens = count_of("tokens", v, kMostSamples); }
+
+// A size of the model: `name` is the key's own.
+void set_size(Scenario& s, const char* name, Value v) { s.sizes[name] = count_of(name, v, kMostSamples); }
+void set_sequence_length(Scenario& s, Value v) { set_size(s, "sequence_length", v); }
+void set_image_size(Scenario& s, Value v) { set_size(s, "image_size", v); }
+void set_rois(Scenario& s, Value v) { set_size(s, "rois", v); }
+
+void set_gpus(Scenario& s, Value v) { s.cluster.gpus = static_cast<int>(count_of("gpus", v, kMostGpus)); }
+void set_machines(Scenario& s, Value v) {
+  s.cluster.machines = static_cast<int>(count_of("machines", v, kMostMachines));
+}
+void set_network(Scenario& s, Value v) { s.cluster.network = with_space(v); }
+void set_gradients(Scenario& s, Value v) { s.cluster.gradient_bytes = gradient_bytes(v); }
+void set_compression(Scenario& s, Value v) { s.cluster.compression = part_of("compression", v); }
+
 constexpr std::array<ScenarioKey, 19> kKeys = {{
-    {"model", [](Scenario& s, const std::string& v) { s.model = v; }},
-    {"framework", [](Scenario& s, const std::string& v) { s.framework = v; }},
-    {"variant", [](Scenario& s, const std::string& v) { s.variant = v; }},
-    {"precision", [](Scenario& s, const std::string& v) { s.precision = v; }},
-    {"dataset", [](Scenario& s, const std::string& v) { s.dataset = v; }},
-    {"profile", [](Scenario& s, const std::string& v) { s.profile = v; }},
-    {"sequence_length",
-     [](Scenario& s, const std::string& v) {
-       s.sizes["sequence_length"] = count_of("sequence_length", v, kMostSamples);
-     }},
-    {"image_size",
-     [](Scenario& s, const std::string& v) {
-       s.sizes["image_size"] = count_of("image_size", v, kMostSamples);
-     }},
-    {"rois", [](Scenario& s, const std::string& v) { s.sizes["rois"] = count_of("rois", v, kMostSamples); }},
-    {"gpu", [](Scenario& s, const std::string& v) { s.gpu = v; }},
-    {"batch", [](Scenario& s, const std::string& v) { s.batch = count_of("batch", v, kMostSamples); }},
-    {"tokens", [](Scenario& s, const std::string& v) { s.tokens = count_of("tokens", v, kMostSamples); }},
-    {"machine", [](Scenario& s, const std::string& v) { s.cluster.machine = v; }, true},
-    {"gpus",
-     [](Scenario& s, const std::string& v) {
-       s.cluster.gpus = static_cast<int>(count_of("gpus", v, kMostGpus));
-     },
-     true},
-    {"machines",
-     [](Scenario& s,
-        const std::string&
-            v) { s.cluster.machines = static_cast<int>(count_of("machines", v, kMostMachines)); },
-     true},
-    {"network", [](Scenario& s, const std::string& v) { s.cluster.network = with_space(v); }, true},
-    {"exchange", [](Scenario& s, const std::string& v) { s.cluster.method = v; }, true},
-    {"gradients", [](Scenario& s, const std::string& v) { s.cluster.gradient_bytes = gradient_bytes(v); },
-     true},
-    {"compression",
-     [](Scenario& s, const std::string& v) { s.cluster.compression = part_of("compression", v); }, true},
+    {"model", set_name<&Scenario::model>},
+    {"framework", set_name<&Scenario::framework>},
+    {"variant", set_name<&Scenario::variant>},
+    {"precision", set_name<&Scenario::precision>},
+    {"dataset", set_name<&Scenario::dataset>},
+    {"profile", set_name<&Scenario::profile>},
+    {"sequence_length", set_sequence_length},
+    {"image_size", set_image_size},
+    {"rois", set_rois},
+    {"gpu", set_name<&Scenario::gpu>},
+    {"batch", set_batch},
+    {"tokens", set_tokens},
+    {"machine", set_of_cluster<&Cluster::machine>, true},
+    {"gpus", set_gpus, true},
+    {"machines", set_machines, true},
+    {"network", set_network, true},
+    {"exchange", set_of_cluster<&Cluster::method>, true},
+    {"gradients", set_gradients, true},
+    {"compression", set_compression, true},
 }};
 
 }  // namespace

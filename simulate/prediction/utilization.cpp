@@ -16,10 +16,13 @@ double part_of_direct(const ConvShape& shape, Algorithm algorithm) {
   if (algorithm == Algorithm::winograd_nonfused) return shape.kernel_height == 3 ? 36.0 / 144 : 64.0 / 400;
   if (algorithm != Algorithm::fft_tiling) return 1;
   const auto tiles = [](double results, double taps) { return std::ceil(results / (kFftTile + 1 - taps)); };
-  const auto height = static_cast<double>(shape.out_height), width = static_cast<double>(shape.out_width);
-  const auto rows = static_cast<double>(shape.kernel_height),
-             columns = static_cast<double>(shape.kernel_width);
-  return 4 * kFftBins * tiles(height, rows) * tiles(width, columns) / (height * width * rows * columns);
+  const auto height = static_cast<double>(shape.out_height);
+  const auto width = static_cast<double>(shape.out_width);
+  const auto rows = static_cast<double>(shape.kernel_height);
+  const auto columns = static_cast<double>(shape.kernel_width);
+  const double direct = height * width * rows * columns;
+  const double transformed = 4 * kFftBins * tiles(height, rows) * tiles(width, columns);
+  return transformed / direct;
 }
 
 bool is_product(const Kernel& kernel) {
@@ -59,7 +62,8 @@ double nvprof_fp32_level(const Kernel& kernel, const KernelCost& cost, double ba
   if (kernel.op == "bias_add") return 0.40;
   if (kernel.kind == KernelKind::elementwise || kernel.kind == KernelKind::update) return 0.23;
   constexpr double kProducts = 1.7;
-  const double own = fp32_flops(kernel, cost, batch, gpu) / (rate_of(gpu, MathType::fp32).peak * cost.total);
+  const Flops at_peak = rate_of(gpu, MathType::fp32).peak * cost.total;
+  const double own = fp32_flops(kernel, cost, batch, gpu) / at_peak;
   return std::min(1.0, is_product(kernel) ? kProducts * own : own);
 }
 
@@ -83,14 +87,16 @@ Activity activity_of(const Prediction& p) {
   for (const Iteration& i : p.iterations) {
     const auto batch = static_cast<double>(i.batch);
     for (const KernelRuns& runs : i.runs) {
-      const std::size_t k = runs.kernel;
-      const Kernel& kernel = i.step->kernels[k];
-      if (kernel.kind == KernelKind::transfer || !i.costs[k].runs()) continue;
+      const Kernel& kernel = i.step->kernels[runs.kernel];
+      const KernelCost& cost = i.costs[runs.kernel];
+      if (kernel.kind == KernelKind::transfer || !cost.runs()) continue;
       const double times = static_cast<double>(runs.times) * i.share;
-      mean.fp32 += fp32_flops(kernel, i.costs[k], batch, *p.gpu) * times;
-      mean.moved += Bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)) * times;
-      if (const MathType math = i.costs[k].math; is_product(kernel) && tensor_cores[index_of(math)])
-        mean.tensor += Flops(kernel.flops.at(batch)) * times / rate_of(*p.gpu, math).peak;
+      mean.fp32 += fp32_flops(kernel, cost, batch, *p.gpu) * times;
+      const Bytes moved(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch));
+      mean.moved += moved * times;
+      if (!is_product(kernel) || !tensor_cores[index_of(cost.math)]) continue;
+      const Flops flops(kernel.flops.at(batch));
+      mean.tensor += flops * times / rate_of(*p.gpu, cost.math).peak;
     }
   }
   return mean;
@@ -99,12 +105,14 @@ Activity activity_of(const Prediction& p) {
 Seconds nvprof_time(const Prediction& p) {
   Seconds mean;
   for (const Iteration& i : p.iterations) {
+    const auto batch = static_cast<double>(i.batch);
     for (std::size_t k = 0; k < i.costs.size(); ++k) {
       const Kernel& kernel = i.step->kernels[k];
-      if (kernel.kind == KernelKind::transfer || !i.costs[k].runs()) continue;
+      const KernelCost& cost = i.costs[k];
+      if (kernel.kind == KernelKind::transfer || !cost.runs()) continue;
       const double times = static_cast<double>(kernel.repeat) * i.share;
-      const double level = nvprof_fp32_level(kernel, i.costs[k], static_cast<double>(i.batch), *p.gpu);
-      mean += i.costs[k].total * (level * times);
+      const double level = nvprof_fp32_level(kernel, cost, batch, *p.gpu);
+      mean += cost.total * (level * times);
     }
   }
   return mean;

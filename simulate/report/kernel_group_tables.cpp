@@ -1,6 +1,8 @@
 #include "simulate/report/kernel_group_tables.h"
 
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -9,6 +11,11 @@
 
 namespace tbdsim {
 namespace {
+
+// Seconds; on the screen a number of `unit` with so many decimals.
+Cell time_cell(Seconds time, std::string_view unit, int decimals) {
+  return number_cell(time.si(), fmt::format("{:.{}f}", in_unit(time, unit), decimals));
+}
 
 Cell utilization_cell(std::optional<double> ratio) { return ratio ? bare_percent_cell(*ratio) : Cell{}; }
 
@@ -26,13 +33,17 @@ Table kernel_group_table(const Prediction& p, KernelView view, const std::vector
                    {"count", "x", true}, {"time", "ms", true},
                    {"share", "%", true}, {"fp32_utilization", "FP32 %", true},
                    {"bound", "bound"}};
+  const std::vector<Cell> scenario = {text_cell(p.model->name), text_cell(p.framework->name),
+                                      text_cell(p.gpu->name), text_cell(p.scenario.precision),
+                                      count_cell(static_cast<double>(p.typical().batch))};
   for (const KernelGroup& group : groups) {
-    table.rows.push_back({text_cell(p.model->name), text_cell(p.framework->name), text_cell(p.gpu->name),
-                          text_cell(p.scenario.precision), count_cell(static_cast<double>(p.typical().batch)),
-                          text_cell(group.name), count_cell(group.count),
-                          number_cell(group.time.si(), fmt::format("{:.3f}", in_unit(group.time, "ms"))),
-                          bare_percent_cell(group.share, 2), utilization_cell(group.fp32_utilization),
-                          text_cell(name_of(group.bound()))});
+    std::vector<Cell>& row = table.rows.emplace_back(scenario);
+    row.push_back(text_cell(group.name));
+    row.push_back(count_cell(group.count));
+    row.push_back(time_cell(group.time, "ms", 3));
+    row.push_back(bare_percent_cell(group.share, 2));
+    row.push_back(utilization_cell(group.fp32_utilization));
+    row.push_back(text_cell(name_of(group.bound())));
   }
   const Seconds time = p.typical().time();
   table.totals = {{"model", text_cell(p.model->name)},
@@ -53,12 +64,16 @@ Table unique_kernel_table(std::span<const UniqueKernel> kernels) {
   Seconds all;
   for (const UniqueKernel& k : kernels) all += k.total;
   for (const UniqueKernel& k : kernels) {
-    const double share = k.total / all;
-    table.rows.push_back({text_cell(k.kernel.op), text_cell(name_of(k.kernel.phase)), text_cell(k.precision),
-                          text_cell(k.shape), count_cell(k.count),
-                          number_cell(k.each().si(), fmt::format("{:.1f}", in_unit(k.each(), "us"))),
-                          number_cell(k.total.si(), fmt::format("{:.2f}", in_unit(k.total, "ms"))),
-                          bare_percent_cell(share, 2), text_cell(name_of(k.bound))});
+    std::vector<Cell>& row = table.rows.emplace_back();
+    row.push_back(text_cell(k.kernel.op));
+    row.push_back(text_cell(name_of(k.kernel.phase)));
+    row.push_back(text_cell(k.precision));
+    row.push_back(text_cell(k.shape));
+    row.push_back(count_cell(k.count));
+    row.push_back(time_cell(k.each(), "us", 1));
+    row.push_back(time_cell(k.total, "ms", 2));
+    row.push_back(bare_percent_cell(k.total / all, 2));
+    row.push_back(text_cell(name_of(k.bound)));
   }
   table.totals = {{"distinct", count_cell(static_cast<double>(kernels.size()))},
                   {"time", number_cell(all.si(), to_text(all))}};

@@ -57,17 +57,19 @@ void append_entries(const std::string& prefix, const SpecTree& tree, std::string
   for (const SpecEntry& entry : tree.entries) {
     if (entry.key == "sources") continue;
     const auto own = sources.find(entry.key);
-    append_rows(prefix + entry.key, entry.value, own == sources.end() ? source : own->second, table);
+    const std::string& source_of_entry = own == sources.end() ? source : own->second;
+    append_rows(prefix + entry.key, entry.value, source_of_entry, table);
     source.clear();
   }
 }
 
 // Appends a row for each value that fits on a line.
 void append_rows(const std::string& path, const SpecTree& tree, const std::string& source, Table& table) {
+  const auto flat_entry = [](const SpecEntry& entry) { return is_flat(entry.value); };
   const bool flat_map =
-      tree.kind == SpecTree::Kind::map && std::all_of(tree.entries.begin(), tree.entries.end(),
-                                                      [](const SpecEntry& e) { return is_flat(e.value); });
-  if (is_flat(tree) || (flat_map && flat_text(tree).size() <= kWidestValue)) {
+      tree.kind == SpecTree::Kind::map && std::all_of(tree.entries.begin(), tree.entries.end(), flat_entry);
+  const bool short_map = flat_map && flat_text(tree).size() <= kWidestValue;
+  if (is_flat(tree) || short_map) {
     table.rows.push_back({text_cell(path), value_cell(tree), text_cell(source)});
     return;
   }

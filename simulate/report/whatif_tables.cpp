@@ -56,16 +56,20 @@ Table before_and_after_table(const Prediction& before, const Prediction& after, 
   for (const SpecChange& change : changes) with += " " + to_text(change);
   for (const std::string& line : wrapped(with, kWidth)) table.preface.push_back(line);
   for (const Metric& metric : metrics()) {
-    const auto was = metric.value(before), is = metric.value(after);
+    const std::optional<double> was = metric.value(before);
+    const std::optional<double> is = metric.value(after);
     if (!was && !is) continue;
     const std::string unit = unit_of(metric, before);
     const auto cell = [&](const std::optional<double>& value) {
       return value ? number_cell(*value, metric_text(*value, unit)) : Cell{};
     };
-    const bool ratio = was && is && *was != 0;
+    Cell change;
+    if (was && is && *was != 0) {
+      const double ratio = *is / *was;
+      change = number_cell(ratio - 1, *is == *was ? "" : percent_text(ratio));
+    }
     table.rows.push_back(
-        {text_cell("metrics"), text_cell(metric.name), text_cell(unit), cell(was), cell(is),
-         ratio ? number_cell(*is / *was - 1, *is == *was ? "" : percent_text(*is / *was)) : Cell{}});
+        {text_cell("metrics"), text_cell(metric.name), text_cell(unit), cell(was), cell(is), change});
   }
   if (!after.fits) table.notes.push_back("! after the changes it does not fit into the memory of the GPU");
   return table;
@@ -74,12 +78,16 @@ Table before_and_after_table(const Prediction& before, const Prediction& after, 
 Table time_parts_table(const Prediction& before, const Prediction& after) {
   Table table = sheet_of("where the time of an iteration goes", "kernels", "before", "after", "difference");
   const auto add = [&](const std::string& name, Seconds was, Seconds is) {
+    const Cell was_cell = number_cell(was.si(), to_text(was));
+    const Cell is_cell = number_cell(is.si(), to_text(is));
     const bool same = std::abs((is - was) / before.iteration_time()) < kRounding;
     const double difference = same ? 0 : (is - was).si();
-    const std::string text =
-        difference == 0 ? "" : (difference > 0 ? "+" : "-") + to_text(Seconds(std::abs(difference)));
-    table.rows.push_back({text_cell("time"), text_cell(name), text_cell("s"),
-                          number_cell(was.si(), to_text(was)), number_cell(is.si(), to_text(is)),
+    std::string text;
+    if (difference != 0) {
+      const char* const sign = difference > 0 ? "+" : "-";
+      text = sign + to_text(Seconds(std::abs(difference)));
+    }
+    table.rows.push_back({text_cell("time"), text_cell(name), text_cell("s"), was_cell, is_cell,
                           number_cell(difference, text)});
   };
   for (const TimePart& part : time_parts(before, after)) add(part.name, part.before, part.after);
@@ -90,12 +98,14 @@ Table time_parts_table(const Prediction& before, const Prediction& after) {
 Table upper_bounds_table(const Prediction& p, std::span<const UpperBound> bounds) {
   Table table = sheet_of("bounds: what could be had at most", "if it had", "now", "then", "change");
   const std::string unit = throughput_unit(*p.model);
+  const double now = p.throughput();
   for (const UpperBound& bound : bounds) {
+    const double then = bound.throughput;
+    const double ratio = then / now;
     table.rows.push_back({text_cell("bounds"), text_cell(bound.name), text_cell(unit),
-                          number_cell(p.throughput(), metric_text(p.throughput(), unit)),
-                          number_cell(bound.throughput, metric_text(bound.throughput, unit)),
-                          number_cell(bound.throughput / p.throughput() - 1,
-                                      percent_text(bound.throughput / p.throughput()))});
+                          number_cell(now, metric_text(now, unit)),
+                          number_cell(then, metric_text(then, unit)),
+                          number_cell(ratio - 1, percent_text(ratio))});
   }
   return table;
 }

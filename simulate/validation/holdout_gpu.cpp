@@ -1,8 +1,5 @@
 #include "simulate/validation/holdout_gpu.h"
 
-#include <algorithm>
-#include <array>
-
 #include "hwspecs/base/error.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/validation/published_runs.h"
@@ -20,16 +17,18 @@ std::string profile_name(const std::string& gpu, CalibrationLevel level) {
 // others are left out.
 RowPrediction predict_unseen(const RunColumns& columns, std::span<const std::string> row,
                              const std::string& gpu, CalibrationLevel level, const Resolver& resolve) {
+  const Catalog& catalog = resolve.catalog();
+  const std::string& gpu_of_row = row[columns.gpu];
   const bool several = row[columns.gpus] != "1" || row[columns.machines] != "1";
-  const bool other = !gpu.empty() && row[columns.gpu] != gpu;
-  const bool unknown = level == CalibrationLevel::one_gemm &&
-                       !resolve.catalog().unseen(Kind::profile, profile_name(row[columns.gpu], level));
-  if (several || other || unknown || row[columns.metric] == "memory_used")
-    return {std::string(kLeftOut), 0, {}};
+  const bool other = !gpu.empty() && gpu_of_row != gpu;
+  const bool no_gemm =
+      level == CalibrationLevel::one_gemm && !catalog.unseen(Kind::profile, profile_name(gpu_of_row, level));
+  const bool no_time = row[columns.metric] == "memory_used";
+  if (several || other || no_gemm || no_time) return {std::string(kLeftOut), 0, {}};
   const RowPrediction measured = predict_row(columns, row, resolve, "");
   if (!measured.ok() || level == CalibrationLevel::full) return measured;
   // The held-out profile must cover the row, too.
-  const Scenario scenario = hold_out(scenario_of(columns, row, resolve), resolve.catalog(), level);
+  const Scenario scenario = hold_out(scenario_of(columns, row, resolve), catalog, level);
   return predicted_value(columns, row, predict(scenario, resolve), resolve);
 }
 
@@ -37,10 +36,11 @@ RowPrediction predict_unseen(const RunColumns& columns, std::span<const std::str
 
 Scenario hold_out(Scenario scenario, const Catalog& catalog, CalibrationLevel level) {
   if (level == CalibrationLevel::full) return scenario;
-  if (const auto profile = catalog.unseen(Kind::profile, profile_name(scenario.gpu, level)))
-    scenario.profile = profile->string();
-  if (const auto framework = catalog.unseen(Kind::framework, scenario.framework + "_without_" + scenario.gpu))
-    scenario.framework = framework->string();
+  const std::string without_gpu = scenario.framework + "_without_" + scenario.gpu;
+  const auto profile = catalog.unseen(Kind::profile, profile_name(scenario.gpu, level));
+  const auto framework = catalog.unseen(Kind::framework, without_gpu);
+  if (profile) scenario.profile = profile->string();
+  if (framework) scenario.framework = framework->string();
   return scenario;
 }
 
@@ -48,20 +48,21 @@ std::vector<HoldoutErrors> holdout_errors(const std::vector<std::filesystem::pat
                                           const std::string& gpu, const std::string& by,
                                           const Resolver& resolve,
                                           const std::function<void(std::size_t)>& progress) {
-  std::array<std::vector<GroupErrors>, 3> groups;
-  for (const CalibrationLevel level :
-       {CalibrationLevel::full, CalibrationLevel::one_gemm, CalibrationLevel::datasheet}) {
+  const auto errors_at = [&](CalibrationLevel level) {
     const RowPredictor predictor = [&](const RunColumns& columns, std::span<const std::string> row) {
       return predict_unseen(columns, row, gpu, level, resolve);
     };
-    groups[static_cast<std::size_t>(level)] = validate_runs(runs, by, predictor, progress).groups;
-  }
+    return validate_runs(runs, by, predictor, progress).groups;
+  };
+  const std::vector<GroupErrors> full = errors_at(CalibrationLevel::full);
+  const std::vector<GroupErrors> one_gemm = errors_at(CalibrationLevel::one_gemm);
+  const std::vector<GroupErrors> datasheet = errors_at(CalibrationLevel::datasheet);
   // Every level has the same rows in the same groups.
   std::vector<HoldoutErrors> errors;
-  for (std::size_t g = 0; g < groups[0].size(); ++g) {
-    if (groups[0][g].configurations == 0) continue;
-    HoldoutErrors& e = errors.emplace_back(HoldoutErrors{groups[0][g], std::nullopt, groups[2][g]});
-    if (groups[1][g].configurations == e.measured.configurations) e.one_product = groups[1][g];
+  for (std::size_t g = 0; g < full.size(); ++g) {
+    if (full[g].configurations == 0) continue;
+    HoldoutErrors& e = errors.emplace_back(HoldoutErrors{full[g], std::nullopt, datasheet[g]});
+    if (one_gemm[g].configurations == full[g].configurations) e.one_product = one_gemm[g];
   }
   return errors;
 }
