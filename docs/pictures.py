@@ -60,7 +60,7 @@ def draw_rooms():
     shapes += "".join(box(n, c, x, MARGIN + HEAD + y * ROW, w, "#e8f1e4" if x < 4 else "#e6eef9") for n, c, x, y, w in ROOMS)
     shapes += "".join(box(n, c, x, below + y * ROW, w, "#faf1dd") for n, c, x, y, w in BASE)
     shapes += (f'<text x="{width / 2:.0f}" y="{height - 10}" text-anchor="middle" font-size="11.5" fill="#4a5668">A room may include rooms below it, never '
-               f'above; calibrate/framework_fit also uses simulate/prediction and simulate/validation.</text>\n')
+               f'above; calibrate/framework_fit and calibrate/cli also use rooms of simulate/.</text>\n')
     (HERE / "pictures" / "rooms.svg").write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">\n'
         f'<title>The rooms of tbd-sim and what each may include</title>\n<rect width="{width}" height="{height}" fill="#ffffff"/>\n'
