@@ -9,7 +9,17 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::int64_t kMostPieces = 10'000;  // of a tensor; more are taken for as many larger ones
+constexpr std::int64_t kMostPieces = 10'000;  // of a tensor; more are simulated as so many larger ones
+
+// Addresses of the blocks' segments that are for small blocks.
+std::vector<std::uint64_t> small_segments(const std::vector<AllocatorBlock>& blocks,
+                                          const CachingAllocator& allocator) {
+  std::set<std::uint64_t> small;
+  for (const AllocatorBlock& block : blocks) {
+    if (allocator.is_small(block.segment)) small.insert(block.segment);
+  }
+  return {small.begin(), small.end()};
+}
 
 }  // namespace
 
@@ -32,11 +42,11 @@ IterationReplay::IterationReplay(const Iteration& iteration, CachingAllocator& a
   }
 }
 
-void IterationReplay::take_lasting() {
-  for (const std::size_t tensor : lasting_) take(tensor);
+void IterationReplay::allocate_lasting() {
+  for (const std::size_t tensor : lasting_) allocate(tensor);
 }
 
-void IterationReplay::take(std::size_t tensor) {
+void IterationReplay::allocate(std::size_t tensor) {
   const Tensor& of = iteration_.step->tensors[tensor];
   const double all = of.bytes.at(static_cast<double>(iteration_.batch));
   const std::int64_t pieces = std::min(of.pieces, kMostPieces);
@@ -48,7 +58,7 @@ void IterationReplay::take(std::size_t tensor) {
 std::vector<std::size_t> IterationReplay::run(const std::function<void(std::size_t)>& taken) {
   std::vector<std::size_t> ends;
   for (std::size_t k = 0; k < born_.size(); ++k) {
-    for (const std::size_t tensor : born_[k]) take(tensor);
+    for (const std::size_t tensor : born_[k]) allocate(tensor);
     const std::uint64_t address =
         scratch_[k] > 0 ? allocator_.allocate(scratch_[k], -1 - static_cast<int>(k)) : 0;
     taken(k);
@@ -62,11 +72,11 @@ std::vector<std::size_t> IterationReplay::run(const std::function<void(std::size
   return ends;
 }
 
-ArenaRun replay(const Prediction& p) {
+AllocatorReplay replay(const Prediction& p) {
   CachingAllocator allocator(p.framework->allocator.policy);
   IterationReplay iterations(largest_iteration(p), allocator);
-  ArenaRun result;
-  iterations.take_lasting();
+  AllocatorReplay result;
+  iterations.allocate_lasting();
   result.first = allocator.events().size();
   std::uint64_t most = 0;
   std::size_t peak = 0;
@@ -81,16 +91,13 @@ ArenaRun replay(const Prediction& p) {
   });
   result.use = allocator.use();
   const auto events = allocator.events().begin();
-  result.events.assign(events, events + static_cast<std::ptrdiff_t>(result.first));
-  result.events.insert(result.events.end(), events + static_cast<std::ptrdiff_t>(second),
-                       allocator.events().end());
+  const auto lasting_end = events + static_cast<std::ptrdiff_t>(result.first);
+  const auto second_begin = events + static_cast<std::ptrdiff_t>(second);
+  result.events.assign(events, lasting_end);
+  result.events.insert(result.events.end(), second_begin, allocator.events().end());
   result.kernels.assign(result.first, 0);
   for (std::size_t k = 0; k < ends.size(); ++k) result.kernels.resize(ends[k] - second + result.first, k);
-  std::set<std::uint64_t> small;
-  for (const AllocatorBlock& block : result.at_peak) {
-    if (allocator.is_small(block.segment)) small.insert(block.segment);
-  }
-  result.small_segments.assign(small.begin(), small.end());
+  result.small_segments = small_segments(result.at_peak, allocator);
   return result;
 }
 

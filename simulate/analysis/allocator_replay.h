@@ -17,13 +17,13 @@ class IterationReplay {
   IterationReplay(const Iteration& iteration, CachingAllocator& allocator);
 
   // Allocates the tensors that live across iterations; call once, before run().
-  void take_lasting();
+  void allocate_lasting();
   // Runs an iteration. Calls taken(kernel) once the kernel's memory is allocated. Returns for each kernel the
   // number of the allocator's events until its end.
   std::vector<std::size_t> run(const std::function<void(std::size_t kernel)>& taken);
 
  private:
-  void take(std::size_t tensor);
+  void allocate(std::size_t tensor);
 
   const Iteration& iteration_;
   CachingAllocator& allocator_;
@@ -33,7 +33,7 @@ class IterationReplay {
   std::vector<std::vector<std::uint64_t>> addresses_;  // of each tensor's pieces
 };
 
-struct ArenaRun {
+struct AllocatorReplay {
   AllocatorUse use;
   std::vector<AllocatorEvent> events;   // of the second iteration
   std::vector<std::size_t> kernels;     // at which each event happened
@@ -43,6 +43,6 @@ struct ArenaRun {
 };
 
 // Two iterations of the length that needs most memory; the second reuses the segments of the first.
-[[nodiscard]] ArenaRun replay(const Prediction& prediction);
+[[nodiscard]] AllocatorReplay replay(const Prediction& prediction);
 
 }  // namespace tbdsim

@@ -64,7 +64,7 @@ Bytes reserved_after(std::span<const ImageSize> sizes, const Prediction& p, Seen
   for (const ImageSize& size : sizes) {
     const bool first = replays.empty();
     IterationReplay& replay = replays.try_emplace(size, seen.iteration(size), allocator).first->second;
-    if (first) replay.take_lasting();
+    if (first) replay.allocate_lasting();
     replay.run([](std::size_t) {});
   }
   return Bytes(static_cast<double>(allocator.reserved()));

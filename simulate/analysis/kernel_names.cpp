@@ -12,7 +12,7 @@ namespace {
 
 enum class Pass { any, forward, backward, update };
 
-// The first row that fits. Empty texts fit all.
+// A row of the table of names; the first that matches counts. Empty texts match all.
 struct KnownName {
   std::string_view family;
   std::optional<KernelKind> kind;

@@ -49,7 +49,7 @@ struct Case {
   [[nodiscard]] Outcome of(const TrainingStep& step) const { return of(step, *p.calibration); }
 };
 
-// The same length of another variant or under another lowering.
+// The training step of the same length for another variant or lowering.
 TrainingStep expanded(const Case& c, const Variant& variant, const Lowering& lowering) {
   const Prediction& p = c.p;
   const std::optional<Dataset> dataset = p.dataset == nullptr ? std::nullopt : std::optional(*p.dataset);

@@ -72,7 +72,7 @@ struct CommandLine {
     }
   }
 
-  // The one given.
+  // The command on the command line; the root's own without one.
   [[nodiscard]] const Command& command() const {
     for (const Command& command : commands) {
       if (command.app != &app && command.app->parsed()) return command;
@@ -80,7 +80,7 @@ struct CommandLine {
     return commands.front();
   }
 
-  // Names a stray argument may have been meant to be.
+  // Names of options and commands, for "did you mean".
   [[nodiscard]] std::vector<std::string> known_words() const {
     std::vector<std::string> words;
     const auto add_options = [&](const CLI::App& from) {
@@ -107,9 +107,8 @@ void dispatch(const CommandLine& line, const ProgramContext& context) {
   command.run(specs, context.out, report);
 }
 
-// Refuses what CLI11 lets pass and would be silently ignored: options without a value (an unset variable in a
-// script,
-// "--gpu --batch 64") and options of the root command that the command given does not have.
+// Throws for what CLI11 ignores silently: options without a value (an unset variable in a script, "--gpu
+// --batch 64") and options of the root command that the given command does not have.
 void require_meaning(const CommandLine& line) {
   const std::vector<std::string> words = line.known_words();
   std::vector<const CLI::App*> apps{&line.app};

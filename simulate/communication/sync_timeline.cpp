@@ -31,7 +31,7 @@ std::vector<std::size_t> in_order(const Timeline& timeline) {
 // Buckets on their way through the stages. Times in seconds from the start of the iteration.
 class Pipeline {
  public:
-  // `computed`: when the last gradient is.
+  // `computed`: time at which the last gradient is computed.
   Pipeline(const TrainingStep& step, const Timeline& timeline, const SyncPlan& plan, double computed)
       : step_(step),
         timeline_(timeline),
@@ -65,7 +65,7 @@ class Pipeline {
   }
 
  private:
-  // When a kernel of a collective can start: at the end of the kernel that runs at `start`, for repeated
+  // Start of a collective's kernel: at the end of the kernel that runs at `start`, for repeated
   // kernels at the end of one of them, at the latest one mean run time later; at `start` where none runs.
   [[nodiscard]] double next_gap(double start) const {
     const auto k = std::lower_bound(

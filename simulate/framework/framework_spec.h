@@ -40,8 +40,8 @@ struct Framework {
   // Factors on kernel times.
   KernelFactors factors;        // by kind of kernel
   double half_convolution = 1;  // further, for convolutions in half precision on tensor cores
-  // Further, for all kernels on GPUs of a compute capability ("sm_80") that the version's libraries had only
-  // just begun to support.
+  // Further factors for all kernels by the GPU's compute capability ("sm_80"), where the version's libraries
+  // were new to it.
   std::map<std::string, double> factors_on;
 
   Sources sources;  // by key; of the file it is based on for the keys that it does not give itself

@@ -10,7 +10,7 @@ namespace {
 constexpr double kTile = 32;  // side of a tile
 constexpr double kTileBytes = 2 * 32 * 18 * 8;
 
-// Along one side of an image.
+// Tiles along one side of an image.
 double tiles_along(std::int64_t results, std::int64_t filter) {
   return std::ceil(static_cast<double>(results) / (kTile - static_cast<double>(filter - 1)));
 }

@@ -6,7 +6,7 @@
 namespace tbdsim {
 namespace {
 
-// Copies are no kernels: while one runs the GPU is idle, and the CPU waits or could issue.
+// Time of an iteration with this limit. While a copy runs the GPU counts as idle: the limit is the CPU.
 Seconds limited_time(const Iteration& iteration, Limit limit) {
   const Seconds alone = iteration.computing() + iteration.sync.added();
   if (limit == Limit::input) return iteration.time() - alone;

@@ -1,4 +1,4 @@
-// Numbers of predictions as people read them.
+// Cells with numbers rounded for the screen.
 #pragma once
 
 #include <string>

@@ -55,7 +55,7 @@ std::string origin_of(const Prediction& p, const Iteration& i, std::size_t k) {
   return fmt::format("{}, {} on {}", name, source.library, source.on_this_gpu ? "this GPU" : "other GPUs");
 }
 
-// The one with the most time, with what each part of it comes from.
+// The kernel with the most time, and the source of each part of its time.
 std::string kernel_step(const Prediction& p, const Iteration& i) {
   std::size_t longest = 0;
   for (std::size_t k = 0; k < i.costs.size(); ++k) {

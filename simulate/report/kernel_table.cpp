@@ -14,7 +14,7 @@
 namespace tbdsim {
 namespace {
 
-// The rest: the GPU executes and copies nothing.
+// Share of the iteration, 0 to 1, in which the GPU neither executes nor copies.
 double idle_share(const ProvenanceShares& shares) {
   return std::max(0.0, 1 - std::accumulate(shares.begin(), shares.end(), 0.0));
 }
@@ -33,7 +33,7 @@ std::string shares_text(const ProvenanceShares& shares) {
   return text + fmt::format("GPU idle {:.1f} %", kPercent * idle_share(shares));
 }
 
-// Short on the screen; the line above the table spells them out.
+// The provenance, abbreviated on the screen; the line above the table spells it out.
 Cell provenance_cell(Provenance provenance) {
   constexpr std::array<std::string_view, kProvenanceNames.size()> kShort = {"meas", "interp", "transf",
                                                                             "model", "roof"};
@@ -70,7 +70,7 @@ std::string batch_text(const Prediction& p, const Iteration& iteration) {
   return text;
 }
 
-// The number of launches; empty for people where it is 1.
+// The number of launches; empty on the screen where it is 1.
 Cell times_cell(double repeat) {
   Cell cell = count_cell(repeat);
   if (repeat == 1) cell.text.clear();

@@ -10,7 +10,7 @@ namespace {
 // The size at a batch of one sample.
 double one(const Size& size) { return size.at(1); }
 
-// Empty for people where there is nothing to count.
+// A count, empty on the screen where it is 0.
 Cell sparse_count(double count) {
   Cell cell = count_cell(count);
   if (count == 0) cell.text.clear();

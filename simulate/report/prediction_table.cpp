@@ -68,7 +68,7 @@ std::vector<std::string> estimates_among(const Sources& sources) {
   return keys;
 }
 
-// The largest batch that fits, for those that do not.
+// The largest batch that fits, for predictions that do not fit.
 std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
   std::vector<std::string> notes;
   for (const Prediction& p : predictions) {

@@ -59,10 +59,10 @@ std::vector<std::string> reasons(const Validation& validation) {
   return lines;
 }
 
-// Four digits: what a measurement is good for.
+// Four digits, the precision of measurements.
 Cell value_cell(double value) { return number_cell(value, fmt::format("{:.4g}", value)); }
 
-// "resnet50 mxnet 1.2.0 k80 fp32 ..." without what a table leaves empty.
+// "resnet50 mxnet 1.2.0 k80 fp32 ..." without empty fields.
 std::vector<Cell> worst_row(const Configuration& c) {
   std::vector<Cell> row{text_cell(c.group)};
   for (const std::string& text : c.run) row.push_back(text_cell(text));
@@ -73,7 +73,7 @@ std::vector<Cell> worst_row(const Configuration& c) {
   return row;
 }
 
-// The errors' means over the groups of a section, as it has them.
+// Mean errors over the groups of a section.
 std::string means(const std::vector<HoldoutErrors>& errors, const std::string& section) {
   std::array<double, 3> sums{};
   std::array<int, 3> counts{};

@@ -188,7 +188,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 error_code listen_on(tcp::acceptor& acceptor, const tcp::endpoint& endpoint) {
   error_code error;
   acceptor.open(endpoint.protocol(), error);
-  // Allows a port whose last connections are still closing; one that another program listens on stays
+  // Allows a port whose last connections are still closing; one that another program listens on is
   // refused.
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error && endpoint.protocol() == tcp::v6()) acceptor.set_option(asio::ip::v6_only(false), error);

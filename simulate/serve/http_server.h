@@ -41,7 +41,7 @@ class HttpServer {
   // other is a bug (500).
   using Handler = std::function<HttpReply(const HttpRequest&)>;
 
-  // Listens from here on. Throws UsageError where the address or the port cannot be had.
+  // Listens from here on. Throws UsageError where the address or the port is not available.
   HttpServer(ListenAddress address, Handler handler);
   ~HttpServer();  // returns once running calls of the handler have; waiting requests are dropped
   HttpServer(const HttpServer&) = delete;
@@ -49,7 +49,7 @@ class HttpServer {
 
   [[nodiscard]] int port() const;
   // Calls `tick` ten times a second, and when a signal arrives, until it throws. Throws UsageError where the
-  // system took the port away.
+  // system closed the port.
   void wait(const std::function<void()>& tick) const;
 
  private:

@@ -70,7 +70,7 @@ Json tiles_of(const Prediction& before, const Prediction& after, const SpecChang
   return tiles;
 }
 
-// 1 to 8 GPUs in one machine, then 2 to 16 machines as in `asked`.
+// 1 to 8 GPUs in one machine, then 2 to 16 machines of the GPUs and network of `asked`.
 std::vector<Cluster> clusters_for(const Cluster& asked) {
   std::vector<Cluster> clusters;
   for (const int gpus : {1, 2, 4, 8}) clusters.push_back({.gpus = gpus});

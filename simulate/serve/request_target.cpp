@@ -6,7 +6,7 @@
 namespace tbdsim {
 namespace {
 
-// "a%3D1" -> "a=1"; a '%' that begins no escape stays.
+// "a%3D1" -> "a=1"; a '%' that begins no escape is unchanged.
 std::string percent_decoded(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {

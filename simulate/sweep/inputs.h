@@ -1,4 +1,4 @@
-// The files that a sweep's rows depend on, so that a sweep begun with others is not gone on with.
+// The files that a sweep's rows depend on, so that a sweep begun with other files is not resumed.
 #pragma once
 
 #include <string>

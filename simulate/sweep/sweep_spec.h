@@ -28,8 +28,8 @@ struct SweepOptions {
 // changes as given. Throws as check().
 [[nodiscard]] SweepRun sweep_run(const SweepOptions& options, RowFormat format, SpecCache& specs);
 
-// Tells sweeps apart: the program's version, points, format, axes, metrics, and the files that rows depend on
-// with their digests, a line each.
+// A text that differs between different sweeps: the program's version, points, format, axes, metrics, and the
+// files that rows depend on with their digests, a line each.
 [[nodiscard]] std::string description(const SweepRun& run, const Catalog& catalog);
 
 }  // namespace tbdsim

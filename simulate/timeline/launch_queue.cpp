@@ -78,7 +78,7 @@ void LaunchQueue::enqueue(const LaunchWork& work, std::int64_t count) {
   record(work, count);
 }
 
-// When the kernel ends that must have ended for the newest one to be in the queue. Within the newest block,
+// End of the kernel that must have ended before the newest one is queued. Within the newest block,
 // kernels end one run time and one gap apart; an earlier block counts as a whole.
 double LaunchQueue::room_in_queue(const LaunchWork& work) {
   const std::int64_t must_have_ended = launched_ - queue_depth_;

@@ -47,7 +47,7 @@ Quantity find_quantity(const std::string& name) {
   throw UsageError("unknown metric " + in_quotes(name) + did_you_mean(name, names));
 }
 
-// Every prediction there is: GPU, case, batch.
+// All predictions by GPU, case and batch.
 using Key = std::tuple<std::string, std::string, std::int64_t>;
 using Predictions = std::map<Key, Prediction>;
 
@@ -56,7 +56,7 @@ Predictions predict_cases(const Observations& observations, const Resolver& reso
   std::vector<Scenario> scenarios;
   for (const std::string& gpu : {observations.gpu, observations.other_gpu}) {
     for (const auto& [name, observed] : observations.cases) {
-      // A machine is one with the GPU.
+      // Machines hold observations.gpu only.
       if (gpu != observations.gpu && observed.cluster.ranks() > 1) continue;
       for (const std::int64_t batch : observed.batches) {
         keys.emplace_back(gpu, name, batch);

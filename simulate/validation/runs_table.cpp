@@ -81,7 +81,7 @@ Bytes used_memory(const Prediction& p, const std::string& unit, const Resolver& 
                   in_quotes(unit)));
 }
 
-// Means and variances of norms, a tensor each.
+// Bytes of the moving means and variances of norms, a tensor each.
 Bytes moving_statistics(const Prediction& p) {
   Bytes sum;
   for (const LayerSummary& layer : p.typical().step->layers) {

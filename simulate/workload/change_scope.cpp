@@ -28,7 +28,7 @@ Kind kind_of(const SpecChange& change) {
                    "; expected one of " + joined(known) + did_you_mean(change.spec, known));
 }
 
-// A key of all links may be meant, unless it looks like the name of one.
+// Throws where the path's first key resembles a link's name; any other is taken as a key of all links.
 void refuse_misspelt_link(const SpecChange& change, const Catalog& catalog) {
   std::vector<std::string> known = catalog.names(Kind::link);
   known.insert(known.end(), kLinkKindNames.begin(), kLinkKindNames.end());

@@ -21,7 +21,7 @@ std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
                                      const std::optional<Dataset>& dataset) {
   const bool asked_for = sizes.contains(std::string(kLengthSize));
   if (asked_for || variant.buckets.empty() || !dataset || dataset->lengths.empty()) return {};
-  // Sources that are long beside the buckets' own share find room in a longer one.
+  // A source longer than the bucket's share for sources needs a longer bucket.
   const double room =
       std::min(1.0, variant.source_share / dataset->source_share.value_or(variant.source_share));
   const std::vector<LengthBucket> buckets = buckets_of(dataset->lengths, variant.buckets, room);
@@ -72,8 +72,8 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
     append(bucket, resized(model, {{std::string(kLengthSize), bucket.length}}));
   }
   if (!steps.empty() && variant.source_share < 1) {
-    // Sources that are long for their targets have a bucket where both have the longest length: so rare that
-    // it takes no time, and what memory must hold.
+    // Sources that are long for their targets have a bucket where both have the longest length: too rare to
+    // count in time, but memory must hold it.
     LengthBucket longest = steps.back().bucket;
     longest.share = 0;
     Model pair = model;

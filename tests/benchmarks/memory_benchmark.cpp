@@ -1,5 +1,5 @@
-// What memory adds to a prediction in a sweep. Run build/release/tests/benchmarks/memory_benchmark and
-// compare with predict_benchmark; items are plans.
+// The time that memory adds to a prediction in a sweep. Run build/release/tests/benchmarks/memory_benchmark
+// and compare with predict_benchmark; items are plans.
 #include <benchmark/benchmark.h>
 
 #include "simulate/prediction/predict.h"

@@ -25,7 +25,7 @@ double figures(const Prediction& p) {
          p.memory.total().si();
 }
 
-// Its files into the library.
+// Reads the scenario's files into the cache.
 void read_for(Scenario scenario, const char* gpu, SpecCache& specs) {
   scenario.gpu = gpu;
   (void)predict(scenario, specs);
@@ -135,7 +135,7 @@ void predict_deep_speech2_from_its_file(benchmark::State& state) {
 }
 BENCHMARK(predict_deep_speech2_from_its_file)->Unit(benchmark::kMillisecond);
 
-// What `tbd-sim --gpu titanxp --batch 64` does.
+// `tbd-sim --gpu titanxp --batch 64`.
 void predict_the_suite_from_its_files(benchmark::State& state) {
   for (auto step : state) {
     benchmark::DoNotOptimize(test::run({"--gpu", "titanxp", "--batch", "64"}).out.size());
@@ -143,7 +143,7 @@ void predict_the_suite_from_its_files(benchmark::State& state) {
 }
 BENCHMARK(predict_the_suite_from_its_files)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// ResNet-50 on so many GPUs, eight in a machine: the first number of GPUs is exchanged again, the GPU itself
+// ResNet-50 on so many GPUs, eight in a machine: only the synchronization is simulated again, the GPU itself
 // is simulated once, before.
 void scale_resnet50(benchmark::State& state) {
   SpecCache specs = test::source_specs();

@@ -8,7 +8,7 @@ namespace {
 constexpr std::uint64_t kKiB = 1U << 10U, kMiB = 1U << 20U;
 
 // PyTorch: 1000 B are rounded to 1024 B and cut from a small segment of 2 MiB.
-TEST(CachingArena, SmallRequestsShareASegment) {
+TEST(CachingAllocator, SmallRequestsShareASegment) {
   CachingAllocator allocator(AllocatorPolicy::caching);
   const std::uint64_t first = allocator.allocate(1000, 0);
   EXPECT_EQ(allocator.allocate(1000, 1), first + 1024);
@@ -18,7 +18,7 @@ TEST(CachingArena, SmallRequestsShareASegment) {
 }
 
 // 5 MiB: a segment of 20 MiB; 30 MiB + 1 B: one of its own, 32 MiB, whose rest of 1 MiB or so stays uncut.
-TEST(CachingArena, SegmentsOfLargerRequests) {
+TEST(CachingAllocator, SegmentsOfLargerRequests) {
   CachingAllocator allocator(AllocatorPolicy::caching);
   (void)allocator.allocate(5 * kMiB, 0);
   EXPECT_EQ(allocator.use().reserved.si(), 20.0 * kMiB);
@@ -27,7 +27,7 @@ TEST(CachingArena, SegmentsOfLargerRequests) {
   EXPECT_EQ(allocator.use().allocated.si(), 37.0 * kMiB);
 }
 
-TEST(CachingArena, FreeNeighboursJoin) {
+TEST(CachingAllocator, FreeNeighboursJoin) {
   CachingAllocator allocator(AllocatorPolicy::caching);
   const std::uint64_t a = allocator.allocate(8 * kMiB, 0);
   const std::uint64_t b = allocator.allocate(8 * kMiB, 1);
@@ -39,7 +39,7 @@ TEST(CachingArena, FreeNeighboursJoin) {
 }
 
 // Free blocks between used ones are of no use to what is larger.
-TEST(CachingArena, Fragments) {
+TEST(CachingAllocator, Fragments) {
   CachingAllocator allocator(AllocatorPolicy::caching);
   const std::uint64_t a = allocator.allocate(8 * kMiB, 0);
   (void)allocator.allocate(8 * kMiB, 1);
@@ -50,7 +50,7 @@ TEST(CachingArena, Fragments) {
 }
 
 // PyTorch 1.0: 1.1 MiB become 1.125 MiB, a segment of that size; what is small comes from segments of 1 MiB.
-TEST(ExactCachingArena, SegmentsAreAsLargeAsAskedFor) {
+TEST(ExactCachingAllocator, SegmentsAreAsLargeAsAskedFor) {
   CachingAllocator allocator(AllocatorPolicy::caching_exact);
   (void)allocator.allocate(kMiB + kMiB / 10, 0);
   EXPECT_EQ(allocator.allocated(), kMiB + kMiB / 8);
@@ -61,7 +61,7 @@ TEST(ExactCachingArena, SegmentsAreAsLargeAsAskedFor) {
 }
 
 // A rest of more than 1 MiB is cut off and serves the next.
-TEST(ExactCachingArena, LargeRestsAreCutOff) {
+TEST(ExactCachingAllocator, LargeRestsAreCutOff) {
   CachingAllocator allocator(AllocatorPolicy::caching_exact);
   allocator.free(allocator.allocate(10 * kMiB, 0));
   (void)allocator.allocate(6 * kMiB, 1);
@@ -73,7 +73,7 @@ TEST(ExactCachingArena, LargeRestsAreCutOff) {
 }
 
 // A card of 30 MiB: 20 of the first two segments go back for the third, those in use stay.
-TEST(ExactCachingArena, AFullCardTakesFreeSegmentsBack) {
+TEST(ExactCachingAllocator, AFullCardTakesFreeSegmentsBack) {
   CachingAllocator allocator(AllocatorPolicy::caching_exact, 30 * kMiB);
   (void)allocator.allocate(5 * kMiB, 0);
   allocator.free(allocator.allocate(20 * kMiB, 1));
@@ -84,7 +84,7 @@ TEST(ExactCachingArena, AFullCardTakesFreeSegmentsBack) {
 
 // 200 MiB are requested where 300 MiB are free: TensorFlow cuts where 128 MiB would be wasted, not at 100
 // MiB.
-TEST(BfcArena, CutsTwiceAsLargeOrMuchLarger) {
+TEST(BfcAllocator, CutsTwiceAsLargeOrMuchLarger) {
   CachingAllocator allocator(AllocatorPolicy::bfc);
   allocator.free(allocator.allocate(512 * kMiB, 0));
   const std::uint64_t a = allocator.allocate(400 * kMiB, 0);
@@ -96,7 +96,7 @@ TEST(BfcArena, CutsTwiceAsLargeOrMuchLarger) {
 }
 
 // Regions of 1, 2 and 4 MiB; for 9 MiB one of 16, after which the next is of 16, too.
-TEST(BfcArena, RegionsDouble) {
+TEST(BfcAllocator, RegionsDouble) {
   CachingAllocator allocator(AllocatorPolicy::bfc);
   for (const std::uint64_t reserved : {1U, 3U, 3U, 7U}) {
     (void)allocator.allocate(kMiB, 0);
@@ -108,7 +108,7 @@ TEST(BfcArena, RegionsDouble) {
   }
 }
 
-TEST(BfcArena, Rounds) {
+TEST(BfcAllocator, Rounds) {
   CachingAllocator allocator(AllocatorPolicy::bfc);
   (void)allocator.allocate(1, 0);
   EXPECT_EQ(allocator.allocated(), 256u);

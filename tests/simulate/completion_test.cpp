@@ -27,7 +27,7 @@ std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
-// What bash offers for the last of the words; tbd-sim itself is stood in for by a function.
+// The completions that bash offers for the last word; a function stands in for tbd-sim.
 std::vector<std::string> offered(const std::string& words) {
   const test::TempDir directory;
   directory.write("completion", test::run({"completion", "bash"}).out);

@@ -31,7 +31,7 @@ TEST(Frameworks, EveryFileOfTheCatalogueLoads) {
   }
 }
 
-// What the TBD paper and the frameworks' sources say (each file names where): TensorFlow is NHWC and
+// Facts of the TBD paper and of the frameworks' sources (each file names the place): TensorFlow is NHWC and
 // multiplies matrices for 1x1 convolutions, MXNet keeps inputs and outputs of activations and a second copy
 // of the weights.
 TEST(Frameworks, OfTheTbdSuite) {

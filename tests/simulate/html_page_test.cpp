@@ -22,7 +22,7 @@ std::string page_text(const Page& page) {
   return out.str();
 }
 
-// What the page's script reads.
+// The charts' JSON that the page's script reads.
 json charts_of(const std::string& page) {
   const std::string begin = "id=\"charts\">";
   const std::size_t at = page.find(begin) + begin.size();

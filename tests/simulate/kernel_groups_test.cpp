@@ -56,8 +56,7 @@ TEST(KernelGroups, AddUpToTheIteration) {
   EXPECT_EQ(kernel_groups(resnet(), KernelView::phase).size(), 4u);
 }
 
-// Those below the iteration's utilization, the longest first, as many as asked for and no more than there
-// are.
+// Kernels below the iteration's utilization, the longest first, at most the requested number.
 TEST(KernelGroups, BelowAverage) {
   const double average = *fp32_utilization(activity_of(resnet()), *resnet().gpu);
   const auto all = below_average(resnet(), KernelView::kernel, 1000);
@@ -87,8 +86,8 @@ std::set<std::string> longest(const char* framework, std::size_t most) {
 }
 
 // Observation 8: batch normalisation is the major source of inefficiency on both frameworks. The paper prints
-// cuda::detail for cudnn::detail. Of TensorFlow's five the simulator does not know which products run as
-// magma_lds128_sgemm_kernel, and kernels it takes for longer come before BiasNHWCKernel.
+// cuda::detail for cudnn::detail. The simulator does not model which GEMMs of TensorFlow run as
+// magma_lds128_sgemm_kernel, and it predicts longer times for some kernels than for BiasNHWCKernel.
 TEST(KernelGroups, TablesVAndVIOfThePaper) {
   EXPECT_THAT(longest("mxnet", 5),
               testing::IsSupersetOf(

@@ -1,4 +1,4 @@
-// What `tbd-sim serve` answers is what the command line says, and a query reaches nothing but the catalogue.
+// `tbd-sim serve` answers with the numbers of the command line; a query can read only files of the catalogue.
 #include "simulate/serve/live_report.h"
 
 #include <filesystem>

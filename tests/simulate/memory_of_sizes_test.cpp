@@ -59,7 +59,7 @@ TEST_F(ReservedOverSizes, BlocksOfOtherSizesPileUp) {
   EXPECT_LT(kept / predict(largest, specs_).memory.model(), 2);
 }
 
-// What is left of the card is all there is, as long as that is enough for one image.
+// The allocator reserves at most the card's memory without the context, if one image fits into it.
 TEST_F(ReservedOverSizes, NoMoreThanTheCardHas) {
   scenario_.gpu = "p4000";
   scenario_.batch = 4;

@@ -153,7 +153,7 @@ TEST(MemoryPlan, BlocksAreMultiples) {
   EXPECT_EQ(at_2.use[MemoryCategory::workspace].si(), 64);
 }
 
-// What libraries keep is in no block of the pool, but counts.
+// Library state is in no block of the pool, but in the total.
 TEST(MemoryPlan, LibraryStateIsNotShared) {
   TrainingStep step = four_kernels();
   step.tensors[1].library_state = true;

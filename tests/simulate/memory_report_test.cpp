@@ -52,7 +52,7 @@ TEST(Replay, RequestedAllocatedReserved) {
   for (const char* framework : {"tensorflow", "pytorch", "cntk"}) {
     SCOPED_TRACE(framework);
     const Prediction p = resnet50(framework);
-    const ArenaRun run = replay(p);
+    const AllocatorReplay run = replay(p);
     EXPECT_NEAR(run.use.requested / p.memory.model(), 1, 1e-4);
     EXPECT_GE(run.use.allocated, run.use.requested);
     EXPECT_GE(run.use.reserved, run.use.allocated);

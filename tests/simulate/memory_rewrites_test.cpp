@@ -112,7 +112,7 @@ TEST(MapsOnHost, OnlyThoseInUseStay) {
   EXPECT_EQ(with_offloaded_activations(chain(16)).kernels.size(), 32u);
 }
 
-// What runs step by step is there one piece at a time.
+// A tensor of a recurrence is on the device one piece (time step) at a time.
 TEST(MapsOnHost, PieceByPiece) {
   TrainingStep step = chain(2);
   for (Tensor& tensor : step.tensors) tensor.pieces = 10;

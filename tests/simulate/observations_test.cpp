@@ -81,7 +81,7 @@ TEST(Observations, LevelAtTheLargestBatch) {
   EXPECT_DOUBLE_EQ(named.checks[0].evidence[0].value, throughput("mxnet", "p4000", 8));
 }
 
-// Of several steps the one farthest from holding is shown: the smallest ratio where there is a lower limit.
+// The step farthest from holding is shown: with a lower limit that with the smallest ratio.
 TEST(Observations, RatiosOverTheBatchBefore) {
   const double first = throughput("mxnet", "p4000", 16) / throughput("mxnet", "p4000", 8);
   const double last = throughput("mxnet", "p4000", 32) / throughput("mxnet", "p4000", 16);
@@ -126,8 +126,8 @@ TEST(Observations, LimitsOfRatios) {
   EXPECT_EQ(row[5].text, "50 % and more");
 }
 
-// What does not fit gives no evidence; one check that does not hold decides, one without evidence leaves
-// open.
+// A batch that does not fit gives no evidence. One check that does not hold decides; one without evidence
+// leaves the observation undecided.
 TEST(Observations, Verdicts) {
   const std::string open = "      - {of: [huge], metric: throughput, at_least: 1}\n";
   const std::string good = "      - {of: [cnn], metric: throughput, at_least: 1}\n";
@@ -139,7 +139,7 @@ TEST(Observations, Verdicts) {
   EXPECT_EQ(observed(open + bad).verdict, Verdict::does_not_hold);
 }
 
-// The paper's twelve. A verdict that changes belongs into CHANGELOG.md and docs/paper.md.
+// The paper's twelve. A change of a verdict belongs into CHANGELOG.md and docs/paper.md.
 TEST(Observations, OfThePaper) {
   const test::CliResult result = test::run({"observations"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

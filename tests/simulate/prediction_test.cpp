@@ -40,7 +40,7 @@ TEST(Predict, EveryKernelOfTheToyWorld) {
   EXPECT_EQ(p.bound(), Limit::compute);
 }
 
-// What the toy world's metrics are at batch 10. Work: 240 + 30 + 150 + 30 + 30 + 240 + 48 = 768 flop.
+// Metrics of the toy world at batch 10. Work: 240 + 30 + 150 + 30 + 30 + 240 + 48 = 768 flop.
 // Memory: weights, gradients and momentum 48 B each. Feature maps are most in kernel 3 (softmax backward):
 // data 16 B, relu's output 12 B, probabilities 12 B and relu's gradient 12 B for each sample, 520 B. No
 // convolution, so no workspace. 664 B and 1 KiB of context are 1688 B. 1 MiB holds 1024 + 144 + 52 b up to b
@@ -306,7 +306,7 @@ TEST(WithRates, AsAPredictionForSuchACard) {
   EXPECT_EQ(with_rates(after, specs.gpu("titanxp")).iteration_time(), before.iteration_time());
 }
 
-// What is quicker in fp32 than in TF32 depends on rates, and on the arithmetic which calls are nearby.
+// Whether a convolution is faster in fp32 or in TF32 depends on rates, and its residual on that choice.
 TEST(WithRates, ConvolutionsChooseTheirArithmeticAgain) {
   SpecCache specs = test::source_specs();
   GpuSpec changed = *specs.gpu("l40s");

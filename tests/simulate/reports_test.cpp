@@ -1,4 +1,4 @@
-// What programs and people read: JSON by its schema, CSV that parses back, tables that fit a screen.
+// Outputs: JSON by its schema, CSV that parses back, tables that fit a screen.
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -207,7 +207,7 @@ TEST(Tables, PredictionNamesItsAssumptions) {
                                    testing::HasSubstr("images/s")));
 }
 
-// Of one model a line for each framework names the constants that nobody measured; of many models none does.
+// For one model a line for each framework names the constants that are estimates; for many models none does.
 TEST(Tables, SayWhatIsAnEstimate) {
   const test::ToyWorld world;
   const Scenario slow = world.slow_scenario(10, world.dataset_decoded_in("1 us"));

@@ -59,7 +59,7 @@ TEST(PredictRow, TimesInSecondsAndMilliseconds) {
   EXPECT_NEAR(ms.interval.high, 1000 * s.interval.high, 1e-9);
 }
 
-// What the driver shows as used is the model's memory and the context.
+// Device memory in use: the model's memory and the context.
 TEST(PredictRow, MemoryOnTheDevice) {
   const RowPrediction row = predicted({{"metric", "memory_used"}, {"unit", "bytes (device memory in use)"}});
   EXPECT_DOUBLE_EQ(row.predicted, resnet50().memory.total().si());
@@ -67,7 +67,7 @@ TEST(PredictRow, MemoryOnTheDevice) {
   EXPECT_GT(row.interval.high, row.predicted);
 }
 
-// What an allocator counts is without the context.
+// An allocator's high water does not include the context.
 TEST(PredictRow, MemoryOfTheAllocator) {
   const RowPrediction row = predicted({{"metric", "memory_used"}, {"unit", "bytes (allocator high water)"}});
   EXPECT_DOUBLE_EQ(row.predicted, resnet50().memory.model().si());

@@ -1,4 +1,4 @@
-// What holds for every prediction: timelines without gaps, memory that adds up and grows, tight largest
+// Properties of every prediction: timelines without gaps, memory that adds up and grows, tight largest
 // batches, and the same bytes twice.
 #include <algorithm>
 #include <functional>
@@ -87,8 +87,9 @@ double alive_at(int k, const TrainingStep& step, double batch, bool gradient_map
   return bytes;
 }
 
-// What is alive at the peak kernel, added up afresh: the plan's categories less the workspace; and no kernel
-// has more. What is planned ahead holds all of it at any kernel, but gradients share where one makes another.
+// The bytes alive at the peak kernel, summed here, are the plan's categories less the workspace, and no
+// kernel has more. A static plan holds all of them at any kernel, but gradients share a block with their
+// successors.
 TEST(SimulateProperty, CategoriesAddUpToThePeak) {
   SpecCache specs = test::source_specs();
   for_every_step(specs, [](const TrainingStep& step, const Framework& framework) {

@@ -176,7 +176,7 @@ TEST(Sweep, FlagsAndYamlSayTheSame) {
               HasSubstr("bad.yaml:1:1: unknown key 'modle'; did you mean 'model'?"));
 }
 
-// As an interrupt, a full disk or a crash leave it: some lines, and half a line.
+// The file after an interrupt, a full disk or a crash: some lines, and half a line.
 TEST(Sweep, GoesOnWhereItWasInterrupted) {
   const test::TempDir directory;
   const std::string whole = test::run(kSmall).out;

@@ -126,8 +126,8 @@ TEST(DataParallel, AThreadThatLooksForGradients) {
   EXPECT_NEAR(times(plan).exposed.si(), 13.5 + 0.5 - 6, 1e-9);
 }
 
-// Of collectives' kernels the thread is told as they are issued, here at once: it takes all at 1 s and waits
-// for the last, computed at 6 s. Two at a time, it takes the third when the second is there, at 5 s.
+// The communication thread sees collectives when their kernels are launched, here at once: it takes all three
+// at 1 s and waits for the last gradient, computed at 6 s. In pairs it takes the third at 5 s.
 TEST(DataParallel, AThreadThatIsToldEarlyWaits) {
   Timeline ahead = timeline();
   for (KernelSpan& span : ahead.kernels) span.launch_start = span.launch_end = Seconds(0.5);
@@ -172,7 +172,7 @@ TEST(DataParallel, Stragglers) {
   EXPECT_EQ(times(one_stage(0.5, "kvstore_dist_async")).stragglers, Seconds(0));
 }
 
-// Three arrays of a billion elements are cut among the servers. Of small ones all of the same key are on one.
+// Three arrays of a billion elements are sharded over the servers. Small arrays of one key are on one server.
 TEST(DataParallel, MxnetsServers) {
   EXPECT_DOUBLE_EQ(fullest_server(step().gradients, 1, 4), 1);
   std::vector<ParameterGradient> small{{0, fixed_size(100), 0, 1}};

@@ -81,7 +81,7 @@ class ToyWorld {
   [[nodiscard]] std::string path(const std::string& name) const {
     return (directory_.path() / name).string();
   }
-  // Of images that take one thread so long: "1 us".
+  // A data set of images that take one thread `time` to decode: "1 us".
   [[nodiscard]] std::string dataset_decoded_in(const std::string& time) const {
     return directory_
         .write("decoded.yaml", "title: Toy data\nsample: image\nsamples: 5000\ndecode_time: " + time +

@@ -58,7 +58,7 @@ TEST(Unseen, EveryFrameworkFileIsOfAFrameworkAndAGpu) {
   EXPECT_GT(files, 0);
 }
 
-// Of the rows: times on one GPU, of the GPU asked for.
+// Only rows with times on one GPU of the given name count.
 TEST(Unseen, RowsThatAreJudged) {
   const test::TempDir directory;
   const auto runs = directory.write(

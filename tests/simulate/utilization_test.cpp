@@ -40,7 +40,7 @@ TEST(Utilization, DecodingIsWorkOfTheHost) {
   EXPECT_NEAR(cpu_utilization(activity_of(p)), (11 + 10) / (28 * kSlow), kTolerance);
 }
 
-// Of 10 us each they come every 50 us, whatever else is done meanwhile.
+// Decoding at 10 us a sample limits the iteration to 50 us, which is longer than the GPU's work.
 TEST(Utilization, SamplesCanBeTheLimit) {
   const test::ToyWorld world;
   SpecCache specs = test::source_specs();

@@ -24,7 +24,7 @@ Validation validate(const std::vector<Row>& rows, const std::string& by = "group
   return validate_runs(in, "runs.csv", by, specs, "uncalibrated", [](std::size_t) {});
 }
 
-// What ResNet-50 of MXNet on a TITAN Xp is predicted to reach at a batch.
+// Predicted images/s of ResNet-50 on MXNet and a TITAN Xp.
 double predicted(std::int64_t batch) {
   static SpecCache specs = test::source_specs();
   return predict({.model = "resnet50",
@@ -145,7 +145,7 @@ TEST(Validate, NoiseIsTheMedianSpreadOfRepeats) {
               (0.03 + 0.01 * std::sqrt(2.0)) / 2, 1e-9);
 }
 
-// What was run is told by version, batch and so on, not by id or note; another version is another
+// A configuration is identified by version, batch and so on, not by id or note; another version is another
 // configuration.
 TEST(Validate, IdentityOfAConfiguration) {
   EXPECT_EQ(validate({off_by(0, 64, {{"id", "1"}}), off_by(0, 64, {{"id", "2"}})}).groups[0].configurations,

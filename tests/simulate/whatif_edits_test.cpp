@@ -42,7 +42,7 @@ Saving remedy(const Prediction& p, const std::string& name) {
   throw UsageError("no remedy " + name);
 }
 
-// Of the model and framework where it says something, each changes time or memory, and what it should.
+// Each preset, on a model and framework that it affects, changes time or memory in the direction it should.
 TEST(Presets, EachChangesWhatItSays) {
   SpecCache specs = test::source_specs();
   const Scenario unrolled{.model = "seq2seq", .framework = "tensorflow", .gpu = "t4", .batch = 64};
@@ -135,7 +135,7 @@ TEST(NormFusion, KernelsOfResNet) {
     EXPECT_LT(fused.kernels[k].duplicate_of, static_cast<int>(k));
 }
 
-// Of NVIDIA's MXNet container: in half precision alone, whose NHWC images nothing transposes.
+// NVIDIA's MXNet container fuses in half precision alone, where images are NHWC and are not transposed.
 TEST(NormFusion, WhereMapsAreOfHalfPrecision) {
   SpecCache specs = test::source_specs();
   const auto ops = [&](const char* precision, std::string_view op) {

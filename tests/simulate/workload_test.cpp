@@ -1,4 +1,4 @@
-// What a step's kernels are, found once for all batches and GPUs.
+// The kernels of a step, expanded once for all batches and GPUs.
 #include "simulate/workload/workload.h"
 
 #include <gtest/gtest.h>

@@ -14,8 +14,8 @@
 namespace tbdsim {
 namespace {
 
-// A measuring plan is ordered by predicted time; without --gpu on this one, whose order serves others as
-// well.
+// The GPU on which the times that order a measuring plan are predicted without --gpu; the order on others is
+// similar.
 constexpr const char* kPlanOrderGpu = "a100_sxm_80gb";
 
 struct KernelsOptions {
@@ -23,7 +23,7 @@ struct KernelsOptions {
   std::string from;           // only those whose time comes from there, "modelled,roofline"
   std::string view;           // summed by kernel, layer, phase or type
   std::string below_average;  // so many of those with the least use of the peak
-  bool unique = false;        // each distinct one once
+  bool unique = false;        // each distinct kernel once
   bool plan = false;          // as a measuring plan
   OutputOptions output;
 };

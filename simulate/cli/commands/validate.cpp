@@ -20,7 +20,7 @@ struct ValidateOptions {
   OutputOptions output;
 };
 
-// Refuses a GPU that is not in the catalogue; all of them: "".
+// The GPU of --unseen; "" for all. Throws for one that is not in the catalogue.
 std::string unseen_gpu(const ValidateOptions& options, SpecCache& specs) {
   if (!options.profile.empty() || !options.worst.empty())
     throw UsageError("--unseen compares the profiles there are; expected no --profile or --worst beside it");

@@ -90,7 +90,7 @@ int stream_of(const Kernel& kernel, const KernelSpan& span) {
   return kernel.kind == KernelKind::transfer ? kCopies : kCompute + span.engine_thread;
 }
 
-// Work is that of all repeats.
+// Arguments of a kernel's event; time, flops and bytes are of all repeats.
 Json kernel_args(const Prediction& p, const Iteration& iteration, std::size_t k) {
   const Kernel& kernel = iteration.step->kernels[k];
   const KernelCost& cost = iteration.costs[k];
@@ -111,7 +111,8 @@ Json kernel_args(const Prediction& p, const Iteration& iteration, std::size_t k)
           {"correlation", k + 1}};
 }
 
-// Work, issue, wait and work of a kernel, and its arrow. Work before further repeats is part of the issue.
+// Adds the launching thread's events of a kernel (work, issue, wait, work) and the arrow to its execution.
+// Work before further repeats is part of the issue.
 void add_kernel(Events& events, const Prediction& p, const Iteration& iteration, std::size_t k) {
   const Kernel& kernel = iteration.step->kernels[k];
   const KernelSpan& span = iteration.timeline.kernels[k];

@@ -169,7 +169,7 @@ class Snapshot {
   const Prediction& p_;
   const Iteration& iteration_;
   const TrainingStep& step_;
-  ArenaRun run_;
+  AllocatorReplay run_;
 };
 
 }  // namespace
