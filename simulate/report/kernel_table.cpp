@@ -87,6 +87,54 @@ Cell layer_cell(const std::string& name) {
 
 Cell time_cell(Seconds time) { return number_cell(time.si(), three_digits(in_unit(time, "us"))); }
 
+// Columns of scenario_cells() and kernel_cells(). The provenance is hidden on the screen where all kernels
+// have the same.
+std::vector<Column> kernel_columns(bool one_provenance) {
+  const char* const from = one_provenance ? "" : "from";
+  return {{"model", ""},        {"variant", ""},       {"framework", ""},        {"gpu", ""},
+          {"precision", ""},    {"batch", ""},         {"profile", ""},          {"calibrated", ""},
+          {"layer", "layer"},   {"phase", "phase"},    {"kernel", "kernel"},     {"kind", ""},
+          {"shape", "shape"},   {"repeat", "x", true}, {"flops", "Gflop", true}, {"bytes", ""},
+          {"compute_time", ""}, {"memory_time", ""},   {"algorithm", ""},        {"workspace", ""},
+          {"time", "us", true}, {"time_low", ""},      {"time_high", ""},        {"interval", "+-%", true},
+          {"share", "%", true}, {"bound", "bound"},    {"provenance", from},     {"library", ""},
+          {"measured_on", ""}};
+}
+
+std::vector<Cell> kernel_cells(const Prediction& p, const Iteration& iteration, std::size_t k) {
+  const Kernel& kernel = iteration.step->kernels[k];
+  const KernelCost& cost = iteration.costs[k];
+  const KernelSource source = source_of(p, iteration, k);
+  const auto batch = static_cast<double>(iteration.batch);
+  const auto repeat = static_cast<double>(kernel.repeat);
+  const Flops flops(kernel.flops.at(batch));
+  const Bytes bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch));
+  const double share = cost.total * repeat / iteration.time();
+  const std::string layer =
+      kernel.layer < 0 ? "(all)" : iteration.step->layers[static_cast<std::size_t>(kernel.layer)].name;
+  return {layer_cell(layer),
+          phase_cell(kernel),
+          text_cell(kernel.op),
+          text_cell(name_of(kernel.kind)),
+          text_cell(shape_text(kernel, batch)),
+          times_cell(repeat),
+          number_cell(flops.si(), three_digits(in_unit(flops, "Gflop"))),
+          number_cell(bytes.si(), three_digits(in_unit(bytes, "MB"))),
+          time_cell(cost.compute),
+          time_cell(cost.memory),
+          text_cell(name_of(cost.algorithm)),
+          number_cell(cost.workspace.si(), to_text(cost.workspace)),
+          time_cell(cost.total),
+          time_cell(cost.total * (1 / cost.factor())),
+          time_cell(cost.total * cost.factor()),
+          bare_percent_cell(cost.factor() - 1, 0),
+          bare_percent_cell(share, 2),
+          text_cell(name_of(cost.bound)),
+          provenance_cell(cost.provenance),
+          text_cell(source.library),
+          measured_on_cell(source)};
+}
+
 }  // namespace
 
 ProvenanceShares provenance_shares(const Iteration& iteration) {
@@ -115,71 +163,34 @@ std::vector<std::string> kernel_preface(const Prediction& p) {
 
 Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
   const Iteration& iteration = p.typical();
-  const ProvenanceShares shares = provenance_shares(iteration);
   const auto batch = static_cast<double>(iteration.batch);
   Table table;
   table.name = "kernels";
   table.preface = kernel_preface(p);
   table.preface.emplace_back();
-  const char* from_header = one_provenance(shares) ? "" : "from";
-  table.columns = {{"model", ""},        {"variant", ""},       {"framework", ""},
-                   {"gpu", ""},          {"precision", ""},     {"batch", ""},
-                   {"profile", ""},      {"calibrated", ""},    {"layer", "layer"},
-                   {"phase", "phase"},   {"kernel", "kernel"},  {"kind", ""},
-                   {"shape", "shape"},   {"repeat", "x", true}, {"flops", "Gflop", true},
-                   {"bytes", ""},        {"compute_time", ""},  {"memory_time", ""},
-                   {"algorithm", ""},    {"workspace", ""},     {"time", "us", true},
-                   {"time_low", ""},     {"time_high", ""},     {"interval", "+-%", true},
-                   {"share", "%", true}, {"bound", "bound"},    {"provenance", from_header},
-                   {"library", ""},      {"measured_on", ""}};
+  table.columns = kernel_columns(one_provenance(provenance_shares(iteration)));
   Flops flops;
   for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
     const Kernel& kernel = iteration.step->kernels[k];
     const KernelCost& cost = iteration.costs[k];
     if (!cost.runs()) continue;
-    const auto repeat = static_cast<double>(kernel.repeat);
     const Flops each(kernel.flops.at(batch));
-    flops += each * repeat;
+    flops += each * static_cast<double>(kernel.repeat);
     if (!from.empty() && !from.contains(cost.provenance)) continue;
-    const KernelSource source = source_of(p, iteration, k);
-    const Bytes bytes(kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch));
-    const double share = cost.total * repeat / iteration.time();
-    const std::string layer =
-        kernel.layer < 0 ? "(all)" : iteration.step->layers[static_cast<std::size_t>(kernel.layer)].name;
     std::vector<Cell>& row = table.rows.emplace_back(scenario_cells(p));
-    for (Cell& cell : std::vector<Cell>{layer_cell(layer),
-                                        phase_cell(kernel),
-                                        text_cell(kernel.op),
-                                        text_cell(name_of(kernel.kind)),
-                                        text_cell(shape_text(kernel, batch)),
-                                        times_cell(repeat),
-                                        number_cell(each.si(), three_digits(in_unit(each, "Gflop"))),
-                                        number_cell(bytes.si(), three_digits(in_unit(bytes, "MB"))),
-                                        time_cell(cost.compute),
-                                        time_cell(cost.memory),
-                                        text_cell(name_of(cost.algorithm)),
-                                        number_cell(cost.workspace.si(), to_text(cost.workspace)),
-                                        time_cell(cost.total),
-                                        time_cell(cost.total * (1 / cost.factor())),
-                                        time_cell(cost.total * cost.factor()),
-                                        bare_percent_cell(cost.factor() - 1, 0),
-                                        bare_percent_cell(share, 2),
-                                        text_cell(name_of(cost.bound)),
-                                        provenance_cell(cost.provenance),
-                                        text_cell(source.library),
-                                        measured_on_cell(source)}) {
-      row.push_back(std::move(cell));
-    }
+    for (Cell& cell : kernel_cells(p, iteration, k)) row.push_back(std::move(cell));
   }
   table.notes = {"+-%: 80 % of measured times are expected so near."};
-  const double rate = iteration.units / iteration.time().si();
+  const Seconds time = iteration.time();
+  const Seconds busy = iteration.timeline.gpu_busy;
+  const double rate = iteration.units / time.si();
   table.totals = {
       {"model", text_cell(p.model->name)},
       {"framework", text_cell(p.framework->name)},
       {"batch", count_cell(batch)},
       {"precision", text_cell(p.scenario.precision)},
-      {"iteration_time", number_cell(iteration.time().si(), to_text(iteration.time()))},
-      {"gpu_busy", number_cell(iteration.timeline.gpu_busy.si(), to_text(iteration.timeline.gpu_busy))},
+      {"iteration_time", number_cell(time.si(), to_text(time))},
+      {"gpu_busy", number_cell(busy.si(), to_text(busy))},
       {"throughput", number_cell(rate, fmt::format("{:.1f} {}", rate, throughput_unit(*p.model)))},
       {"flops", number_cell(flops.si(), to_text(flops))}};
   return table;
