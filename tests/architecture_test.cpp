@@ -103,9 +103,15 @@ constexpr Fence kFences[] = {
 constexpr const char* kHiddenState =
     "thread_local|^ +static (?!constexpr)[^(]*( =|\\{)|^ +static (?!constexpr)[\\w:<>, ]+ \\w+;";
 
+// Powers of ten and two that convert units, however they are spelt: hwspecs/base/quantity.h names them.
+// Limits of counts and tolerances may have them, in a constant that is named so.
+constexpr const char* kUnitFactors =
+    "^(?!.*\\bk(Most|Largest|Longest|Rounding|Tolerance)\\w*( =|\\()).*"
+    "\\b(1e-?9|1e-?12|1'?000'?000'?000|1'?048'?576|1'?073'?741'?824|1'?024(\\.0)? ?\\*)(?![\\w.])";
+
 // Text that may stand in a few files only.
 constexpr Fence kWords[] = {
-    {"\\b(1e9|1e12|1024)\\b", "(hwspecs/base/quantity.*|calibrate/measure/.*)"},
+    {kUnitFactors, "(hwspecs/base/quantity.*|calibrate/measure/.*)"},
     {"\\b(std::)?(quick_|_)?[eE]xit\\(",
      "(.*/main\\.cpp|(simulate|calibrate)/cli/cli\\.cpp|calibrate/measure/.*)"},
     {"std::(cerr|cout)", "(hwspecs/base/program\\.cpp|calibrate/measure/.*)"},
@@ -239,6 +245,10 @@ TEST(Architecture, TheChecksCanFail) {
   EXPECT_EQ(folder_of("hwspecs/base/csv.h"), "hwspecs/base");
   EXPECT_FALSE(matches(wrong, std::string("^#include [<\"](") + kFences[0].include + ")").empty());
   EXPECT_TRUE(std::regex_search(wrong.lines[2], std::regex(kWords[0].include)));
+  for (const char* line : {"double x = 1'000'000'000;", "x * 1e-9", "1048576 * x", "x / (1024 * 1024)"})
+    EXPECT_TRUE(std::regex_search(line, std::regex(kUnitFactors))) << line;
+  for (const char* line : {"constexpr std::int64_t kMostWords = 1'000'000'000;", "x = 1'024;", "x = 1.4e9;"})
+    EXPECT_FALSE(std::regex_search(line, std::regex(kUnitFactors))) << line;
   for (const char* line : {"  static int count = 0;", "  static Cache cache;",
                            "  static const std::map<int, int> k{", "  static thread_local Cache cache(3);"})
     EXPECT_TRUE(std::regex_search(line, std::regex(kHiddenState))) << line;

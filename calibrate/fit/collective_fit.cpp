@@ -23,7 +23,7 @@ struct TimeColumn {
   double seconds;
 };
 constexpr TimeColumn kTimes[] = {
-    {"time_ms", 1e-3}, {"median_ms", 1e-3}, {"latency_us", 1e-6}, {"time_out_of_place_ns", 1e-9}};
+    {"time_ms", kMilli}, {"median_ms", kMilli}, {"latency_us", kMicro}, {"time_out_of_place_ns", kNano}};
 
 std::size_t column_of(const CsvReader& reader, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {

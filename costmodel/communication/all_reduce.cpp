@@ -9,16 +9,13 @@ namespace tbdsim {
 namespace {
 
 constexpr Seconds kNever(std::numeric_limits<double>::infinity());
-constexpr double kRootSize = 1'048'576;     // bytes
 constexpr std::int64_t kLeastInSwitch = 5;  // NCCL reduces fewer ranks in rings (2.2x logs of H200 and B200)
 
 double rounds(std::int64_t ranks) {  // of a binary tree
   return static_cast<double>(std::bit_width(static_cast<std::uint64_t>(ranks - 1)));
 }
 
-Seconds root_of(const CollectiveCost& cost, Bytes bytes) {
-  return cost.root * std::sqrt(bytes.si() / kRootSize);
-}
+Seconds root_of(const CollectiveCost& cost, Bytes bytes) { return cost.root * std::sqrt(bytes.si() / kMebi); }
 
 Seconds wire(const RankGroup& group, Bytes bytes) {
   return bytes / (group.bandwidth * group.cost.efficiency);

@@ -89,7 +89,7 @@ struct RecurrentFamily {
 };
 
 inline constexpr double kThinBatch = 16;  // sequences; narrower products take as long
-inline constexpr double kStepClock = 1.4e9;
+inline constexpr double kStepClock = 1.4e9;  // Hz
 
 // Seconds for one multiplication or addition.
 template <class T>
