@@ -37,6 +37,7 @@ constexpr const char* kToy =
     "  sources:\n"
     "    kernel: \"estimate: a \\\"launch\\\"\"  # to be fitted\n"
     "    segment: theirs\n"
+    "    after_update: none\n"
     "    wait: 'estimate: a wake-up'\n"
     "    workers: one\n"
     "workspace_limit: 300 MiB\n"
