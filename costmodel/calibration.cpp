@@ -1,27 +1,19 @@
 #include "costmodel/calibration.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "costmodel/families/families.h"
 #include "costmodel/families/fast/grid_work_table.h"
 #include "costmodel/hardware.h"
 #include "costmodel/kernel_cost.h"
+#include "costmodel/profile/generation.h"
 #include "costmodel/profile/profile.h"
 #include "costmodel/residuals/residual_index.h"
 
 namespace tbdsim {
 namespace {
-
-// "cudnn6" -> cudnn, 6.
-std::pair<std::string, int> library_of(const std::string& generation) {
-  const auto digit =
-      std::find_if(generation.begin(), generation.end(), [](unsigned char c) { return std::isdigit(c); });
-  return {std::string(generation.begin(), digit), std::atoi(std::string(digit, generation.end()).c_str())};
-}
 
 bool narrow(MathType math) { return math != MathType::fp32; }
 
@@ -59,7 +51,7 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
   double distance = 0;
   if (!alike(block.math, math))
     distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
-  const auto [library, version] = library_of(block.generation);
+  const auto [library, version] = generation_of(block.generation);
   const auto wanted = libraries.find(library);
   if (wanted != libraries.end()) {
     const int most = block.own ? wanted->second : newest_kernels(gpu, library);
@@ -121,9 +113,9 @@ FamilyModel model_for(const Profile& profile, std::size_t family, const GpuSpec&
   double least = std::numeric_limits<double>::infinity();
   for (const ProfileBlock& block : profile.families[family]) {
     const double distance = distance_of(block, family, gpu, math, libraries);
-    // Of equals the newest.
-    const bool newer = model.block != nullptr &&
-                       library_of(block.generation).second > library_of(model.block->generation).second;
+    // The newest of equally distant blocks.
+    const bool newer = model.block != nullptr && generation_of(block.generation).version >
+                                                     generation_of(model.block->generation).version;
     if (distance > least || (distance == least && !newer)) continue;
     least = distance;
     model.block = &block;

@@ -17,11 +17,10 @@
 #include "calibrate/samples/launch_floor.h"
 #include "costmodel/families/families.h"
 #include "costmodel/residuals/residual_table.h"
+#include "hwspecs/base/statistics.h"
 
 namespace tbdsim {
 namespace {
-
-constexpr double kCoverage = 0.8;
 
 std::uint32_t hash_of(std::string_view text) {
   std::uint32_t hash = 2166136261U;
@@ -74,11 +73,6 @@ std::vector<double> baseline(const Samples<Family>& train, const Samples<Family>
     times.push_back(formula_of(s, fit, sustained));
   }
   return times;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 // The launch floor of an op on other GPUs.
@@ -162,7 +156,7 @@ void judge_intervals(std::vector<Outcome>& outcomes) {
         if (other == fold && folds.size() > 1) continue;
         for (const Outcome* o : rest) others.push_back(off_by(*o));
       }
-      const double width = quantile(others, kCoverage);
+      const double width = interval_width(others);
       for (Outcome* o : members) o->inside = off_by(*o) <= width;
     }
   }
@@ -314,8 +308,8 @@ ErrorSummary summarize(std::span<const Outcome> outcomes, double Outcome::*predi
   summary.count = static_cast<int>(relative.size());
   summary.geometric = std::exp(summary.geometric / n) - 1;
   summary.bias = std::exp(summary.bias / n) - 1;
-  summary.median = relative[relative.size() / 2];
-  summary.p90 = relative[std::min(relative.size() - 1, static_cast<std::size_t>(0.9 * n))];
+  summary.median = quantile(relative, 0.5);
+  summary.p90 = quantile(relative, 0.9);
   return summary;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "hwspecs/base/statistics.h"
+
 namespace tbdsim {
 namespace {
 
@@ -14,11 +16,6 @@ constexpr std::size_t kMostLeftOut = 400;                  // of a table or a ca
 constexpr std::size_t kFewestRows = 4;
 constexpr double kLeastRepeat = 1e-3;    // what a profile may hold
 constexpr std::size_t kFewestCards = 4;  // fewer cannot tell which of them is the odd one
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
 
 double robust_spread(const std::vector<ResidualRow>& rows) {
   constexpr double kLeast = 0.02;

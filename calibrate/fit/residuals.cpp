@@ -12,6 +12,7 @@
 #include "calibrate/fit/kriging_fit.h"
 #include "calibrate/samples/launch_floor.h"
 #include "costmodel/families/families.h"
+#include "hwspecs/base/statistics.h"
 
 namespace tbdsim {
 namespace {
@@ -66,10 +67,10 @@ std::vector<SampleResidual<Family>> medians_over_gpus(std::vector<SampleResidual
   std::vector<SampleResidual<Family>> merged;
   for (std::size_t begin = 0, end = 0; begin < residuals.size(); begin = end) {
     while (end < residuals.size() && place(residuals[end]) == place(residuals[begin])) ++end;
-    SampleResidual<Family> median = residuals[begin];
-    median.row.residual = weighted_median(residuals, begin, end, architecture);
-    median.row.call = static_cast<int>(merged.size());
-    merged.push_back(median);
+    SampleResidual<Family> middle = residuals[begin];
+    middle.row.residual = weighted_median(residuals, begin, end, architecture);
+    middle.row.call = static_cast<int>(merged.size());
+    merged.push_back(middle);
   }
   return merged;
 }
@@ -81,12 +82,10 @@ Kriging kriging_of(const std::vector<SampleResidual<Family>>& residuals) {
   return fit_kriging_between(cards);
 }
 
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return kDefaultInterval;
-  const auto place =
-      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
+double interval_width(std::vector<double> deviations) {
+  if (deviations.empty()) return kDefaultInterval;
+  std::sort(deviations.begin(), deviations.end());
+  return quantile(deviations, kCoverage);
 }
 
 double interval_of(const ResidualTable& table, const std::vector<ResidualRow>& rows, const Kriging& kriging) {
@@ -100,7 +99,7 @@ double interval_of(const ResidualTable& table, const std::vector<ResidualRow>& r
     const ResidualEstimate estimate = table.estimate(row.at, kriging, own == place.end() ? -1 : own->second);
     off.push_back(std::abs(row.residual - estimate.mean) / std::max(estimate.sd, kLeastSd));
   }
-  return std::min(kWidestInterval, quantile(off, kCoverage));
+  return std::min(kWidestInterval, interval_width(off));
 }
 
 template <class Family>
@@ -122,11 +121,10 @@ double interval_between_gpus(const std::vector<SampleResidual<Family>>& residual
       errors.push_back(r.row.residual - estimate.mean);
       deviations.push_back(std::max(estimate.sd, kLeastSd));
     }
-    std::vector<double> sorted = errors;
-    const double own = quantile(sorted, 0.5);
+    const double own = median(errors);
     for (std::size_t i = 0; i < errors.size(); ++i) off.push_back(std::abs(errors[i] - own) / deviations[i]);
   }
-  return quantile(off, kCoverage);
+  return interval_width(off);
 }
 
 #define TBDSIM_INSTANTIATE(Family)                                                          \
