@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "costmodel/communication/nvlink_rings.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/synthetic_machine.h"
 

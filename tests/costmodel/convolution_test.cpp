@@ -1,11 +1,12 @@
 // Convolutions: grids, bytes and choices of each algorithm, by hand.
+#include "costmodel/families/convolution.h"
+
 #include <algorithm>
 #include <set>
 #include <vector>
 
 #include <gmock/gmock.h>
 
-#include "costmodel/families/convolution.h"
 #include "costmodel/families/fast/grid_work_table.h"
 
 namespace tbdsim {
