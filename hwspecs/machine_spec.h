@@ -93,7 +93,4 @@ struct MachineSpec {
 // Bandwidth of host memory, of all sockets together.
 [[nodiscard]] BytesPerSecond host_memory_bandwidth(const MachineSpec& machine);
 
-// The network whose link is so named, the first for an empty name. Throws UsageError, with "did you mean".
-[[nodiscard]] const Network& find_network(const MachineSpec& machine, const std::string& name);
-
 }  // namespace tbdsim

@@ -85,7 +85,7 @@ TEST(PlainMachine, WithoutAWord) {
 
 TEST(PlainMachine, NetworksJoinSuchMachines) {
   const MachineSpec machine = plain("v100_sxm2_16gb", 8, "infiniband_100g");
-  EXPECT_EQ(find_network(machine, "").link.name, "infiniband_100g");
+  EXPECT_EQ(machine.networks.front().link.name, "infiniband_100g");
   EXPECT_EQ(machine.nvlink->pairs.size(), 16u);
   EXPECT_FALSE(plain("p100_pcie", 4, "ethernet_25g").nvlink.has_value());
 }
