@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/communication/nvlink_rings.h"
 #include "hwspecs/base/error.h"
 
 namespace tbdsim {

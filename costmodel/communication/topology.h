@@ -89,10 +89,4 @@ class Topology {
   std::map<std::pair<int, int>, LinkIndex> wires_;  // NVLinks from a GPU straight to another
 };
 
-// The number of rings over all of the first n GPUs that share no NVLink between pairs; both directions count.
-[[nodiscard]] int nvlink_rings(const NvLink& nvlink, int gpus);
-
-// True if NVLinks between pairs form a path through all of the first n GPUs.
-[[nodiscard]] bool nvlink_chain(const NvLink& nvlink, int gpus);
-
 }  // namespace tbdsim

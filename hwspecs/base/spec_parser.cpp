@@ -1,5 +1,7 @@
-// YAML text -> SpecTree through yaml-cpp's event interface, which keeps what its node interface loses: the
-// position of every key, duplicate keys, and whether a scalar was quoted.
+// yaml-cpp's event interface keeps what its node interface loses: the position of every key, duplicate keys,
+// and whether a scalar was quoted.
+#include "hwspecs/base/spec_parser.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -10,7 +12,6 @@
 #include <yaml-cpp/parser.h>
 
 #include "hwspecs/base/file.h"
-#include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/base/utf8.h"
 
