@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "calibrate/fit/baselines.h"
 #include "calibrate/fit/kriging_fit.h"
 #include "calibrate/samples/launch_floor.h"
 #include "costmodel/families/families.h"
@@ -41,6 +42,11 @@ double weighted_median(const std::vector<SampleResidual<Family>>& rows, std::siz
 }
 
 }  // namespace
+
+template <class Family>
+double formula_of(const Sample<Family>& s, const FamilyFit& fit, const AchievedFraction<double>& sustained) {
+  return kernel_time<Family>(s.call, s.hardware, sustained, fit.parameters).parts.total;
+}
 
 template <class Family>
 std::vector<SampleResidual<Family>> residuals_of(const Samples<Family>& samples, const FamilyFit& fit) {
@@ -127,7 +133,13 @@ double interval_between_gpus(const std::vector<SampleResidual<Family>>& residual
   return interval_width(off);
 }
 
+#define TBDSIM_FORMULA(Family)                                                \
+  template double formula_of<Family>(const Sample<Family>&, const FamilyFit&, \
+                                     const AchievedFraction<double>&);
 #define TBDSIM_INSTANTIATE(Family)                                                          \
+  TBDSIM_FORMULA(Family)                                                                    \
+  TBDSIM_FORMULA(ConstantShare<Family>)                                                     \
+  TBDSIM_FORMULA(PlainRoofline<Family>)                                                     \
   template std::vector<SampleResidual<Family>> residuals_of<Family>(const Samples<Family>&, \
                                                                     const FamilyFit&);      \
   template std::vector<SampleResidual<Family>> medians_over_gpus<Family>(                   \
@@ -136,5 +148,6 @@ double interval_between_gpus(const std::vector<SampleResidual<Family>>& residual
   template double interval_between_gpus<Family>(const std::vector<SampleResidual<Family>>&, const Kriging&);
 TBDSIM_FOR_EACH_FAMILY(TBDSIM_INSTANTIATE)
 #undef TBDSIM_INSTANTIATE
+#undef TBDSIM_FORMULA
 
 }  // namespace tbdsim

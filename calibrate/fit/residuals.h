@@ -12,9 +12,7 @@ namespace tbdsim {
 // Seconds of the sample's call by the fitted formula.
 template <class Family>
 [[nodiscard]] double formula_of(const Sample<Family>& s, const FamilyFit& fit,
-                                const AchievedFraction<double>& sustained) {
-  return kernel_time<Family>(s.call, s.hardware, sustained, fit.parameters).parts.total;
-}
+                                const AchievedFraction<double>& sustained);
 
 template <class Family>
 struct SampleResidual {
