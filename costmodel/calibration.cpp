@@ -17,16 +17,15 @@ namespace {
 
 bool narrow(MathType math) { return math != MathType::fp32; }
 
-// Equal, or both of two bytes: tensor cores that have fp16 and bf16 multiply them at one rate, with the same
-// kernels.
+// True for equal types and for fp16 and bf16, which tensor cores multiply at one rate with the same kernels.
 bool alike(MathType a, MathType b) {
   const auto two_bytes = [](MathType math) { return math == MathType::fp16 || math == MathType::bf16; };
   return a == b || (two_bytes(a) && two_bytes(b));
 }
 
-// The newest version of a library that brought kernels for the GPU. Later ones kept those they had for GPUs
-// before Volta (maxwell_scudnn_*, maxwell_sgemm_*), while calls of these versions measured elsewhere ran
-// others.
+// The newest library version with its own kernels for the GPU. On GPUs before Volta later versions run the
+// same kernels (maxwell_scudnn_*, maxwell_sgemm_*), but they run other kernels on the GPUs where they were
+// measured.
 int newest_kernels(const GpuSpec& gpu, const std::string& library) {
   constexpr double kVolta = 7;
   const bool old = gpu.compute_capability < kVolta;
@@ -41,9 +40,9 @@ bool before_nonfused_winograd(std::size_t family, const std::string& library, in
   return family == index_of_family<ConvFamily>() && library == "cudnn" && version == 5;
 }
 
-// How unlike the wanted arithmetic, library and GPU a block is: another precision weighs more than another
-// library, this more than other versions; another GPU as much as one and a half versions. The weights order
-// cases and are not fitted.
+// Distance of a block from the wanted arithmetic, library version and GPU; the nearest block is used. Another
+// precision weighs more than another library, which weighs more than other versions; another GPU weighs as
+// much as one and a half versions. The weights only order these cases and are not fitted.
 double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec& gpu, MathType math,
                    const LibraryVersions& libraries) {
   constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
@@ -63,14 +62,15 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
   return distance;
 }
 
-// Sustained shares of the GPU's rates: the block's where it is the GPU's own, else from the data sheet.
+// Sets the sustained shares of the GPU's clock and bandwidth: the block's where it was measured on the GPU,
+// else from the data sheet.
 void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
   const ProfileBlock& block = *model.block;
   const Prior expected = expected_clock(gpu);
   model.hardware = hardware_of(gpu, math);
   model.sustained = {block.clock * (block.clock_of_expected ? expected.mean : 1), block.bandwidth};
   model.clock_sd = block.clock_sd;
-  // In blocks of other GPUs instruction_share lowers the whole clock instead, see below.
+  // In blocks of other GPUs instruction_share lowers the whole clock instead, below.
   if (block.own && math == MathType::tf32) model.hardware.across_k = tf32_across_k(gpu);
   if (model.measured_on_this_gpu) return;
   if (block.own) {  // the profile is another GPU's, whose clock is not this one's
@@ -82,7 +82,7 @@ void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
   }
 }
 
-// Null: the family has no grids.
+// The table of grid work of a family that has grids; null for other families.
 std::shared_ptr<const GridWorkTable> grid_work_of(const FamilyModel& model, std::size_t family) {
   std::shared_ptr<const GridWorkTable> table;
   for_each_family([&]<class Family>(FamilyTag<Family>) {

@@ -71,7 +71,7 @@ struct MachineSpec {
   PeerAccess peer_access = PeerAccess::none;
   std::optional<NvLink> nvlink;
   std::vector<Network> networks;  // to others of its sort, no link twice; the first unless one is named
-  std::optional<int> machines;    // how many there are; empty: as many as wanted where there is a network
+  std::optional<int> machines;    // number of machines; empty: any number where there is a network
   Sources sources;
 };
 

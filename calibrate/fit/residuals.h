@@ -20,8 +20,8 @@ struct SampleResidual {
   const Sample<Family>* sample;
 };
 
-// ln(measured / formula) of the fit's own samples. Times below 1.5 launch floors say little about the kernel
-// and are left out.
+// ln(measured / formula) of the fit's own samples. Times below 1.5 launch floors are left out: most of them
+// is the launch.
 template <class Family>
 [[nodiscard]] std::vector<SampleResidual<Family>> residuals_of(const Samples<Family>& samples,
                                                                const FamilyFit& fit);

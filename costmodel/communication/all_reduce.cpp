@@ -21,7 +21,7 @@ Seconds wire(const RankGroup& group, Bytes bytes) {
   return bytes / (group.bandwidth * group.cost.efficiency);
 }
 
-// Twice the share of the bytes that passes every rank.
+// 2 * (p - 1) / p: bytes that each rank of a ring sends, over S.
 double ring_share(std::int64_t ranks) { return 2 * (1 - 1 / static_cast<double>(ranks)); }
 
 Seconds ring(const RankGroup& group, Bytes bytes) {
@@ -31,14 +31,15 @@ Seconds ring(const RankGroup& group, Bytes bytes) {
          root_of(group.cost, bytes);
 }
 
-// The group whose links all of a flat algorithm's rings go over.
+// The rank group with the narrower links, which limit a flat algorithm, with the ranks of both groups and the
+// mean step of a ring through all of them.
 RankGroup narrower(const AllReduceRanks& ranks) {
   if (ranks.outer.ranks == 1) return ranks.inner;
   if (ranks.inner.ranks == 1) return ranks.outer;
   const bool outer = ranks.outer.bandwidth * ranks.outer.cost.efficiency <=
                      ranks.inner.bandwidth * ranks.inner.cost.efficiency;
   RankGroup group = outer ? ranks.outer : ranks.inner;
-  // Of the steps along a flat ring one in each group leaves it.
+  // One step in each group of a flat ring goes to the next group.
   const auto inner = static_cast<double>(ranks.inner.ranks);
   group.cost.step = (ranks.inner.cost.step * (inner - 1) + ranks.outer.cost.step) * (1 / inner);
   group.ranks = ranks.count();
@@ -65,7 +66,7 @@ Seconds halving_doubling(const AllReduceRanks& ranks, Bytes bytes) {
 
 Seconds hierarchical(const AllReduceRanks& ranks, Bytes bytes) {
   if (ranks.inner.ranks == 1 || ranks.outer.ranks == 1) return kNever;
-  // Every rank's part goes between the groups at the same time, which together is all of the bytes.
+  // The parts of all ranks, which are S bytes together, pass between the groups at the same time.
   return ring(ranks.inner, bytes) + ring(ranks.outer, bytes);
 }
 
@@ -77,7 +78,7 @@ Seconds in_switch(const AllReduceRanks& ranks, Bytes bytes) {
   return within + ring(ranks.outer, bytes);
 }
 
-// As one protocol has it: flags take half of the bandwidth, or steps are longer.
+// NCCL's LL protocol, whose flags take half of the bandwidth; without_flags: Simple, with longer steps.
 AllReduceRanks with_flags(AllReduceRanks ranks) {
   for (RankGroup* group : {&ranks.inner, &ranks.outer}) group->bandwidth = group->bandwidth * 0.5;
   return ranks;

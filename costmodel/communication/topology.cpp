@@ -11,8 +11,8 @@
 namespace tbdsim {
 namespace {
 
-// Of what a slot reaches where copies are staged in host memory by NCCL, and the time of a step. Chosen by
-// hand near training runs of two and four RTX 2080 Ti without peer access.
+// Bandwidth of NCCL's copies that are staged in host memory, over the slot's, and the time of a step. Chosen
+// by hand near training runs of two and four RTX 2080 Ti without peer access.
 constexpr double kStaged = 0.85;
 constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimate
 
@@ -88,7 +88,7 @@ void Topology::cross_sockets(std::vector<LinkIndex>& flow, int from, int to) con
   if (from != to) flow.push_back(to_socket_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]);
 }
 
-// Over NVLinks where some join the two, else over PCI Express.
+// The route from GPU a to GPU b: over NVLinks if any join the two, else over PCI Express.
 Flow Topology::between(int a, int b) const {
   const Slot& from = slots_[static_cast<std::size_t>(a)];
   const Slot& to = slots_[static_cast<std::size_t>(b)];
@@ -120,7 +120,7 @@ Traffic Topology::shared(std::vector<Flow> flows) const {
   return {std::move(flows), slowest};
 }
 
-// Into the memory of socket 0, where a process keeps its variables.
+// Every GPU's transfer into the memory of socket 0, where a process keeps its variables.
 Traffic Topology::to_host() const {
   std::vector<Flow> flows;
   for (const Slot& slot : slots_) {
@@ -170,7 +170,7 @@ std::optional<Rings> Topology::nvlink_only() const {
     return Rings{nvlink.to_switch, rate * static_cast<double>(nvlink.to_switch), cost, true, false, {}};
   if (const int rings = nvlink_rings(nvlink, gpus_); rings > 0)
     return Rings{rings, rate * static_cast<double>(rings), cost, true, false, {}};
-  // Along a chain all bytes go over each link once in both directions: as a ring of p / 2 (p - 1) less.
+  // Along a chain all bytes cross each link once in each direction: 2 * (p - 1) / p times the rate of a ring.
   if (!nvlink_chain(nvlink, gpus_)) return std::nullopt;
   return Rings{1, rate * (2 * (1 - 1.0 / static_cast<double>(gpus_))), cost, true, false, {}};
 }
@@ -184,7 +184,7 @@ Rings Topology::rings() const {
 Rings Topology::single_ring() const {
   if (gpus_ == 1) return {};
   std::vector<Flow> flows;
-  int links = std::numeric_limits<int>::max();  // of the pair that fewest join
+  int links = std::numeric_limits<int>::max();  // fewest NVLinks between two neighbors
   for (int g = 0; g < gpus_; ++g) {
     const int next = (g + 1) % gpus_;
     const int between_them = nvlinks_between(machine_, g, next);

@@ -1,4 +1,4 @@
-// Sizes of a convolution that its algorithms are described by: N images, C channels, K filters of R * S taps,
+// Sizes of a convolution in the letters of its algorithms: N images, C channels, K filters of R * S taps,
 // input H * W, output P * Q; the passes forward, gradient by the input ("data") and gradient by the weights
 // ("weights").
 #pragma once
@@ -69,7 +69,8 @@ inline constexpr double kFftBins = 32 * 17;
 }
 [[nodiscard]] inline double fft_filter_elements(const ConvSizes& c) { return 2 * kFftBins * c.weights; }
 
-// Multiply-adds on tensor cores over those of the call: they take channels in groups of 8. 1: aligned.
+// Multiply-adds of the padded convolution over those of the call: tensor cores take channels in groups of 8.
+// 1: no padding.
 [[nodiscard]] inline double conv_padding(const ConvCall& c) {
   return ceil_nonneg(c.channels / 8) * 8 * ceil_nonneg(c.filters / 8) * 8 / (c.channels * c.filters);
 }

@@ -14,8 +14,8 @@ inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};  // 
 inline constexpr double kLeastSplitDepth = 256;
 inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
 
-// True for a tile at least twice as long as the results, for one of half the size does the same with less,
-// and for tiles of 32 where there are more than 128 results.
+// True for tiles that cannot be the fastest: at least twice as long as the results (half the tile does less
+// work), or of 32 for more than 128 results.
 [[nodiscard]] inline bool wrong_size(double tile, double results) {
   return (tile > 32 && tile >= 2 * results) || (tile < 64 && results > 128);
 }

@@ -82,7 +82,7 @@ inline constexpr auto kPlaceOfSplits = [] {  // among none and kSplits
   return places;
 }();
 inline constexpr double kLeastSplit = 64;  // of k
-inline constexpr double kMostWaves = 4;    // a split whose blocks fill the card more often gains nothing
+inline constexpr double kMostWaves = 4;    // a split into more waves of thread blocks gains nothing
 
 // True for a tile of which half would hold all results: the half is faster.
 [[nodiscard]] inline bool is_oversized(double tile, double size) { return tile > 32 && tile / 2 >= size; }

@@ -88,7 +88,7 @@ struct RecurrentFamily {
                             std::span<const T> p);
 };
 
-inline constexpr double kThinBatch = 16;  // sequences; narrower products take as long
+inline constexpr double kThinBatch = 16;     // sequences; narrower products take as long
 inline constexpr double kStepClock = 1.4e9;  // Hz
 
 // Seconds for one multiplication or addition.
@@ -98,7 +98,7 @@ template <class T>
   return (1.0 + hardware.rate_share * (1.0 / efficiency - 1.0)) / (hardware.peak * sustained.clock);
 }
 
-// How often a step's GEMM reads all weights.
+// Number of times that a step's GEMM reads all weights.
 [[nodiscard]] inline double weight_readings(double batch) {
   const double tile = batch <= 16 ? 8 : batch <= 64 ? 32 : 128;
   return std::ceil(batch / tile);
@@ -139,7 +139,7 @@ TimeParts<T> RecurrentFamily::time(const Call& call, const Choice&, const Hardwa
   return {all.compute + input, all.memory, overhead, all.total + p[kCall] + input};
 }
 
-// The kernels that cuDNN picks for a step depend on the batch more than on anything else.
+// cuDNN's choice of kernels for a step depends on the batch more than on any other size.
 inline Features RecurrentFamily::features(const Call& call) {
   constexpr double kBatch = 2, kSizes = 0.5, kSteps = 0.15;
   return {group(call),

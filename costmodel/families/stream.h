@@ -1,4 +1,4 @@
-// Kernels whose time is counted by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
+// Kernels that are bound by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
 //
 //   time    = launch + sqrt(compute^2 + memory^2)
 //   memory  = outside / (bandwidth * share) + cached / (64 bytes per boost clock and SM * l2_bandwidth)
@@ -16,15 +16,16 @@
 // L2 computes a softmax as fast as a copy and a T4 with 4 MB in 1.7 times that.
 //
 // Numbers read and written are at most 3.6 for each clock and SM: what limits half precision where the memory
-// is fast. Source: PyTorch 1.13 training ResNet-50 with AMP on an H100 PCIe; fp32 is nowhere held by it.
+// is fast. Source: PyTorch 1.13 training ResNet-50 with AMP on an H100 PCIe; it limits no kernel in fp32.
 //
-// A thread that goes through numbers alone takes a trip to memory for each, whatever the other threads of its
-// warp do beside it (MXNet's SequenceReverse: nvprof of Sockeye on a TITAN Xp, UofT-EcoSystem/sockeye, counts
-// 119.65 ms for 2,560 numbers of each of 128 samples, and seven reads of DRAM for each byte of the tensor).
+// A thread that processes numbers one after another waits for a memory access for each, even while the other
+// threads of its warp run (MXNet's SequenceReverse: nvprof of Sockeye on a TITAN Xp, UofT-EcoSystem/sockeye,
+// counts 119.65 ms for 2,560 numbers of each of 128 samples, and seven reads of DRAM for each byte of the
+// tensor).
 //
-// Element-wise kernels, softmax and layer norms forward are fitted to measured tables. Classes beside them
-// run at the element-wise share times a factor: from a few rows of one table, which its parameter names, or,
-// where that says `modelled`, from none (1).
+// Element-wise kernels, softmax and layer norms forward are fitted to measured tables. Other classes run at
+// the element-wise share times a factor from a few rows of one table, which the parameter's meaning names;
+// `modelled`: from no row, the factor is 1.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +59,7 @@ struct StreamFamily {
     kTransfer,
     kLaunch
   };
-  static constexpr double kWide = 0.3;  // where one table says a little, or none anything
+  static constexpr double kWide = 0.3;  // fitted to a few rows of one table, or to none
   static constexpr auto parameters = std::to_array<Parameter>({
       {"bandwidth", 0.77, 0.3, 1.0, "", "share of the memory bandwidth: GDDR, and HBM before Volta"},
       {"hbm_bandwidth", 0.9, 0.3, 1.0, "", "the same, HBM from Volta on"},
@@ -102,7 +103,7 @@ struct StreamFamily {
                           std::span<const T> p);
 };
 
-// Parameter of a class beside the element-wise share, if it has one.
+// The parameter that multiplies the element-wise share for this class of kernels; none: the share itself.
 [[nodiscard]] inline std::optional<std::size_t> class_parameter(const StreamCall& call) {
   switch (call.kind) {
     case KernelKind::softmax:
@@ -125,7 +126,7 @@ struct StreamFamily {
   }
 }
 
-// How often the bytes read are read again because a row is gone through more than once.
+// Number of times that the bytes read are read again, because a kernel passes over each row more than once.
 [[nodiscard]] inline double rereads(const StreamCall& call) {
   constexpr double kMostInRegisters = 1'024;  // columns of a softmax
   if (call.kind == KernelKind::softmax && call.columns > kMostInRegisters)
@@ -141,7 +142,7 @@ struct StreamFamily {
   return consumer ? 1536 : 2048;
 }
 
-// Bytes of the rows that resident thread blocks go through.
+// Bytes of the rows that resident thread blocks process at once.
 [[nodiscard]] inline double bytes_in_flight(const StreamCall& call, const Hardware& hardware) {
   constexpr double kMostThreads = 1'024;  // of a block
   const double block =

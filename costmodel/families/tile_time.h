@@ -16,7 +16,7 @@
 //
 // Sources: waves, tiles and splits of k: NVIDIA, "Matrix Multiplication Background User's Guide"; which
 // tiles: kernel names and grids of the NeuSight tables (sitar-lab/NeuSight); the other terms are named after
-// the mechanism that these tables suggest: no counter was read. Two more terms were tried and left out,
+// a likely mechanism, which no hardware counter has confirmed. Two more terms were tried and left out,
 // because they made GPUs that were left out of the fit worse: page walks before Volta (P100 24 -> 43 % on
 // linear layers) and full clock after a pause (batched products 13.6 -> 18.9 %).
 #pragma once

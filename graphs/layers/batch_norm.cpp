@@ -1,6 +1,6 @@
 // batch_norm: y = gamma (x - mean) / sqrt(var + eps) + beta, mean and variance over rows and pixels per
-// channel; or, with `statistics: global`, the moving ones of an earlier training. Of a shape without pixels
-// the last dimension is the channels.
+// channel; or, with `statistics: global`, the moving ones of an earlier training. Without pixels the last
+// dimension is the channels.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 
@@ -143,7 +143,7 @@ class GlobalBatchNorm : public BatchNorm {
     }
   }
 
-  // A fused kernel's x is kept whether its sums are needed or not.
+  // A fused kernel keeps x even where its sums are not needed.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext& how) const override {
     const bool keeps_all = how.lowering.global_norm != GlobalNorm::composite ||

@@ -20,7 +20,7 @@ constexpr Term kLogisticBackward[] = {{"sigmoid", 1, 1}, {"sub", 2, 1}, {"mul", 
 
 class CompositeLoss : public Layer {
  public:
-  // The first input is what is judged; targets, where a layer makes them, are the second.
+  // The first input is the prediction; the second, where a layer computes it, the targets.
   CompositeLoss(std::size_t inputs, std::span<const Term> forward, std::span<const Term> backward)
       : inputs_(inputs), forward_(forward), backward_(backward) {}
 

@@ -52,8 +52,8 @@ class Conv2d : public Layer {
     }
   }
 
-  // dX is linear in the weights and dY: the gradient of dX goes on as its own convolution with the weights,
-  // and together with dY it yields a gradient of the weights.
+  // dX is linear in the weights and dY: the gradient of dX convolved with the weights is that of dY, and
+  // together with dY it yields a gradient of the weights.
   void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     transpose(how, Phase::forward, site.inputs[0], kernels);
@@ -86,7 +86,7 @@ class Conv2d : public Layer {
     return how.precision.math != MathType::fp32;
   }
 
-  // cuDNN convolves NCHW, on tensor cores what the lowering says; other tensors are copied to that layout.
+  // cuDNN convolves NCHW, or on tensor cores the lowering's layout; other tensors are copied to it.
   [[nodiscard]] static bool transposes(const LoweringContext& how) {
     return how.lowering.layout != (on_tensor_cores(how) ? how.lowering.tensor_core_layout : Layout::nchw);
   }

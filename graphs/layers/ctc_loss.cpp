@@ -57,7 +57,7 @@ class CtcLoss : public Layer {
     return site.output.rows * checked_multiply(site.output.dims[0], states() * kFp32Bytes);
   }
 
-  // One kernel whose blocks, one for each sample, go through the steps one after another.
+  // One kernel with a thread block for each sample, which processes the steps one after another.
   [[nodiscard]] Kernel recursion(Phase phase, std::string_view op, const LayerContext& site, Size read,
                                  Size written) const {
     const Shape trellis{site.output.rows, {site.output.dims[0], states()}};

@@ -6,8 +6,8 @@
 namespace tbdsim {
 namespace {
 
-// x / sqrt 2, erf, + 1, / 2, times x. Backward the first four again, x^2, / -2, exponential, / sqrt(2 pi),
-// times x, sum, times dy.
+// Operations on each element: x / sqrt 2, erf, + 1, / 2, times x. Backward the first four again, x^2, / -2,
+// exponential, / sqrt(2 pi), times x, sum, times dy.
 constexpr std::int64_t kForwardFlops = 5;
 constexpr std::int64_t kBackwardFlops = 11;
 

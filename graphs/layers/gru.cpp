@@ -154,7 +154,7 @@ class Gru : public RecurrentLayer {
   }
 
   // r, z, n after activation and, where an activation keeps its input, before; n - h; r h or U h + b, for the
-  // product with r. The layer that gives the gates reads the same x and keeps it.
+  // product with r. The layer that computes the gates reads the same x and keeps it.
   [[nodiscard]] Kept kept_by_step(const LayerContext& site, const Lowering& lowering) const override {
     std::int64_t vectors = given_ || lowering.cell_pointwise == Composition::composite ? 5 : kLibraryKeeps;
     if (vectors == 5 && lowering.relu_keeps == ReluKeeps::input_and_output) vectors += 3;

@@ -89,7 +89,7 @@ class LayerNorm : public Layer {
                    Phase::forward, how.precision, kernels);
       return;
     }
-    // The features of a position stay on the chip; an image is read again after its statistics.
+    // The features of a position are held on chip; an image is read again after its statistics.
     add(site, how, Phase::forward, kForwardFlops, image_ ? 2 : 1, 1, kernels);
   }
 

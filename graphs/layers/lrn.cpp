@@ -53,7 +53,7 @@ class LocalResponseNorm : public Layer {
     add("lrn_window", window_ * (kPowerFlops + 3) + 3, x * 4);
   }
 
-  // Composite: s is kept beside x.
+  // Composite: s is kept in addition to x.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext& how) const override {
     if (!site.input_gradient) return {};

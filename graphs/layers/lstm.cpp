@@ -102,7 +102,7 @@ class Lstm : public RecurrentLayer {
     }
     if (fed() == 0) return;
     step.slices("concat", Phase::backward_data, {in - fed(), fed()});
-    step.sum_gradients(fed(), 2);  // what is fed has another reader in its own step
+    step.sum_gradients(fed(), 2);  // the fed input has another reader in its own step
   }
 
   void gates_backward(CellStep& step) const {

@@ -1,4 +1,4 @@
-// The strict reader of YAML. The code that uses a value says what it may be:
+// The strict reader of YAML. The code that uses a value states its type and range:
 //
 //   const SpecTree tree = read_spec_file(path);
 //   SpecNode(tree).map([&](SpecMap& m) {
