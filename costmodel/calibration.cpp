@@ -48,14 +48,16 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
   constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
   constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
-  if (!alike(block.math, math))
-    distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
+  const bool same_units = narrow(block.math) == narrow(math);
+  if (!alike(block.math, math)) distance += same_units ? kOtherPrecision : kOtherUnits;
   const auto [library, version] = generation_of(block.generation);
   const auto wanted = libraries.find(library);
   if (wanted != libraries.end()) {
-    const int most = block.own ? wanted->second : newest_kernels(gpu, library);
-    distance += kVersion * std::abs(std::min(wanted->second, most) - version);
-    if (wanted->second > version && before_nonfused_winograd(family, library, version)) distance += kVersion;
+    const int wanted_version = wanted->second;
+    const int most = block.own ? wanted_version : newest_kernels(gpu, library);
+    distance += kVersion * std::abs(std::min(wanted_version, most) - version);
+    const bool newer = wanted_version > version;
+    if (newer && before_nonfused_winograd(family, library, version)) distance += kVersion;
   }
   if (wanted == libraries.end() && !libraries.empty()) distance += kOtherLibrary;
   if (!block.own) distance += kOtherGpu;
@@ -68,7 +70,8 @@ void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
   const ProfileBlock& block = *model.block;
   const Prior expected = expected_clock(gpu);
   model.hardware = hardware_of(gpu, math);
-  model.sustained = {block.clock * (block.clock_of_expected ? expected.mean : 1), block.bandwidth};
+  const double reference = block.clock_of_expected ? expected.mean : 1;
+  model.sustained = {.clock = block.clock * reference, .bandwidth = block.bandwidth};
   model.clock_sd = block.clock_sd;
   // In blocks of other GPUs instruction_share lowers the whole clock instead, below.
   if (block.own && math == MathType::tf32) model.hardware.across_k = tf32_across_k(gpu);
@@ -100,8 +103,8 @@ void set_rates(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathT
   const Hardware before = model.hardware;
   set_sustained(model, gpu, math);
   const Hardware& now = model.hardware;
-  if (model.grid_work == nullptr || now.sm_count != before.sm_count || now.rate_share != before.rate_share)
-    model.grid_work = grid_work_of(model, family);
+  const bool same_grids = now.sm_count == before.sm_count && now.rate_share == before.rate_share;
+  if (model.grid_work == nullptr || !same_grids) model.grid_work = grid_work_of(model, family);
   constexpr double kNoRow = std::numeric_limits<double>::infinity();
   model.sd_without_rows =
       sd_of({.mean = 0, .sd = model.residuals->sd_without_rows(), .distance = kNoRow}, model);

@@ -26,9 +26,9 @@ double ring_share(std::int64_t ranks) { return 2 * (1 - 1 / static_cast<double>(
 
 Seconds ring(const RankGroup& group, Bytes bytes) {
   if (group.ranks == 1) return Seconds(0);
-  const auto steps = 2 * static_cast<double>(group.ranks - 1);
-  return group.cost.launch + group.cost.step * steps + wire(group, bytes) * ring_share(group.ranks) +
-         root_of(group.cost, bytes);
+  const Seconds steps = group.cost.step * (2 * static_cast<double>(group.ranks - 1));
+  const Seconds transfer = wire(group, bytes) * ring_share(group.ranks);
+  return group.cost.launch + steps + transfer + root_of(group.cost, bytes);
 }
 
 // The rank group with the narrower links, which limit a flat algorithm, with the ranks of both groups and the
@@ -41,7 +41,8 @@ RankGroup narrower(const AllReduceRanks& ranks) {
   RankGroup group = outer ? ranks.outer : ranks.inner;
   // One step in each group of a flat ring goes to the next group.
   const auto inner = static_cast<double>(ranks.inner.ranks);
-  group.cost.step = (ranks.inner.cost.step * (inner - 1) + ranks.outer.cost.step) * (1 / inner);
+  const Seconds steps_of_group = ranks.inner.cost.step * (inner - 1) + ranks.outer.cost.step;
+  group.cost.step = steps_of_group * (1 / inner);
   group.ranks = ranks.count();
   return group;
 }
@@ -50,18 +51,21 @@ Seconds flat_ring(const AllReduceRanks& ranks, Bytes bytes) { return ring(narrow
 
 Seconds tree(const AllReduceRanks& ranks, Bytes bytes) {
   const RankGroup group = narrower(ranks);
-  const Seconds within = ranks.inner.cost.step * (2 * (static_cast<double>(ranks.inner.ranks) - 1));
-  const Seconds between =
-      ranks.outer.ranks > 1 ? ranks.outer.cost.step * (4 * rounds(ranks.outer.ranks)) : Seconds(0);
-  return group.cost.launch + within + between + wire(group, bytes) * 2 + root_of(group.cost, bytes);
+  const auto inner = static_cast<double>(ranks.inner.ranks);
+  const Seconds within = ranks.inner.cost.step * (2 * (inner - 1));
+  Seconds between;
+  if (ranks.outer.ranks > 1) between = ranks.outer.cost.step * (4 * rounds(ranks.outer.ranks));
+  const Seconds transfer = wire(group, bytes) * 2;
+  return group.cost.launch + within + between + transfer + root_of(group.cost, bytes);
 }
 
 Seconds halving_doubling(const AllReduceRanks& ranks, Bytes bytes) {
   const RankGroup& group = ranks.outer;
   if (ranks.inner.ranks > 1) return kNever;
   if (!std::has_single_bit(static_cast<std::uint64_t>(group.ranks))) return kNever;
-  return group.cost.launch + group.cost.step * (2 * rounds(group.ranks)) +
-         wire(group, bytes) * ring_share(group.ranks) + root_of(group.cost, bytes);
+  const Seconds steps = group.cost.step * (2 * rounds(group.ranks));
+  const Seconds transfer = wire(group, bytes) * ring_share(group.ranks);
+  return group.cost.launch + steps + transfer + root_of(group.cost, bytes);
 }
 
 Seconds hierarchical(const AllReduceRanks& ranks, Bytes bytes) {
@@ -72,9 +76,11 @@ Seconds hierarchical(const AllReduceRanks& ranks, Bytes bytes) {
 
 Seconds in_switch(const AllReduceRanks& ranks, Bytes bytes) {
   const RankGroup& group = ranks.inner;
-  if (group.ranks < kLeastInSwitch || group.cost.in_switch <= 0 || group.per_rank.si() <= 0) return kNever;
-  const Seconds within = group.cost.launch + group.cost.step * (2 * static_cast<double>(group.ranks - 1)) +
-                         bytes / (group.per_rank * group.cost.in_switch) + root_of(group.cost, bytes);
+  if (group.ranks < kLeastInSwitch) return kNever;
+  if (group.cost.in_switch <= 0 || group.per_rank.si() <= 0) return kNever;
+  const Seconds steps = group.cost.step * (2 * static_cast<double>(group.ranks - 1));
+  const Seconds transfer = bytes / (group.per_rank * group.cost.in_switch);
+  const Seconds within = group.cost.launch + steps + transfer + root_of(group.cost, bytes);
   return within + ring(ranks.outer, bytes);
 }
 

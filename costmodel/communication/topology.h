@@ -59,8 +59,7 @@ class Topology {
   // Concurrent transfers of each GPU to each other one, as with parameter servers sharded over the GPUs.
   [[nodiscard]] Traffic all_to_all() const;
   [[nodiscard]] Rings rings() const;
-  // One ring in the order of the slots, over NVLinks or PCI Express between neighbors: the only ring of NCCL
-  // 1.
+  // The only ring of NCCL 1: in the order of the slots, over NVLinks or PCI Express between neighbors.
   [[nodiscard]] Rings single_ring() const;
 
   // Bytes per second over each link while each flow of the traffic moves at `rate`.

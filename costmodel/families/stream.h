@@ -145,11 +145,13 @@ struct StreamFamily {
 // Bytes of the rows that resident thread blocks process at once.
 [[nodiscard]] inline double bytes_in_flight(const StreamCall& call, const Hardware& hardware) {
   constexpr double kMostThreads = 1'024;  // of a block
-  const double block =
-      call.kind == KernelKind::softmax ? std::clamp(call.columns / 4, 32.0, kMostThreads) : 128;
-  const double resident =
-      std::clamp(std::floor(threads_per_sm(hardware.compute_capability) / block), 1.0, 32.0);
-  return std::min(call.rows, hardware.sm_count * resident) * call.read_bytes / call.rows;
+  constexpr double kNormThreads = 128;
+  const double softmax_threads = std::clamp(call.columns / 4, 32.0, kMostThreads);
+  const double threads = call.kind == KernelKind::softmax ? softmax_threads : kNormThreads;
+  const double fitting = std::floor(threads_per_sm(hardware.compute_capability) / threads);
+  const double resident = std::clamp(fitting, 1.0, 32.0);  // blocks on an SM
+  const double rows = std::min(call.rows, hardware.sm_count * resident);
+  return rows * call.read_bytes / call.rows;
 }
 
 template <class T>
@@ -168,12 +170,16 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
     outside = all + again / (1.0 + found * found * (found * found));
   }
   outside = outside / (1.0 + kept * kept);
-  const bool stacked = hardware.hbm && hardware.compute_capability >= kVolta;
-  T rate = hardware.bandwidth * sustained.bandwidth * (stacked ? p[kStackedBandwidth] : p[kBandwidth]);
-  if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
-  rate = std::min<T>(rate, T(kElementsPerClock * call.element_bytes * hardware.sm_count * hardware.clock));
   const T cached = (all + again) - outside;
-  return outside / rate + cached / (kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth]);
+
+  const bool stacked = hardware.hbm && hardware.compute_capability >= kVolta;
+  const T& share = stacked ? p[kStackedBandwidth] : p[kBandwidth];
+  T rate = hardware.bandwidth * sustained.bandwidth * share;
+  if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
+  const double most = kElementsPerClock * call.element_bytes * hardware.sm_count * hardware.clock;
+  rate = std::min<T>(rate, T(most));
+  const T cache_rate = kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth];
+  return outside / rate + cached / cache_rate;
 }
 
 template <class T>
