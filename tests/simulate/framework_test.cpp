@@ -207,7 +207,9 @@ TEST(ReadFramework, Errors) {
   expect_error(", context_memory: a test", "", "context_memory");
   expect_error(", update: fused", "", "update");
   expect_error("kernel: 5 us", "kernel: 5", "execution.kernel");
-  expect_error("sources: {kernel: a test, segment: a test}", "sources: {}", "no source for 'kernel'");
+  expect_error("sources: {kernel: a test, segment: a test, after_iteration: a test}", "sources: {}",
+               "no source for 'kernel'");
+  expect_error(", after_iteration: a test", "", "no source for 'after_iteration'");
   expect_error("convolution: 1.25", "convolutions: 1.25", "did you mean 'convolution'?");
   expect_error("convolution: 1.25", "convolution: 0", "factors.convolution");
   expect_error("convolution: 1.25", "on: {sm_80: 0}", "factors.on.sm_80");
