@@ -126,7 +126,7 @@ TEST(Gpu, OneProductTellsAHeldOutCardsClock) {
   EXPECT_NEAR(bias_on_p100(Protocol::gpu_one_gemm), 0, 0.1);
 }
 
-// Times scattered by 15 %: four in five lie within their interval, whatever its nominal width.
+// Times scattered by 15 %: four in five lie within their interval, for any nominal width.
 TEST(Shapes, FourInFiveLieWithinTheirInterval) {
   std::vector<Record> records = true_records();
   test::Noise noise;

@@ -135,7 +135,7 @@ std::array<Hardware, 3> better_cards() {
   return cards;
 }
 
-// Whatever the call: twice of a size takes longer, twice the card does not.
+// For any call: twice of a size takes longer, twice the card does not.
 TEST(GemmTime, GrowsWithTheCallAndFallsWithTheCard) {
   for (const double m : {1.0, 33.0, 200.0, 3000.0}) {
     for (const double n : {1.0, 48.0, 500.0}) {

@@ -143,7 +143,7 @@ TEST_F(ChangedMachine, NvLinkNeighboursAreAlwaysPeers) {
   EXPECT_EQ(root_port_of(machine, 3).socket, 1);
 }
 
-// What a machine names by a path lies beside its file.
+// Paths in a machine's file count from its folder.
 TEST_F(ChangedMachine, PathsCountFromTheFile) {
   directory_.write("my_link.yaml",
                    "title: Mine\nkind: pcie\nbandwidth: 40 GB/s\nefficiency: 0.5\nlatency: 1 us\n"

@@ -99,7 +99,7 @@ TEST(PlainMachine, KnowsTheWordsOfMeasuredRuns) {
   }
 }
 
-// Whatever a refusal names is known, and with the endings turned around or doubled it is not.
+// Every word that a refusal lists is accepted; with its endings reversed or doubled it is not.
 TEST(PlainMachine, RefusalsNameEveryWord) {
   const std::string message = refusal("rtx2080ti", 4, "wifi");
   const std::size_t start = message.find("expected one of ") + std::string("expected one of ").size();
@@ -125,8 +125,7 @@ TEST(PlainMachine, RefusalsNameEveryWord) {
   }
 }
 
-// A link is a network by its kind, whatever its name; a slot by its kind and the server that is assumed for
-// it.
+// A link is a network by its kind, not by its name; a slot by its kind and the server that is assumed for it.
 TEST(PlainMachine, LinksAreKnownByTheirKind) {
   const test::TempCatalog own(Kind::link);
   own.add("roce_100g",
