@@ -1,6 +1,6 @@
-// additive_score: scores of a memory's positions for each query, v tanh(query + keys) (Bahdanau et al., arXiv
-// 1409.0473). Inputs: query {width} or {queries, width}, keys {positions, width}; the products that make them
-// and the softmax behind are layers of their own. Keys:
+// additive_score: scores of a memory's positions for each query, v * tanh(query + keys) (Bahdanau et al.,
+// arXiv 1409.0473). Inputs: query {width} or {queries, width}, keys {positions, width}; the products that
+// make them and the softmax behind are layers of their own. Keys:
 //
 //   score (matmul)   v tanh(...) as a matrix product, or sum: as a product and a sum over the last dimension
 //   mask (none)      of padded positions. select: one kernel; sequence_mask: MXNet's operator, which copies

@@ -1,10 +1,10 @@
 // Losses that frameworks make of element-wise operations, over every number of a row.
 //
-// smooth_l1_loss: the sum of w f(x - target), f(d) = d^2 / 2 near zero and |d| - 1/2 beyond. MXNet makes it
+// smooth_l1_loss: the sum of w * f(x - target), f(d) = d^2 / 2 near zero and |d| - 1/2 beyond. MXNet makes it
 // of these operations without the sum, others of about as many. logistic_loss: cross entropy of the logistic
 // function of every score against its own target, dx = sigmoid(x) - target; as PyTorch 1.3 composes it
-// (ATen/native/Loss.cpp, binary_cross_entropy_with_logits), which is stable for large scores: (1 - t) x + m +
-// log(e^-m + e^(-x - m)), m = max(-x, 0).
+// (ATen/native/Loss.cpp, binary_cross_entropy_with_logits), which is stable for large scores: (1 - t) * x + m
+// + log(e^-m + e^(-x - m)), m = max(-x, 0).
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 

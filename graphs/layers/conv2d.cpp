@@ -160,7 +160,7 @@ class Conv2d : public Layer {
             .pad_width = window_.width.pad_before(in.dims[2])};
   }
 
-  // Pixels are the columns of column-major matrices: Y = W X, dX = W' dY, dW = dY X'.
+  // Pixels are the columns of column-major matrices: Y = W * X, dX = W' * dY, dW = dY * X'.
   [[nodiscard]] GemmShape gemm_shape(const LayerContext& site, Phase phase) const {
     const Size pixels = site.output.rows * checked_multiply(site.output.dims[1], site.output.dims[2]);
     const Size in = fixed_size(site.inputs[0].dims[0]);

@@ -1,7 +1,7 @@
 // ctc_loss: connectionist temporal classification (Graves et al., ICML 2006) of {steps, classes} scores
 // against a shorter row of `labels` labels: -log of the probability of all alignments. Forward the recursion
 // alpha over the steps, backward the recursion beta and the gradient. Between labels there may be blanks, so
-// a step has 2 labels + 1 states.
+// a step has 2 * labels + 1 states.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/transfer.h"
 

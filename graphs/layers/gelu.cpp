@@ -1,5 +1,5 @@
-// gelu: y = x Phi(x) with the normal distribution Phi (Hendrycks and Gimpel, arXiv 1606.08415); dx = dy
-// (Phi(x) + x phi(x)).
+// gelu: y = x * Phi(x) with the normal distribution Phi and its density phi (Hendrycks and Gimpel, arXiv
+// 1606.08415); dx = dy * (Phi(x) + x * phi(x)).
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 

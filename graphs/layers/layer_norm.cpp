@@ -1,4 +1,4 @@
-// layer_norm: y = gamma (x - mean) / sqrt(var + eps) + beta, mean and variance of each position over its
+// layer_norm: y = gamma * (x - mean) / sqrt(var + eps) + beta, mean and variance of each position over its
 // features, or of each image over channels and pixels with a gamma and a beta for each channel.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"

@@ -38,8 +38,8 @@ class LocalResponseNorm : public Layer {
     add("lrn_scale", kPowerFlops + 1, x * 2);
   }
 
-  // dx = dy / s^beta - 2 alpha beta x (sum over the window of dy y / s): s again (window + 2), dy y / s (2),
-  // its sum (window - 1), power, division, two products and the difference (5). Reads x, y and dy.
+  // dx = dy / s^beta - 2 * alpha * beta * x * (sum over the window of dy * y / s): s again (window + 2), dy *
+  // y / s (2), its sum (window - 1), power, division, two products and the difference (5). Reads x, y and dy.
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;

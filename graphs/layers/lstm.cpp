@@ -1,6 +1,6 @@
-// lstm: i, f, o = sigmoid(W [x, h] + b), g = tanh(W [x, h] + b), c = f c + i g, h = o tanh(c). Keys beside
-// those of every recurrent layer: forget_bias (a constant is added to f before activation), masked (a step
-// that is padding of its sample passes c and h on).
+// lstm: i, f, o = sigmoid(W * [x, h] + b), g = tanh(W * [x, h] + b), c = f * c + i * g, h = o * tanh(c). Keys
+// beside those of every recurrent layer: forget_bias (a constant is added to f before activation), masked (a
+// step that is padding of its sample passes c and h on).
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/recurrent.h"
 
