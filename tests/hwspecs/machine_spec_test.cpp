@@ -8,7 +8,6 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/gpu_spec.h"
-#include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
