@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hwspecs/base/error.h"
 #include "hwspecs/gpu_spec.h"
 #include "tests/support/temp_dir.h"
 
