@@ -1,40 +1,31 @@
 #include "costmodel/calibration.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "costmodel/families/families.h"
 #include "costmodel/families/fast/grid_work_table.h"
 #include "costmodel/hardware.h"
 #include "costmodel/kernel_cost.h"
+#include "costmodel/profile/generation.h"
 #include "costmodel/profile/profile.h"
 #include "costmodel/residuals/residual_index.h"
 
 namespace tbdsim {
 namespace {
 
-// "cudnn6" -> cudnn, 6.
-std::pair<std::string, int> library_of(const std::string& generation) {
-  const auto digit =
-      std::find_if(generation.begin(), generation.end(), [](unsigned char c) { return std::isdigit(c); });
-  return {std::string(generation.begin(), digit), std::atoi(std::string(digit, generation.end()).c_str())};
-}
-
 bool narrow(MathType math) { return math != MathType::fp32; }
 
-// Equal, or both of two bytes: tensor cores that have fp16 and bf16 multiply them at one rate, with the same
-// kernels.
+// True for equal types and for fp16 and bf16, which tensor cores multiply at one rate with the same kernels.
 bool alike(MathType a, MathType b) {
   const auto two_bytes = [](MathType math) { return math == MathType::fp16 || math == MathType::bf16; };
   return a == b || (two_bytes(a) && two_bytes(b));
 }
 
-// The newest version of a library that brought kernels for the GPU. Later ones kept those they had for GPUs
-// before Volta (maxwell_scudnn_*, maxwell_sgemm_*), while calls of these versions measured elsewhere ran
-// others.
+// The newest library version with its own kernels for the GPU. On GPUs before Volta later versions run the
+// same kernels (maxwell_scudnn_*, maxwell_sgemm_*), but they run other kernels on the GPUs where they were
+// measured.
 int newest_kernels(const GpuSpec& gpu, const std::string& library) {
   constexpr double kVolta = 7;
   const bool old = gpu.compute_capability < kVolta;
@@ -49,36 +40,40 @@ bool before_nonfused_winograd(std::size_t family, const std::string& library, in
   return family == index_of_family<ConvFamily>() && library == "cudnn" && version == 5;
 }
 
-// How unlike the wanted arithmetic, library and GPU a block is: another precision weighs more than another
-// library, this more than other versions; another GPU as much as one and a half versions. The weights order
-// cases and are not fitted.
+// Distance of a block from the wanted arithmetic, library version and GPU; the nearest block is used. Another
+// precision weighs more than another library, which weighs more than other versions; another GPU weighs as
+// much as one and a half versions. The weights only order these cases and are not fitted.
 double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec& gpu, MathType math,
                    const LibraryVersions& libraries) {
   constexpr double kOtherUnits = 10'000, kOtherPrecision = 1'000, kOtherLibrary = 200;
   constexpr double kVersion = 10, kOtherGpu = 15;
   double distance = 0;
-  if (!alike(block.math, math))
-    distance += narrow(block.math) == narrow(math) ? kOtherPrecision : kOtherUnits;
-  const auto [library, version] = library_of(block.generation);
+  const bool same_units = narrow(block.math) == narrow(math);
+  if (!alike(block.math, math)) distance += same_units ? kOtherPrecision : kOtherUnits;
+  const auto [library, version] = generation_of(block.generation);
   const auto wanted = libraries.find(library);
   if (wanted != libraries.end()) {
-    const int most = block.own ? wanted->second : newest_kernels(gpu, library);
-    distance += kVersion * std::abs(std::min(wanted->second, most) - version);
-    if (wanted->second > version && before_nonfused_winograd(family, library, version)) distance += kVersion;
+    const int wanted_version = wanted->second;
+    const int most = block.own ? wanted_version : newest_kernels(gpu, library);
+    distance += kVersion * std::abs(std::min(wanted_version, most) - version);
+    const bool newer = wanted_version > version;
+    if (newer && before_nonfused_winograd(family, library, version)) distance += kVersion;
   }
   if (wanted == libraries.end() && !libraries.empty()) distance += kOtherLibrary;
   if (!block.own) distance += kOtherGpu;
   return distance;
 }
 
-// Sustained shares of the GPU's rates: the block's where it is the GPU's own, else from the data sheet.
+// Sets the sustained shares of the GPU's clock and bandwidth: the block's where it was measured on the GPU,
+// else from the data sheet.
 void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
   const ProfileBlock& block = *model.block;
   const Prior expected = expected_clock(gpu);
   model.hardware = hardware_of(gpu, math);
-  model.sustained = {block.clock * (block.clock_of_expected ? expected.mean : 1), block.bandwidth};
+  const double reference = block.clock_of_expected ? expected.mean : 1;
+  model.sustained = {.clock = block.clock * reference, .bandwidth = block.bandwidth};
   model.clock_sd = block.clock_sd;
-  // In blocks of other GPUs instruction_share lowers the whole clock instead, see below.
+  // In blocks of other GPUs instruction_share lowers the whole clock instead, below.
   if (block.own && math == MathType::tf32) model.hardware.across_k = tf32_across_k(gpu);
   if (model.measured_on_this_gpu) return;
   if (block.own) {  // the profile is another GPU's, whose clock is not this one's
@@ -90,7 +85,7 @@ void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
   }
 }
 
-// Null: the family has no grids.
+// The table of grid work of a family that has grids; null for other families.
 std::shared_ptr<const GridWorkTable> grid_work_of(const FamilyModel& model, std::size_t family) {
   std::shared_ptr<const GridWorkTable> table;
   for_each_family([&]<class Family>(FamilyTag<Family>) {
@@ -108,8 +103,8 @@ void set_rates(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathT
   const Hardware before = model.hardware;
   set_sustained(model, gpu, math);
   const Hardware& now = model.hardware;
-  if (model.grid_work == nullptr || now.sm_count != before.sm_count || now.rate_share != before.rate_share)
-    model.grid_work = grid_work_of(model, family);
+  const bool same_grids = now.sm_count == before.sm_count && now.rate_share == before.rate_share;
+  if (model.grid_work == nullptr || !same_grids) model.grid_work = grid_work_of(model, family);
   constexpr double kNoRow = std::numeric_limits<double>::infinity();
   model.sd_without_rows =
       sd_of({.mean = 0, .sd = model.residuals->sd_without_rows(), .distance = kNoRow}, model);
@@ -121,9 +116,9 @@ FamilyModel model_for(const Profile& profile, std::size_t family, const GpuSpec&
   double least = std::numeric_limits<double>::infinity();
   for (const ProfileBlock& block : profile.families[family]) {
     const double distance = distance_of(block, family, gpu, math, libraries);
-    // Of equals the newest.
-    const bool newer = model.block != nullptr &&
-                       library_of(block.generation).second > library_of(model.block->generation).second;
+    // The newest of equally distant blocks.
+    const bool newer = model.block != nullptr && generation_of(block.generation).version >
+                                                     generation_of(model.block->generation).version;
     if (distance > least || (distance == least && !newer)) continue;
     least = distance;
     model.block = &block;

@@ -14,7 +14,7 @@ double element_bytes(MathType math) {
 
 }  // namespace
 
-// A product that adds to what is there reads it, and says so by its bytes.
+// A GEMM with beta != 0 reads C: its bytes read exceed those of A and B.
 GemmCall gemm_call(const Kernel& kernel, const GemmShape& s, double batch) {
   GemmCall call;
   call.m = s.m.at(batch);

@@ -1,5 +1,5 @@
-// One kernel call as the time formulas need it: sizes as numbers. Made from a Kernel at a batch (call_of) or
-// from a measured record (calibrate/samples/call_of_record.h).
+// Arguments of the time formulas: the sizes of one kernel call as numbers, from a Kernel at a batch (call_of)
+// or from a measured record (calibrate/samples/call_of_record.h).
 #pragma once
 
 #include <compare>
@@ -23,11 +23,12 @@ struct GemmCall {
   friend auto operator<=>(const GemmCall&, const GemmCall&) = default;
 };
 
-// Which algorithms of a convolution a framework may use.
+// Limits of a framework on the convolution algorithms that it uses.
 struct ConvLimits {
   double workspace = 0;  // bytes; 0: any
   bool nonfused_winograd = true;
-  bool pads_channels = false;  // to the multiples of tensor cores at full rate: cuDNN from 7.6.3 on
+  bool pads_channels =
+      false;  // pads channels to multiples of 8 for tensor cores at full rate: cuDNN from 7.6.3 on
 
   friend auto operator<=>(const ConvLimits&, const ConvLimits&) = default;
 };
@@ -55,7 +56,7 @@ struct RecurrentCall {
   friend auto operator<=>(const RecurrentCall&, const RecurrentCall&) = default;
 };
 
-// A kernel whose time is counted by the bytes it moves.
+// A kernel that is bound by the bytes it moves.
 struct StreamCall {
   KernelKind kind = KernelKind::elementwise;
   Phase phase = Phase::forward;

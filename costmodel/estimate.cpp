@@ -45,8 +45,8 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
 }
 
 double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs) {
-  // Chosen on measured runs of split `fit`: errors of models that a fit leaves out, a fifth above those of
-  // its own rows, lie within the 80 % interval in some 80 % of them.
+  // Chosen so that the 80 % interval holds about 80 % of the measured runs of split `fit` with models that
+  // the fit left out, whose errors are a fifth above those of fitted rows.
   constexpr double kCommon = 0.18;
   std::array<double, kKernelKindCount> by_kind{};
   double time = 0, independent = 0;

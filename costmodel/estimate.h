@@ -38,16 +38,16 @@ struct FixedCost {
 [[nodiscard]] std::vector<FixedCost> fixed_costs(const TrainingStep& step, const Calibration& calibration,
                                                  const KernelFactors& factors = no_factors());
 
-// One cost for each kernel of the step. `fixed`: known costs (fixed_costs); it may be empty. A cache makes
-// estimates at other batches faster and changes no number.
+// One cost for each kernel of the step. `fixed`: costs from fixed_costs(), or none. A cache makes estimates
+// at other batches faster and changes no number.
 [[nodiscard]] std::vector<KernelCost> estimate(const TrainingStep& step, double batch,
                                                const Calibration& calibration,
                                                const KernelFactors& factors = no_factors(),
                                                std::span<const FixedCost> fixed = {},
                                                EstimateCache* cache = nullptr);
 
-// Standard deviation of ln(time) of kernels that run one after another. Of the variance a share c = 0.18 is
-// common to all kernels of a kind, whose deviations then add; the rest is independent, and so are kinds:
+// Standard deviation of ln(time) of kernels that run one after another. A share c = 0.18 of the variance is
+// common to all kernels of a kind, so that their deviations add; the rest is independent, as are kinds:
 //
 //   sd = sqrt( c * sum over kinds (sum of t * s)^2 + (1 - c) * sum over kernels (t * s)^2 ) / sum of t
 //

@@ -13,7 +13,6 @@ constexpr double kKepler = 0.40;
 constexpr double kUnthrottledWatts = 150;
 constexpr double kHopper = 9;
 constexpr double kWarpInstructions = 0.62;
-constexpr double kGiga = 1'000'000'000;
 
 double flops_per_joule(const GpuSpec& gpu) {
   if (gpu.architecture == "ada" || gpu.architecture == "blackwell") return 126 * kGiga;
@@ -37,9 +36,9 @@ double rate_share(const GpuSpec& gpu, MathType asked) {
   const MathType math = gpu.computes_in[index_of(asked)].value_or(asked);
   const double capability = gpu.compute_capability;
   if (math == MathType::fp32 || capability < 7) return 1;
-  constexpr std::pair<double, double> kFullRates[] = {
+  constexpr std::pair<double, double> kMostFlopsPerClock[] = {
       {12, 2'048}, {10, 8'192}, {9, 4'096}, {8, 2'048}, {7, 1'024}};
-  const auto full = *std::find_if(std::begin(kFullRates), std::end(kFullRates),
+  const auto full = *std::find_if(std::begin(kMostFlopsPerClock), std::end(kMostFlopsPerClock),
                                   [&](const auto& from) { return capability >= from.first; });
   const double operand = math == MathType::tf32 ? 0.5 : math == MathType::fp8 ? 2 : 1;
   return std::min(1.0, rate_of(gpu, math).flops_per_clock_per_sm / (operand * full.second));

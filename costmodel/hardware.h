@@ -1,4 +1,5 @@
-// The data sheet as the time formulas need it, and what a card is expected to sustain of it.
+// Rates and sizes of a GPU from its data sheet, and the fractions of these rates that it is expected to
+// sustain.
 #pragma once
 
 #include "costmodel/families/kernel_time.h"
@@ -7,50 +8,53 @@
 
 namespace tbdsim {
 
-// Rates for one kind of arithmetic, through `computes_in`. Throws UsageError when the card has neither.
+// The GPU's rates and sizes for one math type, or for the type that it is computed in. Throws UsageError when
+// the GPU has neither.
 [[nodiscard]] Hardware hardware_of(const GpuSpec& gpu, MathType math);
 
-// Whether the card has tensor cores (from 7.0 on) that multiply in this arithmetic.
+// True if the GPU has tensor cores (compute capability 7.0 and above) for this math type.
 [[nodiscard]] bool has_tensor_cores(const GpuSpec& gpu, MathType math);
 
-// Log-normal: ln x ~ N(ln mean, sd). sd 0: held.
+// A log-normal prior: ln x ~ N(ln mean, sd). sd 0: x is held at the mean.
 struct Prior {
   double mean = 1;
   double sd = 0.1;
 };
 
-// The share of the quoted peak that large matrix products of an unmeasured card reach: what its file says was
-// measured (of cards below 150 W no more than the rule of power allows), or else a rule. Cards of 150 W and
-// more from Pascal on: 0.92 (0.78-0.99 measured), GeForce cards, which exceed the boost clock they are sold
-// with where they are cool: 1 (0.99 measured on a GTX 1080 Ti). Power holds the others: min(0.92, eta x W /
-// peak) with eta of 57 GFLOP/J (Maxwell, Pascal, Turing), 77 (Volta, Ampere, Hopper) or 126 (Ada; Blackwell
-// is taken as Ada), from a T4, a P4 and an L4. Kepler: 0.40, for its base clock is 0.64 of the boost clock,
-// and schedulers feed 128 of 192 lanes without pairs of instructions. Source: the study of DeepBench and
-// NeuSight tables, "Rule for an unseen GPU".
+// Expected share of the quoted peak in large GEMMs on an unmeasured GPU. A GPU's file may give a measured
+// `sustained_share` (below 150 W at most the power limit below). Else, from DeepBench and NeuSight tables:
+// 0.92 for GPUs of 150 W and more from Pascal on (0.78-0.99 measured); 1 for GeForce cards, which exceed
+// their quoted boost clock while they are cool (0.99 measured on a GTX 1080 Ti); below 150 W min(0.92, eta *
+// W / peak), where eta in GFLOP/J is 57 (Maxwell, Pascal, Turing: a T4 and a P4), 77 (Volta, Ampere, Hopper)
+// or 126 (Ada: an L4; Blackwell is taken as Ada), W is the board's power and peak its fp32 rate; 0.40 for
+// Kepler, whose base clock is 0.64 of the boost clock and whose schedulers feed 128 of 192 lanes without dual
+// issue.
 [[nodiscard]] Prior expected_clock(const GpuSpec& gpu);
 
-// Tensor cores at work for seconds draw what the board allows, and power goes with the cube of the clock: the
-// clock of a board with fewer watts for each SM and GHz than the fullest of its architecture, over that
-// one's. An A100 on PCIe (250 W) has 0.86 of the SXM board (400 W); BERT takes 1.12 to 1.14 times as long
-// there. 1 for boards below 150 W, whose expected clock knows their power.
+// Sustained tensor-core clock relative to the board of the same architecture with the most watts per SM and
+// GHz: the cube root of the ratio of these watts, because tensor cores under load draw the board's power
+// limit and power grows with the cube of the clock. An A100 on PCIe (250 W) has 0.86 of the SXM board (400
+// W); BERT takes 1.12 to 1.14 times as long there. 1 for boards below 150 W, whose power limits
+// expected_clock.
 [[nodiscard]] double power_share(const GpuSpec& gpu);
 
-// Kernels written for earlier architectures multiply warp by warp (mma.sync), which gives 0.62 of the peak of
-// Hopper's tensor cores. Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture
-// via Microbenchmarking", 2024 (62.9 % on an H800); convolutions of VGG-13 in TF32 with cuDNN 8 on an H100
-// agree.
+// Share of the tensor-core peak of kernels written for earlier architectures: they multiply warp by warp
+// (mma.sync), 0.62 on Hopper, 1 before. Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper
+// GPU Architecture via Microbenchmarking", 2024 (62.9 % on an H800); convolutions of VGG-13 in TF32 with
+// cuDNN 8 on an H100 agree.
 [[nodiscard]] double instruction_share(const GpuSpec& gpu);
 
-// What an SM does in a clock with this arithmetic, of what SMs of its generation can: tensor cores of GeForce
-// cards are half as quick with sums in fp32, those of 8.6 and 8.9 half of 8.0's. 1 for arithmetic without
-// tensor cores. Source: CUDA C++ Programming Guide and the architectures' whitepapers, fp16 with sums in
-// fp32: 1024 (7.x), 2048 (8.x and 12.x, whose instructions are those of 8.x), 4096 (9.0), 8192 (10.x); TF32
-// half of it, FP8 twice.
+// Operations per clock and SM with this math type, over the most of its generation's SMs: tensor cores of
+// GeForce cards run at half rate with fp32 accumulation, those of 8.6 and 8.9 at half of 8.0's. 1 for math
+// types without tensor cores. Source: CUDA C++ Programming Guide and the architectures' whitepapers, fp16
+// with sums in fp32: 1024 (7.x), 2048 (8.x and 12.x, whose instructions are those of 8.x), 4096 (9.0), 8192
+// (10.x); TF32 half of it, FP8 twice.
 [[nodiscard]] double rate_share(const GpuSpec& gpu, MathType math);
 
-// Hopper's products by warp groups (wgmma) take operands of 4 bytes only with rows along k; others are
-// multiplied warp by warp: 0.62 in TF32, 1 of other architectures. Source: PTX ISA 8.0, wgmma.mma_async: only
-// .f16 and .bf16 can be transposed. BERT in TF32 on an H100 SXM: 28 % too fast without it.
+// Rate of TF32 GEMMs with an operand whose rows do not run along k, over the rate of the others: 0.62 on
+// Hopper, else 1. wgmma takes operands of 4 bytes only with rows along k; others are multiplied warp by warp.
+// Source: PTX ISA 8.0, wgmma.mma_async: only .f16 and .bf16 can be transposed. BERT in TF32 on an H100 SXM:
+// 28 % too fast without it.
 [[nodiscard]] double tf32_across_k(const GpuSpec& gpu);
 
 }  // namespace tbdsim

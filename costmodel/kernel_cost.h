@@ -15,7 +15,7 @@ namespace tbdsim {
 enum class Bound : std::uint8_t { compute, memory, overhead };
 inline constexpr std::array<std::string_view, 3> kBoundNames = {"compute", "memory", "overhead"};
 
-// Where a number comes from, from surest to least sure.
+// Origin of a kernel's time, from the most to the least certain.
 //   measured      this call was timed on this GPU
 //   interpolated  calls like it were timed on this GPU
 //   transferred   it, or calls like it, were timed on other GPUs
@@ -49,7 +49,7 @@ struct KernelCost {
   Algorithm algorithm = Algorithm::none;  // the one that the library is expected to choose
   MathType math = MathType::fp32;  // its arithmetic: the kernel's, or fp32 instead of TF32 (estimate())
 
-  // False for a layout conversion that is not made: its time is 0. All other kernels take some time.
+  // False for a layout conversion that is not needed: its time is 0. All other times are above 0.
   [[nodiscard]] bool runs() const { return total > Seconds(0); }
   // 80 % of measured times are expected between total / factor() and total * factor().
   [[nodiscard]] double factor() const { return std::exp(kEightyPercent * sd); }

@@ -17,7 +17,7 @@ Bound bound_of(double compute, double memory, double overhead) {
   return compute > memory ? Bound::compute : Bound::memory;
 }
 
-// Transfers pass the bus, all other kernels the memory.
+// Cost by the roofline: transfers are limited by the bus, all other kernels by the memory.
 KernelCost by_roofline(const Kernel& kernel, double batch, const Calibration& calibration) {
   const GpuSpec& gpu = *calibration.gpu;
   const Efficiency<double>& efficiency = calibration.profile->kinds[index_of(kernel.kind)];
@@ -57,8 +57,9 @@ Estimate<Family> fastest(const typename Family::Call& call, const FamilyModel& m
   }
 }
 
-// Whether fp32 is faster for a convolution that may be computed in TF32 after `copies` into NHWC. A third of
-// the multiplications is the least that Winograd's and Fourier's algorithms leave in practice.
+// True if fp32 is faster for a convolution that may be computed in TF32 after `copies` seconds of conversion
+// into NHWC. fp32 is not tried below a third of the TF32 peak: Winograd and FFT save at most two thirds of
+// the multiplications in practice.
 bool fp32_is_faster(const ConvCall& call, const Calibration& calibration, Seconds copies) {
   constexpr double kLeastLeft = 1.0 / 3;
   const auto& models = calibration.models[index_of_family<ConvFamily>()];
@@ -81,7 +82,7 @@ void estimate_by_family(const typename Family::Call& call, const FamilyModel& mo
   set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
 }
 
-// By the family that the call belongs to.
+// Writes the cost by the family of the call; returns its model, or null where the profile has none.
 template <class Call>
 const FamilyModel* estimate_call(const Call& call, MathType math, const Calibration& calibration,
                                  ResidualPoint* point, KernelCost& cost) {

@@ -1,5 +1,5 @@
-// The time of one kernel: the formula of its family, or else the roofline. What estimate.cpp and
-// fast/rate_cache.cpp share.
+// The cost of one kernel by its family's formula, or else by the roofline; used by estimate.cpp and
+// fast/rate_cache.cpp.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace tbdsim {
 
-// Where to interpolate a call's residual.
+// The place of a call in its group of the residual table.
 struct ResidualPoint {
   const ResidualIndex::Group* group = nullptr;  // null: no call of its group was measured
   Features at;
@@ -31,7 +31,7 @@ const FamilyModel* estimate_by_formula(const Kernel& kernel, double batch, const
                                        Seconds copies, ResidualPoint* point, KernelCost& cost);
 
 // Writes the cost with residual and deviation, all times without the factor e^residual, which is returned.
-// `number`: the kernel's in its step.
+// `number`: the kernel's index in its step.
 double estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, Seconds copies,
                        KernelCost& cost, std::size_t number = 0, EstimateCache* cache = nullptr);
 

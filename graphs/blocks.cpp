@@ -181,7 +181,7 @@ class Expander {
     blocks_.emplace(name, std::move(block));
   }
 
-  // One use of a block, or as many as its `repeat` says.
+  // Expands one use of a block, `repeat` times.
   std::string expand_uses(const SpecNode& entry, const Scope& scope, std::string previous, int depth) {
     const SpecTree* repeat = find_entry(entry, "repeat");
     if (repeat == nullptr) return expand_use(bound(entry, scope), entry.path(), previous, depth);

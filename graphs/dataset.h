@@ -41,8 +41,9 @@ struct Dataset {
   std::string length_unit;             // what lengths count: "token", "frame of 10 ms"; empty without lengths
   LengthHistogram lengths;             // empty where all samples are alike
   std::optional<double> source_share;  // of pairs: a source's mean length over its target's, 0 to 1
-  std::vector<RatioBin> image_ratios;  // in any order, the shares sum to 1; empty: not known, or no images
-  std::optional<Seconds> decode_time;  // one thread reads, decodes and augments a sample; empty: not known
+  std::vector<RatioBin> image_ratios;  // in any order, the shares sum to 1; empty: unknown, or no images
+  std::optional<Seconds>
+      decode_time;  // time in which one thread reads, decodes and augments a sample; empty: unknown
   Sources sources;
 };
 

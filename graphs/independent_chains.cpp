@@ -54,7 +54,7 @@ std::vector<IndependentChains> independent_chains(const LayerGraph& graph,
     if (i < begin || !recurrent[static_cast<std::size_t>(i)]) continue;
     if (before >= 0 && !waited_for(graph, before, i).front()) {
       const IndependentChains chains = chains_around(graph, begin, before, i);
-      begin = std::max(chains.end, before);  // what was looked at in vain is not looked at again
+      begin = std::max(chains.end, before);  // each layer is searched once
       if (chains.end > 0) {
         all.push_back(chains);
         before = -1;

@@ -47,7 +47,7 @@ inline constexpr std::array<std::string_view, kKernelKindCount> kKernelKindNames
   return kPhaseNames[static_cast<std::size_t>(phase)];
 }
 
-// A convolution in the terms of its forward pass, whatever the phase.
+// A convolution, with the sizes of its forward pass in every phase.
 struct ConvShape {
   Size images;
   std::int64_t channels = 0, height = 0, width = 0;         // input
@@ -59,7 +59,7 @@ struct ConvShape {
   friend auto operator<=>(const ConvShape&, const ConvShape&) = default;
 };
 
-// C[m x n] += A[m x k] B[k x n], column-major as cuBLAS has it, `batch` times.
+// C[m x n] += A[m x k] * B[k x n], column-major as in cuBLAS, `batch` times.
 struct GemmShape {
   Size m, n, k;
   Size batch{1, 0};
@@ -134,8 +134,8 @@ struct Kernel {
   // True for kernels that exist only where the next convolution runs in TF32: an NHWC convolution, or the
   // layout conversion before it.
   bool tf32_only = false;
-  bool thread_per_row = false;  // one thread goes through each row alone, one number after another
-  // The kind whose formula its time follows, where its memory accesses are not those of its own kind.
+  bool thread_per_row = false;  // one thread processes each row, one number after another
+  // The kind whose time formula applies, where the kernel's memory accesses are not typical of its own kind.
   std::optional<KernelKind> timed_as{};
   std::int64_t element_bytes = 4;  // of one number of its operands
   Size scratch_bytes;              // temporary tensors that exist only while it runs

@@ -218,7 +218,7 @@ void shape_layers(LayerGraph& graph) {
   }
 }
 
-// Work whose result nobody uses would be charged all the same.
+// A layer without a reader is an error: its time would be counted although its result is unused.
 void require_readers(const LayerGraph& graph) {
   std::vector<bool> read(graph.layers.size(), false);
   for (const GraphLayer& layer : graph.layers) {

@@ -57,8 +57,8 @@ struct LayerGraph {
 // Connects, orders and shapes the layers, and finds which gradients are needed: a layer's input gradient only
 // where something upstream is trained, weight gradients only for layers that are not frozen. Throws
 // ModelError `file:line:column: layer 'x': ...` for an unknown or duplicate name, a cycle (named in full),
-// shapes that do not match, sizes beyond 64 bits, and an output that nobody reads of a layer that neither is
-// a loss nor among `outputs`.
+// shapes that do not match, sizes beyond 64 bits, and an unread output of a layer that is neither a loss nor
+// among `outputs`.
 [[nodiscard]] LayerGraph build_layer_graph(std::vector<GraphInput> inputs, std::vector<LayerSpec> layers,
                                            std::vector<std::string> outputs = {});
 

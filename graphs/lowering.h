@@ -11,7 +11,8 @@ namespace tbdsim {
 enum class Layout { nchw, nhwc };          // of images; cuDNN convolves fp32 in NCHW
 enum class NormLayout { any, nchw };       // of images that batch norms take; others are transposed
 enum class Conv1x1 { convolution, gemm };  // gemm: of stride 1 and NHWC images, a matrix product
-// What backward passes of activations read. input: of ReLUs that do not run in place, else the output.
+// Tensors that backward passes of activations read. input: the input of ReLUs that do not run in place, else
+// the output.
 enum class ReluKeeps { output, input_and_output, input };
 enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
 enum class UpdateKernels { per_tensor, fused };  // one update kernel per parameter tensor, or one in all
@@ -66,7 +67,7 @@ struct Lowering {
   Layout tensor_core_layout = Layout::nchw;  // in which tensor cores convolve; other images are transposed
   Conv1x1 conv_1x1 = Conv1x1::convolution;
   ReluKeeps relu_keeps = ReluKeeps::output;
-  bool relu_in_place = false;  // ReLU writes over its input where nothing else needs that
+  bool relu_in_place = false;  // ReLU overwrites its input where no other kernel reads it
   GradientStorage weight_gradients = GradientStorage::persistent;
   UpdateKernels update = UpdateKernels::per_tensor;
   Recurrence recurrence = Recurrence::cells;
@@ -79,14 +80,15 @@ struct Lowering {
   Composition softmax = Composition::fused;  // between layers, and of a smoothed loss
   TableGradient embedding_gradient = TableGradient::dense;
   ConcatLowering joins = ConcatLowering::whole;
-  Variables variables = Variables::device;                      // a file need not say
-  ClipDecision clip_decision = ClipDecision::device;            // nor this
-  Composition gelu = Composition::fused;                        // nor this
-  Composition lrn = Composition::fused;                         // nor this
-  SavedMatmulInputs product_keeps = SavedMatmulInputs::needed;  // nor this
-  std::optional<Layout> half_layout = {};  // of images of half precision, if it is another
-  NormLayout norm_layout = NormLayout::any;
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
+  // Optional keys of a framework's file, with their defaults.
+  Variables variables = Variables::device;
+  ClipDecision clip_decision = ClipDecision::device;
+  Composition gelu = Composition::fused;
+  Composition lrn = Composition::fused;
+  SavedMatmulInputs product_keeps = SavedMatmulInputs::needed;
+  std::optional<Layout> half_layout = {};  // of images in half precision; none: `layout`
+  NormLayout norm_layout = NormLayout::any;
 
   friend bool operator==(const Lowering&, const Lowering&) = default;
 };

@@ -21,9 +21,9 @@
 
 namespace tbdsim {
 
-// How far back a run of a graph goes: not at all; to the graph's inputs, for the sake of what made them; to
-// the trained weights; or as a gradient penalty (Gulrajani et al., arXiv 1704.00028): to the inputs, then
-// through that backward pass once more to the weights.
+// Extent of a run's backward pass: none; to the graph's inputs, for the graph that computed them; to the
+// trained weights; or as a gradient penalty (Gulrajani et al., arXiv 1704.00028): to the inputs, then through
+// that backward pass once more to the weights.
 enum class Backward { none, inputs, weights, penalty };
 inline constexpr std::array<std::string_view, 4> kBackwardNames = {"none", "inputs", "weights", "penalty"};
 

@@ -151,7 +151,7 @@ void require_use(const std::string& graph, const Mark& mark, const std::vector<T
                    "graph " + in_quotes(graph) + " is in no pass of the training; expected one to run it");
 }
 
-// The file's values with those of the variant and the sizes asked for in their place.
+// The file's values, replaced by the variant's and by the given sizes.
 struct Values {
   Parameters parameters;
   Parameters sizes;

@@ -10,7 +10,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// The tree stands in the model's own file, not in one that it is based on.
+// True if the place is in the model's own file, not in one that it is based on.
 bool is_own(const Mark& mark, const ModelFile& file) { return mark.file && *mark.file == file.path; }
 
 std::string suggestion(const std::string& name, const Names& used) {
@@ -24,8 +24,8 @@ const SpecTree* value_of(const SpecTree& map, std::string_view key) {
   return nullptr;
 }
 
-// Adds the blocks that the tree's layers name, and those that these name in turn. A name with a $parameter in
-// it is another one in every variant: building them finds those.
+// Adds the blocks that the tree's layers name, and those that these name in turn. Names with a $parameter
+// differ between variants: building each variant finds them.
 void add_blocks_named_in(const SpecTree& tree, const SpecTree& blocks, Names& names) {
   for (const SpecTree& item : tree.items) add_blocks_named_in(item, blocks, names);
   for (const SpecEntry& entry : tree.entries) {

@@ -86,7 +86,7 @@ struct Overridable {
   [[nodiscard]] bool has_size(std::string_view name) const { return sizes.contains(std::string(name)); }
 };
 
-// Reads the keys that say which lengths and image sizes the variant's batches have.
+// Reads the keys of the lengths and image sizes of the variant's batches.
 void read_batch_shapes(SpecMap& m, const Overridable& known, Variant& variant) {
   if (const auto buckets = m.find("buckets")) {
     variant.buckets = read_buckets(*buckets);

@@ -11,8 +11,8 @@ Kernel over_words(KernelKind kind, Phase phase, std::string_view op, Size words,
 
 Size part(const Size& size, std::int64_t parts) { return {size.fixed / parts, size.per_sample / parts}; }
 
-// Memory bandwidth that all cores of a host reach: half of the 77 GB/s of four channels of DDR4-2400 (the TBD
-// paper's Xeon E5-2680 v4). An estimate.
+// Memory bandwidth of all cores of a host, in bytes per second: half of the 77 GB/s of four channels of
+// DDR4-2400 (the TBD paper's Xeon E5-2680 v4). An estimate.
 constexpr std::int64_t kHostBytesPerNanosecond = 40;
 
 // A transfer of `words` 4 B words that belongs to no single layer.

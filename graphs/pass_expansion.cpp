@@ -226,7 +226,8 @@ BackwardNeeds PassExpansion::needs(int i) const {
   return needs;
 }
 
-// Layer i is a view of its input, or overwrites its buffer: it may, and nobody else reads that buffer later.
+// True if layer i's output is a view of its input, or overwrites the input's buffer, which no other kernel
+// reads later.
 bool PassExpansion::written_in_place(int i) const {
   if (layer(i).inputs.size() != 1) return false;
   const int source = layer(i).inputs[0];

@@ -11,8 +11,8 @@
 namespace tbdsim {
 
 // Appends to `step`, whose layers from `first_layer` on are the graph's. Call forward(), then backward() if
-// the run has one, then the functions that append tensors. gradient_penalty.cpp has the second order of
-// gradient penalties, pass_chains.cpp the kernels whose order is free.
+// the run has one, then the functions that append tensors. pass_expansion_penalty.cpp has the second
+// order of gradient penalties, pass_expansion_chains.cpp the kernels whose order is free.
 class PassExpansion {
  public:
   PassExpansion(const LayerGraph& graph, Backward backward, std::int64_t repeat, const LoweringContext& how,

@@ -280,7 +280,8 @@ class StepExpansion {
   }
 
   // In how many of a pass's repeats a run of the graph finds gradients to add to: those of a run before it in
-  // this pass, or of passes since the last update. What adds in place finds zeros at least.
+  // this pass, or of passes since the last update. Kernels that accumulate in place need zeroed gradients
+  // first.
   [[nodiscard]] std::int64_t additions(const TrainingPass& pass, const std::string& graph,
                                        bool ran_before) const {
     if (how_.lowering.step_gradients == GradientAccumulation::in_place)

@@ -1,4 +1,4 @@
-// One training iteration as kernels in the order they run and tensors with their lifetimes. Sizes stay affine
+// One training iteration as kernels in the order they run and tensors with their lifetimes. Sizes are affine
 // in the batch, so that a step is expanded once and evaluated for every batch and GPU.
 #pragma once
 

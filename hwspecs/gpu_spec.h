@@ -1,4 +1,4 @@
-// The properties of a GPU that the cost model reads. One YAML file for each card in hwspecs/gpus/.
+// Properties of a GPU for the cost model. One YAML file for each card in hwspecs/gpus/.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct NvLinkPorts {
   LinkSpec link;  // e.g. nvlink2
   int count = 0;
   bool bridge = false;  // a bridge joins two cards; else boards or switches join them all
-  std::string mesh{};   // the machine whose wires such boards have unless said otherwise; empty: a switch
+  std::string mesh{};   // machine with the wiring of such boards, unless another is given; empty: a switch
 };
 
 // The vendor's name of the range a card is sold in. NVIDIA's: GeForce and TITAN for consumers; workstation
@@ -48,7 +48,7 @@ struct GpuSpec {
   int sm_count = 0;
   int fp32_lanes_per_sm = 0;
   Hertz boost_clock;
-  // By MathType; empty where the card has no such arithmetic.
+  // Rates by MathType; empty where the GPU lacks the type.
   std::array<std::optional<MathRate>, kMathTypeCount> math;
   // By MathType: the type in which libraries compute one that the card only stores (fp16 in fp32 on TITAN
   // Xp).
@@ -72,8 +72,8 @@ struct GpuSpec {
 };
 
 // Reads and checks a file and the links of its bus and NVLinks. Throws UsageError or SpecError (a missing
-// source, a quoted peak more than 1 % off). Changes are those of "gpu" and of "link", its bus and NVLinks; a
-// changed card's peak is what its units and clock make, whatever is quoted.
+// source, a quoted peak more than 1 % off). Changes are those of "gpu" and of "link", its bus and NVLinks;
+// the peak of a changed GPU is computed from its units and clock, without the check against the quoted one.
 [[nodiscard]] GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog,
                                const SpecChanges& changes = {});
 

@@ -72,7 +72,7 @@ struct LinkSpec {
 // or SpecError for a file that cannot be read.
 [[nodiscard]] std::optional<LinkKind> kind_of_link(const std::string& name, const Catalog& catalog);
 
-// The catalogue's link whose other properties are assumed for a network of which only the rate is known.
+// The catalogue's link that gives the other properties of a network of which only the rate is given.
 inline constexpr std::string_view kNetworkLike = "ethernet_25g";
 
 // True if the text is a rate, well-formed or not, rather than a link's name or a file.

@@ -3,11 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include <fmt/format.h>
-
-#include "hwspecs/base/error.h"
-#include "hwspecs/base/suggest.h"
-
 namespace tbdsim {
 
 const RootPort& root_port_of(const MachineSpec& machine, int gpu) {
@@ -45,18 +40,6 @@ int nvlinks_between(const MachineSpec& machine, int a, int b) {
 
 BytesPerSecond host_memory_bandwidth(const MachineSpec& machine) {
   return machine.cpu.memory_bandwidth * static_cast<double>(machine.sockets);
-}
-
-const Network& find_network(const MachineSpec& machine, const std::string& name) {
-  if (machine.networks.empty()) throw UsageError(machine.title + " has no network to other machines");
-  if (name.empty()) return machine.networks.front();
-  std::vector<std::string> names;
-  for (const Network& network : machine.networks) {
-    if (network.link.name == name) return network;
-    names.push_back(network.link.name);
-  }
-  throw UsageError(fmt::format("unknown network {} of {}; expected one of {}{}", in_quotes(name),
-                               machine.title, joined(names), did_you_mean(name, names)));
 }
 
 }  // namespace tbdsim

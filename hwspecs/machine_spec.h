@@ -71,7 +71,7 @@ struct MachineSpec {
   PeerAccess peer_access = PeerAccess::none;
   std::optional<NvLink> nvlink;
   std::vector<Network> networks;  // to others of its sort, no link twice; the first unless one is named
-  std::optional<int> machines;    // how many there are; empty: as many as wanted where there is a network
+  std::optional<int> machines;    // number of machines; empty: any number where there is a network
   Sources sources;
 };
 
@@ -92,8 +92,5 @@ struct MachineSpec {
 
 // Bandwidth of host memory, of all sockets together.
 [[nodiscard]] BytesPerSecond host_memory_bandwidth(const MachineSpec& machine);
-
-// The network whose link is so named, the first for an empty name. Throws UsageError, with "did you mean".
-[[nodiscard]] const Network& find_network(const MachineSpec& machine, const std::string& name);
 
 }  // namespace tbdsim

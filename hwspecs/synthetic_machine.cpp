@@ -47,14 +47,14 @@ void use_one_root(MachineSpec& machine) {
   }
 }
 
-// The machine of the catalogue that is assumed where only its GPUs' slots are known.
+// The catalogue's machine that is assumed where only the slots of the GPUs are given.
 std::string server_of(const std::string& slot) { return "server_" + slot; }
 
 bool is_slot(const std::string& link, const Catalog& catalog) {
   return kind_of_link(link, catalog) == LinkKind::pcie && catalog.contains(Kind::machine, server_of(link));
 }
 
-// The machine whose board such GPUs are made for, without its networks.
+// The machine on whose board such GPUs are mounted, without its networks.
 MachineSpec mesh_of(const GpuSpec& gpu, int gpus, const Catalog& catalog, const SpecChanges& changes) {
   MachineSpec machine = read_machine(catalog.find(Kind::machine, gpu.nvlink->mesh), catalog, changes);
   if (gpus > machine.gpus)

@@ -1,5 +1,5 @@
-// A machine built from one word that says how its GPUs, or several such machines, are connected: the column
-// `network` of tables of measured runs, and --network without --machine.
+// A machine built from one word that names the interconnect of its GPUs, or of several such machines: the
+// column `network` of tables of measured runs, and --network without --machine.
 #pragma once
 
 #include <string>

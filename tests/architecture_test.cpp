@@ -8,6 +8,7 @@
 #include <regex>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -105,9 +106,15 @@ constexpr Fence kFences[] = {
 constexpr const char* kHiddenState =
     "thread_local|^ +static (?!constexpr)[^(]*( =|\\{)|^ +static (?!constexpr)[\\w:<>, ]+ \\w+;";
 
+// Powers of ten and two that convert units, however they are spelt: hwspecs/base/quantity.h names them.
+// Limits of counts and tolerances may have them, in a constant that is named so.
+constexpr const char* kUnitFactors =
+    "^(?!.*\\bk(Most|Largest|Longest|Rounding|Tolerance)\\w*( =|\\()).*"
+    "\\b(1e-?9|1e-?12|1'?000'?000'?000|1'?048'?576|1'?073'?741'?824|1'?024(\\.0)? ?\\*)(?![\\w.])";
+
 // Text that may stand in a few files only.
 constexpr Fence kWords[] = {
-    {"\\b(1e9|1e12|1024)\\b", "(hwspecs/base/quantity.*|calibrate/measure/.*)"},
+    {kUnitFactors, "(hwspecs/base/quantity.*|calibrate/measure/.*)"},
     {"\\b(std::)?(quick_|_)?[eE]xit\\(",
      "(.*/main\\.cpp|(simulate|calibrate)/cli/cli\\.cpp|calibrate/measure/.*)"},
     {"std::(cerr|cout)", "(hwspecs/base/program\\.cpp|calibrate/measure/.*)"},
@@ -122,6 +129,16 @@ constexpr Fence kWords[] = {
     {"\\bSpecCache\\b",
      "(simulate/(workload|sweep|serve|cli)/.*|simulate/prediction/(resolve|cluster_machine)\\..*|"
      "calibrate/cli/fit_framework\\.cpp)"},
+};
+
+// Many .cpp files of one sort that one header declares: (path, header).
+constexpr std::pair<const char*, const char*> kSharedHeaders[] = {
+    {"graphs/layers/.*", "graphs/layers/layer_types.h"},
+    {"calibrate/importers/.*", "calibrate/importers/importers.h"},
+    {"calibrate/measure/ops/op_.*", "calibrate/measure/ops/ops.h"},
+    {"calibrate/measure/plan/builtin_.*", "calibrate/measure/plan/builtin_plan.h"},
+    {"simulate/cli/commands/.*", "simulate/cli/commands/command.h"},
+    {"simulate/report/html/.*_(sections|figures)\\.cpp", "simulate/report/html/report_sections.h"},
 };
 
 struct Source {
@@ -232,6 +249,33 @@ TEST(Architecture, WordsStayInTheirPlaces) {
   }
 }
 
+// The header that declares what a .cpp defines: the one of its own name, of its name without the last words
+// (pass_expansion_chains.cpp: pass_expansion.h), or one of kSharedHeaders; "" if there is none.
+std::string header_of(const std::string& path) {
+  const auto exists = [](const std::string& file) {
+    return std::any_of(sources().begin(), sources().end(), [&](const Source& s) { return s.path == file; });
+  };
+  std::size_t end = path.rfind('.');
+  while (end != std::string::npos && end > path.rfind('/')) {
+    const std::string header = path.substr(0, end) + ".h";
+    if (exists(header)) return header;
+    end = path.rfind('_', end - 1);
+  }
+  for (const auto& [cpp, header] : kSharedHeaders) {
+    if (std::regex_match(path, std::regex(cpp))) return header;
+  }
+  return "";
+}
+
+TEST(Architecture, EveryCppIncludesTheHeaderThatDeclaresIt) {
+  for (const Source& source : sources()) {
+    if (!source.path.ends_with(".cpp") || source.path.ends_with("/main.cpp")) continue;
+    const std::vector<std::string> includes = matches(source, "^#include \"([^\"]+)\"");
+    EXPECT_TRUE(std::find(includes.begin(), includes.end(), header_of(source.path)) != includes.end())
+        << source.path << " includes no header of its name";
+  }
+}
+
 TEST(Architecture, FilesStaySmall) {
   constexpr std::size_t kMostLines = 450;
   for (const Source& source : sources()) EXPECT_LE(source.lines.size(), kMostLines) << source.path;
@@ -244,8 +288,15 @@ TEST(Architecture, TheChecksCanFail) {
   EXPECT_EQ(matches(wrong, "^#include \"([^\"]+)\""), std::vector<std::string>{"simulate/cli/cli.h"});
   EXPECT_EQ(folder_of("simulate/cli/cli.h"), "simulate/cli");
   EXPECT_EQ(folder_of("hwspecs/base/csv.h"), "hwspecs/base");
+  EXPECT_EQ(header_of("graphs/pass_expansion_chains.cpp"), "graphs/pass_expansion.h");
+  EXPECT_EQ(header_of("graphs/layers/relu.cpp"), "graphs/layers/layer_types.h");
+  EXPECT_EQ(header_of("hwspecs/base/spec.cpp"), "");
   EXPECT_FALSE(matches(wrong, std::string("^#include [<\"](") + kFences[0].include + ")").empty());
   EXPECT_TRUE(std::regex_search(wrong.lines[2], std::regex(kWords[0].include)));
+  for (const char* line : {"double x = 1'000'000'000;", "x * 1e-9", "1048576 * x", "x / (1024 * 1024)"})
+    EXPECT_TRUE(std::regex_search(line, std::regex(kUnitFactors))) << line;
+  for (const char* line : {"constexpr std::int64_t kMostWords = 1'000'000'000;", "x = 1'024;", "x = 1.4e9;"})
+    EXPECT_FALSE(std::regex_search(line, std::regex(kUnitFactors))) << line;
   for (const char* line : {"  static int count = 0;", "  static Cache cache;",
                            "  static const std::map<int, int> k{", "  static thread_local Cache cache(3);"})
     EXPECT_TRUE(std::regex_search(line, std::regex(kHiddenState))) << line;

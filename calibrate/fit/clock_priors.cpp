@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "costmodel/families/families.h"
+#include "hwspecs/base/statistics.h"
 
 namespace tbdsim {
 namespace {
@@ -68,9 +69,7 @@ ClockRatio clock_ratio(const Samples<Family>& samples, const FamilyFit& fit, con
   }
   std::vector<double> values;
   for (const auto& [gpu, ratio] : ratios) values.push_back(ratio);
-  std::sort(values.begin(), values.end());
-  const std::size_t low = (values.size() - 1) / 2, high = values.size() / 2;
-  ClockRatio result{std::exp((values[low] + values[high]) / 2), 0};
+  ClockRatio result{std::exp(median(values)), 0};
   for (const double value : values) result.sd += std::pow(value - std::log(result.median), 2);
   result.sd = std::sqrt(result.sd / static_cast<double>(values.size()));
   return result;

@@ -34,8 +34,7 @@ template <class Family>
 template <class Family>
 [[nodiscard]] Prior clock_of(const Sample<Family>& sample, const ClockPriors& clocks, bool anchored);
 
-// Fitted clocks over clock_of(): the median over the GPUs, and the standard deviation of the logarithm about
-// it.
+// Ratio of fitted clock to clock_of(): the median over the GPUs, and the standard deviation of its logarithm.
 struct ClockRatio {
   double median = 1;
   double sd = 0;

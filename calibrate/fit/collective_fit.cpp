@@ -15,7 +15,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kLossBend = 0.1;  // of a logarithm: curves have kinks where protocols change
+constexpr double kLossBend = 0.1;  // bend of the loss, in ln(time): curves have kinks where protocols change
 constexpr int kMostNumbers = 5;
 
 struct TimeColumn {
@@ -23,7 +23,7 @@ struct TimeColumn {
   double seconds;
 };
 constexpr TimeColumn kTimes[] = {
-    {"time_ms", 1e-3}, {"median_ms", 1e-3}, {"latency_us", 1e-6}, {"time_out_of_place_ns", 1e-9}};
+    {"time_ms", kMilli}, {"median_ms", kMilli}, {"latency_us", kMicro}, {"time_out_of_place_ns", kNano}};
 
 std::size_t column_of(const CsvReader& reader, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
@@ -32,7 +32,7 @@ std::size_t column_of(const CsvReader& reader, std::initializer_list<std::string
   return reader.column(*names.begin());  // throws
 }
 
-// Columns that a row must agree with.
+// The values that a row must have to be fitted, by column.
 class RowFilter {
  public:
   RowFilter(const CsvReader& reader, const std::map<std::string, std::string>& only) {
@@ -56,10 +56,10 @@ class RowFilter {
 
 using Numbers = std::array<double, kMostNumbers>;  // logarithms: launch, step, efficiency, root, in_switch
 
-// What the link's own costs tell apart.
+// The terms of CollectiveCost that the link has beside launch, step and efficiency.
 struct Form {
   bool in_switch = false;
-  bool protocols = false;  // two: the fourth number is the step of the second, there is no root
+  bool protocols = false;  // two: the fourth number is simple_step and root is 0; else it is root
 };
 
 CollectiveCost cost_of(const Numbers& logs, const Form& form) {
@@ -72,7 +72,7 @@ CollectiveCost cost_of(const Numbers& logs, const Form& form) {
           .simple_step = form.protocols ? fourth : Seconds(0)};
 }
 
-// A curve's point with the rings of its number of GPUs.
+// One measured all-reduce with the ranks and rings of its number of GPUs.
 struct Point {
   AllReduceRanks ranks;
   Bytes bytes;

@@ -17,11 +17,10 @@
 #include "calibrate/samples/launch_floor.h"
 #include "costmodel/families/families.h"
 #include "costmodel/residuals/residual_table.h"
+#include "hwspecs/base/statistics.h"
 
 namespace tbdsim {
 namespace {
-
-constexpr double kCoverage = 0.8;
 
 std::uint32_t hash_of(std::string_view text) {
   std::uint32_t hash = 2166136261U;
@@ -47,7 +46,7 @@ Samples<Simple<Family>> as(const Samples<Family>& samples) {
   return converted;
 }
 
-// A fit and how a held-out GPU is expected to run under it.
+// A fit, and the expected sustained clock and bandwidth of a GPU that it left out.
 template <class Family>
 struct Fitted {
   FamilyFit fit;
@@ -76,12 +75,7 @@ std::vector<double> baseline(const Samples<Family>& train, const Samples<Family>
   return times;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
-// The launch floor of an op on other GPUs.
+// Median launch floor of an op over the fitted GPUs, in seconds; 0: none was fitted.
 double usual_floor(const FamilyFit& fit, const std::string& op) {
   std::vector<double> values;
   for (const auto& [gpu, found] : fit.gpus) {
@@ -91,8 +85,9 @@ double usual_floor(const FamilyFit& fit, const std::string& op) {
   return values.empty() ? 0 : median(values);
 }
 
-// Launch floors by GPU and op: nuisances that no prediction holds. Those of a held-out GPU are from its own
-// calls that are mostly floor, or else what other GPUs have.
+// Launch floors in seconds by GPU and op, which are not part of a prediction. The floor of a held-out GPU is
+// the median over its own calls that are shorter than the floor; without such calls, the median of the other
+// GPUs' floors.
 template <class Family>
 std::map<std::pair<std::string, std::string>, double> floors_of(const Samples<Family>& test,
                                                                 const Fitted<Family>& fitted) {
@@ -137,7 +132,7 @@ void judge(const Samples<Family>& train, const Samples<Family>& residual_train, 
     const auto shown = [&](double kernel) { return s.floor ? shown_time(kernel, floor) : kernel; };
     const ResidualEstimate estimate = table.estimate(s.features, kriging);
     const double with_residual = formula * std::exp(estimate.mean);
-    // One fit predicts all largest batches; intervals are judged by layers.
+    // One fit predicts all largest batches, so that folds for the interval are made of layers.
     const int judged_with =
         protocol == Protocol::largest_batch ? static_cast<int>(hash_of(s.layer) % 5) : fold;
     outcomes.push_back({Family::name, protocol, s.block, s.gpu, s.phase, s.set, judged_with, s.time_s,
@@ -150,8 +145,8 @@ void judge(const Samples<Family>& train, const Samples<Family>& residual_train, 
 // |ln(predicted / measured)| in standard deviations.
 double off_by(const Outcome& o) { return std::abs(std::log(o.residual / o.measured)) / std::max(o.sd, 1e-3); }
 
-// Whether each lies within an interval as wide as those of the other folds need to be; data sets and
-// precisions are judged apart.
+// Sets `inside` of each outcome: whether it lies within the 80 % interval whose width is fitted to the other
+// folds, for each data set and precision separately.
 void judge_intervals(std::vector<Outcome>& outcomes) {
   std::map<std::pair<std::string, std::string>, std::map<int, std::vector<Outcome*>>> groups;
   for (Outcome& o : outcomes) groups[{o.set, precision_of(o.block)}][o.fold].push_back(&o);
@@ -162,13 +157,14 @@ void judge_intervals(std::vector<Outcome>& outcomes) {
         if (other == fold && folds.size() > 1) continue;
         for (const Outcome* o : rest) others.push_back(off_by(*o));
       }
-      const double width = quantile(others, kCoverage);
+      const double width = interval_width(others);
       for (Outcome* o : members) o->inside = off_by(*o) <= width;
     }
   }
 }
 
-// What is held out together, predicted. Run in any order, several at a time.
+// Fits to the samples outside one fold and predicts the samples in it. Folds are independent and run
+// concurrently.
 using Fold = std::function<std::vector<Outcome>()>;
 
 template <class Family>
@@ -222,8 +218,8 @@ std::vector<Outcome> without_largest_batches(const Samples<Family>& samples, con
                         options);
 }
 
-// The clock of a GPU that was not fitted: what is known of it, times what fitted clocks are of what is known
-// of them.
+// Sustained clock and bandwidth of a GPU that was not fitted: its prior clock times the median ratio of
+// fitted to prior clock of the GPUs in `train`; bandwidth 1.
 template <class Family>
 AchievedFraction<double> held_out_rates(const Samples<Family>& train, const Sample<Family>& held,
                                         const FamilyFit& fit, bool anchored, const CrossvalOptions& options) {
@@ -314,8 +310,8 @@ ErrorSummary summarize(std::span<const Outcome> outcomes, double Outcome::*predi
   summary.count = static_cast<int>(relative.size());
   summary.geometric = std::exp(summary.geometric / n) - 1;
   summary.bias = std::exp(summary.bias / n) - 1;
-  summary.median = relative[relative.size() / 2];
-  summary.p90 = relative[std::min(relative.size() - 1, static_cast<std::size_t>(0.9 * n))];
+  summary.median = quantile(relative, 0.5);
+  summary.p90 = quantile(relative, 0.9);
   return summary;
 }
 

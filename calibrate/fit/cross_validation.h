@@ -1,17 +1,16 @@
-// How well a family predicts calls it was not fitted to.
+// Errors of a kernel family on calls that it was not fitted to, by protocol of what is left out.
 //
 //   shapes         a fifth of the shapes is held out on every GPU (all phases of a shape together); each GPU
 //                  has parameters of its own, with the generation's as prior
-//   gpu            a GPU is held out; its clock is what the data sheet lets expect
+//   gpu            a GPU is held out; its clock is the data sheet's expected_clock
 //   gpu_one_gemm   the same; its clock is from one measured large matrix product of its own
 //   largest_batch  the largest batch of each layer is held out, on each GPU
 //
 // Each outcome holds the formula alone, the formula with residuals of the calls nearby (of the same GPU, or
 // of the other GPUs where one is held out), and two simpler models fitted to the same folds.
 //
-// Clocks of GPUs that are fitted have a prior (deviation 0.05) from one of their large products, which may be
-// among the calls held out; the product that tells the clock of a GPU held out is among its calls that are
-// judged.
+// The clock of a fitted GPU has a prior (deviation 0.05) from its large GEMMs, some of which may be held out.
+// Under gpu_one_gemm the GEMM that sets the clock is among the calls that are judged.
 #pragma once
 
 #include <functional>
@@ -41,14 +40,14 @@ struct Outcome {
   double sd = 0;        // of ln(residual)
   double constant = 0;  // s: ConstantShare
   double roofline = 0;  // s: PlainRoofline
-  bool inside = false;  // of the 80 % interval, whose width is from the other folds
+  bool inside = false;  // the 80 % interval, with a width fitted to the other folds, holds `measured`
 };
 
 struct CrossvalOptions {
   ClockPriors clocks;
   int folds = 5;
   int starts = 1;
-  int threads = 1;  // of a fit; folds run at the same time beside
+  int threads = 1;  // of one fit; folds also run concurrently
   bool baselines = true;
   std::function<void(std::string_view)> progress;  // called before each fit
 };

@@ -49,7 +49,7 @@ class Residual final : public ceres::CostFunction {
  private:
   using J = ceres::Jet<double, kTheta + 2>;
 
-  // d ln(model) / d ln(x) = x / model dmodel/dx.
+  // d ln(model) / d ln(x) = x / model * dmodel/dx.
   void differentiate(const std::array<double, kTheta>& p, const AchievedFraction<double>& sustained,
                      const Choice& choice, double floor, double model, double** jacobians) const {
     std::array<J, kTheta> jets;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "hwspecs/base/statistics.h"
+
 namespace tbdsim {
 namespace {
 
@@ -13,12 +15,7 @@ constexpr double kSharedNuggets[] = {0.2, 0.5, 1.0};       // repeat, of the nug
 constexpr std::size_t kMostLeftOut = 400;                  // of a table or a card
 constexpr std::size_t kFewestRows = 4;
 constexpr double kLeastRepeat = 1e-3;    // what a profile may hold
-constexpr std::size_t kFewestCards = 4;  // fewer cannot tell which of them is the odd one
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
+constexpr std::size_t kFewestCards = 4;  // with fewer, an outlier cannot be identified
 
 double robust_spread(const std::vector<ResidualRow>& rows) {
   constexpr double kLeast = 0.02;
@@ -30,7 +27,7 @@ double robust_spread(const std::vector<ResidualRow>& rows) {
   return std::max(kLeast, std::sqrt(sum / static_cast<double>(sizes.size())));
 }
 
-// A residual and the rows that it is to be estimated from.
+// A left-out residual and the nearest rows, from which it is estimated.
 struct LeftOut {
   const ResidualTable* table;
   Features at;
@@ -44,8 +41,7 @@ struct LeftOut {
   }
 };
 
-// Mean |error| about the median of each group of left-out rows; about 0 where `own_median` is not to be taken
-// off.
+// Mean |error| over all groups of left-out rows; `own_median`: after subtracting the median of each group.
 double misses(const std::vector<std::vector<LeftOut>>& groups, const Kriging& kriging, bool own_median) {
   double sum = 0;
   std::size_t count = 0;
@@ -61,8 +57,8 @@ double misses(const std::vector<std::vector<LeftOut>>& groups, const Kriging& kr
 
 std::size_t stride_of(std::size_t rows) { return std::max<std::size_t>(1, rows / kMostLeftOut); }
 
-// The table of all cards but one (or of all): at each place the median over the cards, as predictions have
-// it.
+// The table of all cards except `card` ("": of all): for each call the median over the cards, as in
+// predictions.
 ResidualTable table_without(const std::map<std::string, std::vector<ResidualRow>>& cards,
                             const std::string& card) {
   std::map<std::pair<std::uint64_t, decltype(Features::x)>, std::pair<Features, std::vector<double>>> places;

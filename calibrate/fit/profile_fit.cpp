@@ -28,7 +28,7 @@ MathType math_of_block(std::string_view key) {
                                kMathTypeNames.begin());
 }
 
-// What the fits of all families share.
+// Inputs of the fits of all families, and the profile that they fill in.
 struct Context {
   const ProfileFitOptions& options;
   const GpuSpecs& gpus;
@@ -36,11 +36,11 @@ struct Context {
   Profile& profile;
   std::vector<std::string> too_few{};  // blocks that were left out: "5 of gemm (cublas8/fp32)"
 
-  // A profile of a card needs no block of arithmetic that it has not.
+  // True if the profile's GPU computes in the block's arithmetic; always for an architecture's profile.
   [[nodiscard]] bool computes(std::string_view block) const {
     return options.gpu.empty() || gpus.at(options.gpu).math[index_of(math_of_block(block))].has_value();
   }
-  // Of the card or the architecture that the profile is for; 0: of none.
+  // Major compute capability of the GPU or architecture that the profile is for; 0: neither.
   [[nodiscard]] int architecture() const {
     for (const auto& [name, gpu] : gpus) {
       if (name == options.gpu || gpu.architecture == options.architecture)
@@ -67,7 +67,7 @@ void take_parameters(const FamilyFit& fit, ProfileBlock& block) {
   block.cost = fit.cost;
 }
 
-// The table, how it is interpolated, and how wide intervals are.
+// Fills in the block's residual table, its kriging parameters and the width of its interval.
 template <class Family>
 void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const Context& context,
                     ProfileBlock& block) {
@@ -76,7 +76,7 @@ void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const 
   std::vector<ResidualRow> rows;
   for (const SampleResidual<Family>& r : residuals) rows.push_back(r.row);
   block.kriging = kriging_of(by_gpu);
-  // Other GPUs' tables stand in many profiles.
+  // Tables of other GPUs are repeated in many profiles: they are kept short.
   const std::size_t most = block.own ? context.options.most_rows : context.options.most_rows / 3;
   std::vector<ResidualRow> kept;
   for (const std::size_t i : representative_rows(rows, block.kriging.nugget, most)) {
@@ -89,7 +89,7 @@ void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const 
                              : interval_between_gpus(by_gpu, block.kriging);
 }
 
-// "gemm|cublas8/fp32|gtx1080ti,titanxp": what a fit depends on.
+// Key of a fit in FitMemo: family, block and GPUs, "gemm|cublas8/fp32|gtx1080ti,titanxp,".
 template <class Family>
 std::string memo_key(const Samples<Family>& samples) {
   std::set<std::string> gpus;
@@ -167,7 +167,7 @@ ProfileBlock shared_block(const Samples<Family>& samples, const Samples<Family>&
   return block;
 }
 
-// Those of the architecture the profile is for, where the block has any.
+// The samples of the profile's architecture, or all samples where there are none.
 template <class Family>
 Samples<Family> like_target(const Samples<Family>& samples, const Context& context) {
   const std::string& architecture = context.options.architecture;

@@ -1,10 +1,10 @@
 // Records -> profile. For each family, library generation and precision a block:
 //
 //   measured on the GPU   parameters fitted to its own calls, about those that the generation's GPUs share
-//   measured on others    the shared parameters; the clock is what the data sheet lets expect, times what
-//                         fitted clocks of the others are of theirs
+//   measured on others    the shared parameters; the clock is the data sheet's expected_clock times the
+//                         median ratio of fitted to expected clock of those GPUs
 //
-// Residuals of the most telling calls are kept with it. Intervals are as wide as 80 % of the fitted calls
+// Each block keeps the residuals of representative calls. Intervals are as wide as 80 % of the fitted calls
 // need when each is left out of that table (of other GPUs: when each card is), its own residual unseen.
 #pragma once
 
@@ -22,14 +22,14 @@
 
 namespace tbdsim {
 
-// What several profiles have in common is fitted once: fits by family, block and GPUs.
+// Fits and blocks that several profiles share, computed once; keys name family, block and GPUs.
 struct FitMemo {
   std::map<std::string, FamilyFit> fits;
-  std::map<std::string, ProfileBlock> blocks;  // of other GPUs, but for the clock
+  std::map<std::string, ProfileBlock> blocks;  // fitted to other GPUs; without the clock
 };
 
 struct ProfileFitOptions {
-  std::string gpu;                  // whose profile; empty: ...
+  std::string gpu;                  // the GPU that the profile is for; empty: ...
   std::string architecture;         // ... of the GPUs of an architecture; both empty: of all
   bool without_gpu = false;         // nothing measured on it is used (holdout/<gpu>.yaml) ...
   bool one_gemm = false;            // ... but one large matrix product, for its clock
@@ -37,7 +37,8 @@ struct ProfileFitOptions {
   std::size_t most_rows = 300;      // of a residual table
   int starts = 2;
   int threads = 2;
-  std::set<std::string> unlisted;  // data sets whose licence lets no row of theirs stand in a residual table
+  std::set<std::string>
+      unlisted;             // data sets whose licence forbids publishing rows of them in a residual table
   bool refuse_thin = true;  // too few records of an op on the GPU: an error, or the block of other GPUs
   FitMemo* memo = nullptr;  // shared by calls with the same records; or none
   std::function<void(std::string_view)> progress;

@@ -9,9 +9,11 @@
 #include <tuple>
 #include <utility>
 
+#include "calibrate/fit/baselines.h"
 #include "calibrate/fit/kriging_fit.h"
 #include "calibrate/samples/launch_floor.h"
 #include "costmodel/families/families.h"
+#include "hwspecs/base/statistics.h"
 
 namespace tbdsim {
 namespace {
@@ -42,6 +44,11 @@ double weighted_median(const std::vector<SampleResidual<Family>>& rows, std::siz
 }  // namespace
 
 template <class Family>
+double formula_of(const Sample<Family>& s, const FamilyFit& fit, const AchievedFraction<double>& sustained) {
+  return kernel_time<Family>(s.call, s.hardware, sustained, fit.parameters).parts.total;
+}
+
+template <class Family>
 std::vector<SampleResidual<Family>> residuals_of(const Samples<Family>& samples, const FamilyFit& fit) {
   std::vector<SampleResidual<Family>> residuals;
   for (const Sample<Family>& s : samples) {
@@ -66,10 +73,10 @@ std::vector<SampleResidual<Family>> medians_over_gpus(std::vector<SampleResidual
   std::vector<SampleResidual<Family>> merged;
   for (std::size_t begin = 0, end = 0; begin < residuals.size(); begin = end) {
     while (end < residuals.size() && place(residuals[end]) == place(residuals[begin])) ++end;
-    SampleResidual<Family> median = residuals[begin];
-    median.row.residual = weighted_median(residuals, begin, end, architecture);
-    median.row.call = static_cast<int>(merged.size());
-    merged.push_back(median);
+    SampleResidual<Family> middle = residuals[begin];
+    middle.row.residual = weighted_median(residuals, begin, end, architecture);
+    middle.row.call = static_cast<int>(merged.size());
+    merged.push_back(middle);
   }
   return merged;
 }
@@ -81,12 +88,10 @@ Kriging kriging_of(const std::vector<SampleResidual<Family>>& residuals) {
   return fit_kriging_between(cards);
 }
 
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return kDefaultInterval;
-  const auto place =
-      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
+double interval_width(std::vector<double> deviations) {
+  if (deviations.empty()) return kDefaultInterval;
+  std::sort(deviations.begin(), deviations.end());
+  return quantile(deviations, kCoverage);
 }
 
 double interval_of(const ResidualTable& table, const std::vector<ResidualRow>& rows, const Kriging& kriging) {
@@ -100,7 +105,7 @@ double interval_of(const ResidualTable& table, const std::vector<ResidualRow>& r
     const ResidualEstimate estimate = table.estimate(row.at, kriging, own == place.end() ? -1 : own->second);
     off.push_back(std::abs(row.residual - estimate.mean) / std::max(estimate.sd, kLeastSd));
   }
-  return std::min(kWidestInterval, quantile(off, kCoverage));
+  return std::min(kWidestInterval, interval_width(off));
 }
 
 template <class Family>
@@ -122,14 +127,19 @@ double interval_between_gpus(const std::vector<SampleResidual<Family>>& residual
       errors.push_back(r.row.residual - estimate.mean);
       deviations.push_back(std::max(estimate.sd, kLeastSd));
     }
-    std::vector<double> sorted = errors;
-    const double own = quantile(sorted, 0.5);
+    const double own = median(errors);
     for (std::size_t i = 0; i < errors.size(); ++i) off.push_back(std::abs(errors[i] - own) / deviations[i]);
   }
-  return quantile(off, kCoverage);
+  return interval_width(off);
 }
 
+#define TBDSIM_FORMULA(Family)                                                \
+  template double formula_of<Family>(const Sample<Family>&, const FamilyFit&, \
+                                     const AchievedFraction<double>&);
 #define TBDSIM_INSTANTIATE(Family)                                                          \
+  TBDSIM_FORMULA(Family)                                                                    \
+  TBDSIM_FORMULA(ConstantShare<Family>)                                                     \
+  TBDSIM_FORMULA(PlainRoofline<Family>)                                                     \
   template std::vector<SampleResidual<Family>> residuals_of<Family>(const Samples<Family>&, \
                                                                     const FamilyFit&);      \
   template std::vector<SampleResidual<Family>> medians_over_gpus<Family>(                   \
@@ -138,5 +148,6 @@ double interval_between_gpus(const std::vector<SampleResidual<Family>>& residual
   template double interval_between_gpus<Family>(const std::vector<SampleResidual<Family>>&, const Kriging&);
 TBDSIM_FOR_EACH_FAMILY(TBDSIM_INSTANTIATE)
 #undef TBDSIM_INSTANTIATE
+#undef TBDSIM_FORMULA
 
 }  // namespace tbdsim

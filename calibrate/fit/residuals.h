@@ -12,9 +12,7 @@ namespace tbdsim {
 // Seconds of the sample's call by the fitted formula.
 template <class Family>
 [[nodiscard]] double formula_of(const Sample<Family>& s, const FamilyFit& fit,
-                                const AchievedFraction<double>& sustained) {
-  return kernel_time<Family>(s.call, s.hardware, sustained, fit.parameters).parts.total;
-}
+                                const AchievedFraction<double>& sustained);
 
 template <class Family>
 struct SampleResidual {
@@ -22,8 +20,8 @@ struct SampleResidual {
   const Sample<Family>* sample;
 };
 
-// ln(measured / formula) of the fit's own samples. Times below 1.5 launch floors say little about the kernel
-// and are left out.
+// ln(measured / formula) of the fit's own samples. Times below 1.5 launch floors are left out: most of them
+// is the launch.
 template <class Family>
 [[nodiscard]] std::vector<SampleResidual<Family>> residuals_of(const Samples<Family>& samples,
                                                                const FamilyFit& fit);
@@ -39,17 +37,18 @@ template <class Family>
 template <class Family>
 [[nodiscard]] Kriging kriging_of(const std::vector<SampleResidual<Family>>& residuals);
 
-// The value at index floor(share * (n - 1)) of the sorted n values; kDefaultInterval: there are none.
+// Half the width of an 80 % interval, in predictive standard deviations: the 80 % quantile of |error| / sd.
+// `deviations`: |error| / sd of each estimate; kDefaultInterval where there are none.
 inline constexpr double kDefaultInterval = 1.28;
-[[nodiscard]] double quantile(std::vector<double> values, double share);
+[[nodiscard]] double interval_width(std::vector<double> deviations);
 
-// How many of their predictive standard deviations 80 % of the rows lie within when they are estimated from
-// `table`; a row that is in the table is left out of it.
+// The interval_width of the rows when each is estimated from `table`; a row that is in the table is left out
+// of it.
 [[nodiscard]] double interval_of(const ResidualTable& table, const std::vector<ResidualRow>& rows,
                                  const Kriging& kriging);
 
-// The same when each GPU in turn is estimated from the others. The median of its errors, which is its
-// clock's, is subtracted first.
+// The interval_width when each GPU in turn is estimated from the others. The median of its errors, which its
+// clock explains, is subtracted first.
 template <class Family>
 [[nodiscard]] double interval_between_gpus(const std::vector<SampleResidual<Family>>& residuals,
                                            const Kriging& kriging);

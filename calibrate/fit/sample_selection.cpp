@@ -1,20 +1,17 @@
 #include "calibrate/fit/sample_selection.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <utility>
 
 #include "costmodel/families/families.h"
+#include "costmodel/profile/generation.h"
 
 namespace tbdsim {
 namespace {
 
-// "cudnn6/fp32" -> cudnn, 6.
-std::pair<std::string, int> library_of(const std::string& block) {
-  const std::size_t digit = std::min(block.find_first_of("0123456789"), block.find('/'));
-  return {block.substr(0, digit), std::atoi(block.c_str() + digit)};
-}
+// "cudnn6/fp32" -> {"cudnn", 6}.
+Generation library_of(std::string_view block) { return generation_of(block.substr(0, block.find('/'))); }
 
 }  // namespace
 
@@ -45,9 +42,9 @@ Samples<Family> same_architecture(const Sample<Family>& held_out, const Samples<
 
 template <class Family>
 Samples<Family> other_gpus(const Sample<Family>& held_out, const Samples<Family>& all) {
-  const std::string library = library_of(held_out.block).first;
+  const std::string library = library_of(held_out.block).library;
   return where(all, [&](const Sample<Family>& s) {
-    return s.gpu != held_out.gpu && library_of(s.block).first == library &&
+    return s.gpu != held_out.gpu && library_of(s.block).library == library &&
            precision_of(s.block) == precision_of(held_out.block);
   });
 }

@@ -40,8 +40,8 @@ template <class Family>
 template <class Family>
 [[nodiscard]] Samples<Family> other_gpus(const Sample<Family>& held_out, const Samples<Family>& all);
 
-// Samples of the generation or architecture of `held_out`: GPUs whose residuals are likely to be like its
-// own.
+// The samples of the library generation or GPU architecture of `held_out`, whose residuals are the most
+// similar.
 template <class Family>
 [[nodiscard]] Samples<Family> informative(const Sample<Family>& held_out, const Samples<Family>& samples);
 

@@ -1,5 +1,5 @@
-// Fits constants of a framework to measured training runs. Steps and kernel costs stay those of the runs'
-// predictions; only the timeline is simulated again with other constants.
+// Fits constants of a framework to measured training runs. Training steps and kernel costs are predicted
+// once; only the timeline is simulated again for other constants.
 //
 // Least squares in the logarithms of the constants and of one factor for each GPU and precision. Residuals:
 //

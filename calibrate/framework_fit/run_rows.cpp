@@ -11,7 +11,7 @@
 namespace tbdsim {
 namespace {
 
-// The columns that say which rows are looked at.
+// Columns that decide whether a row is fitted.
 struct SplitColumns {
   explicit SplitColumns(const CsvReader& reader)
       : value(reader.column("value")),

@@ -1,6 +1,6 @@
 // aiconfigurator's measured database (ai-dynamo/aiconfigurator, Apache-2.0): linear layers of inference
-// frameworks in bf16, y[m x n] = x[m x k] w[n x k]^T, a mean over repeated calls. The table does not say what
-// was in the cache. The frameworks ran on CUDA 12, whose cuBLAS `generation` names; `algorithm` names the
+// frameworks in bf16, y[m x n] = x[m x k] w[n x k]^T, a mean over repeated calls. The state of the L2 cache
+// is not stated. The frameworks ran on CUDA 12, whose cuBLAS `generation` names; `algorithm` names the
 // framework, which may pick kernels of its own.
 #include <array>
 

@@ -61,8 +61,7 @@ std::vector<std::string> missing_columns(const CsvReader& csv, std::string_view 
   return missing;
 }
 
-// The importer of the table whose columns are all there. Throws SpecError about the nearest one where none
-// is.
+// The importer whose columns the table has. Throws SpecError about the nearest one where none is.
 const Importer& recognised(const CsvReader& csv, const std::string& source, const std::string& path) {
   const Importer* nearest = nullptr;
   std::vector<std::string> nearest_missing;

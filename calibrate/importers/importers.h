@@ -54,7 +54,8 @@ struct ImportSummary {
 ImportSummary import_table(const std::string& path, const std::string& source,
                            const std::function<void(const Record&)>& on_record);
 
-// All records of a file of own records or of a published table, whichever its header says. A fit reads these.
+// All records of a file, for fits. Its header decides whether it is a table of own records or a published
+// one.
 [[nodiscard]] RecordTable read_any_records(const std::string& path);
 
 ImportedRow import_deepbench_gemm(const TableRow& row);

@@ -1,6 +1,6 @@
 // pipeweave (zksainx/pipeweave@55e03178d15a, Apache-2.0): fp8 matrix products of language models, a mean over
-// repeated calls. Which library ran them is not stated. Hopper's fp8 instruction takes both operands with the
-// reduced dimension innermost, which is layout TN; the output is [M x N] row-major.
+// repeated calls. The library that ran them is not stated. Hopper's fp8 instruction takes both operands with
+// the reduced dimension innermost, which is layout TN; the output is [M x N] row-major.
 #include <array>
 
 #include "calibrate/importers/importers.h"

@@ -23,7 +23,7 @@ std::string version_behind(const TableRow& row, std::string_view word) {
   return text.substr(at + word.size());
 }
 
-std::string library_of(const TableRow& row) {
+std::string generation_of(const TableRow& row) {
   const std::string& library = row.text("library");
   if (library.starts_with(kCudnn)) return generation("cudnn", version_behind(row, kCudnn));
   if (library.starts_with("pytorch")) return generation("torch", version_behind(row, "PyTorch "));
@@ -44,7 +44,7 @@ ImportedRow import_rnn_tables(const TableRow& row) {
   record.op = one_call ? cell : "network";
   record.phase = forward ? "forward" : "";
   record.kernel = one_call ? "" : cell + ", " + row.text("library") + ", " + row.text("mode");
-  record.generation = library_of(row);
+  record.generation = generation_of(row);
   record.precision = "fp32";
   record.cache = "unknown";
   record.timer = "host";

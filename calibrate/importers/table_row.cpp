@@ -8,6 +8,11 @@
 #include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kLargest = 1'000'000'000;  // two of them still multiply to a 64-bit number
+
+}  // namespace
 
 const std::string& TableRow::text(std::string_view column) const { return fields_[csv_.column(column)]; }
 
@@ -24,16 +29,15 @@ double TableRow::number(std::string_view column) const {
 }
 
 std::int64_t TableRow::count(std::string_view column) const {
-  constexpr double kLargest = 1'000'000'000;  // two of them still multiply to a 64-bit number
   const double value = number(column);
-  if (value < 0 || value > kLargest || value != std::floor(value))
-    fail(column, "a whole number, 0 to 1000000000");
+  if (value < 0 || value > static_cast<double>(kLargest) || value != std::floor(value))
+    fail(column, "a whole number, 0 to " + std::to_string(kLargest));
   return static_cast<std::int64_t>(value);
 }
 
 std::int64_t TableRow::size(std::string_view column) const {
   const std::int64_t value = count(column);
-  if (value == 0) fail(column, "a whole number, 1 to 1000000000");
+  if (value == 0) fail(column, "a whole number, 1 to " + std::to_string(kLargest));
   return value;
 }
 

@@ -17,8 +17,8 @@
 namespace tbdsim {
 
 // Each member is a column of that name, in SI units and in this order; `shape` stands for its own columns
-// (record_shape.h). Columns marked * must be there; others may be missing as a whole. Empty and 0 mean "not
-// known".
+// (record_shape.h). Columns marked * must be there; others may be missing as a whole. Empty and 0 mean
+// "unknown".
 struct Record {
   // The call.
   std::string gpu;         // * as the driver or the catalogue names it (hwspecs/gpu_names.h)

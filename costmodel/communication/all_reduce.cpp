@@ -9,41 +9,40 @@ namespace tbdsim {
 namespace {
 
 constexpr Seconds kNever(std::numeric_limits<double>::infinity());
-constexpr double kRootSize = 1'048'576;     // bytes
 constexpr std::int64_t kLeastInSwitch = 5;  // NCCL reduces fewer ranks in rings (2.2x logs of H200 and B200)
 
 double rounds(std::int64_t ranks) {  // of a binary tree
   return static_cast<double>(std::bit_width(static_cast<std::uint64_t>(ranks - 1)));
 }
 
-Seconds root_of(const CollectiveCost& cost, Bytes bytes) {
-  return cost.root * std::sqrt(bytes.si() / kRootSize);
-}
+Seconds root_of(const CollectiveCost& cost, Bytes bytes) { return cost.root * std::sqrt(bytes.si() / kMebi); }
 
 Seconds wire(const RankGroup& group, Bytes bytes) {
   return bytes / (group.bandwidth * group.cost.efficiency);
 }
 
-// Twice the share of the bytes that passes every rank.
+// 2 * (p - 1) / p: bytes that each rank of a ring sends, over S.
 double ring_share(std::int64_t ranks) { return 2 * (1 - 1 / static_cast<double>(ranks)); }
 
 Seconds ring(const RankGroup& group, Bytes bytes) {
   if (group.ranks == 1) return Seconds(0);
-  const auto steps = 2 * static_cast<double>(group.ranks - 1);
-  return group.cost.launch + group.cost.step * steps + wire(group, bytes) * ring_share(group.ranks) +
-         root_of(group.cost, bytes);
+  const Seconds steps = group.cost.step * (2 * static_cast<double>(group.ranks - 1));
+  const Seconds transfer = wire(group, bytes) * ring_share(group.ranks);
+  return group.cost.launch + steps + transfer + root_of(group.cost, bytes);
 }
 
-// The group whose links all of a flat algorithm's rings go over.
+// The rank group with the narrower links, which limit a flat algorithm, with the ranks of both groups and the
+// mean step of a ring through all of them.
 RankGroup narrower(const AllReduceRanks& ranks) {
   if (ranks.outer.ranks == 1) return ranks.inner;
   if (ranks.inner.ranks == 1) return ranks.outer;
   const bool outer = ranks.outer.bandwidth * ranks.outer.cost.efficiency <=
                      ranks.inner.bandwidth * ranks.inner.cost.efficiency;
   RankGroup group = outer ? ranks.outer : ranks.inner;
-  // Of the steps along a flat ring one in each group leaves it.
+  // One step in each group of a flat ring goes to the next group.
   const auto inner = static_cast<double>(ranks.inner.ranks);
-  group.cost.step = (ranks.inner.cost.step * (inner - 1) + ranks.outer.cost.step) * (1 / inner);
+  const Seconds steps_of_group = ranks.inner.cost.step * (inner - 1) + ranks.outer.cost.step;
+  group.cost.step = steps_of_group * (1 / inner);
   group.ranks = ranks.count();
   return group;
 }
@@ -52,35 +51,40 @@ Seconds flat_ring(const AllReduceRanks& ranks, Bytes bytes) { return ring(narrow
 
 Seconds tree(const AllReduceRanks& ranks, Bytes bytes) {
   const RankGroup group = narrower(ranks);
-  const Seconds within = ranks.inner.cost.step * (2 * (static_cast<double>(ranks.inner.ranks) - 1));
-  const Seconds between =
-      ranks.outer.ranks > 1 ? ranks.outer.cost.step * (4 * rounds(ranks.outer.ranks)) : Seconds(0);
-  return group.cost.launch + within + between + wire(group, bytes) * 2 + root_of(group.cost, bytes);
+  const auto inner = static_cast<double>(ranks.inner.ranks);
+  const Seconds within = ranks.inner.cost.step * (2 * (inner - 1));
+  Seconds between;
+  if (ranks.outer.ranks > 1) between = ranks.outer.cost.step * (4 * rounds(ranks.outer.ranks));
+  const Seconds transfer = wire(group, bytes) * 2;
+  return group.cost.launch + within + between + transfer + root_of(group.cost, bytes);
 }
 
 Seconds halving_doubling(const AllReduceRanks& ranks, Bytes bytes) {
   const RankGroup& group = ranks.outer;
   if (ranks.inner.ranks > 1) return kNever;
   if (!std::has_single_bit(static_cast<std::uint64_t>(group.ranks))) return kNever;
-  return group.cost.launch + group.cost.step * (2 * rounds(group.ranks)) +
-         wire(group, bytes) * ring_share(group.ranks) + root_of(group.cost, bytes);
+  const Seconds steps = group.cost.step * (2 * rounds(group.ranks));
+  const Seconds transfer = wire(group, bytes) * ring_share(group.ranks);
+  return group.cost.launch + steps + transfer + root_of(group.cost, bytes);
 }
 
 Seconds hierarchical(const AllReduceRanks& ranks, Bytes bytes) {
   if (ranks.inner.ranks == 1 || ranks.outer.ranks == 1) return kNever;
-  // Every rank's part goes between the groups at the same time, which together is all of the bytes.
+  // The parts of all ranks, which are S bytes together, pass between the groups at the same time.
   return ring(ranks.inner, bytes) + ring(ranks.outer, bytes);
 }
 
 Seconds in_switch(const AllReduceRanks& ranks, Bytes bytes) {
   const RankGroup& group = ranks.inner;
-  if (group.ranks < kLeastInSwitch || group.cost.in_switch <= 0 || group.per_rank.si() <= 0) return kNever;
-  const Seconds within = group.cost.launch + group.cost.step * (2 * static_cast<double>(group.ranks - 1)) +
-                         bytes / (group.per_rank * group.cost.in_switch) + root_of(group.cost, bytes);
+  if (group.ranks < kLeastInSwitch) return kNever;
+  if (group.cost.in_switch <= 0 || group.per_rank.si() <= 0) return kNever;
+  const Seconds steps = group.cost.step * (2 * static_cast<double>(group.ranks - 1));
+  const Seconds transfer = bytes / (group.per_rank * group.cost.in_switch);
+  const Seconds within = group.cost.launch + steps + transfer + root_of(group.cost, bytes);
   return within + ring(ranks.outer, bytes);
 }
 
-// As one protocol has it: flags take half of the bandwidth, or steps are longer.
+// NCCL's LL protocol, whose flags take half of the bandwidth; without_flags: Simple, with longer steps.
 AllReduceRanks with_flags(AllReduceRanks ranks) {
   for (RankGroup* group : {&ranks.inner, &ranks.outer}) group->bandwidth = group->bandwidth * 0.5;
   return ranks;

@@ -1,15 +1,16 @@
+#include "costmodel/communication/nvlink_rings.h"
+
 #include <algorithm>
 #include <functional>
-
-#include "costmodel/communication/topology.h"
+#include <vector>
 
 namespace tbdsim {
 namespace {
 
 constexpr int kMostSearched = 8;    // GPUs; boards wire no more in pairs
-constexpr int kMostTries = 20'000;  // of adding a ring; what is best until then is taken
+constexpr int kMostTries = 20'000;  // rings added before the search ends with its best result
 
-// Links left between every two GPUs.
+// Number of NVLinks between every two GPUs that no cycle uses yet.
 class Wires {
  public:
   Wires(const NvLink& nvlink, int gpus) : gpus_(gpus), links_(static_cast<std::size_t>(gpus * gpus)) {
@@ -23,7 +24,7 @@ class Wires {
     links_[at(a, b)] -= count;
     if (a != b) links_[at(b, a)] -= count;
   }
-  // No more cycles than half the links of a GPU.
+  // Upper bound of the number of cycles: half the links of the GPU with the fewest.
   [[nodiscard]] int most_cycles() const {
     int least = links_of(0);
     for (int g = 1; g < gpus_; ++g) least = std::min(least, links_of(g));
@@ -42,7 +43,8 @@ class Wires {
   std::vector<int> links_;
 };
 
-// Extends a path from GPU 0; `visit` gets every one through all GPUs until it says true.
+// Calls visit(path) for each extension of `path` along free links to all GPUs, until one call returns true;
+// returns whether one did.
 bool each_path(const Wires& wires, int gpus, std::vector<int>& path,
                const std::function<bool(const std::vector<int>&)>& visit) {
   if (static_cast<int>(path.size()) == gpus) return visit(path);
@@ -56,6 +58,7 @@ bool each_path(const Wires& wires, int gpus, std::vector<int>& path,
   return false;
 }
 
+// Each cycle of free links through all GPUs once, from GPU 0, in one of its two directions.
 std::vector<std::vector<int>> cycles_of(const Wires& wires, int gpus) {
   std::vector<std::vector<int>> cycles;
   std::vector<int> path{0};
@@ -66,6 +69,8 @@ std::vector<std::vector<int>> cycles_of(const Wires& wires, int gpus) {
   return cycles;
 }
 
+// Takes `count` links along each edge of the cycle; a negative count returns them. False if there were too
+// few.
 bool take(Wires& wires, const std::vector<int>& cycle, int count) {
   bool enough = true;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
@@ -77,7 +82,7 @@ bool take(Wires& wires, const std::vector<int>& cycle, int count) {
   return enough;
 }
 
-// The most cycles from `first` on that share no link; `most` are enough.
+// Greatest number of the cycles from `first` on that share no link, at most `most`.
 int packed(Wires& wires, const std::vector<std::vector<int>>& cycles, std::size_t first, int most,
            int& tries) {
   int best = 0;

@@ -5,13 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/communication/nvlink_rings.h"
 #include "hwspecs/base/error.h"
 
 namespace tbdsim {
 namespace {
 
-// Of what a slot reaches where copies are staged in host memory by NCCL, and the time of a step. Chosen by
-// hand near training runs of two and four RTX 2080 Ti without peer access.
+// Bandwidth of NCCL's copies that are staged in host memory, over the slot's, and the time of a step. Chosen
+// by hand near training runs of two and four RTX 2080 Ti without peer access.
 constexpr double kStaged = 0.85;
 constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimate
 
@@ -38,9 +39,10 @@ void Topology::add_host_links(const GpuSpec& gpu) {
   for (int a = 0; a < machine_.sockets; ++a) {
     for (int b = 0; b < machine_.sockets; ++b) {
       if (a == b) continue;
+      const SocketLink& joint = *machine_.socket_link;
+      const BytesPerSecond capacity = achievable(joint.link) * static_cast<double>(joint.count);
       to_socket_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)] =
-          add(fmt::format("socket {} to {}", a, b),
-              achievable(machine_.socket_link->link) * static_cast<double>(machine_.socket_link->count));
+          add(fmt::format("socket {} to {}", a, b), capacity);
     }
   }
   slots_.resize(static_cast<std::size_t>(gpus_));
@@ -51,6 +53,7 @@ void Topology::add_host_links(const GpuSpec& gpu) {
     for (const int g : port.gpus) {
       if (g >= gpus_) continue;
       const BytesPerSecond slot = std::min(achievable(gpu.bus), achievable(port.link));
+      const BytesPerSecond across_sockets = slot * (port.link.across_sockets / port.link.across_ports);
       Slot& s = slots_[static_cast<std::size_t>(g)];
       s.port = static_cast<int>(p);
       s.socket = port.socket;
@@ -58,8 +61,7 @@ void Topology::add_host_links(const GpuSpec& gpu) {
       s.port_down = down;
       s.up = add(fmt::format("GPU {}, slot, up", g), slot);
       s.down = add(fmt::format("GPU {}, slot, down", g), slot);
-      s.across = add(fmt::format("GPU {}, to other sockets", g),
-                     slot * (port.link.across_sockets / port.link.across_ports));
+      s.across = add(fmt::format("GPU {}, to other sockets", g), across_sockets);
       s.staged = add(fmt::format("GPU {}, staged copies", g), slot * kStaged);
     }
   }
@@ -70,16 +72,16 @@ void Topology::add_nvlinks() {
   const BytesPerSecond one = achievable(machine_.nvlink->link);
   for (const NvLinkPair& pair : machine_.nvlink->pairs) {
     if (std::max(pair.a, pair.b) >= gpus_) continue;
-    for (const auto& [from, to] : {std::pair(pair.a, pair.b), std::pair(pair.b, pair.a)}) {
-      wires_[{from, to}] =
-          add(fmt::format("NVLinks, GPU {} to {}", from, to), one * static_cast<double>(pair.links));
-    }
+    const BytesPerSecond capacity = one * static_cast<double>(pair.links);
+    for (const auto& [from, to] : {std::pair(pair.a, pair.b), std::pair(pair.b, pair.a)})
+      wires_[{from, to}] = add(fmt::format("NVLinks, GPU {} to {}", from, to), capacity);
   }
   if (machine_.nvlink->to_switch == 0) return;
   const BytesPerSecond rate = one * static_cast<double>(machine_.nvlink->to_switch);
   for (int g = 0; g < gpus_; ++g) {
-    slots_[static_cast<std::size_t>(g)].switch_up = add(fmt::format("GPU {}, NVLinks, out", g), rate);
-    slots_[static_cast<std::size_t>(g)].switch_down = add(fmt::format("GPU {}, NVLinks, in", g), rate);
+    Slot& slot = slots_[static_cast<std::size_t>(g)];
+    slot.switch_up = add(fmt::format("GPU {}, NVLinks, out", g), rate);
+    slot.switch_down = add(fmt::format("GPU {}, NVLinks, in", g), rate);
   }
 }
 
@@ -87,7 +89,7 @@ void Topology::cross_sockets(std::vector<LinkIndex>& flow, int from, int to) con
   if (from != to) flow.push_back(to_socket_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]);
 }
 
-// Over NVLinks where some join the two, else over PCI Express.
+// The route from GPU a to GPU b: over NVLinks if any join the two, else over PCI Express.
 Flow Topology::between(int a, int b) const {
   const Slot& from = slots_[static_cast<std::size_t>(a)];
   const Slot& to = slots_[static_cast<std::size_t>(b)];
@@ -119,7 +121,7 @@ Traffic Topology::shared(std::vector<Flow> flows) const {
   return {std::move(flows), slowest};
 }
 
-// Into the memory of socket 0, where a process keeps its variables.
+// Every GPU's transfer into the memory of socket 0, where a process keeps its variables.
 Traffic Topology::to_host() const {
   std::vector<Flow> flows;
   for (const Slot& slot : slots_) {
@@ -164,14 +166,19 @@ std::optional<Rings> Topology::nvlink_only() const {
   if (!machine_.nvlink) return std::nullopt;
   const NvLink& nvlink = *machine_.nvlink;
   const BytesPerSecond rate = achievable(nvlink.link);
-  const CollectiveCost& cost = nvlink.link.collective;
-  if (nvlink.to_switch > 0)
-    return Rings{nvlink.to_switch, rate * static_cast<double>(nvlink.to_switch), cost, true, false, {}};
+  const auto over_nvlinks = [&](int channels, double links) {
+    return Rings{.channels = channels,
+                 .bandwidth = rate * links,
+                 .cost = nvlink.link.collective,
+                 .nvlink = true,
+                 .traffic = {}};
+  };
+  if (nvlink.to_switch > 0) return over_nvlinks(nvlink.to_switch, static_cast<double>(nvlink.to_switch));
   if (const int rings = nvlink_rings(nvlink, gpus_); rings > 0)
-    return Rings{rings, rate * static_cast<double>(rings), cost, true, false, {}};
-  // Along a chain all bytes go over each link once in both directions: as a ring of p / 2 (p - 1) less.
+    return over_nvlinks(rings, static_cast<double>(rings));
+  // Along a chain all bytes cross each link once in each direction: 2 * (p - 1) / p times the rate of a ring.
   if (!nvlink_chain(nvlink, gpus_)) return std::nullopt;
-  return Rings{1, rate * (2 * (1 - 1.0 / static_cast<double>(gpus_))), cost, true, false, {}};
+  return over_nvlinks(1, 2 * (1 - 1.0 / static_cast<double>(gpus_)));
 }
 
 Rings Topology::rings() const {
@@ -183,7 +190,7 @@ Rings Topology::rings() const {
 Rings Topology::single_ring() const {
   if (gpus_ == 1) return {};
   std::vector<Flow> flows;
-  int links = std::numeric_limits<int>::max();  // of the pair that fewest join
+  int links = std::numeric_limits<int>::max();  // fewest NVLinks between two neighbors
   for (int g = 0; g < gpus_; ++g) {
     const int next = (g + 1) % gpus_;
     const int between_them = nvlinks_between(machine_, g, next);
@@ -195,7 +202,10 @@ Rings Topology::single_ring() const {
   }
   if (flows.empty()) {
     const LinkSpec& link = machine_.nvlink->link;
-    return {1, achievable(link) * static_cast<double>(links), link.collective, true, false, {}};
+    return {.bandwidth = achievable(link) * static_cast<double>(links),
+            .cost = link.collective,
+            .nvlink = true,
+            .traffic = {}};
   }
   Traffic traffic = shared(std::move(flows));
   const bool one_port = std::all_of(slots_.begin(), slots_.end(),
@@ -206,9 +216,9 @@ Rings Topology::single_ring() const {
   CollectiveCost cost = slot.collective;
   if (staged) cost.step = std::max(cost.step, kStagedStep);
   if (staged && cost.simple_step > Seconds(0)) cost.simple_step = std::max(cost.simple_step, kStagedStep);
-  Rings rings{1, traffic.slowest * (one_port || staged ? 1 : slot.across_ports), cost, false, staged, {}};
-  rings.traffic = std::move(traffic);
-  return rings;
+  const double share = one_port || staged ? 1 : slot.across_ports;
+  const BytesPerSecond bandwidth = traffic.slowest * share;
+  return {.bandwidth = bandwidth, .cost = cost, .staged = staged, .traffic = std::move(traffic)};
 }
 
 std::vector<BytesPerSecond> Topology::load(const Traffic& traffic, BytesPerSecond rate) const {

@@ -1,11 +1,11 @@
-// The links of a machine, and the rates at which its GPUs reach one another, the host and the network when
-// they send at the same time. With n GPUs in use these are GPUs 0 to n - 1.
+// The links of a machine, and the bandwidths of transfers between GPUs, host and network that run at the same
+// time. With n GPUs in use these are GPUs 0 to n - 1.
 //
 //   GPU slot up, down -- root port up, down -- socket's memory -- link to other sockets -- network cards
 //   NVLinks between pairs, or each GPU's links to a switch
 //
-// A copy between peers goes through slots (and ports, where there are two); one that is staged goes into host
-// memory and out again. What all ranks send at the same time shares links max-min fairly.
+// A copy between peers crosses both slots, and both root ports where these differ; a staged copy also crosses
+// host memory twice. Concurrent transfers share links by max-min fairness (fair_share.h).
 #pragma once
 
 #include <map>
@@ -35,30 +35,31 @@ struct Traffic {
 // Rings over NVLinks or PCI Express in which every rank sends to the next.
 struct Rings {
   int channels = 1;          // rings in parallel
-  BytesPerSecond bandwidth;  // of all together, into each rank
+  BytesPerSecond bandwidth;  // sum over the rings, into each rank
   CollectiveCost cost;
   bool nvlink = false;  // over NVLinks alone
-  bool staged = false;  // copies go through host memory
+  bool staged = false;  // copies are staged in host memory
   Traffic traffic;      // of one; empty over NVLinks
 };
 
 class Topology {
  public:
-  // The GPU's own bus may be slower than the port. Throws UsageError for more GPUs than the machine has.
+  // A slot has the smaller bandwidth of the GPU's bus and the root port. Throws UsageError for more GPUs than
+  // the machine has.
   Topology(const MachineSpec& machine, const GpuSpec& gpu, int gpus);
 
   [[nodiscard]] int gpus() const { return gpus_; }
   [[nodiscard]] const std::vector<TopologyLink>& links() const { return links_; }
 
-  // Every GPU's transfer to host memory, or from there, at once.
+  // Concurrent transfers of every GPU to host memory, or from it.
   [[nodiscard]] Traffic to_host() const;
   [[nodiscard]] Traffic from_host() const;
   [[nodiscard]] Traffic to_first_gpu() const;
   [[nodiscard]] Traffic from_first_gpu() const;
-  // Each GPU to each other one, as with parameter servers sharded over the GPUs.
+  // Concurrent transfers of each GPU to each other one, as with parameter servers sharded over the GPUs.
   [[nodiscard]] Traffic all_to_all() const;
   [[nodiscard]] Rings rings() const;
-  // One ring in the order of the slots, over whatever joins neighbors there: NCCL 1 makes no other.
+  // The only ring of NCCL 1: in the order of the slots, over NVLinks or PCI Express between neighbors.
   [[nodiscard]] Rings single_ring() const;
 
   // Bytes per second over each link while each flow of the traffic moves at `rate`.
@@ -88,11 +89,5 @@ class Topology {
   std::vector<std::vector<LinkIndex>> to_socket_;   // from one to another
   std::map<std::pair<int, int>, LinkIndex> wires_;  // NVLinks from a GPU straight to another
 };
-
-// The number of rings over all of the first n GPUs that share no NVLink between pairs; both directions count.
-[[nodiscard]] int nvlink_rings(const NvLink& nvlink, int gpus);
-
-// True if NVLinks between pairs form a path through all of the first n GPUs.
-[[nodiscard]] bool nvlink_chain(const NvLink& nvlink, int gpus);
 
 }  // namespace tbdsim

@@ -15,7 +15,7 @@ struct ConvUnitTimes {
         byte(1.0 / (hardware.bandwidth * sustained.bandwidth)) {}
 };
 
-// Each amount is divided by the share of the sustained rate that the algorithm reaches.
+// Each amount is divided by the algorithm's efficiency, a share of the sustained rate.
 template <class T>
 struct ConvWork {
   T compute;           // operations

@@ -137,15 +137,16 @@ struct ConvFamily {
     return conv_workspace(call, choice);
   }
   static double flops(const Call& c) {
-    return 2 * c.images * c.filters * c.out_height * c.out_width * c.channels * c.kernel_height *
-           c.kernel_width;
+    const double twice_outputs = 2 * c.images * c.filters * c.out_height * c.out_width;
+    return twice_outputs * c.channels * c.kernel_height * c.kernel_width;
   }
   static double bytes(const Call& call) { return Sizes(call).tensors; }
   // Libraries have kernels for one pass, filter size and stride.
   static std::uint64_t group(const Call& c) {
-    const auto whole = [](double x) { return static_cast<std::uint64_t>(x); };
-    return whole(c.stride_height * c.stride_width) << 32U | whole(c.kernel_height) << 18U |
-           whole(c.kernel_width) << 4U | static_cast<std::uint64_t>(c.phase);
+    const auto stride = static_cast<std::uint64_t>(c.stride_height * c.stride_width);
+    const auto height = static_cast<std::uint64_t>(c.kernel_height);
+    const auto width = static_cast<std::uint64_t>(c.kernel_width);
+    return stride << 32U | height << 18U | width << 4U | static_cast<std::uint64_t>(c.phase);
   }
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
   static Features features(const Call& c) {
@@ -168,33 +169,46 @@ struct ConvTraffic {
 [[nodiscard]] inline ConvTraffic conv_traffic(const ConvSizes& c, const Choice& choice) {
   using F = ConvFamily;
   switch (choice.algorithm) {
-    case Algorithm::winograd:
-      return {F::kWinograd, F::kBandwidth, F::kBandwidth, c.tensors, c.element_bytes * (9 + 16) * c.weights};
+    case Algorithm::winograd:  // filters of 9 elements read, transformed ones of 16 written
+      return {.efficiency = F::kWinograd,
+              .bandwidth = F::kBandwidth,
+              .serialized_bandwidth = F::kBandwidth,
+              .overlapped = c.tensors,
+              .serialized = c.element_bytes * (9 + 16) * c.weights};
     case Algorithm::winograd_nonfused:
-      return {c.kernel_height == 3 ? F::kNonfused : F::kNonfused5x5,
-              F::kBandwidth,
-              F::kTransform,
-              0,
-              c.tensors + 2 * c.element_bytes * c.nonfused_elements,
-              3};
+      return {.efficiency = c.kernel_height == 3 ? F::kNonfused : F::kNonfused5x5,
+              .bandwidth = F::kBandwidth,
+              .serialized_bandwidth = F::kTransform,
+              .overlapped = 0,
+              .serialized = c.tensors + 2 * c.element_bytes * c.nonfused_elements,
+              .kernels = 3};
     case Algorithm::fft_tiling:
-      return {F::kFft,
-              F::kBandwidth,
-              F::kFftBandwidth,
-              0,
-              c.tensors + 2 * c.element_bytes * fft_image_elements(c),
-              3,
-              2 * c.element_bytes * fft_filter_elements(c)};
+      return {.efficiency = F::kFft,
+              .bandwidth = F::kBandwidth,
+              .serialized_bandwidth = F::kFftBandwidth,
+              .overlapped = 0,
+              .serialized = c.tensors + 2 * c.element_bytes * fft_image_elements(c),
+              .kernels = 3,
+              .filters = 2 * c.element_bytes * fft_filter_elements(c)};
     case Algorithm::col2im: {
       const double columns = c.element_bytes * c.outputs * c.channels * c.taps;
       const double gradient = c.element_bytes * c.images * c.channels * c.height * c.width;
-      return {F::kCol2im, F::kBandwidth, F::kBandwidth, c.tensors - gradient + columns, columns + gradient,
-              2};
+      return {.efficiency = F::kCol2im,
+              .bandwidth = F::kBandwidth,
+              .serialized_bandwidth = F::kBandwidth,
+              .overlapped = c.tensors - gradient + columns,
+              .serialized = columns + gradient,
+              .kernels = 2};
     }
-    default:
-      if (c.phase == Phase::backward_data) return {F::kData, F::kBandwidth, F::kBandwidth, c.tensors, 0};
-      if (c.phase == Phase::forward) return {F::kForward, F::kBandwidth, F::kBandwidth, c.tensors, 0};
-      return {F::kWeights, F::kWeightsBandwidth, F::kBandwidth, c.tensors, 2 * conv_workspace(c, choice)};
+    default: {
+      const bool weights = c.phase == Phase::backward_weights;
+      const std::size_t of_data = c.phase == Phase::forward ? F::kForward : F::kData;
+      return {.efficiency = weights ? F::kWeights : of_data,
+              .bandwidth = weights ? F::kWeightsBandwidth : F::kBandwidth,
+              .serialized_bandwidth = F::kBandwidth,
+              .overlapped = c.tensors,
+              .serialized = weights ? 2 * conv_workspace(c, choice) : 0};
+    }
   }
 }
 
@@ -206,11 +220,13 @@ ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& o
   if (choice.splits > 1) overhead = overhead + p[kSplit];
   const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
   T efficiency = p[traffic.efficiency];
-  if (padding > 1)
-    efficiency = (call.limits.pads_channels ? efficiency : efficiency * p[kUnaligned]) / padding;
-  T serialized = traffic.serialized == 0 ? T(0) : T(traffic.serialized / p[traffic.serialized_bandwidth]);
+  if (padding > 1 && !call.limits.pads_channels) efficiency = efficiency * p[kUnaligned];
+  if (padding > 1) efficiency = efficiency / padding;
+  T serialized(0);
+  if (traffic.serialized != 0) serialized = traffic.serialized / p[traffic.serialized_bandwidth];
   if (traffic.filters > 0) serialized = serialized + traffic.filters / p[traffic.bandwidth];
-  return {operations / efficiency, traffic.overlapped / p[traffic.bandwidth], serialized, overhead};
+  const T overlapped = traffic.overlapped / p[traffic.bandwidth];
+  return {operations / efficiency, overlapped, serialized, overhead};
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-// Sizes of a convolution that its algorithms are described by: N images, C channels, K filters of R * S taps,
+// Sizes of a convolution in the letters of its algorithms: N images, C channels, K filters of R * S taps,
 // input H * W, output P * Q; the passes forward, gradient by the input ("data") and gradient by the weights
 // ("weights").
 #pragma once
@@ -17,9 +17,10 @@ struct ConvProduct {
 [[nodiscard]] inline ConvProduct conv_product(const ConvCall& c) {
   const double taps = c.kernel_height * c.kernel_width;
   const double outputs = c.images * c.out_height * c.out_width;
-  if (c.phase == Phase::backward_data) return {c.images * c.height * c.width, c.channels, c.filters * taps};
-  if (c.phase == Phase::backward_weights) return {c.channels * taps, c.filters, outputs};
-  return {outputs, c.filters, c.channels * taps};
+  const double inputs = c.images * c.height * c.width;
+  if (c.phase == Phase::backward_data) return {.m = inputs, .n = c.channels, .depth = c.filters * taps};
+  if (c.phase == Phase::backward_weights) return {.m = c.channels * taps, .n = c.filters, .depth = outputs};
+  return {.m = outputs, .n = c.filters, .depth = c.channels * taps};
 }
 
 // The image that a pass writes. The data pass reads the forward pass's output and writes its input.
@@ -59,8 +60,11 @@ inline constexpr double kFftTile = 32;
 inline constexpr double kFftBins = 32 * 17;
 
 [[nodiscard]] inline double fft_tiles(const ConvCall& c) {
-  return c.images * ceil_nonneg(c.out_height / (kFftTile + 1 - c.kernel_height)) *
-         ceil_nonneg(c.out_width / (kFftTile + 1 - c.kernel_width));
+  const double tile_height = kFftTile + 1 - c.kernel_height;  // results of a tile
+  const double tile_width = kFftTile + 1 - c.kernel_width;
+  const double rows = ceil_nonneg(c.out_height / tile_height);
+  const double columns = ceil_nonneg(c.out_width / tile_width);
+  return c.images * rows * columns;
 }
 
 // Real numbers in the spectra, two for a complex one.
@@ -69,9 +73,12 @@ inline constexpr double kFftBins = 32 * 17;
 }
 [[nodiscard]] inline double fft_filter_elements(const ConvSizes& c) { return 2 * kFftBins * c.weights; }
 
-// Multiply-adds on tensor cores over those of the call: they take channels in groups of 8. 1: aligned.
+// Multiply-adds of the padded convolution over those of the call: tensor cores take channels in groups of 8.
+// 1: no padding.
 [[nodiscard]] inline double conv_padding(const ConvCall& c) {
-  return ceil_nonneg(c.channels / 8) * 8 * ceil_nonneg(c.filters / 8) * 8 / (c.channels * c.filters);
+  const double channel_groups = ceil_nonneg(c.channels / 8);
+  const double filter_groups = ceil_nonneg(c.filters / 8);
+  return channel_groups * 8 * filter_groups * 8 / (c.channels * c.filters);
 }
 
 // Bytes of scratch memory of an algorithm.

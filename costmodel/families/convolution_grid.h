@@ -14,8 +14,8 @@ inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};  // 
 inline constexpr double kLeastSplitDepth = 256;
 inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
 
-// True for a tile at least twice as long as the results, for one of half the size does the same with less,
-// and for tiles of 32 where there are more than 128 results.
+// True for tiles that cannot be the fastest: at least twice as long as the results (half the tile does less
+// work), or of 32 for more than 128 results.
 [[nodiscard]] inline bool wrong_size(double tile, double results) {
   return (tile > 32 && tile >= 2 * results) || (tile < 64 && results > 128);
 }
@@ -25,30 +25,39 @@ inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
   const bool weights = c.phase == Phase::backward_weights;
   switch (algorithm) {
     case Algorithm::winograd_nonfused:
-      return {weights ? c.channels : c.patches, c.roles.to, weights ? c.patches : c.roles.from,
-              c.nonfused_products};
+      return {.m = weights ? c.channels : c.patches,
+              .n = c.roles.to,
+              .depth = weights ? c.patches : c.roles.from,
+              .count = c.nonfused_products};
     case Algorithm::fft_tiling: {
       const double tiles = fft_tiles(c);
-      return {weights ? c.channels : tiles, c.roles.to, 4 * (weights ? tiles : c.roles.from), kFftBins};
+      const double depth = weights ? tiles : c.roles.from;
+      // A complex product has 4 multiply-adds.
+      return {.m = weights ? c.channels : tiles, .n = c.roles.to, .depth = 4 * depth, .count = kFftBins};
     }
     case Algorithm::col2im:
-      return {c.channels * c.taps, c.outputs, c.filters};
+      return {.m = c.channels * c.taps, .n = c.outputs, .depth = c.filters};
     default:
       return c.product;
   }
 }
 
 [[nodiscard]] inline BlockGrid tiled(const ConvProduct& product, const Choice& choice) {
-  const double tile_m = choice.tile_m, tile_n = choice.tile_n;
-  return {product.count * ceil_nonneg(product.m / tile_m) * ceil_nonneg(product.n / tile_n) * choice.splits,
-          tile_m * tile_n, product.depth / choice.splits};
+  const double tile_m = choice.tile_m;
+  const double tile_n = choice.tile_n;
+  const double rows = ceil_nonneg(product.m / tile_m);
+  const double columns = ceil_nonneg(product.n / tile_n);
+  return {.blocks = product.count * rows * columns * choice.splits,
+          .area = tile_m * tile_n,
+          .depth = product.depth / choice.splits};
 }
 
 [[nodiscard]] inline BlockGrid conv_grid(const ConvSizes& c, const Choice& choice) {
   if (choice.algorithm != Algorithm::winograd) return tiled(conv_product(c, choice.algorithm), choice);
   const double rows = ceil_nonneg(c.roles.height / choice.tile_m);
   const double columns = ceil_nonneg(c.roles.width / choice.tile_n);
-  return {ceil_nonneg(c.roles.to / 32) * c.images * rows * columns, kMaxTileArea, c.roles.from};
+  const double filter_tiles = ceil_nonneg(c.roles.to / 32);
+  return {.blocks = filter_tiles * c.images * rows * columns, .area = kMaxTileArea, .depth = c.roles.from};
 }
 
 // Calls visit(choice, grid) for the splits of the depth that can be the fastest: not those that could be
@@ -103,14 +112,15 @@ void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit v
     products(Algorithm::implicit_gemm, kImplicitTiles);
   }
   if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im, kProductTiles);
-  if (strided || call.kernel_height != call.kernel_width || hardware.tensor_cores) return;
-  if (call.kernel_height == 3 && !weights && within_limit(kWinogradChoice))
+  const double filter = call.kernel_height;
+  const bool square = filter == call.kernel_width;
+  if (strided || !square || hardware.tensor_cores) return;
+  if (filter == 3 && !weights && within_limit(kWinogradChoice))
     visit(kWinogradChoice, conv_grid(call, kWinogradChoice));
-  if (call.kernel_height >= 5 && call.kernel_height <= kFftTile / 2)
-    products(Algorithm::fft_tiling, kProductTiles);
-  if (!call.limits.nonfused_winograd) return;
-  if (call.kernel_height == 3 || call.kernel_height == 5)
-    products(Algorithm::winograd_nonfused, kProductTiles);
+  const bool fits_fft_tile = filter >= 5 && filter <= kFftTile / 2;
+  if (fits_fft_tile) products(Algorithm::fft_tiling, kProductTiles);
+  const bool has_nonfused = filter == 3 || filter == 5;
+  if (has_nonfused && call.limits.nonfused_winograd) products(Algorithm::winograd_nonfused, kProductTiles);
 }
 
 }  // namespace tbdsim

@@ -50,8 +50,9 @@ struct GemmFamily {
   }
   static double flops(const Call& call) { return 2 * call.m * call.n * call.k * call.batch; }
   static double bytes(const Call& call) {
-    return call.batch * (call.element_bytes * (call.m * call.k + call.k * call.n) +
-                         call.output_bytes * call.m * call.n * (call.reads_c ? 2 : 1));
+    const double operands = call.element_bytes * (call.m * call.k + call.k * call.n);
+    const double results = call.output_bytes * call.m * call.n * (call.reads_c ? 2 : 1);
+    return call.batch * (operands + results);
   }
   static std::uint64_t group(const Call& call) {
     return static_cast<std::uint64_t>(call.transpose_a ? 2 : 0) + (call.transpose_b ? 1 : 0);
@@ -82,7 +83,7 @@ inline constexpr auto kPlaceOfSplits = [] {  // among none and kSplits
   return places;
 }();
 inline constexpr double kLeastSplit = 64;  // of k
-inline constexpr double kMostWaves = 4;    // a split whose blocks fill the card more often gains nothing
+inline constexpr double kMostWaves = 4;    // a split into more waves of thread blocks gains nothing
 
 // True for a tile of which half would hold all results: the half is faster.
 [[nodiscard]] inline bool is_oversized(double tile, double size) { return tile > 32 && tile / 2 >= size; }
@@ -101,9 +102,8 @@ void GemmFamily::for_each_grid(const Call& call, const Hardware& hardware, Visit
           const double blocks = whole.blocks * splits;
           if (!deep_enough(splits) || blocks > kMostWaves * hardware.sm_count) break;
           // Half of the SMs idle: twice the parts take half the time.
-          if (2 * splits <= std::end(kSplits)[-1] && 2 * blocks <= hardware.sm_count &&
-              deep_enough(2 * splits))
-            continue;
+          const bool may_double = 2 * splits <= std::end(kSplits)[-1] && deep_enough(2 * splits);
+          if (may_double && 2 * blocks <= hardware.sm_count) continue;
           choice.splits = splits;
           visit(choice, {blocks, whole.area, call.k / splits});
         }

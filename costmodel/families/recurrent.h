@@ -76,8 +76,10 @@ struct RecurrentFamily {
   // The state's weights are read again at every step, all else once.
   static double bytes(const Call& call) {
     const double readings = call.phase == Phase::backward_weights ? 1 : call.steps;
-    return call.element_bytes * (state_weights(call) * readings + call.gates * call.hidden * call.inputs +
-                                 call.batch * call.steps * (call.inputs + (call.gates + 1) * call.hidden));
+    const double input_weights = call.gates * call.hidden * call.inputs;
+    const double vectors = call.inputs + (call.gates + 1) * call.hidden;  // numbers of a sample and step
+    const double activations = call.batch * call.steps * vectors;
+    return call.element_bytes * (state_weights(call) * readings + input_weights + activations);
   }
   static std::uint64_t group(const Call& call) { return static_cast<std::uint64_t>(call.phase); }
   static Features features(const Call& call);
@@ -88,8 +90,8 @@ struct RecurrentFamily {
                             std::span<const T> p);
 };
 
-inline constexpr double kThinBatch = 16;  // sequences; narrower products take as long
-inline constexpr double kStepClock = 1.4e9;
+inline constexpr double kThinBatch = 16;     // sequences; narrower products take as long
+inline constexpr double kStepClock = 1.4e9;  // Hz
 
 // Seconds for one multiplication or addition.
 template <class T>
@@ -98,7 +100,7 @@ template <class T>
   return (1.0 + hardware.rate_share * (1.0 / efficiency - 1.0)) / (hardware.peak * sustained.clock);
 }
 
-// How often a step's GEMM reads all weights.
+// Number of times that a step's GEMM reads all weights.
 [[nodiscard]] inline double weight_readings(double batch) {
   const double tile = batch <= 16 ? 8 : batch <= 64 ? 32 : 128;
   return std::ceil(batch / tile);
@@ -112,24 +114,31 @@ TimeParts<T> RecurrentFamily::steps(const Call& call, const Hardware& hardware,
   const bool forward = call.phase == Phase::forward;
   const bool narrow = call.batch > 16 && call.batch <= 32;
   const double weights = state_weights(call);
-  const T& efficiency =
-      narrow ? (forward ? p[kNarrowForward] : p[kNarrowBackward]) : (forward ? p[kForward] : p[kBackward]);
-  const T& share = forward ? p[kForwardBandwidth] : p[kBackwardBandwidth];
-  const T compute = call.steps * 2 * weights * std::max(call.batch, kThinBatch) *
-                    operation_time(hardware, sustained, efficiency);
+  const std::size_t efficiency_of_narrow = forward ? kNarrowForward : kNarrowBackward;
+  const std::size_t efficiency_of_wide = forward ? kForward : kBackward;
+  const T& efficiency = p[narrow ? efficiency_of_narrow : efficiency_of_wide];
+  const T& share = p[forward ? kForwardBandwidth : kBackwardBandwidth];
+  const T& step_overhead = p[forward ? kForwardStep : kBackwardStep];
+
+  const double operations = call.steps * 2 * weights * std::max(call.batch, kThinBatch);
+  const T compute = operations * operation_time(hardware, sustained, efficiency);
+
+  const double bytes_read = call.steps * weights * call.element_bytes * weight_readings(call.batch);
   const T kept = p[kCached] * (hardware.l2_bytes / (weights * call.element_bytes));
-  const T memory = call.steps * weights * call.element_bytes * weight_readings(call.batch) /
-                   ((1.0 + kept * kept) * (hardware.bandwidth * sustained.bandwidth * share));
-  const T overhead =
-      (forward ? p[kForwardStep] : p[kBackwardStep]) * (call.steps * kStepClock / hardware.clock);
-  return {compute, memory, overhead, overhead + sqrt(smooth_max<T>(compute * compute, memory * memory))};
+  const T rate = hardware.bandwidth * sustained.bandwidth * share;
+  const T memory = bytes_read / ((1.0 + kept * kept) * rate);
+
+  const T overhead = step_overhead * (call.steps * kStepClock / hardware.clock);
+  const T larger = sqrt(smooth_max<T>(compute * compute, memory * memory));
+  return {compute, memory, overhead, overhead + larger};
 }
 
 template <class T>
 TimeParts<T> RecurrentFamily::time(const Call& call, const Choice&, const Hardware& hardware,
                                    const AchievedFraction<T>& sustained, std::span<const T> p) {
   const T each = operation_time(hardware, sustained, p[kProduct]);
-  const T input = 2 * call.gates * call.hidden * call.inputs * call.batch * call.steps * each;
+  const double input_operations = 2 * call.gates * call.hidden * call.inputs * call.batch * call.steps;
+  const T input = input_operations * each;
   if (call.phase == Phase::backward_weights) {
     const T product = 2 * state_weights(call) * call.batch * call.steps * each + input;
     return {product, T(0), p[kCall], p[kCall] + product};
@@ -139,7 +148,7 @@ TimeParts<T> RecurrentFamily::time(const Call& call, const Choice&, const Hardwa
   return {all.compute + input, all.memory, overhead, all.total + p[kCall] + input};
 }
 
-// The kernels that cuDNN picks for a step depend on the batch more than on anything else.
+// cuDNN's choice of kernels for a step depends on the batch more than on any other size.
 inline Features RecurrentFamily::features(const Call& call) {
   constexpr double kBatch = 2, kSizes = 0.5, kSteps = 0.15;
   return {group(call),

@@ -10,9 +10,9 @@ namespace tbdsim {
 
 template <class T>
 struct Efficiency {
-  T compute;     // fraction of the peak that the kernels of a kind reach at best
+  T compute;     // fraction of the peak, kernels of a kind at best
   T bandwidth;   // fraction of the memory bandwidth
-  T overhead_s;  // seconds each kernel takes beside
+  T overhead_s;  // seconds added to each kernel
 };
 
 template <class T>

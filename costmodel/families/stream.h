@@ -1,4 +1,4 @@
-// Kernels whose time is counted by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
+// Kernels that are bound by the bytes they move: element-wise, norms, softmax, pooling, updates, ...
 //
 //   time    = launch + sqrt(compute^2 + memory^2)
 //   memory  = outside / (bandwidth * share) + cached / (64 bytes per boost clock and SM * l2_bandwidth)
@@ -16,15 +16,16 @@
 // L2 computes a softmax as fast as a copy and a T4 with 4 MB in 1.7 times that.
 //
 // Numbers read and written are at most 3.6 for each clock and SM: what limits half precision where the memory
-// is fast. Source: PyTorch 1.13 training ResNet-50 with AMP on an H100 PCIe; fp32 is nowhere held by it.
+// is fast. Source: PyTorch 1.13 training ResNet-50 with AMP on an H100 PCIe; it limits no kernel in fp32.
 //
-// A thread that goes through numbers alone takes a trip to memory for each, whatever the other threads of its
-// warp do beside it (MXNet's SequenceReverse: nvprof of Sockeye on a TITAN Xp, UofT-EcoSystem/sockeye, counts
-// 119.65 ms for 2,560 numbers of each of 128 samples, and seven reads of DRAM for each byte of the tensor).
+// A thread that processes numbers one after another waits for a memory access for each, even while the other
+// threads of its warp run (MXNet's SequenceReverse: nvprof of Sockeye on a TITAN Xp, UofT-EcoSystem/sockeye,
+// counts 119.65 ms for 2,560 numbers of each of 128 samples, and seven reads of DRAM for each byte of the
+// tensor).
 //
-// Element-wise kernels, softmax and layer norms forward are fitted to measured tables. Classes beside them
-// run at the element-wise share times a factor: from a few rows of one table, which its parameter names, or,
-// where that says `modelled`, from none (1).
+// Element-wise kernels, softmax and layer norms forward are fitted to measured tables. Other classes run at
+// the element-wise share times a factor from a few rows of one table, which the parameter's meaning names;
+// `modelled`: from no row, the factor is 1.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +59,7 @@ struct StreamFamily {
     kTransfer,
     kLaunch
   };
-  static constexpr double kWide = 0.3;  // where one table says a little, or none anything
+  static constexpr double kWide = 0.3;  // fitted to a few rows of one table, or to none
   static constexpr auto parameters = std::to_array<Parameter>({
       {"bandwidth", 0.77, 0.3, 1.0, "", "share of the memory bandwidth: GDDR, and HBM before Volta"},
       {"hbm_bandwidth", 0.9, 0.3, 1.0, "", "the same, HBM from Volta on"},
@@ -102,7 +103,7 @@ struct StreamFamily {
                           std::span<const T> p);
 };
 
-// Parameter of a class beside the element-wise share, if it has one.
+// The parameter that multiplies the element-wise share for this class of kernels; none: the share itself.
 [[nodiscard]] inline std::optional<std::size_t> class_parameter(const StreamCall& call) {
   switch (call.kind) {
     case KernelKind::softmax:
@@ -125,7 +126,7 @@ struct StreamFamily {
   }
 }
 
-// How often the bytes read are read again because a row is gone through more than once.
+// Number of times that the bytes read are read again, because a kernel passes over each row more than once.
 [[nodiscard]] inline double rereads(const StreamCall& call) {
   constexpr double kMostInRegisters = 1'024;  // columns of a softmax
   if (call.kind == KernelKind::softmax && call.columns > kMostInRegisters)
@@ -141,14 +142,16 @@ struct StreamFamily {
   return consumer ? 1536 : 2048;
 }
 
-// Bytes of the rows that resident thread blocks go through.
+// Bytes of the rows that resident thread blocks process at once.
 [[nodiscard]] inline double bytes_in_flight(const StreamCall& call, const Hardware& hardware) {
   constexpr double kMostThreads = 1'024;  // of a block
-  const double block =
-      call.kind == KernelKind::softmax ? std::clamp(call.columns / 4, 32.0, kMostThreads) : 128;
-  const double resident =
-      std::clamp(std::floor(threads_per_sm(hardware.compute_capability) / block), 1.0, 32.0);
-  return std::min(call.rows, hardware.sm_count * resident) * call.read_bytes / call.rows;
+  constexpr double kNormThreads = 128;
+  const double softmax_threads = std::clamp(call.columns / 4, 32.0, kMostThreads);
+  const double threads = call.kind == KernelKind::softmax ? softmax_threads : kNormThreads;
+  const double fitting = std::floor(threads_per_sm(hardware.compute_capability) / threads);
+  const double resident = std::clamp(fitting, 1.0, 32.0);  // blocks on an SM
+  const double rows = std::min(call.rows, hardware.sm_count * resident);
+  return rows * call.read_bytes / call.rows;
 }
 
 template <class T>
@@ -167,12 +170,16 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
     outside = all + again / (1.0 + found * found * (found * found));
   }
   outside = outside / (1.0 + kept * kept);
-  const bool stacked = hardware.hbm && hardware.compute_capability >= kVolta;
-  T rate = hardware.bandwidth * sustained.bandwidth * (stacked ? p[kStackedBandwidth] : p[kBandwidth]);
-  if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
-  rate = std::min<T>(rate, T(kElementsPerClock * call.element_bytes * hardware.sm_count * hardware.clock));
   const T cached = (all + again) - outside;
-  return outside / rate + cached / (kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth]);
+
+  const bool stacked = hardware.hbm && hardware.compute_capability >= kVolta;
+  const T& share = stacked ? p[kStackedBandwidth] : p[kBandwidth];
+  T rate = hardware.bandwidth * sustained.bandwidth * share;
+  if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
+  const double most = kElementsPerClock * call.element_bytes * hardware.sm_count * hardware.clock;
+  rate = std::min<T>(rate, T(most));
+  const T cache_rate = kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth];
+  return outside / rate + cached / cache_rate;
 }
 
 template <class T>

@@ -16,7 +16,7 @@
 //
 // Sources: waves, tiles and splits of k: NVIDIA, "Matrix Multiplication Background User's Guide"; which
 // tiles: kernel names and grids of the NeuSight tables (sitar-lab/NeuSight); the other terms are named after
-// the mechanism that these tables suggest: no counter was read. Two more terms were tried and left out,
+// a likely mechanism, which no hardware counter has confirmed. Two more terms were tried and left out,
 // because they made GPUs that were left out of the fit worse: page walks before Volta (P100 24 -> 43 % on
 // linear layers) and full clock after a pause (batched products 13.6 -> 18.9 %).
 #pragma once
@@ -63,12 +63,16 @@ template <class T>
   const double b = call.batch * call.element_bytes * call.k * call.n;
   const double c = call.batch * call.output_bytes * call.m * call.n * (call.reads_c ? 2 : 1);
   const double along_k = (call.transpose_a ? a : 0) + (call.transpose_b ? 0 : b);
-  const T moved = a + b + c + p[TileParameter::kStrided] * (along_k * call.k / (call.k + kLongRow));
-  const T from_memory = moved / (hardware.bandwidth * sustained.bandwidth * p[TileParameter::kBandwidth]);
+  const double all = a + b + c;
+  const double in_long_rows = along_k * call.k / (call.k + kLongRow);
+  const T moved = all + p[TileParameter::kStrided] * in_long_rows;
+  const T memory_rate = hardware.bandwidth * sustained.bandwidth * p[TileParameter::kBandwidth];
+  const T from_memory = moved / memory_rate;
   if (!call.hot || hardware.l2_bytes == 0) return from_memory;
-  const T ratio = (a + b + c) / (p[TileParameter::kResident] * hardware.l2_bytes);
+  const T ratio = all / (p[TileParameter::kResident] * hardware.l2_bytes);
   const T miss = ratio * ratio / (1.0 + ratio * ratio);
-  return miss * from_memory + (1.0 - miss) * ((a + b + c) / cache_rate);
+  const T from_cache = all / cache_rate;
+  return miss * from_memory + (1.0 - miss) * from_cache;
 }
 
 template <class T>
@@ -107,9 +111,11 @@ class TileTime {
 
 // Thread blocks of a choice.
 [[nodiscard, gnu::always_inline]] inline BlockGrid tile_grid(const GemmCall& call, const Choice& choice) {
-  const double rows = ceil_nonneg(call.m / choice.tile_m), columns = ceil_nonneg(call.n / choice.tile_n);
-  return {rows * columns * call.batch * choice.splits, static_cast<double>(choice.tile_m) * choice.tile_n,
-          call.k / choice.splits};
+  const double rows = ceil_nonneg(call.m / choice.tile_m);
+  const double columns = ceil_nonneg(call.n / choice.tile_n);
+  return {.blocks = rows * columns * call.batch * choice.splits,
+          .area = static_cast<double>(choice.tile_m) * choice.tile_n,
+          .depth = call.k / choice.splits};
 }
 
 template <class T>

@@ -1,6 +1,6 @@
-// Costs of a step on a GPU whose rates alone change. The work of a convolution's algorithms is computed once:
-// later costs at other rates only multiply and compare, which makes a sweep over rates 1.5 times as fast
-// (ResNet-50 on MXNet: 14 instead of 21 us a point).
+// Costs of a step on GPUs that differ in clocks and bandwidths only. The work of a convolution's algorithms
+// is computed once: later costs at other rates only multiply and compare, which makes a sweep over rates 1.5
+// times as fast (ResNet-50 on MXNet: 14 instead of 21 us a point).
 #pragma once
 
 #include <vector>

@@ -22,9 +22,10 @@ struct Profile {
   std::string title;
   std::string gpu;           // the card it is for; empty: any card ...
   std::string architecture;  // ... of this architecture; empty: any at all
-  bool calibrated = false;   // fitted to measured kernels; reports say so where it is not
+  bool calibrated = false;   // fitted to measured kernels; reports mark a profile that is not
   std::array<std::vector<ProfileBlock>, kFamilyCount> families;
-  std::array<Efficiency<double>, kKernelKindCount> kinds{};  // by KernelKind, of what no family covers
+  std::array<Efficiency<double>, kKernelKindCount>
+      kinds{};        // by KernelKind, for kernels that no family covers
   double spread = 0;  // standard deviation of ln(measured / predicted) of those
   Sources sources;
 };
@@ -36,7 +37,7 @@ struct Profile {
 // Its title, and how many of its blocks were measured on the GPU itself: "... (fitted to no measurement)".
 [[nodiscard]] std::string calibration_text(const Profile& profile);
 
-// As a YAML document, with `roofline: uncalibrated`.
+// The profile as a YAML document with `roofline: uncalibrated`.
 [[nodiscard]] std::string write_profile(const Profile& profile);
 
 inline constexpr int kProfileSchema = 2;  // grows when a key changes its meaning

@@ -23,7 +23,7 @@ struct ProfileBlock {
   double clock = 1;                // sustained share of the peak ...
   bool clock_of_expected = false;  // ... or of expected_clock(gpu)
   double clock_sd = 0;             // of its logarithm
-  double bandwidth = 1;            // sustained share of the memory bandwidth, beside the family's own
+  double bandwidth = 1;            // sustained share of the memory bandwidth, multiplied by the family's own
   bool converged = true;
   int iterations = 0;
   double cost = 0;                              // robust, of the fit
@@ -39,7 +39,7 @@ struct ProfileBlock {
 // row of another length.
 [[nodiscard]] ProfileBlock read_profile_block(const SpecNode& node, std::string_view family);
 
-// As read_profile_block reads it.
+// The block as the tree that read_profile_block reads.
 [[nodiscard]] SpecTree write_profile_block(const ProfileBlock& block, std::string_view family);
 
 inline constexpr std::size_t kMostResidualRows = 2000;  // of a block

@@ -8,14 +8,9 @@
 namespace tbdsim {
 
 inline constexpr std::size_t kSmallSizes = 4'096;
-inline const std::array<double, kSmallSizes> kLog2OfSize = [] {
-  std::array<double, kSmallSizes> logarithms{};
-  for (std::size_t size = 0; size < kSmallSizes; ++size)
-    logarithms[size] = std::log2(static_cast<double>(size));
-  return logarithms;
-}();
+extern const std::array<double, kSmallSizes> kLog2OfSize;  // of 0, 1, 2, ...; known when the program starts
 
-// std::log2(size) for size >= 0.
+// log2(size) for size >= 0, to the last bit or the one before.
 [[nodiscard]] inline double log2_of_size(double size) {
   if (size < static_cast<double>(kSmallSizes)) {
     const auto whole = static_cast<std::size_t>(size);

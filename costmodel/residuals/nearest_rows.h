@@ -1,4 +1,4 @@
-// The rows of a group that lie nearest to a point.
+// The nearest rows of a group to a point, by Euclidean distance in Features::x.
 #pragma once
 
 #include <array>

@@ -38,12 +38,14 @@ class alignas(64) NeighborSet {
   NeighborSet(std::span<const ResidualRow> group, const NeighborRows& rows,
               const Covariance<double>& covariance) {
     for (Lanes<T>& coordinate : places_) coordinate.fill(Vector<T>{} + std::numeric_limits<T>::infinity());
+    const auto neighbor = [&](std::size_t i) -> const ResidualRow& {
+      return group[static_cast<std::size_t>(rows[i])];
+    };
     KrigingSystem system;
     for (std::size_t i = 0; i < kMaxNeighbors && rows[i] < std::ssize(group); ++i) {
-      const ResidualRow& row = group[static_cast<std::size_t>(rows[i])];
-      Lanes<double> shared{};
-      for (std::size_t j = 0; j < i; ++j)
-        shared.set(j, squared_distance(row.at, group[static_cast<std::size_t>(rows[j])].at));
+      const ResidualRow& row = neighbor(i);
+      Lanes<double> shared{};  // squared distances to the neighbors before, then covariances with them
+      for (std::size_t j = 0; j < i; ++j) shared.set(j, squared_distance(row.at, neighbor(j).at));
       covariance.apply_to(shared);
       for (std::size_t j = 0; j < i; ++j) system.covariance[i][j] = shared.at(j);
       system.covariance[i][i] = covariance.variance();
@@ -53,9 +55,10 @@ class alignas(64) NeighborSet {
     const KrigingFactors factors = factorize(system);
     for (std::size_t j = 0; j < kMaxNeighbors; ++j) {
       weights_.set(j, factors.weights[j]);
-      for (std::size_t i = j; i < kMaxNeighbors; ++i)
-        inverse_root_[index_in_triangle(i / kLanes, j)][i % kLanes] =
-            static_cast<T>(factors.inverse_root[i][j]);
+      for (std::size_t i = j; i < kMaxNeighbors; ++i) {
+        Vector<T>& vector = inverse_root_[index_in_triangle(i / kLanes, j)];
+        vector[i % kLanes] = static_cast<T>(factors.inverse_root[i][j]);
+      }
     }
   }
 
@@ -73,7 +76,10 @@ class alignas(64) NeighborSet {
     Lanes<T> squares{};
     for (std::size_t c = 0; c < static_cast<std::size_t>(at.count); ++c) {
       const auto x = static_cast<T>(at.x[c]);
-      for (std::size_t v = 0; v < kVectors; ++v) squares[v] += (places_[c][v] - x) * (places_[c][v] - x);
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        const Vector<T> offset = places_[c][v] - x;
+        squares[v] += offset * offset;
+      }
     }
     return squares;
   }

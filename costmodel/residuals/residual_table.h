@@ -1,8 +1,8 @@
 // Residuals of measured calls, interpolated between calls of similar size by kriging (kriging.h) over the
 // nearest rows of the same group.
 //
-// kriging.h's own^2 is what one call deviates from its neighbors on every GPU: it holds for the same call on
-// another GPU, from which that GPU differs by `repeat` only (0.03-0.05 within a generation, DeepBench).
+// own^2 (kriging.h) is the variance of one call about its neighbors on every GPU: the same call on another
+// GPU differs from it by `repeat` only (0.03-0.05 within a generation, DeepBench).
 //
 // Far from every row the mean falls to 0 and the standard deviation rises to the amplitude: the formula
 // alone.

@@ -1,4 +1,4 @@
-// tanh, sigmoid: dx = dy (1 - y^2) and dx = dy y (1 - y).
+// tanh, sigmoid: dx = dy * (1 - y^2) and dx = dy * y * (1 - y).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {

@@ -1,5 +1,5 @@
-// actor_critic_loss: -A log p[a] + (R - v)^2 / 2 - beta H(p) of each row, p = softmax(x), A = R - v, H the
-// entropy (Mnih et al., arXiv 1602.01783), every operation a kernel of its own.
+// actor_critic_loss: -A * log p[a] + (R - v)^2 / 2 - beta * H(p) of each row, p = softmax(x), A = R - v, H
+// the entropy (Mnih et al., arXiv 1602.01783), every operation a kernel of its own.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {

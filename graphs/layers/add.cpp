@@ -27,7 +27,7 @@ class Add : public Layer {
   }
 
   void backward(const LayerContext&, const LoweringContext&, std::vector<Kernel>&) const override {}
-  // dY went to every input: the gradient of it comes back from all of them.
+  // dY is passed to every input: its own gradient is the sum over them.
   void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     sum(site, how, Phase::backward_data, kernels);

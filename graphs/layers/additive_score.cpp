@@ -1,6 +1,6 @@
-// additive_score: scores of a memory's positions for each query, v tanh(query + keys) (Bahdanau et al., arXiv
-// 1409.0473). Inputs: query {width} or {queries, width}, keys {positions, width}; the products that make them
-// and the softmax behind are layers of their own. Keys:
+// additive_score: scores of a memory's positions for each query, v * tanh(query + keys) (Bahdanau et al.,
+// arXiv 1409.0473). Inputs: query {width} or {queries, width}, keys {positions, width}; the products that
+// make them and the softmax behind are layers of their own. Keys:
 //
 //   score (matmul)   v tanh(...) as a matrix product, or sum: as a product and a sum over the last dimension
 //   mask (none)      of padded positions. select: one kernel; sequence_mask: MXNet's operator, which copies
@@ -164,7 +164,7 @@ class AdditiveScore : public Layer {
     kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "multiply", v, 1, parts.v, parts.v));
   }
 
-  // The multiply-adds of v tanh(...), however they are computed.
+  // Number of multiply-adds of v * tanh(...), as a GEMM or as a product and a sum.
   static void count_product(const Parts& parts, Kernel& kernel) { kernel.macs = parts.elements_hidden; }
 
   void mask(Phase phase, const Parts& parts, std::vector<Kernel>& kernels) const {
@@ -182,8 +182,9 @@ class AdditiveScore : public Layer {
     pass(KernelKind::transpose, "transpose");
   }
 
-  // The query's gradient is a sum over the positions. That of the keys is a sum over the queries; of one
-  // query alone it adds to what other steps left, where no kernel of the step does that.
+  // The query's gradient is a sum over the positions. The keys' gradient is a sum over the queries; with a
+  // single query it accumulates into the gradient of other steps, unless another kernel of the step does
+  // that.
   static void gradients_of_inputs(const LayerContext& site, const LoweringContext& how, const Parts& parts,
                                   std::vector<Kernel>& kernels) {
     kernels.push_back(parts.reduction(Phase::backward_data, parts.hidden, parts.query));

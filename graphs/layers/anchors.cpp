@@ -150,7 +150,7 @@ class SelectRows : public Layer {
     add(site, Phase::backward_data, stored_bytes(site.output, how.precision), kernels);
   }
 
-  // The indices stay: too few numbers to count.
+  // The indices are kept: too few numbers to count.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
     return {};
   }

@@ -1,6 +1,6 @@
-// attention_scores: S = Q K' of each head, {heads, queries, keys} from {heads, queries, d} and {heads, keys,
-// d}. attention_context: C = P V of each head, {heads, queries, d} from {heads, queries, keys} and {heads,
-// keys, d}.
+// attention_scores: S = Q * K' of each head, {heads, queries, keys} from {heads, queries, d} and {heads,
+// keys, d}. attention_context: C = P * V of each head, {heads, queries, d} from {heads, queries, keys} and
+// {heads, keys, d}.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -80,7 +80,7 @@ class AttentionScores : public AttentionProduct {
                std::vector<Kernel>& kernels) const override {
     kernels.push_back(scores(how, Phase::forward, site.inputs[0], site.inputs[1], site.output));
   }
-  // dQ = dS K, dK = dS' Q.
+  // dQ = dS * K, dK = dS' * Q.
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
@@ -106,7 +106,7 @@ class AttentionContext : public AttentionProduct {
                std::vector<Kernel>& kernels) const override {
     kernels.push_back(context(how, Phase::forward, site.inputs[0], site.inputs[1], site.output));
   }
-  // dP = dC V', dV = P' dC.
+  // dP = dC * V', dV = P' * dC.
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;

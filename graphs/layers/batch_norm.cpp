@@ -1,6 +1,6 @@
-// batch_norm: y = gamma (x - mean) / sqrt(var + eps) + beta, mean and variance over rows and pixels per
-// channel; or, with `statistics: global`, the moving ones of an earlier training. Of a shape without pixels
-// the last dimension is the channels.
+// batch_norm: y = gamma * (x - mean) / sqrt(var + eps) + beta, mean and variance over rows and pixels per
+// channel; or, with `statistics: global`, the moving ones of an earlier training. Without pixels the last
+// dimension is the channels.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 
@@ -8,7 +8,7 @@ namespace tbdsim {
 namespace {
 
 // Operations on each element. Forward: sum (1), squared deviation (2), normalise (1), scale and shift (1
-// each). Backward: sum of dy (1), normalised x (2), sum of dy * x (2), dx = gamma / std (dy - mean - x *
+// each). Backward: sum of dy (1), normalised x (2), sum of dy * x (2), dx = gamma / std * (dy - mean - x *
 // mean) (4).
 constexpr std::int64_t kForwardFlops = 6;
 constexpr std::int64_t kBackwardFlops = 9;
@@ -108,7 +108,7 @@ constexpr Term kGlobalBackwardWeights[] = {{"sum", 1, 0},                 // of 
                                            {"neg", 0, 0}, {"mul", 0, 0, 2}, {"add_n", 0, 0}};
 constexpr Term kGlobalBackwardData[] = {{"mul", 1, 1}};
 
-// Mean and variance are constants: y = scale x + shift, dx = scale dy.
+// Mean and variance are constants: y = scale * x + shift, dx = scale * dy.
 class GlobalBatchNorm : public BatchNorm {
  public:
   using BatchNorm::BatchNorm;
@@ -143,7 +143,7 @@ class GlobalBatchNorm : public BatchNorm {
     }
   }
 
-  // A fused kernel's x is kept whether its sums are needed or not.
+  // A fused kernel keeps x even where its sums are not needed.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext& how) const override {
     const bool keeps_all = how.lowering.global_norm != GlobalNorm::composite ||

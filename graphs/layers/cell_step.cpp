@@ -34,9 +34,9 @@ void CellStep::weight_gradient(std::int64_t in, std::int64_t out) {
 }
 
 void CellStep::bias_gradient(std::int64_t out, std::int64_t biases) {
+  const std::int64_t written = out * how_.precision.storage_bytes;
   kernels_.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient",
-                                   {rows_, {out}}, 1, rows_ * (out * how_.precision.storage_bytes),
-                                   fixed_size(out * how_.precision.storage_bytes)));
+                                   {rows_, {out}}, 1, rows_ * written, fixed_size(written)));
   kernels_.back().shape = MatrixShape{rows_, out};
   if (how_.lowering.step_gradients == GradientAccumulation::in_place) return;
   for (std::int64_t i = 0; i < biases; ++i) accumulate(out);

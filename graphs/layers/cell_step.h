@@ -18,8 +18,8 @@ class CellStep {
   [[nodiscard]] const Lowering& lowering() const { return how_.lowering; }
   [[nodiscard]] bool fused_pointwise() const { return how_.lowering.cell_pointwise == Composition::fused; }
 
-  // y = W x + b forward, and its gradients. Those of W and b add to what the steps before left: in the
-  // product itself, or by kernels of their own.
+  // y = W * x + b forward, and its gradients. The gradients of W and b accumulate over the steps: in the GEMM
+  // itself, or by kernels of their own.
   void product(std::int64_t in, std::int64_t out);
   void bias(std::int64_t out);
   void data_gradient(std::int64_t in, std::int64_t out);

@@ -1,10 +1,10 @@
 // Losses that frameworks make of element-wise operations, over every number of a row.
 //
-// smooth_l1_loss: the sum of w f(x - target), f(d) = d^2 / 2 near zero and |d| - 1/2 beyond. MXNet makes it
+// smooth_l1_loss: the sum of w * f(x - target), f(d) = d^2 / 2 near zero and |d| - 1/2 beyond. MXNet makes it
 // of these operations without the sum, others of about as many. logistic_loss: cross entropy of the logistic
 // function of every score against its own target, dx = sigmoid(x) - target; as PyTorch 1.3 composes it
-// (ATen/native/Loss.cpp, binary_cross_entropy_with_logits), which is stable for large scores: (1 - t) x + m +
-// log(e^-m + e^(-x - m)), m = max(-x, 0).
+// (ATen/native/Loss.cpp, binary_cross_entropy_with_logits), which is stable for large scores: (1 - t) * x + m
+// + log(e^-m + e^(-x - m)), m = max(-x, 0).
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 
@@ -20,7 +20,7 @@ constexpr Term kLogisticBackward[] = {{"sigmoid", 1, 1}, {"sub", 2, 1}, {"mul", 
 
 class CompositeLoss : public Layer {
  public:
-  // The first input is what is judged; targets, where a layer makes them, are the second.
+  // The first input is the prediction; the second, where a layer computes it, the targets.
   CompositeLoss(std::size_t inputs, std::span<const Term> forward, std::span<const Term> backward)
       : inputs_(inputs), forward_(forward), backward_(backward) {}
 

@@ -17,9 +17,9 @@ class Conv2d : public Layer {
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& in = image_input(inputs);
-    return {in.rows,
-            {filters_, window_.height.positions(in.dims[1], "height"),
-             window_.width.positions(in.dims[2], "width")}};
+    const std::int64_t height = window_.height.positions(in.dims[1], "height");
+    const std::int64_t width = window_.width.positions(in.dims[2], "width");
+    return {in.rows, {filters_, height, width}};
   }
 
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
@@ -52,8 +52,8 @@ class Conv2d : public Layer {
     }
   }
 
-  // dX is linear in the weights and dY: the gradient of dX goes on as its own convolution with the weights,
-  // and together with dY it yields a gradient of the weights.
+  // dX is linear in the weights and dY: the gradient of dX convolved with the weights is that of dY, and
+  // together with dY it yields a gradient of the weights.
   void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     transpose(how, Phase::forward, site.inputs[0], kernels);
@@ -72,21 +72,23 @@ class Conv2d : public Layer {
 
  private:
   [[nodiscard]] std::int64_t weights(const Shape& in) const {
-    return checked_multiply(checked_multiply(in.dims[0], window_.height.kernel * window_.width.kernel),
-                            filters_);
+    const std::int64_t taps = window_.height.kernel * window_.width.kernel;
+    return checked_multiply(checked_multiply(in.dims[0], taps), filters_);
   }
 
   [[nodiscard]] bool as_gemm(const Lowering& lowering) const {
-    return lowering.conv_1x1 == Conv1x1::gemm && lowering.layout == Layout::nhwc &&
-           window_.height.kernel * window_.width.kernel == 1 &&
-           window_.height.stride * window_.width.stride == 1 && window_.height.pad + window_.width.pad == 0;
+    const bool one_tap = window_.height.kernel * window_.width.kernel == 1;
+    const bool strided = window_.height.stride * window_.width.stride != 1;
+    const bool padded = window_.height.pad + window_.width.pad != 0;
+    const bool lowered = lowering.conv_1x1 == Conv1x1::gemm && lowering.layout == Layout::nhwc;
+    return lowered && one_tap && !strided && !padded;
   }
 
   [[nodiscard]] static bool on_tensor_cores(const LoweringContext& how) {
     return how.precision.math != MathType::fp32;
   }
 
-  // cuDNN convolves NCHW, on tensor cores what the lowering says; other tensors are copied to that layout.
+  // cuDNN convolves NCHW, or on tensor cores the lowering's layout; other tensors are copied to it.
   [[nodiscard]] static bool transposes(const LoweringContext& how) {
     return how.lowering.layout != (on_tensor_cores(how) ? how.lowering.tensor_core_layout : Layout::nchw);
   }
@@ -117,8 +119,16 @@ class Conv2d : public Layer {
     const Size x = stored_bytes(in, how.precision);
     const Size y = stored_bytes(site.output, how.precision);
     const Size w = fixed_size(checked_multiply(weights(in), how.precision.storage_bytes));
-    kernel.read_bytes = phase == Phase::forward ? x + w : phase == Phase::backward_data ? y + w : x + y;
-    kernel.written_bytes = phase == Phase::forward ? y : phase == Phase::backward_data ? x : w;
+    if (phase == Phase::forward) {
+      kernel.read_bytes = x + w;
+      kernel.written_bytes = y;
+    } else if (phase == Phase::backward_data) {
+      kernel.read_bytes = y + w;
+      kernel.written_bytes = x;
+    } else {
+      kernel.read_bytes = x + y;
+      kernel.written_bytes = w;
+    }
     if (as_gemm(how.lowering)) {
       kernel.kind = KernelKind::gemm;
       kernel.op = "conv_1x1";
@@ -150,7 +160,7 @@ class Conv2d : public Layer {
             .pad_width = window_.width.pad_before(in.dims[2])};
   }
 
-  // Pixels are the columns of column-major matrices: Y = W X, dX = W' dY, dW = dY X'.
+  // Pixels are the columns of column-major matrices: Y = W * X, dX = W' * dY, dW = dY * X'.
   [[nodiscard]] GemmShape gemm_shape(const LayerContext& site, Phase phase) const {
     const Size pixels = site.output.rows * checked_multiply(site.output.dims[1], site.output.dims[2]);
     const Size in = fixed_size(site.inputs[0].dims[0]);

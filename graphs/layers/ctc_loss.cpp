@@ -1,7 +1,7 @@
 // ctc_loss: connectionist temporal classification (Graves et al., ICML 2006) of {steps, classes} scores
 // against a shorter row of `labels` labels: -log of the probability of all alignments. Forward the recursion
 // alpha over the steps, backward the recursion beta and the gradient. Between labels there may be blanks, so
-// a step has 2 labels + 1 states.
+// a step has 2 * labels + 1 states.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/transfer.h"
 
@@ -57,7 +57,7 @@ class CtcLoss : public Layer {
     return site.output.rows * checked_multiply(site.output.dims[0], states() * kFp32Bytes);
   }
 
-  // One kernel whose blocks, one for each sample, go through the steps one after another.
+  // One kernel with a thread block for each sample, which processes the steps one after another.
   [[nodiscard]] Kernel recursion(Phase phase, std::string_view op, const LayerContext& site, Size read,
                                  Size written) const {
     const Shape trellis{site.output.rows, {site.output.dims[0], states()}};

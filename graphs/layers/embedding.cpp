@@ -70,7 +70,7 @@ class Embedding : public Layer {
     kernels.back().shape = position_matrix(site.output);
   }
 
-  // The shards to one table, or its gradient to theirs.
+  // Copies the shards into one table, or its gradient into theirs.
   void copy_table(Phase phase, std::string_view op, std::vector<Kernel>& kernels) const {
     const Size bytes = elements(table()) * kFp32Bytes;
     kernels.push_back(memory_kernel(KernelKind::elementwise, phase, op, table(), 0, bytes, bytes));
@@ -78,7 +78,7 @@ class Embedding : public Layer {
 
   std::int64_t words_;
   std::int64_t outputs_;
-  bool dense_gradient_ = false;  // whatever the framework's is
+  bool dense_gradient_ = false;  // instead of the framework's
   std::int64_t shards_ = 1;
 };
 

@@ -1,4 +1,4 @@
-// fully_connected: y = W x + b for each row, x flattened; or for each position, x along the last dimension.
+// fully_connected: y = W * x + b for each row, x flattened; or for each position, x along the last dimension.
 #include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/linear_product.h"
@@ -46,7 +46,8 @@ class FullyConnected : public Layer {
     if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));
   }
 
-  // dX = W dY is linear in W and dY: the gradient of dX goes on as W times it, and dY times it is W's.
+  // dX = W * dY is linear in W and dY: with G the gradient of dX, that of dY is W * G and that of W is dY *
+  // G.
   void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     kernels.push_back(product(site, how, Phase::forward));

@@ -1,13 +1,13 @@
-// gelu: y = x Phi(x) with the normal distribution Phi (Hendrycks and Gimpel, arXiv 1606.08415); dx = dy
-// (Phi(x) + x phi(x)).
+// gelu: y = x * Phi(x) with the normal distribution Phi and its density phi (Hendrycks and Gimpel, arXiv
+// 1606.08415); dx = dy * (Phi(x) + x * phi(x)).
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 
 namespace tbdsim {
 namespace {
 
-// x / sqrt 2, erf, + 1, / 2, times x. Backward the first four again, x^2, / -2, exponential, / sqrt(2 pi),
-// times x, sum, times dy.
+// Operations on each element: x / sqrt 2, erf, + 1, / 2, times x. Backward the first four again, x^2, / -2,
+// exponential, / sqrt(2 pi), times x, sum, times dy.
 constexpr std::int64_t kForwardFlops = 5;
 constexpr std::int64_t kBackwardFlops = 11;
 

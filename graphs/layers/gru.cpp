@@ -1,13 +1,13 @@
-// gru: r, z = sigmoid(W x + U h + b), n = tanh(W x + b + r (U h + b)), h = h + z (n - h), as libraries have
-// it. `gates: given`: the second input holds W x + b of r and z for every step, normalised perhaps, and n =
-// tanh(W x + U (r h) + b); no library computes that.
+// gru: r, z = sigmoid(W * x + U * h + b), n = tanh(W * x + b + r * (U * h + b)), h = h + z * (n - h), as in
+// libraries. `gates: given`: the second input holds W * x + b of r and z for every step, possibly normalised,
+// and n = tanh(W * x + U * (r * h) + b); no library computes that.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/recurrent.h"
 
 namespace tbdsim {
 namespace {
 
-// A library keeps r, z, n and U h + b of every step (estimate: cuDNN does not say).
+// A library keeps r, z, n and U * h + b of every step (estimate: cuDNN does not say).
 constexpr std::int64_t kLibraryKeeps = 4;
 // Operations on each unit in one kernel: three gates of two sums and an activation, five more.
 constexpr std::int64_t kUnitFlops = 3 * 3 + 5;
@@ -53,7 +53,7 @@ class Gru : public RecurrentLayer {
     } else if (step.fused_pointwise()) {
       step.product(in, 3 * h);
       step.product(h, 3 * h);
-      step.pointwise("gru_cell", Phase::forward, h, kUnitFlops, 7, 5);  // writes r, z, n, U h + b and h
+      step.pointwise("gru_cell", Phase::forward, h, kUnitFlops, 7, 5);  // writes r, z, n, U * h + b and h
     } else {
       own_forward(in, step);
     }
@@ -154,7 +154,7 @@ class Gru : public RecurrentLayer {
   }
 
   // r, z, n after activation and, where an activation keeps its input, before; n - h; r h or U h + b, for the
-  // product with r. The layer that gives the gates reads the same x and keeps it.
+  // product with r. The layer that computes the gates reads the same x and keeps it.
   [[nodiscard]] Kept kept_by_step(const LayerContext& site, const Lowering& lowering) const override {
     std::int64_t vectors = given_ || lowering.cell_pointwise == Composition::composite ? 5 : kLibraryKeeps;
     if (vectors == 5 && lowering.relu_keeps == ReluKeeps::input_and_output) vectors += 3;

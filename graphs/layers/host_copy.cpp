@@ -1,5 +1,6 @@
 // host_copy: a tensor goes over the bus, to the device (data that is fed) or to the host (results that are
-// fetched). `host_time`: what the host does for each sample before it sends, or with what it was sent.
+// fetched). `host_time`: time of the host's work for each sample before it sends data, or after it has
+// received it.
 #include <array>
 
 #include "graphs/layers/layer_types.h"

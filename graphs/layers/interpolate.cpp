@@ -1,5 +1,5 @@
-// interpolate: a + u (b - a), u drawn evenly from 0 to 1 for each row: the points at which WGAN-GP takes the
-// critic's slope.
+// interpolate: a + u * (b - a), u drawn evenly from 0 to 1 for each row: the points at which WGAN-GP takes
+// the critic's slope.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {

@@ -25,13 +25,14 @@ void append_each(std::string_view op, Phase phase, std::span<const Size> parts, 
 
 void append_join(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                  std::vector<Kernel>& kernels) {
-  (how.lowering.joins == ConcatLowering::parts ? append_each : append_one)(op, phase, parts, how, kernels);
+  const bool by_part = how.lowering.joins == ConcatLowering::parts;
+  (by_part ? append_each : append_one)(op, phase, parts, how, kernels);
 }
 
 void append_split(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                   std::vector<Kernel>& kernels) {
   if (how.lowering.joins == ConcatLowering::views) return;
-  (how.lowering.joins == ConcatLowering::parts ? append_each : append_one)(op, phase, parts, how, kernels);
+  append_join(op, phase, parts, how, kernels);
 }
 
 void append_slices(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,

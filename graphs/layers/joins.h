@@ -18,7 +18,7 @@ void append_join(std::string_view op, Phase phase, std::span<const Size> parts, 
 void append_split(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                   std::vector<Kernel>& kernels);
 
-// The gradient of a join, whose parts the framework cuts out one by one.
+// The gradient of a join: one kernel for each part.
 void append_slices(std::string_view op, Phase phase, std::span<const Size> parts, const LoweringContext& how,
                    std::vector<Kernel>& kernels);
 

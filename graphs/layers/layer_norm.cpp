@@ -1,4 +1,4 @@
-// layer_norm: y = gamma (x - mean) / sqrt(var + eps) + beta, mean and variance of each position over its
+// layer_norm: y = gamma * (x - mean) / sqrt(var + eps) + beta, mean and variance of each position over its
 // features, or of each image over channels and pixels with a gamma and a beta for each channel.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
@@ -89,7 +89,7 @@ class LayerNorm : public Layer {
                    Phase::forward, how.precision, kernels);
       return;
     }
-    // The features of a position stay on the chip; an image is read again after its statistics.
+    // The features of a position are held on chip; an image is read again after its statistics.
     add(site, how, Phase::forward, kForwardFlops, image_ ? 2 : 1, 1, kernels);
   }
 

@@ -2,7 +2,7 @@
 
 namespace tbdsim {
 
-// Vectors are the columns of column-major matrices: Y = W' X, dX = W dY, dW = X dY'.
+// Vectors are the columns of column-major matrices: Y = W' * X, dX = W * dY, dW = X * dY'.
 Kernel linear_product(Phase phase, Size rows, std::int64_t in, std::int64_t out, const Precision& precision) {
   const std::int64_t weights = checked_multiply(in, out);
   const Size x = rows * checked_multiply(in, precision.storage_bytes);

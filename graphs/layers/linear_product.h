@@ -1,4 +1,4 @@
-// The matrix products of a linear map of many vectors: y = W x for each of `rows` vectors x.
+// The matrix products of a linear map of many vectors: y = W * x for each of `rows` vectors x.
 #pragma once
 
 #include "graphs/kernel.h"
@@ -6,7 +6,7 @@
 
 namespace tbdsim {
 
-// Forward y = W x; backward_data dx = W' dy; backward_weights dW = sum of dy x'.
+// Forward y = W * x; backward_data dx = W' * dy; backward_weights dW = sum of dy * x'.
 [[nodiscard]] Kernel linear_product(Phase phase, Size rows, std::int64_t in, std::int64_t out,
                                     const Precision& precision);
 

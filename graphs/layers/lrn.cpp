@@ -38,8 +38,8 @@ class LocalResponseNorm : public Layer {
     add("lrn_scale", kPowerFlops + 1, x * 2);
   }
 
-  // dx = dy / s^beta - 2 alpha beta x (sum over the window of dy y / s): s again (window + 2), dy y / s (2),
-  // its sum (window - 1), power, division, two products and the difference (5). Reads x, y and dy.
+  // dx = dy / s^beta - 2 * alpha * beta * x * (sum over the window of dy * y / s): s again (window + 2), dy *
+  // y / s (2), its sum (window - 1), power, division, two products and the difference (5). Reads x, y and dy.
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
@@ -53,7 +53,7 @@ class LocalResponseNorm : public Layer {
     add("lrn_window", window_ * (kPowerFlops + 3) + 3, x * 4);
   }
 
-  // Composite: s is kept beside x.
+  // Composite: s is kept in addition to x.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext& how) const override {
     if (!site.input_gradient) return {};

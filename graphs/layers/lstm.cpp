@@ -1,6 +1,6 @@
-// lstm: i, f, o = sigmoid(W [x, h] + b), g = tanh(W [x, h] + b), c = f c + i g, h = o tanh(c). Keys beside
-// those of every recurrent layer: forget_bias (a constant is added to f before activation), masked (a step
-// that is padding of its sample passes c and h on).
+// lstm: i, f, o = sigmoid(W * [x, h] + b), g = tanh(W * [x, h] + b), c = f * c + i * g, h = o * tanh(c). Keys
+// beside those of every recurrent layer: forget_bias (a constant is added to f before activation), masked (a
+// step that is padding of its sample passes c and h on).
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/recurrent.h"
 
@@ -102,7 +102,7 @@ class Lstm : public RecurrentLayer {
     }
     if (fed() == 0) return;
     step.slices("concat", Phase::backward_data, {in - fed(), fed()});
-    step.sum_gradients(fed(), 2);  // what is fed has another reader in its own step
+    step.sum_gradients(fed(), 2);  // the fed input has another reader in its own step
   }
 
   void gates_backward(CellStep& step) const {

@@ -1,5 +1,5 @@
 // proposal: regions that may hold an object, from the scores and offsets of all anchors. The `before` best
-// boxes compete: of those that overlap only the best stays; the `after` best of these are the output. No
+// boxes compete: of boxes that overlap only the best is kept; the `after` best of these are the output. No
 // gradient flows back.
 #include <algorithm>
 #include <optional>
@@ -12,7 +12,7 @@ namespace tbdsim {
 namespace {
 
 // Where non-maximum suppression chooses: by kernels; on the host, from a mask of overlaps that kernels
-// computed (MXNet's contrib.Proposal); or all of it on the host, where the proposals then stay.
+// computed (MXNet's contrib.Proposal); or all of it on the host, which keeps the proposals.
 enum class Suppression { device, mask_to_host, host };
 constexpr std::array<std::string_view, 3> kSuppressionNames = {"device", "mask_to_host", "host"};
 
@@ -109,7 +109,7 @@ class Proposal : public Layer {
       kernels.push_back(overlaps);
       kernels.push_back(device_to_host(mask));
       kernels.back().host_nanoseconds = host_;
-      kernels.push_back(host_to_device(all));  // which boxes stay
+      kernels.push_back(host_to_device(all));  // indices of the boxes kept
       return;
     }
     // torchvision computes a pair once, not in both orders.
@@ -123,7 +123,7 @@ class Proposal : public Layer {
   std::int64_t after_;
   std::optional<std::int64_t> before_;
   Suppression suppression_;
-  Size host_;  // what suppression takes there
+  Size host_;  // host time of suppression, for each image
 };
 
 }  // namespace

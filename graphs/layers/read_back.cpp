@@ -1,5 +1,5 @@
-// read_back: the mean over samples and positions of what a loss makes of them, a number for which the host
-// waits, to print it or to look for overflow.
+// read_back: the mean of a loss over samples and positions, for which the host synchronizes, to print it or
+// to check for overflow.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/transfer.h"
 

@@ -109,8 +109,8 @@ std::int64_t RecurrentLayer::output_pieces(const LayerContext& site, const Lower
   return fused(lowering) ? 1 : steps_of(site);
 }
 
-// All steps' products with the input are one product, whose result waits for the steps; each step reads the
-// state's weights again. The few operations on each unit are not worth counting beside the products.
+// All steps' GEMMs with the input are one GEMM before the steps; each step reads the state's weights again.
+// Element-wise operations on each unit are few compared with the GEMMs and not counted.
 Kernel RecurrentLayer::library_call(const LayerContext& site, const LoweringContext& how, Phase phase) const {
   const std::int64_t steps = steps_of(site);
   const std::int64_t in = width(site.inputs);

@@ -36,7 +36,7 @@ class RecurrentLayer : public Layer {
     std::string_view op;  // of the library call
     std::int64_t gates = 0;
     std::int64_t states = 0;  // carried from step to step
-    std::int64_t kept = 0;    // vectors of `hidden` the library keeps of every step beside the output
+    std::int64_t kept = 0;    // vectors of `hidden` that the library keeps of every step, besides the output
   };
   struct Kept {  // of a step for the backward pass
     std::int64_t width = 0;

@@ -1,4 +1,4 @@
-// anchor_target, proposal_target: what anchors and proposals are trained to say. Boxes are matched with the
+// anchor_target, proposal_target: training targets of anchors and proposals. Boxes are matched with the
 // image's objects by their overlap, some are drawn at random, and each gets a class and offsets. No gradient
 // flows back.
 #include <optional>
@@ -19,8 +19,8 @@ enum class Place { device, host, round_trip };
 constexpr std::array<std::string_view, 3> kPlaceNames = {"device", "host", "round_trip"};
 
 // Kernels of matching, drawing and encoding: tensor operations of calibrate/runs/models (faster_rcnn.py and
-// boxes.py) as PyTorch runs them. Of those that draw, four (nonzero and randperm, for objects and for
-// background) are about five kernels each (estimate), and the host waits for the results of two.
+// boxes.py) as PyTorch runs them. Drawing calls nonzero and randperm, for objects and for background: about
+// five kernels each (estimate), two of whose results the host waits for.
 struct Operations {
   std::int64_t overlap, draw, encode;
 };
@@ -71,7 +71,7 @@ class Targets : public Layer {
   std::int64_t objects_ = 0;       // in an image
   std::int64_t most_objects_ = 0;  // in one of them; memory is that of the largest
   std::int64_t pair_numbers_ = 0;  // alive at once of each pair of a box and an object; images take turns
-  Size host_;                      // what matching takes there
+  Size host_;                      // host time of matching, for each image
 };
 
 // A label, four offsets and their weights for every anchor, or for the `samples` of an image drawn.

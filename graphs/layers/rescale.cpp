@@ -1,5 +1,5 @@
 // rescale: bytes or whole numbers become floating-point numbers and are brought into another range, each
-// operation a kernel: 2 (x / 255 - 0.5) is a cast and three more.
+// operation a kernel: 2 * (x / 255 - 0.5) is a cast and three more.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {

@@ -1,7 +1,7 @@
-// roi_pool, crop_and_resize: the features of every region as an image of one size, the maximum over each
-// cell of a grid or a bilinear sample in each. Only the features get a gradient. Of features on several
-// levels each region is read from one: for each level regions are looked for, sampled and put in their places
-// (detectron2 and maskrcnn-benchmark, poolers.py: nonzero, index, ROIAlign, index_put).
+// roi_pool, crop_and_resize: the features of every region as an image of one size, the maximum over each cell
+// of a grid or a bilinear sample in each. Only the features have a gradient. With features on several levels
+// each region is read from one of them: for each level its regions are selected, sampled and scattered to
+// their places (detectron2 and maskrcnn-benchmark, poolers.py: nonzero, index, ROIAlign, index_put).
 #include <functional>
 
 #include "graphs/layers/boxes.h"

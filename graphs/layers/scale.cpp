@@ -1,4 +1,4 @@
-// scale: y = c x, by a constant or by a factor for each position; dx = c dy.
+// scale: y = c * x, by a constant or by a factor for each position; dx = c * dy.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -18,7 +18,7 @@ class Scale : public Layer {
                 std::vector<Kernel>& kernels) const override {
     if (site.input_gradient) multiply(site, how, Phase::backward_data, kernels);
   }
-  // dx = c dy is linear: the gradient of dx goes on as c times it.
+  // dx = c * dy is linear: the gradient of dy is c times that of dx.
   void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     multiply(site, how, Phase::backward_data, kernels);

@@ -67,8 +67,8 @@ class Steps : public Layer {
 };
 
 // Each sample from its own last step to the first, its padding left at the end; `lengths: false`: all steps.
-// `parallel: false` is the kernel of MXNet before its repair: a thread for each step goes through the numbers
-// of all samples alone, loading one after the other has been stored (ReverseKernel as compiled in the package
+// `parallel: false` is the kernel of MXNet before its repair: one thread for each step copies the numbers of
+// all samples one after another, each load after the previous store (ReverseKernel as compiled in the package
 // mxnet-cu80 1.0.0). Its rows are these numbers, its columns the steps.
 class SequenceReverse : public Layer {
  public:

@@ -43,7 +43,7 @@ class SliceMean : public Layer {
     kernels.back().scratch_bytes = x * kSlices;
   }
 
-  // Linear: the gradient of dX goes on as X does.
+  // The layer is linear: the gradient of dX is passed on as X is.
   void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
     mean(site, how, Phase::backward_data, kernels);

@@ -1,4 +1,4 @@
-// smoothed_softmax_loss: cross entropy of softmax(x) against labels of which a little is spread over all
+// smoothed_softmax_loss: cross entropy of softmax(x) against labels of which a small share is spread over all
 // classes (Szegedy et al., arXiv 1512.00567), of each row or position.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"

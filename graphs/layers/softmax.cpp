@@ -1,11 +1,11 @@
-// softmax: y = exp(x) / sum exp(x) over the last dimension; dx = y (dy - sum y dy).
+// softmax: y = exp(x) / sum exp(x) over the last dimension; dx = y * (dy - sum of y * dy).
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 
 namespace tbdsim {
 namespace {
 
-// y dy and its sum (2), difference and product (2).
+// y * dy and its sum (2), difference and product (2).
 constexpr std::int64_t kBackwardFlops = 4;
 
 // TensorFlow 1.3: softmax_op_functor.h, whose every eval() and assignment is a kernel, and nn_grad.py

@@ -1,5 +1,5 @@
-// A composite operation: a kernel for each of its terms, as a framework runs what it has no kernel of its own
-// for. Every term passes over memory again.
+// A composite operation: one kernel for each of its terms, for operations of which a framework has no fused
+// kernel. Every term passes over memory again.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace tbdsim {
 
-// How often the kernel reads and writes a tensor of the layer's size. What it does not read or write in that
-// size it does in the size of the statistics: a sum reads a tensor and writes a statistic, (0, 0) is a kernel
-// over statistics only.
+// Number of tensors of the layer's size that the kernel reads and writes. A kernel with no reads or no writes
+// of that size reads or writes statistics instead: a sum reads a tensor and writes a statistic, (0, 0) is a
+// kernel over statistics only.
 struct Term {
   std::string_view op;
   std::int64_t reads = 0;

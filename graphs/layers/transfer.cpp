@@ -17,9 +17,8 @@ Kernel host_to_device(const Size& elements, std::int64_t element_bytes) {
 }
 
 Size host_nanoseconds(SpecMap& keys) {
-  constexpr double kNanosecondsPerSecond = 1'000'000'000;
   const auto time = keys.find("host_time");
-  return time ? Size{0, std::llround(time->quantity<Seconds>().si() * kNanosecondsPerSecond)} : Size{};
+  return time ? Size{0, std::llround(time->quantity<Seconds>().si() * kGiga)} : Size{};
 }
 
 }  // namespace tbdsim

@@ -9,8 +9,8 @@ namespace tbdsim {
 [[nodiscard]] Kernel device_to_host(const Size& elements, std::int64_t element_bytes = kFp32Bytes);
 [[nodiscard]] Kernel host_to_device(const Size& elements, std::int64_t element_bytes = kFp32Bytes);
 
-// The key `host_time`, for each sample: work of the host on what it was sent, or to make what it sends. None
-// where it is not there.
+// Nanoseconds of host work for each sample, on data received or for data to send, from the key `host_time`; 0
+// without it.
 [[nodiscard]] Size host_nanoseconds(SpecMap& keys);
 
 }  // namespace tbdsim

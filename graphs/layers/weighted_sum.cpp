@@ -22,7 +22,7 @@ class WeightedSum : public Layer {
     return output;
   }
 
-  // A sample's matrices are column-major: C = M W, dW = M' dC, dM = dC W'.
+  // A sample's matrices are column-major: C = M * W, dW = M' * dC, dM = dC * W'.
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     const Sizes s(site);

@@ -16,7 +16,7 @@ struct WindowAxis {
   std::int64_t pad = 0;  // on both sides, for Padding::number
 
   // Number of window positions over `input` pixels, up to kLargestDimension:
-  //   number: floor((input + 2 pad - kernel) / stride) + 1 (cuDNN, MXNet, PyTorch)
+  //   number: floor((input + 2 * pad - kernel) / stride) + 1 (cuDNN, MXNet, PyTorch)
   //   same:   ceil(input / stride) (TensorFlow, CNTK)
   //   valid:  floor((input - kernel) / stride) + 1
   // Throws ShapeMismatch when the window does not fit.

@@ -108,7 +108,7 @@ class NormFusion {
     keep_whole_layers();
   }
 
-  // All kernels of the norm and of the ReLU are in chains, or none; sums of gradients stay where they are.
+  // All kernels of the norm and of the ReLU are in chains, or none; sums of gradients are not moved.
   void keep_whole_layers() {
     std::map<int, int> left;  // kernels of a layer in no chain
     for (const Kernel& kernel : step_.kernels) {

@@ -12,7 +12,7 @@
 
 namespace tbdsim {
 
-// The step with all such norms fused. A norm stays as it is where another kernel reads its output, or where
+// The step with all such norms fused. A norm is not fused where another kernel reads its output, or where
 // other kernels run between it and its ReLU in either pass.
 [[nodiscard]] TrainingStep with_fused_norms(const TrainingStep& step);
 

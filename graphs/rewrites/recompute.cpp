@@ -87,7 +87,7 @@ std::vector<int> first_needs(const TrainingStep& step, const Recomputation& plan
 }
 
 // Splits the lifetime of each tensor whose kernel runs again: up to its last reader in the forward pass, and
-// from the copy of its kernel on. A tensor that the next segment reads stays until that segment has run
+// from the copy of its kernel on. A tensor that the next segment reads lives until that segment has run
 // again.
 void split_lifetimes(const TrainingStep& step, const Recomputation& plan, const KernelInsertions& insertions,
                      TrainingStep& made) {

@@ -14,7 +14,7 @@ constexpr std::size_t kMostColumns = 4096;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// A mark stands before the first field, quoted or not. Puts back what is none.
+// Skips a UTF-8 byte order mark at the start; other characters are put back.
 bool skip_byte_order_mark(std::streambuf& buffer) {
   std::size_t matched = 0;
   while (matched < kByteOrderMark.size() &&
@@ -27,7 +27,7 @@ bool skip_byte_order_mark(std::streambuf& buffer) {
   return false;
 }
 
-// Runs `read`; a device that fails to deliver (libstdc++ throws) is the user's problem, not a bug.
+// Runs `read`; a failing device, for which libstdc++ throws, is reported as a UsageError.
 template <class Read>
 auto guarded(const std::string& file, Read read) {
   try {
@@ -37,7 +37,7 @@ auto guarded(const std::string& file, Read read) {
   }
 }
 
-// Takes the characters of one record, a row that may go over several lines where a field is quoted.
+// Parses one record character by character; quoted fields may contain line breaks.
 class RecordParser {
  public:
   enum class Outcome {

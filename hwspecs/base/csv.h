@@ -29,7 +29,7 @@ class CsvReader {
 
   // Reads the next row into `fields` (as many as there are columns); false at the end.
   bool next(std::vector<std::string>& fields);
-  // Where the row that next() returned last begins.
+  // File and line where the last row that next() returned begins.
   [[nodiscard]] Mark row_mark() const { return {file_, row_line_, 1}; }
 
  private:

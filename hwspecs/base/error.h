@@ -15,7 +15,7 @@ struct Mark {
   int column = 0;
 };
 
-// "titanxp.yaml:12:3"; without line "titanxp.yaml"; empty when no file is known.
+// "titanxp.yaml:12:3"; without line "titanxp.yaml"; empty without a file.
 [[nodiscard]] std::string to_text(const Mark& mark);
 
 // Base class of these errors. The message reads `where: what; what was expected`.

@@ -25,7 +25,7 @@ std::ifstream open_input(const fs::path& path) {
 
 std::string read_file(const fs::path& path, std::uintmax_t most_bytes) {
   std::ifstream in = open_input(path);
-  // Read one byte more than allowed instead of asking for the size: pipes and /proc have none.
+  // Reads one byte more than allowed instead of querying the size, which pipes and /proc do not have.
   std::string content;
   constexpr std::size_t kChunk = std::size_t{1} << 16U;
   errno = 0;
@@ -65,7 +65,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::commit() {
-  if (out_) errno = 0;  // else it says why writing failed
+  if (out_) errno = 0;  // else errno is the reason why writing failed
   out_.close();
   if (!out_) throw UsageError(target_.string() + ": cannot be written: " + reason());
   if (written_ == target_) return;

@@ -9,14 +9,14 @@
 namespace tbdsim {
 
 // The file's bytes. Throws UsageError when it cannot be read, is no regular file, or holds more than `most`
-// bytes (said before anything is read).
+// bytes (checked before reading).
 [[nodiscard]] std::string read_file(const std::filesystem::path& path, std::uintmax_t most_bytes);
 
 // Opens for reading; UsageError "PATH: cannot be read: REASON" when that fails.
 [[nodiscard]] std::ifstream open_input(const std::filesystem::path& path);
 
-// Collects output in "PATH.tmp-PID" beside the target and renames it over the target on commit(). Without a
-// commit (an exception, an interrupt) the target stays untouched and the temporary file is removed. A target
+// Writes output to "PATH.tmp-PID" in the target's folder and renames it over the target on commit(). Without
+// a commit (an exception, an interrupt) the target is unchanged and the temporary file is removed. A target
 // that exists and is no regular file (/dev/null, a pipe) is written to directly. Throws UsageError when the
 // file cannot be created or not everything could be written (disk full).
 class AtomicFile {

@@ -14,7 +14,7 @@ std::atomic<bool> interrupted = false;
 
 void interrupt(int signal) {
   interrupted = true;
-  std::signal(signal, SIG_DFL);  // a second one ends the program at once
+  std::signal(signal, SIG_DFL);  // a second signal ends the program at once
 }
 
 void catch_signals() {

@@ -1,4 +1,5 @@
-// What a program is given by its surroundings, and how each of the project's programs starts and ends.
+// The context of a program (streams, data directory, signals) and the common start and end of the project's
+// programs.
 #pragma once
 
 #include <atomic>

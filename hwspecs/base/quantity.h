@@ -1,5 +1,6 @@
 // Quantities as types: `Bytes + Flops` does not compile, `Flops / FlopsPerSecond` is Seconds.
-// Inside, everything is SI: bytes, flops, seconds, joules, US dollars. Units exist only in quantity_text.
+// Inside, everything is SI: bytes, flops, seconds, joules, US dollars. Units are read and printed by
+// quantity_text only.
 #pragma once
 
 #include <compare>
@@ -78,5 +79,12 @@ using FlopsPerSecond = Quantity<Dimension{.flop = 1, .second = -1}>;
 using Watts = Quantity<Dimension{.second = -1, .joule = 1}>;
 using Dollars = Quantity<Dimension{.dollar = 1}>;
 using DollarsPerSecond = Quantity<Dimension{.second = -1, .dollar = 1}>;
+
+// Factors of unit prefixes, for the few places that calculate in other units than SI base units.
+inline constexpr double kNano = 1e-9;
+inline constexpr double kMicro = 1e-6;
+inline constexpr double kMilli = 1e-3;
+inline constexpr double kGiga = 1e9;
+inline constexpr double kMebi = 1024 * 1024;
 
 }  // namespace tbdsim

@@ -1,4 +1,4 @@
-// `sources:` in a YAML file: every number says where it comes from.
+// The map `sources:` of a YAML file, which names the origin of every number.
 #pragma once
 
 #include <map>

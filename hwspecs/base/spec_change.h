@@ -1,4 +1,4 @@
-// Changes of single values of a spec while it is read: "gpu.memory_bandwidth=+50%". The file stays as it is;
+// Changes of single values of a spec while it is read: "gpu.memory_bandwidth=+50%". The file is not changed;
 // readers check the new value, with its unit, like any other.
 #pragma once
 

@@ -1,5 +1,7 @@
-// YAML text -> SpecTree through yaml-cpp's event interface, which keeps what its node interface loses: the
-// position of every key, duplicate keys, and whether a scalar was quoted.
+// yaml-cpp's event interface keeps what its node interface loses: the position of every key, duplicate keys,
+// and whether a scalar was quoted.
+#include "hwspecs/base/spec_parser.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -10,7 +12,6 @@
 #include <yaml-cpp/parser.h>
 
 #include "hwspecs/base/file.h"
-#include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/base/utf8.h"
 
@@ -170,8 +171,8 @@ class TreeBuilder : public YAML::EventHandler {
 
 constexpr std::uint32_t kByteOrderMark = 0xfeff;
 
-// The first character of the text, which is `length` bytes long, may stand in a file; `start`: it is the
-// first one. Throws SpecError.
+// Throws SpecError unless the first character of `text`, of `length` bytes, is allowed in a file; `start`: it
+// is the file's first character.
 void require_character(std::string_view text, std::size_t length, bool start, const Mark& mark) {
   const char c = text.front();
   const bool line_end = c == '\n' || text.starts_with("\r\n");

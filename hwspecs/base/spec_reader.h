@@ -1,4 +1,4 @@
-// The strict reader of YAML. The code that uses a value says what it may be:
+// The strict reader of YAML. The code that uses a value states its type and range:
 //
 //   const SpecTree tree = read_spec_file(path);
 //   SpecNode(tree).map([&](SpecMap& m) {
@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <initializer_list>
 #include <limits>
@@ -25,17 +24,10 @@
 #include <vector>
 
 #include "hwspecs/base/quantity_text.h"
-#include "hwspecs/base/spec_change.h"
+#include "hwspecs/base/spec_parser.h"
 #include "hwspecs/base/spec_tree.h"
 
 namespace tbdsim {
-
-// Parses one YAML document. `file` is only used in messages. Throws SpecError.
-[[nodiscard]] SpecTree parse_spec(const std::string& yaml, const std::string& file);
-
-// The file parsed, with changes made to it; throws UsageError when it cannot be read or is larger than 1 MiB,
-// else SpecError.
-[[nodiscard]] SpecTree read_spec_file(const std::filesystem::path& path, const SpecChanges& changes = {});
 
 class SpecMap;
 

@@ -19,7 +19,8 @@ struct SpecTree {
   std::vector<SpecTree> items;     // of a list
   std::vector<SpecEntry> entries;  // of a map, in the file's order, keys unique
   Mark mark;
-  // Not the file's: put in its place by spec_change.h, the file's number times a factor in the latter case.
+  // The change (spec_change.h) that set this value: replaced by another one, or the file's number times a
+  // factor.
   enum class Change { none, replaced, scaled } change = Change::none;
 };
 

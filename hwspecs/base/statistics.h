@@ -9,4 +9,7 @@ namespace tbdsim {
 // position q * (n - 1) of n values. There must be at least one.
 [[nodiscard]] double quantile(const std::vector<double>& sorted, double q);
 
+// The middle value, or the mean of the two in the middle. There must be at least one.
+[[nodiscard]] double median(std::vector<double> values);
+
 }  // namespace tbdsim

@@ -53,7 +53,7 @@ void write_table(std::ostream& out, const Table& table) {
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       if (widths[c] == 0) continue;
       if (!line.empty()) line += "  ";
-      if (c == last && !table.columns[c].right) {  // goes on below where it is too long
+      if (c == last && !table.columns[c].right) {  // continued on the next line where it is too long
         const std::size_t indent = line.size();
         const auto parts = wrapped(text_of(c), kScreenWidth > indent + 20 ? kScreenWidth - indent : 20);
         for (std::size_t i = 0; i < parts.size(); ++i)

@@ -1,4 +1,4 @@
-// Whether bytes are text. Standard library only (csv.h says why).
+// Checks that bytes are UTF-8. Uses the standard library only, see csv.h.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kUnlimited = 1'000'000'000;  // factor of a rate without a limit
+constexpr double kLargestFactor = 1'000'000'000;  // of a rate that limits nothing any more
 
 Seconds time_of_kind(const Prediction& p, std::size_t kind) {
   Seconds sum;
@@ -37,11 +37,11 @@ Seconds sync_time(const Prediction& p, Seconds SyncTime::*part) {
 }
 
 GpuSpec unlimited(GpuSpec gpu, bool bandwidth, bool compute) {
-  if (bandwidth) gpu.memory_bandwidth = gpu.memory_bandwidth * kUnlimited;
+  if (bandwidth) gpu.memory_bandwidth = gpu.memory_bandwidth * kLargestFactor;
   if (!compute) return gpu;
-  gpu.tdp = gpu.tdp * kUnlimited;
+  gpu.tdp = gpu.tdp * kLargestFactor;
   for (auto& rate : gpu.math) {
-    if (rate) rate->peak = rate->peak * kUnlimited;
+    if (rate) rate->peak = rate->peak * kLargestFactor;
   }
   return gpu;
 }

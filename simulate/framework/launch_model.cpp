@@ -7,9 +7,9 @@ namespace {
 
 constexpr std::int64_t kMostKernels = 1'000'000;
 constexpr std::int64_t kMostThreads = 1'024;
-constexpr std::string_view kSourcedKeys[] = {"kernel",    "step",          "update", "wait",
-                                             "iteration", "latency",       "gap",    "segment",
-                                             "queue",     "input_threads", "workers"};
+constexpr std::string_view kSourcedKeys[] = {
+    "kernel", "step",    "update",  "wait",          "iteration",    "latency",        "gap",
+    "queue",  "segment", "workers", "input_threads", "after_update", "after_iteration"};
 
 }  // namespace
 

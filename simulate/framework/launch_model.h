@@ -45,7 +45,6 @@ struct HostWork {
 };
 
 [[nodiscard]] inline HostWork host_work(const Kernel& kernel, double batch, const LaunchModel& launch_model) {
-  constexpr double kNanosecond = 1e-9;
   const bool in_loop = kernel.repeat > 1 && launch_model.loop_step_overhead > Seconds(0);
   HostWork work;
   work.launch = in_loop ? launch_model.loop_step_overhead : launch_model.launch_overhead;
@@ -54,7 +53,7 @@ struct HostWork {
     work.synchronizes = launch_model.sync_after_update;
   }
   if (kernel.kind == KernelKind::transfer) {
-    const Seconds processing(kernel.host_nanoseconds.at(batch) * kNanosecond);
+    const Seconds processing(kernel.host_nanoseconds.at(batch) * kNano);
     work.synchronizes = is_copy_to_host(kernel);
     (work.synchronizes ? work.post_sync : work.pre_launch) = processing;
   }

@@ -14,8 +14,8 @@ namespace {
 
 void require_range(std::string_view what, std::int64_t value, std::int64_t least) {
   if (value >= least && value <= kMostSamples) return;
-  throw UsageError(std::string(what) + " " + std::to_string(value) +
-                   " is out of range; expected 1 to 1000000000");
+  throw UsageError(std::string(what) + " " + std::to_string(value) + " is out of range; expected 1 to " +
+                   std::to_string(kMostSamples));
 }
 
 // A data set named by the user must have samples of the sort that the model trains on.

@@ -58,7 +58,7 @@ class CommunicationFitting : public testing::Test {
         machine_(read_machine(catalog_.find(Kind::machine, "dgx1_v100"), catalog_)),
         gpu_(read_gpu(catalog_.find(Kind::gpu, machine_.gpu), catalog_)) {}
 
-  // Rings of two GPUs over plain links of 40 GB/s whatever their number.
+  // Rings over plain links of 40 GB/s for any number of GPUs.
   static std::vector<MeasuredCollective> curve(const std::vector<int>& gpus) {
     std::vector<MeasuredCollective> rows;
     for (const int count : gpus) {

@@ -58,7 +58,7 @@ class FitCommandTest : public testing::Test {
   std::vector<Record> records_ = test::gemm_records(gpus_, test::gemm_truth());
 };
 
-// What was measured is predicted, and the profile says that it was measured here.
+// Predictions agree with the measured times, and the profile marks its blocks as measured on this GPU.
 TEST_F(FitCommandTest, AProfileThatPredictsWhatWasMeasured) {
   const test::CliResult result =
       test::calibrate({"fit", write(records_), "--gpu", "titanxp", "-o", path("titanxp.yaml")});
@@ -138,7 +138,8 @@ TEST_F(FitCommandTest, TwoRunsWriteTheSameBytes) {
   EXPECT_EQ(bytes("a.yaml"), bytes("b.yaml"));
 }
 
-// Of repeats the fastest counts; a line that a killed writer left unfinished is left out. Both are said.
+// The fastest of repeated records counts; a line that a killed writer left unfinished is left out. Both are
+// said.
 TEST_F(FitCommandTest, SaysWhatWasLeftOut) {
   std::vector<Record> records = records_;
   records.push_back(records[0]);

@@ -37,6 +37,7 @@ constexpr const char* kToy =
     "  sources:\n"
     "    kernel: \"estimate: a \\\"launch\\\"\"  # to be fitted\n"
     "    segment: theirs\n"
+    "    after_update: none\n"
     "    wait: 'estimate: a wake-up'\n"
     "    workers: one\n"
     "workspace_limit: 300 MiB\n"
@@ -140,8 +141,8 @@ TEST_F(FrameworkFitTest, OfKindsThatShareAFactorEachGetsIt) {
   EXPECT_THAT(fitted.sources.at("factors"), HasSubstr("convolution, gemm fit: 18 single-GPU runs"));
 }
 
-// What the two GPUs have in common: with priors of one width the factor takes two thirds of its logarithm,
-// the GPUs' own factors the rest.
+// Common to both GPUs: with priors of one width the factor takes two thirds of its logarithm, the GPUs' own
+// factors the rest.
 TEST_F(FrameworkFitTest, OfAnArchitectureIsWhatItsGpusHaveInCommon) {
   const std::string file =
       write(rows_of_a_changed_framework([](Framework& framework) { framework.factors_on["sm_61"] = 1.3; }));
@@ -182,7 +183,7 @@ TEST_F(FrameworkFitTest, KeepsTheTextAroundTheConstants) {
   EXPECT_EQ(text, expected);
 }
 
-// The GPU is busy all the time whatever a kernel takes to issue.
+// The GPU is always busy, however long a launch takes.
 TEST_F(FrameworkFitTest, WhatTheRunsDoNotTellStaysAnEstimate) {
   const std::string file = write({row({{"model", "alexnet"}, {"batch_per_gpu", "512"}, {"value", "1000"}}),
                                   row({{"model", "alexnet"}, {"batch_per_gpu", "256"}, {"value", "1000"}})});

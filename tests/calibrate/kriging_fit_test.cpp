@@ -16,7 +16,7 @@ using testing::ElementsAre;
 
 Features at(double x, std::uint64_t group = 0) { return {group, 1, {x}}; }
 
-// +0.1 and -0.1: their spread is 0.1. Neighbours of the opposite sign tell nothing of a row.
+// +0.1 and -0.1: their spread is 0.1. Neighbours of the opposite sign carry no information about a row.
 TEST(FitKriging, TheAmplitudeIsTheSpreadOfTheRows) {
   std::vector<ResidualRow> rows;
   for (int i = 0; i < 40; ++i) rows.push_back({at(i), i % 2 == 0 ? 0.1 : -0.1, i});
@@ -43,8 +43,8 @@ double left_unexplained(const std::vector<ResidualRow>& rows) {
   return off / all;
 }
 
-// A wave over 12 units, sampled four times a unit: neighbours tell nearly all. Of noise they tell nothing,
-// and following them would make it worse by a factor of up to sqrt(2).
+// A wave over 12 units, sampled four times a unit: neighbours explain nearly all of it. They explain nothing
+// of noise, and following them would increase the error by a factor of up to sqrt(2).
 TEST(FitKriging, SmoothResidualsAreFollowedAndNoiseIsNot) {
   std::vector<ResidualRow> smooth, noisy;
   test::Noise noise;

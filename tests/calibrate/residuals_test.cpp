@@ -46,7 +46,7 @@ TEST(Anchors, OneOfTheLargestThird) {
   EXPECT_EQ(clock_of(any, clocks, false).mean, 0.92);  // of 250 W, by the data sheet
 }
 
-// A product tells the clock of its own card, precision and data set only.
+// A GEMM sets the clock of its own GPU, precision and data set only.
 TEST(Anchors, AreOfOneCardAndDataSet) {
   const ClockPriors clocks = clock_priors(std::vector{product("titanxp", 4000, 0.7)}, gpus());
   EXPECT_FALSE(anchor_of(samples({product("p100_pcie", 4000, 0.7)})[0], clocks));
@@ -64,7 +64,7 @@ FamilyFit fit_with(double titanxp_clock, double p100_clock) {
   return fit;
 }
 
-// Both are expected at 0.92: 0.92 and 0.46 are ratios of 1 and 1/2. Of two the median lies between, at
+// Both are expected at 0.92: 0.92 and 0.46 are ratios of 1 and 1/2. The median of two is their mean,
 // 1/sqrt(2); each is ln(2)/2 away.
 TEST(ClockRatio, MedianAndSpreadOverTheGpus) {
   const std::vector<Record> records = {product("titanxp", 1000, 0.5), product("p100_pcie", 1000, 0.5),
@@ -105,8 +105,8 @@ TEST(ResidualsOf, TimesThatAreMostlyLaunchFloorAreLeftOut) {
   EXPECT_NEAR(residuals[0].row.residual, std::log(kernel_behind(151e-6, 100e-6) / formula), 1e-12);
 }
 
-// Rows far apart tell nothing of one another: each is off by itself, in deviations of 5 (3-4-5). 80 % of six
-// rows are up to the fifth.
+// Rows far apart carry no information about one another: each is off by itself, in deviations of 5 (3-4-5).
+// 80 % of six rows are up to the fifth.
 TEST(IntervalOf, EightyPercentOfRowsLeftOut) {
   std::vector<ResidualRow> rows;
   for (int i = 1; i <= 6; ++i) rows.push_back({{0, 1, {1e4 * i}}, 0.5 * i, i});
@@ -123,7 +123,7 @@ TEST(IntervalBetweenGpus, ACardsOwnMeanDoesNotCount) {
   std::vector<SampleResidual<GemmFamily>> residuals;
   for (const auto& s : calls) residuals.push_back({{s.features, s.gpu == "titanxp" ? 0.3 : -0.1, 0}, &s});
   EXPECT_NEAR(interval_between_gpus(residuals, {.amplitude = 1e-3, .length = 1, .nugget = 1}), 0, 1e-6);
-  residuals[1].row.residual += 1;  // its neighbours tell nothing: it is 1 off, in deviations of 1
+  residuals[1].row.residual += 1;  // its neighbours explain nothing of it: it is 1 off, in deviations of 1
   EXPECT_GT(interval_between_gpus(residuals, {.amplitude = 1e-3, .length = 1, .nugget = 1}), 0);
   residuals.resize(3);
   EXPECT_EQ(interval_between_gpus(residuals, {.amplitude = 1e-3, .length = 1, .nugget = 1}), 1.28)
@@ -155,7 +155,7 @@ TEST(KinOf, TheLeastUnlikeGeneration) {
   EXPECT_TRUE(same_architecture(held, {held}).empty());
 }
 
-// Residuals of another generation on another architecture tell nothing.
+// Residuals of another generation on another architecture are left out.
 TEST(TellingOf, OwnGenerationOrOwnArchitecture) {
   const auto held = of_generation("titanxp", "cudnn6/fp32", 61);
   EXPECT_EQ(informative(held, {of_generation("v100_pcie_16gb", "cudnn6/fp32", 70)}).size(), 1u);

@@ -12,7 +12,7 @@
 
 namespace tbdsim::test {
 
-// What the formula is computed with.
+// Parameters of the formula.
 struct Truth {
   std::vector<double> parameters;                           // of the family
   std::map<std::string, AchievedFraction<double>> rates{};  // by GPU
@@ -25,7 +25,7 @@ struct Truth {
   return specs;
 }
 
-// Of products: the parameters that tell most are not where their priors start.
+// For GEMMs: the most influential parameters differ from the start of their priors.
 [[nodiscard]] inline Truth gemm_truth() {
   Truth truth{{}, {{"titanxp", {0.85, 1}}, {"p100_pcie", {0.95, 1}}}};
   for (const Parameter& parameter : GemmFamily::parameters) truth.parameters.push_back(parameter.start);

@@ -53,8 +53,8 @@ TEST(AllReduce, SwitchesReduceForMoreThanFour) {
   EXPECT_TRUE(std::isinf(time(AllReduceAlgorithm::in_switch, {gpus, {}}, 8e6)));
 }
 
-// Two ranks, steps of 1 or 10 us, 1 GB/s. Of 2 kB, with flags: 2 x 1 us + 2 kB / 0.5 GB/s = 6 us, without
-// 22 us; of 1 MB 2002 us against 1020 us.
+// Two ranks, steps of 1 or 10 us, 1 GB/s. 2 kB, with flags: 2 x 1 us + 2 kB / 0.5 GB/s = 6 us, without 22 us;
+// of 1 MB 2002 us against 1020 us.
 TEST(AllReduce, TheFasterOfTwoProtocols) {
   const CollectiveCost cost{.launch = {},
                             .step = Seconds(1e-6),

@@ -1,4 +1,4 @@
-// Which block of a profile a kernel is predicted with, and what comes of it.
+// The choice of a profile's block for a kernel, and the resulting cost.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ TEST(CalibrationOf, TheOwnGpu) {
   EXPECT_EQ(taken({recurrent_block("cudnn6"), recurrent_block("cudnn6", kSingle, false)}, {}), "cudnn6");
 }
 
-// cuDNN 7 on a Pascal card runs the kernels of cuDNN 6; what others ran of cuDNN 7 tells little.
+// cuDNN 7 on a Pascal card runs the kernels of cuDNN 6; calls of cuDNN 7 on other GPUs ran other kernels.
 TEST(CalibrationOf, KernelsOfCardsBeforeVolta) {
   const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5"),
                                             recurrent_block("cudnn7", kSingle, false)};
@@ -82,8 +82,8 @@ TEST(CalibrationOf, KernelsOfCardsBeforeVolta) {
             "cudnn6, others");
 }
 
-// What another card's cuDNN 6 takes says more of its convolutions than the card's own cuDNN 5 without the
-// non-fused Winograd; of recurrent layers the own block does.
+// Times of cuDNN 6 on another GPU predict its convolutions better than its own cuDNN 5 without the non-fused
+// Winograd; of recurrent layers the own block does.
 TEST(CalibrationOf, ConvolutionsBeforeTheNonfusedWinograd) {
   const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5"),
                                             recurrent_block("cudnn6", kSingle, false)};

@@ -1,4 +1,4 @@
-// What holds for every kernel of every model and framework, on every GPU, at several batches.
+// Properties of every kernel of every model and framework, on every GPU, at several batches.
 #include <algorithm>
 #include <functional>
 #include <iterator>

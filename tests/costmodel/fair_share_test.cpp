@@ -32,7 +32,7 @@ TEST(FairShare, WithoutALinkThereIsNoLimit) {
   EXPECT_TRUE(rates({8}, {}).empty());
 }
 
-// No link carries more than it can, and every flow has a full link on which nobody is faster.
+// No link carries more than it can, and every flow has a full link on which no flow is faster.
 TEST(FairShare, IsMaxMinFair) {
   const std::vector<double> capacities{7, 3, 5, 11, 2};
   const std::vector<Flow> flows{{{0, 1}}, {{1, 2}}, {{0, 2, 3}}, {{3}}, {{3, 4}}, {{0}}, {{2}}};

@@ -47,7 +47,7 @@ TEST(ExpectedClock, PowerHoldsSmallOnes) {
   EXPECT_LT(expected_clock(t4).mean, 0.6);
 }
 
-// A measured matrix product knows more than the rule, 0.92 for this one.
+// A measured GEMM replaces the rule, 0.92 for this one.
 TEST(ExpectedClock, OfAMeasuredProduct) {
   GpuSpec p4000 = gpu("p4000");
   EXPECT_EQ(expected_clock(p4000).mean, 0.784);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "costmodel/communication/nvlink_rings.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/synthetic_machine.h"
 
@@ -36,8 +37,8 @@ TEST(Topology, RingsOfADgx1) {
   EXPECT_TRUE(nvlink_chain(*dgx1.nvlink, 5));
 }
 
-// NCCL 1 knows no mesh: one ring in the order of the slots, which crosses the sockets of a DGX-1 where no
-// NVLink does; two neighbours have theirs.
+// NCCL 1 does not use the mesh: one ring in the order of the slots, which crosses the sockets of a DGX-1
+// where no NVLink does; two neighbours have theirs.
 TEST(Topology, OneRingInTheOrderOfTheSlots) {
   const MachineSpec dgx1 = machine("dgx1_p100");
   const GpuSpec p100 = gpu("p100_sxm2");
@@ -72,7 +73,7 @@ TEST(Topology, PeersAcrossPorts) {
   EXPECT_NEAR(ring_rate("h100_pcie", 8, "pcie5"), two * slot.across_sockets, 1);
 }
 
-// What goes through host memory is marked.
+// Copies staged in host memory are marked.
 TEST(Topology, StagedRings) {
   for (const auto& [word, staged] : {std::pair("pcie3", false), std::pair("pcie3_host", true)}) {
     const GpuSpec card = gpu("titanxp");

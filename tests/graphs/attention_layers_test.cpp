@@ -18,8 +18,8 @@ using testing::IsEmpty;
 
 Shape shape(std::vector<std::int64_t> dims) { return {per_sample(1), std::move(dims)}; }
 
-// Of 2 heads, 3 queries, 4 keys and 5 features: queries 30 elements (120 B), keys and values 40 (160 B),
-// scores 24 (96 B).
+// 2 heads, 3 queries, 4 keys and 5 features: queries 30 elements (120 B), keys and values 40 (160 B), scores
+// 24 (96 B).
 const Shape kQueries = shape({2, 3, 5});
 const Shape kKeys = shape({2, 4, 5});
 const Shape kScores = shape({2, 3, 4});

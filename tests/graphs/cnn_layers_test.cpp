@@ -84,7 +84,7 @@ TEST(AdaptiveAvgPool, WindowsFollowTheInput) {
   EXPECT_EQ(shape.stride_width, 3);
 }
 
-// 8 pixels to 3: strides of 2 leave windows of 8 - 2 x 2 = 4. As many outputs as pixels, or more: one pixel
+// 8 pixels to 3: strides of 2 leave windows of 8 - 2 x 2 = 4. At least as many outputs as pixels: one pixel
 // each.
 TEST(AdaptiveAvgPool, SizesThatDoNotDivide) {
   const LayerBench uneven{"{type: adaptive_avg_pool, outputs: 3}", {image(1, 8, 3)}};

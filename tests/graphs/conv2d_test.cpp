@@ -1,4 +1,4 @@
-// conv2d: one output pixel meets every weight of its filter once, in each of the three phases.
+// conv2d: one multiply-add for each output pixel and weight of its filter, in each of the three phases.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -187,7 +187,7 @@ TEST(Conv2d, OneByOneAsMatrixProduct) {
             (GemmShape{.m = in, .n = pixels, .k = out, .transpose_a = true}));
 }
 
-// Of NCHW images the library convolves.
+// NCHW images are convolved by the library.
 TEST(Conv2d, OneByOneOfNchwStaysAConvolution) {
   LayerBench bench{"{type: conv2d, filters: 16, kernel: 1, padding: same}", {image(8, 5, 6)}};
   bench.lowering.conv_1x1 = Conv1x1::gemm;

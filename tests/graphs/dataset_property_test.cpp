@@ -1,4 +1,4 @@
-// What holds for the buckets of any histogram and any bounds: those of the catalogue, and made ones.
+// Properties of the buckets of any histogram and any bounds: those of the catalogue, and made ones.
 #include <cmath>
 #include <numeric>
 #include <random>

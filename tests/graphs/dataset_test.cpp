@@ -99,7 +99,7 @@ TEST(Dataset, EstimatedLengthsHaveThePublishedMeans) {
   EXPECT_NEAR(mean_length(catalogue_dataset("wmt16_gnmt").lengths), 24, 0.1);
 }
 
-// Those who train on at most 100 tokens lose almost nothing of IWSLT.
+// Training on at most 100 tokens loses almost nothing of IWSLT.
 TEST(Dataset, FewSentencesAreLong) {
   double within = 0;
   for (const LengthBin& bin : catalogue_dataset("iwslt15").lengths)
@@ -122,13 +122,13 @@ TEST(Dataset, RatiosOfImages) {
   EXPECT_TRUE(catalogue_dataset("imagenet").image_ratios.empty());
 }
 
-// More than 1000 images a second with 4 threads; nobody says how long a sentence takes.
+// More than 1000 images a second with 4 threads; the time of a sentence is unknown.
 TEST(Dataset, DecodeTimeWhereItIsKnown) {
   EXPECT_DOUBLE_EQ(catalogue_dataset("imagenet").decode_time.value().si(), 0.004);
   EXPECT_FALSE(catalogue_dataset("iwslt15").decode_time);
 }
 
-// Of two bins, 1 to 10 with 0.4 and 11 to 20 with 0.6, half of the second is within 15.
+// Two bins, 1 to 10 with 0.4 and 11 to 20 with 0.6: half of the second is within 15.
 TEST(ShareWithin, CountsBinsInPart) {
   const LengthHistogram lengths{{10, 0.4}, {20, 0.6}};
   EXPECT_DOUBLE_EQ(share_within(lengths, 15), 0.7);

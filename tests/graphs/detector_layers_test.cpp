@@ -187,7 +187,7 @@ TEST(SelectRows, GathersAndScatters) {
 
 const std::vector<Shape> kPredictions{rows(1000, 2), rows(1000, 4)};
 
-// Of 1000 anchors the best 200 compete and 50 stay. Softmax over 2000 scores, 5 operations each; 15
+// The best 200 of 1000 anchors compete and 50 are kept. Softmax over 2000 scores, 5 operations each; 15
 // operations on pairs of 4000 numbers; a sort in four passes, each reading keys twice and indices once and
 // writing both; 200 rows of 5 gathered by index; 24 operations for each of 200 x 200 / 2 pairs, a mask of 200
 // rows of ceil(200 / 64) = 4 words of 8 B = 6400 B = 1600 numbers (one image's at a time), walked through for

@@ -75,8 +75,8 @@ TEST(FasterRcnn, RegionsChangeTheHeadAlone) {
   }
 }
 
-// What is frozen below the first trained convolution has no backward kernel at all, and convolutions that
-// read it no gradient by their input: 2 of them (the branch and the shortcut of stage 2's first unit).
+// Frozen layers below the first trained convolution have no backward kernel, and convolutions that read it no
+// gradient by their input: 2 of them (the branch and the shortcut of stage 2's first unit).
 TEST(FasterRcnn, NoGradientBelowTheFirstTrainedLayer) {
   for (const auto& [variant, first] :
        {std::pair{"mxnet_v2", "stage2_unit1_conv1"}, {"v1.5", "block2/unit_1/shortcut"}}) {

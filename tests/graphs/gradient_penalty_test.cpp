@@ -79,7 +79,7 @@ TEST(GradientPenalty, LifetimesInALinearGraph) {
   EXPECT_THAT(
       lives(penalty_of("[6]", kLinear)),
       IsSupersetOf({Life{feature_map, 0, 12, 0, 9},    // b's weights have a gradient, so it keeps its input
-                    Life{feature_map, 1, 8, 1, 1},     // nobody reads it
+                    Life{feature_map, 1, 8, 1, 1},     // no kernel reads it
                     Life{gradient_map, 0, 12, 2, 7},   // made by b, read by a's product in 3 and by that in 7
                     Life{gradient_map, -1, 24, 3, 9},  // the data's
                     Life{gradient_map, 0, 12, 6, 9},   // along the graph: from a to b's products
@@ -161,8 +161,8 @@ std::vector<std::string> only(const std::vector<std::string>& lines, const std::
   return found;
 }
 
-// What the maker keeps for its backward pass outlives the judge's: relu's output, 20 B, from its kernel 1
-// past the judge's kernels 3 to 7 to the product with it in 8 and its own gradient in 10.
+// Tensors that the maker keeps for its backward pass outlive the judge's: relu's output, 20 B, from its
+// kernel 1 past the judge's kernels 3 to 7 to the product with it in 8 and its own gradient in 10.
 TEST(Runs, AMakersFeatureMapsOutliveTheJudge) {
   const TrainingStep step = step_with("  - {runs: [{graph: maker}, {graph: judge, backward: inputs}]}\n");
   EXPECT_THAT(program(step),

@@ -79,7 +79,8 @@ TEST(IndependentChains, AreOfKernels) {
   EXPECT_THAT(ends(backward.second, backward.end), Pair("forward_l4", "forward_l0_gates_i2h"));
 }
 
-// Of Sockeye the two directions of the encoder's first layer, and nothing that merely runs step by step.
+// Sockeye has one pair: the two directions of the encoder's first layer; other layers that run step by step
+// are none.
 TEST(IndependentChains, HoldRecurrences) {
   const ModelFile file = read_model_file(TBDSIM_SOURCE_DIR "/graphs/models/seq2seq.yaml");
   const TrainingStep step = test::step_of(build_model(file, find_variant(file, "sockeye", "")), {});

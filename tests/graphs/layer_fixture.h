@@ -37,7 +37,7 @@ namespace test {
   return layer;
 }
 
-// What a kernel is and does, without its layer and its detailed shape.
+// A kernel's kind and work, without its layer and its detailed shape.
 struct Work {
   std::string_view op;
   KernelKind kind = KernelKind::elementwise;

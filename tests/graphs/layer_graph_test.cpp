@@ -165,7 +165,7 @@ TEST(LayerGraphErrors, ShapesThatDoNotMatch) {
       ThrowsMessage<ModelError>(HasSubstr("layer 'pool': a window of 9 does not fit an input height of 8")));
 }
 
-// A number for the whole batch (fixed rows) does not go with one for each sample, whatever the dimensions.
+// A number for the whole batch (fixed rows) does not match one for each sample, for any dimensions.
 TEST(LayerGraphErrors, RowsThatDoNotMatch) {
   struct Pair {
     const char* layer;

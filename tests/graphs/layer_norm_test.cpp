@@ -127,7 +127,7 @@ TEST(LayerNorm, CompositeOverAnImage) {
   EXPECT_TRUE(bench.needs().inputs);
 }
 
-// Of a gradient penalty: TensorFlow's gradients of the backward terms read 22 tensors and write 13; what
+// In a gradient penalty: TensorFlow's gradients of the backward terms read 22 tensors and write 13; what
 // PyTorch 1.13 runs was traced, 23 and 14.
 TEST(LayerNorm, SecondOrderOfAnImage) {
   LayerBench bench{"{type: layer_norm, axes: image}", {image(5, 4, 6)}};

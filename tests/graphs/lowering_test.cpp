@@ -1,4 +1,4 @@
-// What a model's variant does otherwise than its framework.
+// Keys of a lowering in which a model's variant differs from its framework.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ TEST(LoweringOverride, OfAVariantHoldsUnderAnyFramework) {
   EXPECT_EQ(test::step_of(test::model_from(with_lowering("{layout: nchw}")), framework).kernels.size(), 1u);
 }
 
-// A framework that rewrites graphs of half precision to NHWC does so whatever layout the variant's code has.
+// A framework that rewrites graphs of half precision to NHWC does so for any layout of the variant's code.
 TEST(HalfLayout, HoldsForHalfPrecisionAlone) {
   Lowering framework{.tensor_core_layout = Layout::nhwc};
   framework.half_layout = Layout::nhwc;

@@ -17,7 +17,7 @@ namespace tbdsim::test {
   return build_model(file, find_variant(file, variant, ""));
 }
 
-// What follows the last "name: " of a list of layers: the name of its last one.
+// The text after the last "name: " of a list of layers: the name of its last one.
 [[nodiscard]] inline std::string last_name(const std::string& layers) {
   const std::size_t begin = layers.rfind("name: ");
   if (begin == std::string::npos) return "";

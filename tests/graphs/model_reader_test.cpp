@@ -270,7 +270,7 @@ TEST(ReadModel, BasedOnTheCatalogue) {
   }
 }
 
-// Whatever the file adds to that model is used, or it is misspelt.
+// Keys that the file adds to that model must be used: else they are misspelt.
 TEST(ReadModelErrors, WhatIsAddedToTheCatalogueIsUsed) {
   const test::TempDir directory;
   const auto read = [&](const std::string& text) {

@@ -36,7 +36,7 @@ TEST(ParameterUpdates, AreReadyAfterTheirLayer) {
               ElementsAre(std::pair(5, 2), std::pair(4, 3), std::pair(6, 3)));
 }
 
-// What goes over the gradients of all layers at once comes before every update.
+// Kernels over the gradients of all layers come before every update.
 TEST(ParameterUpdates, AreReadyAfterWhatAllGradientsPass) {
   EXPECT_THAT(updates_of({kernel_of(1, Phase::backward_weights), kernel_of(0, Phase::backward_weights),
                           kernel_of(-1, Phase::backward_weights, KernelKind::reduction),

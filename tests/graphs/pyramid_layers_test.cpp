@@ -70,7 +70,7 @@ TEST(AnchorTarget, HoldsPairsOfTheLargestImage) {
   EXPECT_EQ(bench.forward()[0].scratch_bytes, (Size{1000 * 63 * 6 * 4, 0}));
 }
 
-// What PyTorch composes in 13 operations and a mean; the gradient is sigmoid(x) - t, times what comes in.
+// Composed in PyTorch of 13 operations and a mean; the gradient is sigmoid(x) - t, times what comes in.
 TEST(LogisticLoss, AnOperationForEachTerm) {
   LayerBench bench{"{type: logistic_loss}", {rows(256, 1)}};
   std::int64_t runs = 0;
@@ -83,7 +83,7 @@ TEST(LogisticLoss, AnOperationForEachTerm) {
   EXPECT_THAT(bench.backward(), IsEmpty());
 }
 
-// 3 channels of 5x6 to 4 of 10x12: each of 90 numbers meets 4 x 2 x 2 weights.
+// 3 channels of 5x6 to 4 of 10x12: each of 90 numbers is multiplied by 4 x 2 x 2 weights.
 TEST(ConvTranspose2d, SquaresOfPixels) {
   const LayerBench bench{"{type: conv_transpose2d, filters: 4, kernel: 2}", {image(3, 5, 6)}};
   EXPECT_EQ(bench.output, image(4, 10, 12));

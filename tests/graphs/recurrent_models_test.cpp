@@ -81,7 +81,7 @@ TEST(Sockeye, AttentionIsKeptOrRecomputed) {
   echo = resized(echo, {{"sequence_length", 100}});
   const Size recomputed = test::kept_for_backward(test::step_of(echo, kMxnet));
   const std::int64_t hidden = 2 * 100 * 100 * 512 * 4;
-  // What the recomputation reads: queries and keys, 100 x 512 each.
+  // Tensors that the recomputation reads: queries and keys, 100 x 512 each.
   EXPECT_EQ(kept.per_sample - recomputed.per_sample, hidden - 2 * 100 * 512 * 4);
 }
 

@@ -166,7 +166,7 @@ TEST(CtcLoss, RecursionOverTheStates) {
   EXPECT_TRUE(bench.layer->is_loss());
 }
 
-// The mean over 3 positions of each sample: 12 B are summed and 4 B copied, whatever the batch.
+// The mean over 3 positions of each sample: 12 B are summed and 4 B copied, for any batch.
 TEST(ReadBack, OneNumber) {
   const LayerBench bench{"{type: read_back}", {kSequence}};
   EXPECT_EQ(elements(bench.output), fixed_size(1));

@@ -1,4 +1,4 @@
-// What holds for the training step of every model variant under every framework's lowering and every
+// Properties of the training step of every model variant under every framework's lowering and every
 // precision.
 #include <set>
 
@@ -57,7 +57,7 @@ std::vector<std::vector<int>> readers_of(const LayerGraph& graph) {
   return readers;
 }
 
-// Those that hand a gradient back: one that chooses, say, has none.
+// Layers that pass a gradient back: one that chooses, say, has none.
 std::vector<std::vector<int>> gradient_readers_of(const LayerGraph& graph) {
   std::vector<std::vector<int>> readers = readers_of(graph);
   for (std::vector<int>& of_one : readers) {
@@ -160,8 +160,8 @@ TEST(StepProperty, FeatureMapsAreBornWithTheirLayer) {
   }
 }
 
-// What a layer's forward kernels read and what its backward kernels need again is there when they run. A
-// tensor written in place lives under the name of the layer that made the buffer.
+// The tensors that a layer's forward kernels read, and those that its backward kernels read again, are alive
+// when they run. A tensor written in place lives under the name of the layer that made the buffer.
 TEST(StepProperty, InputsAreAliveWhenReadAgain) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -272,7 +272,7 @@ TEST(StepProperty, CountsDoNotDependOnFrameworkOrPrecision) {
   }
 }
 
-// What the layers' backward passes keep beside inputs and outputs: masks.
+// Tensors that backward passes keep besides inputs and outputs: masks.
 Size masks(const Case& c, const Precision& precision) {
   Size bytes;
   for (const GraphLayer& layer : c.graph->layers) {

@@ -33,7 +33,7 @@ TEST(TrainingPasses, RunsGoForwardInOrderAndBackInReverse) {
   EXPECT_THAT(program(step), testing::ElementsAre("matmul forward", "matmul forward", "softmax_loss forward",
                                                   "softmax_loss backward_data", "matmul backward_data",
                                                   "matmul backward_weights", "sgd update"));
-  // The maker's output, 6 words, is kept for nobody; its weights have gradients, the judge's have none.
+  // The maker's output, 6 words, is kept for no kernel; its weights have gradients, the judge's have none.
   for (const Tensor& tensor : step.tensors) {
     if (tensor.role == TensorRole::weight_gradients) {
       EXPECT_EQ(step.layers[static_cast<std::size_t>(tensor.layer)].name, "image");

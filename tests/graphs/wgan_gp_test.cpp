@@ -50,7 +50,7 @@ TEST(WganGp, CriticStep) {
   EXPECT_EQ(macs(step, [](const Kernel& k) { return k.second_order; }), (Size{0, 5 * 6'472'089'600}));
 }
 
-// As PyTorch 1.13 runs the training script: 26 convolutions along the graph (13, and their weights), and 12
+// PyTorch 1.13 runs the training script: 26 convolutions along the graph (13, and their weights), and 12
 // layers back from norms, poolings and activations with two each, but one for the first, which reads the
 // image.
 TEST(WganGp, SecondOrderConvolutionsOfPyTorch) {
@@ -91,8 +91,8 @@ TEST(WganGp, IsNchwUnderTensorFlow) {
   EXPECT_EQ(runs(step, [](const Kernel& k) { return k.op == "nhwc_nchw"; }), 8 * 2 * (6 + 1));
 }
 
-// Nine passes are fed frames by MXNet; five of them return a policy and a value; four are told an action and
-// a return. 10 tensors of gradients start from zero.
+// Nine passes are fed frames by MXNet; five of them return a policy and a value; four have an action and a
+// return. 10 tensors of gradients start from zero.
 TEST(A3c, CopiesOfAnIteration) {
   const TrainingStep step = test::step_of(model_of("a3c", "paper"));
   const auto copies = [&](std::string_view op) {
@@ -124,7 +124,7 @@ TEST(A3c, LooksAndLessons) {
   EXPECT_EQ(macs(step, [](const Kernel&) { return true; }), (Size{0, 43'890'432}));
 }
 
-// Whatever the lowering and precision, tensors live within the iteration.
+// Tensors live within the iteration, for any lowering and precision.
 TEST(SeveralGraphs, LifetimesAreIntervalsOfTheStep) {
   const Lowering lowerings[] = {{},
                                 {.relu_keeps = ReluKeeps::input_and_output,

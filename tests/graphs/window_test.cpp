@@ -34,8 +34,7 @@ TEST(WindowAxis, NumberedPaddingRoundsDown) {
   EXPECT_EQ(axis(7, 2, Padding::number, 3).pad_before(224), 3);
 }
 
-// same: ceil(input / stride), whatever the kernel; the odd pixel of padding goes behind, as TensorFlow has
-// it.
+// same: ceil(input / stride), for any kernel; the odd pixel of padding goes behind, as TensorFlow has it.
 TEST(WindowAxis, SamePaddingRoundsUp) {
   EXPECT_EQ(axis(7, 2, Padding::same).positions(224, "height"), 112);
   EXPECT_EQ(axis(3, 2, Padding::same).positions(7, "height"), 4);
@@ -130,7 +129,7 @@ TEST(Shape, Text) {
   EXPECT_EQ(to_text(Shape{{0, 1}, {}}), "scalar");
 }
 
-// At a batch of 8. Padding is told unless it centres the window (3 for a width of 7, 1 for 3).
+// At a batch of 8. Padding is printed unless it centres the window (3 for a width of 7, 1 for 3).
 TEST(Kernel, ShapeText) {
   const auto text = [](const std::string& yaml, const Shape& input, std::size_t kernel = 0) {
     return shape_text(test::LayerBench(yaml, {input}).forward().at(kernel), 8);

@@ -1,4 +1,4 @@
-// What tests say of a layer's kernels: one that only moves memory, and sums over all of them.
+// The work of a layer's kernels, for tests: one that only moves memory, and sums over all of them.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace tbdsim::test {
   return {op, kind, phase, per_sample(flops), {}, read, written, {}};
 }
 
-// Of all kernels, repeats included.
+// Sum over all kernels, repeats included.
 struct Traffic {
   std::int64_t kernels = 0;
   Size read, written;

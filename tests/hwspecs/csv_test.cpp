@@ -59,7 +59,7 @@ TEST(CsvReader, SkipsAByteOrderMark) {
               ElementsAre("a", "b"));
 }
 
-// As spreadsheets write it: the mark before a quoted name.
+// The form that spreadsheets write: the mark before a quoted name.
 TEST(CsvReader, SkipsAByteOrderMarkBeforeQuotes) {
   EXPECT_THAT(read("\xEF\xBB\xBF\"a\",b\n").columns, ElementsAre("a", "b"));
   EXPECT_THAT([] { (void)read("\xEF\xBBz\n"); },  // no mark

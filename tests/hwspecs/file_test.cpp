@@ -37,7 +37,7 @@ TEST(ReadFile, StopsAtItsLimit) {
             file.string() + ": is larger than 9 bytes; expected a file written by hand");
 }
 
-// An endless file has no size to ask for.
+// An endless file has no size.
 TEST(ReadFile, StopsInAnEndlessFile) {
   EXPECT_EQ(refusal([] { (void)read_file("/dev/zero", 1000); }),
             "/dev/zero: is larger than 1000 bytes; expected a file written by hand");

@@ -33,7 +33,7 @@ TEST(LinkSpec, NetworksHaveTheRateOfTheirName) {
   }
 }
 
-// What whole GPUs are quoted with, both directions together: 160 GB/s over 4 links of P100, 300 over 6 of
+// Bandwidths quoted for whole GPUs, both directions together: 160 GB/s over 4 links of P100, 300 over 6 of
 // V100, 600 over 12 of A100, 112.5 over 4 of GA102, 900 over 18 of H100, 1800 over 18 of B200.
 TEST(LinkSpec, NvLinksAddUpToWhatGpusAreQuotedWith) {
   EXPECT_DOUBLE_EQ(2 * 4 * catalogue_link("nvlink1").bandwidth.si(), 160e9);

@@ -6,9 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hwspecs/base/error.h"
 #include "hwspecs/gpu_spec.h"
-#include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_dir.h"
 
 namespace tbdsim {
@@ -58,8 +56,9 @@ TEST(MachineSpec, TbdClusterIsThatOfThePaper) {
   EXPECT_EQ(machine.machines, 8);
   EXPECT_EQ(machine.cpu.core_count * machine.sockets, 28);
   EXPECT_EQ(machine.memory_size, Bytes(128 * kGiB));
-  EXPECT_EQ(find_network(machine, "").link.name, "ethernet_1g");
-  EXPECT_EQ(find_network(machine, "infiniband_100g").link.name, "infiniband_100g");
+  ASSERT_EQ(machine.networks.size(), 2u);
+  EXPECT_EQ(machine.networks[0].link.name, "ethernet_1g");
+  EXPECT_EQ(machine.networks[1].link.name, "infiniband_100g");
   EXPECT_DOUBLE_EQ(host_memory_bandwidth(machine).si(), 2 * 76.8e9);
 }
 
@@ -88,16 +87,7 @@ TEST(MachineSpec, ASwitchJoinsAllGpus) {
   const MachineSpec machine = catalogue_machine("dgx_a100");
   EXPECT_EQ(nvlinks_between(machine, 0, 7), 12);
   EXPECT_EQ(nvlinks_between(machine, 3, 3), 0);
-  EXPECT_THAT(find_network(machine, "").below, ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
-}
-
-TEST(MachineSpec, UnknownNetworksAreRefused) {
-  EXPECT_EQ(test::message_of<UsageError>(
-                [&] { (void)find_network(catalogue_machine("tbd_p4000"), "infiniband_100"); }),
-            "unknown network 'infiniband_100' of TBD cluster, Quadro P4000; expected one of ethernet_1g, "
-            "infiniband_100g; did you mean 'infiniband_100g'?");
-  EXPECT_EQ(test::message_of<UsageError>([&] { (void)find_network(catalogue_machine("titanxp_4x"), ""); }),
-            "Workstation, four TITAN Xp has no network to other machines");
+  EXPECT_THAT(machine.networks.front().below, ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
 }
 
 // The file valid_machine.yaml of tests/bad_specs: GPUs 0 and 1 below one socket, joined by 2 links; 2 and 3
@@ -151,7 +141,7 @@ TEST_F(ChangedMachine, NvLinkNeighboursAreAlwaysPeers) {
   EXPECT_EQ(root_port_of(machine, 3).socket, 1);
 }
 
-// What a machine names by a path lies beside its file.
+// Paths in a machine's file count from its folder.
 TEST_F(ChangedMachine, PathsCountFromTheFile) {
   directory_.write("my_link.yaml",
                    "title: Mine\nkind: pcie\nbandwidth: 40 GB/s\nefficiency: 0.5\nlatency: 1 us\n"

@@ -1,4 +1,4 @@
-// What a YAML file may hold at all; what its values may be is in spec_reader_test.cpp.
+// The contents that a YAML file may have; what its values may be is in spec_reader_test.cpp.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -24,7 +24,7 @@ std::string refusal(const std::string& value, Read read) {
   return test::message_of<SpecError>([&] { (void)value_of(value, read); });
 }
 
-// Runs `read` on a whole file and rejects the keys it did not ask for.
+// Runs `read` on a whole file and rejects the keys it did not read.
 std::string map_refusal(const std::string& yaml, const std::function<void(SpecMap&)>& read) {
   return test::message_of<SpecError>([&] {
     const SpecTree tree = parse_spec(yaml, "f.yaml");
@@ -49,7 +49,7 @@ TEST(SpecNodeText, ReadsScalars) {
 TEST(SpecNodeText, RefusesEverythingElse) {
   EXPECT_EQ(refusal("''", text), "f.yaml:1:4: v: has no value; expected text");
   EXPECT_EQ(refusal("~", text), "f.yaml:1:4: v: has no value; expected text");
-  // Of a value that is not there, the key's place, not that of the next line.
+  // The place of a missing value is its key's, not that of the next line.
   EXPECT_EQ(refusal("\nw: 1", text), "f.yaml:1:1: v: has no value; expected text");
   EXPECT_EQ(refusal("[a]", text), "f.yaml:1:4: v: a list; expected text");
   EXPECT_EQ(refusal("{a: 1}", text), "f.yaml:1:4: v: a map of keys; expected text");
@@ -190,7 +190,7 @@ TEST(SpecMap, NamesMissingKeys) {
   EXPECT_EQ(map_refusal("- title\n", read), "f.yaml:1:1: is no map; expected 'key: value' lines");
 }
 
-// A key that was asked for and is there is no misspelling of another.
+// A key that is read and present is no misspelling of another.
 TEST(SpecMap, DoesNotTakeAKnownKeyForAMisspelling) {
   EXPECT_EQ(map_refusal("width: 1\n",
                         [](SpecMap& m) {

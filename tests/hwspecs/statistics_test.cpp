@@ -14,5 +14,10 @@ TEST(Quantile, InterpolatesBetweenNeighbours) {
   EXPECT_DOUBLE_EQ(quantile({7}, 0.9), 7);
 }
 
+TEST(Median, IsOfValuesInAnyOrder) {
+  EXPECT_DOUBLE_EQ(median({10, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median({4, 1, 3, 2}), 2.5);
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -55,8 +55,8 @@ constexpr const char* kText =
     "step_gradients: in_place, joins: whole, "
     "layer_norm: fused, dropout: fused, softmax: fused, embedding_gradient: dense, "
     "global_norm: fused}\n"
-    "execution: {kernel: 5 us, segment: 15, after_iteration: false, sources: {kernel: a test, segment: a "
-    "test}}\n"
+    "execution: {kernel: 5 us, segment: 15, after_iteration: false,\n"
+    "            sources: {kernel: a test, segment: a test, after_iteration: a test}}\n"
     "factors: {convolution: 1.25}\n"
     "workspace_limit: 64 MiB\n"
     "context_memory: 100 MB\n"
@@ -207,7 +207,9 @@ TEST(ReadFramework, Errors) {
   expect_error(", context_memory: a test", "", "context_memory");
   expect_error(", update: fused", "", "update");
   expect_error("kernel: 5 us", "kernel: 5", "execution.kernel");
-  expect_error("sources: {kernel: a test, segment: a test}", "sources: {}", "no source for 'kernel'");
+  expect_error("sources: {kernel: a test, segment: a test, after_iteration: a test}", "sources: {}",
+               "no source for 'kernel'");
+  expect_error(", after_iteration: a test", "", "no source for 'after_iteration'");
   expect_error("convolution: 1.25", "convolutions: 1.25", "did you mean 'convolution'?");
   expect_error("convolution: 1.25", "convolution: 0", "factors.convolution");
   expect_error("convolution: 1.25", "on: {sm_80: 0}", "factors.on.sm_80");

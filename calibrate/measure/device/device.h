@@ -23,7 +23,7 @@ struct Device {
 
 struct Versions {
   std::string cuda, cudnn, cublas;  // "13.0", "9.19.0", "13.1.0": of the libraries loaded
-  std::string driver_api;           // newest CUDA the driver knows
+  std::string driver_api;           // newest CUDA version that the driver supports
   int cublas_major = 0, cudnn_major = 0, cuda_major = 0, nccl_major = 0;
 };
 

@@ -1,6 +1,6 @@
 // Clocks, power limit, temperature and driver version. libnvidia-ml is opened at run time, since the CUDA
 // toolkit does not always contain it and a machine without a driver has none. Without it nvidia-smi is run;
-// without that the record's fields stay empty.
+// without either the record's fields are empty.
 #pragma once
 
 #include <string>

@@ -8,7 +8,8 @@
 namespace tbdsim::measure {
 namespace {
 constexpr std::size_t kFlushedL2s = 4;  // the caches' hashing leaves nothing of the old data
-constexpr std::size_t kLeastFlush = std::size_t{16} << 20U;  // where the driver does not tell the size
+constexpr std::size_t kLeastFlush = std::size_t{16}
+                                    << 20U;  // assumed where the driver does not report the size
 constexpr std::size_t kPackBytes = 16;
 
 std::string gigabytes(std::size_t bytes) {

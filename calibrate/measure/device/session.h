@@ -58,7 +58,7 @@ class Session {
   [[nodiscard]] cudaEvent_t begin(int i) { return event(2 * static_cast<std::size_t>(i)); }
   [[nodiscard]] cudaEvent_t end(int i) { return event(2 * static_cast<std::size_t>(i) + 1); }
 
-  // Asks for clocks and temperature where that takes microseconds, at most twenty times a second.
+  // Reads clocks and temperature where that takes microseconds, at most twenty times a second.
   void read_conditions();
   // Overwrites four times the L2 cache.
   void flush();

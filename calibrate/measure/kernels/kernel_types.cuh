@@ -28,7 +28,7 @@ __device__ inline void from_float(float value, Bf16& out) {
       static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);  // to nearest, ties to even
 }
 
-// As many elements as fit into 16 bytes.
+// Elements that are read or written by one access of 16 bytes.
 template <class T>
 struct alignas(16) Pack {
   static constexpr int kSize = 16 / sizeof(T);

@@ -11,7 +11,7 @@
 namespace tbdsim::measure {
 
 struct ConvAlgorithm {
-  std::string name;  // "IMPLICIT_PRECOMP_GEMM", with "+tensor" where cuDNN says that tensor cores are used
+  std::string name;  // "IMPLICIT_PRECOMP_GEMM", with "+tensor" where cuDNN reports tensor cores
   int algorithm = 0;
   cudnnMathType_t math = CUDNN_DEFAULT_MATH;
   std::size_t workspace = 0;
@@ -23,8 +23,8 @@ class Convolution {
  public:
   Convolution(Session& session, const PlanPoint& point);
 
-  // What cuDNN's search finds within a workspace, fastest first. An algorithm of another precision than the
-  // point's (TF32 for fp32) is left out.
+  // The algorithms that cuDNN's search finds within a workspace, fastest first. An algorithm of another
+  // precision than the point's (TF32 for fp32) is left out.
   [[nodiscard]] std::vector<ConvAlgorithm> find(const DeviceBuffer& workspace, std::size_t bytes);
   void set_math(cudnnMathType_t math);
   void run(const ConvAlgorithm& algorithm, const DeviceBuffer& workspace);

@@ -8,12 +8,13 @@
 
 namespace tbdsim::measure {
 namespace {
-// What frameworks allow: PyTorch and small cards, MXNet's variants, MXNet's default 1024 MB, TensorFlow's 1
-// << 32.
+// Workspace limits of frameworks in bytes: PyTorch and small cards, MXNet's variants, MXNet's default 1024
+// MB, TensorFlow's 1 << 32.
 constexpr std::array<std::size_t, 4> kCaps{std::size_t{4} << 30U, std::size_t{1} << 30U,
                                            std::size_t{512} << 20U, std::size_t{64} << 20U};
 constexpr double kUsableShare = 0.9;  // of the free memory
-constexpr double kSlow = 4;           // times the fastest: one short burst says enough
+constexpr double kSlow =
+    4;  // slower algorithms than this, relative to the fastest, are timed by one short burst
 
 bool known(const std::vector<ConvAlgorithm>& all, const ConvAlgorithm& one) {
   return std::any_of(all.begin(), all.end(), [&](const ConvAlgorithm& a) {

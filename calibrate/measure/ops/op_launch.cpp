@@ -1,4 +1,4 @@
-// What a launch costs. The host's side is timed without the tracer, which slows launches down.
+// Launch overhead and launch latency. The host's side is timed without the tracer, which slows launches down.
 #include <chrono>
 
 #include "calibrate/measure/ops/ops.h"

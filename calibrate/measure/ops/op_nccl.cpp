@@ -14,7 +14,7 @@ void check_nccl(ncclResult_t status, const char* what) {
 }
 
 using Communicator = Owned<ncclComm_t, nullptr, ncclCommDestroy>;
-// What one GPU brings along. Buffers and streams belong to the device that is current when they are made.
+// Buffers and stream of one rank. They belong to the device that is current when they are created.
 struct Rank {
   int device = 0;
   Communicator communicator;
@@ -50,7 +50,7 @@ Ring::Ring(Session& session, int ranks, std::size_t bytes) : session_(session) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     use(devices[i]);
     ranks_.push_back({devices[i], std::move(communicators[i]), Stream(), DeviceBuffer(bytes)});
-    check(cudaMemset(ranks_.back().data.get(), 0, bytes), "cudaMemset");  // sums of zeros stay finite
+    check(cudaMemset(ranks_.back().data.get(), 0, bytes), "cudaMemset");  // sums of zeros cannot overflow
   }
   use(session.device.ordinal);
 }

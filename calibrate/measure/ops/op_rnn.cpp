@@ -67,7 +67,7 @@ Rnn::Rnn(Session& session, const PlanPoint& point, cudnnRNNAlgo_t algorithm)
   dy_ = session.random(type_, out);
   std::size_t weight_bytes = 0;
   check(cudnnGetRNNWeightSpaceSize(session.dnn(), rnn_.get(), &weight_bytes), "cudnnGetRNNWeightSpaceSize");
-  constexpr float kWeightDeviation = 0.05F;  // gates stay off saturation
+  constexpr float kWeightDeviation = 0.05F;  // small inputs, so that gates do not saturate
   const auto weights = static_cast<std::int64_t>(weight_bytes / bytes_of(type_));
   weights_ = session.random(type_, weights, kWeightDeviation);
   weight_gradients_ = session.random(type_, weights, kWeightDeviation);

@@ -10,9 +10,9 @@
 
 namespace tbdsim::measure {
 
-// Fills time_s, spread, samples, event_time_s, timer, kernel, kernels, grid and the clocks of `record`; its
-// `cache` says whether the L2 cache is overwritten before each call. `call` enqueues on session.stream() and
-// may throw.
+// Fills time_s, spread, samples, event_time_s, timer, kernel, kernels, grid and the clocks of `record`;
+// record.cache == "cold": the L2 cache is overwritten before each call. `call` enqueues on session.stream()
+// and may throw.
 void time_call(Session& session, Record& record, const std::function<void()>& call,
                const StoppingRule& rule = {});
 }  // namespace tbdsim::measure

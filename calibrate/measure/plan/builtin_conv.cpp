@@ -73,7 +73,7 @@ struct Series {
   const char* layout;
   double value;
 };
-// Tensor cores want NHWC; NCHW in bf16 is what a framework without channels-last does.
+// Tensor cores need NHWC; NCHW in bf16 is what a framework without channels-last does.
 constexpr std::array kSeries{Series{"fp32", "NCHW", 1}, Series{"tf32", "NCHW", 1}, Series{"bf16", "NHWC", 1},
                              Series{"bf16", "NCHW", 0.5}, Series{"fp16", "NHWC", 1}};
 

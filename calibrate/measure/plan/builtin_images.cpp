@@ -15,8 +15,8 @@ struct Series {
   double value;
 };
 
-// fp32 in the layout of the paper's frameworks, half types in the one tensor cores want; the other ones count
-// less.
+// fp32 in the layout of the paper's frameworks, half types in the layout that tensor cores need; other
+// layouts come later in the plan.
 std::vector<Series> all_series() {
   std::vector<Series> series;
   for (const char* precision : {"fp32", "bf16", "fp16"}) {

@@ -1,6 +1,6 @@
 // A plan: the list of kernel calls to measure, most valuable first.
 //
-// As CSV (`--plan FILE.csv`; `tbd-sim kernels ... --plan` writes one). Columns, in any order:
+// Its CSV form (`--plan FILE.csv`; `tbd-sim kernels ... --plan` writes one). Columns, in any order:
 //   op         required: a name of --list-ops
 //   precision  required: fp32, tf32, fp16, bf16
 //   phase      forward, backward_data, backward_weights, update; may be empty where the op has no phases

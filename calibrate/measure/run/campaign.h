@@ -13,7 +13,7 @@ namespace tbdsim::measure {
 struct CampaignResult {
   std::size_t measured = 0;      // points
   std::size_t already_done = 0;  // found in the file
-  std::size_t skipped = 0;       // not possible on this GPU; each was said by name
+  std::size_t skipped = 0;       // not possible on this GPU; each was reported by name
   std::size_t out_of_time = 0;
   std::size_t not_reached = 0;  // interrupted before them
   double worst_slowdown = 1;    // of the reference GEMM

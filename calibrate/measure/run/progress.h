@@ -17,7 +17,7 @@ class Progress {
   Progress(std::ostream& out, bool terminal, std::size_t points, double limit_s);
 
   void show(std::size_t done, double elapsed_s, const std::string& current);
-  // A line that stays, such as a skipped point.
+  // Prints a permanent line, such as a skipped point.
   void say(const std::string& line);
   void finish();
 

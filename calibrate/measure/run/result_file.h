@@ -29,7 +29,7 @@ class ResultFile {
   [[nodiscard]] bool has(const std::string& gpu, const std::string& generation,
                          const std::string& point) const;
   [[nodiscard]] std::size_t rows() const { return rows_; }
-  // What was repaired while opening, for the user.
+  // Messages about what was repaired while opening.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:

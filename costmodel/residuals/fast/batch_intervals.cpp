@@ -46,7 +46,7 @@ const CachedNeighbors* BatchIntervals::find(double coordinate) const {
 // A step s along the line leaves every other row at least n - s away, n = sqrt(next_square). A neighbor at a
 // distance d, whose coordinate is larger by a, is then at sqrt(d^2 - 2 * a * s + s^2), which is less than n -
 // s while s < (n^2 - d^2) / (2 * (n - a)); backwards a has the other sign. n is reduced by a margin for
-// points beside the line.
+// points that are slightly off the line.
 BatchIntervals::Reach BatchIntervals::reach(const Features& at, const NeighborRows& rows,
                                             std::span<const ResidualRow> group, double next_square) const {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

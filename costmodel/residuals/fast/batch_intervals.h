@@ -18,15 +18,15 @@ class BatchIntervals {
  public:
   static constexpr std::size_t kMaxIntervals = 64;
 
-  // The point's coordinate along the line. A point of another group or beside the line starts a new line,
-  // whose intervals are not known yet.
+  // The point's coordinate along the line. A point of another group or off the line starts a new line without
+  // intervals.
   [[nodiscard]] double coordinate_of(const Features& at, std::uint64_t fingerprint);
 
-  // The neighbor set that is right at the coordinate; null: not known.
+  // The cached set of the nearest rows at the coordinate; null: there is none.
   [[nodiscard]] const CachedNeighbors* find(double coordinate) const;
 
-  // Notes that the set is right at `at` and as far along the line as no other row of the group can be nearer;
-  // the nearest other row is at a distance of sqrt(next_square).
+  // Adds the interval around `at` in which no other row of the group can be nearer than the set's; the
+  // nearest other row is at a distance of sqrt(next_square).
   void add(double coordinate, const Features& at, const CachedNeighbors& neighbors,
            std::span<const ResidualRow> group, double next_square);
 

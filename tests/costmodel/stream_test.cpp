@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "costmodel/families/stream.h"
+
+#include <gtest/gtest.h>
 
 namespace tbdsim {
 namespace {

@@ -1,5 +1,7 @@
 // The card of these tests: 10 SMs, 1 Tflop/s, 100 GB/s, 1 MB of L2, 1 GHz. An L2 rate of 0.5 x 64 B x 10 SMs
 // x 1 GHz = 320 GB/s.
+#include "costmodel/families/gemm.h"
+
 #include <array>
 #include <cmath>
 #include <set>
@@ -7,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "costmodel/families/batched_gemm.h"
-#include "costmodel/families/gemm.h"
 
 namespace tbdsim {
 namespace {
@@ -134,7 +135,7 @@ std::array<Hardware, 3> better_cards() {
   return cards;
 }
 
-// Whatever the call: twice of a size takes longer, twice the card does not.
+// For any call: twice of a size takes longer, twice the card does not.
 TEST(GemmTime, GrowsWithTheCallAndFallsWithTheCard) {
   for (const double m : {1.0, 33.0, 200.0, 3000.0}) {
     for (const double n : {1.0, 48.0, 500.0}) {

@@ -31,7 +31,7 @@ SpecChanges of_nvlinks(const SpecChanges& changes) {
   return some;
 }
 
-// The reader of one file.
+// Reads one file, key by key.
 class MachineReader {
  public:
   MachineReader(const Catalog& catalog, const SpecChanges& changes) : catalog_(catalog), changes_(changes) {}

@@ -1,3 +1,5 @@
+#include "hwspecs/synthetic_machine.h"
+
 #include <set>
 #include <sstream>
 
@@ -5,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
-#include "hwspecs/synthetic_machine.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/support/temp_catalog.h"
 
@@ -24,7 +25,7 @@ std::string refusal(const char* gpu, int gpus, const std::string& word) {
 }
 
 // The server has two slots below each root port and two ports on each socket; as few cards share one as can.
-TEST(PlainMachine, SlotsWithPeers) {
+TEST(SyntheticMachine, SlotsWithPeers) {
   const MachineSpec machine = plain("titanxp", 3, "pcie3");
   EXPECT_EQ(machine.title, "3 x NVIDIA TITAN Xp, pcie3");
   EXPECT_EQ(machine.gpu, "titanxp");
@@ -40,7 +41,7 @@ TEST(PlainMachine, SlotsWithPeers) {
   EXPECT_FALSE(machine.nvlink.has_value());
 }
 
-TEST(PlainMachine, HostStagesAndOneRootShares) {
+TEST(SyntheticMachine, HostStagesAndOneRootShares) {
   const MachineSpec machine = plain("rtx2080ti", 6, "pcie3_host_1root");
   EXPECT_FALSE(are_peers(machine, 0, 1));
   ASSERT_EQ(machine.root_ports.size(), 2u);
@@ -49,7 +50,7 @@ TEST(PlainMachine, HostStagesAndOneRootShares) {
   EXPECT_EQ(machine.root_ports[1].socket, 0);
 }
 
-TEST(PlainMachine, NvLinkOfAllAndOfPairs) {
+TEST(SyntheticMachine, NvLinkOfAllAndOfPairs) {
   EXPECT_EQ(nvlinks_between(plain("v100_sxm3_32gb", 4, "nvlink"), 0, 3), 6);
   const MachineSpec bridged = plain("rtx2080ti", 4, "nvlink_pairs_host");
   EXPECT_EQ(nvlinks_between(bridged, 2, 3), 2);
@@ -60,7 +61,7 @@ TEST(PlainMachine, NvLinkOfAllAndOfPairs) {
 }
 
 // No switch takes SXM2 boards: they are wired as in a DGX-1.
-TEST(PlainMachine, BoardsThatAreWiredInPairs) {
+TEST(SyntheticMachine, BoardsThatAreWiredInPairs) {
   const MachineSpec eight = plain("v100_sxm2_32gb", 8, "nvlink");
   EXPECT_EQ(eight.title, "8 x NVIDIA Tesla V100 SXM2 32 GB, nvlink");
   EXPECT_EQ(eight.gpu, "v100_sxm2_32gb");
@@ -75,7 +76,7 @@ TEST(PlainMachine, BoardsThatAreWiredInPairs) {
 }
 
 // An empty word means boards where GPUs sit on boards, and slots elsewhere; bridges are extra.
-TEST(PlainMachine, WithoutAWord) {
+TEST(SyntheticMachine, WithoutAWord) {
   EXPECT_EQ(plain("h100_sxm", 8, "").nvlink->to_switch, 18);
   EXPECT_FALSE(plain("a100_pcie_40gb", 2, "").nvlink.has_value());
   EXPECT_EQ(plain("a100_pcie_40gb", 2, "").root_ports[0].link.name, "pcie4");
@@ -83,15 +84,15 @@ TEST(PlainMachine, WithoutAWord) {
   EXPECT_EQ(plain("a100_pcie_40gb", 2, "pcie3").root_ports[0].link.name, "pcie3");
 }
 
-TEST(PlainMachine, NetworksJoinSuchMachines) {
+TEST(SyntheticMachine, NetworksJoinSuchMachines) {
   const MachineSpec machine = plain("v100_sxm2_16gb", 8, "infiniband_100g");
-  EXPECT_EQ(find_network(machine, "").link.name, "infiniband_100g");
+  EXPECT_EQ(machine.networks.front().link.name, "infiniband_100g");
   EXPECT_EQ(machine.nvlink->pairs.size(), 16u);
   EXPECT_FALSE(plain("p100_pcie", 4, "ethernet_25g").nvlink.has_value());
 }
 
 // Every word of the tables of measured runs.
-TEST(PlainMachine, KnowsTheWordsOfMeasuredRuns) {
+TEST(SyntheticMachine, KnowsTheWordsOfMeasuredRuns) {
   for (const char* word : {"pcie3", "pcie4", "pcie5", "pcie3_host", "pcie4_host", "pcie5_host", "pcie3_1root",
                            "pcie3_host_1root", "nvlink", "nvlink_pairs_host", "nvlink_pairs_host_1root",
                            "ethernet_10g", "ethernet_25g", "ethernet_40g", "infiniband_100g"}) {
@@ -99,8 +100,8 @@ TEST(PlainMachine, KnowsTheWordsOfMeasuredRuns) {
   }
 }
 
-// Whatever a refusal names is known, and with the endings turned around or doubled it is not.
-TEST(PlainMachine, RefusalsNameEveryWord) {
+// Every word that a refusal lists is accepted; with its endings reversed or doubled it is not.
+TEST(SyntheticMachine, RefusalsNameEveryWord) {
   const std::string message = refusal("rtx2080ti", 4, "wifi");
   const std::size_t start = message.find("expected one of ") + std::string("expected one of ").size();
   std::istringstream words(message.substr(start));
@@ -125,9 +126,8 @@ TEST(PlainMachine, RefusalsNameEveryWord) {
   }
 }
 
-// A link is a network by its kind, whatever its name; a slot by its kind and the server that is assumed for
-// it.
-TEST(PlainMachine, LinksAreKnownByTheirKind) {
+// A link is a network by its kind, not by its name; a slot by its kind and the server that is assumed for it.
+TEST(SyntheticMachine, LinksAreKnownByTheirKind) {
   const test::TempCatalog own(Kind::link);
   own.add("roce_100g",
           "title: RoCE\nkind: network\nbandwidth: 100 Gbit/s\nefficiency: 0.9\nlatency: 3 us\n"
@@ -153,7 +153,7 @@ TEST(PlainMachine, LinksAreKnownByTheirKind) {
     EXPECT_THAT(refused(word), testing::StartsWith("unknown network '" + std::string(word) + "'"));
 }
 
-TEST(PlainMachine, Refusals) {
+TEST(SyntheticMachine, Refusals) {
   EXPECT_EQ(refusal("titanxp", 2, "nvlink"),
             "NVIDIA TITAN Xp has no NVLink; expected a network over PCIe, such as pcie3");
   EXPECT_EQ(refusal("titanxp", 9, "pcie3"), "9 GPUs in one machine; expected 1 to 8, or a machine's file");

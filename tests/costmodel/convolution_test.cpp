@@ -1,11 +1,12 @@
 // Convolutions: grids, bytes and choices of each algorithm, by hand.
+#include "costmodel/families/convolution.h"
+
 #include <algorithm>
 #include <set>
 #include <vector>
 
 #include <gmock/gmock.h>
 
-#include "costmodel/families/convolution.h"
 #include "costmodel/families/fast/grid_work_table.h"
 
 namespace tbdsim {
@@ -82,8 +83,7 @@ void expect_work(const BlockRates<double>& rates, const BlockGrid& grid, double 
   EXPECT_DOUBLE_EQ(GridWorkTable(work).operations(grid), flop);
 }
 
-// 5 blocks are 3 waves, each 2 SMs x 2 x 16384 x (90 + 10) flop. As many blocks as fit wait on an SM: latency
-// is hidden.
+// 5 blocks are 3 waves, each 2 SMs x 2 x 16384 x (90 + 10) flop. An SM is full of blocks: latency is hidden.
 TEST(ThreadBlocks, WavesOfWholeTiles) {
   const BlockRates<double> rates{0.9, 1, 10};
   expect_work(rates, {5, 16384, 90}, 3 * 6553600);
@@ -173,7 +173,7 @@ TEST(Convolution, Workspace) {
   EXPECT_EQ(conv_traffic(data, col2im).serialized, 4 * (100352 + 401408));
 }
 
-// What needs more than the limit is no choice; something that needs nothing always remains.
+// An algorithm that needs more than the limit is no choice; something that needs nothing always remains.
 TEST(Convolution, WorkspaceLimitRemovesChoices) {
   for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
     ConvCall call = layer(phase);
@@ -252,7 +252,7 @@ TEST(Convolution, TensorCoresPadChannels) {
   EXPECT_DOUBLE_EQ(padded / plain, 8 / 3.0 / p[ConvFamily::kUnaligned]);
 }
 
-// Faster hardware never takes longer, whatever the choice; twice the images never take less.
+// Faster hardware never takes longer, for any choice; twice the images never take less.
 TEST(ConvolutionProperty, MonotoneInHardwareAndImages) {
   Hardware wide = kCard;  // twice the SMs, each as fast
   wide.sm_count *= 2;
@@ -295,7 +295,7 @@ TEST(ConvolutionProperty, SplitsLeftOutDoNotWin) {
   }
 }
 
-// What can be the fastest at some rates holds the fastest at any.
+// The choices that can be the fastest at some rates include the fastest at any.
 TEST(Convolution, DemandsHoldTheFastestChoice) {
   const auto p = start_values();
   for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {

@@ -17,24 +17,25 @@ void PassExpansion::forward_chains() {
   const int end = static_cast<int>(step_.kernels.size());
   std::vector<bool> recurrent(graph_.layers.size(), false);
   for (int i = 0; i < count(); ++i) {
-    const auto steps_of_products = [&](const Kernel& kernel) {
+    const auto is_gemm_of_step = [&](const Kernel& kernel) {
       return kernel.layer == first_layer_ + i && kernel.kind == KernelKind::gemm && kernel.repeat > repeat_;
     };
-    recurrent[static_cast<std::size_t>(i)] =
-        layer(i).steps == 1 &&
-        std::any_of(step_.kernels.begin() + forward_of(i).first,
-                    step_.kernels.begin() + std::min(forward_of(i).last + 1, end), steps_of_products);
+    const auto first = step_.kernels.begin() + forward_of(i).first;
+    const auto last = step_.kernels.begin() + std::min(forward_of(i).last + 1, end);
+    const bool unrolled = layer(i).steps == 1 && std::any_of(first, last, is_gemm_of_step);
+    recurrent[static_cast<std::size_t>(i)] = unrolled;
   }
   chains_ = independent_chains(graph_, recurrent);
-  const auto from = [&](int i) { return i < count() ? forward_of(i).first : end; };
-  for (const IndependentChains& c : chains_) append({from(c.first), from(c.second), from(c.end)}, step_);
+  const auto first_kernel = [&](int i) { return i < count() ? forward_of(i).first : end; };
+  for (const IndependentChains& c : chains_)
+    append({first_kernel(c.first), first_kernel(c.second), first_kernel(c.end)}, step_);
 }
 
 void PassExpansion::backward_chains() {
   const int end = static_cast<int>(step_.kernels.size());
-  const auto from = [&](int i) { return i >= 0 ? backward_of(i).first : end; };
+  const auto first_kernel = [&](int i) { return i >= 0 ? backward_of(i).first : end; };
   for (auto c = chains_.rbegin(); c != chains_.rend(); ++c)
-    append({from(c->end - 1), from(c->second - 1), from(c->first - 1)}, step_);
+    append({first_kernel(c->end - 1), first_kernel(c->second - 1), first_kernel(c->first - 1)}, step_);
 }
 
 }  // namespace tbdsim

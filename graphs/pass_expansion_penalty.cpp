@@ -1,7 +1,7 @@
 // The second-order backward pass of a gradient penalty. The penalty is a function of the gradient of the
 // graph's input, which a first backward pass computes; the penalty's own gradient is computed in two passes:
 //   along the graph, from the gradient of the input's gradient to that of the output's;
-//     every product with weights also yields a gradient of these
+//     every GEMM with weights also yields a gradient of these
 //   back from every layer whose input gradient depends on its input, as an ordinary
 //     backward pass to the weights before it
 #include <algorithm>
