@@ -29,11 +29,14 @@ struct Prior {
 // NeuSight tables, "Rule for an unseen GPU".
 [[nodiscard]] Prior expected_clock(const GpuSpec& gpu);
 
+// What expected_clock includes of the power of a board below 150 W.
+[[nodiscard]] PowerLimit small_board_limit(const GpuSpec& gpu);
+
 // Tensor cores at work for seconds draw what the board allows, and power goes with the cube of the clock: the
-// clock of a board with fewer watts for each SM and GHz than the fullest of its architecture, over that
-// one's. An A100 on PCIe (250 W) has 0.86 of the SXM board (400 W); BERT takes 1.12 to 1.14 times as long
+// clock of a board with fewer watts for each SM and GHz of this arithmetic than the fullest of its
+// architecture, over that one's. An A100 on PCIe (250 W) has 0.86 of the SXM board (400 W); BERT takes 1.12 to 1.14 times as long
 // there. 1 for boards below 150 W, whose expected clock knows their power.
-[[nodiscard]] double power_share(const GpuSpec& gpu);
+[[nodiscard]] double power_share(const GpuSpec& gpu, MathType math);
 
 // Kernels written for earlier architectures multiply warp by warp (mma.sync), which gives 0.62 of the peak of
 // Hopper's tensor cores. Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture

@@ -73,16 +73,22 @@ struct RecurrentFamily {
   static double flops(const Call& call) {
     return 2 * (state_weights(call) + call.gates * call.hidden * call.inputs) * call.batch * call.steps;
   }
+  static double executed(const Sizes& call, const Choice&) { return flops(call); }
   // The state's weights are read again at every step, all else once.
   static double bytes(const Call& call) {
     const double readings = call.phase == Phase::backward_weights ? 1 : call.steps;
-    return call.element_bytes * (state_weights(call) * readings + call.gates * call.hidden * call.inputs +
-                                 call.batch * call.steps * (call.inputs + (call.gates + 1) * call.hidden));
+    return bytes_of(call, readings);
   }
+  static double operand_bytes(const Call& call) { return bytes_of(call, 1); }
   static std::uint64_t group(const Call& call) { return static_cast<std::uint64_t>(call.phase); }
   static Features features(const Call& call);
 
  private:
+  static double bytes_of(const Call& call, double weight_readings) {
+    const double weights = state_weights(call) * weight_readings + call.gates * call.hidden * call.inputs;
+    const double activations = call.batch * call.steps * (call.inputs + (call.gates + 1) * call.hidden);
+    return call.element_bytes * (weights + activations);
+  }
   template <class T>
   static TimeParts<T> steps(const Call& call, const Hardware& hardware, const AchievedFraction<T>& sustained,
                             std::span<const T> p);

@@ -90,7 +90,9 @@ struct StreamFamily {
                            const AchievedFraction<T>& sustained, std::span<const T> p);
   static double workspace_bytes(const Call&, const Choice&) { return 0; }
   static double flops(const Call& call) { return call.flops; }
+  static double executed(const Sizes& call, const Choice&) { return flops(call); }
   static double bytes(const Call& call) { return call.read_bytes + call.written_bytes; }
+  static double operand_bytes(const Call& call) { return bytes(call); }
   static std::uint64_t group(const Call& call) {
     return static_cast<std::uint64_t>(call.kind) * 8 + static_cast<std::uint64_t>(call.phase);
   }
@@ -171,8 +173,9 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
   T rate = hardware.bandwidth * sustained.bandwidth * (stacked ? p[kStackedBandwidth] : p[kBandwidth]);
   if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
   rate = std::min<T>(rate, T(kElementsPerClock * call.element_bytes * hardware.sm_count * hardware.clock));
+  const T l2_rate = kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth];
   const T cached = (all + again) - outside;
-  return outside / rate + cached / (kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth]);
+  return outside / rate + cached / std::max<T>(l2_rate, rate);  // what passes DRAM passes L2 too
 }
 
 template <class T>
