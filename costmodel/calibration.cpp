@@ -75,13 +75,18 @@ void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
   model.clock_sd = block.clock_sd;
   // In blocks of other GPUs instruction_share lowers the whole clock instead, below.
   if (block.own && math == MathType::tf32) model.hardware.across_k = tf32_across_k(gpu);
+  if (block.clock_of_expected) model.hardware.power = small_board_limit(gpu);
   if (model.measured_on_this_gpu) return;
   if (block.own) {  // the profile is another GPU's, whose clock is not this one's
     model.sustained.clock = expected.mean;
     model.clock_sd = expected.sd;
+    model.hardware.power = small_board_limit(gpu);
   }
   if (model.hardware.tensor_cores) {
-    model.sustained.clock *= power_share(gpu) * (block.own ? 1 : instruction_share(gpu));
+    constexpr double kCubeRoot = 1.0 / 3;  // of the power for each busy SM
+    const double share = power_share(gpu, math);
+    model.sustained.clock *= share * (block.own ? 1 : instruction_share(gpu));
+    if (share < 1) model.hardware.power = {share, kCubeRoot};
   }
 }
 
@@ -103,7 +108,8 @@ void set_rates(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathT
   const Hardware before = model.hardware;
   set_sustained(model, gpu, math);
   const Hardware& now = model.hardware;
-  const bool same_grids = now.sm_count == before.sm_count && now.rate_share == before.rate_share;
+  const bool same_grids =
+      now.sm_count == before.sm_count && now.rate_share == before.rate_share && now.power == before.power;
   if (model.grid_work == nullptr || !same_grids) model.grid_work = grid_work_of(model, family);
   constexpr double kNoRow = std::numeric_limits<double>::infinity();
   model.sd_without_rows =

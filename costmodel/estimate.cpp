@@ -8,7 +8,7 @@ namespace tbdsim {
 
 KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
   KernelCost cost;
-  scale(cost, estimate_kernel(kernel, batch, calibration, Seconds(0), cost));
+  estimate_kernel(kernel, batch, calibration, 1, Seconds(0), cost);
   return cost;
 }
 
@@ -21,8 +21,7 @@ std::vector<FixedCost> fixed_costs(const TrainingStep& step, const Calibration& 
     if (kernel.duplicate_of >= 0 || may_need_copies(kernel) || call_of(kernel, 1) != call_of(kernel, 2))
       continue;
     KernelCost& cost = fixed.emplace_back(FixedCost{k, {}}).cost;
-    const double factor = estimate_kernel(kernel, 1, calibration, Seconds(0), cost);
-    scale(cost, factor * factors[index_of(kernel.kind)]);
+    estimate_kernel(kernel, 1, calibration, factors[index_of(kernel.kind)], Seconds(0), cost);
   }
   return fixed;
 }
@@ -35,11 +34,10 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
   estimate_kernels(step, costs, [&](std::size_t k, Seconds copies, KernelCost& cost) {
     if (known != fixed.end() && known->kernel == k) {
       cost = (known++)->cost;
-      return 1.0;
+      return;
     }
     const Kernel& kernel = step.kernels[k];
-    const double factor = estimate_kernel(kernel, batch, calibration, copies, cost, k, cache);
-    return factor * factors[index_of(kernel.kind)];
+    estimate_kernel(kernel, batch, calibration, factors[index_of(kernel.kind)], copies, cost, k, cache);
   });
   return costs;
 }

@@ -26,8 +26,20 @@ double watts_of_full_board(const std::string& architecture) {
   if (architecture == "volta") return 2.45;   // V100 SXM2: 300 W, 80 SMs, 1.53 GHz
   if (architecture == "turing") return 2.38;  // RTX 2080 Ti: 250 W, 68, 1.545
   if (architecture == "ampere") return 2.63;  // A100 SXM: 400 W, 108, 1.41
-  if (architecture == "hopper") return 2.68;  // H100 SXM: 700 W, 132, 1.98
+  if (architecture == "hopper") return 2.89;  // H100 SXM: 700 W, 132, 1.83
   return 0;                                   // no two boards to compare
+}
+
+bool follows_power(const GpuSpec& gpu) {
+  return gpu.architecture != "kepler" && gpu.product_line != ProductLine::geforce;
+}
+
+// The sustained clock where power does not limit it.
+Prior unlimited_clock(const GpuSpec& gpu) {
+  if (gpu.sustained_share) return {*gpu.sustained_share, 0.05};
+  if (gpu.architecture == "kepler") return {kKepler, 0.25};
+  if (gpu.product_line == ProductLine::geforce) return {kGeForce, 0.08};
+  return {kSustained, 0.08};
 }
 
 }  // namespace
@@ -44,11 +56,11 @@ double rate_share(const GpuSpec& gpu, MathType asked) {
   return std::min(1.0, rate_of(gpu, math).flops_per_clock_per_sm / (operand * full.second));
 }
 
-double power_share(const GpuSpec& gpu) {
+double power_share(const GpuSpec& gpu, MathType math) {
   const double full = watts_of_full_board(gpu.architecture);
   const double watts = gpu.tdp.si();
   if (full == 0 || watts < kUnthrottledWatts) return 1;
-  const double each = watts / (gpu.sm_count * gpu.boost_clock.si() / kGiga);
+  const double each = watts / (gpu.sm_count * rate_of(gpu, math).clock.si() / kGiga);
   return std::min(1.0, std::cbrt(each / full));
 }
 
@@ -81,16 +93,17 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   return h;
 }
 
-Prior expected_clock(const GpuSpec& gpu) {
+PowerLimit small_board_limit(const GpuSpec& gpu) {
   const double watts = gpu.tdp.si();
   const double cap = flops_per_joule(gpu) * watts / rate_of(gpu, MathType::fp32).peak.si();
-  const bool throttled = watts < kUnthrottledWatts;
-  if (gpu.sustained_share)
-    return {throttled ? std::min(*gpu.sustained_share, cap) : *gpu.sustained_share, 0.05};
-  if (gpu.architecture == "kepler") return {kKepler, 0.25};
-  if (gpu.product_line == ProductLine::geforce) return {kGeForce, 0.08};
-  if (!throttled) return {kSustained, 0.08};
-  return {std::min(kSustained, cap), 0.25};
+  const bool limited = watts < kUnthrottledWatts && (gpu.sustained_share || follows_power(gpu));
+  return {limited ? std::min(1.0, cap / unlimited_clock(gpu).mean) : 1};
+}
+
+Prior expected_clock(const GpuSpec& gpu) {
+  const Prior unlimited = unlimited_clock(gpu);
+  const bool by_rule = !gpu.sustained_share && follows_power(gpu) && gpu.tdp.si() < kUnthrottledWatts;
+  return {unlimited.mean * small_board_limit(gpu).clock_share, by_rule ? 0.25 : unlimited.sd};
 }
 
 }  // namespace tbdsim

@@ -31,12 +31,15 @@ struct Prior {
 // issue.
 [[nodiscard]] Prior expected_clock(const GpuSpec& gpu);
 
+// Clock over the one that power would not limit, of boards below 150 W: what expected_clock includes of it.
+[[nodiscard]] PowerLimit small_board_limit(const GpuSpec& gpu);
+
 // Sustained tensor-core clock relative to the board of the same architecture with the most watts per SM and
-// GHz: the cube root of the ratio of these watts, because tensor cores under load draw the board's power
-// limit and power grows with the cube of the clock. An A100 on PCIe (250 W) has 0.86 of the SXM board (400
-// W); BERT takes 1.12 to 1.14 times as long there. 1 for boards below 150 W, whose power limits
-// expected_clock.
-[[nodiscard]] double power_share(const GpuSpec& gpu);
+// GHz (of the clock that this math type is quoted at): the cube root of the ratio of these watts, because
+// tensor cores under load draw the board's power limit and power grows with the cube of the clock. An A100 on
+// PCIe (250 W) has 0.86 of the SXM board (400 W); BERT takes 1.12 to 1.14 times as long there. 1 for boards
+// below 150 W, whose power limits expected_clock.
+[[nodiscard]] double power_share(const GpuSpec& gpu, MathType math);
 
 // Share of the tensor-core peak of kernels written for earlier architectures: they multiply warp by warp
 // (mma.sync), 0.62 on Hopper, 1 before. Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper

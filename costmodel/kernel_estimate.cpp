@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "costmodel/families/fast/grid_work_table.h"
+#include "costmodel/families/physical_limit.h"
 #include "costmodel/families/roofline.h"
 #include "costmodel/profile/profile.h"
 #include "costmodel/residuals/fast/estimate_cache.h"
@@ -57,43 +58,44 @@ Estimate<Family> fastest(const typename Family::Call& call, const FamilyModel& m
   }
 }
 
-// True if fp32 is faster for a convolution that may be computed in TF32 after `copies` seconds of conversion
-// into NHWC. fp32 is not tried below a third of the TF32 peak: Winograd and FFT save at most two thirds of
-// the multiplications in practice.
-bool fp32_is_faster(const ConvCall& call, const Calibration& calibration, Seconds copies) {
+// True for a convolution that may be computed in TF32 after layout conversions into NHWC, or in fp32 without
+// them. fp32 is not tried below a third of the TF32 peak: Winograd and FFT save at most two thirds of the
+// multiplications in practice.
+bool may_run_in_fp32(const Kernel& kernel, const Calibration& calibration) {
   constexpr double kLeastLeft = 1.0 / 3;
+  if (kernel.math != MathType::tf32 || kernel.tf32_only) return false;
+  if (!std::holds_alternative<ConvShape>(kernel.shape)) return false;
   const auto& models = calibration.models[index_of_family<ConvFamily>()];
   const FamilyModel& fp32 = models[index_of(MathType::fp32)];
   const FamilyModel& tf32 = models[index_of(MathType::tf32)];
   if (fp32.block == nullptr || tf32.block == nullptr) return false;
-  if (fp32.hardware.peak < kLeastLeft * tf32.hardware.peak) return false;
-  const auto time = [&](const FamilyModel& model) { return fastest<ConvFamily>(call, model).parts.total; };
-  return time(fp32) < time(tf32) + copies.si();
+  return fp32.hardware.peak >= kLeastLeft * tf32.hardware.peak;
 }
 
+// Returns the physical limit in seconds.
 template <class Family>
-void estimate_by_family(const typename Family::Call& call, const FamilyModel& model, ResidualPoint* point,
-                        KernelCost& cost) {
+double estimate_by_family(const typename Family::Call& call, const FamilyModel& model, ResidualPoint* point,
+                          KernelCost& cost) {
   if (point != nullptr) {
     point->group = model.residuals->find(Family::group(call));
     if (point->group != nullptr) point->at = Family::features(call);
   }
   const auto best = fastest<Family>(call, model);
   set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
+  return physical_limit(Family::executed(call, best.choice), Family::operand_bytes(call), model.hardware);
 }
 
 // Writes the cost by the family of the call; returns its model, or null where the profile has none.
 template <class Call>
-const FamilyModel* estimate_call(const Call& call, MathType math, const Calibration& calibration,
-                                 ResidualPoint* point, KernelCost& cost) {
-  const FamilyModel* used = nullptr;
+FormulaModel estimate_call(const Call& call, MathType math, const Calibration& calibration,
+                           ResidualPoint* point, KernelCost& cost) {
+  FormulaModel used;
   for_each_family([&]<class Family>(FamilyTag<Family>) {
     if constexpr (std::is_same_v<Call, typename Family::Call>) {
       if (!belongs_to<Family>(call)) return false;
       const FamilyModel& model = calibration.models[index_of_family<Family>()][index_of(math)];
       if (model.block == nullptr) return true;
-      estimate_by_family<Family>(call, model, point, cost);
-      used = &model;
+      used = {&model, estimate_by_family<Family>(call, model, point, cost)};
       return true;
     }
     return false;
@@ -122,41 +124,85 @@ void set_cost(const Choice& choice, const TimeParts<double>& parts, double works
   cost.workspace = Bytes(workspace);
 }
 
-const FamilyModel* estimate_by_formula(const Kernel& kernel, double batch, const Calibration& calibration,
-                                       Seconds copies, ResidualPoint* point, KernelCost& cost) {
-  (void)rate_of(*calibration.gpu, kernel.math);  // throws where there is none
-  const FamilyModel* model = nullptr;
-  MathType math = kernel.math;
+FormulaModel estimate_by_formula(const Kernel& kernel, MathType math, double batch,
+                                 const Calibration& calibration, ResidualPoint* point, KernelCost& cost) {
+  (void)rate_of(*calibration.gpu, math);  // throws where there is none
+  FormulaModel model;
   if (kernel.kind != KernelKind::transfer) {
     model = with_call(kernel, batch, [&](auto call) {
-      if constexpr (std::is_same_v<decltype(call), ConvCall>) {
-        call.limits = calibration.conv_limits;
-        if (math == MathType::tf32 && !kernel.tf32_only && fp32_is_faster(call, calibration, copies))
-          math = MathType::fp32;
-      }
+      if constexpr (std::is_same_v<decltype(call), ConvCall>) call.limits = calibration.conv_limits;
       return estimate_call(call, math, calibration, point, cost);
     });
   }
-  if (model == nullptr) cost = by_roofline(kernel, batch, calibration);
+  if (model.family == nullptr) cost = by_roofline(kernel, batch, calibration);
   cost.math = math;
   return model;
 }
 
-double estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, Seconds copies,
-                       KernelCost& cost, std::size_t number, EstimateCache* cache) {
+void scale_within(KernelCost& cost, double factor, double limit) {
+  const double total = cost.total.si();
+  scale(cost, factor * total < limit ? limit / total : factor);
+}
+
+namespace {
+
+void estimate_in(MathType math, const Kernel& kernel, double batch, const Calibration& calibration,
+                 double factor, KernelCost& cost, std::size_t number, EstimateCache* cache) {
   ResidualPoint point;
-  const FamilyModel* model = estimate_by_formula(kernel, batch, calibration, copies, &point, cost);
-  if (model == nullptr) return 1;
-  cost.provenance = Provenance::modelled;
-  cost.sd = model->sd_without_rows;
-  if (point.group == nullptr) return 1;
-  const ResidualEstimate found = cache != nullptr
-                                     ? cache->estimate(*model->residuals, *point.group, point.at, number)
-                                     : model->residuals->estimate(*point.group, point.at);
-  cost.residual = found.mean;
-  cost.provenance = provenance_of(found, *model);
-  cost.sd = sd_of(found, *model);
-  return std::exp(found.mean);
+  const FormulaModel model = estimate_by_formula(kernel, math, batch, calibration, &point, cost);
+  if (model.family != nullptr) {
+    cost.provenance = Provenance::modelled;
+    cost.sd = model.family->sd_without_rows;
+  }
+  if (point.group != nullptr) {
+    const ResidualIndex& residuals = *model.family->residuals;
+    const ResidualEstimate found = cache != nullptr
+                                       ? cache->estimate(residuals, *point.group, point.at, number)
+                                       : residuals.estimate(*point.group, point.at);
+    cost.residual = found.mean;
+    cost.provenance = provenance_of(found, *model.family);
+    cost.sd = sd_of(found, *model.family);
+    factor *= std::exp(found.mean);
+  }
+  scale_within(cost, factor, model.limit);
+}
+
+// The size of a GEMM or recurrent layer that the batch makes narrow; null: none depends on the batch.
+const Size* narrow_size(const Kernel& kernel) {
+  if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape)) return &recurrent->batch;
+  const auto* gemm = std::get_if<GemmShape>(&kernel.shape);
+  if (gemm == nullptr) return nullptr;
+  for (const Size* size : {&gemm->n, &gemm->m, &gemm->k}) {
+    if (size->per_sample > 0) return size;
+  }
+  return nullptr;
+}
+
+constexpr double kWidestTile = 128;
+
+}  // namespace
+
+bool is_narrow(const Kernel& kernel, double batch) {
+  const Size* size = narrow_size(kernel);
+  return size != nullptr && size->at(batch) < kWidestTile;
+}
+
+void estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, double factor,
+                     Seconds copies, KernelCost& cost, std::size_t number, EstimateCache* cache) {
+  estimate_in(kernel.math, kernel, batch, calibration, factor, cost, number, cache);
+  KernelCost other;
+  if (may_run_in_fp32(kernel, calibration)) {
+    estimate_in(MathType::fp32, kernel, batch, calibration, factor, other, number, cache);
+    if (other.total < cost.total + copies) cost = other;
+  }
+  if (!is_narrow(kernel, batch)) return;
+  const Size& size = *narrow_size(kernel);
+  for (double width = 8; width <= kWidestTile; width *= 2) {
+    if (width <= size.at(batch)) continue;
+    const double filled = (width - static_cast<double>(size.fixed)) / static_cast<double>(size.per_sample);
+    estimate_in(kernel.math, kernel, filled, calibration, factor, other = {}, number, cache);
+    if (other.total < cost.total) cost = other;
+  }
 }
 
 Seconds time_of_copies(const TrainingStep& step, const std::vector<KernelCost>& costs, std::size_t k) {

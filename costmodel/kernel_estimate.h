@@ -23,17 +23,30 @@ struct ResidualPoint {
 // store-to-load forwarding.
 void set_cost(const Choice& choice, const TimeParts<double>& parts, double workspace, KernelCost& cost);
 
-// Writes the cost by the family's formula, without residuals. Returns the model used; null: there is none,
-// and the cost is complete by the roofline (transfers always). `copies`: time of the layout conversions
-// before a convolution in TF32. `point`: filled in unless null. Throws UsageError when the GPU has no rate
-// for the kernel's arithmetic.
-const FamilyModel* estimate_by_formula(const Kernel& kernel, double batch, const Calibration& calibration,
-                                       Seconds copies, ResidualPoint* point, KernelCost& cost);
+struct FormulaModel {
+  const FamilyModel* family =
+      nullptr;       // null: the profile has none, and the cost is complete by the roofline
+  double limit = 0;  // seconds, physical_limit.h
+};
 
-// Writes the cost with residual and deviation, all times without the factor e^residual, which is returned.
-// `number`: the kernel's index in its step.
-double estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, Seconds copies,
-                       KernelCost& cost, std::size_t number = 0, EstimateCache* cache = nullptr);
+// Writes the cost by the family's formula in the arithmetic `math`, without residuals; by the roofline where
+// there is no model of the family, and for transfers. `point`: filled in unless null. Throws UsageError when
+// the GPU has no rate for the arithmetic.
+FormulaModel estimate_by_formula(const Kernel& kernel, MathType math, double batch,
+                                 const Calibration& calibration, ResidualPoint* point, KernelCost& cost);
+
+// Multiplies all times by the factor, or by a larger one where the total would be below the limit (seconds).
+void scale_within(KernelCost& cost, double factor, double limit);
+
+// True for GEMMs and recurrent layers whose size that grows with the batch is below 128, the widest tile.
+[[nodiscard]] bool is_narrow(const Kernel& kernel, double batch);
+
+// Writes the cost with residual and deviation. A narrow call takes no longer than one that fills a tile of 8,
+// 16, ... 128: the kernel of the wider call can run it. `factor`: the framework's for this kind of kernel;
+// `copies`: time of the layout conversions before a convolution in TF32; `number`: the kernel's in its step.
+void estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, double factor,
+                     Seconds copies, KernelCost& cost, std::size_t number = 0,
+                     EstimateCache* cache = nullptr);
 
 // True for arithmetic that may run in fp32 instead, which makes the layout conversions before it unnecessary.
 [[nodiscard]] inline bool may_need_copies(const Kernel& kernel) { return kernel.math == MathType::tf32; }
@@ -44,8 +57,8 @@ double estimate_kernel(const Kernel& kernel, double batch, const Calibration& ca
 // Sets their times to 0 if kernel k runs in fp32, which needs none.
 void leave_out_copies(const TrainingStep& step, std::size_t k, std::vector<KernelCost>& costs);
 
-// Fills in `costs`, one for each kernel of the step. write(k, copies, cost) writes that of kernel k and
-// returns the factor that its times are still to be multiplied by; duplicates are copied.
+// Fills in `costs`, one for each kernel of the step. write(k, copies, cost) writes that of kernel k;
+// duplicates are copied.
 template <class Write>
 void estimate_kernels(const TrainingStep& step, std::vector<KernelCost>& costs, Write write) {
   for (std::size_t k = 0; k < step.kernels.size(); ++k) {
@@ -54,7 +67,7 @@ void estimate_kernels(const TrainingStep& step, std::vector<KernelCost>& costs, 
       costs[k] = costs[static_cast<std::size_t>(kernel.duplicate_of)];
     } else {
       const Seconds copies = may_need_copies(kernel) ? time_of_copies(step, costs, k) : Seconds(0);
-      scale(costs[k], write(k, copies, costs[k]));
+      write(k, copies, costs[k]);
     }
     if (may_need_copies(kernel)) leave_out_copies(step, k, costs);
   }

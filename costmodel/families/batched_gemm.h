@@ -38,7 +38,9 @@ struct BatchedGemmFamily {
   }
   static double workspace_bytes(const Call&, const Choice&) { return 0; }
   static double flops(const Call& call) { return GemmFamily::flops(call); }
+  static double executed(const Sizes& call, const Choice&) { return flops(call); }
   static double bytes(const Call& call) { return GemmFamily::bytes(call); }
+  static double operand_bytes(const Call& call) { return bytes(call); }
   static std::uint64_t group(const Call& call) { return GemmFamily::group(call); }
   static Features features(const Call& call) { return GemmFamily::features(call); }
 };

@@ -108,7 +108,7 @@ struct ConvFamily {
                            const AchievedFraction<T>& sustained, std::span<const T> p);
   template <class T>
   static GridWork<T> grid_work(const Hardware& hardware, std::span<const T> p) {
-    return {hardware.sm_count, {p[kSmallTile], p[kLatency], p[kPrologue]}};
+    return {hardware.sm_count, {p[kSmallTile], p[kLatency], p[kPrologue]}, hardware.power};
   }
   // `operations`: those of the choice's grid.
   template <class T>
@@ -140,7 +140,9 @@ struct ConvFamily {
     const double twice_outputs = 2 * c.images * c.filters * c.out_height * c.out_width;
     return twice_outputs * c.channels * c.kernel_height * c.kernel_width;
   }
+  static double executed(const Sizes& call, const Choice& choice) { return conv_executed(call, choice); }
   static double bytes(const Call& call) { return Sizes(call).tensors; }
+  static double operand_bytes(const Call& call) { return bytes(call); }
   // Libraries have kernels for one pass, filter size and stride.
   static std::uint64_t group(const Call& c) {
     const auto stride = static_cast<std::uint64_t>(c.stride_height * c.stride_width);

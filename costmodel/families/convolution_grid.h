@@ -11,7 +11,7 @@ inline constexpr Tile kWeightsTiles[] = {{128, 128}, {128, 64}, {64, 128}, {64, 
                                          {32, 128},  {64, 32},  {32, 64},  {32, 32}};
 inline constexpr Tile kProductTiles[] = {{128, 128}, {128, 64}, {64, 64}, {128, 32}, {32, 128}};  // of cuBLAS
 inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};  // each twice the one before
-inline constexpr double kLeastSplitDepth = 256;
+inline constexpr double kLeastSplitDepth = 256;  // multiply-adds of each result of a part
 inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
 
 // True for tiles that cannot be the fastest: at least twice as long as the results (half the tile does less
@@ -42,14 +42,17 @@ inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
   }
 }
 
+// The grid of a product. A part of a split depth takes as long as kLeastSplitDepth at least: a product that
+// cannot be split further is never slower than a deeper one that can.
 [[nodiscard]] inline BlockGrid tiled(const ConvProduct& product, const Choice& choice) {
   const double tile_m = choice.tile_m;
   const double tile_n = choice.tile_n;
   const double rows = ceil_nonneg(product.m / tile_m);
   const double columns = ceil_nonneg(product.n / tile_n);
+  const double part = product.depth / choice.splits;
   return {.blocks = product.count * rows * columns * choice.splits,
           .area = tile_m * tile_n,
-          .depth = product.depth / choice.splits};
+          .depth = choice.splits == 1 ? part : std::max(part, kLeastSplitDepth)};
 }
 
 [[nodiscard]] inline BlockGrid conv_grid(const ConvSizes& c, const Choice& choice) {
@@ -60,24 +63,28 @@ inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
   return {.blocks = filter_tiles * c.images * rows * columns, .area = kMaxTileArea, .depth = c.roles.from};
 }
 
-// Calls visit(choice, grid) for the splits of the depth that can be the fastest: not those that could be
-// doubled while every block still has an SM of its own, nor those after the first that gives every SM all the
-// blocks it can hold.
+// Calls visit(choice, grid) for splits of the depth into 2, 4, ... 128 parts, up to the first that gives
+// every SM all the blocks it can hold, and while parts become shorter.
 template <class Visit>
 [[gnu::always_inline]] inline void for_each_depth_split(const ConvProduct& product, Choice choice,
                                                         double sm_count, Visit visit) {
-  const BlockGrid whole = tiled(product, choice);
-  const double most = sm_count * resident_blocks(whole.area);
-  const auto deep_enough = [&](double splits) { return product.depth >= kLeastSplitDepth * splits; };
-  BlockGrid grid = whole;
+  BlockGrid grid = tiled(product, choice);
+  const double most_blocks = 2 * sm_count * resident_blocks(grid.area);
   for (const std::uint16_t splits : kDepthSplits) {
+    if (grid.depth <= kLeastSplitDepth || 2 * grid.blocks >= most_blocks) break;
     grid.blocks *= 2;
-    grid.depth *= 0.5;
-    if (!deep_enough(splits) || grid.blocks >= 2 * most) break;
-    if (2 * grid.blocks <= sm_count && deep_enough(2 * splits)) continue;
+    grid.depth = std::max(0.5 * grid.depth, kLeastSplitDepth);
     choice.splits = splits;
     visit(choice, grid);
   }
+}
+
+// Multiplications and additions of an algorithm, without padding of tiles. Winograd's F(2x2, 3x3) multiplies
+// 4 * 4 numbers for 2 * 2 results of 9 taps.
+[[nodiscard]] inline double conv_executed(const ConvSizes& c, const Choice& choice) {
+  const ConvProduct product = conv_product(c, choice.algorithm);
+  const double executed = 2 * product.m * product.n * product.depth * product.count;
+  return choice.algorithm == Algorithm::winograd ? executed * 16 / (4 * 9) : executed;
 }
 
 // Calls visit(choice, grid) for every choice whose workspace is within the call's limit.

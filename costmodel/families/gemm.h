@@ -49,11 +49,13 @@ struct GemmFamily {
     return choice.splits > 1 ? 4 * call.m * call.n * call.batch * choice.splits : 0;
   }
   static double flops(const Call& call) { return 2 * call.m * call.n * call.k * call.batch; }
+  static double executed(const Sizes& call, const Choice&) { return flops(call); }
   static double bytes(const Call& call) {
     const double operands = call.element_bytes * (call.m * call.k + call.k * call.n);
     const double results = call.output_bytes * call.m * call.n * (call.reads_c ? 2 : 1);
     return call.batch * (operands + results);
   }
+  static double operand_bytes(const Call& call) { return bytes(call); }
   static std::uint64_t group(const Call& call) {
     return static_cast<std::uint64_t>(call.transpose_a ? 2 : 0) + (call.transpose_b ? 1 : 0);
   }
@@ -82,30 +84,24 @@ inline constexpr auto kPlaceOfSplits = [] {  // among none and kSplits
   for (std::uint8_t i = 0; i < std::size(kSplits); ++i) places[kSplits[i]] = i + 1;
   return places;
 }();
-inline constexpr double kLeastSplit = 64;  // of k
-inline constexpr double kMostWaves = 4;    // a split into more waves of thread blocks gains nothing
-
-// True for a tile of which half would hold all results: the half is faster.
-[[nodiscard]] inline bool is_oversized(double tile, double size) { return tile > 32 && tile / 2 >= size; }
+inline constexpr double kMostWaves = 4;  // a split into more waves of thread blocks gains nothing
 
 template <class Visit>
 void GemmFamily::for_each_grid(const Call& call, const Hardware& hardware, Visit visit) {
   for_each_tile(
       kTiles, [&](const Tile& tile) __attribute__((always_inline)) {
-        if (is_oversized(tile.first, call.m) || is_oversized(tile.second, call.n)) return;
         Choice choice{Algorithm::gemm, tile.first, tile.second, 1};
-        const BlockGrid whole = tile_grid(call, choice);
-        visit(choice, whole);
+        BlockGrid grid = tile_grid(call, choice);
+        const double whole_blocks = grid.blocks;
+        visit(choice, grid);
         choice.algorithm = Algorithm::split_k;
-        const auto deep_enough = [&](double splits) { return call.k >= kLeastSplit * splits; };
         for (const std::uint16_t splits : kSplits) {
-          const double blocks = whole.blocks * splits;
-          if (!deep_enough(splits) || blocks > kMostWaves * hardware.sm_count) break;
-          // Half of the SMs idle: twice the parts take half the time.
-          const bool may_double = 2 * splits <= std::end(kSplits)[-1] && deep_enough(2 * splits);
-          if (may_double && 2 * blocks <= hardware.sm_count) continue;
+          const double blocks = whole_blocks * splits;
+          if (grid.depth <= kLeastSplit || blocks > kMostWaves * hardware.sm_count) break;
+          grid.blocks = blocks;
+          grid.depth = std::max(call.k / splits, kLeastSplit);
           choice.splits = splits;
-          visit(choice, {blocks, whole.area, call.k / splits});
+          visit(choice, grid);
         }
       });
 }

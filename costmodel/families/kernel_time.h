@@ -20,7 +20,9 @@
 //                               std::span<const double> p, const Grids&, Visit visit);
 //     static double workspace_bytes(const Sizes&, const Choice&);
 //     static double flops(const Call&);          // multiplications and additions of the mathematical definition
-//     static double bytes(const Call&);          // each operand once
+//     static double executed(const Sizes&, const Choice&);   // those that the choice's algorithm does, unpadded
+//     static double bytes(const Call&);          // read and written, recurrent weights once a step
+//     static double operand_bytes(const Call&);  // each operand once
 //     static std::uint64_t group(const Call&);   // residuals are interpolated between calls of one group only
 //     static Features features(const Call&);     // and between those that are near one another in these
 //   };
@@ -48,6 +50,15 @@ struct Parameter {
   double prior = 0.5;  // standard deviation of its logarithm
 };
 
+// A board's limit of power on the clock under full load: the clock over the one without the limit, and the
+// power of the share of busy SMs that it falls with. 1: no limit.
+struct PowerLimit {
+  double clock_share = 1;
+  double exponent = 1;
+
+  friend bool operator==(const PowerLimit&, const PowerLimit&) = default;
+};
+
 // A GPU's rates and sizes for one arithmetic, from its data sheet.
 struct Hardware {
   double sm_count = 1;
@@ -56,6 +67,7 @@ struct Hardware {
   double l2_bytes = 0;
   double clock = 1;               // Hz, of the SMs
   double watts = 0;               // thermal design power
+  PowerLimit power{};             // what the sustained clock includes of it
   double compute_capability = 0;  // 6.1 -> 61
   bool tensor_cores = false;
   double rate_share = 1;  // operations a clock and SM over the most of its generation's SMs: hardware.h

@@ -73,18 +73,24 @@ struct RecurrentFamily {
   static double flops(const Call& call) {
     return 2 * (state_weights(call) + call.gates * call.hidden * call.inputs) * call.batch * call.steps;
   }
+  static double executed(const Sizes& call, const Choice&) { return flops(call); }
   // The state's weights are read again at every step, all else once.
   static double bytes(const Call& call) {
     const double readings = call.phase == Phase::backward_weights ? 1 : call.steps;
-    const double input_weights = call.gates * call.hidden * call.inputs;
-    const double vectors = call.inputs + (call.gates + 1) * call.hidden;  // numbers of a sample and step
-    const double activations = call.batch * call.steps * vectors;
-    return call.element_bytes * (state_weights(call) * readings + input_weights + activations);
+    return bytes_of(call, readings);
   }
+  static double operand_bytes(const Call& call) { return bytes_of(call, 1); }
   static std::uint64_t group(const Call& call) { return static_cast<std::uint64_t>(call.phase); }
   static Features features(const Call& call);
 
  private:
+  // `weight_readings`: how often the state's weights are read.
+  static double bytes_of(const Call& call, double weight_readings) {
+    const double input_weights = call.gates * call.hidden * call.inputs;
+    const double vectors = call.inputs + (call.gates + 1) * call.hidden;  // numbers of a sample and step
+    const double activations = call.batch * call.steps * vectors;
+    return call.element_bytes * (state_weights(call) * weight_readings + input_weights + activations);
+  }
   template <class T>
   static TimeParts<T> steps(const Call& call, const Hardware& hardware, const AchievedFraction<T>& sustained,
                             std::span<const T> p);

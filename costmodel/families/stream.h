@@ -91,7 +91,9 @@ struct StreamFamily {
                            const AchievedFraction<T>& sustained, std::span<const T> p);
   static double workspace_bytes(const Call&, const Choice&) { return 0; }
   static double flops(const Call& call) { return call.flops; }
+  static double executed(const Sizes& call, const Choice&) { return flops(call); }
   static double bytes(const Call& call) { return call.read_bytes + call.written_bytes; }
+  static double operand_bytes(const Call& call) { return bytes(call); }
   static std::uint64_t group(const Call& call) {
     return static_cast<std::uint64_t>(call.kind) * 8 + static_cast<std::uint64_t>(call.phase);
   }
@@ -179,7 +181,7 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
   const double most = kElementsPerClock * call.element_bytes * hardware.sm_count * hardware.clock;
   rate = std::min<T>(rate, T(most));
   const T cache_rate = kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth];
-  return outside / rate + cached / cache_rate;
+  return outside / rate + cached / std::max<T>(cache_rate, rate);  // bytes from DRAM pass L2 too
 }
 
 template <class T>

@@ -5,7 +5,9 @@
 //                SM; 1 with as many as fit (o);  q = min(waves, o), o = clamp(32768 / area, 1, 16),
 //                h = latency * 16384 / area
 //   small      = small_tile^-log2(16384 / area): a smaller tile's time over its share of the largest one's time
-//   operations = waves * 2 * area * (depth + prologue) * SMs * small / hidden
+//   operations = waves * 2 * area * (depth + prologue) * SMs * small / hidden * relief
+//   relief     = max((hidden * blocks / (waves * SMs))^e, s): where power limits the clock to the share s of the one
+//                without the limit, SMs that idle or wait leave theirs to the others; e: kernel_time.h, PowerLimit
 //   seconds    = operations / (peak * clock * efficiency)
 //
 // area: results of a block; depth: multiply-adds for each; latency (blocks), prologue (steps of the depth),
@@ -80,12 +82,23 @@ inline constexpr std::size_t kTileAreas = 5;
   return (std::bit_cast<std::uint64_t>(kMaxTileArea / area) >> 52U) - 1'023;
 }
 
+// Time of SMs that are busy for a share of it, over the time at the clock that power leaves them under full
+// load.
+template <class T>
+[[nodiscard]] T power_relief(const PowerLimit& power, const T& busy) {
+  using std::pow;
+  return std::max<T>(pow(busy, T(power.exponent)), T(power.clock_share));
+}
+
 // Work of grids on one GPU, in operations that take the GPU as long at the rate of full tiles of 128 x 128.
 template <class T>
 class GridWork {
  public:
-  GridWork(double sm_count, const BlockRates<T>& rates)
-      : sm_count_(sm_count), latency_(rates.share * rates.latency), prologue_(rates.share * rates.prologue) {
+  GridWork(double sm_count, const BlockRates<T>& rates, const PowerLimit& power = {})
+      : sm_count_(sm_count),
+        power_(power),
+        latency_(rates.share * rates.latency),
+        prologue_(rates.share * rates.prologue) {
     T kept(1.0);
     for (T& small : small_) {
       small = (1 - rates.share) + rates.share / kept;
@@ -96,7 +109,13 @@ class GridWork {
   [[nodiscard, gnu::always_inline]] T operations(const BlockGrid& grid) const {
     const double waves = ceil_nonneg(grid.blocks / sm_count_);
     const double queued = std::min(waves, resident_blocks(grid.area));
-    return waves * (2 * grid.area * sm_count_) * (grid.depth + prologue_) * latency_factor(grid.area, queued);
+    const T latency = latency_factor(grid.area, queued);
+    T operations = waves * (2 * grid.area * sm_count_) * (grid.depth + prologue_) * latency;
+    if (power_.clock_share < 1) {
+      const T hidden = small_[log2_area_ratio(grid.area)] / latency;
+      operations = operations * power_relief(power_, T(hidden * (grid.blocks / (waves * sm_count_))));
+    }
+    return operations;
   }
 
  private:
@@ -114,6 +133,7 @@ class GridWork {
   }
 
   double sm_count_;
+  PowerLimit power_;
   T latency_, prologue_;
   std::array<T, kTileAreas> small_;  // by log2_area_ratio
 };

@@ -71,7 +71,7 @@ template <class T>
   if (!call.hot || hardware.l2_bytes == 0) return from_memory;
   const T ratio = all / (p[TileParameter::kResident] * hardware.l2_bytes);
   const T miss = ratio * ratio / (1.0 + ratio * ratio);
-  const T from_cache = all / cache_rate;
+  const T from_cache = std::min<T>(all / cache_rate, from_memory);  // bytes from DRAM pass L2 too
   return miss * from_memory + (1.0 - miss) * from_cache;
 }
 
@@ -79,7 +79,8 @@ template <class T>
 [[nodiscard]] GridWork<T> tile_grid_work(const Hardware& hardware, std::span<const T> p) {
   return {hardware.sm_count,
           {p[TileParameter::kSmallTile], p[TileParameter::kLatency], p[TileParameter::kPrologue],
-           hardware.rate_share}};
+           hardware.rate_share},
+          hardware.power};
 }
 
 // Times of one call with any choice; terms that all choices share are computed once.
@@ -109,13 +110,17 @@ class TileTime {
   T rate_, cache_rate_, memory_;
 };
 
-// Thread blocks of a choice.
+inline constexpr double kLeastSplit = 64;  // multiply-adds of each result of a part of a split k
+
+// Thread blocks of a choice. A part of a split k takes as long as kLeastSplit at least: a product that cannot
+// be split further is never slower than a deeper one that can.
 [[nodiscard, gnu::always_inline]] inline BlockGrid tile_grid(const GemmCall& call, const Choice& choice) {
   const double rows = ceil_nonneg(call.m / choice.tile_m);
   const double columns = ceil_nonneg(call.n / choice.tile_n);
+  const double part = call.k / choice.splits;
   return {.blocks = rows * columns * call.batch * choice.splits,
           .area = static_cast<double>(choice.tile_m) * choice.tile_n,
-          .depth = call.k / choice.splits};
+          .depth = choice.splits == 1 ? part : std::max(part, kLeastSplit)};
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "costmodel/families/fast/grid_work_table.h"
+#include "costmodel/families/physical_limit.h"
 #include "costmodel/kernel_estimate.h"
 #include "costmodel/profile/profile_block.h"
 
@@ -12,10 +13,9 @@ namespace {
 
 using Options = std::vector<ConvWorkCache::Option>;
 
-// The model of a convolution; null: the kernel is none, the profile has none, or the arithmetic may change
-// with the rates (TF32).
+// The model of a convolution; null: the kernel is none, or the profile has none.
 const FamilyModel* conv_model(const Kernel& kernel, const Calibration& calibration) {
-  if (!std::holds_alternative<ConvShape>(kernel.shape) || kernel.math == MathType::tf32) return nullptr;
+  if (!std::holds_alternative<ConvShape>(kernel.shape)) return nullptr;
   const FamilyModel& model = calibration.models[index_of_family<ConvFamily>()][index_of(kernel.math)];
   return model.block == nullptr ? nullptr : &model;
 }
@@ -28,12 +28,21 @@ Options options_of(const Kernel& kernel, double batch, const Calibration& calibr
   Options options;
   ConvFamily::for_each_work(sizes, model.hardware, model.block->parameters, *model.grid_work,
                             [&](const Choice& choice, const ConvWork<double>& work) {
-                              options.push_back({choice, work, ConvFamily::workspace_bytes(sizes, choice)});
+                              options.push_back({choice, work, ConvFamily::workspace_bytes(sizes, choice),
+                                                 ConvFamily::executed(sizes, choice), sizes.tensors});
                             });
   return options;
 }
 
-void set_fastest(const Options& options, const FamilyModel& model, KernelCost& cost) {
+std::array<std::shared_ptr<const GridWorkTable>, kMathTypeCount> conv_grids(const Calibration& calibration) {
+  std::array<std::shared_ptr<const GridWorkTable>, kMathTypeCount> grids;
+  for (std::size_t math = 0; math < kMathTypeCount; ++math)
+    grids[math] = calibration.models[index_of_family<ConvFamily>()][math].grid_work;
+  return grids;
+}
+
+// Returns the physical limit in seconds.
+double set_fastest(const Options& options, const FamilyModel& model, KernelCost& cost) {
   const ConvWorkCache::Option* best = nullptr;
   TimeParts<double> least{};
   const ConvUnitTimes<double> each(model.hardware, model.sustained);
@@ -44,17 +53,17 @@ void set_fastest(const Options& options, const FamilyModel& model, KernelCost& c
     least = parts;
   }
   set_cost(best->choice, least, best->workspace, cost);
+  return physical_limit(best->executed, best->operand_bytes, model.hardware);
 }
 
 // The same as estimate_by_formula, without a point.
-const FamilyModel* estimate_from_options(const Kernel& kernel, double batch, const Calibration& calibration,
-                                         Seconds copies, Options& options, KernelCost& cost) {
+FormulaModel estimate_from_options(const Kernel& kernel, double batch, const Calibration& calibration,
+                                   Options& options, KernelCost& cost) {
   const FamilyModel* model = conv_model(kernel, calibration);
-  if (model == nullptr) return estimate_by_formula(kernel, batch, calibration, copies, nullptr, cost);
+  if (model == nullptr) return estimate_by_formula(kernel, kernel.math, batch, calibration, nullptr, cost);
   if (options.empty()) options = options_of(kernel, batch, calibration, *model);
-  set_fastest(options, *model, cost);
   cost.math = kernel.math;
-  return model;
+  return {model, set_fastest(options, *model, cost)};
 }
 
 }  // namespace
@@ -62,19 +71,21 @@ const FamilyModel* estimate_from_options(const Kernel& kernel, double batch, con
 std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, const Calibration& calibration,
                                        std::vector<KernelCost> costs, ConvWorkCache& work,
                                        const KernelFactors& factors) {
-  if (work.sm_count != calibration.gpu->sm_count) work = {calibration.gpu->sm_count, {}};
+  const auto grids = conv_grids(calibration);
+  if (work.grids != grids) work = {grids, {}};
   work.of_kernels.resize(step.kernels.size());
   estimate_kernels(step, costs, [&](std::size_t k, Seconds copies, KernelCost& cost) {
     const Kernel& kernel = step.kernels[k];
-    const MathType before = cost.math;
-    const FamilyModel* model =
-        estimate_from_options(kernel, batch, calibration, copies, work.of_kernels[k], cost);
-    double factor = model == nullptr ? 1 : std::exp(cost.residual);
-    if (model != nullptr && cost.math != before) {  // another family model, another residual
+    const double factor = factors[index_of(kernel.kind)];
+    // The arithmetic or the tile may change with the rates, and the residual with it.
+    if (may_need_copies(kernel) || is_narrow(kernel, batch)) {
       cost = {};
-      factor = estimate_kernel(kernel, batch, calibration, copies, cost);
+      estimate_kernel(kernel, batch, calibration, factor, copies, cost);
+      return;
     }
-    return factor * factors[index_of(kernel.kind)];
+    const FormulaModel model = estimate_from_options(kernel, batch, calibration, work.of_kernels[k], cost);
+    const double residual = model.family == nullptr ? 0 : cost.residual;
+    scale_within(cost, factor * std::exp(residual), model.limit);
   });
   return costs;
 }

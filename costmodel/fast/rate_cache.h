@@ -3,6 +3,8 @@
 // times as fast (ResNet-50 on MXNet: 14 instead of 21 us a point).
 #pragma once
 
+#include <array>
+#include <memory>
 #include <vector>
 
 #include "costmodel/estimate.h"
@@ -10,15 +12,17 @@
 
 namespace tbdsim {
 
-// The work of a step's convolutions on a GPU with so many multiprocessors. Valid for one step, batch and
-// profile.
+// The work of a step's convolutions on a GPU of one count of SMs and one limit of power. Valid for one step,
+// batch and profile.
 struct ConvWorkCache {
   struct Option {
     Choice choice;
     ConvWork<double> work;
     double workspace = 0;  // bytes
+    double executed = 0;   // operations, of physical_limit.h
+    double operand_bytes = 0;
   };
-  int sm_count = 0;
+  std::array<std::shared_ptr<const GridWorkTable>, kMathTypeCount> grids;  // of the convolutions' models
   std::vector<std::vector<Option>>
       of_kernels;  // as TrainingStep::kernels; empty: not computed, or no convolution
 };

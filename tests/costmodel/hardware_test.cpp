@@ -57,11 +57,11 @@ TEST(ExpectedClock, OfAMeasuredProduct) {
 
 // An A100 on PCIe has 250 W where the SXM board has 400 W: the cube root of 0.62.
 TEST(PowerShare, OfBoardsWithLessPower) {
-  EXPECT_NEAR(power_share(gpu("a100_pcie_40gb")), std::cbrt(250 / (108 * 1.41) / 2.63), 1e-9);
-  EXPECT_NEAR(power_share(gpu("a100_pcie_40gb")), 0.855, 0.002);
-  EXPECT_NEAR(power_share(gpu("a100_sxm_80gb")), 1, 0.002);
-  EXPECT_EQ(power_share(gpu("titanxp")), 1) << "no two boards to compare";
-  EXPECT_EQ(power_share(gpu("t4")), 1) << "its expected clock knows its power";
+  EXPECT_NEAR(power_share(gpu("a100_pcie_40gb"), MathType::fp16), std::cbrt(250 / (108 * 1.41) / 2.63), 1e-9);
+  EXPECT_NEAR(power_share(gpu("a100_pcie_40gb"), MathType::fp16), 0.855, 0.002);
+  EXPECT_NEAR(power_share(gpu("a100_sxm_80gb"), MathType::fp16), 1, 0.002);
+  EXPECT_EQ(power_share(gpu("titanxp"), MathType::fp16), 1) << "no two boards to compare";
+  EXPECT_EQ(power_share(gpu("t4"), MathType::fp16), 1) << "its expected clock knows its power";
 }
 
 TEST(InstructionShare, OfHopperAndLater) {

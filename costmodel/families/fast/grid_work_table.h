@@ -14,9 +14,10 @@ namespace tbdsim {
 class GridWorkTable {
  public:
   explicit GridWorkTable(const GridWork<double>& work)
-      : sm_count_(work.sm_count_), prologue_(work.prologue_) {
+      : sm_count_(work.sm_count_), prologue_(work.prologue_), power_(work.power_) {
     for (std::size_t ratio = 0; ratio < kTileAreas; ++ratio) {
       const double area = kMaxTileArea / static_cast<double>(1U << ratio);
+      hidden_wave_[ratio] = 2 * area * work.sm_count_ * work.small_[ratio];
       for (std::size_t queued = 1; static_cast<double>(queued) <= resident_blocks(area); ++queued)
         wave_[ratio][queued] =
             2 * area * work.sm_count_ * work.latency_factor(area, static_cast<double>(queued));
@@ -27,12 +28,20 @@ class GridWorkTable {
     const double waves = ceil_nonneg(grid.blocks / sm_count_);
     // double -> int converts in one instruction; double -> unsigned does not.
     const auto queued = static_cast<int>(std::min(waves, resident_blocks(grid.area)));
-    return waves * (grid.depth + prologue_) *
-           wave_[log2_area_ratio(grid.area)][static_cast<std::size_t>(queued)];
+    const std::size_t ratio = log2_area_ratio(grid.area);
+    const double wave = wave_[ratio][static_cast<std::size_t>(queued)];
+    double operations = waves * (grid.depth + prologue_) * wave;
+    if (power_.clock_share < 1) {
+      const double hidden = hidden_wave_[ratio] / wave;
+      operations *= power_relief(power_, hidden * (grid.blocks / (waves * sm_count_)));
+    }
+    return operations;
   }
 
  private:
   double sm_count_, prologue_;
+  PowerLimit power_;
+  std::array<double, kTileAreas> hidden_wave_{};  // as wave_, all latency hidden
   // Operations of a wave that is one step deep, by log2_area_ratio and blocks on an SM.
   std::array<std::array<double, kMaxResident + 1>, kTileAreas> wave_{};
 };
