@@ -95,21 +95,41 @@ std::set<std::pair<int, int>> tiles_of(const GemmCall& call, const Hardware& car
   return tiles;
 }
 
-TEST(GemmTime, TilesTwiceAsWideAsTheResultAreNotTried) {
-  for (const auto& [m, n] : tiles_of<GemmFamily>({.m = 20, .n = 64, .k = 64}, kCard)) {
-    EXPECT_EQ(m, 32);
-    EXPECT_LE(n, 64);
-  }
+std::set<int> splits_of(const GemmCall& call, const Hardware& card) {
+  std::set<int> splits;
+  GemmFamily::for_each_choice(call, card, [&](const Choice& c) { splits.insert(c.splits); });
+  return splits;
 }
 
-// 16 parts would leave more than half of 100 SMs idle, and there are 32 of them at most.
-TEST(GemmTime, ADeepProductOfOneTileIsSplitAsOftenAsItCanBeOrNotAtAll) {
+// 32 blocks are less than the four waves that 100 SMs allow; 200 / 4 is below 64, the shortest part.
+TEST(GemmTime, ADeepProductIsSplitIntoPartsOfAtLeast64) {
   Hardware card = kCard;
   card.sm_count = 100;
-  std::set<int> splits;
-  GemmFamily::for_each_choice({.m = 16, .n = 16, .k = 100'000}, card,
-                              [&](const Choice& c) { splits.insert(c.splits); });
-  EXPECT_EQ(splits, (std::set<int>{1, 24, 32}));
+  EXPECT_EQ(splits_of({.m = 16, .n = 16, .k = 100'000}, card),
+            (std::set<int>{1, 2, 3, 4, 6, 8, 12, 16, 24, 32}));
+  const GemmCall shallow{.m = 16, .n = 16, .k = 200};
+  EXPECT_EQ(splits_of(shallow, card), (std::set<int>{1, 2, 3, 4}));
+  EXPECT_EQ(tile_grid(shallow, {Algorithm::split_k, 32, 32, 4}).depth, 64);
+  EXPECT_EQ(splits_of({.m = 16, .n = 16, .k = 64}, card), (std::set<int>{1}));
+}
+
+// A part of 64 takes as long where the product has less to split, so that no sum is cheaper for being longer.
+TEST(GemmTime, LargerProductsNeverTakeLess) {
+  const auto p = parameters();
+  for (const double m : {1.0, 20.0, 64.0, 500.0}) {
+    double before = 0;
+    for (double k = 16; k < 5'000; k += 48) {
+      const double time = kernel_time<GemmFamily>({.m = m, .n = 40, .k = k}, kCard, kFull, p).parts.total;
+      EXPECT_GE(time * (1 + 1e-12), before) << m << " " << k;
+      before = time;
+    }
+  }
+  double before = 0;
+  for (double m = 1; m < 400; ++m) {
+    const double time = kernel_time<GemmFamily>({.m = m, .n = 40, .k = 1'000}, kCard, kFull, p).parts.total;
+    EXPECT_GE(time * (1 + 1e-12), before) << m;
+    before = time;
+  }
 }
 
 TEST(BatchedGemmTime, PascalHasOneTileAndNoSplit) {

@@ -13,7 +13,7 @@ namespace tbdsim::test {
   return made;
 }
 
-// 1000 flop/s in fp32, 4000 in fp16, 100 B/s; no tf32, bf16 or fp8.
+// 1000 flop/s in fp32, 4000 in fp16, 100 B/s, an L2 that holds all operands; no tf32, bf16 or fp8.
 [[nodiscard]] inline GpuSpec small_gpu() {
   GpuSpec gpu;
   gpu.name = "small";
@@ -22,6 +22,7 @@ namespace tbdsim::test {
   gpu.math[index_of(MathType::fp16)] = rate(4000);
   gpu.memory_bandwidth = BytesPerSecond(100);
   gpu.memory_size = Bytes(1000);
+  gpu.l2_size = Bytes(10'000);
   return gpu;
 }
 
