@@ -1,27 +1,10 @@
 #include "simulate/prediction/predict_all.h"
 
-#include <exception>
-
-#include <tbb/parallel_for.h>
-
 #include "hwspecs/base/error.h"
 #include "simulate/prediction/predict.h"
+#include "simulate/workload/parallel.h"
 
 namespace tbdsim {
-
-void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work) {
-  std::vector<std::exception_ptr> errors(count);
-  tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) {
-    try {
-      work(i);
-    } catch (...) {
-      errors[i] = std::current_exception();
-    }
-  });
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-}
 
 std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, SpecCache& specs) {
   std::vector<Prediction> predictions(scenarios.size());
@@ -29,11 +12,13 @@ std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, SpecCac
   return predictions;
 }
 
-void read_all(std::span<const std::string> models, SpecCache& specs) {
-  tbb::parallel_for(std::size_t{0}, models.size(), [&](std::size_t i) {
+void read_all(std::span<const std::string> models, const std::string& gpu, const std::string& profile,
+              SpecCache& specs) {
+  for_each_index(models.size() + 1, [&](std::size_t i) {
     try {
-      (void)specs.model(models[i]);
-    } catch (const Error&) {  // thrown again to who asks
+      i == 0 ? static_cast<void>(specs.profile_for(gpu, profile))
+             : static_cast<void>(specs.model(models[i - 1]));
+    } catch (const Error&) {  // thrown again at the next look-up
     }
   });
 }

@@ -1,8 +1,6 @@
 // Many predictions at a time, on every core.
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,16 +11,13 @@
 
 namespace tbdsim {
 
-// Calls work(0) to work(count - 1), several at a time. When all are done, rethrows the error of the lowest
-// index.
-void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work);
-
 // One prediction for each scenario, in their order. Throws what predict() throws for the first scenario that
 // has an error.
 [[nodiscard]] std::vector<Prediction> predict_all(std::span<const Scenario> scenarios, SpecCache& specs);
 
-// Reads the models' files into the cache, several at a time. Errors are left to the next look-up of the
-// model.
-void read_all(std::span<const std::string> models, SpecCache& specs);
+// Reads the files of the models, the GPU and its profile into the cache, several at a time. Errors are left
+// to the next look-up.
+void read_all(std::span<const std::string> models, const std::string& gpu, const std::string& profile,
+              SpecCache& specs);
 
 }  // namespace tbdsim

@@ -220,7 +220,8 @@ std::shared_ptr<const std::vector<LengthStep>> SpecCache::workload(
   const std::shared_ptr<const Framework> calls = framework(framework_name);
   if (other_ != nullptr && !changes("model") && !changes("dataset") &&
       calls->lowering == other_->framework(framework_name)->lowering &&
-      calls->rewrites == other_->framework(framework_name)->rewrites) {
+      calls->rewrites == other_->framework(framework_name)->rewrites &&
+      calls->allocator.static_plan == other_->framework(framework_name)->allocator.static_plan) {
     return other_->workload(model_name, variant, framework_name, precision, dataset_name, sizes);
   }
   std::string key = model_name + '\n' + variant.name + '\n' + framework_name + '\n' +
@@ -230,7 +231,7 @@ std::shared_ptr<const std::vector<LengthStep>> SpecCache::workload(
     const std::optional<Dataset> trained_on =
         dataset_name.empty() ? std::nullopt : std::optional(*dataset(dataset_name));
     return expand_workload(*model(model_name), variant, sizes, trained_on, calls->lowering, calls->rewrites,
-                           precision);
+                           precision, calls->allocator.static_plan);
   });
 }
 

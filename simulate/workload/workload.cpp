@@ -1,10 +1,12 @@
 #include "simulate/workload/workload.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
+#include "simulate/workload/parallel.h"
 
 namespace tbdsim {
 namespace {
@@ -51,36 +53,40 @@ std::vector<KernelRuns> kernel_runs(const TrainingStep& step) {
 
 std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant, const Sizes& sizes,
                                         const std::optional<Dataset>& dataset, const Lowering& lowering,
-                                        const Rewrites& rewrites, const Precision& precision) {
+                                        const Rewrites& rewrites, const Precision& precision,
+                                        bool planned_memory) {
   const Model model = build_model(file, variant, sizes);
-  const std::int64_t own = built_length(model);
-  std::vector<LengthStep> steps;
-  std::size_t kernels = 0;
-  const auto append = [&](const LengthBucket& bucket, const Model& padded) {
+  std::atomic<std::size_t> kernels = 0;
+  const auto step_of = [&](const LengthBucket& bucket, const Model& padded) -> LengthStep {
     RewrittenStep made = rewritten(expand_training_step(padded, lowering, precision), rewrites, precision);
-    MemoryOutline memory = memory_outline(made.step);
+    MemoryOutline memory = memory_outline(made.step, planned_memory);
     kernels += made.step.kernels.size();
     if (kernels > kMostKernels) {
       throw ModelError("model " + file.name +
                        ": more than 2000000 kernels over its lengths; expected fewer buckets");
     }
     std::vector<KernelRuns> runs = kernel_runs(made.step);
-    steps.push_back(
-        {bucket, std::move(made.step), std::move(made.on_host), std::move(memory), std::move(runs)});
+    return {bucket, std::move(made.step), std::move(made.on_host), std::move(memory), std::move(runs)};
   };
-  for (const LengthBucket& bucket : lengths_of(variant, sizes, dataset)) {
-    append(bucket, resized(model, {{std::string(kLengthSize), bucket.length}}));
+  const std::vector<LengthBucket> buckets = lengths_of(variant, sizes, dataset);
+  std::vector<LengthStep> steps(std::max<std::size_t>(1, buckets.size()));
+  if (buckets.empty()) {
+    const std::int64_t own = built_length(model);
+    steps[0] = step_of({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
+    return steps;
   }
-  if (!steps.empty() && variant.source_share < 1) {
+  for_each_index(buckets.size(), [&](std::size_t i) {
+    steps[i] = step_of(buckets[i], resized(model, {{std::string(kLengthSize), buckets[i].length}}));
+  });
+  if (variant.source_share < 1) {
     // Sources that are long for their targets have a bucket where both have the longest length: so rare that
     // it takes no time, and what memory must hold.
-    LengthBucket longest = steps.back().bucket;
+    LengthBucket longest = buckets.back();
     longest.share = 0;
     Model pair = model;
     pair.variant.source_share = 1;
-    append(longest, resized(pair, {{std::string(kLengthSize), longest.length}}));
+    steps.push_back(step_of(longest, resized(pair, {{std::string(kLengthSize), longest.length}})));
   }
-  if (steps.empty()) append({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
   return steps;
 }
 

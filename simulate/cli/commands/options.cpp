@@ -211,7 +211,7 @@ std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& s
   const bool named = !options.model.empty() && options.model != "all";
   std::vector<Scenario> scenarios;
   const std::vector<std::string> models = models_for(options, specs);
-  read_all(models, specs);
+  read_all(models, options.gpu, options.profile, specs);
   for (const std::string& model : models) {
     if (!named && !trains(*specs.model(model), options.framework)) continue;
     const Sizes sizes = sizes_for(options, *specs.model(model));

@@ -10,6 +10,7 @@
 #include "simulate/prediction/repredict.h"
 #include "simulate/report/html/report_sections.h"
 #include "simulate/report/kernel_sources.h"
+#include "simulate/workload/parallel.h"
 
 namespace tbdsim {
 namespace {
