@@ -44,6 +44,7 @@ int run_program(const char* name, CommandLineFunction run, int argc, char** argv
     return run(arguments, {.out = std::cout,
                            .err = std::cerr,
                            .data_dir = data_dir(),
+                           .out_is_terminal = ::isatty(STDOUT_FILENO) != 0,
                            .show_progress = ::isatty(STDERR_FILENO) != 0,
                            .catch_signals = catch_signals,
                            .interrupted = &interrupted});

@@ -32,6 +32,14 @@ MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, SpecCache& s
   return machine;
 }
 
+std::string assumed_network(const Cluster& cluster, const GpuSpec& gpu, SpecCache& specs) {
+  if (!cluster.network.empty() || cluster.ranks() == 1) return "";
+  if (cluster.machine.empty()) return usual_interconnect(gpu);
+  if (cluster.machines == 1) return "";
+  const MachineSpec machine = machine_for(cluster, gpu, specs);
+  return machine.networks.empty() ? "" : machine.networks.front().link.name;
+}
+
 void require_network(const std::string& network, const Catalog& catalog) {
   if (joins_machines(network, catalog)) {
     (void)network_named(network, catalog);

@@ -13,6 +13,11 @@ namespace tbdsim {
 // `specs`. Throws UsageError or SpecError.
 [[nodiscard]] MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, SpecCache& specs);
 
+// The network, or the way in which the GPUs of one machine are joined, that machine_for() takes where the
+// cluster says none; empty where it says one, for one GPU, and within a machine that has a file. Throws as
+// machine_for().
+[[nodiscard]] std::string assumed_network(const Cluster& cluster, const GpuSpec& gpu, SpecCache& specs);
+
 // True if the word is a network between machines (a link of networks, a path, a rate), not a word for how
 // GPUs of one machine are joined.
 [[nodiscard]] bool joins_machines(const std::string& word, const Catalog& catalog);

@@ -56,8 +56,8 @@ Table unique_kernel_table(std::span<const UniqueKernel> kernels) {
     const double share = k.total / all;
     table.rows.push_back({text_cell(k.kernel.op), text_cell(name_of(k.kernel.phase)), text_cell(k.precision),
                           text_cell(k.shape), count_cell(k.count),
-                          number_cell(k.each().si(), fmt::format("{:.1f}", in_unit(k.each(), "us"))),
-                          number_cell(k.total.si(), fmt::format("{:.2f}", in_unit(k.total, "ms"))),
+                          number_cell(k.each().si(), three_digits(in_unit(k.each(), "us"))),
+                          number_cell(k.total.si(), three_digits(in_unit(k.total, "ms"))),
                           bare_percent_cell(share, 2), text_cell(name_of(k.bound))});
   }
   table.totals = {{"distinct", count_cell(static_cast<double>(kernels.size()))},

@@ -77,14 +77,6 @@ Cell times_cell(double repeat) {
   return cell;
 }
 
-// Long names lose their middle on the screen.
-Cell layer_cell(const std::string& name) {
-  constexpr std::size_t kWidest = 16;
-  constexpr std::size_t kEnd = 9;
-  if (name.size() <= kWidest) return text_cell(name);
-  return {name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd), name};
-}
-
 Cell time_cell(Seconds time) { return number_cell(time.si(), three_digits(in_unit(time, "us"))); }
 
 }  // namespace
@@ -111,6 +103,21 @@ std::vector<std::string> kernel_preface(const Prediction& p) {
     preface.push_back(std::move(line));
   }
   return preface;
+}
+
+void shorten_layers(Table& table) {
+  constexpr std::size_t kWidest = 16;
+  constexpr std::size_t kEnd = 9;
+  const auto column =
+      static_cast<std::size_t>(std::find_if(table.columns.begin(), table.columns.end(),
+                                            [](const Column& c) { return c.key == "layer"; }) -
+                               table.columns.begin());
+  if (column == table.columns.size()) return;
+  for (std::vector<Cell>& row : table.rows) {
+    std::string& name = row[column].text;
+    if (name.size() > kWidest)
+      name = name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd);
+  }
 }
 
 Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
@@ -147,7 +154,7 @@ Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
     const std::string layer =
         kernel.layer < 0 ? "(all)" : iteration.step->layers[static_cast<std::size_t>(kernel.layer)].name;
     std::vector<Cell>& row = table.rows.emplace_back(scenario_cells(p));
-    for (Cell& cell : std::vector<Cell>{layer_cell(layer),
+    for (Cell& cell : std::vector<Cell>{text_cell(layer),
                                         phase_cell(kernel),
                                         text_cell(kernel.op),
                                         text_cell(name_of(kernel.kind)),
@@ -180,7 +187,7 @@ Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
       {"precision", text_cell(p.scenario.precision)},
       {"iteration_time", number_cell(iteration.time().si(), to_text(iteration.time()))},
       {"gpu_busy", number_cell(iteration.timeline.gpu_busy.si(), to_text(iteration.timeline.gpu_busy))},
-      {"throughput", number_cell(rate, fmt::format("{:.1f} {}", rate, throughput_unit(*p.model)))},
+      {"throughput", number_cell(rate, three_digits(rate) + " " + throughput_unit(*p.model))},
       {"flops", number_cell(flops.si(), to_text(flops))}};
   return table;
 }

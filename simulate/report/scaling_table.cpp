@@ -7,6 +7,7 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/prediction/cluster_machine.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/utilization.h"
 #include "simulate/report/cells.h"
@@ -22,6 +23,7 @@ const std::vector<Column> kColumns = {{"model", "model"},
                                       {"machines", "mach.", true},
                                       {"gpus", "GPUs", true},
                                       {"network", "network"},
+                                      {"network_assumed", ""},
                                       {"method", ""},
                                       {"throughput", "throughput", true},
                                       {"speed_up", "speed-up", true},
@@ -47,7 +49,15 @@ constexpr const char* kLegend =
 Cell percent(double ratio) { return bare_percent_cell(ratio, 0); }
 Cell percent_of(std::optional<double> ratio) { return ratio ? percent(*ratio) : Cell{}; }
 
-std::vector<Cell> row_of(const ScalingPoint& point) {
+constexpr const char* kAssumed =
+    "*: neither a --network nor a --machine says how GPUs are joined; this is assumed.";
+
+// The network asked for, or with a star the one that is assumed.
+Cell network_cell(const std::string& asked, const std::string& assumed) {
+  return assumed.empty() ? text_cell(asked) : Cell{assumed + "*", assumed};
+}
+
+std::vector<Cell> row_of(const ScalingPoint& point, const std::string& assumed) {
   const Prediction& p = point.prediction;
   const Cluster& cluster = p.scenario.cluster;
   const Activity activity = activity_of(p);
@@ -58,10 +68,11 @@ std::vector<Cell> row_of(const ScalingPoint& point) {
           count_cell(static_cast<double>(p.scenario.batch)),
           count_cell(cluster.machines),
           count_cell(cluster.gpus),
-          text_cell(cluster.network),
+          network_cell(cluster.network, assumed),
+          flag_cell(!assumed.empty()),
           text_cell(p.exchange ? p.exchange->method->name : ""),
           number_cell(rate, three_digits(rate) + " " + throughput_unit(*p.model)),
-          number_cell(point.speed_up, fmt::format("{:.2f}", point.speed_up)),
+          number_cell(point.speed_up, three_digits(point.speed_up)),
           percent(point.efficiency),
           number_cell(p.iteration_time().si(), to_text(p.iteration_time())),
           percent(point.exposed / p.iteration_time()),
@@ -125,8 +136,12 @@ Table scaling_table(std::span<const ScalingPoint> points, SpecCache& specs) {
   table.name = "points";
   table.columns = kColumns;
   std::set<std::string> machines;
+  bool assumes = false;
   for (const ScalingPoint& point : points) {
-    table.rows.push_back(row_of(point));
+    const std::string network =
+        assumed_network(point.prediction.scenario.cluster, *point.prediction.gpu, specs);
+    assumes = assumes || !network.empty();
+    table.rows.push_back(row_of(point, network));
     if (point.prediction.exchange) machines.insert(point.prediction.exchange->machine);
   }
   const std::vector<std::string> names(machines.begin(), machines.end());
@@ -140,6 +155,7 @@ Table scaling_table(std::span<const ScalingPoint> points, SpecCache& specs) {
     for (const std::string& line : wrapped(text, kNoteWidth)) table.notes.push_back(line);
   };
   note(kLegend);
+  if (assumes) note(kAssumed);
   for (const ScalingPoint* point : largest_of(points)) {
     if (point->prediction.ranks() > 1) note(advice_text(*point, specs));
   }
