@@ -44,18 +44,19 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
   return costs;
 }
 
-double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs) {
+double combined_sd(const TrainingStep& step, std::span<const KernelRuns> runs,
+                   const std::vector<KernelCost>& costs) {
   // Chosen on measured runs of split `fit`: errors of models that a fit leaves out, a fifth above those of
   // its own rows, lie within the 80 % interval in some 80 % of them.
   constexpr double kCommon = 0.18;
   std::array<double, kKernelKindCount> by_kind{};
   double time = 0, independent = 0;
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    const double seconds = costs[k].total.si() * static_cast<double>(step.kernels[k].repeat);
+  for (const auto& [k, times, squares] : runs) {
+    const double seconds = costs[k].total.si();
     const double deviation = seconds * costs[k].sd;
-    time += seconds;
-    by_kind[index_of(step.kernels[k].kind)] += deviation;
-    independent += deviation * deviation;
+    time += seconds * static_cast<double>(times);
+    by_kind[index_of(step.kernels[k].kind)] += deviation * static_cast<double>(times);
+    independent += deviation * deviation * squares;
   }
   double common = 0;
   for (const double deviation : by_kind) common += deviation * deviation;

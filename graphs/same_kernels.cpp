@@ -21,4 +21,21 @@ void mark_duplicates(std::vector<Kernel>& kernels) {
   }
 }
 
+std::vector<KernelRuns> kernel_runs(const std::vector<Kernel>& kernels) {
+  std::vector<KernelRuns> runs;
+  std::vector<std::size_t> place(kernels.size());  // in them, of kernels that are the first
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const Kernel& kernel = kernels[k];
+    const bool first = kernel.duplicate_of < 0;
+    if (first) {
+      place[k] = runs.size();
+      runs.push_back({.kernel = k});
+    }
+    KernelRuns& same = runs[place[first ? k : static_cast<std::size_t>(kernel.duplicate_of)]];
+    same.times += kernel.repeat;
+    same.squares += static_cast<double>(kernel.repeat) * static_cast<double>(kernel.repeat);
+  }
+  return runs;
+}
+
 }  // namespace tbdsim

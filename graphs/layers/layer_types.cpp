@@ -63,9 +63,8 @@ constexpr LayerType kLayerTypes[] = {
     {"attention_context", "weights, heads x queries x keys, times values, heads x keys x features",
      make_attention_context},
     {"split_heads",
-     "positions x features copied to heads x positions x features: heads, parts (1) of the features, of "
-     "which "
-     "it reads one",
+     "positions x features copied to heads x positions x features: heads, parts (1): how many tensors, as "
+     "queries, keys and values, lie side by side in the features, of which it reads one",
      make_split_heads},
     {"merge_heads", "heads x positions x features copied to positions x features", make_merge_heads},
     {"transpose", "two dimensions exchanged", make_transpose},

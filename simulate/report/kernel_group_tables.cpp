@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
+#include "simulate/report/cells.h"
 #include "simulate/report/kernel_table.h"
 
 namespace tbdsim {

@@ -36,21 +36,6 @@ std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
 
 }  // namespace
 
-std::vector<KernelRuns> kernel_runs(const TrainingStep& step) {
-  std::vector<KernelRuns> runs;
-  std::vector<std::size_t> place(step.kernels.size());  // in them, of kernels that are the first
-  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
-    const Kernel& kernel = step.kernels[k];
-    if (kernel.duplicate_of < 0) {
-      place[k] = runs.size();
-      runs.push_back({k, kernel.repeat});
-    } else {
-      runs[place[static_cast<std::size_t>(kernel.duplicate_of)]].times += kernel.repeat;
-    }
-  }
-  return runs;
-}
-
 std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant, const Sizes& sizes,
                                         const std::optional<Dataset>& dataset, const Lowering& lowering,
                                         const Rewrites& rewrites, const Precision& precision,
@@ -65,7 +50,7 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
       throw ModelError("model " + file.name +
                        ": more than 2000000 kernels over its lengths; expected fewer buckets");
     }
-    std::vector<KernelRuns> runs = kernel_runs(made.step);
+    std::vector<KernelRuns> runs = kernel_runs(made.step.kernels);
     return {bucket, std::move(made.step), std::move(made.on_host), std::move(memory), std::move(runs)};
   };
   const std::vector<LengthBucket> buckets = lengths_of(variant, sizes, dataset);

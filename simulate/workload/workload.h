@@ -9,17 +9,11 @@
 #include "graphs/dataset.h"
 #include "graphs/lowering.h"
 #include "graphs/rewrites/rewrites.h"
+#include "graphs/same_kernels.h"
 #include "graphs/training_step.h"
 #include "simulate/memory/memory_plan.h"
 
 namespace tbdsim {
-
-// A kernel and those that are the same.
-struct KernelRuns {
-  std::size_t kernel = 0;  // the first of them
-  std::int64_t times = 0;  // that they run in an iteration, all of them together
-};
-[[nodiscard]] std::vector<KernelRuns> kernel_runs(const TrainingStep& step);  // the first first
 
 struct LengthStep {
   LengthBucket bucket;  // length 0, share 1 for a model without sequences
