@@ -137,11 +137,11 @@ std::span<const LayerType> layer_types() { return kLayerTypes; }
 
 const LayerType& layer_type(const SpecNode& name) {
   const std::string text = name.text();
-  std::vector<std::string> names;
   for (const LayerType& type : kLayerTypes) {
     if (type.name == text) return type;
-    names.emplace_back(type.name);
   }
+  std::vector<std::string> names;
+  for (const LayerType& type : kLayerTypes) names.emplace_back(type.name);
   name.fail("unknown layer type " + in_quotes(text) + did_you_mean(text, names) +
             " ('tbd-sim list layers' names them)");
 }
