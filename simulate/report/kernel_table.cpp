@@ -106,8 +106,8 @@ std::vector<std::string> kernel_preface(const Prediction& p) {
 }
 
 void shorten_layers(Table& table) {
-  constexpr std::size_t kWidest = 16;
-  constexpr std::size_t kEnd = 9;
+  constexpr std::size_t kWidest = 13;
+  constexpr std::size_t kEnd = 7;
   const auto column =
       static_cast<std::size_t>(std::find_if(table.columns.begin(), table.columns.end(),
                                             [](const Column& c) { return c.key == "layer"; }) -
