@@ -1,5 +1,6 @@
 #include "simulate/workload/parallel.h"
 
+#include <atomic>
 #include <exception>
 #include <vector>
 
@@ -10,7 +11,9 @@ namespace tbdsim {
 
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& work) {
   std::vector<std::exception_ptr> errors(count);
-  const auto call = [&](std::size_t i) {
+  std::atomic<std::size_t> next = 0;
+  const auto call = [&](std::size_t) {
+    const std::size_t i = next++;  // in order, so that a caller may put short work last
     try {
       work(i);
     } catch (...) {
