@@ -115,7 +115,7 @@
   }
 
   function axisLayout(axis, values, figure, length) {
-    const layout = {title: {text: linesOf(axis.title, Math.floor(length / LETTER)).join("<br>"), standoff: 8}, nticks: Math.max(3, Math.floor(length / 48)), type: axis.log ? "log" : "linear", automargin: true,
+    const layout = {title: {text: linesOf(axis.title, Math.floor(length / TITLE)).join("<br>"), standoff: 8}, nticks: Math.max(3, Math.floor(length / 48)), type: axis.log ? "log" : "linear", automargin: true,
                     gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), tickangle: 0};
     if (axis.log && values.length) {
       layout.tickvals = axis.title.startsWith("batch") ? batchTicks(values, figure) : decadeTicks(values);
@@ -129,7 +129,8 @@
 
   const ROW = 18;    // pixels of a line of the legend
   const LINE = 16;   // of a line of a label or a title
-  const LETTER = 7;  // of a character of it, about
+  const LETTER = 7;  // of a character of a label, about
+  const TITLE = 8.5;  // of one of an axis' title
   const LABELS = 0.36;  // of the width, for the labels of lying bars at most
 
   // Lines of up to so many characters, broken behind spaces, dots and underscores.
@@ -170,7 +171,7 @@
   function layoutOf(chart, figure) {
     const legend = legendOf(chart, figure);
     const [width, height] = [plotWidth(chart, figure), plotHeight(chart, figure)];
-    const below = 54 + LINE * (linesOf(chart.x.title, Math.floor(width / LETTER)).length - 1) + legend.height;
+    const below = 54 + LINE * (linesOf(chart.x.title, Math.floor(width / TITLE)).length - 1) + legend.height;
     const family = getComputedStyle(document.body).fontFamily;
     const layout = {
       height: 34 + height + below, margin: {l: 40, r: 14, t: printing ? 8 : 34, b: below},
