@@ -49,8 +49,7 @@ constexpr const char* kLegend =
 Cell percent(double ratio) { return bare_percent_cell(ratio, 0); }
 Cell percent_of(std::optional<double> ratio) { return ratio ? percent(*ratio) : Cell{}; }
 
-constexpr const char* kAssumed =
-    "*: neither a --network nor a --machine says how GPUs are joined; this is assumed.";
+constexpr const char* kAssumed = "*: assumed, as no --network is given.";
 
 // The network asked for, or with a star the one that is assumed.
 Cell network_cell(const std::string& asked, const std::string& assumed) {

@@ -99,8 +99,8 @@ TEST(Scaling, SaysWhichNetworkItAssumes) {
     EXPECT_EQ(rows[0]["network_assumed"], false);
     EXPECT_EQ(rows[1]["network_assumed"], true);
     const auto network = rows[1]["network"].get<std::string>();
-    EXPECT_THAT(
-        table, AllOf(HasSubstr("  " + network + "*"), HasSubstr("\n*: neither a --network nor a --machine")));
+    EXPECT_THAT(table,
+                AllOf(HasSubstr("  " + network + "*"), HasSubstr("\n*: assumed, as no --network is given.")));
     command.insert(command.end(), {"--network", network});
     const json said = json::parse(output(command))["points"];
     EXPECT_EQ(said[1]["network_assumed"], false);
@@ -121,8 +121,7 @@ TEST(KernelNames, AreCutOnATerminalOnly) {
                           "--gpu",   "titanxp", "--batch",     "64"};
   constexpr const char* kWhole = "Generator.Res1.Shortcut.upsample";
   EXPECT_THAT(output(command), HasSubstr(kWhole));
-  EXPECT_THAT(test::run_on_terminal(command).out,
-              AllOf(Not(HasSubstr(kWhole)), HasSubstr("Gene..psample")));
+  EXPECT_THAT(test::run_on_terminal(command).out, AllOf(Not(HasSubstr(kWhole)), HasSubstr("Gene..psample")));
   const test::TempDir directory;
   const std::string file = (directory.path() / "kernels.txt").string();
   Arguments to_file = command;
