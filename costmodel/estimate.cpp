@@ -42,18 +42,19 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
   return costs;
 }
 
-double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs) {
+double combined_sd(const TrainingStep& step, std::span<const KernelRuns> runs,
+                   const std::vector<KernelCost>& costs) {
   // Chosen so that the 80 % interval holds about 80 % of the measured runs of split `fit` with models that
   // the fit left out, whose errors are a fifth above those of fitted rows.
   constexpr double kCommon = 0.18;
   std::array<double, kKernelKindCount> by_kind{};
   double time = 0, independent = 0;
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    const double seconds = costs[k].total.si() * static_cast<double>(step.kernels[k].repeat);
+  for (const auto& [k, times, squares] : runs) {
+    const double seconds = costs[k].total.si();
     const double deviation = seconds * costs[k].sd;
-    time += seconds;
-    by_kind[index_of(step.kernels[k].kind)] += deviation;
-    independent += deviation * deviation;
+    time += seconds * static_cast<double>(times);
+    by_kind[index_of(step.kernels[k].kind)] += deviation * static_cast<double>(times);
+    independent += deviation * deviation * squares;
   }
   double common = 0;
   for (const double deviation : by_kind) common += deviation * deviation;

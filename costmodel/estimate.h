@@ -7,6 +7,7 @@
 
 #include "costmodel/calibration.h"
 #include "costmodel/kernel_cost.h"
+#include "graphs/same_kernels.h"
 #include "graphs/training_step.h"
 
 namespace tbdsim {
@@ -51,7 +52,8 @@ struct FixedCost {
 //
 //   sd = sqrt( c * sum over kinds (sum of t * s)^2 + (1 - c) * sum over kernels (t * s)^2 ) / sum of t
 //
-// t: seconds of a kernel with all its repeats; s: KernelCost::sd.
-[[nodiscard]] double combined_sd(const TrainingStep& step, const std::vector<KernelCost>& costs);
+// t: seconds of a kernel with all its repeats; s: KernelCost::sd. `runs`: kernel_runs() of the kernels.
+[[nodiscard]] double combined_sd(const TrainingStep& step, std::span<const KernelRuns> runs,
+                                 const std::vector<KernelCost>& costs);
 
 }  // namespace tbdsim

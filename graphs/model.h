@@ -140,7 +140,8 @@ struct Model {
                                         const std::filesystem::path& catalogue = {});
 
 // The variant of that name or that is also called so; where the name is empty the one the framework trains,
-// or, for no framework or of a single variant, the first. Throws UsageError, with "did you mean" for a name.
+// or, for no framework or of a single variant, the first. Capitals do not matter. Throws UsageError, with
+// "did you mean" for a name.
 [[nodiscard]] const Variant& find_variant(const ModelFile& file, const std::string& variant,
                                           const std::string& framework);
 

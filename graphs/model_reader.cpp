@@ -7,6 +7,7 @@
 #include "graphs/model.h"
 #include "hwspecs/base/catalog_reference.h"
 #include "hwspecs/base/number.h"
+#include "hwspecs/base/other_names.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
 
@@ -247,6 +248,18 @@ std::vector<std::string> names_of(const ModelFile& file) {
   return names;
 }
 
+// Names of the frameworks that train any variant, each once.
+std::vector<std::string> frameworks_of(const ModelFile& file) {
+  std::vector<std::string> frameworks;
+  for (const Variant& variant : file.variants) {
+    for (const std::string& name : variant.frameworks) {
+      if (std::find(frameworks.begin(), frameworks.end(), name) == frameworks.end())
+        frameworks.push_back(name);
+    }
+  }
+  return frameworks;
+}
+
 }  // namespace
 
 ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& changes,
@@ -268,11 +281,20 @@ const Variant& find_variant(const ModelFile& file, const std::string& variant, c
       if (holds(candidate.frameworks, framework)) return candidate;
     }
     if (framework.empty() || file.variants.size() == 1) return file.variants.front();
-    throw UsageError("no variant of " + file.name + " is the one " + in_quotes(framework) +
-                     " trains; expected a --variant, one of " + joined(names));
+    const std::vector<std::string> trained_by = frameworks_of(file);
+    throw UsageError(file.name + " is trained by " +
+                     (trained_by.empty() ? "no framework by default" : joined(trained_by)) + ", not by " +
+                     in_quotes(framework) +
+                     "; expected a --framework that trains it, or a --variant, one of " + joined(names));
   }
   for (const Variant& candidate : file.variants) {
     if (candidate.name == variant || holds(candidate.also_called, variant)) return candidate;
+  }
+  const auto is_called_so = [&](const std::string& name) { return plain_name(name) == plain_name(variant); };
+  for (const Variant& candidate : file.variants) {
+    if (is_called_so(candidate.name) ||
+        std::any_of(candidate.also_called.begin(), candidate.also_called.end(), is_called_so))
+      return candidate;
   }
   throw UsageError("unknown variant " + in_quotes(variant) + " of " + file.name + "; expected one of " +
                    joined(names) + did_you_mean(variant, names));

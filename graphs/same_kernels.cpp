@@ -6,18 +6,36 @@
 namespace tbdsim {
 
 void mark_duplicates(std::vector<Kernel>& kernels) {
+  // What differs most often comes first.
   using Cost =
-      std::tuple<KernelKind, Phase, std::string_view, MathType, Size, Size, Size, KernelShape, std::int64_t>;
+      std::tuple<Size, Size, Size, KernelKind, Phase, MathType, std::int64_t, KernelShape, std::string_view>;
   std::map<Cost, int> known;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     Kernel& kernel = kernels[k];
     kernel.duplicate_of = -1;
     if (kernel.tf32_only && kernel.kind == KernelKind::transpose) continue;  // may run, or not
-    const Cost cost{kernel.kind,       kernel.phase,         kernel.op,    kernel.math,         kernel.flops,
-                    kernel.read_bytes, kernel.written_bytes, kernel.shape, kernel.element_bytes};
+    const Cost cost{kernel.read_bytes, kernel.written_bytes, kernel.flops, kernel.kind, kernel.phase,
+                    kernel.math,       kernel.element_bytes, kernel.shape, kernel.op};
     const auto [first, added] = known.try_emplace(cost, static_cast<int>(k));
     kernel.duplicate_of = added ? -1 : first->second;
   }
+}
+
+std::vector<KernelRuns> kernel_runs(const std::vector<Kernel>& kernels) {
+  std::vector<KernelRuns> runs;
+  std::vector<std::size_t> place(kernels.size());  // in them, of kernels that are the first
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const Kernel& kernel = kernels[k];
+    const bool first = kernel.duplicate_of < 0;
+    if (first) {
+      place[k] = runs.size();
+      runs.push_back({.kernel = k});
+    }
+    KernelRuns& same = runs[place[first ? k : static_cast<std::size_t>(kernel.duplicate_of)]];
+    same.times += kernel.repeat;
+    same.squares += static_cast<double>(kernel.repeat) * static_cast<double>(kernel.repeat);
+  }
+  return runs;
 }
 
 }  // namespace tbdsim

@@ -1,22 +1,14 @@
 #include "hwspecs/gpu_names.h"
 
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/other_names.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/gpu_spec.h"
 
 namespace tbdsim {
 namespace {
-std::string plain(std::string_view device) {
-  std::string text(device);
-  for (char& c : text) c = (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
-  for (const std::string_view brand : {"nvidia ", "tesla ", "geforce "}) {
-    if (text.starts_with(brand)) text.erase(0, brand.size());
-  }
-  return text;
-}
-
 void add(GpuNames& names, const std::string& device, const std::string& gpu) {
-  const auto [at, is_new] = names.name_of.try_emplace(plain(device), gpu);
+  const auto [at, is_new] = names.name_of.try_emplace(plain_name(device), gpu);
   if (!is_new && at->second != gpu) {
     throw UsageError("the GPUs " + at->second + " and " + gpu + " are both called " + in_quotes(device) +
                      "; expected one GPU for a name");
@@ -39,7 +31,7 @@ GpuNames read_gpu_names(const Catalog& catalog) {
 }
 
 const std::string& gpu_name(std::string_view device, const GpuNames& names) {
-  const auto found = names.name_of.find(plain(device));
+  const auto found = names.name_of.find(plain_name(device));
   if (found != names.name_of.end()) return found->second;
   throw UsageError("unknown GPU " + in_quotes(device) + did_you_mean(device, names.known) +
                    " ('tbd-sim list gpus' names them; 'also_called' of a GPU's file adds a name)");

@@ -114,12 +114,16 @@ InterconnectSpec parse(const std::string& text, const Catalog& catalog) {
 
 }  // namespace
 
+std::string usual_interconnect(const GpuSpec& gpu) {
+  const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
+  return boards ? "nvlink" : gpu.bus.name;
+}
+
 MachineSpec synthesize_machine(const GpuSpec& gpu, int gpus, const std::string& text, const Catalog& catalog,
                                const SpecChanges& changes) {
   const InterconnectSpec spec = parse(text, catalog);
   const std::string bus = spec.slot ? spec.link : gpu.bus.name;
-  const bool boards = gpu.nvlink && !gpu.nvlink->bridge;
-  const bool joined = spec.nvlink || (!spec.slot && boards);
+  const bool joined = spec.nvlink || (!spec.slot && usual_interconnect(gpu) == "nvlink");
   const bool mesh = joined && !spec.pairs && gpu.nvlink && !gpu.nvlink->mesh.empty();
   MachineSpec machine = mesh ? mesh_of(gpu, gpus, catalog, changes)
                              : read_machine(catalog.find(Kind::machine, server_of(bus)), catalog, changes);

@@ -26,6 +26,9 @@ namespace tbdsim {
 [[nodiscard]] MachineSpec synthesize_machine(const GpuSpec& gpu, int gpus, const std::string& word,
                                              const Catalog& catalog, const SpecChanges& changes = {});
 
+// The word that an empty one stands for.
+[[nodiscard]] std::string usual_interconnect(const GpuSpec& gpu);
+
 // Throws UsageError, with "did you mean", for a word that synthesize_machine() accepts for no GPU.
 void require_interconnect(const std::string& word, const Catalog& catalog);
 

@@ -63,9 +63,8 @@ constexpr LayerType kLayerTypes[] = {
     {"attention_context", "weights, heads x queries x keys, times values, heads x keys x features",
      make_attention_context},
     {"split_heads",
-     "positions x features copied to heads x positions x features: heads, parts (1) of the features, of "
-     "which "
-     "it reads one",
+     "positions x features copied to heads x positions x features: heads, parts (1): how many tensors, as "
+     "queries, keys and values, lie side by side in the features, of which it reads one",
      make_split_heads},
     {"merge_heads", "heads x positions x features copied to positions x features", make_merge_heads},
     {"transpose", "two dimensions exchanged", make_transpose},
@@ -138,11 +137,11 @@ std::span<const LayerType> layer_types() { return kLayerTypes; }
 
 const LayerType& layer_type(const SpecNode& name) {
   const std::string text = name.text();
-  std::vector<std::string> names;
   for (const LayerType& type : kLayerTypes) {
     if (type.name == text) return type;
-    names.emplace_back(type.name);
   }
+  std::vector<std::string> names;
+  for (const LayerType& type : kLayerTypes) names.emplace_back(type.name);
   name.fail("unknown layer type " + in_quotes(text) + did_you_mean(text, names) +
             " ('tbd-sim list layers' names them)");
 }

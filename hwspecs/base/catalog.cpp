@@ -1,8 +1,10 @@
 #include "hwspecs/base/catalog.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/other_names.h"
 #include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
@@ -11,6 +13,20 @@ namespace fs = std::filesystem;
 bool is_path(std::string_view name_or_path) {
   return name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml");
 }
+
+namespace {
+
+// "; did you mean 'a'?", or the names that begin so: "v100" is the beginning of several.
+std::string hint_for(std::string_view name, const std::vector<std::string>& known) {
+  std::string hint = did_you_mean(name, known);
+  if (!hint.empty() || name.empty()) return hint;
+  std::vector<std::string> longer;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(longer),
+               [&](const std::string& other) { return other.starts_with(plain_name(name)); });
+  return longer.empty() ? "" : "; expected one of " + joined(longer);
+}
+
+}  // namespace
 
 Catalog Catalog::from(const fs::path& data_dir) {
   for (const KindInfo& info : kKinds) {
@@ -38,6 +54,22 @@ bool Catalog::contains(Kind kind, std::string_view name) const {
   return fs::is_regular_file(folder(kind) / (std::string(name) + ".yaml"), ignored);
 }
 
+std::optional<std::string> Catalog::name_of(Kind kind, std::string_view called) const {
+  if (contains(kind, called)) return std::string(called);
+  const std::string plain = plain_name(called);
+  std::vector<std::string> found;
+  for (std::string& name : names(kind)) {
+    const std::vector<std::string> others = other_names(folder(kind) / (name + ".yaml"));
+    if (std::any_of(others.begin(), others.end(),
+                    [&](const std::string& other) { return plain_name(other) == plain; }))
+      found.push_back(std::move(name));
+  }
+  if (found.size() > 1)
+    throw UsageError("several " + std::string(info_of(kind).plural) + " are called " + in_quotes(called) +
+                     "; expected one of " + joined(found));
+  return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
+}
+
 std::optional<fs::path> Catalog::unseen(Kind kind, std::string_view name) const {
   const fs::path file = folder(kind) / "holdout" / (std::string(name) + ".yaml");
   std::error_code ignored;
@@ -59,8 +91,8 @@ fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
                      "; expected a name ('tbd-sim list " + std::string(info.plural) +
                      "' names them): no file is read here that the command line does not name");
   }
-  if (contains(kind, name_or_path)) return folder(kind) / (std::string(name_or_path) + ".yaml");
-  const std::string hint = did_you_mean(name_or_path, names(kind));
+  if (const auto name = name_of(kind, name_or_path)) return folder(kind) / (*name + ".yaml");
+  const std::string hint = hint_for(name_or_path, names(kind));
   throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint +
                    " ('tbd-sim list " + std::string(info.plural) +
                    (files_ ? "' names them)" : "' names them; a path to a YAML file works too)"));

@@ -46,11 +46,14 @@ class Catalog {
   // The same catalogue, which finds only these files by path: for names from an untrusted source.
   [[nodiscard]] Catalog with_files_only(std::vector<std::string> files) const;
 
-  // The file of a name, or the path itself where the argument is one. Throws UsageError with "did you mean"
-  // for an unknown name.
+  // The file of a name (as name_of()), or the path itself where the argument is one. Throws UsageError with
+  // "did you mean" for an unknown name.
   [[nodiscard]] std::filesystem::path find(Kind kind, std::string_view name_or_path) const;
-  [[nodiscard]] std::vector<std::string> names(Kind kind) const;  // sorted
-  [[nodiscard]] bool contains(Kind kind, std::string_view name) const;
+  [[nodiscard]] std::vector<std::string> names(Kind kind) const;        // sorted
+  [[nodiscard]] bool contains(Kind kind, std::string_view name) const;  // exactly so
+  // The name of the file that is called so: by its name, its title or one of its `also_called`, in capitals
+  // or not; none if there is no such file. Throws UsageError where several are called so.
+  [[nodiscard]] std::optional<std::string> name_of(Kind kind, std::string_view called) const;
   // The file <folder>/holdout/<name>.yaml, fitted without the measurements of one GPU; none if there is no
   // such file.
   [[nodiscard]] std::optional<std::filesystem::path> unseen(Kind kind, std::string_view name) const;

@@ -5,6 +5,9 @@
 #include <iostream>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <unistd.h>
 
 namespace tbdsim {
@@ -20,6 +23,18 @@ void interrupt(int signal) {
 void catch_signals() {
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
+}
+
+// Memory that was freed stays with the program: it is asked for again at once, and each page that the kernel
+// hands out anew costs a fault.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kKept = 1 << 28;   // bytes
+  constexpr int kAhead = 1 << 24;  // requested beyond what is needed
+  mallopt(M_TRIM_THRESHOLD, kKept);
+  mallopt(M_MMAP_THRESHOLD, kKept);
+  mallopt(M_TOP_PAD, kAhead);
+#endif
 }
 
 std::filesystem::path data_dir() {
@@ -39,11 +54,13 @@ void stop_if_interrupted(const ProgramContext& context) {
 
 int run_program(const char* name, CommandLineFunction run, int argc, char** argv) {
   std::ios::sync_with_stdio(false);
+  keep_freed_memory();
   try {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     return run(arguments, {.out = std::cout,
                            .err = std::cerr,
                            .data_dir = data_dir(),
+                           .out_is_terminal = ::isatty(STDOUT_FILENO) != 0,
                            .show_progress = ::isatty(STDERR_FILENO) != 0,
                            .catch_signals = catch_signals,
                            .interrupted = &interrupted});

@@ -15,7 +15,8 @@ struct ProgramContext {
   std::ostream& out;
   std::ostream& err;
   std::filesystem::path data_dir;  // where the catalogue lies, unless --data-dir says otherwise
-  bool show_progress = false;      // err is a terminal
+  bool out_is_terminal = false;
+  bool show_progress = false;  // err is a terminal
   // Called before work that can be long begins: from then on a signal only sets `interrupted`, and the work
   // stops without leaving a half-written file. Without these a signal ends the program.
   void (*catch_signals)() = nullptr;

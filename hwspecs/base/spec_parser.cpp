@@ -12,6 +12,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "hwspecs/base/file.h"
+#include "hwspecs/base/plain_yaml.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/base/utf8.h"
 
@@ -212,9 +213,7 @@ void require_text(std::string_view yaml, const std::shared_ptr<const std::string
 
 }  // namespace
 
-SpecTree parse_spec(const std::string& yaml, const std::string& file) {
-  const auto name = std::make_shared<const std::string>(file);
-  require_text(yaml, name);
+SpecTree parse_full_yaml(const std::string& yaml, const std::shared_ptr<const std::string>& name) {
   std::istringstream in(yaml);
   TreeBuilder builder(name);
   try {
@@ -228,6 +227,13 @@ SpecTree parse_spec(const std::string& yaml, const std::string& file) {
   }
   if (builder.empty()) throw SpecError({name, 0, 0}, "the file holds no YAML; expected a map of keys");
   return builder.take();
+}
+
+SpecTree parse_spec(const std::string& yaml, const std::string& file) {
+  const auto name = std::make_shared<const std::string>(file);
+  require_text(yaml, name);
+  if (auto tree = parse_plain_yaml(yaml, name)) return *std::move(tree);
+  return parse_full_yaml(yaml, name);
 }
 
 SpecTree read_spec_file(const std::filesystem::path& path, const SpecChanges& changes) {

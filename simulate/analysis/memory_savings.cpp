@@ -54,7 +54,7 @@ TrainingStep expanded(const Case& c, const Variant& variant, const Lowering& low
   const Prediction& p = c.p;
   const std::optional<Dataset> dataset = p.dataset == nullptr ? std::nullopt : std::optional(*p.dataset);
   std::vector<LengthStep> steps = expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering,
-                                                  p.framework->rewrites, *p.precision);
+                                                  p.framework->rewrites, *p.precision, false);
   return std::move(steps[p.largest].step);
 }
 

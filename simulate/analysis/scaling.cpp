@@ -111,13 +111,28 @@ ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, const 
   return point;
 }
 
+namespace {
+
+std::string assumed_network(const Cluster& cluster, const GpuSpec& gpu, const Resolver& resolve) {
+  if (!cluster.network.empty() || cluster.ranks() == 1) return "";
+  if (cluster.machine.empty()) return usual_interconnect(gpu);
+  if (cluster.machines == 1) return "";
+  const MachineSpec machine = resolve.machine(cluster, gpu);
+  return machine.networks.empty() ? "" : machine.networks.front().link.name;
+}
+
+}  // namespace
+
 std::vector<ScalingPoint> predict_scaling(const Scenario& scenario, std::span<const Cluster> clusters,
                                           const Resolver& resolve) {
   Scenario single = scenario;
   single.cluster = {};
   const Prediction one = predict(single, resolve);
   std::vector<ScalingPoint> points;
-  for (const Cluster& cluster : clusters) points.push_back(scaling_point(one, cluster, resolve));
+  for (const Cluster& cluster : clusters) {
+    ScalingPoint& point = points.emplace_back(scaling_point(one, cluster, resolve));
+    point.assumed_network = assumed_network(cluster, *point.prediction.gpu, resolve);
+  }
   return points;
 }
 

@@ -104,6 +104,7 @@ void dispatch(const CommandLine& line, const ProgramContext& context) {
   const Progress report{[&](std::size_t rows, std::size_t of) { progress(rows, of); }};
   const Command& command = line.command();
   if (command.long_work && context.catch_signals != nullptr) context.catch_signals();
+  if (command.terminal != nullptr) *command.terminal = context.out_is_terminal;
   command.run(specs, context.out, report);
 }
 

@@ -28,13 +28,16 @@ std::vector<Alive> alive_at_kernels(const TrainingStep& step) {
 
 // Drops kernels at which another has at least as many bytes, both fixed and for each sample; the
 // first of equal kernels remains.
-std::vector<Alive> highest(std::vector<Alive> alive) {
-  std::stable_sort(alive.begin(), alive.end(), [](const Alive& a, const Alive& b) {
-    return std::pair(a.all.per_sample, a.all.fixed) > std::pair(b.all.per_sample, b.all.fixed);
+std::vector<Alive> highest(const std::vector<Alive>& alive) {
+  std::vector<const Alive*> sorted;
+  sorted.reserve(alive.size());
+  for (const Alive& each : alive) sorted.push_back(&each);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Alive* a, const Alive* b) {
+    return std::pair(a->all.per_sample, a->all.fixed) > std::pair(b->all.per_sample, b->all.fixed);
   });
   std::vector<Alive> peaks;
-  for (const Alive& peak : alive) {
-    if (peaks.empty() || peak.all.fixed > peaks.back().all.fixed) peaks.push_back(peak);
+  for (const Alive* peak : sorted) {
+    if (peaks.empty() || peak->all.fixed > peaks.back().all.fixed) peaks.push_back(*peak);
   }
   return peaks;
 }
@@ -131,15 +134,15 @@ MemoryPlan plan_before_run(const MemoryOutline& outline, std::span<const KernelC
 
 }  // namespace
 
-MemoryOutline memory_outline(const TrainingStep& step) try {
+MemoryOutline memory_outline(const TrainingStep& step, bool planned) try {
   if (step.kernels.empty()) return {};
-  std::vector<Alive> alive = alive_at_kernels(step);
+  const std::vector<Alive> alive = alive_at_kernels(step);
   MemoryOutline outline;
   for (std::size_t k = 0; k < alive.size(); ++k) {
     if (step.kernels[k].kind == KernelKind::convolution) outline.convolutions.push_back(alive[k]);
   }
-  outline.peaks = highest(std::move(alive));
-  outline.pool = planned_pool(step);
+  outline.peaks = highest(alive);
+  if (planned) outline.pool = planned_pool(step);
   outline.parameters = parameters_of(step);
   for (const Tensor& tensor : step.tensors) {
     if (tensor.library_state) outline.library_state += tensor.bytes;

@@ -48,13 +48,14 @@ struct MemoryOutline {
   // Candidates for the peak: kernels at which no other has more bytes, both fixed and for each sample.
   std::vector<Alive> peaks;
   std::vector<Alive> convolutions;  // all of them: workspaces depend on the algorithm
-  std::vector<PoolBlocks> pool;
+  std::vector<PoolBlocks> pool;     // of a plan made before the run
   std::vector<Parameters> parameters;
   Size library_state;  // what libraries keep for the backward pass, in no block of the pool
 };
 
-// Throws ModelError for more bytes than 64 bits hold.
-[[nodiscard]] MemoryOutline memory_outline(const TrainingStep& step);
+// `planned`: with the pool, which allocators need that plan memory before the run. Throws ModelError for more
+// bytes than 64 bits hold.
+[[nodiscard]] MemoryOutline memory_outline(const TrainingStep& step, bool planned = true);
 
 // `costs`: of the step's kernels at this batch; only the workspaces of convolutions are used. `page`: the
 // driver's, for plans made before the run in blocks of exact sizes.

@@ -56,9 +56,14 @@ Value bytes_of(const P& p) {
 
 constexpr std::string_view kSamplesPerSecond = "samples/s";
 
-constexpr std::array<Metric, 32> kMetrics = {{
+constexpr std::array<Metric, 34> kMetrics = {{
     {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
      [](const P& p) -> Value { return p.throughput(); }},
+    {"throughput_low", MetricGroup::time, kSamplesPerSecond,
+     "80 % of measured throughputs are expected from here to throughput_high",
+     [](const P& p) -> Value { return p.throughput_interval().low; }},
+    {"throughput_high", MetricGroup::time, kSamplesPerSecond, "the other end of that interval",
+     [](const P& p) -> Value { return p.throughput_interval().high; }},
     {"iteration_time", MetricGroup::time, "s", "one training iteration, the mean over its lengths",
      [](const P& p) -> Value { return p.iteration_time().si(); }},
     {"sample_throughput", MetricGroup::time, "1/s", "samples of the batch in a second",

@@ -44,7 +44,7 @@ Iteration simulate_step(const ResolvedScenario& r, std::size_t length, EstimateC
 Flops flops_of(const Iteration& iteration) {
   const auto batch = static_cast<double>(iteration.batch);
   Flops flops;
-  for (const auto& [kernel, times] : iteration.runs)
+  for (const auto& [kernel, times, squares] : iteration.runs)
     flops += Flops(iteration.step->kernels[kernel].flops.at(batch)) * static_cast<double>(times);
   return flops;
 }

@@ -51,7 +51,7 @@ double Prediction::samples_per_second() const {
 
 double Prediction::interval_factor() const {
   const Iteration& iteration = typical();
-  return std::exp(kEightyPercent * combined_sd(*iteration.step, iteration.costs));
+  return std::exp(kEightyPercent * combined_sd(*iteration.step, iteration.runs, iteration.costs));
 }
 
 Interval Prediction::throughput_interval() const {

@@ -253,10 +253,43 @@ Table list_layers(const Catalog&) {
   for (const LayerType& type : layer_types()) {
     table.rows.push_back({text_cell(type.name), text_cell(type.description)});
   }
+  for (const char* note :
+       {"Keys of every layer: name; type; from, the layer or layers it reads (without it the one before); "
+        "frozen, "
+        "tied_to, per_step, whole.",
+        "Names after '$': the model's parameters; within a block those that it declares and, undeclared, "
+        "$name, the "
+        "name of its use, and $in, the layer that the use reads; within a repeat its index. ${name} where "
+        "more "
+        "letters follow.",
+        "parameters are seen by blocks, graphs and training; sizes by the inputs of graphs alone, so that "
+        "other ones "
+        "need no new graph. --seq-len, --image-size and --rois set either; so does 'parameters' of a "
+        "variant.",
+        "optimizer of a variant: one of 'tbd-sim list optimizers'; none updates nothing."}) {
+    for (std::string& line : wrapped(note, kScreenWidth)) table.notes.push_back(std::move(line));
+  }
   return table;
 }
 
-constexpr std::array<Listing, 13> kListings = {{
+Table list_optimizers(SpecCache&) {
+  Table table;
+  table.columns = {{"name", "name"},
+                   {"state_bytes", "state B", true},
+                   {"flops", "flop", true},
+                   {"rule", "for each parameter"}};
+  for (const Optimizer& optimizer : kOptimizers) {
+    table.rows.push_back({text_cell(optimizer.name),
+                          count_cell(static_cast<double>(optimizer.state_words * kFp32Bytes)),
+                          count_cell(static_cast<double>(optimizer.flops)), text_cell(optimizer.rule)});
+  }
+  table.notes = {
+      "state B: bytes of optimizer state for each parameter. none is for benchmarks of forward and "
+      "backward."};
+  return table;
+}
+
+constexpr std::array<Listing, 14> kListings = {{
     {"gpus", "GPUs with their peaks", list_gpus},
     {"cpus", "host processors", list_cpus},
     {"links", "links between devices and machines", list_links},
@@ -269,7 +302,8 @@ constexpr std::array<Listing, 13> kListings = {{
     {"profiles", "sources of kernel times", list_profiles},
     {"metrics", "what is predicted", list_metrics},
     {"precisions", "number formats", list_precisions},
-    {"layers", "layer types of model files", list_layers},
+    {"layers", "layer types and names of model files", list_layers},
+    {"optimizers", "optimizers of model files", list_optimizers},
 }};
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace tbdsim {
 
-// Three digits, or all before the point: "0.12", "1.23", "12.3", "1234".
+// Three significant digits, or all before the point: "1.23e-05", "0.00123", "0.123", "1.23", "12.3", "1234".
 [[nodiscard]] std::string three_digits(double number);
 
 // Number of GiB without the unit, which the column's header has.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
+#include "simulate/report/cells.h"
 #include "simulate/report/kernel_table.h"
 
 namespace tbdsim {
@@ -70,8 +71,8 @@ Table unique_kernel_table(std::span<const UniqueKernel> kernels) {
     row.push_back(text_cell(k.precision));
     row.push_back(text_cell(k.shape));
     row.push_back(count_cell(k.count));
-    row.push_back(time_cell(k.each(), "us", 1));
-    row.push_back(time_cell(k.total, "ms", 2));
+    row.push_back(number_cell(k.each().si(), three_digits(in_unit(k.each(), "us"))));
+    row.push_back(number_cell(k.total.si(), three_digits(in_unit(k.total, "ms"))));
     row.push_back(bare_percent_cell(k.total / all, 2));
     row.push_back(text_cell(name_of(k.bound)));
   }

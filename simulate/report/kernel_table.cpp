@@ -77,14 +77,6 @@ Cell times_cell(double repeat) {
   return cell;
 }
 
-// Long names lose their middle on the screen.
-Cell layer_cell(const std::string& name) {
-  constexpr std::size_t kWidest = 16;
-  constexpr std::size_t kEnd = 9;
-  if (name.size() <= kWidest) return text_cell(name);
-  return {name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd), name};
-}
-
 Cell time_cell(Seconds time) { return number_cell(time.si(), three_digits(in_unit(time, "us"))); }
 
 // Columns of scenario_cells() and kernel_cells(). The provenance is hidden on the screen where all kernels
@@ -94,7 +86,7 @@ std::vector<Column> kernel_columns(bool one_provenance) {
   return {{"model", ""},        {"variant", ""},       {"framework", ""},        {"gpu", ""},
           {"precision", ""},    {"batch", ""},         {"profile", ""},          {"calibrated", ""},
           {"layer", "layer"},   {"phase", "phase"},    {"kernel", "kernel"},     {"kind", ""},
-          {"shape", "shape"},   {"repeat", "x", true}, {"flops", "Gflop", true}, {"bytes", ""},
+          {"shape", "shape"},   {"repeat", "x", true}, {"flops", "Mflop", true}, {"bytes", ""},
           {"compute_time", ""}, {"memory_time", ""},   {"algorithm", ""},        {"workspace", ""},
           {"time", "us", true}, {"time_low", ""},      {"time_high", ""},        {"interval", "+-%", true},
           {"share", "%", true}, {"bound", "bound"},    {"provenance", from},     {"library", ""},
@@ -112,13 +104,13 @@ std::vector<Cell> kernel_cells(const Prediction& p, const Iteration& iteration, 
   const double share = cost.total * repeat / iteration.time();
   const std::string layer =
       kernel.layer < 0 ? "(all)" : iteration.step->layers[static_cast<std::size_t>(kernel.layer)].name;
-  return {layer_cell(layer),
+  return {text_cell(layer),
           phase_cell(kernel),
           text_cell(kernel.op),
           text_cell(name_of(kernel.kind)),
           text_cell(shape_text(kernel, batch)),
           times_cell(repeat),
-          number_cell(flops.si(), three_digits(in_unit(flops, "Gflop"))),
+          number_cell(flops.si(), three_digits(in_unit(flops, "Mflop"))),
           number_cell(bytes.si(), three_digits(in_unit(bytes, "MB"))),
           time_cell(cost.compute),
           time_cell(cost.memory),
@@ -161,6 +153,21 @@ std::vector<std::string> kernel_preface(const Prediction& p) {
   return preface;
 }
 
+void shorten_layers(Table& table) {
+  constexpr std::size_t kWidest = 13;
+  constexpr std::size_t kEnd = 7;
+  const auto column =
+      static_cast<std::size_t>(std::find_if(table.columns.begin(), table.columns.end(),
+                                            [](const Column& c) { return c.key == "layer"; }) -
+                               table.columns.begin());
+  if (column == table.columns.size()) return;
+  for (std::vector<Cell>& row : table.rows) {
+    std::string& name = row[column].text;
+    if (name.size() > kWidest)
+      name = name.substr(0, kWidest - kEnd - 2) + ".." + name.substr(name.size() - kEnd);
+  }
+}
+
 Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
   const Iteration& iteration = p.typical();
   const auto batch = static_cast<double>(iteration.batch);
@@ -191,7 +198,7 @@ Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
       {"precision", text_cell(p.scenario.precision)},
       {"iteration_time", number_cell(time.si(), to_text(time))},
       {"gpu_busy", number_cell(busy.si(), to_text(busy))},
-      {"throughput", number_cell(rate, fmt::format("{:.1f} {}", rate, throughput_unit(*p.model)))},
+      {"throughput", number_cell(rate, three_digits(rate) + " " + throughput_unit(*p.model))},
       {"flops", number_cell(flops.si(), to_text(flops))}};
   return table;
 }

@@ -22,4 +22,7 @@ using ProvenanceShares = std::array<double, kProvenanceNames.size()>;
 // only those whose time comes from there; totals are of all.
 [[nodiscard]] Table kernel_table(const Prediction& prediction, const std::set<Provenance>& from = {});
 
+// Takes the middle out of long names of layers in what people see, for a terminal's width.
+void shorten_layers(Table& table);
+
 }  // namespace tbdsim

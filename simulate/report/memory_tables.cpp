@@ -179,7 +179,7 @@ Table memory_savings_table(const Prediction& p, const std::vector<Saving>& all) 
     const double paid = remedy.time / all.front().time - 1;
     table.rows.push_back({text_cell(remedy.name), text_cell(remedy.what), gib_cell(remedy.total, 2),
                           gib_cell(all.front().total - remedy.total, 2),
-                          number_cell(remedy.time.si(), fmt::format("{:.1f}", in_unit(remedy.time, "ms"))),
+                          number_cell(remedy.time.si(), three_digits(in_unit(remedy.time, "ms"))),
                           signed_bare_percent_cell(paid), flag_cell(remedy.fits)});
   }
   table.notes = {"saved: GiB; +-%: of the iteration's time."};

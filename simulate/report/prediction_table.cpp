@@ -198,21 +198,18 @@ Cell metric_cell(const Metric& metric, const Prediction& p) {
 
 Table csv_table(std::span<const Prediction> predictions) {
   Table table;
-  for (const char* key :
-       {"model", "variant", "framework", "gpu", "precision", "batch", "profile", "calibrated", "fits",
-        "bound", "throughput_unit", "throughput_low", "throughput_high"}) {
+  for (const char* key : {"model", "variant", "framework", "gpu", "precision", "batch", "profile",
+                          "calibrated", "fits", "bound", "throughput_unit"}) {
     table.columns.push_back({key, key});
   }
   for (const Metric& metric : metrics())
     table.columns.push_back({std::string(metric.name), std::string(metric.name)});
   for (const Prediction& p : predictions) {
-    const Interval interval = p.throughput_interval();
     std::vector<Cell> row{
-        text_cell(p.model->name),      text_cell(p.scenario.variant),        text_cell(p.framework->name),
-        text_cell(p.gpu->name),        text_cell(p.scenario.precision),      number_cell(p.batch(), ""),
-        text_cell(p.profile->name),    flag_cell(p.profile->calibrated),     flag_cell(p.fits),
-        text_cell(name_of(p.bound())), text_cell(throughput_unit(*p.model)), number_cell(interval.low, ""),
-        number_cell(interval.high, "")};
+        text_cell(p.model->name),      text_cell(p.scenario.variant),       text_cell(p.framework->name),
+        text_cell(p.gpu->name),        text_cell(p.scenario.precision),     number_cell(p.batch(), ""),
+        text_cell(p.profile->name),    flag_cell(p.profile->calibrated),    flag_cell(p.fits),
+        text_cell(name_of(p.bound())), text_cell(throughput_unit(*p.model))};
     for (const Metric& metric : metrics()) row.push_back(metric_cell(metric, p));
     table.rows.push_back(std::move(row));
   }

@@ -22,6 +22,7 @@ const std::vector<Column> kColumns = {{"model", "model"},
                                       {"machines", "mach.", true},
                                       {"gpus", "GPUs", true},
                                       {"network", "network"},
+                                      {"network_assumed", ""},
                                       {"method", ""},
                                       {"throughput", "throughput", true},
                                       {"speed_up", "speed-up", true},
@@ -47,6 +48,13 @@ constexpr const char* kLegend =
 Cell percent(double ratio) { return bare_percent_cell(ratio, 0); }
 Cell percent_of(std::optional<double> ratio) { return ratio ? percent(*ratio) : Cell{}; }
 
+constexpr const char* kAssumed = "*: assumed, as no --network is given.";
+
+// The network asked for, or with a star the one that is assumed.
+Cell network_cell(const std::string& asked, const std::string& assumed) {
+  return assumed.empty() ? text_cell(asked) : Cell{assumed + "*", assumed};
+}
+
 std::vector<Cell> row_of(const ScalingPoint& point) {
   const Prediction& p = point.prediction;
   const Cluster& cluster = p.scenario.cluster;
@@ -58,10 +66,11 @@ std::vector<Cell> row_of(const ScalingPoint& point) {
           count_cell(static_cast<double>(p.scenario.batch)),
           count_cell(cluster.machines),
           count_cell(cluster.gpus),
-          text_cell(cluster.network),
+          network_cell(cluster.network, point.assumed_network),
+          flag_cell(!point.assumed_network.empty()),
           text_cell(p.sync ? p.sync->method->name : ""),
           number_cell(rate, three_digits(rate) + " " + throughput_unit(*p.model)),
-          number_cell(point.speed_up, fmt::format("{:.2f}", point.speed_up)),
+          number_cell(point.speed_up, three_digits(point.speed_up)),
           percent(point.efficiency),
           number_cell(p.iteration_time().si(), to_text(p.iteration_time())),
           percent(point.exposed / p.iteration_time()),
@@ -102,7 +111,9 @@ Table scaling_table(std::span<const ScalingPoint> points, std::span<const Advise
   table.name = "points";
   table.columns = kColumns;
   std::set<std::string> machines;
+  bool assumes = false;
   for (const ScalingPoint& point : points) {
+    assumes = assumes || !point.assumed_network.empty();
     table.rows.push_back(row_of(point));
     if (point.prediction.sync) machines.insert(point.prediction.sync->machine);
   }
@@ -117,6 +128,7 @@ Table scaling_table(std::span<const ScalingPoint> points, std::span<const Advise
     for (const std::string& line : wrapped(text, kNoteWidth)) table.notes.push_back(line);
   };
   note(kLegend);
+  if (assumes) note(kAssumed);
   for (const AdvisedPoint& advice : advised) note(advice_text(advice.point->prediction, advice.advice));
   return table;
 }

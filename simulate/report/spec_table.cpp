@@ -85,6 +85,9 @@ std::optional<Kind> kind_of(const Catalog& catalog, const std::string& name) {
   for (const KindInfo& info : kKinds) {
     if (catalog.contains(info.kind, name)) return info.kind;
   }
+  for (const KindInfo& info : kKinds) {
+    if (catalog.name_of(info.kind, name)) return info.kind;
+  }
   return std::nullopt;
 }
 

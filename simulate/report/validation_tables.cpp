@@ -121,7 +121,7 @@ Table validation_table(const Validation& validation, const std::string& by, cons
                    {"noise", "noise", true}};
   for (const GroupErrors& e : validation.groups) table.rows.push_back(group_row(e));
   for (const char* section : {"score", "fit", "context"}) add_section_total(validation, section, table);
-  table.totals.emplace_back("profile", text_cell(profile == nullptr ? "" : profile->name));
+  if (profile != nullptr) table.totals.emplace_back("profile", text_cell(profile->name));
   table.notes = reasons(validation);
   table.counts_name = "not_covered";
   table.counts = validation.not_covered;

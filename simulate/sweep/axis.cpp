@@ -8,19 +8,18 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
+#include "hwspecs/base/text_list.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr double kRounding = 1e-9;  // of a step: the end of a range belongs to it
 
-// Parts between separators that stand in no brackets.
-std::vector<std::string> split(const std::string& text, char separator) {
+// "1:200:10" -> its parts.
+std::vector<std::string> range_parts(const std::string& text) {
   std::vector<std::string> parts(1);
-  int depth = 0;
   for (const char c : text) {
-    depth += c == '[' || c == '{' ? 1 : (c == ']' || c == '}' ? -1 : 0);
-    if (c == separator && depth == 0) {
+    if (c == ':') {
       parts.emplace_back();
     } else {
       parts.back() += c;
@@ -51,11 +50,11 @@ bool is_range(const std::vector<std::string>& parts) {
 }  // namespace
 
 SweepAxis::SweepAxis(std::string key, const std::string& values) : key_(std::move(key)), text_(values) {
-  for (const std::string& item : split(values, ',')) {
+  for (const std::string& item : list_of(values)) {
     if (item.empty())
       throw UsageError(
           fmt::format("{}: a value is missing in {}; expected as 8,16,32 or 1:200", key_, in_quotes(values)));
-    const std::vector<std::string> parts = split(item, ':');
+    const std::vector<std::string> parts = range_parts(item);
     stretches_.push_back(is_range(parts) ? range(parts) : Stretch{.text = item, .unit = {}});
   }
 }

@@ -1,6 +1,6 @@
 // One parameter that a sweep varies, and its values: a list of "8,16,32", ranges "1:200", "1:200:10" (step),
-// "1:512:x2" (factor), "100GB/s:1099GB/s:1GB/s" (one unit), or both. A range is stored as its
-// ends and step.
+// "1:512:x2" (factor), "100GB/s:1099GB/s:1GB/s" (one unit), or both; text_list.h says how a value with a
+// comma is quoted. A range is stored as its ends and step.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
 #include "simulate/sweep/row_text.h"
 
-#include <iterator>
+#include <array>
+#include <charconv>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "hwspecs/base/csv.h"
 #include "hwspecs/base/number.h"
@@ -11,6 +10,15 @@
 
 namespace tbdsim {
 namespace {
+
+// Six digits, as "%.6g" prints them.
+void append_number(std::string& line, double number) {
+  constexpr int kDigits = 6;
+  std::array<char, 32> text{};
+  char* const end =
+      std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::general, kDigits).ptr;
+  line.append(text.data(), end);
+}
 
 std::string csv_start(const SweepPoint& point) {
   std::string line;
@@ -24,7 +32,7 @@ std::string csv_start(const SweepPoint& point) {
 std::string csv_line(const Sweep& sweep, const SweepPoint& point) {
   std::string line = csv_start(point);
   for (std::size_t m = 0; m < sweep.metrics.size(); ++m) {
-    if (point.metrics[m]) fmt::format_to(std::back_inserter(line), "{:.6g}", *point.metrics[m]);
+    if (point.metrics[m]) append_number(line, *point.metrics[m]);
     line += ',';
   }
   append_csv_field(line, point.status);
@@ -44,8 +52,9 @@ std::string json_line(const Sweep& sweep, const SweepPoint& point) {
   std::string line = json_start(sweep, point);
   for (std::size_t m = 0; m < sweep.metrics.size(); ++m) {
     const std::optional<double>& value = point.metrics[m];
-    line +=
-        json_text(sweep.metrics[m]->name) + ": " + (value ? fmt::format("{:.6g}", *value) : "null") + ", ";
+    line += json_text(sweep.metrics[m]->name) + ": ";
+    value ? append_number(line, *value) : static_cast<void>(line += "null");
+    line += ", ";
   }
   return line + "\"status\": " + json_text(point.status) + "}\n";
 }

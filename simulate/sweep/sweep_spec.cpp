@@ -7,6 +7,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
+#include "hwspecs/base/text_list.h"
 #include "simulate/prediction/scenario_keys.h"
 #include "simulate/sweep/check.h"
 #include "simulate/sweep/inputs.h"
@@ -14,25 +15,14 @@
 namespace tbdsim {
 namespace {
 
-constexpr const char* kUsual = "throughput,iteration_time,gpu_utilization,fp32_utilization,memory_total";
+constexpr const char* kUsual =
+    "throughput,throughput_low,throughput_high,iteration_time,gpu_utilization,fp32_utilization,memory_total";
 constexpr const char* kOfClusters = ",efficiency,exposed_communication";
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
 
 std::vector<const Metric*> metrics_of(const std::string& names) {
   std::vector<const Metric*> all;
   if (names.empty()) return all;
-  for (const std::string& name : split(names)) all.push_back(&find_metric(name));
+  for (const std::string& name : list_of(names)) all.push_back(&find_metric(name));
   return all;
 }
 
@@ -40,7 +30,7 @@ std::vector<const Metric*> metrics_of(const std::string& names) {
 std::string values_of(const SpecNode& node) {
   if (!node.is_list()) return node.text();
   std::string text;
-  for (const SpecNode& item : node.list()) text += (text.empty() ? "" : ",") + item.text();
+  for (const SpecNode& item : node.list()) text += (text.empty() ? "" : ",") + list_part(item.text());
   if (text.empty()) node.fail("has no value; expected at least one");
   return text;
 }
@@ -72,7 +62,7 @@ Choosing choosing_of(const SweepOptions& options, const Sweep& sweep) {
     throw UsageError("per says of what there is one best; expected --best or --pareto beside it");
   std::vector<std::string> known;
   for (const SweepAxis& axis : sweep.axes) known.push_back(axis.key());
-  for (const std::string& name : split(options.per)) {
+  for (const std::string& name : list_of(options.per)) {
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw UsageError("per: " + in_quotes(name) + " is no axis of this sweep" + did_you_mean(name, known) +
                        "; expected one of " + joined(known));

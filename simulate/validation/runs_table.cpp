@@ -53,12 +53,14 @@ Cluster cluster_of(const RunColumns& c, std::span<const std::string> row, const 
   return cluster;
 }
 
-void require_known(const Catalog& catalog, Kind kind, const std::string& name) {
+// The catalogue's name of what a row calls so, or its path.
+std::string known_name(const Catalog& catalog, Kind kind, const std::string& called) {
   const std::string_view what = info_of(kind).singular;
-  if (name.empty()) throw NotCovered(fmt::format("no {} named", what));
-  if (!is_path(name) && !catalog.contains(kind, name)) {
-    throw NotCovered(fmt::format("{} {} is not in the catalogue", what, in_quotes(name)));
-  }
+  if (called.empty()) throw NotCovered(fmt::format("no {} named", what));
+  if (is_path(called)) return called;
+  const auto name = catalog.name_of(kind, called);
+  if (!name) throw NotCovered(fmt::format("{} {} is not in the catalogue", what, in_quotes(called)));
+  return *name;
 }
 
 // Bytes that the allocator reserved on the device and has not allocated: free blocks of its segments.
@@ -190,16 +192,16 @@ RunColumns::RunColumns(const CsvReader& reader)
       method(reader.find_column("method")) {}
 
 Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, const Resolver& resolve) {
-  require_known(resolve.catalog(), Kind::model, row[c.model]);
-  require_known(resolve.catalog(), Kind::framework, row[c.framework]);
+  const std::string model = known_name(resolve.catalog(), Kind::model, row[c.model]);
+  const std::string framework = known_name(resolve.catalog(), Kind::framework, row[c.framework]);
   const bool by_category = row[c.metric].starts_with(kCategoryPrefix);
-  const std::string gpu = by_category && row[c.gpu] == kGpuNotStated ? kStandInGpu : row[c.gpu];
-  require_known(resolve.catalog(), Kind::gpu, gpu);
-  const bool named = c.version && !is_path(row[c.framework]);
+  const std::string gpu = by_category && row[c.gpu] == kGpuNotStated
+                              ? kStandInGpu
+                              : known_name(resolve.catalog(), Kind::gpu, row[c.gpu]);
+  const bool named = c.version && !is_path(framework);
   const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();
-  return {.model = row[c.model],
-          .framework = named ? resolve.framework_of_version(row[c.framework], row[*c.version])->name
-                             : row[c.framework],
+  return {.model = model,
+          .framework = named ? resolve.framework_of_version(framework, row[*c.version])->name : framework,
           .gpu = gpu,
           .batch = tokens ? 1 : whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
           .tokens = tokens ? whole(row[*c.tokens_per_gpu], "tokens_per_gpu", kMostSamples) : 0,

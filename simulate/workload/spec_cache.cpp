@@ -175,7 +175,8 @@ std::shared_ptr<const std::vector<LengthStep>> SpecCache::workload(
   const Framework& calls = *framework.spec;
   if (other_ != nullptr && !changes("model") && !changes("dataset")) {
     const Named<Framework> others{framework.name, other_->framework(framework.name)};
-    if (calls.lowering == others.spec->lowering && calls.rewrites == others.spec->rewrites)
+    if (calls.lowering == others.spec->lowering && calls.rewrites == others.spec->rewrites &&
+        calls.allocator.static_plan == others.spec->allocator.static_plan)
       return other_->workload(model_name, variant, others, precision, dataset_name, sizes);
   }
   std::string key = model_name + '\n' + variant.name + '\n' + framework.name + '\n' +
@@ -185,7 +186,7 @@ std::shared_ptr<const std::vector<LengthStep>> SpecCache::workload(
     const std::optional<Dataset> trained_on =
         dataset_name.empty() ? std::nullopt : std::optional(*dataset(dataset_name));
     return expand_workload(*model(model_name), variant, sizes, trained_on, calls.lowering, calls.rewrites,
-                           precision);
+                           precision, calls.allocator.static_plan);
   });
 }
 

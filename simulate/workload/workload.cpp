@@ -1,10 +1,12 @@
 #include "simulate/workload/workload.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
+#include "simulate/workload/parallel.h"
 
 namespace tbdsim {
 namespace {
@@ -34,53 +36,42 @@ std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
 
 }  // namespace
 
-std::vector<KernelRuns> kernel_runs(const TrainingStep& step) {
-  std::vector<KernelRuns> runs;
-  std::vector<std::size_t> place(step.kernels.size());  // in them, of kernels that are the first
-  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
-    const Kernel& kernel = step.kernels[k];
-    if (kernel.duplicate_of < 0) {
-      place[k] = runs.size();
-      runs.push_back({k, kernel.repeat});
-    } else {
-      runs[place[static_cast<std::size_t>(kernel.duplicate_of)]].times += kernel.repeat;
-    }
-  }
-  return runs;
-}
-
 std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant, const Sizes& sizes,
                                         const std::optional<Dataset>& dataset, const Lowering& lowering,
-                                        const Rewrites& rewrites, const Precision& precision) {
+                                        const Rewrites& rewrites, const Precision& precision,
+                                        bool planned_memory) {
   const Model model = build_model(file, variant, sizes);
-  const std::int64_t own = built_length(model);
-  std::vector<LengthStep> steps;
-  std::size_t kernels = 0;
-  const auto append = [&](const LengthBucket& bucket, const Model& padded) {
+  std::atomic<std::size_t> kernels = 0;
+  const auto step_of = [&](const LengthBucket& bucket, const Model& padded) -> LengthStep {
     RewrittenStep made = rewritten(expand_training_step(padded, lowering, precision), rewrites, precision);
-    MemoryOutline memory = memory_outline(made.step);
+    MemoryOutline memory = memory_outline(made.step, planned_memory);
     kernels += made.step.kernels.size();
     if (kernels > kMostKernels) {
       throw ModelError("model " + file.name +
                        ": more than 2000000 kernels over its lengths; expected fewer buckets");
     }
-    std::vector<KernelRuns> runs = kernel_runs(made.step);
-    steps.push_back(
-        {bucket, std::move(made.step), std::move(made.on_host), std::move(memory), std::move(runs)});
+    std::vector<KernelRuns> runs = kernel_runs(made.step.kernels);
+    return {bucket, std::move(made.step), std::move(made.on_host), std::move(memory), std::move(runs)};
   };
-  for (const LengthBucket& bucket : lengths_of(variant, sizes, dataset)) {
-    append(bucket, resized(model, {{std::string(kLengthSize), bucket.length}}));
+  const std::vector<LengthBucket> buckets = lengths_of(variant, sizes, dataset);
+  std::vector<LengthStep> steps(std::max<std::size_t>(1, buckets.size()));
+  if (buckets.empty()) {
+    const std::int64_t own = built_length(model);
+    steps[0] = step_of({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
+    return steps;
   }
-  if (!steps.empty() && variant.source_share < 1) {
+  for_each_index(buckets.size(), [&](std::size_t i) {
+    steps[i] = step_of(buckets[i], resized(model, {{std::string(kLengthSize), buckets[i].length}}));
+  });
+  if (variant.source_share < 1) {
     // Sources that are long for their targets have a bucket where both have the longest length: too rare to
     // count in time, but memory must hold it.
-    LengthBucket longest = steps.back().bucket;
+    LengthBucket longest = buckets.back();
     longest.share = 0;
     Model pair = model;
     pair.variant.source_share = 1;
-    append(longest, resized(pair, {{std::string(kLengthSize), longest.length}}));
+    steps.push_back(step_of(longest, resized(pair, {{std::string(kLengthSize), longest.length}})));
   }
-  if (steps.empty()) append({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
   return steps;
 }
 

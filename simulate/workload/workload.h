@@ -9,17 +9,11 @@
 #include "graphs/dataset.h"
 #include "graphs/lowering.h"
 #include "graphs/rewrites/rewrites.h"
+#include "graphs/same_kernels.h"
 #include "graphs/training_step.h"
 #include "simulate/memory/memory_plan.h"
 
 namespace tbdsim {
-
-// A kernel and those that are the same.
-struct KernelRuns {
-  std::size_t kernel = 0;  // the first of them
-  std::int64_t times = 0;  // that they run in an iteration, all of them together
-};
-[[nodiscard]] std::vector<KernelRuns> kernel_runs(const TrainingStep& step);  // the first first
 
 struct LengthStep {
   LengthBucket bucket;  // length 0, share 1 for a model without sequences
@@ -32,11 +26,11 @@ struct LengthStep {
 // Steps ascend in length. With `sequence_length` among `sizes` there is one step, of that length. Else a
 // variant with buckets and a data set with lengths give one for each bucket that has samples; otherwise there
 // is one, of the model's own length. Throws as build_model and rewritten, and UsageError where no sample fits
-// a bucket.
+// a bucket. `planned_memory`: as memory_outline().
 [[nodiscard]] std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant,
                                                       const Sizes& sizes,
                                                       const std::optional<Dataset>& dataset,
                                                       const Lowering& lowering, const Rewrites& rewrites,
-                                                      const Precision& precision);
+                                                      const Precision& precision, bool planned_memory);
 
 }  // namespace tbdsim

@@ -5,7 +5,7 @@
 
 Checks: nothing is reported on the console (the page's own policy turns any attempt to load something into an error);
 every chart of every view is drawn; pointing at a mark says what it is; lists and tables work; nothing sticks out of a
-phone's screen; it prints. Exits with 77 where Chromium, its driver or Python's selenium is not installed.
+phone's screen, and no text out of its chart; it prints. Exits with 77 where Chromium, its driver or Python's selenium is not installed.
 """
 import argparse
 import base64
@@ -15,7 +15,7 @@ import sys
 import time
 
 SKIPPED = 77
-DESKTOP, PHONE = (1280, 900), (390, 844)
+DESKTOP, PHONE, NARROW = (1280, 900), (390, 844), (420, 844)
 
 
 class Failures:
@@ -75,6 +75,19 @@ def draw_all(page, checks):
             checks.expect(wait_for(page, "arguments[0].dataset.drawn", argument=figure), "a chart was not drawn")
 
 
+def check_inside(page, checks, name):
+    """No text of a chart sticks out of its figure, whose edge would cut it."""
+    outside = page.execute_script("""
+        return [...document.querySelectorAll('figure.chart')].filter((figure) => figure.offsetParent).flatMap((figure) => {
+          const plot = figure.querySelector('svg.main-svg').getBoundingClientRect();
+          return [...figure.querySelectorAll('svg text')].filter((text) => {
+            const box = text.getBoundingClientRect();
+            return box.width > 0 && (box.right > plot.right + 1 || box.left < plot.left - 1);
+          }).map((text) => `${figure.querySelector('figcaption').textContent}: ${text.textContent}`);
+        });""")
+    checks.expect(not outside, f"{name}: cut at the edge of its chart: {outside[:5]}")
+
+
 def check_hover(page, checks):
     """Points at a mark or a bar of each kind of chart; Plotly shows what it is in its hover layer."""
     from selenium.webdriver import ActionChains
@@ -117,11 +130,12 @@ def screenshot(page, directory, name):
 
 
 def check(page, url, checks, directory):
-    for name, size, scheme in (("light", DESKTOP, "light"), ("dark", DESKTOP, "dark"), ("phone", PHONE, "light")):
+    for name, size, scheme in (("light", DESKTOP, "light"), ("dark", DESKTOP, "dark"), ("phone", PHONE, "light"), ("narrow", NARROW, "light")):
         resize(page, size, scheme)
         page.get(url)
         checks.expect(wait_for(page, "document.documentElement.dataset.ready"), f"{name}: the page was not ready in time")
         draw_all(page, checks)
+        check_inside(page, checks, name)
         if name == "light":
             check_hover(page, checks)
             check_lists(page, checks)
@@ -140,7 +154,7 @@ def check(page, url, checks, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", type=pathlib.Path)
-    parser.add_argument("--screenshots", type=pathlib.Path, help="a directory for pictures: light, dark, phone, print")
+    parser.add_argument("--screenshots", type=pathlib.Path, help="a directory for pictures: light, dark, phone, narrow, print")
     arguments = parser.parse_args()
     if arguments.screenshots is not None:
         arguments.screenshots.mkdir(parents=True, exist_ok=True)

@@ -195,9 +195,10 @@ TEST(CombinedSd, PartlyAddsWithinAKindAndInSquaresBetweenKinds) {
   TrainingStep step;
   step.kernels = {kernel(KernelKind::gemm, 2), kernel(KernelKind::gemm, 1),
                   kernel(KernelKind::elementwise, 1)};
-  EXPECT_NEAR(combined_sd(step, {costing(3, 0.2), costing(3, 0.6), costing(8, 0.5)}),
-              std::sqrt(0.18 * 25 + 0.82 * (1.44 + 3.24 + 16)) / 17, 1e-12);
-  EXPECT_EQ(combined_sd({}, {}), 0);
+  EXPECT_NEAR(
+      combined_sd(step, kernel_runs(step.kernels), {costing(3, 0.2), costing(3, 0.6), costing(8, 0.5)}),
+      std::sqrt(0.18 * 25 + 0.82 * (1.44 + 3.24 + 16)) / 17, 1e-12);
+  EXPECT_EQ(combined_sd({}, {}, {}), 0);
 }
 
 // Layers repeat, so a step costs each call once; what it says is what each kernel alone costs.

@@ -1,5 +1,7 @@
-// Any bytes either fail as a SpecError or parse to a tree that survives being written and read again.
+// Any bytes either fail as a SpecError or parse to a tree that survives being written and read again, and
+// that is the one yaml-cpp makes of them.
 #include "hwspecs/base/number.h"
+#include "hwspecs/base/plain_yaml.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/spec_writer.h"
 #include "tests/fuzz/memory_file.h"
@@ -34,6 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const tbdsim::SpecError&) {
     return 0;
   }
+  const auto file = std::make_shared<const std::string>("fuzz.yaml");
+  tbdsim::fuzz::require(same(tree, tbdsim::parse_full_yaml(yaml, file)));
   tbdsim::fuzz::require(same(tree, tbdsim::parse_spec(tbdsim::write_spec(tree), "written.yaml")));
   return 0;
 }

@@ -108,12 +108,13 @@ TEST(FindVariant, ByNameAliasFrameworkOrFirst) {
   const ModelFile file = read_model_file(directory.write("m.yaml", kVariants));
   EXPECT_EQ(find_variant(file, "large", "").name, "large");
   EXPECT_EQ(find_variant(file, "huge", "").name, "large");
+  EXPECT_EQ(find_variant(file, "HUGE", "").name, "large");
   EXPECT_EQ(find_variant(file, "", "mxnet").name, "large");
   EXPECT_EQ(find_variant(file, "", "").name, "wide");  // of no framework: the first
   EXPECT_THAT(
       [&] { (void)find_variant(file, "", "cntk"); },  // nobody's own: not silently some other
-      ThrowsMessage<UsageError>(HasSubstr("no variant of m is the one 'cntk' trains; expected a --variant, "
-                                          "one of wide, large")));
+      ThrowsMessage<UsageError>(HasSubstr("m is trained by pytorch, mxnet, not by 'cntk'; expected a "
+                                          "--framework that trains it, or a --variant, one of wide, large")));
   EXPECT_EQ(find_variant(file, "wide", "mxnet").name, "wide");  // asked for by name
   EXPECT_THAT([&] { (void)find_variant(file, "lrage", ""); },
               ThrowsMessage<UsageError>(HasSubstr(

@@ -24,6 +24,7 @@ class CatalogOfTwo : public testing::Test {
   }
   [[nodiscard]] Catalog catalog() const { return Catalog::from(directory_.path()); }
   [[nodiscard]] const fs::path& root() const { return directory_.path(); }
+  [[nodiscard]] const test::TempDir& directory() const { return directory_; }
 
  private:
   test::TempDir directory_;
@@ -58,6 +59,25 @@ TEST_F(CatalogOfTwo, RefusesUnknownNames) {
       "unknown GPU 'c'; did you mean 'a'? ('tbd-sim list gpus' names them; a path to a YAML file works too)");
   EXPECT_EQ(test::message_of<UsageError>([&] { (void)catalog().find(Kind::model, "resnet50"); }),
             "unknown model 'resnet50' ('tbd-sim list models' names them; a path to a YAML file works too)");
+}
+
+TEST_F(CatalogOfTwo, FindsOtherNamesInCapitalsOrNot) {
+  directory().write("hwspecs/gpus/a.yaml", "title: NVIDIA Card A\nalso_called: [Alpha 16GB, First]\n");
+  directory().write("hwspecs/gpus/b.yaml", "title: Card B\nalso_called: [first]\n");
+  for (const char* called : {"a", "A", "card a", "NVIDIA CARD A", "Tesla Card A", "alpha 16gb"}) {
+    EXPECT_EQ(catalog().find(Kind::gpu, called), root() / "hwspecs/gpus/a.yaml") << called;
+    EXPECT_EQ(catalog().name_of(Kind::gpu, called), "a") << called;
+  }
+  EXPECT_EQ(catalog().name_of(Kind::gpu, "alpha"), std::nullopt);
+  EXPECT_EQ(test::message_of<UsageError>([&] { (void)catalog().find(Kind::gpu, "FIRST"); }),
+            "several gpus are called 'FIRST'; expected one of a, b");
+}
+
+TEST_F(CatalogOfTwo, ABeginningNamesWhatBeginsSo) {
+  directory().write("hwspecs/gpus/wide_card_1.yaml", "");
+  directory().write("hwspecs/gpus/wide_card_2.yaml", "");
+  EXPECT_THAT(test::message_of<UsageError>([&] { (void)catalog().find(Kind::gpu, "Wide"); }),
+              testing::HasSubstr("unknown GPU 'Wide'; expected one of wide_card_1, wide_card_2 ("));
 }
 
 TEST_F(CatalogOfTwo, NeedsEveryFolder) {

@@ -248,7 +248,7 @@ const std::vector<BadCommand> kBadCommands = {
     {{"list", "gpuss"},
      "list: 'gpuss' is unknown; expected one of gpus, cpus, links, machines, models, suites, datasets, "
      "frameworks, changes, "
-     "profiles, metrics, precisions, layers; did you mean 'gpus'?"},
+     "profiles, metrics, precisions, layers, optimizers; did you mean 'gpus'?"},
     {{"validate", "--runs", kValidRuns, "--by", "gpuu"},
      "--by: 'gpuu' is unknown; expected one of group, set, gpu, model, framework; did you mean 'gpu'?"},
     {{"validate", "--runs", kValidRuns, "--by", "set"}, kValidRuns + ":1:1: column 'set' is missing"},
@@ -263,15 +263,24 @@ const std::vector<BadCommand> kBadCommands = {
     {{"--gpu", "titanxp", "--batch", "64", "--framework", ""},
      "--framework: has no value; expected one behind it"},
     {{"--gpu", "titanxp", "--batch", "64", "--gpu", "p4000"}, "--gpu: is given twice; expected it once"},
-    {{"--gpu", "TITANXP", "--batch", "64"},
-     "unknown GPU 'TITANXP'; did you mean 'titanxp'? ('tbd-sim list gpus'" + kSeeList},
+    {{"--gpu", "TITANYP", "--batch", "64"},
+     "unknown GPU 'TITANYP'; did you mean 'titanxp'? ('tbd-sim list gpus'" + kSeeList},
+    {{"--gpu", "v100", "--batch", "64"},
+     "unknown GPU 'v100'; expected one of v100_pcie_16gb, v100_sxm2_16gb, v100_sxm2_32gb, v100_sxm3_32gb "
+     "('tbd-sim list gpus'" +
+         kSeeList},
+    {{"--gpu", "t4", "--batch", "8", "--model", "bert_base", "--framework", "tensorflow"},
+     "bert_base is trained by pytorch, not by 'tensorflow'; expected a --framework that trains it, or a "
+     "--variant, one of squad, pretraining_128, pretraining_512"},
+    {{"sweep", "--model", "\"a,b.yaml", "--framework", "pytorch", "--gpu", "t4", "--batch", "8"},
+     "'\"a,b.yaml': a part in double quotes does not end with them; expected as \"my,model.yaml\",resnet50"},
     {{"show", "resnet50", "--batch", "64"}, "--batch means nothing to 'show' (see 'tbd-sim --help')"},
     {{"--gpu", "titanxp", "list", "gpus"}, "--gpu means nothing to 'list' (see 'tbd-sim --help')"},
     {{"list", "gpus", "show", "resnet50"}, "a second command 'show'; expected one (see 'tbd-sim --help')"},
     {{"list"},
      "list: says not of what; expected one of gpus, cpus, links, machines, models, suites, datasets, "
      "frameworks, changes, "
-     "profiles, metrics, precisions, layers"},
+     "profiles, metrics, precisions, layers, optimizers"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/no/such/folder/out.csv"},
      "/no/such/folder/out.csv: cannot be written: No such file or directory"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/dev/full"},

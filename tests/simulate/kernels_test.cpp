@@ -114,7 +114,8 @@ TEST_F(Kernels, SaysWhereTheTimeComesFrom) {
 TEST_F(Kernels, FitTheScreenWhereSourcesDiffer) {
   for (const char* model : {"deep_speech2", "resnet50", "transformer"}) {
     std::istringstream lines(
-        test::run({"kernels", model, "--gpu", "titanxp", "--batch", "64", "--profile", file_}).out);
+        test::run_on_terminal({"kernels", model, "--gpu", "titanxp", "--batch", "64", "--profile", file_})
+            .out);
     for (std::string line; std::getline(lines, line);) ASSERT_LE(line.size(), kScreenWidth) << line;
   }
 }

@@ -186,7 +186,8 @@ std::size_t widest_line(const std::string& text) {
 
 TEST(Tables, FitTheScreen) {
   for (const Arguments& command : commands()) {
-    EXPECT_LE(widest_line(output(command)), kScreenWidth) << command[0] << " " << command[1];
+    EXPECT_LE(widest_line(test::run_on_terminal(command).out), kScreenWidth)
+        << command[0] << " " << command[1];
   }
 }
 

@@ -129,7 +129,7 @@ TEST(Sweep, RowsSayWhatIsImpossible) {
   EXPECT_THAT(lines[0], HasSubstr("\"status\": \"ok\"}"));
   EXPECT_THAT(lines[1], HasSubstr("\"status\": \"out of memory\""));
   EXPECT_THAT(lines[2],
-              HasSubstr("\"throughput\": null, \"price\": null, \"status\": \"no variant of faster_rcnn"));
+              HasSubstr("\"throughput\": null, \"price\": null, \"status\": \"faster_rcnn is trained by"));
 }
 
 TEST(Sweep, BestAndParetoFitAndAreNotBeaten) {

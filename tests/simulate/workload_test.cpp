@@ -14,12 +14,14 @@ TEST(Workload, KernelsThatAreTheSameRunTogether) {
     kernel.repeat = repeat;
     kernel.duplicate_of = duplicate_of;
   }
-  const std::vector<KernelRuns> runs = kernel_runs(step);
+  const std::vector<KernelRuns> runs = kernel_runs(step.kernels);
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_EQ(runs[0].kernel, 0u);
   EXPECT_EQ(runs[0].times, 5);
+  EXPECT_EQ(runs[0].squares, 1 + 1 + 9);
   EXPECT_EQ(runs[1].kernel, 2u);
   EXPECT_EQ(runs[1].times, 3);
+  EXPECT_EQ(runs[1].squares, 4 + 1);
 }
 
 }  // namespace

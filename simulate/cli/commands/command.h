@@ -26,6 +26,8 @@ struct Command {
   CLI::App* app = nullptr;  // of the root, or the root itself
   CommandRun run;
   bool long_work = false;  // it calls `progress`, and writes nothing if that throws
+  bool* terminal =
+      nullptr;  // set before `run` for a command whose tables have a form of their own on a terminal
 };
 
 [[nodiscard]] Command add_predict_scenario(CLI::App& root);  // the root command, without a name

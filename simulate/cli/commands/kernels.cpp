@@ -26,6 +26,7 @@ struct KernelsOptions {
   bool unique = false;        // each distinct kernel once
   bool plan = false;          // as a measuring plan
   OutputOptions output;
+  bool terminal = false;  // standard output is one
 };
 
 // "modelled,roofline" -> those two; none given: all.
@@ -88,9 +89,11 @@ void run(const KernelsOptions& options, SpecCache& specs, std::ostream& out) {
       const Table table = unique_kernel_table(unique_kernels(predictions));
       write_tables(to, std::span(&table, 1), format);
     } else {
+      const bool on_screen = options.terminal && options.output.file.empty();
       std::vector<Table> tables;
       for (const Prediction& prediction : predictions) {
         tables.push_back(summed ? summed_kernels(options, prediction) : kernel_table(prediction, from));
+        if (on_screen) shorten_layers(tables.back());
       }
       write_tables(to, tables, format);
     }
@@ -120,8 +123,8 @@ Command add_kernels(CLI::App& root) {
   app->add_flag("--unique", options->unique, "each distinct kernel once, the most time first");
   app->add_flag("--plan", options->plan,
                 "the distinct kernels as CSV for 'tbd-measure --plan'; --gpu may be left out");
-  return {app,
-          [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};
+  return {app, [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); },
+          false, &options->terminal};
 }
 
 }  // namespace tbdsim

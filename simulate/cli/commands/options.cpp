@@ -53,11 +53,10 @@ void require_gpu(const ScenarioOptions& options) {
     throw UsageError("--gpu is missing; expected a name ('tbd-sim list gpus') or a YAML file");
 }
 
-// The frameworks to predict a model for: the option's; without one those that train the option's variant (any
-// variant without one); where none trains it, the first version of every framework.
+// The frameworks to predict a model for where none is named: those that train the option's variant (any variant
+// without one); where none trains it, the first version of every framework.
 std::vector<std::string> frameworks_for(const ScenarioOptions& options, const ModelFile& model,
                                         SpecCache& specs) {
-  if (!options.framework.empty()) return {options.framework};
   std::vector<std::string> frameworks;
   for (const Variant& variant : model.variants) {
     if (!options.variant.empty() && &variant != &find_variant(model, options.variant, "")) continue;
@@ -79,12 +78,34 @@ std::vector<std::string> models_for(const ScenarioOptions& options, SpecCache& s
   return read_suite(specs.catalog().find(Kind::suite, kSuite)).models;
 }
 
+// The framework asked for, by its name in the catalogue or its path; empty where none is.
+std::string framework_asked_for(const ScenarioOptions& options, SpecCache& specs) {
+  const std::string& asked = options.framework;
+  return asked.empty() || is_path(asked) ? asked : specs.framework(asked)->name;
+}
+
 // True if the framework trains some variant of the model; also true for a framework given as a file.
 bool trains(const ModelFile& model, const std::string& framework) {
   if (framework.empty() || is_path(framework)) return true;
   return std::any_of(model.variants.begin(), model.variants.end(), [&](const Variant& variant) {
     return std::find(variant.frameworks.begin(), variant.frameworks.end(), framework) !=
            variant.frameworks.end();
+  });
+}
+
+// Reads the files of the models, the GPU and its profile into the cache, several at a time. Errors are thrown at the next
+// look-up.
+void read_all(std::span<const std::string> models, const std::string& gpu, const std::string& profile,
+              SpecCache& specs) {
+  for_each_index(models.size() + 1, [&](std::size_t i) {
+    try {
+      if (i == 0) {
+        (void)specs.profile_for({gpu, specs.gpu(gpu)}, profile);
+      } else {
+        (void)specs.model(models[i - 1]);
+      }
+    } catch (const Error&) {
+    }
   });
 }
 
@@ -165,16 +186,6 @@ std::size_t choice(std::string_view option, const std::string& value,
                                joined(allowed), did_you_mean(value, allowed)));
 }
 
-std::vector<std::string> list_of(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
-
 std::int64_t whole_number(std::string_view option, const std::string& text, std::int64_t most) {
   const std::string expected = fmt::format("expected a whole number, 1 to {}", most);
   const auto number = parse_whole_number(text);
@@ -209,18 +220,16 @@ std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& s
   require_gpu(options);
   const std::int64_t batch = batch_of(options);
   const bool named = !options.model.empty() && options.model != "all";
+  const std::string asked = framework_asked_for(options, specs);
   std::vector<Scenario> scenarios;
   const std::vector<std::string> models = models_for(options, specs);
-  for_each_index(models.size(), [&](std::size_t i) {  // reads the files on every core
-    try {
-      (void)specs.model(models[i]);
-    } catch (const Error&) {  // thrown again where the model is used
-    }
-  });
+  read_all(models, options.gpu, options.profile, specs);
   for (const std::string& model : models) {
-    if (!named && !trains(*specs.model(model), options.framework)) continue;
-    const Sizes sizes = sizes_for(options, *specs.model(model));
-    for (const std::string& framework : frameworks_for(options, *specs.model(model), specs)) {
+    const ModelFile& file = *specs.model(model);
+    if (!named && !trains(file, asked)) continue;
+    const Sizes sizes = sizes_for(options, file);
+    for (const std::string& framework :
+         asked.empty() ? frameworks_for(options, file, specs) : std::vector{asked}) {
       scenarios.push_back(
           {.model = model,
            .framework = framework,
@@ -234,8 +243,7 @@ std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& s
            .sizes = sizes});
     }
   }
-  if (scenarios.empty()) {  // then the framework trains none, or is no framework
-    (void)specs.framework(options.framework);
+  if (scenarios.empty()) {
     throw UsageError(
         fmt::format("{} trains none of the models; expected a --model with a --variant", options.framework));
   }

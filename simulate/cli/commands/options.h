@@ -12,6 +12,7 @@
 
 #include "hwspecs/base/file.h"
 #include "hwspecs/base/table.h"
+#include "hwspecs/base/text_list.h"
 #include "simulate/prediction/prediction.h"
 #include "simulate/workload/spec_cache.h"
 
@@ -66,9 +67,6 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::string
 // The index of an option's value among the allowed ones; "did you mean".
 [[nodiscard]] std::size_t choice(std::string_view option, const std::string& value,
                                  const std::vector<std::string>& allowed);
-
-// "4,16,64" -> its parts.
-[[nodiscard]] std::vector<std::string> list_of(const std::string& text);
 
 // 1 to `most`.
 [[nodiscard]] std::int64_t whole_number(std::string_view option, const std::string& text, std::int64_t most);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -74,11 +75,21 @@ std::vector<Cluster> clusters_of(const ScalingOptions& options, const SpecCache&
   return clusters;
 }
 
+// "resnet50:mxnet" -> "resnet50", "mxnet"; the framework may be left out, and both may be paths.
+std::pair<std::string, std::string> model_and_framework(const std::string& text) {
+  constexpr std::string_view kEnding = ".yaml";
+  const std::size_t file = text.find(std::string(kEnding) + ":");
+  const std::size_t colon = file == std::string::npos ? text.find(':') : file + kEnding.size();
+  const bool within_path = file == std::string::npos && text.find('/') < colon;
+  if (colon == std::string::npos || within_path) return {text, ""};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
 void append(std::vector<ScalingPoint>& points, ScalingOptions options, const std::string& model,
             std::span<const Cluster> clusters, SpecCache& specs) {
-  const std::size_t colon = is_path(model) ? std::string::npos : model.find(':');
-  options.model = model.substr(0, colon);
-  if (colon != std::string::npos) options.framework = model.substr(colon + 1);
+  const auto [name, framework] = model_and_framework(model);
+  options.model = name;
+  if (!framework.empty()) options.framework = framework;
   if (options.gpu.empty() && !options.cluster.machine.empty())
     options.gpu = specs.machine(options.cluster.machine)->gpu;
   const std::vector<std::string> batches = list_of(options.batch);
@@ -108,7 +119,8 @@ Command add_scaling(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "scaling",
       "throughput on several GPUs and machines, what the exchange of gradients costs, what to buy");
-  app->add_option("models", options->models, "models, each with a framework behind ':' if one is meant")
+  app->add_option("models", options->models,
+                  "models or YAML files, each with a framework behind ':' if one is meant: my.yaml:pytorch")
       ->required();
   add_scenario_options(*app, *options);
   app->get_option("--batch")->description("samples in one iteration on one GPU; several as 8,16,32");
@@ -117,7 +129,9 @@ Command add_scaling(CLI::App& root) {
   app->get_option("--network")
       ->description(
           "between machines, several as ethernet_1g,infiniband_100g: a link, a file or a rate as "
-          "'25 Gbit/s'; of one machine how its GPUs are joined, as pcie3_host or nvlink");
+          "'25 Gbit/s'; of one machine how its GPUs are joined, as pcie3_host or nvlink (default: NVLink "
+          "where "
+          "boards join such GPUs, else their slots; the table says which)");
   add_output_options(*app, options->output);
   return {app,
           [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};

@@ -17,7 +17,8 @@ struct SweepFlag {
   const char* help;
 };
 constexpr SweepFlag kFlags[] = {
-    {"--model", "model", "one or several: resnet50,inception_v3"},
+    {"--model", "model",
+     "one or several: resnet50,inception_v3; a path with a comma in double quotes: '\"a,b.yaml\",resnet50'"},
     {"--framework", "framework", "one or several; rows say where one does not train the model"},
     {"--variant", "variant", "variants of the model (default: the framework's)"},
     {"--precision", "precision", "fp32, tf32, fp16, bf16, amp (default fp32)"},

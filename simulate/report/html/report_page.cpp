@@ -7,6 +7,7 @@
 #include "simulate/report/html/paper_figures.h"
 #include "simulate/report/html/scaling_sections.h"
 #include "simulate/report/kernel_sources.h"
+#include "simulate/workload/parallel.h"
 
 namespace tbdsim {
 namespace {

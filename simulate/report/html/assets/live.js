@@ -102,7 +102,10 @@
   }
 
   // Three significant digits, whole numbers as they are: "90.04" -> "90.0", "128.4" -> "128".
-  const short = (number) => (number.includes(".") ? Number(number).toFixed(Math.max(0, 3 - number.indexOf("."))) : number);
+  const short = (number) => {
+    if (!number.includes(".")) return number;
+    return Number(number) < 1 ? Number(number).toPrecision(3) : Number(number).toFixed(Math.max(0, 3 - number.indexOf(".")));
+  };
 
   function showTiles(list) {
     tiles.replaceChildren(...list.map((tile) => {

@@ -114,8 +114,8 @@
     return batches.filter((_, i) => i % skip === 0);
   }
 
-  function axisLayout(axis, values, figure) {
-    const layout = {title: {text: axis.title, standoff: 8}, type: axis.log ? "log" : "linear", automargin: true,
+  function axisLayout(axis, values, figure, length) {
+    const layout = {title: {text: linesOf(axis.title, Math.floor(length / TITLE)).join("<br>"), standoff: 8}, nticks: Math.max(3, Math.floor(length / 48)), type: axis.log ? "log" : "linear", automargin: true,
                     gridcolor: css("--line"), zerolinecolor: css("--line"), linecolor: css("--line"), tickangle: 0};
     if (axis.log && values.length) {
       layout.tickvals = axis.title.startsWith("batch") ? batchTicks(values, figure) : decadeTicks(values);
@@ -127,33 +127,54 @@
     return layout;
   }
 
-  const ROW = 18;  // pixels of a line of the legend
+  const ROW = 18;    // pixels of a line of the legend
+  const LINE = 16;   // of a line of a label or a title
+  const LETTER = 7;  // of a character of a label, about
+  const TITLE = 8.5;  // of one of an axis' title
+  const LABELS = 0.36;  // of the width, for the labels of lying bars at most
+
+  // Lines of up to so many characters, broken behind spaces, dots and underscores.
+  function linesOf(text, most) {
+    const lines = [""];
+    for (const part of text.match(/[^ ._]*[ ._]|[^ ._]+$/g) || []) {
+      if (lines.at(-1) && (lines.at(-1) + part).trimEnd().length > most) lines.push("");
+      lines[lines.length - 1] += part;
+    }
+    return lines.map((line) => line.trimEnd());
+  }
+
+  const labelsOf = (chart) => [...new Set(chart.series.flatMap((series) => (series.categories ? series.categories[0] : [])))];
+  const labelLines = (chart, figure) => labelsOf(chart).map((label) => linesOf(label, Math.floor((LABELS * widthOf(figure)) / LETTER)));
+  const longest = (texts) => Math.max(0, ...texts.map((text) => text.length));
+
+  // Pixels left of the plot, for labels or numbers.
+  const leftOf = (chart, figure) => (lying(chart) ? LETTER * longest(labelLines(chart, figure).flat()) : 40);
+  const plotWidth = (chart, figure) => Math.max(120, widthOf(figure) - 34 - leftOf(chart, figure));
 
   // Plotly gives every entry of a legend the same width, and all of them that of the plot.
   function legendOf(chart, figure) {
     const names = [...new Set(chart.series.map((series) => series.name))];
-    const labels = Math.max(0, ...chart.series.flatMap((series) => (series.categories ? series.categories[0] : [])).map((label) => label.length));
-    const width = Math.max(120, widthOf(figure) - 34 - (labels ? 7 * labels : 40));
-    const columns = Math.max(1, Math.min(names.length, Math.floor(width / (44 + 7 * Math.max(...names.map((name) => name.length))))));
+    const columns = Math.max(1, Math.min(names.length, Math.floor(plotWidth(chart, figure) / (44 + LETTER * longest(names)))));
     return {shown: names.length > 1, columns, height: names.length > 1 ? ROW * Math.ceil(names.length / columns) : 0};
   }
 
   function plotHeight(chart, figure) {
     if (chart.square) return Math.min(widthOf(figure), 640);
     if (!lying(chart)) return figure.classList.contains("wide") ? 420 : 230;
-    const rows = new Set(chart.series.flatMap((series) => (series.categories ? series.categories[0] : []))).size;
+    const lines = Math.max(...labelLines(chart, figure).map((label) => label.length));
     const bars = chart.stacked || chart.series[0].mark === "span" ? 1 : new Set(chart.series.map((series) => series.name)).size;
-    return 10 + rows * Math.max(chart.series[0].mark === "span" ? 40 : 19, 11 * bars);
+    return 10 + labelsOf(chart).length * Math.max(chart.series[0].mark === "span" ? 40 : 19, 11 * bars, LINE * lines);
   }
 
   const valuesOf = (chart, keys) => chart.series.flatMap((series) => keys.flatMap((key) => series[key] || []));
 
   function layoutOf(chart, figure) {
     const legend = legendOf(chart, figure);
-    const below = 54 + legend.height;
+    const [width, height] = [plotWidth(chart, figure), plotHeight(chart, figure)];
+    const below = 54 + LINE * (linesOf(chart.x.title, Math.floor(width / TITLE)).length - 1) + legend.height;
     const family = getComputedStyle(document.body).fontFamily;
     const layout = {
-      height: 34 + plotHeight(chart, figure) + below, margin: {l: 40, r: 14, t: printing ? 8 : 34, b: below},
+      height: 34 + height + below, margin: {l: 40, r: 14, t: printing ? 8 : 34, b: below},
       width: printing ? widthOf(figure) - 12 : undefined, autosize: !printing,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
       dragmode: narrow() ? false : "zoom", barmode: chart.stacked ? "stack" : "group", bargap: 0.25, boxmode: "group",
@@ -163,9 +184,12 @@
                yanchor: "bottom", traceorder: "normal", font: {size: 11}, entrywidth: 0.98 / legend.columns,
                entrywidthmode: "fraction", maxheight: 2000},
       showlegend: legend.shown,
-      xaxis: axisLayout(chart.x, valuesOf(chart, ["x"]), figure),
-      yaxis: axisLayout(chart.y, valuesOf(chart, ["y", "low", "high"]), figure)};
-    if (lying(chart)) Object.assign(layout.yaxis, {type: "category", autorange: "reversed", rangemode: "normal", dtick: 1});
+      xaxis: axisLayout(chart.x, valuesOf(chart, ["x"]), figure, width),
+      yaxis: axisLayout(chart.y, valuesOf(chart, ["y", "low", "high"]), figure, height)};
+    if (lying(chart)) {
+      Object.assign(layout.yaxis, {type: "category", autorange: "reversed", rangemode: "normal", tickvals: labelsOf(chart),
+                                   ticktext: labelLines(chart, figure).map((lines) => lines.join("<br>"))});
+    }
     if (chart.series.some((series) => series.mark === "span")) layout.barmode = "overlay";
     if (chart.square) Object.assign(layout.yaxis, {scaleanchor: "x", scaleratio: 1});
     return layout;

@@ -1,0 +1,31 @@
+#include "hwspecs/base/other_names.h"
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/spec_reader.h"
+
+namespace tbdsim {
+
+std::string plain_name(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) c = (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const std::string_view brand : {"nvidia ", "tesla ", "geforce "}) {
+    if (text.starts_with(brand)) text.erase(0, brand.size());
+  }
+  return text;
+}
+
+std::vector<std::string> other_names(const std::filesystem::path& file) {
+  std::vector<std::string> names{file.stem().string()};
+  try {
+    const SpecTree tree = read_spec_file(file);
+    for (const SpecEntry& entry : tree.entries) {
+      if (entry.key == "title") names.push_back(entry.value.text);
+      if (entry.key != "also_called") continue;
+      for (const SpecTree& name : entry.value.items) names.push_back(name.text);
+    }
+  } catch (const Error&) {  // of no matter before the file itself is asked for
+  }
+  return names;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,18 @@
+// Names by which people know a file of the catalogue: its stem, its title, and what it is `also_called`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tbdsim {
+
+// The name in lower case, without the brands "NVIDIA", "Tesla" and "GeForce" at the front, which only some
+// drivers print.
+[[nodiscard]] std::string plain_name(std::string_view name);
+
+// The stem, the title and the `also_called` names of a file; the stem alone where it cannot be read.
+[[nodiscard]] std::vector<std::string> other_names(const std::filesystem::path& file);
+
+}  // namespace tbdsim
