@@ -7,6 +7,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/quantity_text.h"
+#include "hwspecs/synthetic_machine.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/repredict.h"
 
@@ -97,22 +98,6 @@ std::vector<const ScalingPoint*> largest_of(std::span<const ScalingPoint> points
   return largest;
 }
 
-}  // namespace
-
-ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, const Resolver& resolve) {
-  ScalingPoint point{
-      .prediction = on_cluster(one, cluster, resolve), .exposed = {}, .sync = {}, .busiest = {}};
-  const Prediction& p = point.prediction;
-  point.speed_up = p.throughput() / one.throughput();
-  point.efficiency = point.speed_up / static_cast<double>(p.ranks());
-  point.exposed = mean_over(p.iterations, [](const Iteration& i) { return i.sync.added(); });
-  point.sync = mean_over(p.iterations, [](const Iteration& i) { return i.sync.total; });
-  find_busiest(point);
-  return point;
-}
-
-namespace {
-
 std::string assumed_network(const Cluster& cluster, const GpuSpec& gpu, const Resolver& resolve) {
   if (!cluster.network.empty() || cluster.ranks() == 1) return "";
   if (cluster.machine.empty()) return usual_interconnect(gpu);
@@ -122,6 +107,21 @@ std::string assumed_network(const Cluster& cluster, const GpuSpec& gpu, const Re
 }
 
 }  // namespace
+
+ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, const Resolver& resolve) {
+  ScalingPoint point{.prediction = on_cluster(one, cluster, resolve),
+                     .exposed = {},
+                     .sync = {},
+                     .busiest = {},
+                     .assumed_network = {}};
+  const Prediction& p = point.prediction;
+  point.speed_up = p.throughput() / one.throughput();
+  point.efficiency = point.speed_up / static_cast<double>(p.ranks());
+  point.exposed = mean_over(p.iterations, [](const Iteration& i) { return i.sync.added(); });
+  point.sync = mean_over(p.iterations, [](const Iteration& i) { return i.sync.total; });
+  find_busiest(point);
+  return point;
+}
 
 std::vector<ScalingPoint> predict_scaling(const Scenario& scenario, std::span<const Cluster> clusters,
                                           const Resolver& resolve) {

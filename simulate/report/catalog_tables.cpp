@@ -272,7 +272,7 @@ Table list_layers(const Catalog&) {
   return table;
 }
 
-Table list_optimizers(SpecCache&) {
+Table list_optimizers(const Catalog&) {
   Table table;
   table.columns = {{"name", "name"},
                    {"state_bytes", "state B", true},

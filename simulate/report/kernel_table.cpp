@@ -191,15 +191,14 @@ Table kernel_table(const Prediction& p, const std::set<Provenance>& from) {
   const Seconds time = iteration.time();
   const Seconds busy = iteration.timeline.gpu_busy;
   const double rate = iteration.units / time.si();
-  table.totals = {
-      {"model", text_cell(p.model->name)},
-      {"framework", text_cell(p.framework->name)},
-      {"batch", count_cell(batch)},
-      {"precision", text_cell(p.scenario.precision)},
-      {"iteration_time", number_cell(time.si(), to_text(time))},
-      {"gpu_busy", number_cell(busy.si(), to_text(busy))},
-      {"throughput", number_cell(rate, three_digits(rate) + " " + throughput_unit(*p.model))},
-      {"flops", number_cell(flops.si(), to_text(flops))}};
+  table.totals = {{"model", text_cell(p.model->name)},
+                  {"framework", text_cell(p.framework->name)},
+                  {"batch", count_cell(batch)},
+                  {"precision", text_cell(p.scenario.precision)},
+                  {"iteration_time", number_cell(time.si(), to_text(time))},
+                  {"gpu_busy", number_cell(busy.si(), to_text(busy))},
+                  {"throughput", number_cell(rate, three_digits(rate) + " " + throughput_unit(*p.model))},
+                  {"flops", number_cell(flops.si(), to_text(flops))}};
   return table;
 }
 

@@ -1,6 +1,7 @@
 #include "simulate/cli/commands/options.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -8,8 +9,8 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
-#include "simulate/prediction/predict_all.h"
 #include "simulate/prediction/scenario_keys.h"
+#include "simulate/workload/parallel.h"
 
 namespace tbdsim {
 namespace {
@@ -53,8 +54,8 @@ void require_gpu(const ScenarioOptions& options) {
     throw UsageError("--gpu is missing; expected a name ('tbd-sim list gpus') or a YAML file");
 }
 
-// The frameworks to predict a model for where none is named: those that train the option's variant (any variant
-// without one); where none trains it, the first version of every framework.
+// The frameworks to predict a model for where none is named: those that train the option's variant (any
+// variant without one); where none trains it, the first version of every framework.
 std::vector<std::string> frameworks_for(const ScenarioOptions& options, const ModelFile& model,
                                         SpecCache& specs) {
   std::vector<std::string> frameworks;
@@ -93,8 +94,8 @@ bool trains(const ModelFile& model, const std::string& framework) {
   });
 }
 
-// Reads the files of the models, the GPU and its profile into the cache, several at a time. Errors are thrown at the next
-// look-up.
+// Reads the files of the models, the GPU and its profile into the cache, several at a time. Errors are thrown
+// at the next look-up.
 void read_all(std::span<const std::string> models, const std::string& gpu, const std::string& profile,
               SpecCache& specs) {
   for_each_index(models.size() + 1, [&](std::size_t i) {
