@@ -84,7 +84,8 @@ struct Lowering {
   Composition gelu = Composition::fused;                        // nor this
   Composition lrn = Composition::fused;                         // nor this
   SavedMatmulInputs product_keeps = SavedMatmulInputs::needed;  // nor this
-  std::optional<Layout> half_layout = {};  // of images of half precision, if it is another
+  std::optional<Layout> half_layout = {};     // of images of half precision, if it is another
+  std::optional<Composition> half_gelu = {};  // of GELUs of half precision, if it is another
   NormLayout norm_layout = NormLayout::any;
   int parameter_copies = 0;  // further copies of all parameters on the GPU (MXNet's kvstore)
 

@@ -87,7 +87,9 @@ const Iteration& Prediction::typical() const {
 }
 
 std::int64_t Prediction::largest_batch() const {
-  const auto holds = [this](std::int64_t samples) { return memory_at(samples).total() <= gpu->memory_size; };
+  const auto holds = [this](std::int64_t samples) {
+    return memory_at(samples).total() <= gpu->usable_memory;
+  };
   return tbdsim::largest_batch(holds, model->largest_batch > 0 ? model->largest_batch : kMostSamples);
 }
 

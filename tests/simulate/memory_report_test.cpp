@@ -74,8 +74,8 @@ TEST(LargestBatchOf, AsThePaperFound) {
   const LargestBatch sockeye = largest_batch_of(
       predicted({.model = "seq2seq", .framework = "mxnet", .gpu = "p4000", .variant = "sockeye"}));
   EXPECT_EQ(sockeye.power_of_two, 64);
-  EXPECT_LE(sockeye.memory.total(), sockeye.prediction.gpu->memory_size);
-  EXPECT_GT(sockeye.next.total(), sockeye.prediction.gpu->memory_size);
+  EXPECT_LE(sockeye.memory.total(), sockeye.prediction.gpu->usable_memory);
+  EXPECT_GT(sockeye.next.total(), sockeye.prediction.gpu->usable_memory);
 }
 
 // MXNet's profiler on two GPUs, ResNet-50, 16 images each (UofT-EcoSystem/MXNet-GPU_Memory_Profiler): bytes
@@ -187,6 +187,27 @@ TEST(MemorySnapshot, IsAPickle) {
   EXPECT_EQ(bytes.back(), '.');
   EXPECT_THAT(bytes, HasSubstr("segments"));
   EXPECT_THAT(bytes, HasSubstr("free_completed"));
+}
+
+// A T4 is sold with 16 GiB, and CUDA reports 14.58.
+TEST(MemoryReport, NoLargestBatchTakesMoreThanAT4Has) {
+  const test::CliResult result = test::run({"max-batch", "all", "--gpu", "t4", "--format", "json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto batches = nlohmann::json::parse(result.out)["largest_batches"];
+  ASSERT_GT(batches.size(), 30U);
+  for (const auto& row : batches) {
+    EXPECT_EQ(row["usable_memory"], 15'655'829'504);
+    EXPECT_EQ(row["memory_size"], 16LL << 30);
+    if (row["largest_batch"] == 0) continue;
+    EXPECT_LE(row["memory"].get<double>(), 15'655'829'504) << row;
+  }
+}
+
+TEST(MemoryReport, ShowsUsableAndNominalMemory) {
+  const test::CliResult known = test::run({"show", "t4"});
+  EXPECT_THAT(known.out, testing::HasSubstr("14.58 GiB usable of 16 GiB"));
+  const test::CliResult by_rule = test::run({"show", "v100_sxm3_32gb"});
+  EXPECT_THAT(by_rule.out, testing::HasSubstr("estimate: 98.9 % of memory_size"));
 }
 
 }  // namespace
