@@ -219,8 +219,8 @@ const MathRate& rate_of(const GpuSpec& gpu, MathType type) {
   return *rate;
 }
 
-std::string memory_text(const GpuSpec& gpu) {
-  return fmt::format("{} usable of {}", to_text(gpu.usable_memory), to_text(gpu.memory_size));
+std::string memory_text(Bytes usable, Bytes memory_size) {
+  return fmt::format("{} usable of {}", to_text(usable), to_text(memory_size));
 }
 
 std::string math_text(const GpuSpec& gpu) {

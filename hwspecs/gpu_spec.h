@@ -87,8 +87,8 @@ struct GpuSpec {
 // neither.
 [[nodiscard]] const MathRate& rate_of(const GpuSpec& gpu, MathType type);
 
-// "14.58 GiB usable of 16 GiB": what CUDA reports of what the card is sold with.
-[[nodiscard]] std::string memory_text(const GpuSpec& gpu);
+// "14.58 GiB usable of 16 GiB": what a run can take of what the card is sold with.
+[[nodiscard]] std::string memory_text(Bytes usable, Bytes memory_size);
 
 // "fp32, fp16 (computed in fp32)" for messages.
 [[nodiscard]] std::string math_text(const GpuSpec& gpu);

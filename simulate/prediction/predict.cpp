@@ -103,7 +103,7 @@ void predict_memory(Prediction& p) {
     p.memory = plan;
   }
   add_memory_of_exchange(p);
-  p.fits = p.memory.total() <= p.gpu->usable_memory;
+  p.fits = p.memory.total() <= p.usable_memory();
 }
 
 Prediction predict(ResolvedScenario scenario, EstimateCache* cache) {

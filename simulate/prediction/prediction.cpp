@@ -86,10 +86,13 @@ const Iteration& Prediction::typical() const {
   });
 }
 
+Bytes Prediction::usable_memory() const {
+  const Bytes free_at_start = gpu->usable_memory - framework->context_memory;
+  return gpu->usable_memory - std::max(Bytes(), free_at_start) * framework->allocator.left_free;
+}
+
 std::int64_t Prediction::largest_batch() const {
-  const auto holds = [this](std::int64_t samples) {
-    return memory_at(samples).total() <= gpu->usable_memory;
-  };
+  const auto holds = [this](std::int64_t samples) { return memory_at(samples).total() <= usable_memory(); };
   return tbdsim::largest_batch(holds, model->largest_batch > 0 ? model->largest_batch : kMostSamples);
 }
 

@@ -96,13 +96,14 @@ void over_time(const Prediction& p, Table& table) {
 
 // "fits", or how much is missing and how many samples would fit.
 std::string verdict(const Prediction& p) {
-  const Bytes size = p.gpu->usable_memory;
+  const Bytes size = p.usable_memory();
   if (p.fits)
-    return fmt::format("fits into {}; {} are left.", memory_text(*p.gpu), to_text(size - p.memory.total()));
+    return fmt::format("fits into {}; {} are left.", memory_text(size, p.gpu->memory_size),
+                       to_text(size - p.memory.total()));
   const std::int64_t largest = p.largest_batch();
   const std::string fitting =
       largest == 0 ? "not even one sample fits" : fmt::format("the largest batch that fits is {}", largest);
-  return fmt::format("does not fit into {}: {} are missing; {}.", memory_text(*p.gpu),
+  return fmt::format("does not fit into {}: {} are missing; {}.", memory_text(size, p.gpu->memory_size),
                      to_text(p.memory.total() - size), fitting);
 }
 
@@ -142,7 +143,7 @@ Table memory_table(const Prediction& p, MemoryView view, std::optional<Bytes> ov
   total("model", m.model());
   total("context", m.context);
   total("total", m.total());
-  total("usable", p.gpu->usable_memory);
+  total("usable", p.usable_memory());
   total("nominal", p.gpu->memory_size);
   if (view == MemoryView::category) {
     const AllocatorUse use = allocator_use(p);
@@ -168,7 +169,7 @@ Table memory_savings_table(const Prediction& p, const std::vector<Saving>& all) 
   table.name = "remedies";
   table.preface = {
       fmt::format("What would help {} on {}, batch {}, {} of {}", p.model->title, p.framework->title,
-                  largest_iteration(p).batch, p.gpu->title, to_text(p.gpu->usable_memory)),
+                  largest_iteration(p).batch, p.gpu->title, to_text(p.usable_memory())),
       ""};
   table.columns = {{"remedy", "remedy"},
                    {"what", "what"},
@@ -225,8 +226,8 @@ Table largest_batch_table(std::span<const LargestBatch> batches) {
          length == 0 ? Cell{} : count_cell(static_cast<double>(length)),
          count_cell(static_cast<double>(largest.batch)),
          count_cell(static_cast<double>(largest.power_of_two)), bytes_cell(largest.memory.total()),
-         bytes_cell(p.gpu->usable_memory), bytes_cell(p.gpu->memory_size),
-         at_most ? Cell{} : bytes_cell(largest.next.total() - p.gpu->usable_memory)});
+         bytes_cell(p.usable_memory()), bytes_cell(p.gpu->memory_size),
+         at_most ? Cell{} : bytes_cell(largest.next.total() - p.usable_memory())});
   }
   table.notes = {"Of samples of the longest padded length; 0: not even one fits, GiB is what one needs."};
   return table;

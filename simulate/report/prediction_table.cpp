@@ -79,11 +79,10 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
     const std::string fitting = largest == 0
                                     ? "no batch fits"
                                     : fmt::format("the largest batch that fits is {}{}", largest, of_length);
-    for (const std::string& line :
-         wrapped(fmt::format("! {} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name,
-                             p.framework->name, to_text(p.memory.total()), to_text(p.gpu->usable_memory),
-                             fitting),
-                 kNoteWidth)) {
+    for (const std::string& line : wrapped(
+             fmt::format("! {} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name,
+                         p.framework->name, to_text(p.memory.total()), to_text(p.usable_memory()), fitting),
+             kNoteWidth)) {
       notes.push_back(line);
     }
   }
@@ -260,7 +259,7 @@ Json json_of(const Prediction& p) {
     }
   }
   for (const auto& [name, bytes] :
-       {std::pair("usable", p.gpu->usable_memory), std::pair("nominal", p.gpu->memory_size)})
+       {std::pair("usable", p.usable_memory()), std::pair("nominal", p.gpu->memory_size)})
     object["memory"][name] = {{"value", json_number(bytes.si())}, {"unit", "B"}};
   const Interval interval = p.throughput_interval();
   object["metrics"]["throughput"]["low"] = json_number(interval.low);

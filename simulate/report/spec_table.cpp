@@ -105,7 +105,7 @@ Table gpu_table(const Catalog& catalog, const GpuSpec& gpu) {
                         [&](const std::vector<Cell>& cells) { return cells[0].text == key; });
   };
   const auto size = row("memory_size");
-  (*size)[1] = text_cell(memory_text(gpu));
+  (*size)[1] = text_cell(memory_text(gpu.usable_memory, gpu.memory_size));
   if (row("usable_memory") == table.rows.end()) {
     table.rows.insert(std::next(size), {text_cell("usable_memory"), text_cell(to_text(gpu.usable_memory)),
                                         text_cell(usable_memory_rule_text(gpu.memory_type, gpu.ecc))});
