@@ -131,6 +131,8 @@ Bytes rule_for(const GpuSpec& gpu) {
   return usable_memory_by_rule(gpu.memory_size, gpu.memory_type, gpu.ecc);
 }
 
+Bytes whole(Bytes bytes) { return Bytes(std::floor(bytes.si())); }
+
 void read_memory(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   gpu.memory_size = m.at("memory_size").quantity<Bytes>();
   gpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
@@ -138,7 +140,7 @@ void read_memory(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   const auto ecc = m.find("ecc");
   gpu.ecc = ecc ? ecc->flag() : gpu.product_line == ProductLine::datacenter;
   const auto usable = m.find("usable_memory");
-  gpu.usable_memory = usable ? usable->quantity<Bytes>() : rule_for(gpu);
+  gpu.usable_memory = whole(usable ? usable->quantity<Bytes>() : rule_for(gpu));
   if (as_sold && gpu.usable_memory > gpu.memory_size) {
     usable->fail(fmt::format("{} of a card with {}; expected no more than its memory_size",
                              to_text(gpu.usable_memory), to_text(gpu.memory_size)));
@@ -149,7 +151,7 @@ void read_memory(SpecMap& m, GpuSpec& gpu, bool as_sold) {
 void keep_usable_share(GpuSpec& changed, const GpuSpec& as_sold, const SpecChanges& own) {
   const auto says = [](const SpecChange& change) { return change.path[0] == "usable_memory"; };
   if (std::any_of(own.begin(), own.end(), says)) return;
-  changed.usable_memory = as_sold.usable_memory * (rule_for(changed) / rule_for(as_sold));
+  changed.usable_memory = whole(as_sold.usable_memory * (rule_for(changed) / rule_for(as_sold)));
 }
 
 // Reads all keys but those of links.

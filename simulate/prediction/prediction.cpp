@@ -88,7 +88,8 @@ const Iteration& Prediction::typical() const {
 
 Bytes Prediction::usable_memory() const {
   const Bytes free_at_start = gpu->usable_memory - framework->context_memory;
-  return gpu->usable_memory - std::max(Bytes(), free_at_start) * framework->allocator.left_free;
+  const Bytes left_free = std::max(Bytes(), free_at_start) * framework->allocator.left_free;
+  return gpu->usable_memory - Bytes(std::ceil(left_free.si()));
 }
 
 std::int64_t Prediction::largest_batch() const {

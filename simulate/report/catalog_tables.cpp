@@ -41,7 +41,7 @@ Table list_gpus(SpecCache& specs) {
                    {"sm_count", "SMs", true},
                    {"fp32_peak", "fp32 peak", true},
                    {"memory_size", "memory", true},
-                   {"usable_memory", "usable", true},
+                   {"usable_memory", "", true},
                    {"memory_bandwidth", "bandwidth", true},
                    {"price_per_hour", ""},
                    {"math", "arithmetic"}};

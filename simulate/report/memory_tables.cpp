@@ -167,10 +167,10 @@ Table memory_table(const Prediction& p, MemoryView view, std::optional<Bytes> ov
 Table memory_savings_table(const Prediction& p, const std::vector<Saving>& all) {
   Table table;
   table.name = "remedies";
-  table.preface = {
-      fmt::format("What would help {} on {}, batch {}, {} of {}", p.model->title, p.framework->title,
-                  largest_iteration(p).batch, p.gpu->title, to_text(p.usable_memory())),
-      ""};
+  table.preface = {fmt::format("What would help {} on {}, batch {}, {}, {}", p.model->title,
+                               p.framework->title, largest_iteration(p).batch, p.gpu->title,
+                               memory_text(p.usable_memory(), p.gpu->memory_size)),
+                   ""};
   table.columns = {{"remedy", "remedy"},
                    {"what", "what"},
                    {"total", "GiB", true},

@@ -260,7 +260,7 @@ Json json_of(const Prediction& p) {
   }
   for (const auto& [name, bytes] :
        {std::pair("usable", p.usable_memory()), std::pair("nominal", p.gpu->memory_size)})
-    object["memory"][name] = {{"value", json_number(bytes.si())}, {"unit", "B"}};
+    object["gpu_memory"][name] = {{"value", json_number(bytes.si())}, {"unit", "B"}};
   const Interval interval = p.throughput_interval();
   object["metrics"]["throughput"]["low"] = json_number(interval.low);
   object["metrics"]["throughput"]["high"] = json_number(interval.high);

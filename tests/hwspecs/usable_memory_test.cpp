@@ -102,8 +102,8 @@ class CardOfAUser : public testing::Test {
 };
 
 TEST_F(CardOfAUser, FollowsTheRuleUnlessItSays) {
-  EXPECT_DOUBLE_EQ(share(read("ecc: false\nsources:\n  ecc: t\n")), kReportedShare);
-  EXPECT_DOUBLE_EQ(share(read("ecc: true\nsources:\n  ecc: t\n")), kReportedShare * 15 / 16);
+  EXPECT_NEAR(share(read("ecc: false\nsources:\n  ecc: t\n")), kReportedShare, 1e-9);
+  EXPECT_NEAR(share(read("ecc: true\nsources:\n  ecc: t\n")), kReportedShare * 15 / 16, 1e-9);
   EXPECT_EQ(read("usable_memory: 7 GiB\nsources:\n  usable_memory: t\n").usable_memory, Bytes(7 * kGiB));
 }
 
@@ -117,8 +117,8 @@ TEST_F(CardOfAUser, HasNoMoreThanItIsSoldWith) {
 TEST_F(CardOfAUser, KeepsItsShareOfAnotherSize) {
   const std::string known = "ecc: true\nusable_memory: 7 GiB\nsources:\n  usable_memory: t\n  ecc: t\n";
   const auto changed = [&](const char* change) { return read(known, {parse_change(change)}).usable_memory; };
-  EXPECT_NEAR(changed("gpu.memory_size=x2") / Bytes(14 * kGiB), 1, 1e-12);
-  EXPECT_NEAR(changed("gpu.ecc=false") / Bytes(7 * kGiB * 16 / 15), 1, 1e-12);
+  EXPECT_NEAR(changed("gpu.memory_size=x2") / Bytes(14 * kGiB), 1, 1e-9);
+  EXPECT_NEAR(changed("gpu.ecc=false") / Bytes(7 * kGiB * 16 / 15), 1, 1e-9);
   EXPECT_EQ(changed("gpu.usable_memory=6 GiB"), Bytes(6 * kGiB));
   EXPECT_EQ(changed("gpu.sm_count=20"), Bytes(7 * kGiB));
 }

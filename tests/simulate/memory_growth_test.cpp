@@ -60,7 +60,7 @@ TEST(MemoryGrowth, FollowsTheImageUnlessAWorkspaceShrinks) {
       for (const char* gpu : kGpus) {
         SCOPED_TRACE(std::string(model) + " " + framework + " " + gpu);
         std::optional<MemoryPlan> before;
-        for (std::int64_t side = 224; side <= 512; side += 32) {
+        for (std::int64_t side = 320; side <= 512; side += 32) {
           const Prediction p = predict({.model = model,
                                         .framework = framework,
                                         .gpu = gpu,

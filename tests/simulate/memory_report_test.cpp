@@ -151,7 +151,7 @@ TEST(MemoryCommand, SaysWhatIsMissing) {
   const auto result =
       test::run({"memory", "resnet50", "--framework", "pytorch", "--gpu", "p4000", "--batch", "128"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.out, HasSubstr("does not fit into 8 GiB"));
+  EXPECT_THAT(result.out, HasSubstr("does not fit into 7.929 GiB usable of 8 GiB"));
   EXPECT_THAT(result.out, HasSubstr("the largest batch that fits is"));
 }
 
