@@ -76,8 +76,8 @@ TEST(MemoryGrowth, FollowsTheImageUnlessAWorkspaceShrinks) {
   }
 }
 
-// A V100 runs VGG-16's second convolution by Winograd with 993 MiB of workspace at batch 18; at 19 that
-// exceeds the 1 GiB that MXNet allows, and the breakdown shows the smaller one.
+// A V100 computes the weight gradient of VGG-13's second convolution by Winograd with 993 MiB of workspace at
+// batch 18; at 19 that exceeds the 1 GiB that MXNet allows, and the breakdown shows the smaller one.
 TEST(MemoryGrowth, ShowsTheWorkspaceThatShrinks) {
   SpecCache specs = test::source_specs();
   const Prediction p = predict({.model = "vgg13", .framework = "mxnet", .gpu = "v100_sxm2_16gb"}, specs);
