@@ -87,7 +87,8 @@ struct Lowering {
   Composition gelu = Composition::fused;
   Composition lrn = Composition::fused;
   SavedMatmulInputs product_keeps = SavedMatmulInputs::needed;
-  std::optional<Layout> half_layout = {};  // of images in half precision; none: `layout`
+  std::optional<Layout> half_layout = {};     // of images in half precision; none: `layout`
+  std::optional<Composition> half_gelu = {};  // of GELUs in half precision; none: `gelu`
   NormLayout norm_layout = NormLayout::any;
 
   friend bool operator==(const Lowering&, const Lowering&) = default;

@@ -51,6 +51,8 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.product_keeps = static_cast<SavedMatmulInputs>(node->one_of(kSavedMatmulInputsNames));
   if (const auto node = m.find("gelu"))
     lowering.gelu = static_cast<Composition>(node->one_of(kCompositionNames));
+  if (const auto node = m.find("half_gelu"))
+    lowering.half_gelu = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("lrn"))
     lowering.lrn = static_cast<Composition>(node->one_of(kCompositionNames));
 }

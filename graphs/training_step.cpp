@@ -340,6 +340,7 @@ Lowering lowering_of(const Model& model, const Lowering& framework, const Precis
       departs ? override_lowering(SpecNode(model.variant.lowering, "lowering"), framework) : framework;
   const bool half = precision.storage_bytes < kFp32Bytes;
   if (half && lowering.half_layout) lowering.layout = *lowering.half_layout;
+  if (half && lowering.half_gelu) lowering.gelu = *lowering.half_gelu;
   return lowering;
 }
 

@@ -71,7 +71,7 @@ struct TrainingStep {
 };
 
 // The lowering of a model in this precision: the framework's, with the values that the model's variant
-// overrides, and with `half_layout` in half precision.
+// overrides, and with `half_layout` and `half_gelu` in half precision.
 [[nodiscard]] Lowering lowering_of(const Model& model, const Lowering& framework, const Precision& precision);
 
 // Runs the model's training program once: for every pass the forward kernels, the backward kernels in reverse

@@ -11,19 +11,17 @@
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
+#include "hwspecs/usable_memory.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr double kPeakTolerance = 0.01;  // vendors print three or four digits
 
-constexpr std::string_view kSourcedKeys[] = {"sm_count",       "fp32_lanes_per_sm",
-                                             "boost_clock",    "math",
-                                             "memory_size",    "memory_bandwidth",
-                                             "l2_size",        "tdp",
-                                             "nvlink",         "price",
-                                             "price_per_hour", "board_slowdown",
-                                             "sustained_share"};
+constexpr std::string_view kSourcedKeys[] = {
+    "sm_count",         "fp32_lanes_per_sm", "boost_clock",   "math",   "memory_size",
+    "memory_bandwidth", "l2_size",           "tdp",           "nvlink", "price",
+    "price_per_hour",   "board_slowdown",    "usable_memory", "ecc",    "sustained_share"};
 
 constexpr std::string_view kArchitectures[] = {"kepler", "maxwell", "pascal", "volta",    "turing",
                                                "ampere", "ada",     "hopper", "blackwell"};
@@ -129,6 +127,33 @@ std::string read_memory_type(const SpecNode& node) {
   return text;
 }
 
+Bytes rule_for(const GpuSpec& gpu) {
+  return usable_memory_by_rule(gpu.memory_size, gpu.memory_type, gpu.ecc);
+}
+
+Bytes whole(Bytes bytes) { return Bytes(std::floor(bytes.si())); }
+
+void read_memory(SpecMap& m, GpuSpec& gpu, bool as_sold) {
+  gpu.memory_size = m.at("memory_size").quantity<Bytes>();
+  gpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
+  gpu.memory_type = read_memory_type(m.at("memory_type"));
+  const auto ecc = m.find("ecc");
+  gpu.ecc = ecc ? ecc->flag() : gpu.product_line == ProductLine::datacenter;
+  const auto usable = m.find("usable_memory");
+  gpu.usable_memory = whole(usable ? usable->quantity<Bytes>() : rule_for(gpu));
+  if (as_sold && gpu.usable_memory > gpu.memory_size) {
+    usable->fail(fmt::format("{} of a card with {}; expected no more than its memory_size",
+                             to_text(gpu.usable_memory), to_text(gpu.memory_size)));
+  }
+}
+
+// Scales the usable memory of the card as sold by what the changes do to the rule, unless they say it.
+void keep_usable_share(GpuSpec& changed, const GpuSpec& as_sold, const SpecChanges& own) {
+  const auto says = [](const SpecChange& change) { return change.path[0] == "usable_memory"; };
+  if (std::any_of(own.begin(), own.end(), says)) return;
+  changed.usable_memory = whole(as_sold.usable_memory * (rule_for(changed) / rule_for(as_sold)));
+}
+
 // Reads all keys but those of links.
 void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   gpu.title = m.at("title").text();
@@ -142,9 +167,7 @@ void read_card(SpecMap& m, GpuSpec& gpu, bool as_sold) {
   gpu.fp32_lanes_per_sm = static_cast<int>(m.at("fp32_lanes_per_sm").count(1, 10'000));
   gpu.boost_clock = m.at("boost_clock").quantity<Hertz>();
   read_math(m.at("math"), gpu, as_sold);
-  gpu.memory_size = m.at("memory_size").quantity<Bytes>();
-  gpu.memory_bandwidth = m.at("memory_bandwidth").quantity<BytesPerSecond>();
-  gpu.memory_type = read_memory_type(m.at("memory_type"));
+  read_memory(m, gpu, as_sold);
   gpu.l2_size = m.at("l2_size").quantity<Bytes>();
   gpu.tdp = m.at("tdp").quantity<Watts>();
   if (const auto price = m.find("price")) gpu.price = price->quantity<Dollars>();
@@ -165,6 +188,7 @@ GpuSpec read_gpu(const std::filesystem::path& file, const Catalog& catalog, cons
     read_bus_and_nvlinks(m, gpu, catalog, changes);
     gpu.sources = read_sources(m, kSourcedKeys);
   });
+  if (!own.empty()) keep_usable_share(gpu, read_gpu(file, catalog), own);
   return gpu;
 }
 
@@ -174,7 +198,8 @@ GpuSpec changed_gpu(const SpecTree& tree, const GpuSpec& as_sold, const SpecChan
   for (const SpecEntry& entry : tree.entries) {
     if (entry.key != "sources") changed.entries.push_back(entry);
   }
-  apply_changes(changed, changes_of(changes, "gpu", as_sold.name));
+  const SpecChanges own = changes_of(changes, "gpu", as_sold.name);
+  apply_changes(changed, own);
   GpuSpec gpu;
   gpu.name = as_sold.name;
   gpu.bus = as_sold.bus;
@@ -183,6 +208,7 @@ GpuSpec changed_gpu(const SpecTree& tree, const GpuSpec& as_sold, const SpecChan
     read_card(m, gpu, false);
     for (const char* same : {"bus", "nvlink", "sources"}) (void)m.find(same);
   });
+  keep_usable_share(gpu, as_sold, own);
   return gpu;
 }
 
@@ -193,6 +219,10 @@ const MathRate& rate_of(const GpuSpec& gpu, MathType type) {
                                  name_of(type), math_text(gpu)));
   }
   return *rate;
+}
+
+std::string memory_text(Bytes usable, Bytes memory_size) {
+  return fmt::format("{} usable of {}", to_text(usable), to_text(memory_size));
 }
 
 std::string math_text(const GpuSpec& gpu) {

@@ -53,7 +53,9 @@ struct GpuSpec {
   // By MathType: the type in which libraries compute one that the card only stores (fp16 in fp32 on TITAN
   // Xp).
   std::array<std::optional<MathType>, kMathTypeCount> computes_in;
-  Bytes memory_size;
+  Bytes memory_size;    // as sold
+  Bytes usable_memory;  // as CUDA reports it: what a training run can have; usable_memory.h where not known
+  bool ecc = false;     // on as delivered: data-centre cards, unless the file says otherwise
   BytesPerSecond memory_bandwidth;
   std::string memory_type;
   Bytes l2_size;
@@ -84,6 +86,9 @@ struct GpuSpec {
 // The rate at which kernels of a math type run, through `computes_in`. Throws UsageError when the card has
 // neither.
 [[nodiscard]] const MathRate& rate_of(const GpuSpec& gpu, MathType type);
+
+// "14.58 GiB usable of 16 GiB": what a run can take of what the card is sold with.
+[[nodiscard]] std::string memory_text(Bytes usable, Bytes memory_size);
 
 // "fp32, fp16 (computed in fp32)" for messages.
 [[nodiscard]] std::string math_text(const GpuSpec& gpu);

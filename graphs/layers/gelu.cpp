@@ -17,7 +17,9 @@ constexpr std::int64_t kBackwardFlops = 11;
 constexpr Term kForward[] = {{"div", 1, 1}, {"erf", 1, 1}, {"add", 1, 1}, {"mul", 1, 1}, {"mul", 2, 1}};
 constexpr Term kBackward[] = {{"mul", 2, 1, 2}, {"pow", 1, 1}, {"neg", 1, 1}, {"exp", 1, 1}, {"mul", 1, 1},
                               {"mul", 2, 1},    {"div", 1, 1}, {"mul", 1, 1}, {"add", 2, 1}};
-constexpr std::int64_t kTermsKept = 3;  // what goes into erf, and both factors
+// Kept: the argument of erf and both factors of the last product; where products keep both of their factors,
+// x.
+constexpr std::int64_t kTermsKept = 3;
 
 class Gelu : public Layer {
  public:
@@ -49,7 +51,10 @@ class Gelu : public Layer {
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext& how) const override {
     if (!site.input_gradient || !composite(how)) return {.inputs = site.input_gradient};
-    return {.extra_bytes = stored_bytes(site.output, how.precision) * kTermsKept, .extra_pieces = kTermsKept};
+    const bool keeps_x = how.lowering.product_keeps == SavedMatmulInputs::both;
+    return {.inputs = keeps_x,
+            .extra_bytes = stored_bytes(site.output, how.precision) * kTermsKept,
+            .extra_pieces = kTermsKept};
   }
 
  private:

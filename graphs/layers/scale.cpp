@@ -23,8 +23,10 @@ class Scale : public Layer {
                        std::vector<Kernel>& kernels) const override {
     multiply(site, how, Phase::backward_data, kernels);
   }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
-    return {};
+  // Frameworks that keep both factors of a product keep x, though the constant has no gradient.
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
+    return {.inputs = site.input_gradient && how.lowering.product_keeps == SavedMatmulInputs::both};
   }
 
  private:

@@ -59,7 +59,7 @@ class SeenLengths {
 Bytes reserved_after(std::span<const ImageSize> sizes, const Prediction& p, SeenLengths& seen) {
   CachingAllocator allocator(
       p.framework->allocator.policy,
-      static_cast<std::uint64_t>(std::max(0.0, (p.gpu->memory_size - p.memory.context).si())));
+      static_cast<std::uint64_t>(std::max(0.0, (p.usable_memory() - p.memory.context).si())));
   std::map<ImageSize, IterationReplay> replays;
   for (const ImageSize& size : sizes) {
     const bool first = replays.empty();

@@ -102,7 +102,7 @@ std::vector<Saving> remedies(const Prediction& p) {
   const auto add = [&](std::string name, std::string what, const Outcome& outcome) {
     if (!all.empty() && outcome.total >= all.front().total) return;
     all.push_back(
-        {std::move(name), std::move(what), outcome.total, outcome.time, outcome.total <= p.gpu->memory_size});
+        {std::move(name), std::move(what), outcome.total, outcome.time, outcome.total <= p.usable_memory()});
   };
   const TrainingStep& step = *iteration.step;
   const Outcome as_it_is = c.of(step);

@@ -101,7 +101,7 @@ void predict_memory(Prediction& p) {
     p.memory = plan;
   }
   add_sync_memory(p);
-  p.fits = p.memory.total() <= p.gpu->memory_size;
+  p.fits = p.memory.total() <= p.usable_memory();
 }
 
 Prediction predict(ResolvedScenario scenario, EstimateCache* cache) {

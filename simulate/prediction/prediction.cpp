@@ -86,8 +86,14 @@ const Iteration& Prediction::typical() const {
   });
 }
 
+Bytes Prediction::usable_memory() const {
+  const Bytes free_at_start = gpu->usable_memory - framework->context_memory;
+  const Bytes left_free = std::max(Bytes(), free_at_start) * framework->allocator.left_free;
+  return gpu->usable_memory - Bytes(std::ceil(left_free.si()));
+}
+
 std::int64_t Prediction::largest_batch() const {
-  const auto holds = [this](std::int64_t samples) { return memory_at(samples).total() <= gpu->memory_size; };
+  const auto holds = [this](std::int64_t samples) { return memory_at(samples).total() <= usable_memory(); };
   return tbdsim::largest_batch(holds, model->largest_batch > 0 ? model->largest_batch : kMostSamples);
 }
 

@@ -61,6 +61,9 @@ struct Prediction : ResolvedScenario {
   // The iteration that takes most of the time.
   [[nodiscard]] const Iteration& typical() const;
 
+  // Bytes of the GPU that the run can take, its CUDA context among them: what CUDA reports less what the
+  // framework's pool leaves free.
+  [[nodiscard]] Bytes usable_memory() const;
   // The largest batch, in samples of the length that needs most memory, that fits the GPU; 0: none does.
   [[nodiscard]] std::int64_t largest_batch() const;
   // The memory of a batch of that length.

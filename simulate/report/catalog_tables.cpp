@@ -45,16 +45,17 @@ Table list_gpus(const Catalog& catalog) {
                    {"sm_count", "SMs", true},
                    {"fp32_peak", "fp32 peak", true},
                    {"memory_size", "memory", true},
+                   {"usable_memory", "", true},
                    {"memory_bandwidth", "bandwidth", true},
                    {"price_per_hour", ""},
                    {"math", "arithmetic"}};
   for (const std::string& name : catalog.names(Kind::gpu)) {
     const GpuSpec gpu = read_gpu(catalog.find(Kind::gpu, name), catalog);
-    table.rows.push_back({text_cell(name), text_cell(gpu.title), text_cell(gpu.architecture),
-                          count_cell(gpu.sm_count), quantity_cell(rate_of(gpu, MathType::fp32).peak),
-                          quantity_cell(gpu.memory_size), quantity_cell(gpu.memory_bandwidth),
-                          gpu.price_per_hour ? quantity_cell(*gpu.price_per_hour) : Cell{},
-                          text_cell(arithmetic(gpu))});
+    table.rows.push_back(
+        {text_cell(name), text_cell(gpu.title), text_cell(gpu.architecture), count_cell(gpu.sm_count),
+         quantity_cell(rate_of(gpu, MathType::fp32).peak), quantity_cell(gpu.memory_size),
+         quantity_cell(gpu.usable_memory), quantity_cell(gpu.memory_bandwidth),
+         gpu.price_per_hour ? quantity_cell(*gpu.price_per_hour) : Cell{}, text_cell(arithmetic(gpu))});
   }
   table.notes = {"fp16*: stored as fp16, computed in fp32. Peaks count a multiply-add as 2 flop."};
   return table;

@@ -157,7 +157,7 @@ std::string memory_step(const Prediction& p) {
       to_text(m.use[MemoryCategory::weights]), to_text(m.use[MemoryCategory::weight_gradients]),
       to_text(m.use[MemoryCategory::feature_maps]), to_text(m.use[MemoryCategory::workspace]),
       to_text(m.use[MemoryCategory::dynamic]), to_text(m.context), to_text(m.total()),
-      to_text(p.gpu->memory_size), p.fits ? "fits" : "does not fit: the throughput is hypothetical",
+      to_text(p.usable_memory()), p.fits ? "fits" : "does not fit: the throughput is hypothetical",
       p.largest_batch());
 }
 

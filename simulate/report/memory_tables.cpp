@@ -96,13 +96,14 @@ void over_time(const Prediction& p, Table& table) {
 
 // "fits", or how much is missing and how many samples would fit.
 std::string verdict(const Prediction& p) {
-  const Bytes size = p.gpu->memory_size;
+  const Bytes size = p.usable_memory();
   if (p.fits)
-    return fmt::format("fits into {}; {} are left.", to_text(size), to_text(size - p.memory.total()));
+    return fmt::format("fits into {}; {} are left.", memory_text(size, p.gpu->memory_size),
+                       to_text(size - p.memory.total()));
   const std::int64_t largest = p.largest_batch();
   const std::string fitting =
       largest == 0 ? "not even one sample fits" : fmt::format("the largest batch that fits is {}", largest);
-  return fmt::format("does not fit into {}: {} are missing; {}.", to_text(size),
+  return fmt::format("does not fit into {}: {} are missing; {}.", memory_text(size, p.gpu->memory_size),
                      to_text(p.memory.total() - size), fitting);
 }
 
@@ -142,6 +143,8 @@ Table memory_table(const Prediction& p, MemoryView view, std::optional<Bytes> ov
   total("model", m.model());
   total("context", m.context);
   total("total", m.total());
+  total("usable", p.usable_memory());
+  total("nominal", p.gpu->memory_size);
   if (view == MemoryView::category) {
     const AllocatorUse use = allocator_use(p);
     total("requested", use.requested);
@@ -164,10 +167,10 @@ Table memory_table(const Prediction& p, MemoryView view, std::optional<Bytes> ov
 Table memory_savings_table(const Prediction& p, const std::vector<Saving>& all) {
   Table table;
   table.name = "remedies";
-  table.preface = {
-      fmt::format("What would help {} on {}, batch {}, {} of {}", p.model->title, p.framework->title,
-                  largest_iteration(p).batch, p.gpu->title, to_text(p.gpu->memory_size)),
-      ""};
+  table.preface = {fmt::format("What would help {} on {}, batch {}, {}, {}", p.model->title,
+                               p.framework->title, largest_iteration(p).batch, p.gpu->title,
+                               memory_text(p.usable_memory(), p.gpu->memory_size)),
+                   ""};
   table.columns = {{"remedy", "remedy"},
                    {"what", "what"},
                    {"total", "GiB", true},
@@ -198,21 +201,22 @@ Table largest_batch_table(std::span<const LargestBatch> batches) {
                    {"largest_batch", "largest", true},
                    {"largest_power_of_two", "power of 2", true},
                    {"memory", "GiB", true},
-                   {"memory_size", "of GiB", true},
+                   {"usable_memory", "of GiB", true},
+                   {"memory_size", "", true},
                    {"next_lacks", "next lacks GiB", true}};
   for (const LargestBatch& largest : batches) {
     const Prediction& p = largest.prediction;
     const std::int64_t most = p.model->largest_batch;
     const bool at_most = most > 0 && largest.batch >= most;
     const std::int64_t length = largest_iteration(p).bucket.length;
-    table.rows.push_back({text_cell(p.model->name), text_cell(p.scenario.variant),
-                          text_cell(p.framework->name), text_cell(p.gpu->name),
-                          text_cell(p.scenario.precision),
-                          length == 0 ? Cell{} : count_cell(static_cast<double>(length)),
-                          count_cell(static_cast<double>(largest.batch)),
-                          count_cell(static_cast<double>(largest.power_of_two)),
-                          bytes_cell(largest.memory.total()), bytes_cell(p.gpu->memory_size),
-                          at_most ? Cell{} : bytes_cell(largest.next.total() - p.gpu->memory_size)});
+    table.rows.push_back(
+        {text_cell(p.model->name), text_cell(p.scenario.variant), text_cell(p.framework->name),
+         text_cell(p.gpu->name), text_cell(p.scenario.precision),
+         length == 0 ? Cell{} : count_cell(static_cast<double>(length)),
+         count_cell(static_cast<double>(largest.batch)),
+         count_cell(static_cast<double>(largest.power_of_two)), bytes_cell(largest.memory.total()),
+         bytes_cell(p.usable_memory()), bytes_cell(p.gpu->memory_size),
+         at_most ? Cell{} : bytes_cell(largest.next.total() - p.usable_memory())});
   }
   table.notes = {"Of samples of the longest padded length; 0: not even one fits, GiB is what one needs."};
   return table;

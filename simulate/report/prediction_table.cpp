@@ -81,7 +81,7 @@ std::vector<std::string> fit_notes(std::span<const Prediction> predictions) {
                                     : fmt::format("the largest batch that fits is {}{}", largest, of_length);
     for (const std::string& line : wrapped(
              fmt::format("! {} on {} needs {} of {}: {}; its throughput is hypothetical", p.model->name,
-                         p.framework->name, to_text(p.memory.total()), to_text(p.gpu->memory_size), fitting),
+                         p.framework->name, to_text(p.memory.total()), to_text(p.usable_memory()), fitting),
              kNoteWidth)) {
       notes.push_back(line);
     }
@@ -255,6 +255,9 @@ Json json_of(const Prediction& p) {
       object["metrics"][std::string(metric.name)] = value;
     }
   }
+  for (const auto& [name, bytes] :
+       {std::pair("usable", p.usable_memory()), std::pair("nominal", p.gpu->memory_size)})
+    object["gpu_memory"][name] = {{"value", json_number(bytes.si())}, {"unit", "B"}};
   const Interval interval = p.throughput_interval();
   object["metrics"]["throughput"]["low"] = json_number(interval.low);
   object["metrics"]["throughput"]["high"] = json_number(interval.high);

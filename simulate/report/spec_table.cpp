@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/spec_reader.h"
+#include "hwspecs/usable_memory.h"
 
 namespace tbdsim {
 namespace {
@@ -98,6 +100,21 @@ Table spec_table(const Catalog& catalog, Kind kind, const std::string& name) {
   table.preface = {std::string(info_of(kind).singular) + " " + name, ""};
   table.columns = {{"key", "key"}, {"value", "value"}, {"source", "source"}};
   append_entries("", tree, "", table);
+  return table;
+}
+
+Table gpu_table(const Catalog& catalog, const GpuSpec& gpu) {
+  Table table = spec_table(catalog, Kind::gpu, gpu.name);
+  const auto row = [&](std::string_view key) {
+    return std::find_if(table.rows.begin(), table.rows.end(),
+                        [&](const std::vector<Cell>& cells) { return cells[0].text == key; });
+  };
+  const auto size = row("memory_size");
+  (*size)[1] = text_cell(memory_text(gpu.usable_memory, gpu.memory_size));
+  if (row("usable_memory") == table.rows.end()) {
+    table.rows.insert(std::next(size), {text_cell("usable_memory"), text_cell(to_text(gpu.usable_memory)),
+                                        text_cell(usable_memory_rule_text(gpu.memory_type, gpu.ecc))});
+  }
   return table;
 }
 

@@ -6,6 +6,7 @@
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/table.h"
+#include "hwspecs/gpu_spec.h"
 
 namespace tbdsim {
 
@@ -14,5 +15,9 @@ namespace tbdsim {
 
 // Throws UsageError for a name the catalogue does not have, and what reading its file throws.
 [[nodiscard]] Table spec_table(const Catalog& catalog, Kind kind, const std::string& name);
+
+// A GPU's file, with `memory_size` as "14.58 GiB usable of 16 GiB" and a row for the usable memory where a
+// rule gives it.
+[[nodiscard]] Table gpu_table(const Catalog& catalog, const GpuSpec& gpu);
 
 }  // namespace tbdsim

@@ -50,7 +50,7 @@ std::string note_of(std::string_view metric, const Prediction& p) {
   }
   if (metric == "iteration_time") return "bound by " + std::string(name_of(p.bound()));
   if (metric == "memory_total")
-    return (p.fits ? "fits into " : "does not fit into ") + to_text(p.gpu->memory_size);
+    return (p.fits ? "fits into " : "does not fit into ") + to_text(p.usable_memory());
   return "";
 }
 

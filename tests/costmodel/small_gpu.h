@@ -22,6 +22,7 @@ namespace tbdsim::test {
   gpu.math[index_of(MathType::fp16)] = rate(4000);
   gpu.memory_bandwidth = BytesPerSecond(100);
   gpu.memory_size = Bytes(1000);
+  gpu.usable_memory = Bytes(990);
   gpu.l2_size = Bytes(10'000);
   return gpu;
 }

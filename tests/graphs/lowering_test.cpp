@@ -61,6 +61,15 @@ TEST(HalfLayout, HoldsForHalfPrecisionAlone) {
   EXPECT_EQ(transposes(test::kFp16), 1);
 }
 
+// As programs with Apex write it, while those in fp32 call the framework's.
+TEST(HalfGelu, HoldsForHalfPrecisionAlone) {
+  const Model model = test::small_model("[8]", "      - {name: gelu, type: gelu}\n");
+  const Lowering framework =
+      override_lowering(SpecNode(parse_spec("{half_gelu: composite}", "framework.yaml")), Lowering{});
+  EXPECT_EQ(lowering_of(model, framework, test::kFp16).gelu, Composition::composite);
+  EXPECT_EQ(lowering_of(model, framework, test::kFp32).gelu, Composition::fused);
+}
+
 TEST(LoweringOverrideErrors, StandAtTheirPlace) {
   EXPECT_THAT([] { (void)test::model_from(with_lowering("{layout: nwhc}")); },
               ThrowsMessage<SpecError>(HasSubstr("variants.v.lowering.layout: 'nwhc' is unknown")));

@@ -105,8 +105,18 @@ TEST(Gelu, Composite) {
   EXPECT_EQ(traffic_of(bench.backward()), (Traffic{10, per_sample(14 * 120), per_sample(10 * 120)}));
   EXPECT_EQ(bench.needs().extra_bytes, per_sample(3 * 120));
   EXPECT_FALSE(bench.needs().inputs);
+  bench.lowering.product_keeps = SavedMatmulInputs::both;  // x * 0.5 keeps x as well
+  EXPECT_TRUE(bench.needs().inputs);
   bench.input_gradient = false;
   EXPECT_THAT(bench.backward(), IsEmpty());
+}
+
+TEST(Scale, KeepsXWhereProductsKeepBothFactors) {
+  LayerBench bench{"{type: scale}", {kScores}};
+  bench.lowering.product_keeps = SavedMatmulInputs::both;
+  EXPECT_TRUE(bench.needs().inputs);
+  bench.input_gradient = false;
+  EXPECT_FALSE(bench.needs().inputs);
 }
 
 TEST(Scale, OneProductEachWay) {

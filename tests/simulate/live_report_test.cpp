@@ -69,7 +69,7 @@ TEST_F(LiveReport, WithoutChangesItIsThePrediction) {
   const Table table = before_and_after_table(p, p, {});
   EXPECT_EQ(tile(answer, "throughput")["text"], table.rows.at(0).at(4).text);
   EXPECT_EQ(tile(answer, "throughput")["change"], "");
-  EXPECT_THAT(tile(answer, "memory_total")["note"].get<std::string>(), HasSubstr("fits into 12 GiB"));
+  EXPECT_THAT(tile(answer, "memory_total")["note"].get<std::string>(), HasSubstr("fits into 11.91 GiB"));
 }
 
 TEST_F(LiveReport, SeveralGpusAreThoseOfScaling) {

@@ -64,7 +64,7 @@ TEST_F(ReservedOverSizes, NoMoreThanTheCardHas) {
   scenario_.gpu = "p4000";
   scenario_.batch = 4;
   const Prediction p = predict(scenario_, specs_);
-  EXPECT_LE(reserved(scenario_).value() + p.memory.context, p.gpu->memory_size);
+  EXPECT_LE(reserved(scenario_).value() + p.memory.context, p.usable_memory());
 }
 
 TEST_F(ReservedOverSizes, OnlyWhereSizesAreKnownToDiffer) {

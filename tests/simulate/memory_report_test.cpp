@@ -74,8 +74,8 @@ TEST(LargestBatchOf, AsThePaperFound) {
   const LargestBatch sockeye = largest_batch_of(
       predicted({.model = "seq2seq", .framework = "mxnet", .gpu = "p4000", .variant = "sockeye"}));
   EXPECT_EQ(sockeye.power_of_two, 64);
-  EXPECT_LE(sockeye.memory.total(), sockeye.prediction.gpu->memory_size);
-  EXPECT_GT(sockeye.next.total(), sockeye.prediction.gpu->memory_size);
+  EXPECT_LE(sockeye.memory.total(), sockeye.prediction.usable_memory());
+  EXPECT_GT(sockeye.next.total(), sockeye.prediction.usable_memory());
 }
 
 // MXNet's profiler on two GPUs, ResNet-50, 16 images each (UofT-EcoSystem/MXNet-GPU_Memory_Profiler): bytes
@@ -151,7 +151,7 @@ TEST(MemoryCommand, SaysWhatIsMissing) {
   const auto result =
       test::run({"memory", "resnet50", "--framework", "pytorch", "--gpu", "p4000", "--batch", "128"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.out, HasSubstr("does not fit into 8 GiB"));
+  EXPECT_THAT(result.out, HasSubstr("does not fit into 7.929 GiB usable of 8 GiB"));
   EXPECT_THAT(result.out, HasSubstr("the largest batch that fits is"));
 }
 
@@ -187,6 +187,37 @@ TEST(MemorySnapshot, IsAPickle) {
   EXPECT_EQ(bytes.back(), '.');
   EXPECT_THAT(bytes, HasSubstr("segments"));
   EXPECT_THAT(bytes, HasSubstr("free_completed"));
+}
+
+// A T4 is sold with 16 GiB, and CUDA reports 14.58.
+TEST(MemoryReport, NoLargestBatchTakesMoreThanAT4Has) {
+  const test::CliResult result = test::run({"max-batch", "all", "--gpu", "t4", "--format", "json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto batches = nlohmann::json::parse(result.out)["largest_batches"];
+  ASSERT_GT(batches.size(), 30U);
+  for (const auto& row : batches) {
+    EXPECT_LE(row["usable_memory"].get<double>(), 15'655'829'504);
+    EXPECT_EQ(row["memory_size"], 16LL << 30);
+    if (row["largest_batch"] == 0) continue;
+    EXPECT_LE(row["memory"].get<double>(), 15'655'829'504) << row;
+  }
+}
+
+// The pool of TensorFlow 1.x leaves 5 % of what is free at the start: of 14.58 GiB less 350 MiB of context
+// that is 14.58 - 0.05 * (14.58 - 0.342) = 13.869 GiB.
+TEST(MemoryReport, LeavesWhatTensorFlowsPoolLeavesFree) {
+  const Prediction p = predicted({.model = "resnet50", .framework = "tensorflow", .gpu = "t4"});
+  EXPECT_NEAR(p.usable_memory().si() / (1 << 30), 13.869, 0.001);
+  EXPECT_LE(p.memory_at(p.largest_batch()).total(), p.usable_memory());
+  const Prediction pytorch = predicted({.model = "resnet50", .framework = "pytorch", .gpu = "t4"});
+  EXPECT_EQ(pytorch.usable_memory(), pytorch.gpu->usable_memory);
+}
+
+TEST(MemoryReport, ShowsUsableAndNominalMemory) {
+  const test::CliResult known = test::run({"show", "t4"});
+  EXPECT_THAT(known.out, testing::HasSubstr("14.58 GiB usable of 16 GiB"));
+  const test::CliResult by_rule = test::run({"show", "v100_sxm3_32gb"});
+  EXPECT_THAT(by_rule.out, testing::HasSubstr("estimate: 98.9 % of memory_size"));
 }
 
 }  // namespace

@@ -70,11 +70,13 @@ TEST(Json, PredictionsAsDocumented) {
     std::erase_if(names, [](const std::string& key) { return key == "dataset" || key == "lengths"; });
     EXPECT_THAT(names, testing::UnorderedElementsAre("model", "variant", "framework", "gpu", "precision",
                                                      "batch", "sample", "profile", "calibrated", "fits",
-                                                     "bound", "metrics", "memory"));
+                                                     "bound", "metrics", "memory", "gpu_memory"));
     EXPECT_TRUE(p["batch"].is_number_integer() && p["fits"].is_boolean() && p["calibrated"].is_boolean());
     EXPECT_THAT(keys(p["memory"]),
                 testing::UnorderedElementsAre("weights", "weight_gradients", "feature_maps", "workspace",
                                               "dynamic", "model", "context", "total"));
+    EXPECT_THAT(keys(p["gpu_memory"]), testing::UnorderedElementsAre("usable", "nominal"));
+    EXPECT_LT(p["gpu_memory"]["usable"]["value"], p["gpu_memory"]["nominal"]["value"]);
     EXPECT_THAT(keys(p["metrics"]["throughput"]),
                 testing::UnorderedElementsAre("value", "unit", "low", "high"));
   }

@@ -137,8 +137,26 @@ TEST(SimulateProperty, LargestBatchIsTight) {
                                    specs);
       const std::int64_t largest = p.largest_batch();
       ASSERT_GE(largest, 1) << model << gpu;
-      ASSERT_LE(p.memory_at(largest).total(), p.gpu->memory_size) << model << gpu;
-      ASSERT_GT(p.memory_at(largest + 1).total(), p.gpu->memory_size) << model << gpu;
+      ASSERT_LE(p.memory_at(largest).total(), p.usable_memory()) << model << gpu;
+      ASSERT_GT(p.memory_at(largest + 1).total(), p.usable_memory()) << model << gpu;
+    }
+  }
+}
+
+// The largest batch of every model on every GPU takes no more than CUDA reports.
+TEST(SimulateProperty, NothingFitsBeyondTheUsableMemory) {
+  SpecCache specs = test::source_specs();
+  for (const std::string& gpu : specs.catalog().names(Kind::gpu)) {
+    for (const char* model : {"resnet50", "bert_base", "vgg16"}) {
+      const Prediction p = predict({.model = model,
+                                    .framework = "pytorch",
+                                    .gpu = gpu,
+                                    .variant = specs.model(model)->variants.front().name},
+                                   specs);
+      const std::int64_t largest = p.largest_batch();
+      ASSERT_LE(p.memory_at(largest).total(), p.usable_memory()) << model << gpu;
+      ASSERT_LT(p.memory_at(largest).total(), p.gpu->memory_size) << model << gpu;
+      ASSERT_EQ(p.fits, p.memory.total() <= p.usable_memory()) << model << gpu;
     }
   }
 }

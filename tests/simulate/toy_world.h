@@ -32,15 +32,15 @@ namespace tbdsim::test {
 class ToyWorld {
  public:
   ToyWorld() {
-    directory_.write(
-        "gpu.yaml",
-        "title: Toy GPU\narchitecture: pascal\ncompute_capability: \"6.1\"\nsm_count: 1\n"
-        "fp32_lanes_per_sm: 1\nboost_clock: 250 MHz\n"
-        "math: {fp32: {flops_per_clock_per_sm: 2, quoted_peak: 0.5 GFLOP/s}}\n"
-        "memory_size: 1 MiB\nmemory_bandwidth: 1 GB/s\nmemory_type: GDDR5\nl2_size: 1 KiB\ntdp: 1 W\n"
-        "bus: pcie3\nprice_per_hour: 3.6 USD/h\n"
-        "sources: {sm_count: t, fp32_lanes_per_sm: t, boost_clock: t, math: t, memory_size: t, "
-        "memory_bandwidth: t, l2_size: t, tdp: t, price_per_hour: t}\n");
+    directory_.write("gpu.yaml",
+                     "title: Toy GPU\narchitecture: pascal\ncompute_capability: \"6.1\"\nsm_count: 1\n"
+                     "fp32_lanes_per_sm: 1\nboost_clock: 250 MHz\n"
+                     "math: {fp32: {flops_per_clock_per_sm: 2, quoted_peak: 0.5 GFLOP/s}}\n"
+                     "memory_size: 1 MiB\nusable_memory: 1 MiB\nmemory_bandwidth: 1 GB/s\nmemory_type: "
+                     "GDDR5\nl2_size: 1 KiB\ntdp: 1 W\n"
+                     "bus: pcie3\nprice_per_hour: 3.6 USD/h\n"
+                     "sources: {sm_count: t, fp32_lanes_per_sm: t, boost_clock: t, math: t, memory_size: t, "
+                     "usable_memory: t, memory_bandwidth: t, l2_size: t, tdp: t, price_per_hour: t}\n");
     directory_.write("framework.yaml",
                      "title: Toy framework\n"
                      "lowering: {layout: nchw, tensor_core_layout: nhwc, conv_1x1: convolution, relu_keeps: "

@@ -47,6 +47,11 @@ Kind kind_named(const std::string& name) {
   return kKinds[choice("show", name, names)].kind;
 }
 
+Table file_table(Kind kind, const std::string& name, SpecCache& specs) {
+  return kind == Kind::gpu ? gpu_table(specs.catalog(), *specs.gpu(name))
+                           : spec_table(specs.catalog(), kind, name);
+}
+
 // A model's layers, a profile's blocks where its kind is named, the file of everything else.
 Table shown(const ShowOptions& options, SpecCache& specs) {
   const Catalog& catalog = specs.catalog();
@@ -54,7 +59,7 @@ Table shown(const ShowOptions& options, SpecCache& specs) {
   if (!options.name.empty()) {
     const Kind kind = kind_named(what);
     if (kind == Kind::profile) return profile_table(*specs.profile(options.name));
-    if (kind != Kind::model) return spec_table(catalog, kind, options.name);
+    if (kind != Kind::model) return file_table(kind, options.name, specs);
     ModelOptions model = options.model;
     model.model = options.name;
     return layers_of(model, specs);
@@ -62,7 +67,7 @@ Table shown(const ShowOptions& options, SpecCache& specs) {
   if (!is_path(what)) {
     const auto kind = kind_of(catalog, what);
     if (!kind) throw UsageError(unknown_name(what, catalog));
-    if (*kind != Kind::model) return spec_table(catalog, *kind, what);
+    if (*kind != Kind::model) return file_table(*kind, what, specs);
   }
   return layers_of(options.model, specs);
 }

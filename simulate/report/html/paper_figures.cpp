@@ -110,8 +110,8 @@ std::vector<const Prediction*> largest_batches(const ReportData& data, const Mod
 
 Chart memory_chart(const std::vector<const Prediction*>& shown) {
   const Prediction& first = *shown.front();
-  Chart chart{.title = fmt::format("{}, of {}", first.model->title, to_text(first.gpu->memory_size)),
-              .x = {.title = "memory, GiB", .from = 0, .to = in_unit(first.gpu->memory_size, "GiB")},
+  Chart chart{.title = fmt::format("{}, of {}", first.model->title, to_text(first.gpu->usable_memory)),
+              .x = {.title = "memory, GiB", .from = 0, .to = in_unit(first.gpu->usable_memory, "GiB")},
               .stacked = true};
   int colour = 0;
   for (const MemoryPart& part : kMemoryParts) {

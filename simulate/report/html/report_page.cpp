@@ -15,12 +15,13 @@ namespace {
 std::vector<std::string> summary_of(const ReportData& data) {
   const Prediction& first = data.predictions[0];
   const GpuSpec& gpu = *first.gpu;
-  return {fmt::format("{}: {} SMs, {} in fp32, {} of {} at {}, {}", gpu.title, gpu.sm_count,
-                      to_text(rate_of(gpu, MathType::fp32).peak), to_text(gpu.memory_size), gpu.memory_type,
-                      to_text(gpu.memory_bandwidth), to_text(gpu.tdp)),
-          "kernel times: " + kernel_sources(data.predictions),
-          "Everything here is predicted by tbd-sim " TBDSIM_VERSION
-          ", nothing measured; intervals hold 80 % of what is expected to be measured."};
+  return {
+      fmt::format("{}: {} SMs, {} in fp32, {} of {} at {}, {}", gpu.title, gpu.sm_count,
+                  to_text(rate_of(gpu, MathType::fp32).peak), memory_text(gpu.usable_memory, gpu.memory_size),
+                  gpu.memory_type, to_text(gpu.memory_bandwidth), to_text(gpu.tdp)),
+      "kernel times: " + kernel_sources(data.predictions),
+      "Everything here is predicted by tbd-sim " TBDSIM_VERSION
+      ", nothing measured; intervals hold 80 % of what is expected to be measured."};
 }
 
 }  // namespace

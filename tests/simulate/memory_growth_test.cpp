@@ -1,0 +1,92 @@
+// Memory does not fall when the batch or the images grow, unless a smaller workspace explains it: another
+// algorithm runs, because it is faster there or because the workspace of the one before exceeds the
+// framework's limit.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "hwspecs/base/quantity_text.h"
+#include "simulate/prediction/predict.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr const char* kGpus[] = {"titanxp", "v100_sxm2_16gb", "h100_sxm"};
+constexpr std::int64_t kBatches[] = {1, 2, 3, 4, 6, 8, 12, 14, 15, 16, 18, 19, 24, 32, 48, 62, 63, 64, 128};
+
+Bytes workspace(const MemoryPlan& plan) { return plan.use[MemoryCategory::workspace]; }
+
+// `larger`: of a larger batch or image.
+void expect_growth(const MemoryPlan& smaller, const MemoryPlan& larger) {
+  const Bytes fallen = smaller.total() - larger.total();
+  if (fallen <= smaller.total() * 1e-9) return;  // rounding
+  EXPECT_LE(fallen, (workspace(smaller) - workspace(larger)) * (1 + 1e-9))
+      << to_text(smaller.total()) << " falls to " << to_text(larger.total()) << ", workspaces "
+      << to_text(workspace(smaller)) << " and " << to_text(workspace(larger));
+}
+
+std::vector<std::string> frameworks_of(const Variant& variant) {
+  return variant.frameworks.empty() ? std::vector<std::string>{"pytorch"} : variant.frameworks;
+}
+
+// Every variant of every model on its frameworks.
+TEST(MemoryGrowth, FollowsTheBatchUnlessAWorkspaceShrinks) {
+  SpecCache specs = test::source_specs();
+  for (const std::string& model : specs.catalog().names(Kind::model)) {
+    for (const Variant& variant : specs.model(model)->variants) {
+      for (const std::string& framework : frameworks_of(variant)) {
+        for (const char* gpu : kGpus) {
+          SCOPED_TRACE(model + " " + variant.name + " " + framework + " " + gpu);
+          const Prediction p =
+              predict({.model = model, .framework = framework, .gpu = gpu, .variant = variant.name}, specs);
+          MemoryPlan before = p.memory_at(kBatches[0]);
+          for (const std::int64_t batch : kBatches) {
+            if (p.model->largest_batch > 0 && batch > p.model->largest_batch) break;
+            const MemoryPlan plan = p.memory_at(batch);
+            expect_growth(before, plan);
+            before = plan;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(MemoryGrowth, FollowsTheImageUnlessAWorkspaceShrinks) {
+  SpecCache specs = test::source_specs();
+  for (const char* model : {"alexnet", "vgg16", "resnet50", "inception_v3"}) {
+    for (const std::string& framework : frameworks_of(specs.model(model)->variants.front())) {
+      for (const char* gpu : kGpus) {
+        SCOPED_TRACE(std::string(model) + " " + framework + " " + gpu);
+        std::optional<MemoryPlan> before;
+        for (std::int64_t side = 320; side <= 512; side += 32) {
+          const Prediction p = predict({.model = model,
+                                        .framework = framework,
+                                        .gpu = gpu,
+                                        .batch = 4,
+                                        .variant = specs.model(model)->variants.front().name,
+                                        .sizes = {{"image_size", side}}},
+                                       specs);
+          if (before) expect_growth(*before, p.memory);
+          before = p.memory;
+        }
+      }
+    }
+  }
+}
+
+// A V100 computes the weight gradient of VGG-13's second convolution by Winograd with 993 MiB of workspace at
+// batch 18; at 19 that exceeds the 1 GiB that MXNet allows, and the breakdown shows the smaller one.
+TEST(MemoryGrowth, ShowsTheWorkspaceThatShrinks) {
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict({.model = "vgg13", .framework = "mxnet", .gpu = "v100_sxm2_16gb"}, specs);
+  const MemoryPlan at_18 = p.memory_at(18);
+  const MemoryPlan at_19 = p.memory_at(19);
+  EXPECT_LT(at_19.total(), at_18.total());
+  EXPECT_LT(workspace(at_19), workspace(at_18));
+  EXPECT_GT(at_19.use[MemoryCategory::feature_maps], at_18.use[MemoryCategory::feature_maps]);
+}
+
+}  // namespace
+}  // namespace tbdsim
