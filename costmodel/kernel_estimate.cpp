@@ -197,7 +197,7 @@ void estimate_kernel(const Kernel& kernel, double batch, const Calibration& cali
   }
   if (!is_narrow(kernel, batch)) return;
   const Size& size = *narrow_size(kernel);
-  for (double width = 8; width <= kWidestTile; width *= 2) {
+  for (double width = 2; width <= kWidestTile; width *= 2) {
     if (width <= size.at(batch)) continue;
     const double filled = (width - static_cast<double>(size.fixed)) / static_cast<double>(size.per_sample);
     estimate_in(kernel.math, kernel, filled, calibration, factor, other = {}, number, cache);

@@ -41,9 +41,10 @@ void scale_within(KernelCost& cost, double factor, double limit);
 // True for GEMMs and recurrent layers whose size that grows with the batch is below 128, the widest tile.
 [[nodiscard]] bool is_narrow(const Kernel& kernel, double batch);
 
-// Writes the cost with residual and deviation. A narrow call takes no longer than one that fills a tile of 8,
-// 16, ... 128: the kernel of the wider call can run it. `factor`: the framework's for this kind of kernel;
-// `copies`: time of the layout conversions before a convolution in TF32; `number`: the kernel's in its step.
+// Writes the cost with residual and deviation. A narrow call takes no longer than the one whose size is
+// rounded up to 2, 4, ... 128: the kernel of the wider call can run it. `factor`: the framework's for this
+// kind of kernel; `copies`: time of the layout conversions before a convolution in TF32; `number`: the
+// kernel's in its step.
 void estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, double factor,
                      Seconds copies, KernelCost& cost, std::size_t number = 0,
                      EstimateCache* cache = nullptr);
