@@ -127,12 +127,14 @@ TEST(Monotone, NoKernelIsFasterThanTheDataSheet) {
         const bool multiplies_less = cost.algorithm == Algorithm::winograd ||
                                      cost.algorithm == Algorithm::winograd_nonfused ||
                                      cost.algorithm == Algorithm::fft_tiling;
-        if (!multiplies_less)
+        if (!multiplies_less) {
           ASSERT_GE(cost.total.si() * kRounding * rate_of(gpu, cost.math).peak.si(), kernel.flops.at(batch))
               << kernel.op;
+        }
         const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
-        if (bytes > 4 * gpu.l2_size.si() && cost.algorithm != Algorithm::recurrent)
+        if (bytes > 4 * gpu.l2_size.si() && cost.algorithm != Algorithm::recurrent) {
           ASSERT_GE(cost.total.si() * kRounding * gpu.memory_bandwidth.si(), bytes) << kernel.op;
+        }
       }
     }
   });

@@ -8,6 +8,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/prediction/predict_all.h"
 #include "simulate/prediction/repredict.h"
+#include "simulate/workload/parallel.h"
 
 namespace tbdsim {
 namespace {
