@@ -172,7 +172,7 @@ const Size* narrow_size(const Kernel& kernel) {
   if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape)) return &recurrent->batch;
   const auto* gemm = std::get_if<GemmShape>(&kernel.shape);
   if (gemm == nullptr) return nullptr;
-  for (const Size* size : {&gemm->n, &gemm->m, &gemm->k}) {
+  for (const Size* size : {&gemm->n, &gemm->m, &gemm->k, &gemm->batch}) {
     if (size->per_sample > 0) return size;
   }
   return nullptr;

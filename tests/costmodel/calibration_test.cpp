@@ -112,15 +112,15 @@ TEST(Estimate, ByAFamilysFormula) {
   EXPECT_EQ(c.bound, Bound::compute);
 }
 
-// A clock of 1.1 times what 250 W let expect, 0.92.
+// A clock of 0.9 times what 250 W let expect, 0.92.
 TEST(Estimate, AClockBesideTheExpectedOne) {
   ProfileBlock block = recurrent_block("cudnn6", kSingle, false);
-  block.clock = 1.1;
+  block.clock = 0.9;
   block.clock_of_expected = true;
   const Profile profile = with_blocks({block});
   GpuSpec gpu = test::small_gpu();
   gpu.tdp = Watts(250);
-  EXPECT_NEAR(estimate(recurrent_kernel(), 1, calibration_of(profile, gpu)).total.si(), 2 / (1.1 * 0.92),
+  EXPECT_NEAR(estimate(recurrent_kernel(), 1, calibration_of(profile, gpu)).total.si(), 2 / (0.9 * 0.92),
               1e-12);
 }
 
