@@ -11,7 +11,9 @@
 namespace tbdsim {
 
 // The prediction on a GPU that differs in its rates only (clocks, bandwidths, number of units, memory).
-[[nodiscard]] Prediction with_rates(Prediction prediction, std::shared_ptr<const GpuSpec> gpu);
+// A cache makes it faster and changes no number.
+[[nodiscard]] Prediction with_rates(Prediction prediction, std::shared_ptr<const GpuSpec> gpu,
+                                    EstimateCache* cache = nullptr);
 
 // The prediction on a cluster of such GPUs. `plan` is plan_sync() of the cluster, none for one GPU.
 [[nodiscard]] Prediction with_cluster(Prediction prediction, const Cluster& cluster,

@@ -182,7 +182,7 @@ struct PointPredictor::State {
       predicted = base;
     }
     if (clusters) last->sync.reset();
-    return new_card ? with_rates(*std::move(last), new_card) : *std::move(last);
+    return new_card ? with_rates(*std::move(last), new_card, &estimates) : *std::move(last);
   }
 
   const Prediction& predict_at(std::int64_t point) {
