@@ -75,7 +75,7 @@ void set_input_workers(Scenario& s, Value v) {
 void set_input_time(Scenario& s, Value v) {
   Seconds time;
   try {
-    time = parse_quantity<Seconds>(v);
+    time = parse_quantity<Seconds>(with_space(v));
   } catch (const std::invalid_argument& wrong) {
     throw UsageError("input_time: " + std::string(wrong.what()));
   }

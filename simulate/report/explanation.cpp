@@ -114,7 +114,7 @@ std::string clock_step(const Prediction& p, const Iteration& i) {
     text += fmt::format(" The training loop decodes the samples itself: {} for a batch, {} each.",
                         to_text(i.input), to_text(p.loader.sample_time));
   } else if (i.input > i.computing()) {
-    text += fmt::format(" Samples come no faster: {} to decode a batch, {} each by {:.4g} workers.",
+    text += fmt::format(" Samples come no faster: {} to decode a batch, {} each, {:.4g} at a time.",
                         to_text(i.input), to_text(p.loader.sample_time), i.decode / i.input);
   }
   return text;

@@ -157,7 +157,7 @@ std::string loader_text(const Prediction& p) {
   if (loader.sample_time == Seconds(0)) return "made up on the GPU";
   const std::string each = to_text(loader.sample_time) + " each";
   if (loader.in_loop()) return "decoded in the training loop, " + each;
-  return fmt::format("decoded by {:.0f} workers {}, {}", loader.workers,
+  return fmt::format("decoded by {:.0f} worker{} {}, {}", loader.workers, loader.workers == 1 ? "" : "s",
                      loader.is_shared ? "of a machine" : "for each GPU", each);
 }
 

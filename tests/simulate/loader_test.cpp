@@ -105,7 +105,7 @@ TEST(Loader, ExplanationSaysWhatTheInputTakes) {
     return all;
   };
   EXPECT_THAT(text(toy.slow({.workers = 1})),
-              HasSubstr("Samples come no faster: 100 us to decode a batch, 10 us each by 1 workers."));
+              HasSubstr("Samples come no faster: 100 us to decode a batch, 10 us each, 1 at a time."));
   EXPECT_THAT(text(toy.slow({.workers = 0})),
               HasSubstr("The training loop decodes the samples itself: 100 us for a batch, 10 us each."));
   EXPECT_THAT(text(toy.slow({.workers = 10})), Not(HasSubstr("Samples come")));
