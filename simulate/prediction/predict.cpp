@@ -1,6 +1,5 @@
 #include "simulate/prediction/predict.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "simulate/timeline/activation_offload.h"
@@ -10,11 +9,7 @@ namespace {
 
 // One thread's time to decode the samples of an iteration; 0 where nothing is decoded.
 Seconds decode_time(const ResolvedScenario& r, double batch) {
-  const bool decodes =
-      r.framework->launch_model.input_threads > 0 && r.dataset != nullptr && r.dataset->decode_time;
-  if (!decodes) return {};
-  const double samples = batch * static_cast<double>(r.model->batches_per_iteration);
-  return *r.dataset->decode_time * samples;
+  return r.loader.sample_time * (batch * static_cast<double>(r.model->batches_per_iteration));
 }
 
 Iteration simulate_step(const ResolvedScenario& r, std::size_t length, EstimateCache* cache) {
@@ -58,10 +53,11 @@ double gradient_bytes(const Prediction& p) {
 }
 
 void share_cores(Prediction& p) {
-  double threads = p.framework->launch_model.input_threads;
-  if (threads == 0) return;
-  if (p.sync && p.sync->cores > 0) threads = std::min(threads, p.sync->cores);
-  for (Iteration& iteration : p.iterations) iteration.input = iteration.decode * (1 / threads);
+  const double threads = p.loader.threads(p.scenario.cluster.gpus, p.sync ? p.sync->cores : p.cores);
+  for (Iteration& iteration : p.iterations) {
+    iteration.input = iteration.decode * (1 / threads);
+    iteration.decodes_in_loop = p.loader.in_loop();
+  }
 }
 
 // Buckets hold a copy of the gradients; ZeRO shards the optimizer state over the ranks.

@@ -28,8 +28,9 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, Estimate
   return p;
 }
 
-Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<SyncPlan> plan) {
+Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<SyncPlan> plan, double cores) {
   p.scenario.cluster = cluster;
+  p.cores = cores;
   p.sync = std::move(plan);
   predict_sync(p);
   predict_memory(p);
@@ -55,8 +56,7 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& p) {
     scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
     const Timeline timeline = simulate_timeline(*iteration.step, costs, batch, framework.launch_model);
-    const Seconds computing = timeline.iteration + iteration.copies;
-    return std::max(computing + iteration.sync.added(), iteration.input);
+    return iteration.with_input(timeline.iteration + iteration.copies + iteration.sync.added());
   });
 }
 
