@@ -44,12 +44,12 @@ Flops flops_of(const Iteration& iteration) {
   return flops;
 }
 
-// Bytes of one gradient as it is sent.
-double gradient_bytes(const Prediction& p) {
+GradientWidth gradient_width(const Prediction& p) {
   const Cluster& cluster = p.scenario.cluster;
   const bool wide = p.framework->sync.fp32_amp && p.precision->name == "amp";
   const double stored = static_cast<double>(wide ? kFp32Bytes : p.precision->storage_bytes);
-  return (cluster.gradient_bytes > 0 ? cluster.gradient_bytes : stored) * cluster.compression;
+  const double sent = cluster.gradient_bytes > 0 ? cluster.gradient_bytes : stored;
+  return {.stored = stored, .sent = sent * cluster.compression};
 }
 
 void share_cores(Prediction& p) {
@@ -81,7 +81,7 @@ void predict_sync(Prediction& p) {
     iteration.sync = {};
     if (!p.sync) continue;
     iteration.sync = simulate_sync(*iteration.step, iteration.timeline, static_cast<double>(iteration.batch),
-                                   gradient_bytes(p), *p.gpu, *p.sync);
+                                   gradient_width(p), *p.gpu, *p.sync);
   }
 }
 
