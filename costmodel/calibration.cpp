@@ -158,13 +158,14 @@ Calibration calibration_of(const Profile& profile, const GpuSpec& gpu, const Lib
   Calibration calibration;
   calibration.profile = &profile;
   calibration.gpu = &gpu;
-  calibration.conv_limits = conv_limits;
+  calibration.conv_limits.fill(conv_limits);
   const bool of_gpu = profile.gpu.empty() || profile.gpu == gpu.name;
   std::map<const ProfileBlock*, std::shared_ptr<const ResidualIndex>> lookups;
   for (std::size_t family = 0; family < kFamilyCount; ++family) {
     for (std::size_t m = 0; m < kMathTypeCount; ++m) {
       const auto math = static_cast<MathType>(m);
       if (!computes(gpu, math)) continue;
+      if (!has_tensor_cores(gpu, math)) calibration.conv_limits[m].pads_channels = PadsChannels::never;
       FamilyModel& model = calibration.models[family][m];
       model = model_for(profile, family, gpu, of_gpu, math, libraries);
       if (model.block == nullptr) continue;

@@ -42,7 +42,8 @@ struct Calibration {
   const Profile* profile = nullptr;
   const GpuSpec* gpu = nullptr;
   std::array<std::array<FamilyModel, kMathTypeCount>, kFamilyCount> models;  // [family][arithmetic]
-  ConvLimits conv_limits;
+  std::array<ConvLimits, kMathTypeCount>
+      conv_limits;  // [arithmetic]: no padding where there are no tensor cores
 };
 
 // Chooses by precision first, then by library, then by version; a block measured on another GPU counts as one

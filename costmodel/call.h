@@ -2,8 +2,10 @@
 // or from a measured record (calibrate/samples/call_of_record.h).
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
+#include <string_view>
 #include <variant>
 
 #include "graphs/kernel.h"
@@ -23,12 +25,15 @@ struct GemmCall {
   friend auto operator<=>(const GemmCall&, const GemmCall&) = default;
 };
 
+// Calls whose channels are padded to multiples of 8, so that tensor cores take them at full rate.
+enum class PadsChannels { never, half, always };  // half: those of elements of 2 bytes
+inline constexpr std::array<std::string_view, 3> kPadsChannelsNames = {"never", "half", "always"};
+
 // Limits of a framework on the convolution algorithms that it uses.
 struct ConvLimits {
   double workspace = 0;  // bytes; 0: any
   bool nonfused_winograd = true;
-  bool pads_channels =
-      false;  // pads channels to multiples of 8 for tensor cores at full rate: cuDNN from 7.6.3 on
+  PadsChannels pads_channels = PadsChannels::never;
 
   friend auto operator<=>(const ConvLimits&, const ConvLimits&) = default;
 };

@@ -130,7 +130,8 @@ FormulaModel estimate_by_formula(const Kernel& kernel, MathType math, double bat
   FormulaModel model;
   if (kernel.kind != KernelKind::transfer) {
     model = with_call(kernel, batch, [&](auto call) {
-      if constexpr (std::is_same_v<decltype(call), ConvCall>) call.limits = calibration.conv_limits;
+      if constexpr (std::is_same_v<decltype(call), ConvCall>)
+        call.limits = calibration.conv_limits[index_of(math)];
       return estimate_call(call, math, calibration, point, cost);
     });
   }

@@ -23,9 +23,10 @@
 // second. The 2-norm is a smooth maximum.
 //
 // With a stride the implicit product of the data pass multiplies the zeros between the strides too, as cuDNN
-// 5 to 7 did. On tensor cores no Winograd was ever chosen, and channels are padded to multiples of 8: up to
-// cuDNN 7 in kernels of a third of the rate, later in those of any call ("NVIDIA Deep Learning Performance",
-// Tensor Core requirements: from cuDNN 7.6.3 on they are used for any number of channels). FFT is for filters
+// 5 to 7 did. On tensor cores no Winograd was ever chosen, and they take channels in groups of 8: up to cuDNN
+// 7.6.2 other numbers were multiplied by kernels of a third of the rate; later the tensors are padded and
+// multiplied by the kernels of any call ("NVIDIA Deep Learning Performance", Tensor Core requirements: from
+// cuDNN 7.6.3 on they are used for any number of channels). FFT is for filters
 // of 5 x 5 and more: for smaller ones it explained nothing more. Filters are mostly zeros in a tile: their
 // spectra cost no more than their bytes, those of images 3 to 4 times as much. Its two shares are held:
 // DeepBench has too few calls to fit them. Forward passes of 5 x 5 to 7 x 7 in TensorFlow sessions do, on GTX
@@ -143,15 +144,19 @@ struct ConvFamily {
   static double executed(const Sizes& call, const Choice& choice) { return conv_executed(call, choice); }
   static double bytes(const Call& call) { return Sizes(call).tensors; }
   static double operand_bytes(const Call& call) { return bytes(call); }
-  // Libraries have kernels for one pass, filter size and stride.
+  // Libraries have kernels for one pass, filter size and stride, and in half precision others for channels
+  // that are not padded.
   static std::uint64_t group(const Call& c) {
+    const bool unaligned = c.element_bytes == 2 && !pads_channels(c) && conv_padding(c) > 1;
     const auto stride = static_cast<std::uint64_t>(c.stride_height * c.stride_width);
     const auto height = static_cast<std::uint64_t>(c.kernel_height);
     const auto width = static_cast<std::uint64_t>(c.kernel_width);
-    return stride << 32U | height << 18U | width << 4U | static_cast<std::uint64_t>(c.phase);
+    return stride << 32U | height << 18U | width << 4U | std::uint64_t{unaligned} << 3U |
+           static_cast<std::uint64_t>(c.phase);
   }
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
-  static Features features(const Call& c) {
+  static Features features(const Call& call) {
+    const ConvCall c = padded(call);
     return {group(c),
             4,
             {0.5 * log2_of_size(c.images), log2_of_size(c.out_height * c.out_width), log2_of_size(c.channels),
@@ -222,8 +227,7 @@ ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& o
   if (choice.splits > 1) overhead = overhead + p[kSplit];
   const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
   T efficiency = p[traffic.efficiency];
-  if (padding > 1 && !call.limits.pads_channels) efficiency = efficiency * p[kUnaligned];
-  if (padding > 1) efficiency = efficiency / padding;
+  if (padding > 1) efficiency = efficiency * p[kUnaligned] / padding;
   T serialized(0);
   if (traffic.serialized != 0) serialized = traffic.serialized / p[traffic.serialized_bandwidth];
   if (traffic.filters > 0) serialized = serialized + traffic.filters / p[traffic.bandwidth];

@@ -34,7 +34,28 @@ struct ConvRoles {
   return {c.channels, c.filters, c.out_height, c.out_width};
 }
 
-// A call with the sizes that all its algorithms share.
+[[nodiscard]] inline bool pads_channels(const ConvCall& c) {
+  const PadsChannels pads = c.limits.pads_channels;
+  return pads == PadsChannels::always || (pads == PadsChannels::half && c.element_bytes == 2);
+}
+
+// Channels or filters as tensor cores take them: whole groups of 8.
+[[nodiscard]] inline double in_groups_of_8(double channels) { return 8 * ceil_nonneg(channels / 8); }
+
+// The call that is computed in place of `c`: with padded channels and filters, if they are padded.
+[[nodiscard]] inline ConvCall padded(ConvCall c) {
+  if (!pads_channels(c)) return c;
+  c.channels = in_groups_of_8(c.channels);
+  c.filters = in_groups_of_8(c.filters);
+  return c;
+}
+
+// Multiply-adds of a call with channels and filters in whole groups of 8 over those of the call. 1: they are.
+[[nodiscard]] inline double conv_padding(const ConvCall& c) {
+  return in_groups_of_8(c.channels) * in_groups_of_8(c.filters) / (c.channels * c.filters);
+}
+
+// A call with the sizes that all its algorithms share, of padded channels where they are padded.
 struct ConvSizes : ConvCall {
   ConvProduct product = conv_product(*this);
   ConvRoles roles = conv_roles(*this);
@@ -49,7 +70,7 @@ struct ConvSizes : ConvCall {
   double nonfused_products = kernel_height == 3 ? 36 : 64;
   double nonfused_elements = nonfused_products * (patches * (channels + filters) + weights);
 
-  ConvSizes(const ConvCall& call) : ConvCall(call) {}  // NOLINT(google-explicit-constructor)
+  ConvSizes(const ConvCall& call) : ConvCall(padded(call)) {}  // NOLINT(google-explicit-constructor)
 };
 
 // FFT tiling cuts the padded input into tiles of 32 x 32, each of which yields (33 - R) * (33 - S) results.
@@ -72,14 +93,6 @@ inline constexpr double kFftBins = 32 * 17;
   return 2 * kFftBins * fft_tiles(c) * (c.channels + c.filters);
 }
 [[nodiscard]] inline double fft_filter_elements(const ConvSizes& c) { return 2 * kFftBins * c.weights; }
-
-// Multiply-adds of the padded convolution over those of the call: tensor cores take channels in groups of 8.
-// 1: no padding.
-[[nodiscard]] inline double conv_padding(const ConvCall& c) {
-  const double channel_groups = ceil_nonneg(c.channels / 8);
-  const double filter_groups = ceil_nonneg(c.filters / 8);
-  return channel_groups * 8 * filter_groups * 8 / (c.channels * c.filters);
-}
 
 // Bytes of scratch memory of an algorithm.
 [[nodiscard]] inline double conv_workspace(const ConvSizes& c, const Choice& choice) {

@@ -23,7 +23,7 @@ const FamilyModel* conv_model(const Kernel& kernel, const Calibration& calibrati
 Options options_of(const Kernel& kernel, double batch, const Calibration& calibration,
                    const FamilyModel& model) {
   ConvCall call = conv_call(kernel, std::get<ConvShape>(kernel.shape), batch);
-  call.limits = calibration.conv_limits;
+  call.limits = calibration.conv_limits[index_of(kernel.math)];
   const ConvSizes sizes = call;
   Options options;
   ConvFamily::for_each_work(sizes, model.hardware, model.block->parameters, *model.grid_work,

@@ -108,7 +108,8 @@ std::vector<Saving> remedies(const Prediction& p) {
   const Outcome as_it_is = c.of(step);
   add("as it is", "", as_it_is);
   Calibration frugal = *p.calibration;
-  frugal.conv_limits.workspace = 1;  // less than any algorithm that needs some
+  for (ConvLimits& limits : frugal.conv_limits)
+    limits.workspace = 1;  // less than any algorithm that needs some
   add("workspace", "only algorithms without scratch memory", c.of(step, frugal));
   if (!computes_in_place(p.framework->lowering)) {
     Lowering lowering = p.framework->lowering;

@@ -97,7 +97,8 @@ void read_optional_keys(SpecMap& m, Framework& framework) {
   if (const auto node = m.find("rewrites")) framework.rewrites = override_rewrites(*node, framework.rewrites);
   if (const auto node = m.find("libraries")) framework.libraries = read_libraries(*node);
   if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();
-  if (const auto node = m.find("pads_channels")) framework.pads_channels = node->flag();
+  if (const auto node = m.find("pads_channels"))
+    framework.pads_channels = static_cast<PadsChannels>(node->one_of(kPadsChannelsNames));
   if (const auto node = m.find("allocator"))
     framework.allocator = override_allocator(*node, framework.allocator);
   if (const auto node = m.find("execution"))

@@ -30,7 +30,7 @@ struct Framework {
   LibraryVersions libraries;      // major versions of the libraries it calls: {cublas: 8, cudnn: 6}
   Bytes workspace_limit;          // convolution algorithms that need more workspace are not used
   bool nonfused_winograd = true;  // cuDNN's non-fused Winograd algorithms may be used
-  bool pads_channels = false;     // cuDNN's kernels that pad channels for tensor cores are called: 7.6.3 on
+  PadsChannels pads_channels = PadsChannels::never;  // for cuDNN's tensor-core kernels: from 7.6.3 on
 
   Bytes context_memory;      // CUDA context and libraries, beside the model's tensors
   Allocator allocator;       // default: tensors are allocated as they come and go, in blocks of any size

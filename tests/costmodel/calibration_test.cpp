@@ -104,6 +104,21 @@ TEST(CalibrationOf, NoBlockForArithmeticThatTheCardLacks) {
   EXPECT_EQ(taken({}, {}), "");
 }
 
+// Channels are padded for tensor cores, which multiply half precision from 7.0 on and TF32 from 8.0 on.
+TEST(CalibrationOf, PadsChannelsForTensorCoresAlone) {
+  const Profile profile;
+  GpuSpec gpu = test::small_gpu();
+  const auto pads = [&](MathType math) {
+    const Calibration calibration = calibration_of(profile, gpu, {}, {.pads_channels = PadsChannels::always});
+    return calibration.conv_limits[index_of(math)].pads_channels;
+  };
+  gpu.compute_capability = 7.0;
+  EXPECT_EQ(pads(kHalf), PadsChannels::always);
+  EXPECT_EQ(pads(kSingle), PadsChannels::never);
+  gpu.compute_capability = 6.0;
+  EXPECT_EQ(pads(kHalf), PadsChannels::never);
+}
+
 // 2000 flop at 1000 flop/s.
 TEST(Estimate, ByAFamilysFormula) {
   const KernelCost c = cost(with_blocks({recurrent_block()}));

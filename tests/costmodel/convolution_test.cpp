@@ -195,21 +195,52 @@ TEST(Convolution, WithoutNonfusedWinograd) {
   }
 }
 
-// 3 channels are multiplied as 8: up to cuDNN 7 at a share of the rate besides.
+// 3 channels on tensor cores: a product of depth 3 * 9 = 27 at the share `unaligned` of the rate, with 8 / 3
+// of the multiply-adds; or, where channels are padded, the product of 8 channels, of depth 72. Either has a
+// prologue of p steps: (72 + p) / ((27 + p) * 8 / 3 / unaligned).
 TEST(Convolution, PadsOddChannelsForTensorCores) {
   Hardware tensor = kCard;
   tensor.tensor_cores = true;
   ConvCall call = layer(Phase::forward);
-  const auto work = [&] {
-    return ConvFamily::time<double>(call, kImplicit, tensor, {1, 1}, start_values()).compute;
+  const std::vector<double> p = start_values();
+  const auto work = [&](const Hardware& hardware) {
+    return ConvFamily::time<double>(call, kImplicit, hardware, {1, 1}, p).compute;
   };
   call.channels = 3;
-  const double old = work();
-  call.limits.pads_channels = true;
-  EXPECT_NEAR(work() / old, start_values()[ConvFamily::kUnaligned], 1e-12);
-  call.limits.pads_channels = false;
-  tensor.tensor_cores = false;
-  EXPECT_NEAR(old / work(), 8 / 3.0 / start_values()[ConvFamily::kUnaligned], 1e-12);
+  const double unpadded = work(tensor);
+  EXPECT_NEAR(unpadded / work(kCard), 8 / 3.0 / p[ConvFamily::kUnaligned], 1e-12);
+  call.limits.pads_channels = PadsChannels::always;
+  const double prologue = p[ConvFamily::kPrologue];
+  const double expected = (72 + prologue) / ((27 + prologue) * 8 / 3 / p[ConvFamily::kUnaligned]);
+  EXPECT_NEAR(work(tensor) / unpadded, expected, 1e-12);
+}
+
+// `half`: elements of 2 bytes alone are padded.
+TEST(Convolution, PadsChannelsOfHalfPrecision) {
+  ConvCall call = layer(Phase::forward);
+  call.channels = 3;
+  call.filters = 97;
+  call.limits.pads_channels = PadsChannels::half;
+  EXPECT_EQ(ConvSizes(call).channels, 3);
+  call.element_bytes = 2;
+  EXPECT_EQ(ConvSizes(call).channels, 8);
+  EXPECT_EQ(ConvSizes(call).filters, 104);
+  EXPECT_EQ(ConvFamily::flops(call),
+            2.0 * 8 * 28 * 28 * 97 * 3 * 9);  // those of the call, not of its padding
+}
+
+// Residuals of half-precision calls whose channels were not padded hold for no padded call: that one has
+// those of calls with 8 channels.
+TEST(Convolution, PaddedCallsHaveResidualsOfAlignedOnes) {
+  ConvCall aligned = layer(Phase::forward);
+  aligned.element_bytes = 2;
+  aligned.channels = 8;
+  ConvCall odd = aligned;
+  odd.channels = 3;
+  EXPECT_NE(ConvFamily::group(odd), ConvFamily::group(aligned));
+  odd.limits.pads_channels = PadsChannels::half;
+  EXPECT_EQ(ConvFamily::group(odd), ConvFamily::group(aligned));
+  EXPECT_EQ(ConvFamily::features(odd).x, ConvFamily::features(aligned).x);
 }
 
 // Winograd is for 3 x 3 and 5 x 5 without a stride and for arithmetic that is not a tensor core's; columns
