@@ -190,18 +190,19 @@ bool is_narrow(const Kernel& kernel, double batch) {
 void estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, double factor,
                      Seconds copies, KernelCost& cost, std::size_t number, EstimateCache* cache) {
   estimate_in(kernel.math, kernel, batch, calibration, factor, cost, number, cache);
-  KernelCost other;
   if (may_run_in_fp32(kernel, calibration)) {
-    estimate_in(MathType::fp32, kernel, batch, calibration, factor, other, number, cache);
-    if (other.total < cost.total + copies) cost = other;
+    KernelCost fp32;
+    estimate_in(MathType::fp32, kernel, batch, calibration, factor, fp32, number, cache);
+    if (fp32.total < cost.total + copies) cost = fp32;
   }
   if (!is_narrow(kernel, batch)) return;
   const Size& size = *narrow_size(kernel);
-  for (double width = 2; width <= kWidestTile; width *= 2) {
-    if (width <= size.at(batch)) continue;
+  const double next_power_of_two = std::exp2(std::floor(std::log2(size.at(batch))) + 1);
+  for (double width = next_power_of_two; width <= kWidestTile; width *= 2) {
     const double filled = (width - static_cast<double>(size.fixed)) / static_cast<double>(size.per_sample);
-    estimate_in(kernel.math, kernel, filled, calibration, factor, other = {}, number, cache);
-    if (other.total < cost.total) cost = other;
+    KernelCost wider;
+    estimate_in(kernel.math, kernel, filled, calibration, factor, wider, number, cache);
+    if (wider.total < cost.total) cost = wider;
   }
 }
 

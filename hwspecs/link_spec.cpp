@@ -64,7 +64,8 @@ LinkSpec network_of_catalog(const std::string& name, const Catalog& catalog, con
 
 LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes) {
   constexpr std::string_view kSourcedKeys[] = {"bandwidth",    "efficiency",     "latency",
-                                               "across_ports", "across_sockets", "collective"};
+                                               "across_ports", "across_sockets", "staged",
+                                               "collective"};
   constexpr double kLeastEfficiency = 0.01;  // less is a slip of the unit
   const SpecTree tree = changed_link(file, changes);
   LinkSpec link;
@@ -80,6 +81,7 @@ LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes
     if (const auto part = m.find("across_ports")) link.across_ports = part->number(kLeastEfficiency, 1);
     if (const auto part = m.find("across_sockets"))
       link.across_sockets = part->number(kLeastEfficiency, link.across_ports);
+    if (const auto staged = m.find("staged")) link.staged = staged->quantity<BytesPerSecond>();
     if (const auto collective = m.find("collective")) link.collective = read_collective(*collective);
     link.sources = read_sources(m, kSourcedKeys);
   });

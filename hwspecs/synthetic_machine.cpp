@@ -54,15 +54,34 @@ bool is_slot(const std::string& link, const Catalog& catalog) {
   return kind_of_link(link, catalog) == LinkKind::pcie && catalog.contains(Kind::machine, server_of(link));
 }
 
-// The machine on whose board such GPUs are mounted, without its networks.
-MachineSpec mesh_of(const GpuSpec& gpu, int gpus, const Catalog& catalog, const SpecChanges& changes) {
-  MachineSpec machine = read_machine(catalog.find(Kind::machine, gpu.nvlink->mesh), catalog, changes);
-  if (gpus > machine.gpus)
-    throw UsageError(
-        fmt::format("{} GPUs in one machine; expected 1 to {}, or a machine's file", gpus, machine.gpus));
-  machine.networks.clear();
-  machine.machines.reset();
-  return machine;
+// The text of `network`, taken apart.
+struct InterconnectSpec {
+  std::string link;  // "nvlink", a slot, a network's link, or empty
+  bool slot = false;
+  bool network = false;
+  bool nvlink = false;
+  bool pairs = false;     // "_pairs"
+  bool host = false;      // "_host"
+  bool one_root = false;  // "_1root"
+};
+
+// The link of the slots; the GPU's own bus where the text has none or a faster one, which would not be used.
+std::string slot_of(const InterconnectSpec& spec, const GpuSpec& gpu, const Catalog& catalog,
+                    const SpecChanges& changes) {
+  if (!spec.slot) return gpu.bus.name;
+  const LinkSpec slot = read_link(catalog.find(Kind::link, spec.link), changes);
+  const bool faster = achievable(slot) > achievable(gpu.bus) && is_slot(gpu.bus.name, catalog);
+  return faster ? gpu.bus.name : spec.link;
+}
+
+// Joins the GPUs as on the machine whose board they are made for: its wires, and its reach of peer access.
+void wire_as_board(MachineSpec& machine, const GpuSpec& gpu, const Catalog& catalog,
+                   const SpecChanges& changes) {
+  const MachineSpec board = read_machine(catalog.find(Kind::machine, gpu.nvlink->mesh), catalog, changes);
+  machine.nvlink = board.nvlink;
+  machine.peer_access = board.peer_access;
+  std::erase_if(machine.nvlink->pairs,
+                [&](const NvLinkPair& pair) { return std::max(pair.a, pair.b) >= machine.gpus; });
 }
 
 NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs) {
@@ -89,17 +108,6 @@ NvLink nvlink_of(const GpuSpec& gpu, int gpus, bool pairs) {
                                did_you_mean(word, known)));
 }
 
-// The text of `network`, taken apart.
-struct InterconnectSpec {
-  std::string link;  // "nvlink", a slot, a network's link, or empty
-  bool slot = false;
-  bool network = false;
-  bool nvlink = false;
-  bool pairs = false;     // "_pairs"
-  bool host = false;      // "_host"
-  bool one_root = false;  // "_1root"
-};
-
 InterconnectSpec parse(const std::string& text, const Catalog& catalog) {
   if (kind_of_link(text, catalog) == LinkKind::network) return {.link = text, .network = true};
   InterconnectSpec spec{.link = text};
@@ -122,18 +130,18 @@ std::string usual_interconnect(const GpuSpec& gpu) {
 MachineSpec synthesize_machine(const GpuSpec& gpu, int gpus, const std::string& text, const Catalog& catalog,
                                const SpecChanges& changes) {
   const InterconnectSpec spec = parse(text, catalog);
-  const std::string bus = spec.slot ? spec.link : gpu.bus.name;
+  const std::string bus = slot_of(spec, gpu, catalog, changes);
   const bool joined = spec.nvlink || (!spec.slot && usual_interconnect(gpu) == "nvlink");
   const bool mesh = joined && !spec.pairs && gpu.nvlink && !gpu.nvlink->mesh.empty();
-  MachineSpec machine = mesh ? mesh_of(gpu, gpus, catalog, changes)
-                             : read_machine(catalog.find(Kind::machine, server_of(bus)), catalog, changes);
+  MachineSpec machine = read_machine(catalog.find(Kind::machine, server_of(bus)), catalog, changes);
   machine.name = text;
   machine.title = fmt::format("{} x {}{}{}", gpus, gpu.title, text.empty() ? "" : ", ", text);
   machine.gpu = gpu.name;
-  if (!mesh) keep_gpus(machine, gpus);
+  keep_gpus(machine, gpus);
   if (spec.one_root) use_one_root(machine);
-  if (spec.host) machine.peer_access = PeerAccess::none;
+  if (mesh) wire_as_board(machine, gpu, catalog, changes);
   if (joined && !mesh) machine.nvlink = nvlink_of(gpu, gpus, spec.pairs);
+  if (spec.host) machine.peer_access = PeerAccess::none;
   if (spec.network)
     machine.networks = {{.link = read_link(catalog.find(Kind::link, spec.link), changes), .below = {}}};
   return machine;

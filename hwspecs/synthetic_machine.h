@@ -12,9 +12,9 @@ namespace tbdsim {
 // The catalogue's machine server_pcie3 (4, 5) with `gpus` GPUs of that sort, spread over its root ports,
 // connected as the word says:
 //
-//   pcie3, pcie4, pcie5   slots; every GPU reaches every other
+//   pcie3, pcie4, pcie5   slots; every GPU reaches every other; where its own bus is slower, the server of that
 //   nvlink                each GPU can use all its NVLinks with any other; boards that are only made for
-//                         machines with wires between pairs (`mesh` of the GPU's file): the first of those
+//                         machines with wires between pairs (`mesh` of the GPU's file): the wires of that one
 //   nvlink_pairs          GPUs 0 and 1, 2 and 3, ... are joined by all their NVLinks
 //   ..._host              no peer access over PCIe: copies are staged in host memory
 //   ..._1root             all GPUs below one socket, four below each root port

@@ -16,15 +16,29 @@ namespace {
 constexpr double kStaged = 0.85;
 constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimate
 
+// The slower of a GPU's bus and its port's link: a slot runs at the rate that both ends support.
+const LinkSpec& slower(const LinkSpec& bus, const LinkSpec& port) {
+  return achievable(bus) < achievable(port) ? bus : port;
+}
+
 }  // namespace
 
 Topology::Topology(const MachineSpec& machine, const GpuSpec& gpu, int gpus)
-    : machine_(machine), gpus_(gpus) {
+    : machine_(machine), slot_(slower(gpu.bus, machine.root_ports.front().link)), gpus_(gpus) {
   if (gpus < 1 || gpus > machine.gpus) {
     throw UsageError(fmt::format("{} GPUs in a machine; {} has {}", gpus, machine.title, machine.gpus));
   }
   add_host_links(gpu);
+  for (const LinkSpec* link : {&gpu.bus, &machine.root_ports.front().link}) limit_staged(link->staged);
   add_nvlinks();
+}
+
+void Topology::limit_staged(BytesPerSecond bus_bandwidth) {
+  if (bus_bandwidth <= BytesPerSecond(0)) return;
+  const BytesPerSecond copies = bus_bandwidth * (1 / slot_.collective.efficiency);
+  if (staged_ < 0) staged_ = add("all staged copies", copies);
+  BytesPerSecond& capacity = links_[static_cast<std::size_t>(staged_)].capacity;
+  capacity = std::min(capacity, copies);
 }
 
 LinkIndex Topology::add(std::string name, BytesPerSecond capacity) {
@@ -52,8 +66,9 @@ void Topology::add_host_links(const GpuSpec& gpu) {
     const LinkIndex down = add(fmt::format("root port {}, down", p), achievable(port.link));
     for (const int g : port.gpus) {
       if (g >= gpus_) continue;
-      const BytesPerSecond slot = std::min(achievable(gpu.bus), achievable(port.link));
-      const BytesPerSecond across_sockets = slot * (port.link.across_sockets / port.link.across_ports);
+      const LinkSpec& link = slower(gpu.bus, port.link);
+      const BytesPerSecond slot = achievable(link);
+      const BytesPerSecond across_sockets = slot * (link.across_sockets / link.across_ports);
       Slot& s = slots_[static_cast<std::size_t>(g)];
       s.port = static_cast<int>(p);
       s.socket = port.socket;
@@ -89,14 +104,15 @@ void Topology::cross_sockets(std::vector<LinkIndex>& flow, int from, int to) con
   if (from != to) flow.push_back(to_socket_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]);
 }
 
-// The route from GPU a to GPU b: over NVLinks if any join the two, else over PCI Express.
-Flow Topology::between(int a, int b) const {
+// The route from GPU a to GPU b: over NVLinks if any join the two, else over PCI Express; through host memory
+// where `staged`.
+Flow Topology::between(int a, int b, bool staged) const {
   const Slot& from = slots_[static_cast<std::size_t>(a)];
   const Slot& to = slots_[static_cast<std::size_t>(b)];
   if (from.switch_up >= 0) return {{from.switch_up, to.switch_down}};
   if (const auto wire = wires_.find({a, b}); wire != wires_.end()) return {{wire->second}};
   std::vector<LinkIndex> links{from.up, to.down};
-  const bool peers = are_peers(machine_, a, b);
+  const bool peers = !staged && are_peers(machine_, a, b);
   if (!peers || from.port != to.port) {
     links.push_back(from.port_up);
     links.push_back(to.port_down);
@@ -108,6 +124,7 @@ Flow Topology::between(int a, int b) const {
     links.push_back(from.staged);
     const LinkIndex memory = memory_[static_cast<std::size_t>(to.socket)];
     links.insert(links.end(), {memory, memory});
+    if (staged_ >= 0) links.push_back(staged_);
   }
   return {links};
 }
@@ -187,38 +204,48 @@ Rings Topology::rings() const {
   return single_ring();
 }
 
-Rings Topology::single_ring() const {
-  if (gpus_ == 1) return {};
+std::vector<Flow> Topology::ring_flows(bool staged) const {
   std::vector<Flow> flows;
-  int links = std::numeric_limits<int>::max();  // fewest NVLinks between two neighbors
   for (int g = 0; g < gpus_; ++g) {
     const int next = (g + 1) % gpus_;
-    const int between_them = nvlinks_between(machine_, g, next);
-    if (between_them == 0) {
-      flows.push_back(between(g, next));
-    } else {
-      links = std::min(links, between_them);
-    }
+    if (nvlinks_between(machine_, g, next) == 0) flows.push_back(between(g, next, staged));
   }
+  return flows;
+}
+
+Rings Topology::single_ring() const {
+  if (gpus_ == 1) return {};
+  std::vector<Flow> flows = ring_flows(false);
   if (flows.empty()) {
+    int links = std::numeric_limits<int>::max();  // of the pair that fewest join
+    for (int g = 0; g < gpus_; ++g) links = std::min(links, nvlinks_between(machine_, g, (g + 1) % gpus_));
     const LinkSpec& link = machine_.nvlink->link;
     return {.bandwidth = achievable(link) * static_cast<double>(links),
             .cost = link.collective,
             .nvlink = true,
             .traffic = {}};
   }
-  Traffic traffic = shared(std::move(flows));
-  const bool one_port = std::all_of(slots_.begin(), slots_.end(),
-                                    [&](const Slot& slot) { return slot.port == slots_.front().port; });
   bool staged = false;
   for (int g = 0; g < gpus_; ++g) staged = staged || !are_peers(machine_, g, (g + 1) % gpus_);
-  const LinkSpec& slot = machine_.root_ports.front().link;
-  CollectiveCost cost = slot.collective;
-  if (staged) cost.step = std::max(cost.step, kStagedStep);
-  if (staged && cost.simple_step > Seconds(0)) cost.simple_step = std::max(cost.simple_step, kStagedStep);
-  const double share = one_port || staged ? 1 : slot.across_ports;
-  const BytesPerSecond bandwidth = traffic.slowest * share;
-  return {.bandwidth = bandwidth, .cost = cost, .staged = staged, .traffic = std::move(traffic)};
+  const bool one_port = std::all_of(slots_.begin(), slots_.end(),
+                                    [&](const Slot& slot) { return slot.port == slots_.front().port; });
+  Traffic traffic = shared(std::move(flows));
+  const BytesPerSecond bandwidth = traffic.slowest * (one_port || staged ? 1 : slot_.across_ports);
+  Rings rings{
+      .bandwidth = bandwidth, .cost = slot_.collective, .staged = staged, .traffic = std::move(traffic)};
+  if (staged) {
+    CollectiveCost& cost = rings.cost;
+    cost.step = std::max(cost.step, kStagedStep);
+    if (cost.simple_step > Seconds(0)) cost.simple_step = std::max(cost.simple_step, kStagedStep);
+    return rings;
+  }
+  // NCCL stages where peers reach one another more slowly, as over the link between sockets.
+  Traffic through_host = shared(ring_flows(true));
+  if (through_host.slowest > rings.bandwidth) {
+    rings.bandwidth = through_host.slowest;
+    rings.traffic = std::move(through_host);
+  }
+  return rings;
 }
 
 std::vector<BytesPerSecond> Topology::load(const Traffic& traffic, BytesPerSecond rate) const {

@@ -5,7 +5,8 @@
 //   NVLinks between pairs, or each GPU's links to a switch
 //
 // A copy between peers crosses both slots, and both root ports where these differ; a staged copy also crosses
-// host memory twice. Concurrent transfers share links by max-min fairness (fair_share.h).
+// host memory twice, and all staged copies together have a limit (LinkSpec::staged). Concurrent transfers
+// share links by max-min fairness (fair_share.h).
 #pragma once
 
 #include <map>
@@ -68,13 +69,18 @@ class Topology {
  private:
   LinkIndex add(std::string name, BytesPerSecond capacity);
   void add_host_links(const GpuSpec& gpu);
+  void limit_staged(BytesPerSecond bus_bandwidth);
   void add_nvlinks();
-  [[nodiscard]] Flow between(int a, int b) const;
+  // A copy; `staged`: through host memory, also where the two are peers.
+  [[nodiscard]] Flow between(int a, int b, bool staged = false) const;
+  // The copies of a ring in the order of the slots that go over PCI Express.
+  [[nodiscard]] std::vector<Flow> ring_flows(bool staged) const;
   void cross_sockets(std::vector<LinkIndex>& flow, int from, int to) const;
   [[nodiscard]] std::optional<Rings> nvlink_only() const;
   [[nodiscard]] Traffic shared(std::vector<Flow> flows) const;
 
   const MachineSpec& machine_;
+  LinkSpec slot_;  // what the slots are run as
   int gpus_;
   std::vector<TopologyLink> links_;
   struct Slot {
@@ -85,6 +91,7 @@ class Topology {
     LinkIndex switch_up = -1, switch_down = -1;
   };
   std::vector<Slot> slots_;
+  LinkIndex staged_ = -1;                           // limit of all staged copies together; -1: none
   std::vector<LinkIndex> memory_;                   // of each socket
   std::vector<std::vector<LinkIndex>> to_socket_;   // from one to another
   std::map<std::pair<int, int>, LinkIndex> wires_;  // NVLinks from a GPU straight to another

@@ -255,8 +255,14 @@ void ConvFamily::for_each_work(const Sizes& call, const Hardware& hardware, std:
     of_each[kind].keep_less(grids.operations(grid), choice);
   };
   for_each_conv_grid(call, hardware, keep_least);
+  double least_of_fewer_splits = std::numeric_limits<double>::infinity();
   for (const auto& [operations, choice] : of_each) {
-    if (choice.algorithm != Algorithm::none) visit(choice, work(call, choice, operations, hardware, p));
+    if (choice.algorithm == Algorithm::none) continue;
+    if (choice.algorithm == Algorithm::implicit_gemm) {  // more splits cost more bytes and start-up
+      if (operations >= least_of_fewer_splits) continue;
+      least_of_fewer_splits = operations;
+    }
+    visit(choice, work(call, choice, operations, hardware, p));
   }
 }
 

@@ -82,6 +82,7 @@ template <class Visit>
 // Multiplications and additions of an algorithm, without padding of tiles. Winograd's F(2x2, 3x3) multiplies
 // 4 * 4 numbers for 2 * 2 results of 9 taps.
 [[nodiscard]] inline double conv_executed(const ConvSizes& c, const Choice& choice) {
+  if (choice.algorithm == Algorithm::implicit_gemm) return 2 * c.product.m * c.product.n * c.product.depth;
   const ConvProduct product = conv_product(c, choice.algorithm);
   const double executed = 2 * product.m * product.n * product.depth * product.count;
   return choice.algorithm == Algorithm::winograd ? executed * 16 / (4 * 9) : executed;

@@ -116,9 +116,11 @@ void GemmFamily::for_each_time(const Call& call, const Hardware& hardware,
     of_each[kPlaceOfSplits[choice.splits]].keep_less(grids.operations(grid), choice);
   };
   for_each_grid(call, hardware, keep_least);
+  double least_of_fewer_splits = std::numeric_limits<double>::infinity();
   for (const auto& [operations, choice] : of_each) {
-    if (choice.algorithm != Algorithm::none)
-      visit(choice, with_split(time.of(operations, choice.splits), choice, p));
+    if (operations >= least_of_fewer_splits) continue;  // more splits cost more start-up
+    least_of_fewer_splits = operations;
+    visit(choice, with_split(time.of(operations, choice.splits), choice, p));
   }
 }
 

@@ -87,7 +87,8 @@ inline constexpr std::size_t kTileAreas = 5;
 template <class T>
 [[nodiscard]] T power_relief(const PowerLimit& power, const T& busy) {
   using std::pow;
-  return std::max<T>(pow(busy, T(power.exponent)), T(power.clock_share));
+  const T limited = power.exponent == 1 ? busy : pow(busy, T(power.exponent));
+  return std::max<T>(limited, T(power.clock_share));
 }
 
 // Work of grids on one GPU, in operations that take the GPU as long at the rate of full tiles of 128 x 128.

@@ -34,11 +34,11 @@ Options options_of(const Kernel& kernel, double batch, const Calibration& calibr
   return options;
 }
 
-std::array<std::shared_ptr<const GridWorkTable>, kMathTypeCount> conv_grids(const Calibration& calibration) {
-  std::array<std::shared_ptr<const GridWorkTable>, kMathTypeCount> grids;
+std::array<PowerLimit, kMathTypeCount> power_limits(const Calibration& calibration) {
+  std::array<PowerLimit, kMathTypeCount> limits{};
   for (std::size_t math = 0; math < kMathTypeCount; ++math)
-    grids[math] = calibration.models[index_of_family<ConvFamily>()][math].grid_work;
-  return grids;
+    limits[math] = calibration.models[index_of_family<ConvFamily>()][math].hardware.power;
+  return limits;
 }
 
 // Returns the physical limit in seconds.
@@ -70,9 +70,11 @@ FormulaModel estimate_from_options(const Kernel& kernel, double batch, const Cal
 
 std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, const Calibration& calibration,
                                        std::vector<KernelCost> costs, ConvWorkCache& work,
-                                       const KernelFactors& factors) {
-  const auto grids = conv_grids(calibration);
-  if (work.grids != grids) work = {grids, {}};
+                                       const KernelFactors& factors, EstimateCache* cache) {
+  const int sm_count = calibration.gpu->sm_count;
+  const auto power = power_limits(calibration);
+  if (work.sm_count != sm_count || work.power != power)
+    work = {.sm_count = sm_count, .power = power, .of_kernels = {}};
   work.of_kernels.resize(step.kernels.size());
   estimate_kernels(step, costs, [&](std::size_t k, Seconds copies, KernelCost& cost) {
     const Kernel& kernel = step.kernels[k];
@@ -80,7 +82,7 @@ std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, c
     // The arithmetic or the tile may change with the rates, and the residual with it.
     if (may_need_copies(kernel) || is_narrow(kernel, batch)) {
       cost = {};
-      estimate_kernel(kernel, batch, calibration, factor, copies, cost);
+      estimate_kernel(kernel, batch, calibration, factor, copies, cost, k, cache);
       return;
     }
     const FormulaModel model = estimate_from_options(kernel, batch, calibration, work.of_kernels[k], cost);

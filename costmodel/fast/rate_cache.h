@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <memory>
 #include <vector>
 
 #include "costmodel/estimate.h"
@@ -22,7 +21,8 @@ struct ConvWorkCache {
     double executed = 0;   // operations, of physical_limit.h
     double operand_bytes = 0;
   };
-  std::array<std::shared_ptr<const GridWorkTable>, kMathTypeCount> grids;  // of the convolutions' models
+  int sm_count = 0;
+  std::array<PowerLimit, kMathTypeCount> power{};  // of the convolutions' models
   std::vector<std::vector<Option>>
       of_kernels;  // as TrainingStep::kernels; empty: not computed, or no convolution
 };
@@ -32,6 +32,7 @@ struct ConvWorkCache {
 [[nodiscard]] std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch,
                                                      const Calibration& calibration,
                                                      std::vector<KernelCost> costs, ConvWorkCache& work,
-                                                     const KernelFactors& factors = no_factors());
+                                                     const KernelFactors& factors = no_factors(),
+                                                     EstimateCache* cache = nullptr);
 
 }  // namespace tbdsim

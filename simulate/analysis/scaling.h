@@ -18,8 +18,8 @@ struct ScalingPoint {
   Seconds sync;                    // of an iteration: gradients are in transfer
   std::optional<LinkUse> busiest;  // the link with the largest load
   double load = 0;                 // part of the iteration in which that link is full, 0 to 1
-  // The network, or the way in which the GPUs of one machine are joined, that is taken where the cluster gives
-  // none; empty where it gives one, for one GPU, and within a machine that has a file.
+  // The network, or the way in which the GPUs of one machine are joined, that is taken where the cluster
+  // gives none; empty where it gives one, for one GPU, and within a machine that has a file.
   std::string assumed_network;
 };
 

@@ -28,7 +28,7 @@ struct GradientBucket {
 
 class BucketQueue {
  public:
-  // `gradient_bytes`: of one element as it is sent.
+  // `gradient_bytes`: of one element as it is stored.
   BucketQueue(const TrainingStep& step, const Timeline& timeline, double batch, double gradient_bytes,
               const SyncPlan& plan);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <boost/math/distributions/normal.hpp>
 
@@ -28,6 +29,26 @@ std::vector<std::size_t> in_order(const Timeline& timeline) {
   return kernels;
 }
 
+constexpr double kEndless = std::numeric_limits<double>::infinity();
+
+struct Interval {
+  double start = 0, end = 0;
+};
+
+// Length of the union of intervals up to `limit`.
+double covered(std::vector<Interval> intervals, double limit) {
+  std::sort(intervals.begin(), intervals.end(),
+            [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  double sum = 0;
+  double last = 0;
+  for (const Interval& interval : intervals) {
+    const double end = std::min(interval.end, limit);
+    sum += std::max(0.0, end - std::max(interval.start, last));
+    last = std::max(last, end);
+  }
+  return sum;
+}
+
 // Buckets on their way through the stages. Times in seconds from the start of the iteration.
 class Pipeline {
  public:
@@ -40,10 +61,6 @@ class Pipeline {
         computed_(computed),
         free_(plan.stages.size()) {}
 
-  double busy = 0;             // time in which at least one stage works
-  double on_gpu = 0;           // the part of it in stages in which the GPU takes part
-  double while_computing = 0;  // the part of that before the last gradient is computed
-
   // Sends a bucket through the stages [first, end). Returns when it has passed them.
   double send(const GradientBucket& bucket, std::size_t first, std::size_t end) {
     double at = bucket.ready;
@@ -52,17 +69,19 @@ class Pipeline {
       double start = std::max(at, free_[s]);
       if (stage.on_gpu) start = next_gap(start);
       at = start + stage.time(Bytes(bucket.bytes)).si();
-      busy += std::max(0.0, at - std::max(start, last_));
-      last_ = std::max(last_, at);
       free_[s] = at;
-      if (stage.in_host) continue;
-      const double since = std::max(start, last_on_gpu_);
-      on_gpu += std::max(0.0, at - since);
-      while_computing += std::max(0.0, std::min(at, computed_) - since);
-      last_on_gpu_ = std::max(last_on_gpu_, at);
+      all_.push_back({start, at});
+      if (!stage.in_host) on_gpu_.push_back({start, at});
     }
     return at;
   }
+
+  // Seconds in which at least one stage works.
+  [[nodiscard]] double busy() const { return covered(all_, kEndless); }
+  // The part of it in which the GPU takes part.
+  [[nodiscard]] double on_gpu() const { return covered(on_gpu_, kEndless); }
+  // The part of that before the last gradient is computed.
+  [[nodiscard]] double while_computing() const { return covered(on_gpu_, computed_); }
 
  private:
   // Start of a collective's kernel: at the end of the kernel that runs at `start`, for repeated
@@ -83,16 +102,16 @@ class Pipeline {
   const SyncPlan& plan_;
   double computed_;
   std::vector<double> free_;
-  double last_ = 0, last_on_gpu_ = 0;  // when the last bucket left a stage
+  std::vector<Interval> all_, on_gpu_;  // in which a stage works on a bucket
 };
 
 // Seconds that the next forward pass waits for parameters, which arrive in the order in which it needs them.
-double forward_stall(const TrainingStep& step, const Timeline& timeline, double batch, double gradient_bytes,
+double forward_stall(const TrainingStep& step, const Timeline& timeline, double batch, double sent_bytes,
                      const SyncStage& stage) {
   std::vector<double> arrival(step.layers.size(), 0.0);
   double at = 0;
   for (auto gradient = step.gradients.rbegin(); gradient != step.gradients.rend(); ++gradient) {
-    at += stage.time(Bytes(gradient->elements.at(batch) * gradient_bytes)).si();
+    at += stage.time(Bytes(gradient->elements.at(batch) * sent_bytes)).si();
     arrival[static_cast<std::size_t>(gradient->layer)] = at;
   }
   double stall = 0;
@@ -171,14 +190,14 @@ double fullest_server(const std::vector<ParameterGradient>& gradients, double ba
 }
 
 SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, double batch,
-                       double gradient_bytes, const GpuSpec& gpu, const SyncPlan& plan) {
+                       const GradientWidth& width, const GpuSpec& gpu, const SyncPlan& plan) {
   SyncTime time;
   if (plan.ranks() == 1) return time;
   if (plan.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
   if (!plan.method->asynchronous)
     time.stragglers = timeline.iteration * (kRankSpread * expected_largest(plan.ranks()));
   if (plan.stages.empty()) return time;
-  BucketQueue queue(step, timeline, batch, gradient_bytes, plan);
+  BucketQueue queue(step, timeline, batch, width.stored, plan);
   const double computed = queue.computed();
   const double fullest =
       plan.method->shards_by_key ? fullest_server(step.gradients, batch, plan.cluster.machines) : 1;
@@ -189,24 +208,24 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   double free = 0;
   while (auto bucket = queue.next(free)) {
     if (!plan.overlaps) bucket->ready = computed;
-    bucket->bytes *= fullest;
+    bucket->bytes *= fullest * width.sent / width.stored;
     last = std::max(last, pipeline.send(*bucket, 0, waited_for));
     free = std::max(bucket->ready, free) + sender_time(plan, Bytes(bucket->bytes)).si();
     time.gradients += Bytes(bucket->bytes);
     sent.push_back(*bucket);
   }
   if (sent.empty()) return time;
-  const double on_gpu = pipeline.on_gpu;
+  const double on_gpu = pipeline.on_gpu();
   for (std::size_t s = waited_for; s < plan.stages.size(); ++s) {
     if (plan.stages[s].next_forward) {
-      last += forward_stall(step, timeline, batch, gradient_bytes, plan.stages[s]);
+      last += forward_stall(step, timeline, batch, width.sent, plan.stages[s]);
       continue;
     }
     for (const GradientBucket& bucket : sent) last = pipeline.send({last, bucket.bytes}, s, s + 1);
   }
   time.exposed = Seconds(std::max(0.0, last - computed - own_copies(step, timeline, plan)));
-  time.total = Seconds(std::max(pipeline.busy, last - computed));
-  time.contention += Seconds(contention(plan, gpu, pipeline.while_computing, on_gpu, time.gradients.si()));
+  time.total = Seconds(std::max(pipeline.busy(), last - computed));
+  time.contention += Seconds(contention(plan, gpu, pipeline.while_computing(), on_gpu, time.gradients.si()));
   time.messages = static_cast<int>(sent.size());
   return time;
 }

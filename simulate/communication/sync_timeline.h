@@ -50,8 +50,14 @@ inline constexpr double kRankSpread = 0.012;
 [[nodiscard]] double fullest_server(const std::vector<ParameterGradient>& gradients, double batch,
                                     int servers);
 
-// `gradient_bytes`: of one element as it is sent.
+// Bytes of one gradient. Buckets are filled with gradients as stored, so that fewer bytes on the way leave
+// each gradient in its bucket (PyTorch's communication hooks compress whole buckets).
+struct GradientWidth {
+  double stored = 4;
+  double sent = 4;
+};
+
 [[nodiscard]] SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, double batch,
-                                     double gradient_bytes, const GpuSpec& gpu, const SyncPlan& plan);
+                                     const GradientWidth& width, const GpuSpec& gpu, const SyncPlan& plan);
 
 }  // namespace tbdsim

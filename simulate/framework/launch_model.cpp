@@ -8,8 +8,8 @@ namespace {
 constexpr std::int64_t kMostKernels = 1'000'000;
 constexpr std::int64_t kMostThreads = 1'024;
 constexpr std::string_view kSourcedKeys[] = {
-    "kernel", "step",    "update",  "wait",          "iteration",    "latency",        "gap",
-    "queue",  "segment", "workers", "input_threads", "after_update", "after_iteration"};
+    "kernel", "step",    "update",  "wait",          "iteration",      "latency",      "gap",
+    "queue",  "segment", "workers", "input_threads", "loader_threads", "after_update", "after_iteration"};
 
 }  // namespace
 
@@ -35,6 +35,8 @@ LaunchModel override_launch_model(const SpecNode& node, LaunchModel launch_model
     if (const auto found = m.find("queue")) launch_model.launch_queue_depth = found->count(1, kMostKernels);
     if (const auto found = m.find("input_threads"))
       launch_model.input_threads = static_cast<int>(found->count(0, kMostThreads));
+    if (const auto found = m.find("loader_threads"))
+      launch_model.loader_threads = static_cast<int>(found->count(1, kMostThreads));
     for (auto& [name, source] : read_sources(m, kSourcedKeys)) launch_model.sources[name] = source;
   });
   return launch_model;

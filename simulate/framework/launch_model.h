@@ -32,8 +32,11 @@ struct LaunchModel {
 
   std::int64_t engine_threads = 1;          // `workers`: 1 or 2, each with a stream (async_updates.h)
   std::int64_t launch_queue_depth = 1'024;  // `queue`: the most kernels launched and not yet done
-  int input_threads = 0;  // CPU threads that read and decode samples; 0: samples are made on the GPU
-  Sources sources{};      // of the times and counts given, by key
+  // CPU threads that read and decode samples for each GPU.
+  int input_threads = 0;   // in the runs that the framework is of; 0: samples are made up on the GPU
+  int loader_threads = 4;  // of its loader, where real input is asked for and `input_threads` is 0. Estimate:
+                           // the default of examples/imagenet of PyTorch and of MXNet's ImageRecordIter
+  Sources sources{};       // of the times and counts given, by key
 };
 
 // CPU time that one execution of a kernel costs the launching thread, in the order in which it is spent.

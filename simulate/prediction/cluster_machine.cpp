@@ -32,6 +32,12 @@ MachineSpec machine_for(const Cluster& cluster, const GpuSpec& gpu, SpecCache& s
   return machine;
 }
 
+double cores_alone(const Cluster& cluster, const GpuSpec& gpu, SpecCache& specs) {
+  if (cluster.machine.empty() || cluster.ranks() > 1) return 0;
+  const MachineSpec machine = machine_for(cluster, gpu, specs);
+  return static_cast<double>(machine.sockets) * static_cast<double>(machine.cpu.core_count);
+}
+
 void require_network(const std::string& network, const Catalog& catalog) {
   if (joins_machines(network, catalog)) {
     (void)network_named(network, catalog);

@@ -32,13 +32,18 @@ struct Iteration {
   Timeline timeline;
   Seconds copies;  // by which the timeline is longer because it waits for activations from the host
   Seconds decode;  // of one thread that decodes the batch's samples; 0: unknown, or nothing to decode
-  Seconds input;   // of all decoding threads: the least time between two batches, however deep the prefetch
-  SyncTime sync;   // of gradients; 0 on one GPU
+  Seconds input;   // of all decoding threads
+  bool decodes_in_loop = false;  // and not beside the training, where samples are prefetched
+  SyncTime sync;                 // of gradients; 0 on one GPU
 
   [[nodiscard]] Seconds computing() const { return timeline.iteration + copies; }
-  [[nodiscard]] Seconds time() const { return std::max(computing() + sync.added(), input); }
+  // The iteration whose training takes so long, with the samples for it.
+  [[nodiscard]] Seconds with_input(Seconds training) const {
+    return decodes_in_loop ? training + input : std::max(training, input);
+  }
+  [[nodiscard]] Seconds time() const { return with_input(computing() + sync.added()); }
   // The time if the GPU trained alone.
-  [[nodiscard]] Seconds time_alone() const { return std::max(computing(), input); }
+  [[nodiscard]] Seconds time_alone() const { return with_input(computing()); }
 };
 
 // The mean of term(iteration), weighted by the iterations' shares.

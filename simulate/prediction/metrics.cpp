@@ -56,7 +56,7 @@ Value bytes_of(const P& p) {
 
 constexpr std::string_view kSamplesPerSecond = "samples/s";
 
-constexpr std::array<Metric, 34> kMetrics = {{
+constexpr std::array<Metric, 35> kMetrics = {{
     {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
      [](const P& p) -> Value { return p.throughput(); }},
     {"throughput_low", MetricGroup::time, kSamplesPerSecond,
@@ -110,6 +110,8 @@ constexpr std::array<Metric, 34> kMetrics = {{
     {"launch_bound_share", MetricGroup::time, kRatio,
      "share of the iteration in which the GPU executes no kernel",
      [](const P& p) -> Value { return p.share(Limit::cpu) + p.share(Limit::input); }},
+    {"input_bound_share", MetricGroup::time, kRatio, "the part of it in which the GPU waits for samples",
+     share_of<Limit::input>},
     {"exchange_bound_share", MetricGroup::time, kRatio, "share of the iteration that waits for other GPUs",
      share_of<Limit::sync>},
     {"kernel_count", MetricGroup::time, "kernels", "GPU kernels in one iteration", kernel_count},

@@ -1,6 +1,5 @@
 #include "simulate/prediction/predict.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "simulate/timeline/activation_offload.h"
@@ -10,11 +9,7 @@ namespace {
 
 // One thread's time to decode the samples of an iteration; 0 where nothing is decoded.
 Seconds decode_time(const ResolvedScenario& r, double batch) {
-  const bool decodes =
-      r.framework->launch_model.input_threads > 0 && r.dataset != nullptr && r.dataset->decode_time;
-  if (!decodes) return {};
-  const double samples = batch * static_cast<double>(r.model->batches_per_iteration);
-  return *r.dataset->decode_time * samples;
+  return r.loader.sample_time * (batch * static_cast<double>(r.model->batches_per_iteration));
 }
 
 Iteration simulate_step(const ResolvedScenario& r, std::size_t length, EstimateCache* cache) {
@@ -49,19 +44,20 @@ Flops flops_of(const Iteration& iteration) {
   return flops;
 }
 
-// Bytes of one gradient as it is sent.
-double gradient_bytes(const Prediction& p) {
+GradientWidth gradient_width(const Prediction& p) {
   const Cluster& cluster = p.scenario.cluster;
   const bool wide = p.framework->sync.fp32_amp && p.precision->name == "amp";
   const double stored = static_cast<double>(wide ? kFp32Bytes : p.precision->storage_bytes);
-  return (cluster.gradient_bytes > 0 ? cluster.gradient_bytes : stored) * cluster.compression;
+  const double sent = cluster.gradient_bytes > 0 ? cluster.gradient_bytes : stored;
+  return {.stored = stored, .sent = sent * cluster.compression};
 }
 
 void share_cores(Prediction& p) {
-  double threads = p.framework->launch_model.input_threads;
-  if (threads == 0) return;
-  if (p.sync && p.sync->cores > 0) threads = std::min(threads, p.sync->cores);
-  for (Iteration& iteration : p.iterations) iteration.input = iteration.decode * (1 / threads);
+  const double threads = p.loader.threads(p.scenario.cluster.gpus, p.sync ? p.sync->cores : p.cores);
+  for (Iteration& iteration : p.iterations) {
+    iteration.input = iteration.decode * (1 / threads);
+    iteration.decodes_in_loop = p.loader.in_loop();
+  }
 }
 
 // Buckets hold a copy of the gradients; ZeRO shards the optimizer state over the ranks.
@@ -85,7 +81,7 @@ void predict_sync(Prediction& p) {
     iteration.sync = {};
     if (!p.sync) continue;
     iteration.sync = simulate_sync(*iteration.step, iteration.timeline, static_cast<double>(iteration.batch),
-                                   gradient_bytes(p), *p.gpu, *p.sync);
+                                   gradient_width(p), *p.gpu, *p.sync);
   }
 }
 

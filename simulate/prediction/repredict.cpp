@@ -9,7 +9,7 @@
 
 namespace tbdsim {
 
-Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu) {
+Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, EstimateCache* cache) {
   p.calibration = std::make_shared<const Calibration>(with_rates(*p.calibration, *gpu));
   p.gpu = std::move(gpu);
   p.factors = factors_on(*p.framework, *p.gpu, p.precision->math);
@@ -17,7 +17,7 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu) {
   for (Iteration& iteration : p.iterations) {
     const auto batch = static_cast<double>(iteration.batch);
     iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, std::move(iteration.costs),
-                                     iteration.demands, p.factors);
+                                     iteration.demands, p.factors, cache);
     iteration.timeline = simulate_timeline(*iteration.step, iteration.costs, batch, p.framework->launch_model,
                                            std::move(iteration.timeline));
     iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);
@@ -28,8 +28,9 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu) {
   return p;
 }
 
-Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<SyncPlan> plan) {
+Prediction with_cluster(Prediction p, const Cluster& cluster, std::optional<SyncPlan> plan, double cores) {
   p.scenario.cluster = cluster;
+  p.cores = cores;
   p.sync = std::move(plan);
   predict_sync(p);
   predict_memory(p);
@@ -55,8 +56,7 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& p) {
     scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
     const Timeline timeline = simulate_timeline(*iteration.step, costs, batch, framework.launch_model);
-    const Seconds computing = timeline.iteration + iteration.copies;
-    return std::max(computing + iteration.sync.added(), iteration.input);
+    return iteration.with_input(timeline.iteration + iteration.copies + iteration.sync.added());
   });
 }
 

@@ -11,11 +11,14 @@
 namespace tbdsim {
 
 // The prediction on a GPU that differs in its rates only (clocks, bandwidths, number of units, memory).
-[[nodiscard]] Prediction with_rates(Prediction prediction, std::shared_ptr<const GpuSpec> gpu);
+// A cache makes it faster and changes no number.
+[[nodiscard]] Prediction with_rates(Prediction prediction, std::shared_ptr<const GpuSpec> gpu,
+                                    EstimateCache* cache = nullptr);
 
-// The prediction on a cluster of such GPUs. `plan` is plan_sync() of the cluster, none for one GPU.
+// The prediction on a cluster of such GPUs. `plan` is plan_sync() of the cluster, none for one GPU;
+// `cores` is cores_alone() of it.
 [[nodiscard]] Prediction with_cluster(Prediction prediction, const Cluster& cluster,
-                                      std::optional<SyncPlan> plan);
+                                      std::optional<SyncPlan> plan, double cores = 0);
 
 // The mean time of an iteration under the launch model and the kernel factors of `framework`, which differs
 // from the prediction's in nothing else.

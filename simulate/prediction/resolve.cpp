@@ -96,6 +96,8 @@ ResolvedScenario resolve(const Scenario& scenario, SpecCache& specs) {
   r.calibration = specs.calibration({gpu, r.gpu}, scenario.profile, {scenario.framework, r.framework});
   r.profile = {r.calibration, r.calibration->profile};
   resolve_model(r, specs);
+  r.loader = loader_of(scenario.input, r.framework->launch_model, r.dataset.get());
+  r.cores = cores_alone(scenario.cluster, *r.gpu, specs);
   r.sync = resolve_sync(scenario.cluster, *r.gpu, *r.framework, specs);
   resolve_steps(r, specs);
   return r;
@@ -110,6 +112,10 @@ ResolvedScenario Resolver::operator()(const Scenario& scenario, const SpecChange
 std::optional<SyncPlan> Resolver::sync(const Cluster& cluster, const GpuSpec& gpu,
                                        const Framework& framework) const {
   return resolve_sync(cluster, gpu, framework, *specs_);
+}
+
+double Resolver::cores_alone(const Cluster& cluster, const GpuSpec& gpu) const {
+  return tbdsim::cores_alone(cluster, gpu, *specs_);
 }
 
 MachineSpec Resolver::machine(const Cluster& cluster, const GpuSpec& gpu) const {

@@ -33,6 +33,8 @@ class Resolver {
   // resolve_sync().
   [[nodiscard]] std::optional<SyncPlan> sync(const Cluster& cluster, const GpuSpec& gpu,
                                              const Framework& framework) const;
+  // CPU cores of the machine of a single GPU (cluster_machine.h).
+  [[nodiscard]] double cores_alone(const Cluster& cluster, const GpuSpec& gpu) const;
   // The machine of a cluster with `gpu` in its slots. Throws as machine_for().
   [[nodiscard]] MachineSpec machine(const Cluster& cluster, const GpuSpec& gpu) const;
   // SpecCache::framework_of_version().

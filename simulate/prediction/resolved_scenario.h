@@ -14,6 +14,7 @@
 #include "hwspecs/gpu_spec.h"
 #include "simulate/communication/sync_plan.h"
 #include "simulate/framework/framework_spec.h"
+#include "simulate/prediction/loader.h"
 #include "simulate/prediction/scenario.h"
 #include "simulate/workload/workload.h"
 
@@ -35,7 +36,9 @@ struct ResolvedScenario {
   std::shared_ptr<const Calibration> calibration;  // of that profile, for that GPU
   KernelFactors factors = no_factors();            // the framework's, on that GPU
   std::optional<SyncPlan> sync;                    // of gradients between several GPUs; none for one GPU
-  Bytes driver_page;                               // of the GPU: driver_page()
+  Loader loader;
+  double cores = 0;   // CPU cores of the machine, if one GPU is alone in one that is named; 0: unknown
+  Bytes driver_page;  // of the GPU: driver_page()
 
   // One for each length to which samples are padded.
   std::shared_ptr<const std::vector<LengthStep>> steps;

@@ -2,14 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "graphs/model.h"
+#include "hwspecs/base/quantity.h"
 #include "simulate/communication/cluster.h"
 
 namespace tbdsim {
 
 inline constexpr std::int64_t kMostSamples = 1'000'000'000;  // the largest --batch
+
+inline constexpr std::string_view kSyntheticInput = "synthetic";
+inline constexpr std::string_view kRealInput = "real";
+
+// Where samples come from; empty members: as the framework and the data set have it (loader.h).
+struct SampleInput {
+  std::string source{};                   // kSyntheticInput: made up on the GPU; kRealInput: read and decoded
+  std::optional<std::int64_t> workers{};  // of a machine, which decode; 0: the training loop decodes
+  std::optional<Seconds> sample_time{};   // in which one worker reads, decodes and augments a sample
+};
 
 // Names are of the catalogue, or paths to YAML files.
 struct Scenario {
@@ -23,7 +36,8 @@ struct Scenario {
   std::string profile{};  // empty: the GPU's own, its architecture's or the generic one
   std::string dataset{};  // empty: the variant's
   Sizes sizes{};          // instead of the model's own: sequence_length, image_size, rois
-  Cluster cluster{};      // one GPU by default
+  SampleInput input{};
+  Cluster cluster{};  // one GPU by default
 };
 
 }  // namespace tbdsim

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
+#include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/synthetic_machine.h"
 
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostGpus = 1000;  // of a machine
 constexpr std::int64_t kMostMachines = 1'000'000;
+constexpr std::int64_t kMostWorkers = 1024;  // of a machine
 
 double gradient_bytes(const std::string& text) {
   constexpr double kHalf = 2;
@@ -52,6 +55,35 @@ void set_sequence_length(Scenario& s, Value v) { set_size(s, "sequence_length", 
 void set_image_size(Scenario& s, Value v) { set_size(s, "image_size", v); }
 void set_rois(Scenario& s, Value v) { set_size(s, "rois", v); }
 
+void set_input(Scenario& s, Value v) {
+  const std::vector<std::string> known{std::string(kSyntheticInput), std::string(kRealInput)};
+  if (std::find(known.begin(), known.end(), v) == known.end())
+    throw UsageError("input: " + in_quotes(v) + "; expected " + joined(known) + did_you_mean(v, known));
+  s.input.source = v;
+}
+
+void set_input_workers(Scenario& s, Value v) {
+  const auto number = parse_whole_number(v);
+  if (!number || *number < 0 || *number > kMostWorkers) {
+    throw UsageError(
+        fmt::format("input_workers: {} is no whole number from 0 (the training loop decodes) to {}",
+                    in_quotes(v), kMostWorkers));
+  }
+  s.input.workers = *number;
+}
+
+void set_input_time(Scenario& s, Value v) {
+  Seconds time;
+  try {
+    time = parse_quantity<Seconds>(with_space(v));
+  } catch (const std::invalid_argument& wrong) {
+    throw UsageError("input_time: " + std::string(wrong.what()));
+  }
+  if (time == Seconds(0))
+    throw UsageError("input_time: " + in_quotes(v) + "; expected a time above 0, as 4 ms");
+  s.input.sample_time = time;
+}
+
 void set_gpus(Scenario& s, Value v) { s.cluster.gpus = static_cast<int>(count_of("gpus", v, kMostGpus)); }
 void set_machines(Scenario& s, Value v) {
   s.cluster.machines = static_cast<int>(count_of("machines", v, kMostMachines));
@@ -60,7 +92,7 @@ void set_network(Scenario& s, Value v) { s.cluster.network = with_space(v); }
 void set_gradients(Scenario& s, Value v) { s.cluster.gradient_bytes = gradient_bytes(v); }
 void set_compression(Scenario& s, Value v) { s.cluster.compression = part_of("compression", v); }
 
-constexpr std::array<ScenarioKey, 19> kKeys = {{
+constexpr std::array<ScenarioKey, 22> kKeys = {{
     {"model", set_name<&Scenario::model>},
     {"framework", set_name<&Scenario::framework>},
     {"variant", set_name<&Scenario::variant>},
@@ -73,6 +105,9 @@ constexpr std::array<ScenarioKey, 19> kKeys = {{
     {"gpu", set_name<&Scenario::gpu>},
     {"batch", set_batch},
     {"tokens", set_tokens},
+    {"input", set_input},
+    {"input_workers", set_input_workers},
+    {"input_time", set_input_time},
     {"machine", set_of_cluster<&Cluster::machine>, true},
     {"gpus", set_gpus, true},
     {"machines", set_machines, true},

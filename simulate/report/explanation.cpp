@@ -110,8 +110,13 @@ std::string clock_step(const Prediction& p, const Iteration& i) {
       "executes them in order: {} active and {} idle make {} for the iteration.",
       to_text(i.timeline.cpu_busy), to_text(p.framework->launch_model.launch_overhead), p.framework->title,
       to_text(i.timeline.gpu_busy), to_text(idle), to_text(i.time()));
-  if (i.input > i.computing())
-    text += fmt::format(" Samples come no faster: {} to decode a batch.", to_text(i.input));
+  if (i.decodes_in_loop) {
+    text += fmt::format(" The training loop decodes the samples itself: {} for a batch, {} each.",
+                        to_text(i.input), to_text(p.loader.sample_time));
+  } else if (i.input > i.computing()) {
+    text += fmt::format(" Samples come no faster: {} to decode a batch, {} each, {:.4g} at a time.",
+                        to_text(i.input), to_text(p.loader.sample_time), i.decode / i.input);
+  }
   return text;
 }
 

@@ -145,6 +145,38 @@ std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
   return text.empty() ? std::vector<std::string>{} : wrapped(text, kNoteWidth);
 }
 
+// True if the scenario says where samples come from.
+bool says_input(const Prediction& p) {
+  const SampleInput& input = p.scenario.input;
+  return !input.source.empty() || input.workers || input.sample_time;
+}
+
+// "8 workers of a machine, 4.00 ms each".
+std::string loader_text(const Prediction& p) {
+  const Loader& loader = p.loader;
+  if (loader.sample_time == Seconds(0)) return "made up on the GPU";
+  const std::string each = to_text(loader.sample_time) + " each";
+  if (loader.in_loop()) return "decoded in the training loop, " + each;
+  return fmt::format("decoded by {:.0f} worker{} {}, {}", loader.workers, loader.workers == 1 ? "" : "s",
+                     loader.is_shared ? "of a machine" : "for each GPU", each);
+}
+
+// Notes on the loaders, where the scenarios say something of them.
+std::vector<std::string> input_notes(std::span<const Prediction> predictions) {
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    if (!says_input(p)) continue;
+    const std::string note = fmt::format("Samples, on {}: {}.", p.framework->name, loader_text(p));
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  }
+  return notes;
+}
+
+// True for the workers of a loader that the prediction does not have.
+bool is_of_another_loader(const std::string& key, const Prediction& p) {
+  return (key == "input_threads" || key == "loader_threads") && key != p.loader.key;
+}
+
 // Notes on constants of the frameworks and the data set that are estimates; only where one model is shown.
 std::vector<std::string> estimate_notes(std::span<const Prediction> predictions) {
   const auto several = [&](const Prediction& p) { return p.model != predictions[0].model; };
@@ -152,7 +184,8 @@ std::vector<std::string> estimate_notes(std::span<const Prediction> predictions)
   std::vector<std::string> notes;
   for (const Prediction& p : predictions) {
     std::vector<std::string> keys = estimates_among(p.framework->launch_model.sources);
-    if (p.iterations[0].input > Seconds(0)) {
+    std::erase_if(keys, [&](const std::string& key) { return is_of_another_loader(key, p); });
+    if (p.iterations[0].input > Seconds(0) && !p.scenario.input.sample_time) {
       for (const std::string& key : estimates_among(p.dataset->sources))
         keys.push_back(key + " of " + p.dataset->name);
     }
@@ -181,8 +214,8 @@ Table wide_table(std::span<const Prediction> predictions) {
     table.columns.push_back({header, header, right});
   }
   for (const Prediction& p : predictions) table.rows.push_back(table_row(p));
-  for (const auto& notes :
-       {batch_notes(predictions), length_notes(predictions), estimate_notes(predictions)}) {
+  for (const auto& notes : {batch_notes(predictions), length_notes(predictions), input_notes(predictions),
+                            estimate_notes(predictions)}) {
     table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   }
   for (const std::string& line : wrapped(legend(), kNoteWidth)) table.notes.push_back(line);
@@ -222,6 +255,14 @@ Json json_number(double value) {
   return whole ? Json(*whole) : Json(value);
 }
 
+Json json_of(const Loader& loader) {
+  if (loader.sample_time == Seconds(0)) return {{"source", kSyntheticInput}};
+  return {{"source", kRealInput},
+          {"workers", json_number(loader.workers)},
+          {"workers_of", loader.is_shared ? "machine" : "gpu"},
+          {"sample_time", {{"value", json_number(loader.sample_time.si())}, {"unit", "s"}}}};
+}
+
 Json json_of(const Prediction& p) {
   Json object{{"model", p.model->name},
               {"variant", p.scenario.variant},
@@ -238,6 +279,7 @@ Json json_of(const Prediction& p) {
               {"memory", Json::object()}};
   if (p.scenario.tokens > 0) object["tokens"] = p.scenario.tokens;
   if (p.dataset != nullptr) object["dataset"] = p.dataset->name;
+  if (says_input(p)) object["input"] = json_of(p.loader);
   for (const Iteration& i : p.iterations) {
     if (i.bucket.length == 0) continue;
     object["lengths"].push_back({{"length", i.bucket.length},

@@ -54,11 +54,20 @@ struct Parameter {
   void (*set)(LiveQuery& query, std::string_view key, const std::string& value);
 };
 
-constexpr Parameter kParameters[] = {
-    {"model", set_scenario},  {"framework", set_scenario}, {"variant", set_scenario},
-    {"gpu", set_scenario},    {"precision", set_scenario}, {"batch", set_scenario},
-    {"gpus", set_gpus},       {"machines", set_machines},  {"network", set_network},
-    {"kernels", set_kernels}, {"set", add_change}};
+constexpr Parameter kParameters[] = {{"model", set_scenario},
+                                     {"framework", set_scenario},
+                                     {"variant", set_scenario},
+                                     {"gpu", set_scenario},
+                                     {"precision", set_scenario},
+                                     {"batch", set_scenario},
+                                     {"gpus", set_gpus},
+                                     {"machines", set_machines},
+                                     {"network", set_network},
+                                     {"input", set_scenario},
+                                     {"input_workers", set_scenario},
+                                     {"input_time", set_scenario},
+                                     {"kernels", set_kernels},
+                                     {"set", add_change}};
 
 const Parameter& parameter_of(const std::string& key) {
   const auto* const found = std::find_if(std::begin(kParameters), std::end(kParameters),

@@ -10,6 +10,7 @@
 #include "simulate/prediction/cluster_machine.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/repredict.h"
+#include "simulate/prediction/resolve.h"
 #include "simulate/prediction/scenario_keys.h"
 #include "simulate/workload/change_scope.h"
 
@@ -49,7 +50,9 @@ struct PointPredictor::State {
   static constexpr std::size_t kMostOverlays = 16;
 
   struct Planned {
-    std::optional<SyncPlan> plan;
+    std::optional<SyncPlan> plan;  // none for one GPU
+    double cores = 0;              // cores_alone()
+    bool made = false;
     std::string error;
   };
 
@@ -147,9 +150,9 @@ struct PointPredictor::State {
     return changed;
   }
 
-  // The plan by which the point's GPUs synchronize gradients: the same for all batches and rates of a card.
-  const SyncPlan& plan_at(std::int64_t point, const Scenario& wanted, const GpuSpec& gpu,
-                          SpecCache& changed) {
+  // The machine of the point's GPUs and the plan by which they synchronize gradients: the same for all
+  // batches and rates of a card.
+  const Planned& plan_at(std::int64_t point, const Scenario& wanted, const GpuSpec& gpu, SpecCache& changed) {
     if (plans.size() > kMostKept) plans.clear();
     const auto of_plan = [](const AxisRole& role) {
       const bool framework =
@@ -157,17 +160,18 @@ struct PointPredictor::State {
       return role.cluster || role.names_gpu || framework || (role.gpu && !role.rates);
     };
     Planned& planned = plans[part_of(point, of_plan)];
-    if (!planned.plan && planned.error.empty()) {
+    if (!planned.made) {
+      planned.made = true;
       SpecCache joined(changed, changes([](const AxisRole& role) { return role.cluster || role.gpu; }));
       try {
-        planned.plan = plan_sync(wanted.cluster, gpu, *changed.framework(wanted.framework),
-                                 machine_for(wanted.cluster, gpu, joined));
+        planned.plan = resolve_sync(wanted.cluster, gpu, *changed.framework(wanted.framework), joined);
+        planned.cores = cores_alone(wanted.cluster, gpu, joined);
       } catch (const Error& wrong) {
         planned.error = wrong.what();
       }
     }
-    if (!planned.plan) throw UsageError(planned.error);
-    return *planned.plan;
+    if (!planned.error.empty()) throw UsageError(planned.error);
+    return planned;
   }
 
   // The prediction for one GPU, with the card's changes.
@@ -182,7 +186,7 @@ struct PointPredictor::State {
       predicted = base;
     }
     if (clusters) last->sync.reset();
-    return new_card ? with_rates(*std::move(last), new_card) : *std::move(last);
+    return new_card ? with_rates(*std::move(last), new_card, &estimates) : *std::move(last);
   }
 
   const Prediction& predict_at(std::int64_t point) {
@@ -191,12 +195,13 @@ struct PointPredictor::State {
     const SpecChanges of_gpu = changes([](const AxisRole& role) { return role.gpu; });
     std::shared_ptr<const GpuSpec> new_card;
     if (!of_gpu.empty()) new_card = card_at(point, wanted.gpu, of_gpu);
-    std::optional<SyncPlan> plan;
-    if (wanted.cluster.ranks() > 1)
-      plan = plan_at(point, wanted, new_card ? *new_card : *specs.gpu(wanted.gpu), changed);
+    Planned planned;
+    if (wanted.cluster.ranks() > 1 || !wanted.cluster.machine.empty())
+      planned = plan_at(point, wanted, new_card ? *new_card : *specs.gpu(wanted.gpu), changed);
     Prediction alone = predict_alone(point, wanted, changed, new_card);
-    prediction =
-        clusters ? with_cluster(std::move(alone), wanted.cluster, std::move(plan)) : std::move(alone);
+    prediction = clusters
+                     ? with_cluster(std::move(alone), wanted.cluster, std::move(planned.plan), planned.cores)
+                     : std::move(alone);
     return *prediction;
   }
 };

@@ -10,6 +10,7 @@
 #include "simulate/analysis/fragmentation.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/predict.h"
+#include "simulate/prediction/scenario_keys.h"
 
 namespace tbdsim {
 namespace {
@@ -51,6 +52,12 @@ Cluster cluster_of(const RunColumns& c, std::span<const std::string> row, const 
   if (c.method) cluster.method = row[*c.method];
   if (c.set && machines > 1 && catalog.contains(Kind::machine, row[*c.set])) cluster.machine = row[*c.set];
   return cluster;
+}
+
+// Sets the scenario key from a column that is there and not empty in the row.
+void set_if_said(Scenario& scenario, std::string_view key, std::optional<std::size_t> column,
+                 std::span<const std::string> row) {
+  if (column && !row[*column].empty()) find_scenario_key(key)->set(scenario, row[*column]);
 }
 
 // The catalogue's name of what a row calls so, or its path.
@@ -189,7 +196,10 @@ RunColumns::RunColumns(const CsvReader& reader)
       tokens_per_gpu(reader.find_column("tokens_per_gpu")),
       set(reader.find_column("set")),
       network(reader.find_column("network")),
-      method(reader.find_column("method")) {}
+      method(reader.find_column("method")),
+      input(reader.find_column("input")),
+      input_workers(reader.find_column("input_workers")),
+      input_time(reader.find_column("input_time")) {}
 
 Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, const Resolver& resolve) {
   const std::string model = known_name(resolve.catalog(), Kind::model, row[c.model]);
@@ -200,14 +210,19 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, cons
                               : known_name(resolve.catalog(), Kind::gpu, row[c.gpu]);
   const bool named = c.version && !is_path(framework);
   const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();
-  return {.model = model,
-          .framework = named ? resolve.framework_of_version(framework, row[*c.version])->name : framework,
-          .gpu = gpu,
-          .batch = tokens ? 1 : whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
-          .tokens = tokens ? whole(row[*c.tokens_per_gpu], "tokens_per_gpu", kMostSamples) : 0,
-          .variant = row[c.variant],
-          .precision = row[c.precision],
-          .cluster = by_category ? Cluster{} : cluster_of(c, row, resolve.catalog())};
+  Scenario scenario{
+      .model = model,
+      .framework = named ? resolve.framework_of_version(framework, row[*c.version])->name : framework,
+      .gpu = gpu,
+      .batch = tokens ? 1 : whole(row[c.batch_per_gpu], "batch_per_gpu", kMostSamples),
+      .tokens = tokens ? whole(row[*c.tokens_per_gpu], "tokens_per_gpu", kMostSamples) : 0,
+      .variant = row[c.variant],
+      .precision = row[c.precision],
+      .cluster = by_category ? Cluster{} : cluster_of(c, row, resolve.catalog())};
+  set_if_said(scenario, "input", c.input, row);
+  set_if_said(scenario, "input_workers", c.input_workers, row);
+  set_if_said(scenario, "input_time", c.input_time, row);
+  return scenario;
 }
 
 RowPrediction predicted_value(const RunColumns& columns, std::span<const std::string> row,

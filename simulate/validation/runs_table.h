@@ -25,6 +25,7 @@ struct RunColumns {
   std::optional<std::size_t> set;             // of runs; a machine of its name is what they were measured on
   std::optional<std::size_t> network;  // a word of synthesize_machine, a link between machines, or a rate
   std::optional<std::size_t> method;   // a SyncMethod's name
+  std::optional<std::size_t> input, input_workers, input_time;  // as the scenario keys of these names
 };
 
 struct RowPrediction {

@@ -53,9 +53,10 @@ struct Validation {
 };
 
 // Columns that together identify a configuration; a table may lack some of them.
-inline constexpr std::array<std::string_view, 14> kRunIdentity = {
-    "gpu",  "framework", "version", "precision", "model",  "variant", "batch_per_gpu", "tokens_per_gpu",
-    "gpus", "machines",  "network", "method",    "metric", "unit"};
+inline constexpr std::array<std::string_view, 17> kRunIdentity = {
+    "gpu",           "framework",      "version",    "precision", "model",   "variant",
+    "batch_per_gpu", "tokens_per_gpu", "gpus",       "machines",  "network", "method",
+    "input",         "input_workers",  "input_time", "metric",    "unit"};
 
 // A table of measured runs.
 struct RunsTable {

@@ -69,6 +69,7 @@ std::map<std::string, double> expected_metrics() {
           {"cpu_utilization", 0},
           {"achieved_bandwidth", 1976 / kIteration},
           {"launch_bound_share", 0},
+          {"input_bound_share", 0},
           {"efficiency", 1},
           {"exposed_communication", 0},
           {"exchange_bound_share", 0},

@@ -48,6 +48,26 @@ TEST(PredictRow, ThroughputInTheModelsUnit) {
   }
 }
 
+// Two workers of 40 ms decode 50 images a second. The columns of the input may be empty or away.
+TEST(PredictRow, InputOfARow) {
+  const auto with_input = [](const std::string& source, const std::string& workers, const std::string& time) {
+    std::string text = test::table({run_row()});
+    const std::size_t line = text.find('\n');
+    text.insert(line, ",input,input_workers,input_time");
+    text.insert(text.rfind('\n'), "," + source + "," + workers + "," + time);
+    std::istringstream in(text);
+    CsvReader reader(in, "runs.csv");
+    const RunColumns columns(reader);
+    std::vector<std::string> row;
+    reader.next(row);
+    SpecCache specs = test::source_specs();
+    return predict_row(columns, row, specs, "uncalibrated");
+  };
+  EXPECT_NEAR(with_input("real", "2", "40 ms").predicted, 50, 1e-9);
+  EXPECT_DOUBLE_EQ(with_input("", "", "").predicted, resnet50().throughput());
+  EXPECT_THAT(with_input("rael", "", "").status, HasSubstr("did you mean 'real'?"));
+}
+
 // A higher throughput is a shorter time: the interval's ends change places.
 TEST(PredictRow, TimesInSecondsAndMilliseconds) {
   const RowPrediction s = predicted({{"metric", "iteration_time"}, {"unit", "s"}});

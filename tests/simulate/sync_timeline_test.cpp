@@ -57,7 +57,7 @@ SyncPlan one_stage(double seconds, const char* method = "kvstore_local") {
 }
 
 SyncTime times(const SyncPlan& plan) {
-  return simulate_sync(step(), timeline(), 1, 4, endless_memory(), plan);
+  return simulate_sync(step(), timeline(), 1, {}, endless_memory(), plan);
 }
 
 // Ready at 4, 5 and 6 s, half a second each: only the last one is waited for.
@@ -79,7 +79,7 @@ TEST(DataParallel, ServersOnTheHostDoTheCopiesOfVariablesThere) {
   Timeline longer = timeline();
   longer.kernels.push_back({Seconds(6), Seconds(6), Seconds(6), Seconds(6.25)});
   const auto exposed = [&](const char* method) {
-    return simulate_sync(copies, longer, 1, 4, endless_memory(), one_stage(0.5, method)).exposed.si();
+    return simulate_sync(copies, longer, 1, {}, endless_memory(), one_stage(0.5, method)).exposed.si();
   };
   EXPECT_NEAR(exposed("parameter_server_cpu"), 0.25, 1e-9);
   EXPECT_NEAR(exposed("all_reduce"), 0.5, 1e-9);
@@ -135,7 +135,7 @@ TEST(DataParallel, AThreadThatIsToldEarlyWaits) {
   plan.stages.front().on_gpu = true;
   plan.bucket = plan.first_bucket = Bytes(100e9);
   plan.cycle = Seconds(1);
-  const auto all = [&] { return simulate_sync(step(), ahead, 1, 4, endless_memory(), plan); };
+  const auto all = [&] { return simulate_sync(step(), ahead, 1, {}, endless_memory(), plan); };
   EXPECT_EQ(all().messages, 1);
   EXPECT_NEAR(all().exposed.si(), 1.5, 1e-9);
   plan.bucket = Bytes(8e9);

@@ -56,6 +56,24 @@ TEST(Trace, CountsMemory) {
   EXPECT_EQ(counters[0]["feature_maps"], 160 + 120);
 }
 
+// Ten images of 1 us: three workers take 3.33 us each; without any the thread that launches kernels decodes
+// for 10 us behind its 12.24.
+TEST(Trace, WorkersOfTheScenario) {
+  const test::ToyWorld world;
+  SpecCache specs = test::source_specs();
+  Scenario scenario = world.slow_scenario(10, world.dataset_decoded_in("1 us"));
+  scenario.input.workers = 3;
+  auto tracks = tracks_of(trace_of(predict(scenario, specs)));
+  for (const int thread : {2, 3, 4}) EXPECT_NEAR((tracks[{1, thread}].at(0)["dur"]), 10 / 3.0, 1e-9);
+  EXPECT_TRUE((tracks[{1, 5}].empty()));
+  scenario.input.workers = 0;
+  tracks = tracks_of(trace_of(predict(scenario, specs)));
+  EXPECT_TRUE((tracks[{1, 2}].empty()));
+  EXPECT_EQ(tracks[kThread].back()["name"], "decode samples");
+  EXPECT_NEAR(tracks[kThread].back()["ts"], 12.24, 1e-9);
+  EXPECT_NEAR(tracks[kThread].back()["dur"], 10, 1e-9);
+}
+
 // toy_world.h says when each is issued and starts.
 TEST(Trace, OfTheToyWorld) {
   const test::ToyWorld world;

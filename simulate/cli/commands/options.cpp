@@ -94,6 +94,18 @@ bool trains(const ModelFile& model, const std::string& framework) {
   });
 }
 
+void set_if_given(Scenario& scenario, std::string_view key, const std::string& value) {
+  if (!value.empty()) find_scenario_key(key)->set(scenario, value);
+}
+
+SampleInput input_for(const InputOptions& options) {
+  Scenario scenario;
+  set_if_given(scenario, "input", options.input);
+  set_if_given(scenario, "input_workers", options.workers);
+  set_if_given(scenario, "input_time", options.time);
+  return scenario.input;
+}
+
 // Reads the files of the models, the GPU and its profile into the cache, several at a time. Errors are thrown
 // at the next look-up.
 void read_all(std::span<const std::string> models, const std::string& gpu, const std::string& profile,
@@ -138,6 +150,20 @@ void add_scenario_options(CLI::App& app, ScenarioOptions& options) {
   add_profile_option(app, options.profile);
 }
 
+void add_input_options(CLI::App& app, InputOptions& options) {
+  app.add_option(
+      "--input", options.input,
+      "synthetic (no sample is decoded) or real (default: as the framework's runs; real with either "
+      "of the next two)");
+  app.add_option(
+      "--input-workers", options.workers,
+      "threads or processes of a machine that decode; 0: the training loop does (default: those of "
+      "the framework's loader)");
+  app.add_option(
+      "--input-time", options.time,
+      "in which one of them reads, decodes and augments a sample, as 6.5ms (default: the data set's)");
+}
+
 void add_cluster_options(CLI::App& app, ClusterOptions& options) {
   app.add_option("--machine", options.machine,
                  "a machine of 'tbd-sim list machines', or a YAML file (default: a server of which only "
@@ -164,9 +190,7 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::string
 
 Cluster cluster_for(const ClusterOptions& options) {
   Scenario scenario;
-  const auto set = [&](const char* key, const std::string& value) {
-    if (!value.empty()) find_scenario_key(key)->set(scenario, value);
-  };
+  const auto set = [&](const char* key, const std::string& value) { set_if_given(scenario, key, value); };
   set("machine", options.machine);
   set("gpus", options.gpus);
   set("machines", options.machines);
@@ -220,6 +244,7 @@ Sizes sizes_for(const ModelOptions& options, const ModelFile& model) {
 std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& specs) {
   require_gpu(options);
   const std::int64_t batch = batch_of(options);
+  const SampleInput input = input_for(options.input);
   const bool named = !options.model.empty() && options.model != "all";
   const std::string asked = framework_asked_for(options, specs);
   std::vector<Scenario> scenarios;
@@ -241,7 +266,8 @@ std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& s
            .precision = options.precision,
            .profile = options.profile,
            .dataset = options.dataset,
-           .sizes = sizes});
+           .sizes = sizes,
+           .input = input});
     }
   }
   if (scenarios.empty()) {

@@ -29,6 +29,13 @@ struct ModelOptions {
   std::string rois;
 };
 
+// Where samples come from, as texts of scenario_keys.h.
+struct InputOptions {
+  std::string input;
+  std::string workers;
+  std::string time;
+};
+
 // The model with the GPU, the batch and the data it is trained on.
 struct ScenarioOptions : ModelOptions {
   std::string gpu;
@@ -36,6 +43,7 @@ struct ScenarioOptions : ModelOptions {
   std::string tokens;   // instead of the batch
   std::string dataset;  // instead of the variant's
   std::string profile;  // empty: what suits the GPU best
+  InputOptions input;   // of commands that have add_input_options()
 };
 
 // GPUs and machines that train together, as texts of scenario_keys.h.
@@ -58,6 +66,7 @@ struct OutputOptions {
 void add_model_options(CLI::App& app, ModelOptions& options);
 void add_profile_option(CLI::App& app, std::string& profile);
 void add_scenario_options(CLI::App& app, ScenarioOptions& options);
+void add_input_options(CLI::App& app, InputOptions& options);
 void add_cluster_options(CLI::App& app, ClusterOptions& options);
 void add_output_file(CLI::App& app, OutputOptions& options);
 void add_output_options(CLI::App& app, OutputOptions& options, const std::string& format = "table");

@@ -41,6 +41,7 @@ Command add_predict_scenario(CLI::App& root) {
                   "a model of 'tbd-sim list models', or a YAML file (default: the eight of the TBD suite; "
                   "all: the whole catalogue)");
   add_scenario_options(root, options->scenario);
+  add_input_options(root, options->scenario.input);
   add_output_options(root, options->output);
   root.add_flag("--explain", options->explain, "how one prediction came about, step by step");
   return {&root, [options](SpecCache& specs, std::ostream& out, const Progress&) {

@@ -41,6 +41,7 @@ Command add_report(CLI::App& root) {
   app->add_option("--model", options->scenario.model,
                   "a model, a YAML file, or all (default: the eight of the TBD suite)");
   add_scenario_options(*app, options->scenario);
+  add_input_options(*app, options->scenario.input);
   app->get_option("--batch")->description(
       "samples in one iteration on one GPU (default 32; less where that does not fit)");
   app->add_option("--against", options->against,

@@ -124,6 +124,7 @@ Command add_scaling(CLI::App& root) {
       ->required();
   add_scenario_options(*app, *options);
   app->get_option("--batch")->description("samples in one iteration on one GPU; several as 8,16,32");
+  add_input_options(*app, options->input);
   add_cluster_options(*app, options->cluster);
   app->get_option("--gpus")->description("GPUs in each machine (default 1,2,4,8)");
   app->get_option("--network")

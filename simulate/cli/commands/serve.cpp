@@ -152,6 +152,7 @@ Command add_serve(CLI::App& root) {
   app->add_option("--precision", scenario.precision, "fp32, tf32, fp16, bf16 or amp (default fp32)");
   app->add_option("--gpu", scenario.gpu, "the GPU to begin with, or a YAML file (default titanxp)");
   app->add_option("--batch", scenario.batch, "samples in one iteration on one GPU (default 32)");
+  add_input_options(*app, scenario.input);
   app->add_option("--port", options->port, "where to listen (default 8080; 0: a free one)");
   app->add_option("--address", options->address,
                   "address of this machine to listen on (default 127.0.0.1, which no other machine reaches; "

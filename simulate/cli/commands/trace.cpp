@@ -26,6 +26,7 @@ Command add_trace(CLI::App& root) {
   CLI::App* app = root.add_subcommand("trace", "one iteration as a trace for Perfetto or chrome://tracing");
   app->add_option("model", options->scenario.model, "a model, or a YAML file");
   add_scenario_options(*app, options->scenario);
+  add_input_options(*app, options->scenario.input);
   add_output_file(*app, options->output);
   return {app,
           [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};

@@ -62,6 +62,7 @@ Command add_whatif(CLI::App& root) {
       "before and after a change of the hardware or the software; without one: what would help most");
   app->add_option("model", options->scenario.model, "a model, or a YAML file");
   add_scenario_options(*app, options->scenario);
+  add_input_options(*app, options->scenario.input);
   add_cluster_options(*app, options->cluster);
   app->add_option(
          "--set", options->changes,

@@ -1,6 +1,7 @@
 #include "simulate/report/export/chrome_trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -153,7 +154,8 @@ void add_end(Events& events, const Prediction& p, const Iteration& iteration) {
   events.slice(thread, "cpu_op", "end of the iteration", end - work, end, Json::object());
   events.slice(thread, "memory", "wait for maps from the host", iteration.timeline.iteration,
                iteration.computing(), Json::object());
-  events.slice(thread, "input", "wait for samples", iteration.computing(), iteration.time(), Json::object());
+  events.slice(thread, "input", iteration.decodes_in_loop ? "decode samples" : "wait for samples",
+               iteration.computing(), iteration.time(), Json::object());
 }
 
 // Counter events: bytes alive by category while each kernel runs.
@@ -170,9 +172,10 @@ void add_memory(Events& events, const Iteration& iteration) {
 }
 
 void add_decoders(Events& events, const Prediction& p, const Iteration& iteration) {
-  if (iteration.input == Seconds(0)) return;
+  if (iteration.input == Seconds(0) || iteration.decodes_in_loop) return;
   const int first = kIssuingThread + static_cast<int>(p.framework->launch_model.engine_threads);
-  for (int i = 0; i < p.framework->launch_model.input_threads; ++i) {
+  const auto threads = static_cast<int>(std::lround(iteration.decode / iteration.input));
+  for (int i = 0; i < std::max(1, threads); ++i) {
     const Track thread{kHost, first + i};
     events.name(thread, "host", fmt::format("decoding thread {}", i + 1));
     events.slice(thread, "input", "decode samples", Seconds(0), iteration.input,

@@ -1,0 +1,52 @@
+#include "simulate/prediction/loader.h"
+
+#include <algorithm>
+#include <string>
+
+#include "hwspecs/base/error.h"
+
+namespace tbdsim {
+namespace {
+
+// True for real input: asked for, or the framework's own.
+bool is_real(const SampleInput& input, const LaunchModel& launch_model) {
+  const bool described = input.workers || input.sample_time;
+  if (input.source == kSyntheticInput && described) {
+    throw UsageError(std::string(input.workers ? "input_workers" : "input_time") +
+                     " is of samples that are decoded, and input is synthetic; expected input real");
+  }
+  if (!input.source.empty()) return input.source == kRealInput;
+  return described || launch_model.input_threads > 0;
+}
+
+}  // namespace
+
+double Loader::threads(int gpus, double cores) const {
+  double of_gpu = is_shared ? workers / gpus : workers;
+  if (workers == 0) of_gpu = 1;
+  return cores > 0 ? std::min(of_gpu, cores) : of_gpu;
+}
+
+Loader loader_of(const SampleInput& input, const LaunchModel& launch_model, const Dataset* dataset) {
+  if (!is_real(input, launch_model)) return {};
+  Loader loader;
+  if (dataset != nullptr) loader.sample_time = dataset->decode_time.value_or(Seconds(0));
+  loader.sample_time = input.sample_time.value_or(loader.sample_time);
+  const bool asked = !input.source.empty() || input.workers;
+  if (asked && loader.sample_time == Seconds(0)) {
+    throw UsageError("input is real, and the time to decode a sample" +
+                     (dataset == nullptr ? "" : " of " + dataset->name) +
+                     " is unknown; expected an input_time, as 4 ms");
+  }
+  if (input.workers) {
+    loader.workers = static_cast<double>(*input.workers);
+    loader.is_shared = true;
+  } else {
+    const bool usual = launch_model.input_threads > 0;
+    loader.workers = usual ? launch_model.input_threads : launch_model.loader_threads;
+    loader.key = usual ? "input_threads" : "loader_threads";
+  }
+  return loader;
+}
+
+}  // namespace tbdsim
