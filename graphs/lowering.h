@@ -15,7 +15,12 @@ enum class Conv1x1 { convolution, gemm };  // gemm: of stride 1 and NHWC images,
 // the output.
 enum class ReluKeeps { output, input_and_output, input };
 enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
-enum class UpdateKernels { per_tensor, fused };  // one update kernel per parameter tensor, or one in all
+// Kernels of an optimizer's update.
+//   per_tensor  one kernel for each parameter tensor
+//   fused       one kernel over all parameters
+//   for_loop    one element-wise kernel for each operator of the update (optimizer_operators.h) and tensor
+//   foreach     one kernel for each operator, over all parameters
+enum class UpdateKernels { per_tensor, fused, for_loop, foreach };
 
 enum class Recurrence { cells, fused };        // a recurrent layer step by step, or as one cuDNN call
 enum class CellProducts { joined, separate };  // a cell multiplies [x, h] at once, or x and h apart
@@ -50,7 +55,8 @@ inline constexpr std::array<std::string_view, 2> kNormLayoutNames = {"any", "nch
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
 inline constexpr std::array<std::string_view, 3> kReluKeepsNames = {"output", "input_and_output", "input"};
 inline constexpr std::array<std::string_view, 2> kGradientStorageNames = {"transient", "persistent"};
-inline constexpr std::array<std::string_view, 2> kUpdateKernelsNames = {"per_tensor", "fused"};
+inline constexpr std::array<std::string_view, 4> kUpdateKernelsNames = {"per_tensor", "fused", "for_loop",
+                                                                        "foreach"};
 inline constexpr std::array<std::string_view, 2> kRecurrenceNames = {"cells", "fused"};
 inline constexpr std::array<std::string_view, 2> kCellProductsNames = {"joined", "separate"};
 inline constexpr std::array<std::string_view, 2> kGradientAccumulationNames = {"in_place", "added"};
@@ -90,6 +96,8 @@ struct Lowering {
   std::optional<Layout> half_layout = {};     // of images in half precision; none: `layout`
   std::optional<Composition> half_gelu = {};  // of GELUs in half precision; none: `gelu`
   NormLayout norm_layout = NormLayout::any;
+  bool zero_gradients = false;  // gradients are filled with zeros, and each new one is added by a kernel
+  bool counts_batches = false;  // a batch norm counts its batches, in a kernel of one number
 
   friend bool operator==(const Lowering&, const Lowering&) = default;
 };

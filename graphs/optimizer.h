@@ -16,8 +16,9 @@ struct Optimizer {
   // 4 B words for each parameter read and written in addition to one pass over gradient, parameter and state.
   std::int64_t further_reads = 0;
   std::int64_t further_writes = 0;
-  // 0: the framework's own kernels. 1: a fused kernel of the program over all tensors. More: that many
-  // element-wise operators of the program for each tensor, after its gradient is clipped by its norm.
+  // 0: the framework's own kernels. 1: a fused kernel of the program over all tensors, which sets gradients
+  // to None afterwards (apex). More: that many element-wise operators of the program for each tensor, after
+  // its gradient is clipped by its norm.
   std::int64_t own_operators = 0;
 };
 
@@ -36,7 +37,7 @@ inline constexpr std::array<Optimizer, 8> kOptimizers = {{
     // You et al., arXiv 1904.00962, as NVIDIA apex FusedLAMB runs it: norm of all gradients; norm of the
     // parameters; the update u, written over the gradient; its norm; the step. Adam's work and for g's norm
     // and scaling 3, decay 2, norms of w and u 4.
-    {"lamb", 2, 20, "u = adam + decay w; w -= lr |w| / |u| u", 5, 1},
+    {"lamb", 2, 20, "u = adam + decay w; w -= lr |w| / |u| u", 5, 1, 1},
 }};
 
 // Gradient clipping before an update. norm: all gradients are scaled so that their norm, or the norm of each,

@@ -1,5 +1,10 @@
 #include "graphs/parameter_kernels.h"
 
+#include <algorithm>
+#include <span>
+
+#include "graphs/optimizer_operators.h"
+
 namespace tbdsim {
 namespace {
 
@@ -53,6 +58,7 @@ void ParameterKernels::append_or_fuse(const Kernel& kernel, int layer, std::size
   all.flops += kernel.flops;
   all.read_bytes += kernel.read_bytes;
   all.written_bytes += kernel.written_bytes;
+  all.scratch_bytes += kernel.scratch_bytes;
 }
 
 void ParameterKernels::over_gradients(std::string_view op, KernelKind kind, std::int64_t flops,
@@ -127,8 +133,40 @@ void ParameterKernels::clip_one(int layer, const ParameterTensor& tensor) {
   }
 }
 
+// Tensor by tensor, or operator by operator over all tensors. New tensors live until the last operator of an
+// update, so that every operator has them as temporaries.
+void ParameterKernels::update_by_operators(const Optimizer& optimizer) {
+  const std::span<const OptimizerOperator> operators = operators_of(optimizer);
+  const bool makes_tensors = std::ranges::any_of(operators, &OptimizerOperator::new_tensor);
+  const auto kernel_of = [&](const OptimizerOperator& term, const ParameterTensor& tensor) {
+    const Size words = fixed_size(tensor.elements);
+    const Size gradient = term.reads_gradient ? gradient_elements(tensor, how_.lowering) : Size{};
+    const Size reads = words * (term.reads - (term.reads_gradient ? 1 : 0)) + gradient;
+    Kernel kernel = memory_kernel(KernelKind::update, Phase::update, term.name, {words, {}}, term.flops,
+                                  reads * kFp32Bytes, words * kFp32Bytes);
+    if (makes_tensors) kernel.scratch_bytes = words * kFp32Bytes;
+    return kernel;
+  };
+  if (!fuses()) {
+    each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+      for (const OptimizerOperator& term : operators) append(kernel_of(term, tensor), layer);
+    });
+    return;
+  }
+  for (const OptimizerOperator& term : operators) {
+    const std::size_t fused = step_.kernels.size();
+    each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+      append_or_fuse(kernel_of(term, tensor), layer, fused, true);
+    });
+  }
+}
+
 void ParameterKernels::update(const Optimizer& optimizer) {
   if (optimizer.name == "none") return;
+  if (by_operators() && !operators_of(optimizer).empty()) {
+    update_by_operators(optimizer);
+    return;
+  }
   const std::size_t fused = step_.kernels.size();
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
     const Size words = fixed_size(tensor.elements);

@@ -20,7 +20,8 @@ void each_trained(const LayerGraph& graph, Visit visit) {
 }
 
 // Appends kernels to `step`, whose layers from `first_layer` on are the graph's; each runs `repeat` times.
-// Where the framework fuses updates, one kernel goes over all parameters; else there is one for each.
+// Where the framework's updates are fused or foreach, one kernel goes over all parameters; else there is one
+// for each.
 class ParameterKernels {
  public:
   ParameterKernels(const LayerGraph& graph, int first_layer, const LoweringContext& how, std::int64_t repeat,
@@ -29,7 +30,7 @@ class ParameterKernels {
 
   void casts();           // weights of GEMMs and convolutions to low precision
   void gradient_casts();  // their gradients back to fp32
-  void fill_gradients();  // zeros, where GEMMs accumulate into gradients
+  void fill_gradients();  // zeros, to which new gradients are added
   void unscale();         // divides gradients by the loss scale and checks them for overflow
   void clip(Clip clip);   // gradients by their norm or by value
   void update(const Optimizer& optimizer);
@@ -40,6 +41,8 @@ class ParameterKernels {
   void copy();  // updated weights to each further copy that the framework keeps
 
  private:
+  // An update whose operators are kernels of their own.
+  void update_by_operators(const Optimizer& optimizer);
   // A kernel over the gradient of every trained parameter, fused where updates are.
   void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, std::int64_t written_bytes);
   // Clips one gradient by its own norm, with operators of the program.
@@ -47,7 +50,12 @@ class ParameterKernels {
   void append(Kernel kernel, int layer);
   void append_for_all(Kernel kernel);  // of no layer in particular
   void append_or_fuse(const Kernel& kernel, int layer, std::size_t fused, bool fuses);
-  [[nodiscard]] bool fuses() const { return how_.lowering.update == UpdateKernels::fused; }
+  [[nodiscard]] bool fuses() const {
+    return how_.lowering.update == UpdateKernels::fused || how_.lowering.update == UpdateKernels::foreach;
+  }
+  [[nodiscard]] bool by_operators() const {
+    return how_.lowering.update == UpdateKernels::for_loop || how_.lowering.update == UpdateKernels::foreach;
+  }
 
   const LayerGraph& graph_;
   int first_layer_;

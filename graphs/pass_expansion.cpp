@@ -178,6 +178,8 @@ void PassExpansion::add_to_gradients(int i, bool all, std::int64_t times, Span& 
                                  bytes * 2, bytes);
       add.layer = first_layer_ + i;
       add.repeat = times;
+      // Beside a gradient that persists the new one is a temporary tensor.
+      if (how_.lowering.weight_gradients == GradientStorage::persistent) add.scratch_bytes = bytes;
       span.last = static_cast<int>(step_.kernels.size());
       step_.kernels.push_back(add);
     });

@@ -191,8 +191,8 @@ class StepExpansion {
 
   // Runs forward in order, backward in reverse order, then updates each trained graph once.
   void run_pass(const TrainingPass& pass) {
+    fill_gradients(pass);
     const std::size_t first = step_.kernels.size();
-    zero_gradients(pass);
     ready_weights(pass);
     std::vector<PassExpansion> runs = run_forward(pass);
     TrainedGraphs trained = run_backward(pass, runs);
@@ -279,24 +279,32 @@ class StepExpansion {
            std::count_if(pass.runs.begin(), pass.runs.end(), trains_it) > 1;
   }
 
+  // True where gradients are zeros before each update's passes, and kernels add to them. An optimizer that
+  // runs in one kernel of the program's own sets gradients to None instead.
+  [[nodiscard]] bool zeroes_gradients() const {
+    return how_.lowering.zero_gradients && optimizer_of(model_.variant, how_.precision).own_operators != 1;
+  }
+
   // In how many of a pass's repeats a run of the graph finds gradients to add to: those of a run before it in
-  // this pass, or of passes since the last update. Kernels that accumulate in place need zeroed gradients
-  // first.
+  // this pass, or of passes since the last update, or zeros. Kernels that accumulate in place need zeroed
+  // gradients first.
   [[nodiscard]] std::int64_t additions(const TrainingPass& pass, const std::string& graph,
                                        bool ran_before) const {
     if (how_.lowering.step_gradients == GradientAccumulation::in_place)
       return adds_up(pass, graph) ? pass.repeat : 0;
-    if (ran_before) return pass.repeat;
+    if (ran_before || zeroes_gradients()) return pass.repeat;
     const std::int64_t first = accumulating_gradients_.contains(graph) ? 1 : 0;
     return pass.update ? first : pass.repeat - 1 + first;
   }
 
-  // Where products add to gradients in place, these start from zero after every update.
-  void zero_gradients(const TrainingPass& pass) {
-    if (how_.lowering.step_gradients != GradientAccumulation::in_place) return;
+  // Where products add to gradients in place, or every gradient is added to zeros, these are filled in after
+  // every update.
+  void fill_gradients(const TrainingPass& pass) {
+    const bool in_place = how_.lowering.step_gradients == GradientAccumulation::in_place;
+    if (!in_place && !zeroes_gradients()) return;
     std::set<std::string> graphs;
     for (const GraphRun& run : pass.runs) {
-      if (trains(run) && adds_up(pass, run.graph)) graphs.insert(run.graph);
+      if (trains(run) && (!in_place || adds_up(pass, run.graph))) graphs.insert(run.graph);
     }
     for (const std::string& name : graphs) {
       const std::int64_t times =

@@ -12,7 +12,8 @@ namespace {
 // mean) (4).
 constexpr std::int64_t kForwardFlops = 6;
 constexpr std::int64_t kBackwardFlops = 9;
-constexpr std::int64_t kSumFlops = 5;  // the backward pass without dx
+constexpr std::int64_t kSumFlops = 5;    // the backward pass without dx
+constexpr std::int64_t kCountBytes = 8;  // of the number of batches, an int64
 
 ImageShape image_of(const Shape& shape) {
   if (shape.dims.size() == 3) return image_shape(shape);
@@ -48,6 +49,11 @@ class BatchNorm : public Layer {
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
+    if (how.lowering.counts_batches) {
+      const Size count = fixed_size(kCountBytes);
+      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "count_batches",
+                                      {fixed_size(1), {}}, 1, count, count));
+    }
     transpose(site, how, Phase::forward, kernels);
     add(site, how, Phase::forward, kForwardFlops, x * 2, x, kernels);
     transpose(site, how, Phase::forward, kernels);

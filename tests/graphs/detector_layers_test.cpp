@@ -77,6 +77,27 @@ TEST(GlobalBatchNorm, FirstLayerOnlySums) {
                                  kBytes * 2, {})));
 }
 
+// num_batches_tracked, an int64: 8 B read and written before each forward pass; not by constant statistics.
+TEST(BatchNorm, CountsBatches) {
+  LayerBench bench{"{type: batch_norm}", {kImage}};
+  EXPECT_EQ(bench.forward().size(), 1u);
+  bench.lowering.counts_batches = true;
+  const auto forward = works_of(bench.forward());
+  ASSERT_EQ(forward.size(), 2u);
+  EXPECT_EQ(forward[0], (Work{"count_batches",
+                              KernelKind::elementwise,
+                              Phase::forward,
+                              fixed_size(1),
+                              {},
+                              fixed_size(8),
+                              fixed_size(8),
+                              {}}));
+  EXPECT_EQ(bench.backward().size(), 1u);
+  LayerBench global{"{type: batch_norm, statistics: global}", {kImage}};
+  global.lowering.counts_batches = true;
+  EXPECT_EQ(global.forward().size(), 1u);
+}
+
 // Composite: five operations on one number a channel (var + eps, rsqrt, * gamma, mean *, beta -), then x *
 // inv and + shift: x is read, and written, twice. Backward: the sum of dy, dy * x, its sum, four operations
 // on channels; dy * inv.

@@ -77,6 +77,49 @@ TEST(HostVariables, ForwardOnly) {
   EXPECT_FALSE(is_copy_to_host(step.kernels.back()));
 }
 
+// PyTorch up to 1.13: zero_grad() writes zeros (48 B for each product) before the pass, and autograd adds
+// each new gradient, a temporary tensor, to the one that persists (2 x 48 B read, 48 B written).
+TEST(ZeroGradients, AreFilledAndAddedTo) {
+  const Lowering lowering{.weight_gradients = GradientStorage::persistent,
+                          .step_gradients = GradientAccumulation::added,
+                          .zero_gradients = true};
+  const TrainingStep step = test::step_of(two_products(""), lowering);
+  const auto fills = kernels_of(step, "fill");
+  ASSERT_EQ(fills.size(), 2u);
+  EXPECT_EQ(step.kernels[1].op, "fill");
+  EXPECT_EQ(fills[0].read_bytes, Size{});
+  EXPECT_EQ(fills[0].written_bytes, fixed_size(48));
+  const auto sums = kernels_of(step, "accumulate");
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(sums[0].read_bytes, fixed_size(96));
+  EXPECT_EQ(sums[0].written_bytes, fixed_size(48));
+  EXPECT_EQ(sums[0].scratch_bytes, fixed_size(48));
+}
+
+// apex's FusedAdam sets gradients to None.
+TEST(ZeroGradients, NotWhereTheOptimizerSetsThemToNone) {
+  const Lowering lowering{.step_gradients = GradientAccumulation::added, .zero_gradients = true};
+  std::string text = test::model_text(
+      "[4]", "      - {name: a, type: fully_connected, outputs: 3, bias: false}\n", "fused_adam");
+  const TrainingStep step = test::step_of(test::model_from(text), lowering);
+  EXPECT_TRUE(kernels_of(step, "fill").empty());
+  EXPECT_TRUE(kernels_of(step, "accumulate").empty());
+}
+
+// Two passes accumulate before one update: zeros once, a sum after each.
+TEST(ZeroGradients, OnceForEachUpdate) {
+  const Lowering lowering{.step_gradients = GradientAccumulation::added, .zero_gradients = true};
+  const TrainingStep step =
+      test::step_of(two_products("", "[{graph: main, update: false, repeat: 2}, {graph: main}]"), lowering);
+  const auto launches = [&](std::string_view op) {
+    std::int64_t sum = 0;
+    for (const Kernel& kernel : kernels_of(step, op)) sum += kernel.repeat;
+    return sum;
+  };
+  EXPECT_EQ(launches("fill"), 2);
+  EXPECT_EQ(launches("accumulate"), 3 * 2);
+}
+
 // Each pass casts the weights anew, for all its repeats.
 TEST(Casts, InEveryPass) {
   const TrainingStep step = test::step_of(

@@ -35,7 +35,6 @@ TEST_P(Updates, WorkForEachParameter) {
   const auto updates = updates_of(step);
   ASSERT_EQ(updates.size(), 1u);
   EXPECT_EQ(updates[0].op, GetParam().optimizer);
-  EXPECT_EQ(updates[0].kind, KernelKind::update);
   EXPECT_EQ(updates[0].flops, fixed_size(12 * GetParam().flops));
   EXPECT_EQ(updates[0].read_bytes, fixed_size(12 * GetParam().read));
   EXPECT_EQ(updates[0].written_bytes, fixed_size(12 * GetParam().written));
@@ -45,6 +44,59 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
                          testing::Values(UpdateCase{"sgd", 2, 8, 4}, UpdateCase{"momentum", 4, 12, 8},
                                          UpdateCase{"nesterov", 6, 12, 8}, UpdateCase{"adam", 11, 16, 12},
                                          UpdateCase{"lamb", 20, 36, 16}));
+
+// Words that the operators of PyTorch's loop read and write, for each parameter.
+//   sgd       w.add_(g): 2 read, 1 written
+//   momentum  v.mul_, v.add_(g), w.add_(v): 1 + 2 + 2, 3
+//   nesterov  v.mul_, v.add_(g), d = g.add(v), w.add_(d): 1 + 2 + 2 + 2, 4
+//   adam      m.mul_, m.add_(g), v.mul_, v.addcmul_(g, g), d = v.sqrt(), d.add_, w.addcdiv_(m, d):
+//             1 + 2 + 1 + 2 + 1 + 1 + 3, 7; 18 words in all
+struct LoopCase {
+  const char* optimizer;
+  std::vector<const char*> operators;
+  std::int64_t read, written, temporary;  // words for each parameter
+};
+void PrintTo(const LoopCase& loop, std::ostream* out) { *out << loop.optimizer; }
+
+class UpdateLoop : public testing::TestWithParam<LoopCase> {};
+
+// 12 + 12 weights in two tensors: tensor by tensor in a for-loop, operator by operator under foreach.
+TEST_P(UpdateLoop, OneKernelForEachOperator) {
+  const auto& [optimizer, operators, read, written, temporary] = GetParam();
+  const Model model = small_model("[4]",
+                                  "      - {name: fc1, type: fully_connected, outputs: 3, bias: false}\n"
+                                  "      - {name: fc2, type: fully_connected, outputs: 4, bias: false}\n",
+                                  optimizer);
+  const auto loop = updates_of(step_of(model, {.update = UpdateKernels::for_loop}));
+  const auto foreach = updates_of(step_of(model, {.update = UpdateKernels::foreach}));
+  ASSERT_EQ(loop.size(), 2 * operators.size());
+  ASSERT_EQ(foreach.size(), operators.size());
+  Size reads;
+  Size writes;
+  for (std::size_t k = 0; k < operators.size(); ++k) {
+    EXPECT_EQ(loop[k].op, operators[k]);
+    EXPECT_EQ(loop[k].layer, 0);
+    EXPECT_EQ(loop[operators.size() + k].op, operators[k]);
+    EXPECT_EQ(loop[operators.size() + k].layer, 1);
+    EXPECT_EQ(loop[k].kind, KernelKind::update);
+    EXPECT_EQ(loop[k].scratch_bytes, fixed_size(12 * temporary * 4));
+    EXPECT_EQ(foreach[k].op, operators[k]);
+    EXPECT_EQ(foreach[k].layer, -1);
+    EXPECT_EQ(foreach[k].read_bytes, loop[k].read_bytes * 2);
+    EXPECT_EQ(foreach[k].written_bytes, loop[k].written_bytes * 2);
+    EXPECT_EQ(foreach[k].scratch_bytes, fixed_size(24 * temporary * 4));
+    reads += loop[k].read_bytes;
+    writes += loop[k].written_bytes;
+  }
+  EXPECT_EQ(reads, fixed_size(12 * read * 4));
+  EXPECT_EQ(writes, fixed_size(12 * written * 4));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers, UpdateLoop,
+    testing::Values(LoopCase{"sgd", {"add"}, 2, 1, 0}, LoopCase{"momentum", {"mul", "add", "add"}, 5, 3, 0},
+                    LoopCase{"nesterov", {"mul", "add", "add", "add"}, 7, 4, 1},
+                    LoopCase{"adam", {"mul", "add", "mul", "addcmul", "sqrt", "add", "addcdiv"}, 11, 7, 1}));
 
 TEST(UpdateKernel, NoOptimizerNoUpdate) {
   const TrainingStep step = step_of(small_model("[4]", kClassifier, "none"));
@@ -65,6 +117,18 @@ TEST(UpdateKernel, PerTensorOrFused) {
   EXPECT_EQ(fused[0].flops, fixed_size(12 * 2));
   EXPECT_EQ(fused[0].read_bytes, fixed_size(12 * 8));
   EXPECT_EQ(fused[0].written_bytes, fixed_size(12 * 4));
+}
+
+// apex's FusedLAMB has kernels of its own over all tensors, whatever the framework's optimizers do.
+TEST(UpdateKernel, LambIsFusedUnderEveryFramework) {
+  const Model model = small_model("[4]",
+                                  "      - {name: fc1, type: fully_connected, outputs: 3, bias: false}\n"
+                                  "      - {name: fc2, type: fully_connected, outputs: 4, bias: false}\n",
+                                  "lamb");
+  const auto updates = updates_of(step_of(model, {.update = UpdateKernels::for_loop}));
+  ASSERT_EQ(updates.size(), 1u);
+  EXPECT_EQ(updates[0].layer, -1);
+  EXPECT_EQ(updates[0].read_bytes, fixed_size(24 * 36));
 }
 
 // BertAdam: twelve operators for each tensor, 17 words read and 12 written in all, even where the framework

@@ -50,8 +50,10 @@ class ReservedOverSizes : public testing::Test {
                      .variant = "jwyang_vgg16"};
 };
 
-// More than images of one size need, less than twice the largest of them.
+// More than images of one size need, less than twice the largest of them. Of two images: beside one, the
+// temporary gradient of fc6 (25088 x 4096 x 4 B) is most of what varies, and its block serves all sizes.
 TEST_F(ReservedOverSizes, BlocksOfOtherSizesPileUp) {
+  scenario_.batch = 2;
   const Bytes kept = reserved(scenario_).value();
   EXPECT_GT(kept / predict(scenario_, specs_).memory.model(), 1.2);
   Scenario largest = scenario_;

@@ -1,0 +1,58 @@
+// Optimizers written as tensor operators: the element-wise kernels of one update in the order they run.
+//
+// Source: torch/optim/sgd.py and adam.py (PyTorch 1.0 to 1.13), without weight decay. _multi_tensor_sgd and
+// _multi_tensor_adam of PyTorch 2.1 read and write as much in as many operators.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "graphs/optimizer.h"
+
+namespace tbdsim {
+
+// One operator. Its result may be a new tensor, which lives until the update ends.
+struct OptimizerOperator {
+  std::string_view name;
+  std::int64_t reads = 0;  // 4 B words for each parameter, operands read twice counted once
+  std::int64_t flops = 0;  // for each parameter
+  bool new_tensor = false;
+  bool reads_gradient = false;  // one of the words read is the gradient's
+};
+
+inline constexpr std::array<OptimizerOperator, 1> kSgdOperators = {{
+    {"add", 2, 2, false, true},  // w -= lr g
+}};
+inline constexpr std::array<OptimizerOperator, 3> kMomentumOperators = {{
+    {"mul", 1, 1},               // v *= mu
+    {"add", 2, 1, false, true},  // v += g
+    {"add", 2, 2},               // w -= lr v
+}};
+inline constexpr std::array<OptimizerOperator, 4> kNesterovOperators = {{
+    {"mul", 1, 1},               // v *= mu
+    {"add", 2, 1, false, true},  // v += g
+    {"add", 2, 2, true, true},   // d = g + mu v
+    {"add", 2, 2},               // w -= lr d
+}};
+inline constexpr std::array<OptimizerOperator, 7> kAdamOperators = {{
+    {"mul", 1, 1},                   // m *= b1
+    {"add", 2, 2, false, true},      // m += (1 - b1) g
+    {"mul", 1, 1},                   // v *= b2
+    {"addcmul", 2, 3, false, true},  // v += (1 - b2) g g
+    {"sqrt", 1, 1, true},            // d = sqrt v
+    {"add", 1, 1},                   // d += eps
+    {"addcdiv", 3, 3},               // w -= lr m / d
+}};
+
+// The operators of an optimizer; empty for those that have kernels of their own.
+[[nodiscard]] constexpr std::span<const OptimizerOperator> operators_of(const Optimizer& optimizer) {
+  if (optimizer.name == "sgd") return kSgdOperators;
+  if (optimizer.name == "momentum") return kMomentumOperators;
+  if (optimizer.name == "nesterov") return kNesterovOperators;
+  if (optimizer.name == "adam") return kAdamOperators;
+  return {};
+}
+
+}  // namespace tbdsim
