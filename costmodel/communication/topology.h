@@ -52,6 +52,9 @@ class Topology {
   [[nodiscard]] int gpus() const { return gpus_; }
   [[nodiscard]] const std::vector<TopologyLink>& links() const { return links_; }
 
+  // Bytes a second over each GPU's slot in one direction.
+  [[nodiscard]] BytesPerSecond slot_rate() const { return achievable(slot_); }
+
   // Concurrent transfers of every GPU to host memory, or from it.
   [[nodiscard]] Traffic to_host() const;
   [[nodiscard]] Traffic from_host() const;

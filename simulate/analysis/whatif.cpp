@@ -125,6 +125,8 @@ std::vector<TimePart> time_parts(const Prediction& before, const Prediction& aft
   add("GPU waits for gradients", &SyncTime::exposed);
   add("kernels slowed by the exchange", &SyncTime::contention);
   add("GPU waits for the slowest one", &SyncTime::stragglers);
+  if (sync_time(before, &SyncTime::host) > Seconds(0) || sync_time(after, &SyncTime::host) > Seconds(0))
+    add("GPU waits for the host's work for others", &SyncTime::host);
   return parts;
 }
 

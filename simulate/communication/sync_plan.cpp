@@ -109,6 +109,8 @@ class SyncPlanner {
     const Rings rings = plan_.single_ring ? topology_.single_ring() : topology_.rings();
     AllReduceRanks all{{.ranks = gpus(), .bandwidth = rings.bandwidth, .per_rank = {}, .cost = rings.cost},
                        network()};
+    // What leaves a machine leaves its GPUs over their slots.
+    all.outer.bandwidth = std::min(all.outer.bandwidth, topology_.slot_rate() * static_cast<double>(gpus()));
     if (machine_.nvlink && machine_.nvlink->to_switch > 0) {
       all.inner.per_rank = machine_.nvlink->link.bandwidth * static_cast<double>(machine_.nvlink->to_switch);
     }
@@ -268,6 +270,7 @@ SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& 
       sum == ReductionSite::gpu_ranks ? framework.sync.interference : framework.sync.copy_interference;
   plan.overlaps = plan.method->overlaps;
   plan.single_ring = framework.sync.single_ring;
+  plan.one_interpreter = framework.launch_model.one_interpreter;
   plan.machine = machine.title;
   plan.cores = static_cast<double>(machine.sockets * machine.cpu.core_count) / cluster.gpus;
   require_machines(cluster, machine, *plan.method);

@@ -54,12 +54,13 @@ struct SyncPlan {
   std::string machine;  // its title
   double cores = 0;     // CPU cores for each GPU of a machine; 0: no limit
   std::vector<SyncStage> stages;
-  Bytes bucket, first_bucket;  // sizes; 0: each gradient is a message
-  Seconds cycle;               // period of the communication thread; 0: a bucket is sent when it is full
-  bool overlaps = true;        // with the backward pass
-  double sms = 0;              // streaming multiprocessors that its kernels occupy
-  double interference = 0;     // part of the synchronization's time by which concurrent kernels take longer
-  bool single_ring = false;    // NCCL 1
+  Bytes bucket, first_bucket;    // sizes; 0: each gradient is a message
+  Seconds cycle;                 // period of the communication thread; 0: a bucket is sent when it is full
+  bool overlaps = true;          // with the backward pass
+  double sms = 0;                // streaming multiprocessors that its kernels occupy
+  double interference = 0;       // part of the synchronization's time by which concurrent kernels take longer
+  bool single_ring = false;      // NCCL 1
+  bool one_interpreter = false;  // one process makes the targets of all GPUs of a machine
   std::vector<LinkUse> links;
 
   [[nodiscard]] std::int64_t ranks() const { return cluster.ranks(); }

@@ -84,9 +84,11 @@ class Pipeline {
   [[nodiscard]] double while_computing() const { return covered(on_gpu_, computed_); }
 
  private:
-  // Start of a collective's kernel: at the end of the kernel that runs at `start`, for repeated
-  // kernels at the end of one of them, at the latest one mean run time later; at `start` where none runs.
+  // Start of a collective's kernel: at the end of the kernel that runs at `start`, for repeated kernels at
+  // the end of one of them, at the latest one mean run time later; at `start` where none runs, and after the
+  // last gradient, when updates wait for the exchange.
   [[nodiscard]] double next_gap(double start) const {
+    if (start >= computed_) return start;
     const auto k = std::lower_bound(
         in_order_.begin(), in_order_.end(), start,
         [&](std::size_t kernel, double at) { return timeline_.kernels[kernel].end.si() < at; });
@@ -124,24 +126,20 @@ double forward_stall(const TrainingStep& step, const Timeline& timeline, double 
   return stall;
 }
 
-// Seconds by which kernels take longer that run during `beside` of the `total` seconds in which `bytes` are
-// synchronized.
-double contention(const SyncPlan& plan, const GpuSpec& gpu, double beside, double total, double bytes) {
-  if (total <= 0) return 0;
+// Seconds by which kernels take longer that run during `beside` seconds of a synchronization, which has moved
+// the part `hidden` of `bytes` when the GPU begins to wait for it.
+double contention(const SyncPlan& plan, const GpuSpec& gpu, double beside, double hidden, double bytes) {
   const double sms =
       plan.interference > 0 ? plan.interference : std::min(0.5, plan.sms / static_cast<double>(gpu.sm_count));
-  const double memory = kMemoryPasses * bytes * (beside / total) / gpu.memory_bandwidth.si();
-  return beside * sms + memory;
+  return beside * sms + kMemoryPasses * bytes * hidden / gpu.memory_bandwidth.si();
 }
 
-// Seconds of the step's own copies of variables and gradients, where its program keeps variables on the host
-// and servers in host memory synchronize: they are the first GPU's part of the push and pull.
-double own_copies(const TrainingStep& step, const Timeline& timeline, const SyncPlan& plan) {
-  if (plan.method->reduction_site != ReductionSite::host_servers) return 0;
-  double sum = 0;
-  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
-    if (step.kernels[k].kind == KernelKind::transfer && step.kernels[k].layer < 0)
-      sum += (timeline.kernels[k].end - timeline.kernels[k].start).si();
+// Host work of one GPU's iteration before its copies to that GPU.
+Seconds work_before_copies(const TrainingStep& step, double batch) {
+  Seconds sum;
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.kind != KernelKind::transfer || kernel.layer < 0) continue;
+    sum += host_work(kernel, batch, {}).pre_launch * static_cast<double>(kernel.repeat);
   }
   return sum;
 }
@@ -190,10 +188,13 @@ double fullest_server(const std::vector<ParameterGradient>& gradients, double ba
 }
 
 SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, double batch,
-                       const GradientWidth& width, const GpuSpec& gpu, const SyncPlan& plan) {
+                       const GradientWidth& width, const GpuSpec& gpu, const SyncPlan& plan,
+                       Seconds own_copies) {
   SyncTime time;
   if (plan.ranks() == 1) return time;
   if (plan.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
+  if (plan.one_interpreter)
+    time.host = work_before_copies(step, batch) * static_cast<double>(plan.cluster.gpus - 1);
   if (!plan.method->asynchronous)
     time.stragglers = timeline.iteration * (kRankSpread * expected_largest(plan.ranks()));
   if (plan.stages.empty()) return time;
@@ -216,6 +217,11 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   }
   if (sent.empty()) return time;
   const double on_gpu = pipeline.on_gpu();
+  const double beside = pipeline.while_computing();
+  // Servers in host memory do what the step copies by itself.
+  const bool servers = plan.method->reduction_site == ReductionSite::host_servers;
+  const double spared = servers ? own_copies.si() : 0;
+  const double hidden = on_gpu > 0 ? std::min(1.0, (beside + std::min(spared, last - computed)) / on_gpu) : 0;
   for (std::size_t s = waited_for; s < plan.stages.size(); ++s) {
     if (plan.stages[s].next_forward) {
       last += forward_stall(step, timeline, batch, width.sent, plan.stages[s]);
@@ -223,9 +229,9 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
     }
     for (const GradientBucket& bucket : sent) last = pipeline.send({last, bucket.bytes}, s, s + 1);
   }
-  time.exposed = Seconds(std::max(0.0, last - computed - own_copies(step, timeline, plan)));
+  time.exposed = Seconds(std::max(0.0, last - computed - spared));
   time.total = Seconds(std::max(pipeline.busy(), last - computed));
-  time.contention += Seconds(contention(plan, gpu, pipeline.while_computing(), on_gpu, time.gradients.si()));
+  time.contention += Seconds(contention(plan, gpu, beside, hidden, time.gradients.si()));
   time.messages = static_cast<int>(sent.size());
   return time;
 }

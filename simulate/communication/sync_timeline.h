@@ -5,17 +5,21 @@
 //   start[s][b] = max(end[s-1][b], end[s][b-1])    bucket b (gradient_buckets.h) in stage s; end[-1][b]: b is ready
 //   end[s][b]   = start[s][b] + time of the stage for the bucket's bytes
 //   exposed     = last end - end of the last gradient's kernel + stall of the next forward pass - own copies
-//   contention  = t_both * share + bytes / bandwidth
+//   contention  = t_both * share + hidden * bytes / bandwidth
 //   stragglers  = sigma * T * E[largest of p standard normal draws]
+//   host        = (n - 1) * h
 //
-//   start        a collective's kernel also waits for the kernel that runs at that time to end: on a busy GPU
-//                thread blocks are scheduled in launch order, and others find room only between kernels
+//   start        a collective's kernel also waits for the backward kernel that runs at that time to end: on a
+//                busy GPU thread blocks are scheduled in launch order, and others find room only between kernels
 //   stall        for parameters that arrive in the order in which the forward pass needs them
 //   own copies   the step itself copies variables that its program keeps on the host; where servers in host
 //                memory synchronize, these copies are part of the synchronization
 //   t_both       time in which the GPU synchronizes and computes
 //   share        part of the GPU's multiprocessors that synchronization occupies, or the framework's interference
-//   bytes        that synchronization moves through the GPU's memory meanwhile; bandwidth: of that memory
+//   bytes        that synchronization moves through the GPU's memory; hidden: the part of it for which no kernel
+//                waits; bandwidth: of that memory
+//   n, h         GPUs of a machine, host work of an iteration before copies to one GPU, where one interpreter
+//                does it for all of them; 0 elsewhere
 //   sigma, T, p  relative spread kRankSpread, time of an iteration, number of ranks; only for methods in which
 //                every rank waits for all others
 #pragma once
@@ -31,11 +35,12 @@ struct SyncTime {
   Seconds exposed;     // the part of it for which the iteration waits
   Seconds contention;  // by which concurrent kernels take longer
   Seconds stragglers;  // until the slowest rank is ready
+  Seconds host;        // until one process has done the host work of the machine's other GPUs
   Bytes gradients;     // sent by a rank, before the algorithm's own factor
   int messages = 0;    // buckets sent
 
   // Time added to one GPU's iteration.
-  [[nodiscard]] Seconds added() const { return exposed + contention + stragglers; }
+  [[nodiscard]] Seconds added() const { return exposed + contention + stragglers + host; }
 };
 
 // Standard deviation over mean of the time that equal ranks take for an iteration.
@@ -57,7 +62,9 @@ struct GradientWidth {
   double sent = 4;
 };
 
+// `own_copies`: time by which copies between the GPU and variables on the host lengthen the step itself.
 [[nodiscard]] SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, double batch,
-                                     const GradientWidth& width, const GpuSpec& gpu, const SyncPlan& plan);
+                                     const GradientWidth& width, const GpuSpec& gpu, const SyncPlan& plan,
+                                     Seconds own_copies = {});
 
 }  // namespace tbdsim

@@ -7,9 +7,21 @@ namespace {
 
 constexpr std::int64_t kMostKernels = 1'000'000;
 constexpr std::int64_t kMostThreads = 1'024;
-constexpr std::string_view kSourcedKeys[] = {
-    "kernel", "step",    "update",  "wait",          "iteration",      "latency",      "gap",
-    "queue",  "segment", "workers", "input_threads", "loader_threads", "after_update", "after_iteration"};
+constexpr std::string_view kSourcedKeys[] = {"kernel",
+                                             "step",
+                                             "update",
+                                             "wait",
+                                             "iteration",
+                                             "latency",
+                                             "gap",
+                                             "queue",
+                                             "segment",
+                                             "workers",
+                                             "input_threads",
+                                             "loader_threads",
+                                             "after_update",
+                                             "after_iteration",
+                                             "one_interpreter"};
 
 }  // namespace
 
@@ -32,6 +44,7 @@ LaunchModel override_launch_model(const SpecNode& node, LaunchModel launch_model
     flag("after_update", launch_model.sync_after_update);
     if (const auto found = m.find("workers")) launch_model.engine_threads = found->count(1, 2);
     flag("after_iteration", launch_model.sync_after_iteration);
+    flag("one_interpreter", launch_model.one_interpreter);
     if (const auto found = m.find("queue")) launch_model.launch_queue_depth = found->count(1, kMostKernels);
     if (const auto found = m.find("input_threads"))
       launch_model.input_threads = static_cast<int>(found->count(0, kMostThreads));

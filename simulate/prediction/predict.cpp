@@ -52,6 +52,22 @@ GradientWidth gradient_width(const Prediction& p) {
   return {.stored = stored, .sent = sent * cluster.compression};
 }
 
+// Time by which copies between the GPU and variables on the host lengthen the iteration.
+Seconds own_copies(const Iteration& iteration, const LaunchModel& launch_model) {
+  std::vector<KernelCost> costs = iteration.costs;
+  bool any = false;
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const Kernel& kernel = iteration.step->kernels[k];
+    if (kernel.kind != KernelKind::transfer || kernel.layer >= 0) continue;
+    costs[k] = {};
+    any = true;
+  }
+  if (!any) return {};
+  const Timeline without =
+      simulate_timeline(*iteration.step, costs, static_cast<double>(iteration.batch), launch_model);
+  return std::max(Seconds(0), iteration.timeline.iteration - without.iteration);
+}
+
 void share_cores(Prediction& p) {
   const double threads = p.loader.threads(p.scenario.cluster.gpus, p.sync ? p.sync->cores : p.cores);
   for (Iteration& iteration : p.iterations) {
@@ -80,8 +96,10 @@ void predict_sync(Prediction& p) {
   for (Iteration& iteration : p.iterations) {
     iteration.sync = {};
     if (!p.sync) continue;
+    const bool servers = p.sync->method->reduction_site == ReductionSite::host_servers;
     iteration.sync = simulate_sync(*iteration.step, iteration.timeline, static_cast<double>(iteration.batch),
-                                   gradient_width(p), *p.gpu, *p.sync);
+                                   gradient_width(p), *p.gpu, *p.sync,
+                                   servers ? own_copies(iteration, p.framework->launch_model) : Seconds(0));
   }
 }
 

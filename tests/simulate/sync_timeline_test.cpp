@@ -79,7 +79,8 @@ TEST(DataParallel, ServersOnTheHostDoTheCopiesOfVariablesThere) {
   Timeline longer = timeline();
   longer.kernels.push_back({Seconds(6), Seconds(6), Seconds(6), Seconds(6.25)});
   const auto exposed = [&](const char* method) {
-    return simulate_sync(copies, longer, 1, {}, endless_memory(), one_stage(0.5, method)).exposed.si();
+    return simulate_sync(copies, longer, 1, {}, endless_memory(), one_stage(0.5, method), Seconds(0.25))
+        .exposed.si();
   };
   EXPECT_NEAR(exposed("parameter_server_cpu"), 0.25, 1e-9);
   EXPECT_NEAR(exposed("all_reduce"), 0.5, 1e-9);
