@@ -63,9 +63,8 @@ LinkSpec network_of_catalog(const std::string& name, const Catalog& catalog, con
 }  // namespace
 
 LinkSpec read_link(const std::filesystem::path& file, const SpecChanges& changes) {
-  constexpr std::string_view kSourcedKeys[] = {"bandwidth",    "efficiency",     "latency",
-                                               "across_ports", "across_sockets", "staged",
-                                               "collective"};
+  constexpr std::string_view kSourcedKeys[] = {"bandwidth",      "efficiency", "latency",   "across_ports",
+                                               "across_sockets", "staged",     "collective"};
   constexpr double kLeastEfficiency = 0.01;  // less is a slip of the unit
   const SpecTree tree = changed_link(file, changes);
   LinkSpec link;
