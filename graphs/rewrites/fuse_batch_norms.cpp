@@ -67,6 +67,13 @@ class NormFusion {
     return k < count() && kernel(k).op == op && kernel(k).phase == phase && kernel(k).repeat == repeat;
   }
 
+  // The kernel that writes a tensor: the first of its layer that does more than count batches.
+  [[nodiscard]] int writer_of(const Tensor& tensor) const {
+    int k = tensor.first_use;
+    while (k >= 0 && k < count() && kernel(k).op == "count_batches") ++k;
+    return k;
+  }
+
   // The map that kernel k writes; none where it writes over its input.
   [[nodiscard]] const Tensor* map_of(int k) const {
     for (auto [found, end] = maps_.equal_range(k); found != end; ++found) {
@@ -85,7 +92,7 @@ class NormFusion {
 
   void find_chains() {
     for (std::size_t i = 0; i < step_.tensors.size(); ++i) {
-      if (step_.tensors[i].role == TensorRole::feature_map) maps_.emplace(step_.tensors[i].first_use, i);
+      if (step_.tensors[i].role == TensorRole::feature_map) maps_.emplace(writer_of(step_.tensors[i]), i);
     }
     std::map<int, int> norm_of;  // by the ReLU's layer
     for (int k = 0; k < count(); ++k) {
@@ -159,15 +166,15 @@ class NormFusion {
   }
 
   [[nodiscard]] bool vanishes(const Tensor& tensor) const {
-    if (tensor.first_use < 0 || tensor.first_use >= count()) return false;
-    const Chain* chain = chain_of_[at(tensor.first_use)];
+    const int writer = writer_of(tensor);
+    if (writer < 0 || writer >= count()) return false;
+    const Chain* chain = chain_of_[at(writer)];
     if (chain == nullptr) return false;
     if (tensor.role == TensorRole::gradient_map)
       return is_gradient_of(tensor, *chain) && tensor.last_use <= chain->last;
-    if (tensor.role != TensorRole::feature_map || tensor.first_use == chain->last) return false;
-    const bool written_over = tensor.first_use + 1 == chain->last && map_of(chain->last) == nullptr;
-    return !written_over && map_of(tensor.first_use) != nullptr &&
-           tensor.layer == map_of(tensor.first_use)->layer;
+    if (tensor.role != TensorRole::feature_map || writer == chain->last) return false;
+    const bool written_over = writer + 1 == chain->last && map_of(chain->last) == nullptr;
+    return !written_over && map_of(writer) != nullptr && tensor.layer == map_of(writer)->layer;
   }
 
   void append_bits(const Chain& chain, TrainingStep& made) const {
