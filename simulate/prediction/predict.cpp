@@ -110,7 +110,7 @@ void predict_memory(Prediction& p) {
                                   static_cast<double>(iteration.batch), *p.framework, p.driver_page);
     if (p.framework->allocator.static_plan)
       plan.use[MemoryCategory::feature_maps] += p.library_state_beside(i);
-    if (i > 0 && plan.total() <= p.memory.total()) continue;
+    if (i > 0 && plan.total() < p.memory.total()) continue;  // of equals the longest, which grows most
     p.largest = i;
     p.memory = plan;
   }

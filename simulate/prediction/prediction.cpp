@@ -92,27 +92,53 @@ Bytes Prediction::usable_memory() const {
   return gpu->usable_memory - Bytes(std::ceil(left_free.si()));
 }
 
-std::int64_t Prediction::largest_batch() const {
-  const auto holds = [this](std::int64_t samples) { return memory_at(samples).total() <= usable_memory(); };
-  return tbdsim::largest_batch(holds, model->largest_batch > 0 ? model->largest_batch : kMostSamples);
-}
+namespace {
 
-MemoryPlan Prediction::memory_at(std::int64_t batch) const {
-  const Iteration& iteration = iterations[largest];
+// The memory of a batch of one length, an index of `iterations`.
+MemoryPlan memory_of(const Prediction& p, std::size_t length, std::int64_t batch) {
+  const Iteration& iteration = p.iterations[length];
   const auto samples = static_cast<double>(batch);
   std::vector<KernelCost> costs(iteration.costs.size());
   for (const MemoryOutline::Alive& convolution : iteration.memory->convolutions) {
     const auto at = static_cast<std::size_t>(convolution.kernel);
     const Kernel& kernel = iteration.step->kernels[at];
-    costs[at] = kernel.duplicate_of < 0 ? estimate(kernel, samples, *calibration)
+    costs[at] = kernel.duplicate_of < 0 ? estimate(kernel, samples, *p.calibration)
                                         : costs[static_cast<std::size_t>(kernel.duplicate_of)];
   }
-  MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, costs, samples, *framework, driver_page);
-  if (framework->allocator.static_plan) {
+  MemoryPlan plan =
+      plan_memory(*iteration.memory, *iteration.step, costs, samples, *p.framework, p.driver_page);
+  if (p.framework->allocator.static_plan) {
     const double scale = samples / static_cast<double>(iteration.batch);
-    plan.use[MemoryCategory::feature_maps] += library_state_beside(largest) * scale;
+    plan.use[MemoryCategory::feature_maps] += p.library_state_beside(length) * scale;
   }
   return plan;
+}
+
+}  // namespace
+
+// The length that needs most memory at the scenario's batch may not be the one that does at a larger batch.
+std::int64_t Prediction::largest_batch() const {
+  const auto fits_with = [this](std::size_t length) {
+    return [this, length](std::int64_t batch) {
+      return memory_of(*this, length, batch).total() <= usable_memory();
+    };
+  };
+  const std::int64_t limit = model->largest_batch > 0 ? model->largest_batch : kMostSamples;
+  std::int64_t most = tbdsim::largest_batch(fits_with(largest), limit);
+  for (std::size_t length = 0; length < iterations.size() && most > 0; ++length) {
+    if (!fits_with(length)(most)) most = tbdsim::largest_batch(fits_with(length), most);
+  }
+  return most;
+}
+
+MemoryPlan Prediction::memory_at(std::int64_t batch) const {
+  MemoryPlan most = memory_of(*this, largest, batch);
+  for (std::size_t length = 0; length < iterations.size(); ++length) {
+    if (length == largest) continue;
+    const MemoryPlan plan = memory_of(*this, length, batch);
+    if (plan.total() > most.total()) most = plan;
+  }
+  return most;
 }
 
 Bytes Prediction::library_state_beside(std::size_t length) const {

@@ -220,5 +220,18 @@ TEST(MemoryReport, ShowsUsableAndNominalMemory) {
   EXPECT_THAT(by_rule.out, testing::HasSubstr("estimate: 98.9 % of memory_size"));
 }
 
+// At batch 1 all lengths of GNMT peak alike, in the update of its parameters; at the largest the longest
+// peaks.
+TEST(LargestBatch, DoesNotDependOnTheBatchAskedFor) {
+  SpecCache specs = test::source_specs();
+  Scenario scenario{.model = "gnmt", .framework = "pytorch", .gpu = "t4", .batch = 1};
+  const std::int64_t largest = predict(scenario, specs).largest_batch();
+  scenario.batch = largest;
+  EXPECT_EQ(predict(scenario, specs).largest_batch(), largest);
+  EXPECT_TRUE(predict(scenario, specs).fits);
+  scenario.batch = largest + 1;
+  EXPECT_FALSE(predict(scenario, specs).fits);
+}
+
 }  // namespace
 }  // namespace tbdsim
