@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "simulate/validation/runs_table.h"
+#include "simulate/workload/spec_cache.h"
 #include "tests/fuzz/memory_file.h"
 
 namespace {
