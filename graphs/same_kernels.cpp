@@ -6,7 +6,8 @@
 namespace tbdsim {
 
 void mark_duplicates(std::vector<Kernel>& kernels) {
-  // What differs most often comes first.
+  // All that a kernel's time depends on; fields that differ most often come first, so that comparisons end
+  // early.
   using Cost =
       std::tuple<Size, Size, Size, KernelKind, Phase, MathType, std::int64_t, KernelShape, std::string_view>;
   std::map<Cost, int> known;

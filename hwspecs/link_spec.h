@@ -55,9 +55,9 @@ struct LinkSpec {
   Seconds latency;           // half a round trip of the shortest message
   // Share of a slot's bandwidth in rings over more than one root port, and over more than one socket.
   double across_ports = 1, across_sockets = 1;
-  // What all ranks of a machine together send in an all-reduce staged in host memory, where their slots or
-  // the cards' buses are of this kind: number of ranks times bus bandwidth, as NCCL's tests define it. 0: no
-  // limit but those of the links.
+  // Bytes a second that all ranks of a machine together send in an all-reduce staged in host memory, if this
+  // is the link of their slots or of the cards' buses: number of ranks times bus bandwidth, as NCCL's tests
+  // define it. 0: no limit but those of the links.
   BytesPerSecond staged{};
   CollectiveCost collective;
   Sources sources;

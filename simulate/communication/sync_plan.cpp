@@ -109,7 +109,7 @@ class SyncPlanner {
     const Rings rings = plan_.single_ring ? topology_.single_ring() : topology_.rings();
     AllReduceRanks all{{.ranks = gpus(), .bandwidth = rings.bandwidth, .per_rank = {}, .cost = rings.cost},
                        network()};
-    // What leaves a machine leaves its GPUs over their slots.
+    // Bytes to other machines leave the GPUs over their slots, which limit them together.
     all.outer.bandwidth = std::min(all.outer.bandwidth, topology_.slot_rate() * static_cast<double>(gpus()));
     if (machine_.nvlink && machine_.nvlink->to_switch > 0) {
       all.inner.per_rank = machine_.nvlink->link.bandwidth * static_cast<double>(machine_.nvlink->to_switch);

@@ -61,7 +61,7 @@ TEST(HalfLayout, HoldsForHalfPrecisionAlone) {
   EXPECT_EQ(transposes(test::kFp16), 1);
 }
 
-// As programs with Apex write it, while those in fp32 call the framework's.
+// Programs with Apex write GELU by terms; those in fp32 call the framework's.
 TEST(HalfGelu, HoldsForHalfPrecisionAlone) {
   const Model model = test::small_model("[8]", "      - {name: gelu, type: gelu}\n");
   const Lowering framework =

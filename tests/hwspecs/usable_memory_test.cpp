@@ -59,7 +59,7 @@ TEST(UsableMemory, TheRulesShareIsTheMedianOfKnownCards) {
   EXPECT_NEAR(kReportedShare, median(known_shares()), 0.0005);
 }
 
-// What the header says of cards left out.
+// The error of the rule on cards left out, as usable_memory.h states it.
 TEST(UsableMemory, ErrorOfCardsLeftOut) {
   const std::vector<double> shares = known_shares();
   std::vector<double> errors;

@@ -88,7 +88,7 @@ TEST(TypedNames, APathWithACommaStandsInQuotes) {
   EXPECT_EQ(output({"sweep", yaml.string()}), rows);
 }
 
-// What is assumed where nothing is said is a word that can be said, with the same result.
+// The network assumed without --network is a valid --network, with the same result.
 TEST(Scaling, SaysWhichNetworkItAssumes) {
   for (const char* gpu : {"titanxp", "v100_sxm2_16gb", "a100_sxm_80gb"}) {
     Arguments command{"scaling", "resnet50:pytorch", "--gpu", gpu, "--batch", "8", "--gpus", "1,2"};
@@ -169,7 +169,7 @@ TEST(Sweep, HasTheEndsOfTheInterval) {
   EXPECT_THAT(output(chosen), AllOf(HasSubstr("throughput_low"), Not(HasSubstr("throughput_high"))));
 }
 
-// What a model file may say stands in a list, the names without a declaration, too.
+// The lists name all that a model file may contain, names that need no declaration too.
 TEST(Lists, NameWhatModelFilesMaySay) {
   EXPECT_THAT(output({"list", "layers"}),
               AllOf(HasSubstr("$name"), HasSubstr("$in"), HasSubstr("parameters"), HasSubstr("sizes"),

@@ -17,7 +17,7 @@ struct CliResult {
 // `ends`: as if Ctrl-C had been pressed, for a command that goes on until it is.
 [[nodiscard]] CliResult run(const std::vector<std::string>& arguments, bool ends = false);
 
-// As run(), with standard output on a terminal.
+// The result of run() with standard output on a terminal.
 [[nodiscard]] CliResult run_on_terminal(const std::vector<std::string>& arguments);
 
 // A library over the source tree's catalogue.
