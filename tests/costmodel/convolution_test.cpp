@@ -107,14 +107,17 @@ TEST(ThreadBlocks, WhatTakesClocksIsLessOfASlowerCard) {
   expect_work(rates, {2, 8192, 90}, 3276800 * (0.75 + 0.25 / 0.9) / std::sqrt((1 + 0.015625) / (1 + 0.25)));
 }
 
-// All tiles, from one block to more than an SM holds.
+// All tiles, from one block to more than an SM holds, without a limit of power and with those of small boards
+// and of tensor cores.
 TEST(ThreadBlocks, ATableSaysWhatTheFormulaSays) {
-  const GridWork<double> work(28, {0.83, 1.7, 23, 0.6});
-  const GridWorkTable table(work);
-  for (const double area : {16384, 8192, 4096, 2048, 1024}) {
-    for (double blocks = 1; blocks < 28 * 20; ++blocks) {
-      const BlockGrid grid{blocks, area, 576};
-      ASSERT_DOUBLE_EQ(table.operations(grid), work.operations(grid)) << blocks << " of " << area;
+  for (const PowerLimit& power : {PowerLimit{}, PowerLimit{0.53, 1}, PowerLimit{0.86, 1.0 / 3}}) {
+    const GridWork<double> work(28, {0.83, 1.7, 23, 0.6}, power);
+    const GridWorkTable table(work);
+    for (const double area : {16384, 8192, 4096, 2048, 1024}) {
+      for (double blocks = 1; blocks < 28 * 20; ++blocks) {
+        const BlockGrid grid{blocks, area, 576};
+        ASSERT_DOUBLE_EQ(table.operations(grid), work.operations(grid)) << blocks << " of " << area;
+      }
     }
   }
 }
