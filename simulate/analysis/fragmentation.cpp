@@ -5,9 +5,9 @@
 #include <map>
 #include <memory>
 
-#include "simulate/analysis/allocator_replay.h"
 #include "simulate/analysis/memory_breakdown.h"
 #include "simulate/memory/caching_allocator.h"
+#include "simulate/memory/iteration_replay.h"
 #include "simulate/prediction/predict.h"
 
 namespace tbdsim {
@@ -63,9 +63,12 @@ Bytes reserved_after(std::span<const ImageSize> sizes, const Prediction& p, Seen
   std::map<ImageSize, IterationReplay> replays;
   for (const ImageSize& size : sizes) {
     const bool first = replays.empty();
-    IterationReplay& replay = replays.try_emplace(size, seen.iteration(size), allocator).first->second;
+    const Iteration& iteration = seen.iteration(size);
+    const auto batch = static_cast<double>(iteration.batch);
+    IterationReplay& replay =
+        replays.try_emplace(size, *iteration.step, iteration.costs, batch, allocator).first->second;
     if (first) replay.allocate_lasting();
-    replay.run([](std::size_t) {});
+    replay.run();
   }
   return Bytes(static_cast<double>(allocator.reserved()));
 }

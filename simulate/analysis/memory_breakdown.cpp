@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <map>
 
+#include "simulate/memory/iteration_replay.h"
+
 namespace tbdsim {
 namespace {
 
 constexpr int kInputs = -1;   // "layer" of the graph's inputs
 constexpr int kNoLayer = -2;  // "layer" of memory that holds no layer's tensors
-
-Bytes scratch_of(const Iteration& iteration, std::size_t k) {
-  const Kernel& kernel = iteration.step->kernels[k];
-  const Bytes tensors(kernel.scratch_bytes.at(static_cast<double>(iteration.batch)));
-  return kernel.kind == KernelKind::convolution ? tensors + iteration.costs[k].workspace : tensors;
-}
 
 std::string name_of_layer(int layer, const TrainingStep& step) {
   if (layer == kInputs) return "(inputs)";
@@ -53,7 +49,7 @@ std::vector<LayerMemory> memory_by_layer(const Prediction& p) {
       others.amounts[c] = p.memory.use.amounts[c] - all.amounts[c];
   } else {
     uses[step.kernels[static_cast<std::size_t>(peak)].layer][MemoryCategory::workspace] +=
-        scratch_of(iteration, static_cast<std::size_t>(peak));
+        scratch_of(step, iteration.costs, batch, static_cast<std::size_t>(peak));
   }
   std::vector<LayerMemory> layers;
   for (const auto& [layer, use] : uses) {
@@ -75,7 +71,7 @@ std::vector<MemoryMoment> memory_over_time(const Iteration& iteration) {
     const KernelSpan& span = iteration.timeline.kernels[k];
     if (span.async_update) continue;
     MemoryUse use = memory_at(alive[k], batch);
-    use[MemoryCategory::workspace] = scratch_of(iteration, k);
+    use[MemoryCategory::workspace] = scratch_of(step, iteration.costs, batch, k);
     moments.push_back({k, span.start, span.end, use});
   }
   return moments;

@@ -90,7 +90,7 @@ std::set<CachingAllocator::Free>::iterator CachingAllocator::add_segment(std::ui
   use_.reserved = std::max(use_.reserved, to_bytes(reserved_));
   small_[address] = small;
   blocks_[address] = {address, size, address, 0, owner};
-  events_.push_back({AllocatorEvent::Action::segment_alloc, address, size, owner});
+  if (log_ != nullptr) log_->push_back({AllocatorEvent::Action::segment_alloc, address, size, owner});
   return free_.insert({small, size, address}).first;
 }
 
@@ -112,7 +112,7 @@ std::uint64_t CachingAllocator::allocate(std::uint64_t size, int owner) {
   }
   block.requested = std::max<std::uint64_t>(size, 1);
   block.owner = owner;
-  events_.push_back({AllocatorEvent::Action::alloc, address, block.requested, owner});
+  if (log_ != nullptr) log_->push_back({AllocatorEvent::Action::alloc, address, block.requested, owner});
   requested_ += block.requested;
   allocated_ += block.size;
   use_.requested = std::max(use_.requested, to_bytes(requested_));
@@ -122,7 +122,8 @@ std::uint64_t CachingAllocator::allocate(std::uint64_t size, int owner) {
 
 void CachingAllocator::free(std::uint64_t address) {
   auto block = blocks_.find(address);
-  events_.push_back({AllocatorEvent::Action::free, address, block->second.requested, block->second.owner});
+  if (log_ != nullptr)
+    log_->push_back({AllocatorEvent::Action::free, address, block->second.requested, block->second.owner});
   requested_ -= block->second.requested;
   allocated_ -= block->second.size;
   block->second.requested = 0;

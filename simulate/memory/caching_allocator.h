@@ -56,9 +56,10 @@ class CachingAllocator {
  public:
   // `capacity`: bytes of the device. Where a segment would exceed it, PyTorch's policies first return
   // segments that are free as a whole to the device; a segment that still exceeds it is reserved all the
-  // same.
-  explicit CachingAllocator(AllocatorPolicy policy, std::uint64_t capacity = UINT64_MAX)
-      : policy_(policy), capacity_(capacity) {}
+  // same. `log`: takes every event; none are kept without it.
+  explicit CachingAllocator(AllocatorPolicy policy, std::uint64_t capacity = UINT64_MAX,
+                            std::vector<AllocatorEvent>* log = nullptr)
+      : policy_(policy), capacity_(capacity), log_(log) {}
 
   // Returns the address of a block of at least `size` bytes. `owner` is noted in the event and the block.
   std::uint64_t allocate(std::uint64_t size, int owner);
@@ -67,7 +68,6 @@ class CachingAllocator {
   [[nodiscard]] std::uint64_t allocated() const { return allocated_; }
   [[nodiscard]] std::uint64_t reserved() const { return reserved_; }
   [[nodiscard]] const AllocatorUse& use() const { return use_; }
-  [[nodiscard]] const std::vector<AllocatorEvent>& events() const { return events_; }
   [[nodiscard]] std::vector<AllocatorBlock> blocks() const;  // by address
   [[nodiscard]] bool is_small(std::uint64_t segment) const { return small_.at(segment); }
 
@@ -92,6 +92,7 @@ class CachingAllocator {
 
   AllocatorPolicy policy_;
   std::uint64_t capacity_;
+  std::vector<AllocatorEvent>* log_;
   Blocks blocks_;
   std::set<Free> free_;
   std::map<std::uint64_t, bool>
@@ -100,7 +101,6 @@ class CachingAllocator {
   std::uint64_t region_ = std::uint64_t{1} << 20U;  // size of the next one (bfc)
   std::uint64_t requested_ = 0, allocated_ = 0, reserved_ = 0;
   AllocatorUse use_;
-  std::vector<AllocatorEvent> events_;
 };
 
 }  // namespace tbdsim

@@ -24,12 +24,15 @@ namespace tbdsim {
 
 struct MemoryPlan {
   MemoryUse use;
-  Bytes context;        // CUDA context and libraries, and what the driver adds by rounding up
-  Bytes autotuning;     // further bytes that the first iteration needed to time algorithms; in no total
+  Bytes context;     // CUDA context and libraries, and what the driver adds by rounding up
+  Bytes autotuning;  // further bytes that the first iteration needed to time algorithms; in no total
+  Bytes fragments;  // held by the allocator for nothing, where that may decide what fits (fragments.h); in no
+                    // total
   int peak_kernel = 0;  // index of the kernel at which most is alive
 
   [[nodiscard]] Bytes model() const { return use.total(); }
   [[nodiscard]] Bytes total() const { return model() + context; }
+  [[nodiscard]] Bytes needed() const { return total() + fragments; }  // to fit a GPU
 };
 
 // The part of a step that plan_memory needs, for every batch.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "simulate/memory/fragments.h"
 #include "simulate/timeline/activation_offload.h"
 
 namespace tbdsim {
@@ -103,7 +104,7 @@ void predict_sync(Prediction& p) {
   }
 }
 
-void predict_memory(Prediction& p) {
+void predict_memory(Prediction& p, std::optional<Bytes> fragments) {
   for (std::size_t i = 0; i < p.iterations.size(); ++i) {
     const Iteration& iteration = p.iterations[i];
     MemoryPlan plan = plan_memory(*iteration.memory, *iteration.step, iteration.costs,
@@ -114,8 +115,14 @@ void predict_memory(Prediction& p) {
     p.largest = i;
     p.memory = plan;
   }
+  const MemoryPlan alone = p.memory;
   add_sync_memory(p);
-  p.fits = p.memory.total() <= p.usable_memory();
+  const Iteration& iteration = p.iterations[p.largest];
+  p.memory.fragments =
+      fragments ? *fragments
+                : fragments_of(alone, *iteration.step, iteration.costs, static_cast<double>(iteration.batch),
+                               *p.framework, p.usable_memory(), p.memory.total() - alone.total());
+  p.fits = p.memory.needed() <= p.usable_memory();
 }
 
 Prediction predict(ResolvedScenario scenario, EstimateCache* cache) {

@@ -2,6 +2,8 @@
 // memory.
 #pragma once
 
+#include <optional>
+
 #include "simulate/prediction/prediction.h"
 #include "simulate/prediction/resolve.h"
 
@@ -21,7 +23,7 @@ namespace tbdsim {
 //
 // Sets Iteration::input and Iteration::sync: decoding threads of one machine share its cores.
 void predict_sync(Prediction& prediction);
-// Sets `largest`, `memory` and `fits`.
-void predict_memory(Prediction& prediction);
+// Sets `largest`, `memory` and `fits`. `fragments`: those of its memory, where they are known.
+void predict_memory(Prediction& prediction, std::optional<Bytes> fragments = std::nullopt);
 
 }  // namespace tbdsim

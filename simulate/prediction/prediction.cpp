@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simulate/memory/fragments.h"
+
 namespace tbdsim {
 namespace {
 
@@ -111,6 +113,7 @@ MemoryPlan memory_of(const Prediction& p, std::size_t length, std::int64_t batch
     const double scale = samples / static_cast<double>(iteration.batch);
     plan.use[MemoryCategory::feature_maps] += p.library_state_beside(length) * scale;
   }
+  plan.fragments = fragments_of(plan, *iteration.step, costs, samples, *p.framework, p.usable_memory());
   return plan;
 }
 
@@ -120,7 +123,7 @@ MemoryPlan memory_of(const Prediction& p, std::size_t length, std::int64_t batch
 std::int64_t Prediction::largest_batch() const {
   const auto fits_with = [this](std::size_t length) {
     return [this, length](std::int64_t batch) {
-      return memory_of(*this, length, batch).total() <= usable_memory();
+      return memory_of(*this, length, batch).needed() <= usable_memory();
     };
   };
   const std::int64_t limit = model->largest_batch > 0 ? model->largest_batch : kMostSamples;
@@ -136,7 +139,7 @@ MemoryPlan Prediction::memory_at(std::int64_t batch) const {
   for (std::size_t length = 0; length < iterations.size(); ++length) {
     if (length == largest) continue;
     const MemoryPlan plan = memory_of(*this, length, batch);
-    if (plan.total() > most.total()) most = plan;
+    if (plan.needed() > most.needed()) most = plan;
   }
   return most;
 }

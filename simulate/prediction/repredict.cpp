@@ -8,8 +8,23 @@
 #include "simulate/timeline/activation_offload.h"
 
 namespace tbdsim {
+namespace {
+
+// Workspaces of the convolutions of all iterations, in bytes.
+std::vector<Bytes> workspaces_of(const Prediction& p) {
+  std::vector<Bytes> workspaces;
+  for (const Iteration& iteration : p.iterations) {
+    for (const MemoryOutline::Alive& convolution : iteration.memory->convolutions)
+      workspaces.push_back(iteration.costs[static_cast<std::size_t>(convolution.kernel)].workspace);
+  }
+  return workspaces;
+}
+
+}  // namespace
 
 Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, EstimateCache* cache) {
+  const std::vector<Bytes> workspaces = workspaces_of(p);
+  const Bytes usable = p.usable_memory();
   p.calibration = std::make_shared<const Calibration>(with_rates(*p.calibration, *gpu));
   p.gpu = std::move(gpu);
   p.factors = factors_on(*p.framework, *p.gpu, p.precision->math);
@@ -23,7 +38,9 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, Estimate
     iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);
   }
   predict_sync(p);
-  predict_memory(p);  // other rates, other algorithms, other workspaces
+  // Other rates may mean other algorithms, and so other workspaces.
+  const bool same_memory = p.usable_memory() == usable && workspaces_of(p) == workspaces;
+  predict_memory(p, same_memory ? std::optional(p.memory.fragments) : std::nullopt);
   p.peak = rate_of(*p.gpu, p.precision->math).peak;
   return p;
 }

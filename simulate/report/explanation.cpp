@@ -155,13 +155,14 @@ std::string utilization_step(const Prediction& p) {
 
 std::string memory_step(const Prediction& p) {
   const MemoryPlan& m = p.memory;
+  const std::string fragments =
+      m.fragments > Bytes() ? fmt::format(" and {} in fragments", to_text(m.fragments)) : "";
   return fmt::format(
       "Memory. When most is alive: weights {}, gradients {}, feature maps {}, workspace {}, dynamic {}, and "
-      "the CUDA "
-      "context {}: {} of {}, which {}. The largest batch that fits is {}.",
+      "the CUDA context {}: {}{} of {}, which {}. The largest batch that fits is {}.",
       to_text(m.use[MemoryCategory::weights]), to_text(m.use[MemoryCategory::weight_gradients]),
       to_text(m.use[MemoryCategory::feature_maps]), to_text(m.use[MemoryCategory::workspace]),
-      to_text(m.use[MemoryCategory::dynamic]), to_text(m.context), to_text(m.total()),
+      to_text(m.use[MemoryCategory::dynamic]), to_text(m.context), to_text(m.total()), fragments,
       to_text(p.usable_memory()), p.fits ? "fits" : "does not fit: the throughput is hypothetical",
       p.largest_batch());
 }

@@ -99,12 +99,14 @@ std::string verdict(const Prediction& p) {
   const Bytes size = p.usable_memory();
   if (p.fits)
     return fmt::format("fits into {}; {} are left.", memory_text(size, p.gpu->memory_size),
-                       to_text(size - p.memory.total()));
+                       to_text(size - p.memory.needed()));
   const std::int64_t largest = p.largest_batch();
   const std::string fitting =
       largest == 0 ? "not even one sample fits" : fmt::format("the largest batch that fits is {}", largest);
-  return fmt::format("does not fit into {}: {} are missing; {}.", memory_text(size, p.gpu->memory_size),
-                     to_text(p.memory.total() - size), fitting);
+  const std::string fragments =
+      p.memory.fragments > Bytes() ? fmt::format(", with {} of fragments", to_text(p.memory.fragments)) : "";
+  return fmt::format("does not fit into {}: {} are missing{}; {}.", memory_text(size, p.gpu->memory_size),
+                     to_text(p.memory.needed() - size), fragments, fitting);
 }
 
 // Bytes requested, allocated and reserved for the model's memory. A static plan reserves what it allocates.
@@ -216,7 +218,7 @@ Table largest_batch_table(std::span<const LargestBatch> batches) {
          count_cell(static_cast<double>(largest.batch)),
          count_cell(static_cast<double>(largest.power_of_two)), bytes_cell(largest.memory.total()),
          bytes_cell(p.usable_memory()), bytes_cell(p.gpu->memory_size),
-         at_most ? Cell{} : bytes_cell(largest.next.total() - p.usable_memory())});
+         at_most ? Cell{} : bytes_cell(largest.next.needed() - p.usable_memory())});
   }
   table.notes = {"Of samples of the longest padded length; 0: not even one fits, GiB is what one needs."};
   return table;

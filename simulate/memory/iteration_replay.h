@@ -1,0 +1,47 @@
+// An iteration's tensors as requests to the framework's allocator, kernel by kernel.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "costmodel/kernel_cost.h"
+#include "graphs/training_step.h"
+#include "simulate/memory/caching_allocator.h"
+
+namespace tbdsim {
+
+// Bytes of memory that exists only while kernel k runs: temporary tensors and, of a convolution, the workspace
+// of its algorithm. `costs`: of the step's kernels at this batch.
+[[nodiscard]] Bytes scratch_of(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
+                               std::size_t k);
+
+// Repeats one iteration on an allocator; step and allocator must outlive it. The owner of a block is a tensor's
+// index in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
+class IterationReplay {
+ public:
+  // `costs`: of the step's kernels at this batch; only the workspaces of convolutions are used.
+  IterationReplay(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
+                  CachingAllocator& allocator);
+
+  // Allocates the tensors that live across iterations; call once, before run().
+  void allocate_lasting();
+  // Runs an iteration. Calls taken(kernel) once the kernel's memory is allocated, and done(kernel) once what
+  // it needed last is free; either may be empty.
+  void run(const std::function<void(std::size_t kernel)>& taken = {},
+           const std::function<void(std::size_t kernel)>& done = {});
+
+ private:
+  void allocate(std::size_t tensor);
+
+  const TrainingStep& step_;
+  double batch_;
+  CachingAllocator& allocator_;
+  std::vector<std::size_t> lasting_;
+  std::vector<std::vector<std::size_t>> born_, dies_;  // tensors by kernel
+  std::vector<std::uint64_t> scratch_;                 // of each kernel, in bytes
+  std::vector<std::vector<std::uint64_t>> addresses_;  // of each tensor's pieces
+};
+
+}  // namespace tbdsim
