@@ -1,0 +1,133 @@
+"""The commands of tbd-sim as functions.
+
+Wherever a model is named, a name of the catalogue (``tbdsim.list_of("models")``), a path to a YAML or step file, or a
+captured Step will do; wherever a GPU, framework, machine or link is, a name or a path. Further keyword arguments are the
+command's flags with ``_`` for ``-``: ``seq_len=384``, ``image_size=288``, ``dataset="imagenet"``,
+``set=["gpu.memory_bandwidth=+50%"]``. Quantities are in SI units, shares from 0 to 1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tbdsim.command_line import options, run, run_json
+from tbdsim.step import Step
+from tbdsim.tables import Table
+
+Model = "str | Path | Step"
+
+
+@contextlib.contextmanager
+def _named(model: Any) -> Iterator[str]:
+    """The model's name or path; a Step is written to a file for as long as it is needed."""
+    if not isinstance(model, Step):
+        yield str(model)
+        return
+    with tempfile.TemporaryDirectory(prefix="tbdsim-") as folder:
+        path = Path(folder) / f"{model.name}.step.json.gz"
+        model.save(path)
+        yield str(path)
+
+
+def _each(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, (str, Path)) else [value]
+
+
+def _table(document: dict[str, Any]) -> Table:
+    """The first list of rows of a JSON document, and its totals."""
+    name = next(key for key, value in document.items() if isinstance(value, list) and key != "totals")
+    totals = document.get("totals")
+    return Table(document[name], totals[0] if totals else None)
+
+
+def predict(model: Model, *, gpu: str | Sequence[str], batch: int | Sequence[int], framework: str | None = "pytorch",
+            precision: str | None = None, **flags: Any) -> Table:
+    """One row for each GPU and batch: the scenario, ``fits``, ``bound`` and all metrics of ``tbd-sim list metrics``.
+
+    ``throughput`` is in ``units["throughput"]`` a second, between ``throughput_low`` and ``throughput_high`` in 80 % of
+    measurements; times are in s, memory in bytes. ``precision``: a captured step's own unless it is given.
+    Raises TbdSimError.
+    """
+    rows: list[dict[str, Any]] = []
+    units: dict[str, str] = {}
+    with _named(model) as name:
+        for each_gpu, each_batch in itertools.product(_each(gpu), _each(batch)):
+            document = run_json(*options(model=name, gpu=each_gpu, batch=each_batch, framework=framework,
+                                         precision=precision, **flags))
+            for prediction in document["predictions"]:
+                metrics = prediction.pop("metrics")
+                units.update({metric: value["unit"] for metric, value in metrics.items()})
+                flat = {key: value for key, value in prediction.items() if not isinstance(value, (dict, list))}
+                rows.append({**flat, **{metric: value["value"] for metric, value in metrics.items()}})
+    return Table(rows, units=units)
+
+
+def sweep(model: Model | Sequence[Model], **axes: Any) -> Table:
+    """A row for every combination of the axes: ``gpu=["t4", "l4"], batch="8:64:x2", set="gpu.tdp=..."``,
+    with the columns ``metrics=[...]`` and ``status`` ("ok", "out of memory", or why there is no prediction)."""
+    with contextlib.ExitStack() as files:
+        names = [files.enter_context(_named(each)) for each in ([model] if isinstance(model, (str, Path, Step)) else model)]
+        lines = run("sweep", *options(model=names, **axes), "--format", "jsonl", "--quiet")
+    return Table([json.loads(line) for line in lines.splitlines()])
+
+
+def memory(model: Model, *, gpu: str, batch: int, framework: str | None = "pytorch", by: str = "category",
+           **flags: Any) -> Table:
+    """Bytes of GPU memory by "category", "layer" or "time"; ``totals``: model, context, total, usable, and what the
+    framework's allocator requested, allocated and reserved."""
+    with _named(model) as name:
+        return _table(run_json("memory", name, *options(gpu=gpu, batch=batch, framework=framework, by=by, **flags)))
+
+
+def max_batch(model: Model, *, gpu: str | Sequence[str], framework: str | None = "pytorch", **flags: Any) -> Table:
+    """The largest batch that fits each GPU, its memory and what the next one lacks, in bytes."""
+    rows: list[Any] = []
+    with _named(model) as name:
+        for each in _each(gpu):
+            table = _table(run_json("max-batch", name, *options(gpu=each, framework=framework, **flags)))
+            rows += [row.to_dict() for row in table]
+    return Table(rows)
+
+
+def whatif(model: Model, *, gpu: str, batch: int, framework: str | None = "pytorch", **flags: Any) -> Table:
+    """Every metric before and after changes (``set=["gpu.memory_bandwidth=+50%"]``, ``changes=[...]``), or what would
+    help most where there are none."""
+    with _named(model) as name:
+        return _table(run_json("whatif", name, *options(gpu=gpu, batch=batch, framework=framework, **flags)))
+
+
+def scaling(model: Model, *, batch: int | Sequence[int], framework: str | None = "pytorch", **flags: Any) -> Table:
+    """Throughput, speed-up and efficiency on several GPUs and machines: ``gpu="t4", gpus=[1, 2, 4], machines=[1, 2],
+    network="25 Gbit/s"`` or ``machine="dgx1_v100"``."""
+    with _named(model) as name:
+        return _table(run_json("scaling", name, *options(batch=batch, framework=framework, **flags)))
+
+
+def kernels(model: Model, *, gpu: str, batch: int | Sequence[int], framework: str | None = "pytorch",
+            **flags: Any) -> Table:
+    """Every kernel of an iteration: work, bytes, time in s, what bounds it, where its time comes from."""
+    with _named(model) as name:
+        return _table(run_json("kernels", name, *options(gpu=gpu, batch=batch, framework=framework, **flags)))
+
+
+def show(what: Model, **flags: Any) -> Table:
+    """A model's layers with parameters and multiply-adds, or the fields of a GPU, machine, data set, ..."""
+    with _named(what) as name:
+        return _table(run_json("show", name, *options(**flags)))
+
+
+def list_of(kind: str) -> Table:
+    """What the catalogue holds: "gpus", "models", "frameworks", "machines", "metrics", ..."""
+    return _table(run_json("list", kind))
+
+
+def validate(runs: str | Path | None = None, **flags: Any) -> Table:
+    """Errors of predictions against measured runs by group; ``runs``: a CSV as docs/formats.md describes, by default the
+    project's own."""
+    return _table(run_json("validate", *options(runs=runs, **flags)))

@@ -1,0 +1,66 @@
+"""The commands as functions: the same figures as the command line's, errors that say what is wrong."""
+
+import json
+
+import pytest
+
+import tbdsim
+from tbdsim import command_line
+
+SCENARIO = {"gpu": "titanxp", "batch": 32, "framework": "mxnet"}
+
+
+def test_predict_is_what_the_command_line_says():
+    (row,) = tbdsim.predict("resnet50", **SCENARIO)
+    out = command_line.run("--model", "resnet50", "--gpu", "titanxp", "--batch", "32", "--framework", "mxnet", "--format", "json")
+    metrics = json.loads(out)["predictions"][0]["metrics"]
+    assert row.throughput == metrics["throughput"]["value"]
+    assert row.throughput_low < row.throughput < row.throughput_high
+    assert row["iteration_time"] == pytest.approx(row.batch / row.throughput)
+    assert row.fits is True
+
+
+def test_predict_makes_a_row_for_each_gpu_and_batch():
+    table = tbdsim.predict("resnet50", gpu=["t4", "p4000"], batch=[8, 16])
+    assert [(row.gpu, row.batch) for row in table] == [("t4", 8), ("t4", 16), ("p4000", 8), ("p4000", 16)]
+    assert table.units["throughput"] == "images/s"
+    assert table.units["memory_total"] == "B"
+
+
+def test_memory_adds_up():
+    table = tbdsim.memory("resnet50", **SCENARIO)
+    assert sum(row.bytes for row in table) == pytest.approx(table.totals.model)
+    assert table.totals.model + table.totals.context == pytest.approx(table.totals.total)
+
+
+def test_max_batch_fits_and_the_next_does_not():
+    (row,) = tbdsim.max_batch("resnet50", gpu="p4000")
+    at_most, beyond = tbdsim.predict("resnet50", gpu="p4000", batch=[row.largest_batch, row.largest_batch + 1])
+    assert at_most.fits and not beyond.fits
+
+
+def test_sweep_whatif_scaling_kernels_and_lists():
+    rows = tbdsim.sweep("resnet50", gpu=["t4", "l4"], framework="pytorch", batch="8:32:x2", metrics=["throughput"])
+    assert len(rows) == 6 and {row.status for row in rows} == {"ok"}
+    change = tbdsim.whatif("resnet50", set=["gpu.memory_bandwidth=+50%"], **SCENARIO)
+    assert change[0].name == "throughput" and change[0].after > change[0].before
+    points = tbdsim.scaling("resnet50", gpu="p4000", batch=32, framework="mxnet", gpus=[1, 2])
+    assert points[1].throughput > points[0].throughput
+    kernels = tbdsim.kernels("resnet50", **SCENARIO)
+    assert all(kernel.time > 0 for kernel in kernels)
+    assert "titanxp" in {row.name for row in tbdsim.list_of("gpus")}
+    assert tbdsim.show("resnet50").totals.parameters == sum(row.parameters for row in tbdsim.show("resnet50"))
+
+
+def test_errors_are_those_of_the_program():
+    with pytest.raises(tbdsim.TbdSimError, match="did you mean 'titanxp'"):
+        tbdsim.predict("resnet50", gpu="titanxpp", batch=32)
+    with pytest.raises(tbdsim.TbdSimError, match="no_such_option|no-such-option"):
+        tbdsim.predict("resnet50", no_such_option=1, **SCENARIO)
+
+
+def test_to_pandas():
+    pandas = pytest.importorskip("pandas")
+    frame = tbdsim.predict("resnet50", gpu="t4", batch=[8, 16]).to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame["batch"]) == [8, 16]
