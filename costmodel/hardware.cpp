@@ -21,7 +21,7 @@ double flops_per_joule(const GpuSpec& gpu) {
   return 57 * kGiga;
 }
 
-// Watts for each SM and GHz of the board of an architecture that has most.
+// Watts for each SM and GHz of an architecture's largest board; smaller ones may have more.
 double watts_of_full_board(const std::string& architecture) {
   if (architecture == "volta") return 2.45;   // V100 SXM2: 300 W, 80 SMs, 1.53 GHz
   if (architecture == "turing") return 2.38;  // RTX 2080 Ti: 250 W, 68, 1.545

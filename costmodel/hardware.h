@@ -34,7 +34,7 @@ struct Prior {
 // Clock over the one that power would not limit, of boards below 150 W: what expected_clock includes of it.
 [[nodiscard]] PowerLimit small_board_limit(const GpuSpec& gpu);
 
-// Sustained tensor-core clock relative to the board of the same architecture with the most watts per SM and
+// Sustained tensor-core clock relative to the largest board of the same architecture, by the watts per SM and
 // GHz (of the clock that this math type is quoted at): the cube root of the ratio of these watts, because
 // tensor cores under load draw the board's power limit and power grows with the cube of the clock. An A100 on
 // PCIe (250 W) has 0.86 of the SXM board (400 W); BERT takes 1.12 to 1.14 times as long there. 1 for boards

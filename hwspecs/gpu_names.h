@@ -19,9 +19,8 @@ struct GpuNames {
 // GPUs claim one name.
 [[nodiscard]] GpuNames read_gpu_names(const Catalog& catalog);
 
-// The catalogue's name of a device: "Tesla V100-SXM2-16GB" -> "v100_sxm2_16gb". Case does not matter, nor do
-// the brands "NVIDIA", "Tesla" and "GeForce" at the front, which only some drivers print. Throws UsageError
-// with "did you mean".
+// The catalogue's name of a device: "Tesla V100-SXM2-16GB" -> "v100_sxm2_16gb", read as plain_name() of
+// hwspecs/base/other_names.h says. Throws UsageError with "did you mean".
 [[nodiscard]] const std::string& gpu_name(std::string_view device, const GpuNames& names);
 
 }  // namespace tbdsim

@@ -17,7 +17,7 @@ constexpr std::string_view kSourcedKeys[] = {"gpus",       "sockets",     "memor
                                              "root_ports", "socket_link", "peer_access",
                                              "nvlink",     "networks",    "machines"};
 constexpr int kMostGpus = 1000;
-constexpr int kMostSockets = 16;
+constexpr int kMostSockets = 64;  // a rack whose GPUs NVLink joins has 36
 constexpr int kMostLinks = 1000;  // of a GPU or between sockets
 constexpr int kMostMachines = 1'000'000;
 

@@ -22,7 +22,7 @@ std::string hint_for(std::string_view name, const std::vector<std::string>& know
   if (!hint.empty() || name.empty()) return hint;
   std::vector<std::string> longer;
   std::copy_if(known.begin(), known.end(), std::back_inserter(longer),
-               [&](const std::string& other) { return other.starts_with(plain_name(name)); });
+               [&](const std::string& other) { return plain_name(other).starts_with(plain_name(name)); });
   return longer.empty() ? "" : "; expected one of " + joined(longer);
 }
 

@@ -6,11 +6,14 @@
 namespace tbdsim {
 
 std::string plain_name(std::string_view name) {
+  constexpr std::string_view kSeparators = " -_";
   std::string text(name);
   for (char& c : text) c = (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
-  for (const std::string_view brand : {"nvidia ", "tesla ", "geforce "}) {
-    if (text.starts_with(brand)) text.erase(0, brand.size());
+  for (const std::string_view brand : {"nvidia", "tesla", "geforce"}) {
+    const bool apart = text.size() > brand.size() && kSeparators.find(text[brand.size()]) != kSeparators.npos;
+    if (apart && text.starts_with(brand)) text.erase(0, brand.size() + 1);
   }
+  std::erase_if(text, [&](char c) { return kSeparators.find(c) != kSeparators.npos; });
   return text;
 }
 

@@ -8,7 +8,8 @@
 
 namespace tbdsim {
 
-// The name in lower case, without the brands "NVIDIA", "Tesla" and "GeForce" at the front, which only some
+// The name in lower case and without spaces, hyphens and underscores, on which people do not agree: "rtx3090"
+// for "RTX 3090". Nor are the brands "NVIDIA", "Tesla" and "GeForce" at the front kept, which only some
 // drivers print.
 [[nodiscard]] std::string plain_name(std::string_view name);
 

@@ -90,6 +90,17 @@ TEST(MachineSpec, ASwitchJoinsAllGpus) {
   EXPECT_THAT(machine.networks.front().below, ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
 }
 
+// Eighteen trays of four GPUs; two GPUs share the bus to their processor.
+TEST(MachineSpec, ARackThatNvLinkJoins) {
+  const MachineSpec machine = catalogue_machine("gb200_nvl72");
+  EXPECT_EQ(machine.gpus, 72);
+  EXPECT_EQ(machine.sockets, 36);
+  EXPECT_EQ(nvlinks_between(machine, 0, 71), 18);
+  EXPECT_EQ(root_port_of(machine, 71).socket, 35);
+  EXPECT_THAT(root_port_of(machine, 71).gpus, ElementsAre(70, 71));
+  EXPECT_EQ(machine.networks.front().below.size(), 72u);
+}
+
 // The file valid_machine.yaml of tests/bad_specs: GPUs 0 and 1 below one socket, joined by 2 links; 2 and 3
 // below another, joined by 1.
 class ChangedMachine : public testing::Test {

@@ -52,6 +52,7 @@ TEST(SyntheticMachine, HostStagesAndOneRootShares) {
 
 TEST(SyntheticMachine, NvLinkOfAllAndOfPairs) {
   EXPECT_EQ(nvlinks_between(plain("v100_sxm3_32gb", 4, "nvlink"), 0, 3), 6);
+  EXPECT_EQ(nvlinks_between(plain("gb200", 4, ""), 0, 3), 18);
   const MachineSpec bridged = plain("rtx2080ti", 4, "nvlink_pairs_host");
   EXPECT_EQ(nvlinks_between(bridged, 2, 3), 2);
   EXPECT_EQ(nvlinks_between(bridged, 1, 2), 0);
