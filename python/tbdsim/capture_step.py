@@ -15,6 +15,7 @@ from .meta import map_tensors
 from .optimizers import OptimizerSource
 from .record import Trained, record
 from .recording import Recording
+from .shapes import Shapes
 from .sizes import merge
 from .step import Step
 from .training import ModelTraining, Options
@@ -74,14 +75,12 @@ def capture(
         raise ValueError(f"batches is {batches}: expected three or more different whole numbers from 1")
     options = Options(loss, optimizer, precision, channels_last, batch_axis, targets, gradient_scaler, clip_norm, set_to_none)
     with cuda_environment():
-        if inputs is None and not isinstance(model, torch.nn.Module):
-            recordings, captured = _record_own(model, batches), None
-        else:
-            training = ModelTraining(model, inputs, options)
-            recordings, captured = _record_model(training, batches), training
+        own = inputs is None and not isinstance(model, torch.nn.Module)
+        training = None if own else ModelTraining(model, inputs, options)
+        recordings = _record(_on_meta(model), None, batches) if training is None else _record(training, training.model, batches)
     storages, tensors, operators = merge(recordings, batches)
     kind = recordings[0].modules[0][1]
-    found_sample, found_length = _sample(captured, batches[0])
+    found_sample, found_length = _sample(training, batches[0])
     return Step(
         name=name or kind,
         title=title or name or kind,
@@ -98,23 +97,33 @@ def capture(
     )
 
 
-def _record_model(training: ModelTraining, batches: Sequence[int]) -> list[Recording]:
-    trained = Trained(training(batches[0]), training.model)
-    return [record(training(batch), trained, training.model) for batch in batches]
-
-
-def _record_own(train_step: Callable[[int], Any], batches: Sequence[int]) -> list[Recording]:
-    recordings = []
+def _record(train_step: Callable[[int], Any], model: torch.nn.Module | None, batches: Sequence[int]) -> list[Recording]:
+    """Returns a recording at each batch. A model that is new is trained for a step first, so that gradients and state exist."""
+    recordings: list[Recording] = []
+    shapes, trained = Shapes(), None
     for batch in batches:
-        with torch.device("meta"):
-            step = train_step(batch)
+        step = train_step(batch)
         if not callable(step):
             raise CaptureError(
                 f"train_step({batch}) returned {type(step).__name__}: expected a callable that runs one step; "
                 "build model, optimizer and data in train_step, and return a function that uses them"
             )
-        recordings.append(record(step, Trained(step, None), None))
+        recording = record(step, trained, shapes) if trained is not None else None
+        if recording is None:
+            trained = Trained(step, model, shapes)
+            recording = record(step, trained, shapes)
+        if recording is None:
+            raise CaptureError("the step makes a new model or optimizer whenever it runs: build them in train_step, outside of the step")
+        recordings.append(recording)
     return recordings
+
+
+def _on_meta(train_step: Callable[[int], Any]) -> Callable[[int], Any]:
+    def build(batch: int) -> Any:
+        with torch.device("meta"):
+            return train_step(batch)
+
+    return build
 
 
 def _sample(training: ModelTraining | None, batch: int) -> tuple[str, int]:

@@ -116,9 +116,10 @@ def phases_marked(recorder: Recorder) -> Iterator[None]:
             (torch.nn.utils, "clip_grad_value_", "update"),
         ):
             stack.enter_context(replaced(owner, name, _in_phase(recorder, phase, getattr(owner, name))))
-        phase = ExitStack()
+        phase = ExitStack()  # holds what `before` opens until `after`
 
-        def before(*_: Any) -> None:
+        def before(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+            recorder.optimizers[id(optimizer)] = optimizer
             phase.enter_context(recorder.phase("update"))
 
         def after(*_: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from typing import Any
 
 import torch
@@ -14,28 +13,24 @@ from .environment import phases_marked
 from .modules import Modules
 from .recorder import Recorder
 from .recording import Recording
+from .shapes import Shapes
 
 
 class Trained:
     """The models and optimizers of a step, found by running it once; then their gradients and state exist too."""
 
-    def __init__(self, step: Callable[[], Any], model: torch.nn.Module | None) -> None:
-        modules = Modules(model)
-        optimizers: dict[int, torch.optim.Optimizer] = {}
+    def __init__(self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes) -> None:
+        recorder = Recorder(Modules(model), shapes)  # its record is thrown away, its errors name operator and module
+        with recorder.modules.watched(), phases_marked(recorder), recorder:
+            step()
+        self.models = recorder.modules.roots
+        self.optimizers = list(recorder.optimizers.values())
 
-        def met(optimizer: torch.optim.Optimizer, *_: Any) -> None:
-            optimizers[id(optimizer)] = optimizer
-
-        hook = import_module("torch.optim.optimizer").register_optimizer_step_pre_hook(met)
-        try:
-            # a recorder whose record is thrown away: it names operator and module where the step cannot be captured
-            recorder = Recorder(modules)
-            with modules.watched(), phases_marked(recorder), recorder:
-                step()
-        finally:
-            hook.remove()
-        self.models = modules.roots
-        self.optimizers = list(optimizers.values())
+    def has_met(self, recorder: Recorder) -> bool:
+        """Whether a recorder met no models with weights and no optimizers but these."""
+        known = {id(model) for model in self.models} | {id(optimizer) for optimizer in self.optimizers}
+        with_weights = {id(model) for model in recorder.modules.roots if any(True for _ in model.parameters())}
+        return (with_weights | recorder.optimizers.keys()) <= known
 
     def parameters(self) -> dict[str, torch.nn.Parameter]:
         """Returns all parameters by name: those of the models, then those that only an optimizer knows."""
@@ -100,13 +95,15 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def record(step: Callable[[], Any], trained: Trained, model: torch.nn.Module | None) -> Recording:
-    """Returns what the step does. Memory that only a cycle of references holds is freed at its end, as if nobody collected garbage."""
-    modules = Modules(model if model is not None else (trained.models[0] if trained.models else None))
-    recorder = Recorder(modules)
+def record(step: Callable[[], Any], trained: Trained, shapes: Shapes) -> Recording | None:
+    """Returns what the step does; None where it trains other models than `trained`, whose state would be missing.
+
+    Memory that only a cycle of references holds is freed at the step's end, as if nobody collected garbage.
+    """
+    recorder = Recorder(Modules(trained.models[0] if trained.models else None), shapes)
     with _garbage_kept():
         trained.register(recorder)
-        with modules.watched(), phases_marked(recorder), _gradients_marked(recorder, trained.parameters()), recorder:
+        with recorder.modules.watched(), phases_marked(recorder), _gradients_marked(recorder, trained.parameters()), recorder:
             step()
         gc.collect()
-        return recorder.recording()
+        return recorder.recording() if trained.has_met(recorder) else None

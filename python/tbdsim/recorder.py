@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .cuda_strides import as_cuda_lays_out
 from .errors import CaptureError
 from .modules import Modules
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
+from .shapes import Shapes
 from .storages import DTYPES, Storages
 
 #: The role of a storage that an operator makes, by the operator's phase.
@@ -42,12 +42,13 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 class Recorder(TorchDispatchMode):
     """Records operators with a tensor of the device "meta", which stands for the GPU. Operators on the host alone just run."""
 
-    def __init__(self, modules: Modules) -> None:
+    def __init__(self, modules: Modules, shapes: Shapes) -> None:
         super().__init__()
-        self.modules = modules
+        self.modules, self.shapes = modules, shapes
         self.storages = Storages(lambda: len(self.operators) - 1)
         self.operators: list[OperatorRecord] = []
         self.warnings: list[str] = []
+        self.optimizers: dict[int, torch.optim.Optimizer] = {}
         self._phases: list[str] = []
         self._backward_has_run = False
         self._scalar: float | None = None
@@ -108,7 +109,7 @@ class Recorder(TorchDispatchMode):
 
     def _run(self, operator: Any, args: Any, kwargs: Any) -> Any:
         try:
-            return as_cuda_lays_out(operator, args, operator(*args, **kwargs))
+            return self.shapes.run(operator, args, kwargs)
         except CaptureError:
             raise
         except (NotImplementedError, RuntimeError) as error:

@@ -108,3 +108,9 @@ class Step:
         from .summary import summarize
 
         return summarize(self)
+
+    def parameter_counts(self) -> dict[str, int]:
+        """Returns the number of weights of each parameter, by name."""
+        from .summary import parameter_counts
+
+        return parameter_counts(self)
