@@ -1,0 +1,112 @@
+"""The models of the vision tables, and their training steps as the benchmarks wrote them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import timm
+import torch
+import torchvision
+from vision_rows import Recipe
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+import tbdsim
+
+
+def build(recipe: Recipe) -> torch.nn.Module:
+    """Returns the model for images of the recipe's size. Attention is taken apart as PyTorch before 2.0 had it where that ran."""
+    if recipe.library == "torchvision":
+        options: dict[str, Any] = {"aux_logits": True} if recipe.model in ("inception_v3", "googlenet") else {}
+        return torchvision.models.get_model(recipe.model, weights=None, **({**options, "init_weights": False} if options else {}))
+    timm.layers.set_fused_attn(recipe.step == "timm_train")
+    config = timm.get_pretrained_cfg(recipe.model)
+    if config is not None and config.input_size[-1] != recipe.image:
+        try:
+            return timm.create_model(recipe.model, img_size=recipe.image)
+        except TypeError:
+            pass  # a model that takes images of any size
+    return timm.create_model(recipe.model)
+
+
+def _outputs(output: Any) -> torch.Tensor:
+    return output[0] if isinstance(output, tuple) else output
+
+
+def _images(recipe: Recipe, batch: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    images = torch.empty(batch, 3, recipe.image, recipe.image, device="cuda", dtype=dtype)
+    return images.contiguous(memory_format=torch.channels_last) if recipe.memory_format == "nhwc" else images
+
+
+TrainStep = Callable[[int], Callable[[], None]]
+
+
+def _timm_benchmark(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
+    """timm 0.6's benchmark.py: gradients filled with zeros, targets made on the GPU, backward pass inside the autocast region."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, nesterov=True)
+
+    def train_step(batch: int) -> Callable[[], None]:
+        images = _images(recipe, batch)
+
+        def step() -> None:
+            optimizer.zero_grad(set_to_none=False)
+            with torch.autocast("cuda", dtype=torch.float16):
+                output = _outputs(model(images))
+                target = torch.empty(batch, device="cuda", dtype=torch.int64).random_(1000)
+                torch.nn.functional.cross_entropy(output, target).backward()
+            optimizer.step()
+
+        return step
+
+    return train_step
+
+
+def _plain(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
+    """Forward and backward pass, and the optimizer where the benchmark has one, in one precision."""
+    dtype = torch.float16 if recipe.precision == "pure_fp16" else torch.float32
+    model.to(dtype)
+    optimizer: torch.optim.Optimizer | None = None
+    if recipe.step == "timm_train":
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    elif recipe.step == "adam":
+        optimizer = torch.optim.Adam(model.parameters())
+
+    def train_step(batch: int) -> Callable[[], None]:
+        images = _images(recipe, batch, dtype)
+        target = torch.empty(batch, device="cuda", dtype=torch.int64)
+
+        def step() -> None:
+            # PyTorch before 2.0, which ran forward and backward passes alone, filled gradients with zeros
+            (optimizer or model).zero_grad(set_to_none=optimizer is not None)
+            torch.nn.functional.cross_entropy(_outputs(model(images)), target).backward()
+            if optimizer is not None:
+                optimizer.step()
+
+        return step
+
+    return train_step
+
+
+def capture(recipe: Recipe) -> tbdsim.Step:
+    """Returns the captured step of a recipe."""
+    built: list[TrainStep] = []
+
+    def train_step(batch: int) -> Callable[[], None]:
+        if not built:
+            model = build(recipe).train()
+            if recipe.memory_format == "nhwc":
+                model.to(memory_format=torch.channels_last)
+            built.append((_timm_benchmark if recipe.step == "timm_benchmark" else _plain)(recipe, model))
+        return built[0](batch)
+
+    version = (timm if recipe.library == "timm" else torchvision).__version__.split("+")[0]
+    return tbdsim.capture(
+        train_step,
+        precision=recipe.precision,
+        channels_last=recipe.memory_format == "nhwc",
+        name=recipe.model,
+        title=f"{recipe.model} ({recipe.library} {version})",
+        sample="image",
+    )

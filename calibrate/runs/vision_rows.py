@@ -1,0 +1,66 @@
+"""Rows of measured vision training (`vision/runs.csv`), and which captured step each one trains."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A step to capture: `step` is how the benchmark trains (`vision_models.py`), `image` the side of an image in pixels."""
+
+    library: str
+    model: str
+    image: int
+    precision: str
+    memory_format: str
+    step: str
+
+    @property
+    def file(self) -> str:
+        return f"{self.library}.{self.model}.{self.image}.{self.precision}.{self.memory_format}.{self.step}.step.json.gz"
+
+
+TORCHVISION_PRECISIONS = {"fp16 (model.half())": "pure_fp16", "fp32": "fp32", "fp32 (NGC 20.10: TF32 on)": "tf32"}
+
+
+def recipe(row: dict[str, str]) -> Recipe | None:
+    """Returns the step that a row of runs.csv or bounds.csv trains; None where no library here has its model."""
+    if not row["image_size"].isdigit():
+        return None
+    image, which = int(row["image_size"]), row["set"]
+    if which.startswith("timm_train"):
+        return Recipe("timm", row["model_now"], image, "fp16", row["memory_format"], "timm_benchmark") if row["model_now"] else None
+    if which == "gpumemnet_timm_memory":
+        return Recipe("timm", row["model_now"], image, "tf32", "nchw", "timm_train") if row["model_now"] else None
+    if which == "gpumemnet_cnn":
+        return Recipe("torchvision", row["model"], image, "fp32", "nchw", "adam")
+    if which == "pycls_timing":
+        return Recipe("timm", row["model_now"], image, "fp32", "nchw", "forward_backward") if row["model_now"] else None
+    if which == "torchvision_zoo_fwd_bwd":
+        return Recipe("torchvision", row["model"], image, TORCHVISION_PRECISIONS[row["precision"]], "nchw", "forward_backward")
+    return None
+
+
+def is_fit(row: dict[str, str]) -> bool:
+    """Whether a row may be looked at one by one and fitted to: a quarter of the graphs, by their key."""
+    return int(hashlib.md5(row["arch_key"].encode()).hexdigest(), 16) % 4 == 0
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def recipes(rows: Iterable[dict[str, str]]) -> dict[Recipe, list[dict[str, str]]]:
+    """Returns the rows of each step to capture, in the order in which the table first names it."""
+    by_recipe: dict[Recipe, list[dict[str, str]]] = {}
+    for row in rows:
+        wanted = recipe(row)
+        if wanted is not None:
+            by_recipe.setdefault(wanted, []).append(row)
+    return by_recipe

@@ -1,0 +1,145 @@
+"""Captures a training step without a GPU."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .environment import cuda_environment
+from .errors import CaptureError
+from .losses import LossSource
+from .meta import map_tensors
+from .optimizers import OptimizerSource
+from .record import Trained, record
+from .recording import Recording
+from .shapes import Shapes
+from .sizes import merge
+from .step import Step
+from .training import ModelTraining, Options
+
+#: Two batches give each size as a + b x batch; the third checks them.
+BATCHES = (2, 3, 5)
+
+
+def capture(
+    model: torch.nn.Module | Callable[..., Any],
+    inputs: Any = None,
+    *,
+    loss: LossSource = None,
+    optimizer: OptimizerSource = None,
+    precision: str = "fp32",
+    channels_last: bool = False,
+    batch_axis: int = 0,
+    targets: Any = None,
+    gradient_scaler: bool | None = None,
+    clip_norm: float | None = None,
+    set_to_none: bool = True,
+    name: str = "",
+    title: str = "",
+    sample: str = "",
+    length: int | None = None,
+    batches: Sequence[int] = BATCHES,
+) -> Step:
+    """Returns one training step of a model, recorded operator by operator on shapes alone: no GPU, no values, seconds.
+
+    Two forms. `capture(model, inputs, ...)` makes the usual step of a model: gradients zeroed, forward pass, loss, backward pass,
+    gradient scaling and clipping, optimizer. `capture(train_step)` takes your own: `train_step(batch)` is called on the device
+    "meta", builds model, optimizer and data of that batch, and returns a callable without arguments that runs one step. Write both
+    as for a GPU: "cuda" stands for "meta" in them. The model may be larger than this machine's memory.
+
+    model: a module (left as it is), or a callable that builds one (called on "meta", so that weights take no memory).
+    inputs: example tensors for the model, real or on "meta" (a tuple or list of positional, a dict of named arguments), or a
+        callable of the batch that returns them. Tensors are given the batch along `batch_axis`.
+    loss: "cross_entropy", "mse", "l1", "bce_with_logits", "mean" or "sum" of the output, a callable of the output (and of
+        `targets`), or None where the model returns its loss, as those of `transformers` do when they get labels.
+    optimizer: "sgd", "momentum", "nesterov", "adam", "adamw", "fused_adam", ... or a callable of the parameters; None: no update.
+    precision: "fp32", "tf32", "fp16" or "bf16" (autocast), "pure_fp16" or "pure_bf16" (the parameters are half).
+    channels_last: puts the model and four-dimensional inputs into that memory format.
+    targets: further example tensors that the callable `loss` gets behind the output, given the batch like `inputs`.
+    gradient_scaler: scales the loss; None: where the precision is "fp16".
+    clip_norm: clips the norm of all gradients to this.
+    set_to_none: whether zeroed gradients are freed, PyTorch's default since 2.0, or filled with zeros.
+    name, title: of the model, for tables; by default the class.
+    sample: what a batch counts, singular; "image" for four-dimensional inputs, "sequence" for token numbers, else "sample".
+    length: tokens or frames of a sample, 0: none; by default the second size of token numbers.
+    batches: batch sizes at which the step is recorded: at two to tell what grows with the batch, at the others to check.
+
+    Raises CaptureError, which names operator and module, where values decide what runs (`.item()`, `nonzero`, boolean indexing),
+    where PyTorch cannot tell an operator's shapes, and where a size is no a + b x batch.
+    """
+    batches = tuple(batches)
+    if len(batches) < 3 or len(set(batches)) != len(batches) or any(type(batch) is not int or batch < 1 for batch in batches):
+        raise ValueError(f"batches is {batches}: expected three or more different whole numbers from 1")
+    options = Options(loss, optimizer, precision, channels_last, batch_axis, targets, gradient_scaler, clip_norm, set_to_none)
+    with cuda_environment():
+        own = inputs is None and not isinstance(model, torch.nn.Module)
+        training = None if own else ModelTraining(model, inputs, options)
+        recordings = _record(_on_meta(model), None, batches) if training is None else _record(training, training.model, batches)
+    storages, tensors, operators = merge(recordings, batches)
+    kind = recordings[0].modules[0][1]
+    found_sample, found_length = _sample(training, batches[0])
+    return Step(
+        name=name or kind,
+        title=title or name or kind,
+        sample=sample or found_sample,
+        length=found_length if length is None else length,
+        precision=precision,
+        channels_last=channels_last,
+        captured_with={"torch": torch.__version__.split("+")[0], "batches": list(batches)},
+        modules=recordings[0].modules,
+        storages=storages,
+        tensors=tensors,
+        operators=operators,
+        warnings=_warnings(recordings),
+    )
+
+
+def _record(train_step: Callable[[int], Any], model: torch.nn.Module | None, batches: Sequence[int]) -> list[Recording]:
+    """Returns a recording at each batch. A model that is new is trained for a step first, so that gradients and state exist."""
+    recordings: list[Recording] = []
+    shapes, trained = Shapes(), None
+    for batch in batches:
+        step = train_step(batch)
+        if not callable(step):
+            raise CaptureError(
+                f"train_step({batch}) returned {type(step).__name__}: expected a callable that runs one step; "
+                "build model, optimizer and data in train_step, and return a function that uses them"
+            )
+        recording = record(step, trained, shapes) if trained is not None else None
+        if recording is None:
+            trained = Trained(step, model, shapes)
+            recording = record(step, trained, shapes)
+        if recording is None:
+            raise CaptureError("the step makes a new model or optimizer whenever it runs: build them in train_step, outside of the step")
+        recordings.append(recording)
+    return recordings
+
+
+def _on_meta(train_step: Callable[[int], Any]) -> Callable[[int], Any]:
+    def build(batch: int) -> Any:
+        with torch.device("meta"):
+            return train_step(batch)
+
+    return build
+
+
+def _sample(training: ModelTraining | None, batch: int) -> tuple[str, int]:
+    """Returns what a sample is and how long, by the first input."""
+    tensors: list[torch.Tensor] = []
+    if training is not None:
+        map_tensors(training.batch_of(training.inputs, batch), tensors.append)
+    if tensors and tensors[0].dim() == 4:
+        return "image", 0
+    if tensors and tensors[0].dim() == 2 and not tensors[0].is_floating_point():
+        return "sequence", tensors[0].shape[1]
+    return "sample", 0
+
+
+def _warnings(recordings: Sequence[Recording]) -> list[str]:
+    found = list(dict.fromkeys(warning for recording in recordings for warning in recording.warnings))
+    for warning in found:
+        warnings.warn(warning, stacklevel=3)
+    return found

@@ -1,0 +1,131 @@
+"""A training script written for a GPU, run where there is none: the device "meta" stands for the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .autocast import cuda_kernels
+from .cuda_operators import AS_ONE
+from .recorder import Recorder
+from .replaced import replaced
+
+
+def _as_meta(value: Any) -> Any:
+    if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+        return "meta"
+    if isinstance(value, torch.device) and value.type == "cuda":
+        return torch.device("meta")
+    return value
+
+
+class CudaIsMeta(TorchFunctionMode):
+    """Puts on the device "meta" what is asked for on "cuda"."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = {name: _as_meta(value) for name, value in (kwargs or {}).items()}
+        if function is torch.Tensor.cuda:
+            return args[0].to("meta")
+        return function(*(_as_meta(value) for value in args), **kwargs)
+
+
+def _autocast_on_cuda() -> Any:
+    """Returns `autocast.__init__` for which "meta" means "cuda"."""
+    original = torch.amp.autocast_mode.autocast.__init__
+
+    def init(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+        original(self, "cuda" if device_type == "meta" else device_type, *args, **kwargs)
+
+    return init
+
+
+def _for_cuda(query: Any) -> Any:
+    """Returns a query of autocast's state for which "meta" means "cuda"."""
+
+    def asked(*device: str) -> Any:
+        return query(*("cuda" if name == "meta" else name for name in device))
+
+    return asked
+
+
+def _with_meta(devices: Any) -> Any:
+    return lambda: [*devices(), "meta"]
+
+
+@contextmanager
+def cuda_environment() -> Iterator[None]:
+    """Lets code run as on a machine with a GPU until the block ends.
+
+    Tensors on "cuda" are made on "meta", autocast and gradient scalers are not switched off for want of a GPU, operators are
+    dispatched as a CUDA build does, and optimizers and clipping choose their multi-tensor forms as they do on a GPU.
+    """
+    foreach, optimizers = import_module("torch.utils._foreach_utils"), import_module("torch.optim.optimizer")
+    with ExitStack() as stack:
+        stack.enter_context(replaced(import_module("torch.cuda.amp.common"), "amp_definitely_not_available", lambda: False))
+        stack.enter_context(replaced(torch.cuda, "is_bf16_supported", lambda *_, **__: True))
+        stack.enter_context(replaced(torch.amp.autocast_mode.autocast, "__init__", _autocast_on_cuda()))
+        stack.enter_context(replaced(torch, "is_autocast_enabled", _for_cuda(torch.is_autocast_enabled)))
+        stack.enter_context(replaced(torch, "get_autocast_dtype", _for_cuda(torch.get_autocast_dtype)))
+        for name in ("_get_foreach_kernels_supported_devices", "_get_fused_kernels_supported_devices"):
+            devices = _with_meta(getattr(foreach, name))
+            stack.enter_context(replaced(foreach, name, devices))
+            stack.enter_context(replaced(optimizers, name, devices))
+        stack.enter_context(cuda_kernels(AS_ONE))
+        stack.enter_context(CudaIsMeta())
+        yield
+
+
+def _in_phase(recorder: Recorder, name: str, function: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with recorder.phase(name):
+            return function(*args, **kwargs)
+
+    return run
+
+
+def _step_unless_infinite(recorder: Recorder) -> Any:
+    """Returns `GradScaler._maybe_opt_step`, which reads from the GPU whether gradients are infinite: they are not."""
+
+    def maybe_step(self: Any, optimizer: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+        with recorder.scalars_are(0.0), recorder.phase("update"):
+            infinite = sum(value.item() for value in state["found_inf_per_device"].values())
+        return None if infinite else optimizer.step(*args, **kwargs)
+
+    return maybe_step
+
+
+@contextmanager
+def phases_marked(recorder: Recorder) -> Iterator[None]:
+    """Tells the recorder of the backward pass, optimizers, gradient scalers, clipping and zeroing until the block ends."""
+    scaler, optimizers = torch.amp.GradScaler, import_module("torch.optim.optimizer")
+    with ExitStack() as stack:
+        stack.enter_context(replaced(scaler, "_maybe_opt_step", _step_unless_infinite(recorder)))
+        for owner, name, phase in (
+            (torch.autograd, "backward", "backward"),
+            (torch.autograd, "grad", "backward"),
+            (torch.optim.Optimizer, "zero_grad", "zero"),
+            (torch.nn.Module, "zero_grad", "zero"),
+            (scaler, "unscale_", "update"),
+            (scaler, "update", "update"),
+            (torch.nn.utils, "clip_grad_norm_", "update"),
+            (torch.nn.utils, "clip_grad_value_", "update"),
+        ):
+            stack.enter_context(replaced(owner, name, _in_phase(recorder, phase, getattr(owner, name))))
+        phase = ExitStack()  # holds what `before` opens until `after`
+
+        def before(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+            recorder.optimizers[id(optimizer)] = optimizer
+            phase.enter_context(recorder.phase("update"))
+
+        def after(*_: Any) -> None:
+            phase.close()
+
+        stack.callback(optimizers.register_optimizer_step_pre_hook(before).remove)
+        stack.callback(optimizers.register_optimizer_step_post_hook(after).remove)
+        yield
+        phase.close()

@@ -1,0 +1,109 @@
+"""Runs a step and records it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+
+from .environment import phases_marked
+from .modules import Modules
+from .recorder import Recorder
+from .recording import Recording
+from .shapes import Shapes
+
+
+class Trained:
+    """The models and optimizers of a step, found by running it once; then their gradients and state exist too."""
+
+    def __init__(self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes) -> None:
+        recorder = Recorder(Modules(model), shapes)  # its record is thrown away, its errors name operator and module
+        with recorder.modules.watched(), phases_marked(recorder), recorder:
+            step()
+        self.models = recorder.modules.roots
+        self.optimizers = list(recorder.optimizers.values())
+
+    def has_met(self, recorder: Recorder) -> bool:
+        """Whether a recorder met no models with weights and no optimizers but these."""
+        known = {id(model) for model in self.models} | {id(optimizer) for optimizer in self.optimizers}
+        with_weights = {id(model) for model in recorder.modules.roots if any(True for _ in model.parameters())}
+        return (with_weights | recorder.optimizers.keys()) <= known
+
+    def parameters(self) -> dict[str, torch.nn.Parameter]:
+        """Returns all parameters by name: those of the models, then those that only an optimizer knows."""
+        named: dict[str, torch.nn.Parameter] = {}
+        for i, model in enumerate(self.models):
+            prefix = f"{type(model).__name__}." if i else ""
+            named.update({prefix + name: parameter for name, parameter in model.named_parameters()})
+        known = {id(parameter) for parameter in named.values()}
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    if id(parameter) not in known:
+                        known.add(id(parameter))
+                        named[f"parameter {len(named)}"] = parameter
+        return named
+
+    def register(self, recorder: Recorder) -> None:
+        """Tells the recorder what is there before the step: parameters, buffers, the optimizers' state, gradients."""
+        parameters = self.parameters()
+        for name, parameter in parameters.items():
+            recorder.storages.index(parameter, "parameter", -1, name)
+        for model in self.models:
+            for name, buffer in model.named_buffers():
+                recorder.storages.index(buffer, "buffer", -1, name)
+        names = {id(parameter): name for name, parameter in parameters.items()}
+        for optimizer in self.optimizers:
+            for parameter, state in optimizer.state.items():
+                for key, value in state.items():
+                    if isinstance(value, torch.Tensor) and value.device.type == "meta":
+                        recorder.storages.index(value, "state", -1, f"{names.get(id(parameter), '')}.{key}")
+
+
+@contextmanager
+def _gradients_marked(recorder: Recorder, parameters: dict[str, torch.nn.Parameter]) -> Iterator[None]:
+    """Gives the storages of gradients their role when autograd hands them to the parameters."""
+
+    def marking(name: str) -> Callable[[torch.Tensor], None]:
+        def mark(parameter: torch.Tensor) -> None:
+            if parameter.grad is not None:
+                recorder.storages.mark(parameter.grad, "gradient", name)
+
+        return mark
+
+    with ExitStack() as stack:
+        for name, parameter in parameters.items():
+            if parameter.requires_grad:
+                stack.callback(parameter.register_post_accumulate_grad_hook(marking(name)).remove)
+        yield
+
+
+@contextmanager
+def _garbage_kept() -> Iterator[None]:
+    """Collects no garbage until the block ends, but where `gc.collect()` is called: then of what was made in the block alone."""
+    collecting = gc.isenabled()
+    gc.disable()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if collecting:
+            gc.enable()
+
+
+def record(step: Callable[[], Any], trained: Trained, shapes: Shapes) -> Recording | None:
+    """Returns what the step does; None where it trains other models than `trained`, whose state would be missing.
+
+    Memory that only a cycle of references holds is freed at the step's end, as if nobody collected garbage.
+    """
+    recorder = Recorder(Modules(trained.models[0] if trained.models else None), shapes)
+    with _garbage_kept():
+        trained.register(recorder)
+        with recorder.modules.watched(), phases_marked(recorder), _gradients_marked(recorder, trained.parameters()), recorder:
+            step()
+        gc.collect()
+        return recorder.recording() if trained.has_met(recorder) else None

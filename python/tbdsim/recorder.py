@@ -1,0 +1,165 @@
+"""Records every operator that PyTorch dispatches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .errors import CaptureError
+from .modules import Modules
+from .recording import Dtype, OperatorRecord, Recording, TensorUse
+from .shapes import Shapes
+from .storages import DTYPES, Storages
+
+#: The role of a storage that an operator makes, by the operator's phase.
+_ROLES = {"forward": "activation", "backward": "gradient_map", "update": "temporary", "zero": "temporary"}
+
+@cache
+def _name(operator: Any) -> str:
+    """Returns the operator's name with overload; those of this package have no overloads."""
+    return str(operator).removesuffix(".default") if operator.namespace == "tbdsim" else str(operator)
+
+
+@cache
+def _defaults(operator: Any) -> list[tuple[str, Any]]:
+    """Returns name and default value (None where there is none) of the operator's arguments, in the schema's order."""
+    return [(argument.name, argument.default_value if argument.has_default_value() else None) for argument in operator._schema.arguments]
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+class Recorder(TorchDispatchMode):
+    """Records operators with a tensor of the device "meta", which stands for the GPU. Operators on the host alone just run."""
+
+    def __init__(self, modules: Modules, shapes: Shapes) -> None:
+        super().__init__()
+        self.modules, self.shapes = modules, shapes
+        self.storages = Storages(lambda: len(self.operators) - 1)
+        self.operators: list[OperatorRecord] = []
+        self.warnings: list[str] = []
+        self.optimizers: dict[int, torch.optim.Optimizer] = {}
+        self._phases: list[str] = []
+        self._backward_has_run = False
+        self._scalar: float | None = None
+
+    # phases
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """What is recorded in the block belongs to the phase of that name, unless a phase is open already."""
+        self._phases.append(self._phases[0] if self._phases else name)
+        try:
+            yield
+        finally:
+            self._phases.pop()
+            self._backward_has_run = self._backward_has_run or name == "backward"
+
+    def _phase(self) -> str:
+        if self._phases:
+            return self._phases[0]
+        if self.modules.inside:
+            self._backward_has_run = False
+        return "update" if self._backward_has_run else "forward"
+
+    @contextmanager
+    def scalars_are(self, value: float) -> Iterator[None]:
+        """Lets `.item()` return a value in the block: for what PyTorch itself reads, such as the gradient scaler's flag."""
+        self._scalar = value
+        try:
+            yield
+        finally:
+            self._scalar = None
+
+    # operators
+
+    def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        on_gpu = any(tensor.device.type == "meta" for tensor in _tensors((*args, *kwargs.values())))
+        if operator is torch.ops.aten._local_scalar_dense.default and on_gpu:
+            result = self._read_scalar(operator)
+        else:
+            result = self._run(operator, args, kwargs)
+        if (on_gpu or any(tensor.device.type == "meta" for tensor in _tensors(result))) and not self._is_own_detach(operator):
+            self._record(operator, args, kwargs, result)
+        return result
+
+    @staticmethod
+    def _is_own_detach(operator: Any) -> bool:
+        """Whether this `detach` is there for the recording alone: autograd saves and unpacks tensors without one, and hands over
+        gradients with one. One that the step itself calls moves nothing either and is not told apart."""
+        if operator is not torch.ops.aten.detach.default:
+            return False
+        return getattr(torch._C._current_autograd_node(), "variable", None) is None
+
+    def _read_scalar(self, operator: Any) -> float:
+        if self._scalar is None:
+            raise self._error(operator, "it reads a value from the GPU, and a capture has none: move `.item()`, `float(tensor)`, `if tensor:` and the like out of the step")
+        return self._scalar
+
+    def _run(self, operator: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            return self.shapes.run(operator, args, kwargs)
+        except CaptureError:
+            raise
+        except (NotImplementedError, RuntimeError) as error:
+            dynamic = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output} & set(operator.tags)
+            if dynamic:
+                reason = "the size of its result depends on the data, and a capture has none"
+            elif isinstance(error, NotImplementedError):
+                reason = "PyTorch cannot tell its shapes without values (no kernel for the device \"meta\")"
+            else:
+                reason = str(error).strip().split("\n")[0]
+            raise self._error(operator, reason) from error
+
+    def _error(self, operator: Any, reason: str) -> CaptureError:
+        path, kind = self.modules.met[self.modules.current()]
+        return CaptureError(f"{_name(operator)} in module '{path}' ({kind}), {self._phase()}: {reason}")
+
+    def _record(self, operator: Any, args: Any, kwargs: Any, result: Any) -> None:
+        phase = self._phase()
+        names = _defaults(operator)
+        given = list(args) + [kwargs.get(name, default) for name, default in names[len(args) :]]
+        arguments = [self._argument(value, phase) for value in given]
+        made = len(self.operators)
+        outputs: list[TensorUse | None] = []
+        for value in result if isinstance(result, (tuple, list)) else (result,):
+            for item in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(item, torch.Tensor):
+                    outputs.append(self.storages.use(item, _ROLES[phase], made))
+                elif item is None and isinstance(result, (tuple, list)):
+                    outputs.append(None)
+        self.operators.append(OperatorRecord(_name(operator), phase, self.modules.current(), arguments, outputs))
+
+    def _argument(self, value: Any, phase: str) -> Any:
+        kind = type(value)
+        if kind in (int, float, bool, str) or value is None:
+            return value
+        if isinstance(value, torch.Tensor):
+            if value.layout != torch.strided:
+                raise CaptureError(f"a tensor of layout {value.layout} in module '{self.modules.met[self.modules.current()][0]}': only strided tensors are captured")
+            return self.storages.use(value, "input", -1)
+        if isinstance(value, (list, tuple)):
+            return [self._argument(item, phase) for item in value]
+        if kind is torch.dtype:
+            return Dtype(DTYPES[value])
+        if kind is torch.device:
+            return "cuda" if value.type == "meta" else value.type
+        if kind is complex:
+            return str(value)
+        return str(value).removeprefix("torch.")
+
+    def recording(self) -> Recording:
+        """Returns what was recorded; what lives now is kept beyond the step."""
+        self.storages.stop()
+        return Recording(self.modules.met, self.storages.records, self.operators, self.warnings)
