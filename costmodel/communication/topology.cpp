@@ -15,6 +15,11 @@ namespace {
 // by hand near training runs of two and four RTX 2080 Ti without peer access.
 constexpr double kStaged = 0.85;
 constexpr Seconds kStagedStep(15e-6);  // two processes and host memory; estimate
+// The same of copies by the driver, which move a buffer's part in and then out. Two servers without peer
+// access with VGG-16, whose first fully connected layer lies on one GPU, have its gradient come and go at
+// about this rate: 5.6 to 7.5 GB/s of 12.3 in three and four GTX 1080 under MXNet (apache/mxnet#5845), 12 of
+// 25 in two to eight RTX 3090 under TensorFlow (server-gear.com, 2021; fp32 gradients).
+constexpr double kDriverCopies = 0.5;
 
 // The slower of a GPU's bus and its port's link: a slot runs at the rate that both ends support.
 const LinkSpec& slower(const LinkSpec& bus, const LinkSpec& port) {
@@ -78,6 +83,8 @@ void Topology::add_host_links(const GpuSpec& gpu) {
       s.down = add(fmt::format("GPU {}, slot, down", g), slot);
       s.across = add(fmt::format("GPU {}, to other sockets", g), across_sockets);
       s.staged = add(fmt::format("GPU {}, staged copies", g), slot * kStaged);
+      s.copies_up = add(fmt::format("GPU {}, copies by the driver, up", g), slot * kDriverCopies);
+      s.copies_down = add(fmt::format("GPU {}, copies by the driver, down", g), slot * kDriverCopies);
     }
   }
 }
@@ -129,6 +136,15 @@ Flow Topology::between(int a, int b, bool staged) const {
   return {links};
 }
 
+Flow Topology::copy_between(int a, int b) const {
+  Flow flow = between(a, b);
+  if (!are_peers(machine_, a, b)) {
+    flow.links.push_back(slots_[static_cast<std::size_t>(a)].copies_up);
+    flow.links.push_back(slots_[static_cast<std::size_t>(b)].copies_down);
+  }
+  return flow;
+}
+
 Traffic Topology::shared(std::vector<Flow> flows) const {
   std::vector<BytesPerSecond> capacities;
   for (const TopologyLink& link : links_) capacities.push_back(link.capacity);
@@ -159,13 +175,13 @@ Traffic Topology::from_host() const {
 
 Traffic Topology::to_first_gpu() const {
   std::vector<Flow> flows;
-  for (int g = 1; g < gpus_; ++g) flows.push_back(between(g, 0));
+  for (int g = 1; g < gpus_; ++g) flows.push_back(copy_between(g, 0));
   return shared(std::move(flows));
 }
 
 Traffic Topology::from_first_gpu() const {
   std::vector<Flow> flows;
-  for (int g = 1; g < gpus_; ++g) flows.push_back(between(0, g));
+  for (int g = 1; g < gpus_; ++g) flows.push_back(copy_between(0, g));
   return shared(std::move(flows));
 }
 
@@ -173,7 +189,7 @@ Traffic Topology::all_to_all() const {
   std::vector<Flow> flows;
   for (int a = 0; a < gpus_; ++a) {
     for (int b = 0; b < gpus_; ++b) {
-      if (a != b) flows.push_back(between(a, b));
+      if (a != b) flows.push_back(copy_between(a, b));
     }
   }
   return shared(std::move(flows));

@@ -76,6 +76,9 @@ class Topology {
   void add_nvlinks();
   // A copy; `staged`: through host memory, also where the two are peers.
   [[nodiscard]] Flow between(int a, int b, bool staged = false) const;
+  // A copy by the driver's copy engines, which a buffer in host memory takes in turns where the two are no
+  // peers.
+  [[nodiscard]] Flow copy_between(int a, int b) const;
   // The copies of a ring in the order of the slots that go over PCI Express.
   [[nodiscard]] std::vector<Flow> ring_flows(bool staged) const;
   void cross_sockets(std::vector<LinkIndex>& flow, int from, int to) const;
@@ -91,6 +94,7 @@ class Topology {
     LinkIndex up = 0, down = 0;  // of the GPU
     LinkIndex port_up = 0, port_down = 0;
     LinkIndex across = 0, staged = 0;  // limits of this GPU's copies across sockets and through host memory
+    LinkIndex copies_up = 0, copies_down = 0;  // the latter of copies by the driver
     LinkIndex switch_up = -1, switch_down = -1;
   };
   std::vector<Slot> slots_;

@@ -11,9 +11,15 @@
 namespace tbdsim {
 namespace {
 
-// Rates of one process over TCP sockets and over TensorFlow's gRPC, which copies every tensor into a message.
-// Estimates: TCP on one core, and tensors over gRPC at about 10 Gbit/s.
-constexpr BytesPerSecond kSockets(2.5e9);
+// The most that a machine sends over TCP sockets in a collective, however fast its network: the copies
+// between the program and the kernel on a core or two (NCCL, src/transport/net_socket.cc: one thread of a
+// process moves its sockets; Open MPI, btl/tcp, the same). The geometric mean of what five clusters
+// reach: 5.5 Gbit/s (g4dn of AWS at 50 Gbit/s, BERT, petuum/adaptdl), 8 (Horovod's table, 40 Gbit/s, NCCL and
+// MPI alike), 8.7 (two V100 at 14 to 21 Gbit/s, bytedance/byteps#29), 15 (servers of RTX 2080 Ti at 50
+// Gbit/s, siasosp23/artifacts) and 16 or more (Horovod's table, 25 Gbit/s). They differ by a factor of 1.6
+// from it.
+constexpr BytesPerSecond kSockets(1.25e9);
+// The same over TensorFlow's gRPC, which copies every tensor into a message. Estimate: about 10 Gbit/s.
 constexpr BytesPerSecond kRpc(1'100'000'000);
 // Latency of a step over TCP: two network stacks and a switch, the estimate of ethernet_25g.yaml.
 constexpr Seconds kSocketStep(15e-6);
@@ -223,15 +229,18 @@ class SyncPlanner {
     server_network();
   }
 
-  // Each GPU sends all shards but its own to the others, and gets as much back.
+  // Each GPU sends all arrays but its own to the others, and gets as much back. All links of the machine are
+  // loaded alike; the slot of the GPU with most of the bytes is not.
   void gpu_servers() {
     if (gpus() == 1) return;
     const Traffic all = topology_.all_to_all();
     const BytesPerSecond rate = all.slowest * static_cast<double>(gpus());
     use(all, 2 / static_cast<double>(gpus()));
     const Seconds latency = machine_.root_ports.front().link.latency;
-    add("push", rate, latency);
-    add("pull", rate, latency).next_forward = plan_.method->next_iteration;
+    add("push", rate, latency).one_server = topology_.to_first_gpu().slowest * static_cast<double>(gpus());
+    SyncStage& pull = add("pull", rate, latency);
+    pull.one_server = topology_.from_first_gpu().slowest * static_cast<double>(gpus());
+    pull.next_forward = plan_.method->next_iteration;
   }
 
   void first_gpu() {
@@ -246,9 +255,11 @@ class SyncPlanner {
 
 }  // namespace
 
-Seconds SyncStage::time(Bytes bytes) const {
+Seconds SyncStage::time(Bytes bytes, double fullest) const {
   if (all_reduce) return message + all_reduce_time(*all_reduce, bytes);
-  return message + bytes / rate;
+  const Seconds all = bytes / rate;
+  if (one_server <= BytesPerSecond(0)) return message + all;
+  return message + std::max(all, bytes * fullest / one_server);
 }
 
 SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,

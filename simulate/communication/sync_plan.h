@@ -5,7 +5,7 @@
 //   all-reduce                 all_reduce, or reduce_scatter and all_gather where ranks shard the update
 //   servers in host memory     push (GPUs to host), sum (host),
 //                              send and receive (network), pull
-//   servers on GPUs            push, pull (GPUs to GPUs)
+//   servers on GPUs            push, pull (GPUs to GPUs); each array lies whole on one of them
 //   all-reduce in host memory  push, sum and send (processes,
 //                              network), pull
 #pragma once
@@ -30,15 +30,18 @@ struct SyncStage {
   // thread is busy and does not look for gradients. It does not depend on the network's rate, so that a
   // faster network never makes an iteration longer.
   std::optional<AllReduceRanks> sender_busy{};
-  Seconds message;            // added for every message
-  BytesPerSecond rate{};      // of a stage that is no all-reduce
+  Seconds message;        // added for every message
+  BytesPerSecond rate{};  // of a stage that is no all-reduce
+  // Where arrays lie whole on one GPU each: the rate at which all gradients would move if each server's links
+  // carried an equal part alone; 0: servers are no limit.
+  BytesPerSecond one_server{};
   bool on_gpu = false;        // by kernels, which queue behind those of the model and occupy SMs
   bool in_host = false;       // by a host thread: no kernel waits for it
   bool next_forward = false;  // brings parameters that the next forward pass needs
   bool after_all = false;     // starts when all messages have passed the stage before
 
-  // For a message of so many bytes.
-  [[nodiscard]] Seconds time(Bytes bytes) const;
+  // For a message of so many bytes. `fullest`: bytes of the fullest server over the mean of all.
+  [[nodiscard]] Seconds time(Bytes bytes, double fullest = 1) const;
 };
 
 // The load of a link.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <boost/math/distributions/normal.hpp>
@@ -53,12 +54,15 @@ double covered(std::vector<Interval> intervals, double limit) {
 class Pipeline {
  public:
   // `computed`: time at which the last gradient is computed.
-  Pipeline(const TrainingStep& step, const Timeline& timeline, const SyncPlan& plan, double computed)
+  // `fullest`: of the servers on GPUs, over the mean.
+  Pipeline(const TrainingStep& step, const Timeline& timeline, const SyncPlan& plan, double computed,
+           double fullest)
       : step_(step),
         timeline_(timeline),
         in_order_(in_order(timeline)),
         plan_(plan),
         computed_(computed),
+        fullest_(fullest),
         free_(plan.stages.size()) {}
 
   // Sends a bucket through the stages [first, end). Returns when it has passed them.
@@ -68,7 +72,7 @@ class Pipeline {
       const SyncStage& stage = plan_.stages[s];
       double start = std::max(at, free_[s]);
       if (stage.on_gpu) start = next_gap(start);
-      at = start + stage.time(Bytes(bucket.bytes)).si();
+      at = start + stage.time(Bytes(bucket.bytes), fullest_).si();
       free_[s] = at;
       all_.push_back({start, at});
       if (!stage.in_host) on_gpu_.push_back({start, at});
@@ -103,17 +107,18 @@ class Pipeline {
   std::vector<std::size_t> in_order_;
   const SyncPlan& plan_;
   double computed_;
+  double fullest_;
   std::vector<double> free_;
   std::vector<Interval> all_, on_gpu_;  // in which a stage works on a bucket
 };
 
 // Seconds that the next forward pass waits for parameters, which arrive in the order in which it needs them.
 double forward_stall(const TrainingStep& step, const Timeline& timeline, double batch, double sent_bytes,
-                     const SyncStage& stage) {
+                     const SyncStage& stage, double fullest) {
   std::vector<double> arrival(step.layers.size(), 0.0);
   double at = 0;
   for (auto gradient = step.gradients.rbegin(); gradient != step.gradients.rend(); ++gradient) {
-    at += stage.time(Bytes(gradient->elements.at(batch) * sent_bytes)).si();
+    at += stage.time(Bytes(gradient->elements.at(batch) * sent_bytes), fullest).si();
     arrival[static_cast<std::size_t>(gradient->layer)] = at;
   }
   double stall = 0;
@@ -134,12 +139,13 @@ double contention(const SyncPlan& plan, const GpuSpec& gpu, double beside, doubl
   return beside * sms + kMemoryPasses * bytes * hidden / gpu.memory_bandwidth.si();
 }
 
-// Host work of one GPU's iteration before its copies to that GPU.
-Seconds work_before_copies(const TrainingStep& step, double batch) {
+// Host work of one GPU's iteration on the data of its copies: targets before, suppression after them.
+Seconds work_of_interpreter(const TrainingStep& step, double batch) {
   Seconds sum;
   for (const Kernel& kernel : step.kernels) {
     if (kernel.kind != KernelKind::transfer || kernel.layer < 0) continue;
-    sum += host_work(kernel, batch, {}).pre_launch * static_cast<double>(kernel.repeat);
+    const HostWork work = host_work(kernel, batch, {});
+    sum += (work.pre_launch + work.post_sync) * static_cast<double>(kernel.repeat);
   }
   return sum;
 }
@@ -187,6 +193,20 @@ double fullest_server(const std::vector<ParameterGradient>& gradients, double ba
   return all == 0 ? 1 : (cut / n + *std::max_element(small.begin(), small.end())) * n / all;
 }
 
+double fullest_gpu(const std::vector<ParameterGradient>& gradients, double batch, int gpus) {
+  std::vector<double> sizes;
+  for (const ParameterGradient& gradient : gradients)
+    sizes.insert(sizes.end(), static_cast<std::size_t>(gradient.repeat), gradient.elements.at(batch));
+  std::sort(sizes.begin(), sizes.end(), std::greater<>());
+  std::vector<double> loads(static_cast<std::size_t>(gpus), 0.0);
+  double all = 0;
+  for (const double size : sizes) {
+    *std::min_element(loads.begin(), loads.end()) += size;
+    all += size;
+  }
+  return all == 0 ? 1 : *std::max_element(loads.begin(), loads.end()) * static_cast<double>(gpus) / all;
+}
+
 SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, double batch,
                        const GradientWidth& width, const GpuSpec& gpu, const SyncPlan& plan,
                        Seconds own_copies) {
@@ -194,7 +214,7 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   if (plan.ranks() == 1) return time;
   if (plan.cluster.gpus > 1) time.contention = timeline.gpu_busy * gpu.board_slowdown;
   if (plan.one_interpreter)
-    time.host = work_before_copies(step, batch) * static_cast<double>(plan.cluster.gpus - 1);
+    time.host = work_of_interpreter(step, batch) * static_cast<double>(plan.cluster.gpus - 1);
   if (!plan.method->asynchronous)
     time.stragglers = timeline.iteration * (kRankSpread * expected_largest(plan.ranks()));
   if (plan.stages.empty()) return time;
@@ -202,7 +222,8 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   const double computed = queue.computed();
   const double fullest =
       plan.method->shards_by_key ? fullest_server(step.gradients, batch, plan.cluster.machines) : 1;
-  Pipeline pipeline(step, timeline, plan, computed);
+  const double gpu_share = fullest_gpu(step.gradients, batch, plan.cluster.gpus);
+  Pipeline pipeline(step, timeline, plan, computed, gpu_share);
   const std::size_t waited_for = first_later_stage(plan);
   std::vector<GradientBucket> sent;
   double last = computed;
@@ -224,7 +245,7 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   const double hidden = on_gpu > 0 ? std::min(1.0, (beside + std::min(spared, last - computed)) / on_gpu) : 0;
   for (std::size_t s = waited_for; s < plan.stages.size(); ++s) {
     if (plan.stages[s].next_forward) {
-      last += forward_stall(step, timeline, batch, width.sent, plan.stages[s]);
+      last += forward_stall(step, timeline, batch, width.sent, plan.stages[s], gpu_share);
       continue;
     }
     for (const GradientBucket& bucket : sent) last = pipeline.send({last, bucket.bytes}, s, s + 1);

@@ -18,8 +18,8 @@
 //   share        part of the GPU's multiprocessors that synchronization occupies, or the framework's interference
 //   bytes        that synchronization moves through the GPU's memory; hidden: the part of it for which no kernel
 //                waits; bandwidth: of that memory
-//   n, h         GPUs of a machine, host work of an iteration before copies to one GPU, where one interpreter
-//                does it for all of them; 0 elsewhere
+//   n, h         GPUs of a machine, host work of an iteration before copies to one GPU and after copies from it,
+//                where one interpreter does it for all of them; 0 elsewhere
 //   sigma, T, p  relative spread kRankSpread, time of an iteration, number of ranks; only for methods in which
 //                every rank waits for all others
 #pragma once
@@ -54,6 +54,11 @@ inline constexpr double kRankSpread = 0.012;
 // elements and more are cut into n parts, smaller ones go to server (9973 * key) mod n.
 [[nodiscard]] double fullest_server(const std::vector<ParameterGradient>& gradients, double batch,
                                     int servers);
+
+// The same where GPUs of one machine are the servers: each array goes whole to the one that has fewest bytes,
+// the largest first (MXNet, src/kvstore/comm.h CommDevice::InitMergeBuffer; tf_cnn_benchmarks,
+// variable_mgr_util.py ParameterServerDeviceSetter, in the order of their creation).
+[[nodiscard]] double fullest_gpu(const std::vector<ParameterGradient>& gradients, double batch, int gpus);
 
 // Bytes of one gradient. Buckets are filled with gradients as stored, so that fewer bytes on the way leave
 // each gradient in its bucket (PyTorch's communication hooks compress whole buckets).

@@ -33,7 +33,7 @@ struct LaunchModel {
   std::int64_t engine_threads = 1;          // `workers`: 1 or 2, each with a stream (async_updates.h)
   std::int64_t launch_queue_depth = 1'024;  // `queue`: the most kernels launched and not yet done
   // `one_interpreter`: one Python process drives all GPUs of a machine. Its host work before copies to a GPU
-  // (targets of detectors) is for one GPU after another.
+  // (targets of detectors) and after copies from it (proposals) is for one GPU after another.
   bool one_interpreter = false;
   // CPU threads that read and decode samples for each GPU.
   int input_threads = 0;   // in the runs that the framework is of; 0: samples are made up on the GPU

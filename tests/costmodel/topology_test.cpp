@@ -73,6 +73,19 @@ TEST(Topology, PeersAcrossPorts) {
   EXPECT_NEAR(ring_rate("h100_pcie", 8, "pcie5"), two * slot.across_sockets, 1);
 }
 
+// A copy by the driver that host memory takes in turns, in and then out, has half of the slot's 12.29 GB/s;
+// one between peers all of it, and three copies into one card a third each.
+TEST(Topology, CopiesByTheDriver) {
+  const GpuSpec card = gpu("titanxp");
+  const auto slowest = [&](const char* word, int gpus) {
+    return Topology(synthesize_machine(card, gpus, word, catalog()), card, gpus).to_first_gpu().slowest.si();
+  };
+  const double slot = 15.754e9 * 0.78;
+  EXPECT_NEAR(slowest("pcie3", 2), slot, 1e3);
+  EXPECT_NEAR(slowest("pcie3_host", 2), slot / 2, 1e3);
+  EXPECT_NEAR(slowest("pcie3_host", 4), slot / 2 / 3, 1e3);
+}
+
 // Copies staged in host memory are marked.
 TEST(Topology, StagedRings) {
   for (const auto& [word, staged] : {std::pair("pcie3", false), std::pair("pcie3_host", true)}) {

@@ -182,6 +182,39 @@ TEST(DataParallel, MxnetsServers) {
   EXPECT_DOUBLE_EQ(fullest_server(small, 1, 4), 2);
 }
 
+// Arrays of 6, 3, 2 and 1 on two GPUs: 6 beside 3 + 2 + 1; the mean is 6. On four the largest is twice the
+// mean.
+TEST(DataParallel, ArraysLieWholeOnOneGpu) {
+  std::vector<ParameterGradient> arrays;
+  for (const std::int64_t size : {1, 6, 2, 3}) arrays.push_back({0, fixed_size(size), 0, 1});
+  EXPECT_DOUBLE_EQ(fullest_gpu(arrays, 1, 2), 1);
+  EXPECT_DOUBLE_EQ(fullest_gpu(arrays, 1, 4), 2);
+  EXPECT_DOUBLE_EQ(fullest_gpu({}, 1, 4), 1);
+}
+
+// 4 GB at 8 GB/s of all, and at 6 GB/s where one server has 1.5 times its part: 1 s instead of 0.5.
+TEST(DataParallel, TheFullestServerHoldsUpAStage) {
+  SyncStage stage{.name = "push", .all_reduce = {}, .message = {}, .rate = BytesPerSecond(8e9)};
+  EXPECT_DOUBLE_EQ(stage.time(Bytes(4e9), 1.5).si(), 0.5);
+  stage.one_server = BytesPerSecond(6e9);
+  EXPECT_DOUBLE_EQ(stage.time(Bytes(4e9), 1.5).si(), 1);
+  EXPECT_DOUBLE_EQ(stage.time(Bytes(4e9), 0.5).si(), 0.5);
+}
+
+// Faster R-CNN with VGG-16 under MXNet, whose first fully connected layer has 3 / 4 of all parameters, is
+// faster on two cards without peer access than on one, and slower on four than on two (apache/mxnet#5845).
+TEST(DataParallel, ALargeArrayDoesNotScale) {
+  SpecCache specs = test::source_specs();
+  const auto rate = [&](int gpus) {
+    Scenario scenario{.model = "faster_rcnn_c4", .framework = "mxnet_0_9", .gpu = "gtx1080"};
+    scenario.variant = "jwyang_vgg16";
+    scenario.cluster = {.gpus = gpus, .network = "pcie3_host", .method = "kvstore_device"};
+    return predict(scenario, specs).throughput();
+  };
+  EXPECT_GT(rate(2), rate(1));
+  EXPECT_LT(rate(4), rate(2));
+}
+
 // Four threads decode for each GPU, 4 ms a sample: 16 samples take 16 ms, whatever the GPUs, until their
 // threads are more than cores. 28 cores for eight GPUs are 3.5 each.
 TEST(DataParallel, GpusOfAMachineShareItsCores) {
