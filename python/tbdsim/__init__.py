@@ -1,17 +1,23 @@
-"""tbd-sim in Python: captures a PyTorch training step without a GPU.
+"""tbd-sim in Python: predicts the training of a network on any GPU, and captures a PyTorch training step without one.
 
-`capture` needs PyTorch (`pip install tbdsim[capture]`); reading and summing up step files does not.
+`capture` needs PyTorch (`pip install tbdsim[capture]`), `Table.to_pandas` needs pandas; everything else needs neither.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from .command_line import TbdSimError
+from .commands import kernels, list_of, max_batch, memory, predict, scaling, show, sweep, validate, whatif
 from .errors import CaptureError, StepFileError
 from .step import Step
 from .step_file import load
+from .tables import Row, Table
 
-__all__ = ["CaptureError", "Step", "StepFileError", "capture", "load"]
+__all__ = [
+    "CaptureError", "Row", "Step", "StepFileError", "Table", "TbdSimError", "capture", "kernels", "list_of", "load", "max_batch",
+    "memory", "predict", "scaling", "show", "sweep", "validate", "whatif",
+]
 
 
 def __getattr__(name: str) -> Any:

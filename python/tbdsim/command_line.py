@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tbdsim import _core
+from . import _core
 
 
 class TbdSimError(ValueError):

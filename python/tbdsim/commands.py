@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tbdsim.command_line import options, run, run_json
-from tbdsim.step import Step
-from tbdsim.tables import Table
+from .command_line import options, run, run_json
+from .step import Step
+from .tables import Table
 
 Model = "str | Path | Step"
 
