@@ -7,11 +7,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from . import _core
 
 
 class TbdSimError(ValueError):
     """What tbd-sim wrote to standard error: what is wrong, where, and what was expected."""
+
+
+def _module() -> Any:
+    """The compiled module. Capturing does not need it, and works from the source tree as well."""
+    try:
+        from . import _core
+    except ImportError as error:
+        raise ImportError("tbdsim._core is not built: pip install . in the repository") from error
+    return _core
 
 
 def data_dir() -> str:
@@ -20,7 +28,7 @@ def data_dir() -> str:
     if named:
         return named
     own = Path(__file__).parent / "data"
-    return str(own) if own.is_dir() else _core.source_data_dir
+    return str(own) if own.is_dir() else _module().source_data_dir
 
 
 def run(*arguments: str) -> str:
@@ -28,7 +36,7 @@ def run(*arguments: str) -> str:
 
     Raises TbdSimError where the program would exit with an error, KeyboardInterrupt after Ctrl-C.
     """
-    code, out, err = _core.run([str(argument) for argument in arguments], data_dir())
+    code, out, err = _module().run([str(argument) for argument in arguments], data_dir())
     if code == 130:
         raise KeyboardInterrupt
     if code != 0:
