@@ -235,8 +235,8 @@ const std::vector<BadCommand> kBadCommands = {
      "unknown framework 'tensorflw'; did you mean 'tensorflow'? ('tbd-sim list frameworks'" + kSeeList},
     {{"--gpu", "titanxp", "--batch", "64", "--profile", "uncalibratd"},
      "unknown profile 'uncalibratd'; did you mean 'uncalibrated'? ('tbd-sim list profiles'" + kSeeList},
-    {{"show", "resnet50", "--variant", "slimv2"},
-     "unknown variant 'slimv2' of resnet50; expected one of slim_v2, mxnet_v2, v1.5, v1, forward_backward; "
+    {{"show", "resnet50", "--variant", "slim_v22"},
+     "unknown variant 'slim_v22' of resnet50; expected one of slim_v2, mxnet_v2, v1.5, v1, forward_backward; "
      "did you mean "
      "'slim_v2'?"},
     {{"--gpu", "titanxp", "--batch", "64", "--precision", "fp23"},
