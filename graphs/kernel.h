@@ -121,7 +121,7 @@ using KernelShape =
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
   Phase phase = Phase::forward;
-  std::string_view op;  // "conv", "relu", "sgd_momentum": a literal
+  std::string_view op;  // "conv", "relu", "sgd_momentum": a literal, or one of TrainingStep::names
   // Launches in one iteration. Adjacent kernels of one layer with the same repeat run as a pattern, one after
   // another, that often: the steps of an unrolled recurrence.
   std::int64_t repeat = 1;
@@ -137,6 +137,7 @@ struct Kernel {
   // True for kernels that exist only where the next convolution runs in TF32: an NHWC convolution, or the
   // layout conversion before it.
   bool tf32_only = false;
+  bool unknown = false;         // an operator without a lowering of its own, charged by its bytes
   bool thread_per_row = false;  // one thread processes each row, one number after another
   // The kind whose time formula applies, where the kernel's memory accesses are not typical of its own kind.
   std::optional<KernelKind> timed_as{};

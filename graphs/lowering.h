@@ -93,6 +93,9 @@ struct Lowering {
   Composition gelu = Composition::fused;
   Composition lrn = Composition::fused;
   SavedMatmulInputs product_keeps = SavedMatmulInputs::needed;
+  Composition attention = Composition::fused;  // of captured steps; of models each product is a layer
+  Composition product_bias =
+      Composition::fused;                     // of captured steps: added by the product, or copied before it
   std::optional<Layout> half_layout = {};     // of images in half precision; none: `layout`
   std::optional<Composition> half_gelu = {};  // of GELUs in half precision; none: `gelu`
   NormLayout norm_layout = NormLayout::any;

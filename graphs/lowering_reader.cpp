@@ -55,6 +55,10 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.half_gelu = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("lrn"))
     lowering.lrn = static_cast<Composition>(node->one_of(kCompositionNames));
+  if (const auto node = m.find("attention"))
+    lowering.attention = static_cast<Composition>(node->one_of(kCompositionNames));
+  if (const auto node = m.find("product_bias"))
+    lowering.product_bias = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("zero_gradients")) lowering.zero_gradients = node->flag();
   if (const auto node = m.find("counts_batches")) lowering.counts_batches = node->flag();
 }
