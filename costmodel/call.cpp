@@ -48,7 +48,10 @@ ConvCall conv_call(const Kernel& kernel, const ConvShape& s, double batch) {
           .pad_height = size(s.pad_height),
           .pad_width = size(s.pad_width),
           .element_bytes = element_bytes(kernel.math),
-          .limits = {}};
+          .limits = {},
+          .groups = size(s.groups),
+          .dilation_height = size(s.dilation_height),
+          .dilation_width = size(s.dilation_width)};
 }
 
 RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& s, double batch) {

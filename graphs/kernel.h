@@ -47,7 +47,8 @@ inline constexpr std::array<std::string_view, kKernelKindCount> kKernelKindNames
   return kPhaseNames[static_cast<std::size_t>(phase)];
 }
 
-// A convolution, with the sizes of its forward pass in every phase.
+// A convolution, with the sizes of its forward pass in every phase. Channels and filters are those of all
+// groups together; each group of filters reads its own group of channels.
 struct ConvShape {
   Size images;
   std::int64_t channels = 0, height = 0, width = 0;         // input
@@ -55,6 +56,8 @@ struct ConvShape {
   std::int64_t kernel_height = 0, kernel_width = 0;
   std::int64_t stride_height = 1, stride_width = 1;
   std::int64_t pad_height = 0, pad_width = 0;  // before the first row and column
+  std::int64_t groups = 1;
+  std::int64_t dilation_height = 1, dilation_width = 1;  // distance between the filter's rows, columns
 
   friend auto operator<=>(const ConvShape&, const ConvShape&) = default;
 };
@@ -157,9 +160,10 @@ inline constexpr std::string_view kHostToDevice = "host_to_device";
   return kernel.second_order ? "double_backward" : name_of(kernel.phase);
 }
 
-// At a batch: "64x3x224x224 64x7x7/2 p2" (input, filters, stride unless 1, padding unless it centres the
-// window), "m512 n32 k1000 NT" (transposes of A and B), "64x64x112x112 3x3/2" (input, window), "64x1000"
-// (rows, columns), "802816" (elements), "64x25x512 4x512" (samples, steps, inputs, gates x units).
+// At a batch: "64x3x224x224 64x7x7/2 p2 d2 g4" (input, filters, stride unless 1, padding unless it centres
+// the window, dilation and groups unless 1), "m512 n32 k1000 NT" (transposes of A and B), "64x64x112x112
+// 3x3/2" (input, window), "64x1000" (rows, columns), "802816" (elements), "64x25x512 4x512" (samples, steps,
+// inputs, gates x units).
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

@@ -139,20 +139,21 @@ struct ConvFamily {
   }
   static double flops(const Call& c) {
     const double twice_outputs = 2 * c.images * c.filters * c.out_height * c.out_width;
-    return twice_outputs * c.channels * c.kernel_height * c.kernel_width;
+    return twice_outputs * (c.channels / c.groups) * c.kernel_height * c.kernel_width;
   }
   static double executed(const Sizes& call, const Choice& choice) { return conv_executed(call, choice); }
   static double bytes(const Call& call) { return Sizes(call).tensors; }
   static double operand_bytes(const Call& call) { return bytes(call); }
-  // Libraries have kernels for one pass, filter size and stride, and in half precision others for channels
-  // that are not padded.
+  // Libraries have kernels for one pass, filter size and stride, others for groups of channels and for
+  // dilation, and in half precision others for channels that are not padded.
   static std::uint64_t group(const Call& c) {
     const bool unaligned = c.element_bytes == 2 && !pads_channels(c) && conv_padding(c) > 1;
     const auto stride = static_cast<std::uint64_t>(c.stride_height * c.stride_width);
     const auto height = static_cast<std::uint64_t>(c.kernel_height);
     const auto width = static_cast<std::uint64_t>(c.kernel_width);
-    return stride << 32U | height << 18U | width << 4U | std::uint64_t{unaligned} << 3U |
-           static_cast<std::uint64_t>(c.phase);
+    const bool dilated = c.dilation_height * c.dilation_width > 1;
+    return std::uint64_t{dilated} << 63U | std::uint64_t{c.groups > 1} << 62U | stride << 32U |
+           height << 18U | width << 4U | std::uint64_t{unaligned} << 3U | static_cast<std::uint64_t>(c.phase);
   }
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
   static Features features(const Call& call) {

@@ -1,5 +1,6 @@
 // Sizes of a convolution in the letters of its algorithms: N images, C channels, K filters of R * S taps,
-// input H * W, output P * Q; the passes forward, gradient by the input ("data") and gradient by the weights
+// input H * W, output P * Q; G groups, each of K / G filters over C / G channels; the passes forward,
+// gradient by the input ("data") and gradient by the weights
 // ("weights").
 #pragma once
 
@@ -13,14 +14,18 @@ struct ConvProduct {
   double m = 1, n = 1, depth = 1, count = 1;
 };
 
-// The implicit GEMM of a pass.
+// The implicit GEMM of a pass, one for each group.
 [[nodiscard]] inline ConvProduct conv_product(const ConvCall& c) {
   const double taps = c.kernel_height * c.kernel_width;
   const double outputs = c.images * c.out_height * c.out_width;
   const double inputs = c.images * c.height * c.width;
-  if (c.phase == Phase::backward_data) return {.m = inputs, .n = c.channels, .depth = c.filters * taps};
-  if (c.phase == Phase::backward_weights) return {.m = c.channels * taps, .n = c.filters, .depth = outputs};
-  return {.m = outputs, .n = c.filters, .depth = c.channels * taps};
+  const double channels = c.channels / c.groups;
+  const double filters = c.filters / c.groups;
+  if (c.phase == Phase::backward_data)
+    return {.m = inputs, .n = channels, .depth = filters * taps, .count = c.groups};
+  if (c.phase == Phase::backward_weights)
+    return {.m = channels * taps, .n = filters, .depth = outputs, .count = c.groups};
+  return {.m = outputs, .n = filters, .depth = channels * taps, .count = c.groups};
 }
 
 // The image that a pass writes. The data pass reads the forward pass's output and writes its input.
@@ -60,7 +65,7 @@ struct ConvSizes : ConvCall {
   ConvProduct product = conv_product(*this);
   ConvRoles roles = conv_roles(*this);
   double taps = kernel_height * kernel_width;
-  double weights = channels * filters;  // of each tap
+  double weights = channels * filters / groups;  // of each tap
   double outputs = images * out_height * out_width;
   double tensors =  // bytes of input, output and filters
       element_bytes * (images * channels * height * width + outputs * filters + weights * taps);
@@ -106,7 +111,7 @@ inline constexpr double kFftBins = 32 * 17;
     case Algorithm::col2im:
       return 0;  // BWD_DATA_ALGO_0 adds the columns into the gradient as it makes them
     default:
-      return choice.splits > 1 ? 4 * c.product.m * c.product.n * choice.splits : 0;
+      return choice.splits > 1 ? 4 * c.product.m * c.product.n * c.product.count * choice.splits : 0;
   }
 }
 

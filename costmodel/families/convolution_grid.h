@@ -82,7 +82,8 @@ template <class Visit>
 // Multiplications and additions of an algorithm, without padding of tiles. Winograd's F(2x2, 3x3) multiplies
 // 4 * 4 numbers for 2 * 2 results of 9 taps.
 [[nodiscard]] inline double conv_executed(const ConvSizes& c, const Choice& choice) {
-  if (choice.algorithm == Algorithm::implicit_gemm) return 2 * c.product.m * c.product.n * c.product.depth;
+  if (choice.algorithm == Algorithm::implicit_gemm)
+    return 2 * c.product.m * c.product.n * c.product.depth * c.product.count;
   const ConvProduct product = conv_product(c, choice.algorithm);
   const double executed = 2 * product.m * product.n * product.depth * product.count;
   return choice.algorithm == Algorithm::winograd ? executed * 16 / (4 * 9) : executed;
@@ -119,10 +120,12 @@ void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit v
   } else {
     products(Algorithm::implicit_gemm, kImplicitTiles);
   }
-  if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im, kProductTiles);
+  if (call.phase == Phase::backward_data && strided && call.groups == 1)
+    products(Algorithm::col2im, kProductTiles);
   const double filter = call.kernel_height;
   const bool square = filter == call.kernel_width;
-  if (strided || !square || hardware.tensor_cores) return;
+  const bool dilated = call.dilation_height * call.dilation_width > 1;
+  if (strided || dilated || call.groups > 1 || !square || hardware.tensor_cores) return;
   if (filter == 3 && !weights && within_limit(kWinogradChoice))
     visit(kWinogradChoice, conv_grid(call, kWinogradChoice));
   const bool fits_fft_tile = filter >= 5 && filter <= kFftTile / 2;
