@@ -39,7 +39,9 @@ struct ConvRoles {
   return {c.channels, c.filters, c.out_height, c.out_width};
 }
 
+// Channels of groups stay as they are.
 [[nodiscard]] inline bool pads_channels(const ConvCall& c) {
+  if (c.groups > 1) return false;
   const PadsChannels pads = c.limits.pads_channels;
   return pads == PadsChannels::always || (pads == PadsChannels::half && c.element_bytes == 2);
 }
@@ -52,8 +54,8 @@ struct ConvRoles {
 // The call that is computed in place of `c`: with padded channels and filters, if they are padded.
 [[nodiscard]] inline ConvCall padded(ConvCall c) {
   if (!pads_channels(c)) return c;
-  c.channels = in_eights(c.channels, c.groups);
-  c.filters = in_eights(c.filters, c.groups);
+  c.channels = in_eights(c.channels, 1);
+  c.filters = in_eights(c.filters, 1);
   return c;
 }
 
