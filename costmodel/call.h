@@ -48,6 +48,7 @@ struct ConvCall {
   double element_bytes = 4;
   ConvLimits limits;
   double groups = 1, dilation_height = 1, dilation_width = 1;
+  bool channels_last = false, framework_kernel = false;  // as in ConvShape
 
   friend auto operator<=>(const ConvCall&, const ConvCall&) = default;
 };

@@ -66,6 +66,8 @@ void visit_further_fields(ConvCall& c, Visit visit) {
   visit("groups", c.groups);
   visit("dilation_height", c.dilation_height);
   visit("dilation_width", c.dilation_width);
+  visit("channels_last", c.channels_last);
+  visit("framework_kernel", c.framework_kernel);
 }
 template <class OtherCall, class Visit>
 void visit_further_fields(OtherCall&, Visit) {}

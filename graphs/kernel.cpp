@@ -44,12 +44,12 @@ struct ShapeText {
   std::string operator()(const ConvShape& c) const {
     const std::int64_t rows = span_of(c.kernel_height, c.dilation_height);
     const std::int64_t columns = span_of(c.kernel_width, c.dilation_width);
-    return fmt::format("{:.0f}x{}x{}x{} {}x{}x{}{}{}{}{}", c.images.at(batch), c.channels, c.height, c.width,
-                       c.filters, c.kernel_height, c.kernel_width,
+    return fmt::format("{:.0f}x{}x{}x{} {}x{}x{}{}{}{}{}{}", c.images.at(batch), c.channels, c.height,
+                       c.width, c.filters, c.kernel_height, c.kernel_width,
                        stride_text(c.stride_height, c.stride_width),
                        pad_text(c.pad_height, c.pad_width, rows, columns),
                        dilation_text(c.dilation_height, c.dilation_width),
-                       c.groups == 1 ? "" : fmt::format(" g{}", c.groups));
+                       c.groups == 1 ? "" : fmt::format(" g{}", c.groups), c.transposed ? " t" : "");
   }
   std::string operator()(const GemmShape& g) const {
     const double times = g.batch.at(batch);

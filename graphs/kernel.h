@@ -58,6 +58,12 @@ struct ConvShape {
   std::int64_t pad_height = 0, pad_width = 0;  // before the first row and column
   std::int64_t groups = 1;
   std::int64_t dilation_height = 1, dilation_width = 1;  // distance between the filter's rows, columns
+  // True for a transposed convolution: the sizes are those of the convolution whose data pass is this one's
+  // forward pass, and whose forward pass is this one's data pass.
+  bool transposed = false;
+  // Set for more than one group only, whose kernels differ by them:
+  bool channels_last = false;     // images are NHWC
+  bool framework_kernel = false;  // the framework's own kernel, not its library's
 
   friend auto operator<=>(const ConvShape&, const ConvShape&) = default;
 };
@@ -162,9 +168,9 @@ inline constexpr std::string_view kHostToDevice = "host_to_device";
 }
 
 // At a batch: "64x3x224x224 64x7x7/2 p2 d2 g4" (input, filters, stride unless 1, padding unless it centres
-// the window, dilation and groups unless 1), "m512 n32 k1000 NT" (transposes of A and B), "64x64x112x112
-// 3x3/2" (input, window), "64x1000" (rows, columns), "802816" (elements), "64x25x512 4x512" (samples, steps,
-// inputs, gates x units).
+// the window, dilation and groups unless 1, t: transposed), "m512 n32 k1000 NT" (transposes of A and B),
+// "64x64x112x112 3x3/2" (input, window), "64x1000" (rows, columns), "802816" (elements), "64x25x512 4x512"
+// (samples, steps, inputs, gates x units).
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

@@ -47,6 +47,8 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.half_layout = static_cast<Layout>(node->one_of(kLayoutNames));
   if (const auto node = m.find("norm_layout"))
     lowering.norm_layout = static_cast<NormLayout>(node->one_of(kNormLayoutNames));
+  if (const auto node = m.find("depthwise"))
+    lowering.depthwise = static_cast<DepthwiseKernels>(node->one_of(kDepthwiseKernelsNames));
   if (const auto node = m.find("product_keeps"))
     lowering.product_keeps = static_cast<SavedMatmulInputs>(node->one_of(kSavedMatmulInputsNames));
   if (const auto node = m.find("gelu"))

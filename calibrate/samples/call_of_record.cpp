@@ -55,6 +55,7 @@ ConvCall conv_of(const Record& record, Phase phase, double element_bytes) {
   call.groups = at_least_one(s.groups);
   call.dilation_height = at_least_one(s.dilation_h);
   call.dilation_width = at_least_one(s.dilation_w);
+  call.channels_last = call.groups > 1 && record.layout == "NHWC";
   return call;
 }
 

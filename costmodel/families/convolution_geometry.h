@@ -39,25 +39,29 @@ struct ConvRoles {
   return {c.channels, c.filters, c.out_height, c.out_width};
 }
 
+// Channels of groups stay as they are.
 [[nodiscard]] inline bool pads_channels(const ConvCall& c) {
+  if (c.groups > 1) return false;
   const PadsChannels pads = c.limits.pads_channels;
   return pads == PadsChannels::always || (pads == PadsChannels::half && c.element_bytes == 2);
 }
 
-// Channels or filters as tensor cores take them: whole groups of 8.
-[[nodiscard]] inline double in_groups_of_8(double channels) { return 8 * ceil_nonneg(channels / 8); }
+// Channels or filters as tensor cores take them: multiples of 8, in each of the convolution's groups.
+[[nodiscard]] inline double in_eights(double channels, double groups) {
+  return 8 * groups * ceil_nonneg(channels / (8 * groups));
+}
 
 // The call that is computed in place of `c`: with padded channels and filters, if they are padded.
 [[nodiscard]] inline ConvCall padded(ConvCall c) {
   if (!pads_channels(c)) return c;
-  c.channels = in_groups_of_8(c.channels);
-  c.filters = in_groups_of_8(c.filters);
+  c.channels = in_eights(c.channels, 1);
+  c.filters = in_eights(c.filters, 1);
   return c;
 }
 
-// Multiply-adds of a call with channels and filters in whole groups of 8 over those of the call. 1: they are.
+// Multiply-adds of a call with channels and filters in multiples of 8 over those of the call. 1: they are.
 [[nodiscard]] inline double conv_padding(const ConvCall& c) {
-  return in_groups_of_8(c.channels) * in_groups_of_8(c.filters) / (c.channels * c.filters);
+  return in_eights(c.channels, c.groups) * in_eights(c.filters, c.groups) / (c.channels * c.filters);
 }
 
 // A call with the sizes that all its algorithms share, of padded channels where they are padded.
@@ -98,6 +102,13 @@ inline constexpr double kFftBins = 32 * 17;
   return 2 * kFftBins * fft_tiles(c) * (c.channels + c.filters);
 }
 [[nodiscard]] inline double fft_filter_elements(const ConvSizes& c) { return 2 * kFftBins * c.weights; }
+
+// Bytes read and written by copies of NCHW images around products of groups on tensor cores, which take NHWC.
+// Copies around other products are kernels of their own (graphs/layers/conv2d.cpp).
+[[nodiscard]] inline double bytes_of_layout_copies(const ConvSizes& c) {
+  if (c.groups == 1 || c.channels_last || c.element_bytes > 2) return 0;
+  return 2 * (c.tensors - c.element_bytes * c.weights * c.taps);
+}
 
 // Bytes of scratch memory of an algorithm.
 [[nodiscard]] inline double conv_workspace(const ConvSizes& c, const Choice& choice) {

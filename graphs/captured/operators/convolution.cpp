@@ -4,8 +4,12 @@
 //   1-D   rows of height 1, as PyTorch calls cuDNN
 //   3-D   a 2-D convolution of each output's depth: images = samples x output depth, channels x kernel depth;
 //         multiply-adds are exact, the bytes of a row that several depths read count as tensors are
-//   transposed   the product of every pixel with the weights, whose results add up where windows overlap
+//   transposed   the data pass of the convolution from its output to its input; where windows do not overlap
+//         the product of every pixel with the weights
+#include <algorithm>
+
 #include "graphs/captured/operators/operators.h"
+#include "graphs/depthwise.h"
 
 namespace tbdsim {
 namespace {
@@ -51,12 +55,14 @@ class Convolution {
       : site_(site),
         a_(arguments),
         math_(math_of(arguments.w.dtype, site.how.precision)),
-        // A depthwise convolution by a grouped one's number: per-sample weights make groups grow.
         channels_last_(is_channels_last(arguments.x) || is_channels_last(arguments.y)) {
     if (a_.x.shape.size() < 3 || a_.w.shape.size() != a_.x.shape.size() ||
         a_.y.shape.size() != a_.x.shape.size())
       site.fail(1, "a weight and an output of the input's rank, 3 or more");
   }
+
+  // PyTorch's own depthwise kernels add the bias.
+  [[nodiscard]] bool adds_bias() const { return shape().framework_kernel; }
 
   void run(Phase phase) {
     transpose(phase, phase == Phase::backward_data ? a_.y : a_.x);
@@ -96,7 +102,7 @@ class Convolution {
     kernel.written_bytes = phase == Phase::forward ? y : phase == Phase::backward_data ? x : w;
     kernel.tf32_only = math_ == MathType::tf32 && channels_last_;
     if (transposes() && !has_one_pixel(site_, a_.x)) kernel.scratch_bytes = x + y;  // the transposed copies
-    kernel.shape = a_.transposed ? transposed_shape() : shape();
+    kernel.shape = shape();
     return kernel;
   }
 
@@ -113,52 +119,71 @@ class Convolution {
     return pixels.elements * checked_multiply(site_.fixed(a_.w.shape[1]), taps());
   }
 
+  // Sizes of the convolution from image `in` to image `out`.
+  [[nodiscard]] ConvShape sizes(const CapturedTensor& in, const CapturedTensor& out) const {
+    return {.images = in.shape[0] * spatial(site_, out, 2),
+            .channels = in.shape[1].fixed,
+            .height = spatial(site_, in, 1),
+            .width = spatial(site_, in, 0),
+            .filters = out.shape[1].fixed,
+            .out_height = spatial(site_, out, 1),
+            .out_width = spatial(site_, out, 0),
+            .kernel_height = spatial(site_, a_.w, 1),
+            .kernel_width = spatial(site_, a_.w, 0),
+            .stride_height = of_height(a_.stride, 1),
+            .stride_width = from_last(a_.stride, 0, 1),
+            .pad_height = of_height(a_.padding, 0),
+            .pad_width = from_last(a_.padding, 0, 0),
+            .groups = a_.groups,
+            .dilation_height = of_height(a_.dilation, 1),
+            .dilation_width = from_last(a_.dilation, 0, 1)};
+  }
+
   [[nodiscard]] ConvShape shape() const {
-    const std::int64_t depth = spatial(site_, a_.w, 2);
-    ConvShape shape{.images = a_.x.shape[0] * spatial(site_, a_.y, 2),
-                    .channels = 0,
-                    .height = spatial(site_, a_.x, 1),
-                    .width = spatial(site_, a_.x, 0),
-                    .filters = 0,
-                    .out_height = spatial(site_, a_.y, 1),
-                    .out_width = spatial(site_, a_.y, 0),
-                    .kernel_height = spatial(site_, a_.w, 1),
-                    .kernel_width = spatial(site_, a_.w, 0),
-                    .stride_height = of_height(a_.stride, 1),
-                    .stride_width = from_last(a_.stride, 0, 1),
-                    .pad_height = of_height(a_.padding, 0),
-                    .pad_width = from_last(a_.padding, 0, 0),
-                    .groups = a_.groups,
-                    .dilation_height = of_height(a_.dilation, 1),
-                    .dilation_width = from_last(a_.dilation, 0, 1)};
+    ConvShape shape = a_.transposed ? transposed_shape() : sizes(a_.x, a_.y);
     const Size& channels = a_.x.shape[1];
     const Size& filters = a_.y.shape[1];
-    shape.channels = checked_multiply(channels.fixed, depth);
-    shape.filters = filters.fixed;
-    if (channels.per_sample == 0 && filters.per_sample == 0) return shape;
-    // Weights of each sample's own: samples are groups of one image. They are charged as images.
-    shape.images = channels;
-    shape.images.fixed /= std::max<std::int64_t>(1, channels.per_sample);
-    shape.images.per_sample = 1;
-    shape.channels = checked_multiply(channels.per_sample, depth);
-    shape.filters = filters.per_sample;
+    if (channels.per_sample != 0 || filters.per_sample != 0) {
+      // Weights of each sample's own: samples are groups of one image. They are charged as images.
+      shape.images = {channels.fixed / std::max<std::int64_t>(1, channels.per_sample), 1};
+      shape.channels = channels.per_sample;
+      shape.filters = filters.per_sample;
+    }
+    shape.channels = checked_multiply(shape.channels, spatial(site_, a_.w, 2));
+    if (a_.groups == 1) return shape;
+    const Layout layout = channels_last_ ? Layout::nhwc : Layout::nchw;
+    shape.channels_last = channels_last_;
+    shape.framework_kernel = has_framework_kernel(shape, math_, layout, site_.how.lowering.depthwise);
     return shape;
   }
 
   [[nodiscard]] ConvShape transposed_shape() const {
-    const std::int64_t pixels_deep = spatial(site_, a_.x, 2);
+    if (!side_by_side()) {
+      ConvShape shape = sizes(a_.y, a_.x);
+      shape.transposed = true;
+      return shape;
+    }
     const std::int64_t height = spatial(site_, a_.x, 1), width = spatial(site_, a_.x, 0);
-    const std::int64_t filters = checked_multiply(site_.fixed(a_.y.shape[1]), taps());
-    return {.images = a_.x.shape[0] * pixels_deep,
-            .channels = site_.fixed(a_.x.shape[1]),
+    return {.images = a_.x.shape[0] * spatial(site_, a_.x, 2),
+            .channels = a_.x.shape[1].fixed,
             .height = height,
             .width = width,
-            .filters = filters,
+            .filters = checked_multiply(a_.y.shape[1].fixed, taps() / spatial(site_, a_.w, 2)),
             .out_height = height,
             .out_width = width,
             .kernel_height = 1,
             .kernel_width = 1,
             .groups = a_.groups};
+  }
+
+  // True if windows neither overlap nor leave pixels out: as many outputs as inputs x taps.
+  [[nodiscard]] bool side_by_side() const {
+    for (std::size_t d = 0; d + 2 < a_.w.shape.size(); ++d) {
+      const std::int64_t kernel = spatial(site_, a_.w, d);
+      const bool fits = spatial(site_, a_.y, d) == checked_multiply(spatial(site_, a_.x, d), kernel);
+      if (!fits || from_last(a_.stride, d, 1) != kernel) return false;
+    }
+    return true;
   }
 
   // A 1-D convolution has no height: its one number is the width's.
@@ -206,8 +231,9 @@ void lower_convolution(OperatorSite& site) {
                             .dilation = site.wholes(5),
                             .transposed = site.flag(6),
                             .groups = groups_of(site, x, w, 8, site.flag(6))};
-  Convolution(site, arguments).run(Phase::forward);
-  if (site.find_tensor(2) == nullptr) return;
+  Convolution convolution(site, arguments);
+  convolution.run(Phase::forward);
+  if (site.find_tensor(2) == nullptr || convolution.adds_bias()) return;
   Kernel bias = bytes_kernel(KernelKind::elementwise, site.phase, "bias_add", y.elements, 1, bytes_of(y),
                              bytes_of(y), bytes_of(y.dtype));
   bias.shape = channel_matrix(site, y);

@@ -1,5 +1,5 @@
 // Batch, layer, group and instance norms, which dispatch as a batch norm over samples x channels. Operations
-// and passes over memory are those of graphs/layers/batch_norm.cpp and layer_norm.cpp.
+// and passes over memory are those of graphs/layers/batch_norm.cpp, layer_norm.cpp and group_norm.cpp.
 #include <algorithm>
 
 #include "graphs/captured/operators/operators.h"
@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kBatchForward = 6, kBatchBackward = 9, kBatchSums = 5, kScaleAndShift = 2;
 constexpr std::int64_t kLayerForward = 8, kLayerBackward = 10, kLayerWeights = 5;
+constexpr std::int64_t kMomentFlops = 3, kGroupGradient = 4;
 
 // Channels are the second dimension; where they grow with the batch they are counted as images.
 ImageShape image_of(const OperatorSite& site, const CapturedTensor& x) {
@@ -50,12 +51,27 @@ std::int64_t product_of(const std::vector<std::int64_t>& sizes) {
   return all;
 }
 
-// Numbers of a sample that are normalised together: channels x pixels / groups.
-std::int64_t group_size(const OperatorSite& site, std::size_t channels, std::size_t pixels,
-                        std::size_t groups) {
-  return checked_multiply(site.whole(channels), site.whole(pixels)) /
-         std::max<std::int64_t>(1, site.whole(groups));
-}
+// A group norm's numbers beside its tensors. `of_channels`, `of_groups`: arguments with their counts.
+struct GroupNorm {
+  OperatorSite& site;
+  Dtype dtype;
+  Size channels;    // of all samples
+  Size factors;     // bytes of two numbers for each of them
+  Size statistics;  // bytes of two numbers for each group
+
+  GroupNorm(OperatorSite& at, const CapturedTensor& x, std::size_t of_channels, std::size_t of_groups)
+      : site(at),
+        dtype(x.dtype),
+        channels(x.shape.empty() ? Size{} : x.shape[0] * at.whole(of_channels)),
+        factors(channels * (2 * kFp32Bytes)),
+        statistics(x.shape.empty() ? Size{}
+                                   : x.shape[0] * checked_multiply(at.whole(of_groups), 2 * kFp32Bytes)) {}
+
+  void add(KernelKind kind, std::string_view op, const Size& elements, std::int64_t flops, const Size& read,
+           const Size& written) const {
+    site.emit(bytes_kernel(kind, site.phase, op, elements, flops, read, written, bytes_of(dtype)));
+  }
+};
 
 }  // namespace
 
@@ -106,26 +122,33 @@ void lower_layer_norm_backward(OperatorSite& site) {
     site.emit(row_norm(x, columns, Phase::backward_weights, "layer_norm", kLayerWeights, read, {}));
 }
 
-// (input, weight, bias, N, C, HxW, group, eps). Its bytes count every reading of the sample, as those of a
-// batch norm do.
+// (input, weight, bias, N, C, HxW, group, eps): a kernel for the moments, one for the result, and a small one
+// over channels (aten/src/ATen/native/cuda/group_norm_kernel.cu), as graphs/layers/group_norm.cpp has them.
 void lower_group_norm(OperatorSite& site) {
   const CapturedTensor& x = site.tensor(0);
-  Kernel kernel = row_norm(x, group_size(site, 4, 5, 6), site.phase, "group_norm", kLayerForward,
-                           bytes_of(x) * 2, bytes_of(x));
-  kernel.timed_as = KernelKind::batch_norm;
-  site.emit(std::move(kernel));
+  const GroupNorm norm(site, x, 4, 6);
+  norm.add(KernelKind::reduction, "group_moments", x.elements, kMomentFlops, bytes_of(x), norm.statistics);
+  norm.add(KernelKind::elementwise, "group_factors", norm.channels, 2, norm.statistics, norm.factors);
+  norm.add(KernelKind::elementwise, "group_norm", x.elements, kScaleAndShift, bytes_of(x) + norm.factors,
+           bytes_of(site.output(0)));
 }
 
 // (grad, input, mean, rstd, weight, N, C, HxW, group, output_mask)
 void lower_group_norm_backward(OperatorSite& site) {
+  const CapturedTensor& dy = site.tensor(0);
   const CapturedTensor& x = site.tensor(1);
-  const bool by_input = site.flag_of_list(9, 0);
-  Kernel kernel =
-      row_norm(x, group_size(site, 6, 7, 8), by_input ? Phase::backward_data : Phase::backward_weights,
-               "group_norm", by_input ? kLayerBackward + kLayerWeights : kLayerWeights,
-               bytes_of(x) * (by_input ? 4 : 2), by_input ? bytes_of(x) : Size{});
-  kernel.timed_as = KernelKind::batch_norm;
-  site.emit(std::move(kernel));
+  const GroupNorm norm(site, x, 6, 8);
+  const Size both = bytes_of(dy) + bytes_of(x);
+  norm.add(KernelKind::reduction, "group_sums", x.elements, kMomentFlops, both, norm.factors);
+  if (site.flag_of_list(9, 0)) {
+    norm.add(KernelKind::elementwise, "group_factors", norm.channels, 2, norm.factors, norm.factors);
+    norm.add(KernelKind::elementwise, "group_norm", x.elements, kGroupGradient, both + norm.factors,
+             bytes_of(x));
+  }
+  if (site.flag_of_list(9, 1) || site.flag_of_list(9, 2)) {
+    norm.add(KernelKind::elementwise, "group_weights", norm.channels, 2, norm.factors,
+             fixed_size(checked_multiply(site.whole(6), 2 * kFp32Bytes)));
+  }
 }
 
 }  // namespace tbdsim
