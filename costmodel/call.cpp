@@ -7,6 +7,12 @@ namespace {
 
 double size(std::int64_t n) { return static_cast<double>(n); }
 
+// The pass of a convolution that a pass of its transpose computes.
+Phase transposed(Phase phase) {
+  if (phase == Phase::forward) return Phase::backward_data;
+  return phase == Phase::backward_data ? Phase::forward : phase;
+}
+
 double element_bytes(MathType math) {
   if (math == MathType::fp8) return 1;
   return math == MathType::fp16 || math == MathType::bf16 ? 2 : 4;
@@ -33,7 +39,7 @@ GemmCall gemm_call(const Kernel& kernel, const GemmShape& s, double batch) {
 }
 
 ConvCall conv_call(const Kernel& kernel, const ConvShape& s, double batch) {
-  return {.phase = kernel.phase,
+  return {.phase = s.transposed ? transposed(kernel.phase) : kernel.phase,
           .images = s.images.at(batch),
           .channels = size(s.channels),
           .height = size(s.height),
@@ -48,7 +54,12 @@ ConvCall conv_call(const Kernel& kernel, const ConvShape& s, double batch) {
           .pad_height = size(s.pad_height),
           .pad_width = size(s.pad_width),
           .element_bytes = element_bytes(kernel.math),
-          .limits = {}};
+          .limits = {},
+          .groups = size(s.groups),
+          .dilation_height = size(s.dilation_height),
+          .dilation_width = size(s.dilation_width),
+          .channels_last = s.channels_last,
+          .framework_kernel = s.framework_kernel};
 }
 
 RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& s, double batch) {

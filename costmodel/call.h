@@ -38,7 +38,7 @@ struct ConvLimits {
   friend auto operator<=>(const ConvLimits&, const ConvLimits&) = default;
 };
 
-// Sizes are those of the forward pass in every phase.
+// Sizes are those of the forward pass in every phase; channels and filters those of all groups together.
 struct ConvCall {
   Phase phase = Phase::forward;
   double images = 1, channels = 1, height = 1, width = 1;
@@ -47,6 +47,8 @@ struct ConvCall {
   double pad_height = 0, pad_width = 0;
   double element_bytes = 4;
   ConvLimits limits;
+  double groups = 1, dilation_height = 1, dilation_width = 1;
+  bool channels_last = false, framework_kernel = false;  // as in ConvShape
 
   friend auto operator<=>(const ConvCall&, const ConvCall&) = default;
 };

@@ -1,5 +1,6 @@
 // The sizes of a call by name, for profiles that list measured calls: visit(name, field) for each, field a
-// double, bool, Phase or KernelKind.
+// double, bool, Phase or KernelKind. A profile may leave out the further ones (visit_further_fields): these
+// keep the values of an empty call.
 #pragma once
 
 #include "costmodel/call.h"
@@ -59,5 +60,16 @@ void visit_fields(StreamCall& c, Visit visit) {
   visit("written_bytes", c.written_bytes);
   visit("flops", c.flops);
 }
+
+template <class Visit>
+void visit_further_fields(ConvCall& c, Visit visit) {
+  visit("groups", c.groups);
+  visit("dilation_height", c.dilation_height);
+  visit("dilation_width", c.dilation_width);
+  visit("channels_last", c.channels_last);
+  visit("framework_kernel", c.framework_kernel);
+}
+template <class OtherCall, class Visit>
+void visit_further_fields(OtherCall&, Visit) {}
 
 }  // namespace tbdsim

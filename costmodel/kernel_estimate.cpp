@@ -165,6 +165,10 @@ void estimate_in(MathType math, const Kernel& kernel, double batch, const Calibr
     cost.sd = sd_of(found, *model.family);
     factor *= std::exp(found.mean);
   }
+  if (kernel.unknown) {
+    cost.provenance = Provenance::roofline;
+    cost.sd = std::max(cost.sd, calibration.profile->spread);
+  }
   scale_within(cost, factor, model.limit);
 }
 

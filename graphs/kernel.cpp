@@ -18,6 +18,14 @@ std::string pad_text(std::int64_t pad_height, std::int64_t pad_width, std::int64
                                  : fmt::format(" p{}x{}", pad_height, pad_width);
 }
 
+// Rows or columns that a filter spans.
+std::int64_t span_of(std::int64_t taps, std::int64_t dilation) { return dilation * (taps - 1) + 1; }
+
+std::string dilation_text(std::int64_t height, std::int64_t width) {
+  if (height == 1 && width == 1) return "";
+  return height == width ? fmt::format(" d{}", height) : fmt::format(" d{}x{}", height, width);
+}
+
 struct ShapeText {
   double batch;
 
@@ -34,10 +42,14 @@ struct ShapeText {
                        pad_text(p.pad_height, p.pad_width, p.kernel_height, p.kernel_width));
   }
   std::string operator()(const ConvShape& c) const {
-    return fmt::format("{:.0f}x{}x{}x{} {}x{}x{}{}{}", c.images.at(batch), c.channels, c.height, c.width,
-                       c.filters, c.kernel_height, c.kernel_width,
+    const std::int64_t rows = span_of(c.kernel_height, c.dilation_height);
+    const std::int64_t columns = span_of(c.kernel_width, c.dilation_width);
+    return fmt::format("{:.0f}x{}x{}x{} {}x{}x{}{}{}{}{}{}", c.images.at(batch), c.channels, c.height,
+                       c.width, c.filters, c.kernel_height, c.kernel_width,
                        stride_text(c.stride_height, c.stride_width),
-                       pad_text(c.pad_height, c.pad_width, c.kernel_height, c.kernel_width));
+                       pad_text(c.pad_height, c.pad_width, rows, columns),
+                       dilation_text(c.dilation_height, c.dilation_width),
+                       c.groups == 1 ? "" : fmt::format(" g{}", c.groups), c.transposed ? " t" : "");
   }
   std::string operator()(const GemmShape& g) const {
     const double times = g.batch.at(batch);

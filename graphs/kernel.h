@@ -47,7 +47,8 @@ inline constexpr std::array<std::string_view, kKernelKindCount> kKernelKindNames
   return kPhaseNames[static_cast<std::size_t>(phase)];
 }
 
-// A convolution, with the sizes of its forward pass in every phase.
+// A convolution, with the sizes of its forward pass in every phase. Channels and filters are those of all
+// groups together; each group of filters reads its own group of channels.
 struct ConvShape {
   Size images;
   std::int64_t channels = 0, height = 0, width = 0;         // input
@@ -55,6 +56,14 @@ struct ConvShape {
   std::int64_t kernel_height = 0, kernel_width = 0;
   std::int64_t stride_height = 1, stride_width = 1;
   std::int64_t pad_height = 0, pad_width = 0;  // before the first row and column
+  std::int64_t groups = 1;
+  std::int64_t dilation_height = 1, dilation_width = 1;  // distance between the filter's rows, columns
+  // True for a transposed convolution: the sizes are those of the convolution whose data pass is this one's
+  // forward pass, and whose forward pass is this one's data pass.
+  bool transposed = false;
+  // Set for more than one group only, whose kernels differ by them:
+  bool channels_last = false;     // images are NHWC
+  bool framework_kernel = false;  // the framework's own kernel, not its library's
 
   friend auto operator<=>(const ConvShape&, const ConvShape&) = default;
 };
@@ -118,7 +127,7 @@ using KernelShape =
 struct Kernel {
   KernelKind kind = KernelKind::elementwise;
   Phase phase = Phase::forward;
-  std::string_view op;  // "conv", "relu", "sgd_momentum": a literal
+  std::string_view op;  // "conv", "relu", "sgd_momentum": a literal, or one of TrainingStep::names
   // Launches in one iteration. Adjacent kernels of one layer with the same repeat run as a pattern, one after
   // another, that often: the steps of an unrolled recurrence.
   std::int64_t repeat = 1;
@@ -134,6 +143,7 @@ struct Kernel {
   // True for kernels that exist only where the next convolution runs in TF32: an NHWC convolution, or the
   // layout conversion before it.
   bool tf32_only = false;
+  bool unknown = false;         // an operator without a lowering of its own, charged by its bytes
   bool thread_per_row = false;  // one thread processes each row, one number after another
   // The kind whose time formula applies, where the kernel's memory accesses are not typical of its own kind.
   std::optional<KernelKind> timed_as{};
@@ -157,9 +167,10 @@ inline constexpr std::string_view kHostToDevice = "host_to_device";
   return kernel.second_order ? "double_backward" : name_of(kernel.phase);
 }
 
-// At a batch: "64x3x224x224 64x7x7/2 p2" (input, filters, stride unless 1, padding unless it centres the
-// window), "m512 n32 k1000 NT" (transposes of A and B), "64x64x112x112 3x3/2" (input, window), "64x1000"
-// (rows, columns), "802816" (elements), "64x25x512 4x512" (samples, steps, inputs, gates x units).
+// At a batch: "64x3x224x224 64x7x7/2 p2 d2 g4" (input, filters, stride unless 1, padding unless it centres
+// the window, dilation and groups unless 1, t: transposed), "m512 n32 k1000 NT" (transposes of A and B),
+// "64x64x112x112 3x3/2" (input, window), "64x1000" (rows, columns), "802816" (elements), "64x25x512 4x512"
+// (samples, steps, inputs, gates x units).
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

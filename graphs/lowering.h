@@ -42,6 +42,12 @@ enum class TableGradient { dense, sparse };
 //   views   one kernel for a concat; its gradient and a split are views
 enum class ConcatLowering { parts, whole, views };
 
+// Who computes convolutions of one channel a group.
+//   own          kernels of the framework
+//   half_by_size images in NHWC and, where sizes suit it, in half precision: the library; else the framework
+//   library      the library, always
+enum class DepthwiseKernels { own, half_by_size, library };
+
 // Where parameters and optimizer state live. host: weights are sent to the GPU before each pass and gradients
 // brought back after it; the host updates.
 enum class Variables { device, host };
@@ -65,6 +71,7 @@ inline constexpr std::array<std::string_view, 3> kGlobalNormNames = {"fused", "s
 inline constexpr std::array<std::string_view, 2> kSavedMatmulInputsNames = {"needed", "both"};
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
 inline constexpr std::array<std::string_view, 3> kConcatLoweringNames = {"parts", "whole", "views"};
+inline constexpr std::array<std::string_view, 3> kDepthwiseKernelsNames = {"own", "half_by_size", "library"};
 inline constexpr std::array<std::string_view, 2> kVariablesNames = {"device", "host"};
 inline constexpr std::array<std::string_view, 2> kClipDecisionNames = {"host", "device"};
 
@@ -93,9 +100,13 @@ struct Lowering {
   Composition gelu = Composition::fused;
   Composition lrn = Composition::fused;
   SavedMatmulInputs product_keeps = SavedMatmulInputs::needed;
+  Composition attention = Composition::fused;  // of captured steps; of models each product is a layer
+  Composition product_bias =
+      Composition::fused;                     // of captured steps: added by the product, or copied before it
   std::optional<Layout> half_layout = {};     // of images in half precision; none: `layout`
   std::optional<Composition> half_gelu = {};  // of GELUs in half precision; none: `gelu`
   NormLayout norm_layout = NormLayout::any;
+  DepthwiseKernels depthwise = DepthwiseKernels::own;
   bool zero_gradients = false;  // gradients are filled with zeros, and each new one is added by a kernel
   bool counts_batches = false;  // a batch norm counts its batches, in a kernel of one number
 

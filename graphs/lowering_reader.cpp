@@ -47,6 +47,8 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.half_layout = static_cast<Layout>(node->one_of(kLayoutNames));
   if (const auto node = m.find("norm_layout"))
     lowering.norm_layout = static_cast<NormLayout>(node->one_of(kNormLayoutNames));
+  if (const auto node = m.find("depthwise"))
+    lowering.depthwise = static_cast<DepthwiseKernels>(node->one_of(kDepthwiseKernelsNames));
   if (const auto node = m.find("product_keeps"))
     lowering.product_keeps = static_cast<SavedMatmulInputs>(node->one_of(kSavedMatmulInputsNames));
   if (const auto node = m.find("gelu"))
@@ -55,6 +57,10 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.half_gelu = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("lrn"))
     lowering.lrn = static_cast<Composition>(node->one_of(kCompositionNames));
+  if (const auto node = m.find("attention"))
+    lowering.attention = static_cast<Composition>(node->one_of(kCompositionNames));
+  if (const auto node = m.find("product_bias"))
+    lowering.product_bias = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("zero_gradients")) lowering.zero_gradients = node->flag();
   if (const auto node = m.find("counts_batches")) lowering.counts_batches = node->flag();
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -108,6 +109,8 @@ inline constexpr std::string_view kSourceLengthSize = "source_length";
 // Values of sizes and parameters that replace the model's own: sequence_length -> 25.
 using Sizes = std::map<std::string, std::int64_t>;
 
+struct CapturedStep;
+
 struct ModelFile {
   std::string path;    // of the file, as in the marks of what it does not have from another
   std::string name;    // its stem
@@ -120,6 +123,7 @@ struct ModelFile {
   std::map<std::string, SpecTree> parameters;  // with the values variants override
   std::map<std::string, SpecTree> sizes;       // the same, seen by the inputs of graphs only
   SpecTree blocks, graphs, training;
+  std::shared_ptr<const CapturedStep> captured;  // a step file's, instead of these; or none
 };
 
 struct Model {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +70,9 @@ struct TrainingStep {
   std::vector<ParameterGradient> gradients;  // in the order in which they are ready
   std::vector<ParameterUpdate> updates;      // likewise; see parameter_updates.h
   std::vector<IndependentChains> chains;     // of kernels, in order
+  // Names of kernels that a file gives; null: all are literals. Copies of the step share them.
+  std::shared_ptr<const std::set<std::string, std::less<>>> names;
+  std::vector<std::string> warnings;  // what a user has to know of the step
 };
 
 // The lowering of a model in this precision: the framework's, with the values that the model's variant

@@ -22,6 +22,7 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
     {"hwspecs", {}},
     {"graphs", {}},
     {"graphs/rewrites", {"graphs"}},
+    {"graphs/captured", {"graphs"}},
     {"costmodel", {"hwspecs", "graphs"}},
     {"calibrate/records", {}},
     {"calibrate/importers", {"calibrate/records"}},
@@ -47,7 +48,7 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
     {"simulate/timeline", {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework"}},
     {"simulate/memory", {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework"}},
     {"simulate/workload",
-     {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework", "simulate/memory"}},
+     {"hwspecs", "graphs", "graphs/captured", "graphs/rewrites", "costmodel", "simulate/framework", "simulate/memory"}},
     {"simulate/communication", {"hwspecs", "graphs", "costmodel", "simulate/framework", "simulate/timeline"}},
     {"simulate/prediction",
      {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework", "simulate/timeline",
@@ -88,7 +89,7 @@ constexpr Fence kFences[] = {
     {"boost/(beast|asio)", "simulate/serve/http_server\\.cpp"},
     {"boost/math/", "simulate/communication/sync_timeline\\.cpp"},
     {"boost/", "(graphs/.*|simulate/communication/sync_timeline|simulate/serve/http_server)\\.cpp"},
-    {"nlohmann/", "((hwspecs/base/table|simulate/.*)\\.cpp|simulate/report/html/chart_json\\.h)"},
+    {"nlohmann/", "((hwspecs/base/table|graphs/captured/json_node|simulate/.*)\\.cpp|simulate/report/html/chart_json\\.h)"},
     {"CLI/",
      "(calibrate/cli/cli\\.cpp|simulate/cli/(cli\\.cpp|commands/(.*\\.cpp|command\\.h|options\\.h)))"},
     {"fmt/", ".*\\.cpp"},
@@ -100,6 +101,7 @@ constexpr Fence kFences[] = {
     {"Eigen/", "(calibrate/.*|costmodel/residuals/kriging_system)\\.cpp"},
     {"cu(da|dnn|blas|pti|rand)", "calibrate/measure/.*"},
     {"nccl", "calibrate/measure/.*"},
+    {"zlib", "graphs/captured/gzip\\.cpp"},
 };
 
 // State that a function keeps from call to call, but for constants: callers own such state and pass it.
@@ -134,6 +136,7 @@ constexpr Fence kWords[] = {
 // Many .cpp files of one sort that one header declares: (path, header).
 constexpr std::pair<const char*, const char*> kSharedHeaders[] = {
     {"graphs/layers/.*", "graphs/layers/layer_types.h"},
+    {"graphs/captured/operators/.*", "graphs/captured/operators/operators.h"},
     {"calibrate/importers/.*", "calibrate/importers/importers.h"},
     {"calibrate/measure/ops/op_.*", "calibrate/measure/ops/ops.h"},
     {"calibrate/measure/plan/builtin_.*", "calibrate/measure/plan/builtin_plan.h"},

@@ -34,10 +34,8 @@ GemmCall gemm_of(const Record& record, double element_bytes) {
   return call;
 }
 
-// None with groups or dilation, which the formulas do not describe.
-std::optional<ConvCall> conv_of(const Record& record, Phase phase, double element_bytes) {
+ConvCall conv_of(const Record& record, Phase phase, double element_bytes) {
   const RecordShape& s = record.shape;
-  if (s.groups > 1 || s.dilation_h > 1 || s.dilation_w > 1) return std::nullopt;
   ConvCall call;
   call.phase = phase;
   call.images = size(s.batch);
@@ -54,6 +52,10 @@ std::optional<ConvCall> conv_of(const Record& record, Phase phase, double elemen
   call.pad_height = size(s.pad_h);
   call.pad_width = size(s.pad_w);
   call.element_bytes = element_bytes;
+  call.groups = at_least_one(s.groups);
+  call.dilation_height = at_least_one(s.dilation_h);
+  call.dilation_width = at_least_one(s.dilation_w);
+  call.channels_last = call.groups > 1 && record.layout == "NHWC";
   return call;
 }
 
@@ -131,9 +133,7 @@ std::optional<Call> call_of(const Record& record) {
   if (!math || !phase) return std::nullopt;
   const double element_bytes = bytes_of(*math);
   if (record.op == "gemm" || record.op == "batched_gemm") return gemm_of(record, element_bytes);
-  if (record.op == "conv") {
-    if (const auto call = conv_of(record, *phase, element_bytes)) return *call;
-  }
+  if (record.op == "conv") return conv_of(record, *phase, element_bytes);
   if (const auto call = recurrent_of(record, *phase, element_bytes)) return *call;
   if (const auto call = stream_of(record, *phase, element_bytes)) return *call;
   return std::nullopt;

@@ -9,8 +9,7 @@
 
 namespace tbdsim {
 
-// None for calls without a formula: launches, copies, whole networks, convolutions with groups or dilation;
-// unknown precisions.
+// None for calls without a formula: launches, copies, whole networks; unknown precisions.
 [[nodiscard]] std::optional<Call> call_of(const Record& record);
 
 [[nodiscard]] std::optional<MathType> math_of(const Record& record);

@@ -10,6 +10,7 @@
 //                      16 products of 32 x 32 patches, C deep
 //   winograd_nonfused  F(4x4, 3x3), 36 products (5x5: 64):         input, filters and output transformed:
 //                      patches x K, C; weights C x K, patches      each form written and read
+//   direct             one thread a result, of groups only        direct_convolution.h
 //   fft_tiling         complex products of 4 multiply-adds, one    the same of their spectra (32 x 17 complex
 //                      for each frequency of a tile of 32 x 32:    numbers of 32 x 32 real ones)
 //                      tiles x K, C; weights C x K, tiles
@@ -103,6 +104,7 @@ struct ConvFamily {
   template <class Visit>
   static void for_each_choice(const Sizes& call, const Hardware& hardware, Visit visit) {
     for_each_conv_grid(call, hardware, [&](const Choice& choice, const BlockGrid&) { visit(choice); });
+    if (has_direct(call)) visit(kDirectChoice);
   }
   template <class T>
   static TimeParts<T> time(const Sizes& call, const Choice& choice, const Hardware& hardware,
@@ -139,20 +141,22 @@ struct ConvFamily {
   }
   static double flops(const Call& c) {
     const double twice_outputs = 2 * c.images * c.filters * c.out_height * c.out_width;
-    return twice_outputs * c.channels * c.kernel_height * c.kernel_width;
+    return twice_outputs * (c.channels / c.groups) * c.kernel_height * c.kernel_width;
   }
   static double executed(const Sizes& call, const Choice& choice) { return conv_executed(call, choice); }
   static double bytes(const Call& call) { return Sizes(call).tensors; }
   static double operand_bytes(const Call& call) { return bytes(call); }
-  // Libraries have kernels for one pass, filter size and stride, and in half precision others for channels
-  // that are not padded.
+  // Libraries have kernels for one pass, filter size and stride, others for groups of channels and for
+  // dilation, and in half precision others for channels that are not padded.
   static std::uint64_t group(const Call& c) {
     const bool unaligned = c.element_bytes == 2 && !pads_channels(c) && conv_padding(c) > 1;
     const auto stride = static_cast<std::uint64_t>(c.stride_height * c.stride_width);
     const auto height = static_cast<std::uint64_t>(c.kernel_height);
     const auto width = static_cast<std::uint64_t>(c.kernel_width);
-    return stride << 32U | height << 18U | width << 4U | std::uint64_t{unaligned} << 3U |
-           static_cast<std::uint64_t>(c.phase);
+    const bool dilated = c.dilation_height * c.dilation_width > 1;
+    return std::uint64_t{dilated} << 63U | std::uint64_t{c.groups > 1} << 62U |
+           std::uint64_t{c.channels_last} << 61U | stride << 32U | height << 18U | width << 4U |
+           std::uint64_t{unaligned} << 3U | static_cast<std::uint64_t>(c.phase);
   }
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
   static Features features(const Call& call) {
@@ -214,9 +218,18 @@ struct ConvTraffic {
               .bandwidth = weights ? F::kWeightsBandwidth : F::kBandwidth,
               .serialized_bandwidth = F::kBandwidth,
               .overlapped = c.tensors,
-              .serialized = weights ? 2 * conv_workspace(c, choice) : 0};
+              .serialized = (weights ? 2 * conv_workspace(c, choice) : 0) + bytes_of_layout_copies(c)};
     }
   }
+}
+
+template <class T>
+[[nodiscard]] ConvWork<T> direct_work(const ConvSizes& call, const Hardware& hardware, std::span<const T> p) {
+  return {.compute = T(0),
+          .overlapped_bytes = T(call.tensors / kDirectBandwidth),
+          .serialized_bytes = T(0),
+          .overhead = p[ConvFamily::kLaunch],
+          .instructions = direct_instructions(call, hardware.sm_count)};
 }
 
 template <class T>
@@ -238,6 +251,8 @@ ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& o
 template <class T>
 TimeParts<T> ConvFamily::time(const Sizes& call, const Choice& choice, const Hardware& hardware,
                               const AchievedFraction<T>& sustained, std::span<const T> p) {
+  if (choice.algorithm == Algorithm::direct)
+    return direct_work(call, hardware, p).time({hardware, sustained});
   const T operations = grid_work(hardware, p).operations(conv_grid(call, choice));
   return work(call, choice, operations, hardware, p).time({hardware, sustained});
 }
@@ -268,6 +283,7 @@ void ConvFamily::for_each_work(const Sizes& call, const Hardware& hardware, std:
     }
     visit(choice, work(call, choice, operations, hardware, p));
   }
+  if (has_direct(call)) visit(kDirectChoice, direct_work(call, hardware, p));
 }
 
 }  // namespace tbdsim

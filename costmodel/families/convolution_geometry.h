@@ -1,5 +1,6 @@
 // Sizes of a convolution in the letters of its algorithms: N images, C channels, K filters of R * S taps,
-// input H * W, output P * Q; the passes forward, gradient by the input ("data") and gradient by the weights
+// input H * W, output P * Q; G groups, each of K / G filters over C / G channels; the passes forward,
+// gradient by the input ("data") and gradient by the weights
 // ("weights").
 #pragma once
 
@@ -13,14 +14,18 @@ struct ConvProduct {
   double m = 1, n = 1, depth = 1, count = 1;
 };
 
-// The implicit GEMM of a pass.
+// The implicit GEMM of a pass, one for each group.
 [[nodiscard]] inline ConvProduct conv_product(const ConvCall& c) {
   const double taps = c.kernel_height * c.kernel_width;
   const double outputs = c.images * c.out_height * c.out_width;
   const double inputs = c.images * c.height * c.width;
-  if (c.phase == Phase::backward_data) return {.m = inputs, .n = c.channels, .depth = c.filters * taps};
-  if (c.phase == Phase::backward_weights) return {.m = c.channels * taps, .n = c.filters, .depth = outputs};
-  return {.m = outputs, .n = c.filters, .depth = c.channels * taps};
+  const double channels = c.channels / c.groups;
+  const double filters = c.filters / c.groups;
+  if (c.phase == Phase::backward_data)
+    return {.m = inputs, .n = channels, .depth = filters * taps, .count = c.groups};
+  if (c.phase == Phase::backward_weights)
+    return {.m = channels * taps, .n = filters, .depth = outputs, .count = c.groups};
+  return {.m = outputs, .n = filters, .depth = channels * taps, .count = c.groups};
 }
 
 // The image that a pass writes. The data pass reads the forward pass's output and writes its input.
@@ -34,25 +39,29 @@ struct ConvRoles {
   return {c.channels, c.filters, c.out_height, c.out_width};
 }
 
+// Channels of groups stay as they are.
 [[nodiscard]] inline bool pads_channels(const ConvCall& c) {
+  if (c.groups > 1) return false;
   const PadsChannels pads = c.limits.pads_channels;
   return pads == PadsChannels::always || (pads == PadsChannels::half && c.element_bytes == 2);
 }
 
-// Channels or filters as tensor cores take them: whole groups of 8.
-[[nodiscard]] inline double in_groups_of_8(double channels) { return 8 * ceil_nonneg(channels / 8); }
+// Channels or filters as tensor cores take them: multiples of 8, in each of the convolution's groups.
+[[nodiscard]] inline double in_eights(double channels, double groups) {
+  return 8 * groups * ceil_nonneg(channels / (8 * groups));
+}
 
 // The call that is computed in place of `c`: with padded channels and filters, if they are padded.
 [[nodiscard]] inline ConvCall padded(ConvCall c) {
   if (!pads_channels(c)) return c;
-  c.channels = in_groups_of_8(c.channels);
-  c.filters = in_groups_of_8(c.filters);
+  c.channels = in_eights(c.channels, 1);
+  c.filters = in_eights(c.filters, 1);
   return c;
 }
 
-// Multiply-adds of a call with channels and filters in whole groups of 8 over those of the call. 1: they are.
+// Multiply-adds of a call with channels and filters in multiples of 8 over those of the call. 1: they are.
 [[nodiscard]] inline double conv_padding(const ConvCall& c) {
-  return in_groups_of_8(c.channels) * in_groups_of_8(c.filters) / (c.channels * c.filters);
+  return in_eights(c.channels, c.groups) * in_eights(c.filters, c.groups) / (c.channels * c.filters);
 }
 
 // A call with the sizes that all its algorithms share, of padded channels where they are padded.
@@ -60,7 +69,7 @@ struct ConvSizes : ConvCall {
   ConvProduct product = conv_product(*this);
   ConvRoles roles = conv_roles(*this);
   double taps = kernel_height * kernel_width;
-  double weights = channels * filters;  // of each tap
+  double weights = channels * filters / groups;  // of each tap
   double outputs = images * out_height * out_width;
   double tensors =  // bytes of input, output and filters
       element_bytes * (images * channels * height * width + outputs * filters + weights * taps);
@@ -94,6 +103,13 @@ inline constexpr double kFftBins = 32 * 17;
 }
 [[nodiscard]] inline double fft_filter_elements(const ConvSizes& c) { return 2 * kFftBins * c.weights; }
 
+// Bytes read and written by copies of NCHW images around products of groups on tensor cores, which take NHWC.
+// Copies around other products are kernels of their own (graphs/layers/conv2d.cpp).
+[[nodiscard]] inline double bytes_of_layout_copies(const ConvSizes& c) {
+  if (c.groups == 1 || c.channels_last || c.element_bytes > 2) return 0;
+  return 2 * (c.tensors - c.element_bytes * c.weights * c.taps);
+}
+
 // Bytes of scratch memory of an algorithm.
 [[nodiscard]] inline double conv_workspace(const ConvSizes& c, const Choice& choice) {
   switch (choice.algorithm) {
@@ -106,7 +122,7 @@ inline constexpr double kFftBins = 32 * 17;
     case Algorithm::col2im:
       return 0;  // BWD_DATA_ALGO_0 adds the columns into the gradient as it makes them
     default:
-      return choice.splits > 1 ? 4 * c.product.m * c.product.n * choice.splits : 0;
+      return choice.splits > 1 ? 4 * c.product.m * c.product.n * c.product.count * choice.splits : 0;
   }
 }
 

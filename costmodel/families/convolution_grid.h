@@ -2,7 +2,7 @@
 // blocks.
 #pragma once
 
-#include "costmodel/families/convolution_geometry.h"
+#include "costmodel/families/direct_convolution.h"
 
 namespace tbdsim {
 
@@ -55,6 +55,17 @@ inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
           .depth = choice.splits == 1 ? part : std::max(part, kLeastSplitDepth)};
 }
 
+inline constexpr Choice kDirectChoice{.algorithm = Algorithm::direct};
+
+// True for calls that a direct kernel can compute.
+[[nodiscard]] inline bool has_direct(const ConvCall& c) { return c.groups > 1 || c.framework_kernel; }
+
+// True for calls that nothing else computes: cuDNN 8 has no product of groups for NHWC images (RegNets
+// trained in that layout by PyTorch 1.10 to 1.12 take 2 to 5 times as long as in NCHW).
+[[nodiscard]] inline bool only_direct(const ConvCall& c) {
+  return c.framework_kernel || (c.groups > 1 && c.channels_last);
+}
+
 [[nodiscard]] inline BlockGrid conv_grid(const ConvSizes& c, const Choice& choice) {
   if (choice.algorithm != Algorithm::winograd) return tiled(conv_product(c, choice.algorithm), choice);
   const double rows = ceil_nonneg(c.roles.height / choice.tile_m);
@@ -82,13 +93,15 @@ template <class Visit>
 // Multiplications and additions of an algorithm, without padding of tiles. Winograd's F(2x2, 3x3) multiplies
 // 4 * 4 numbers for 2 * 2 results of 9 taps.
 [[nodiscard]] inline double conv_executed(const ConvSizes& c, const Choice& choice) {
-  if (choice.algorithm == Algorithm::implicit_gemm) return 2 * c.product.m * c.product.n * c.product.depth;
+  if (choice.algorithm == Algorithm::implicit_gemm || choice.algorithm == Algorithm::direct)
+    return 2 * c.product.m * c.product.n * c.product.depth * c.product.count;
   const ConvProduct product = conv_product(c, choice.algorithm);
   const double executed = 2 * product.m * product.n * product.depth * product.count;
   return choice.algorithm == Algorithm::winograd ? executed * 16 / (4 * 9) : executed;
 }
 
-// Calls visit(choice, grid) for every choice whose workspace is within the call's limit.
+// Calls visit(choice, grid) for every choice whose workspace is within the call's limit, but for the direct
+// one, which has no grid of tiles.
 template <class Visit>
 void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit visit) {
   const auto within_limit = [&](const Choice& choice) {
@@ -112,6 +125,7 @@ void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit v
       if (within_limit(choice)) visit(choice, grid);
     });
   };
+  if (only_direct(call)) return;
   const bool weights = call.phase == Phase::backward_weights;
   const bool strided = call.stride_height * call.stride_width > 1;
   if (weights) {
@@ -119,10 +133,12 @@ void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit v
   } else {
     products(Algorithm::implicit_gemm, kImplicitTiles);
   }
-  if (call.phase == Phase::backward_data && strided) products(Algorithm::col2im, kProductTiles);
+  if (call.phase == Phase::backward_data && strided && call.groups == 1)
+    products(Algorithm::col2im, kProductTiles);
   const double filter = call.kernel_height;
   const bool square = filter == call.kernel_width;
-  if (strided || !square || hardware.tensor_cores) return;
+  const bool dilated = call.dilation_height * call.dilation_width > 1;
+  if (strided || dilated || call.groups > 1 || !square || hardware.tensor_cores) return;
   if (filter == 3 && !weights && within_limit(kWinogradChoice))
     visit(kWinogradChoice, conv_grid(call, kWinogradChoice));
   const bool fits_fft_tile = filter >= 5 && filter <= kFftTile / 2;

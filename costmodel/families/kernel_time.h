@@ -92,12 +92,13 @@ enum class Algorithm : std::uint16_t {  // as wide as what else is in a Choice: 
   winograd,
   winograd_nonfused,
   fft_tiling,
+  direct,
   recurrent,
   stream
 };
-inline constexpr std::array<std::string_view, 10> kAlgorithmNames = {
-    "",           "gemm",      "split_k", "implicit_gemm", "col2im", "winograd", "winograd_nonfused",
-    "fft_tiling", "recurrent", "stream"};
+inline constexpr std::array<std::string_view, 11> kAlgorithmNames = {
+    "",           "gemm",   "split_k",   "implicit_gemm", "col2im", "winograd", "winograd_nonfused",
+    "fft_tiling", "direct", "recurrent", "stream"};
 
 [[nodiscard]] constexpr std::string_view name_of(Algorithm algorithm) {
   return kAlgorithmNames[static_cast<std::size_t>(algorithm)];

@@ -79,16 +79,41 @@ struct NameFields {
   }
 };
 
-std::size_t field_count(Call call) {
+// Which sizes of a call a list of measured calls holds.
+enum class Columns { without_further, all };
+
+template <class Visit>
+void visit_columns(Call& call, Columns columns, Visit visit) {
+  std::visit(
+      [&](auto& c) {
+        visit_fields(c, visit);
+        if (columns == Columns::all) visit_further_fields(c, visit);
+      },
+      call);
+}
+
+std::size_t field_count(Call call, Columns columns) {
   std::size_t count = 0;
-  std::visit([&](auto& c) { visit_fields(c, CountFields{count}); }, call);
+  visit_columns(call, columns, CountFields{count});
   return count;
 }
 
-std::string field_names(Call call) {
+std::string field_names(Call call, Columns columns) {
   std::string names;
-  std::visit([&](auto& c) { visit_fields(c, NameFields{names}); }, call);
+  visit_columns(call, columns, NameFields{names});
   return names + "residual";
+}
+
+// The fewest columns that hold the calls.
+Columns columns_for(const std::vector<Call>& calls, Call empty) {
+  const auto further = [](Call call) {
+    std::string text;
+    std::visit([&](auto& c) { visit_further_fields(c, PrintFields{text}); }, call);
+    return text;
+  };
+  const bool as_empty = std::all_of(calls.begin(), calls.end(),
+                                    [&](const Call& call) { return further(call) == further(empty); });
+  return as_empty ? Columns::without_further : Columns::all;
 }
 
 std::vector<double> numbers_of(const SpecNode& node, std::size_t expected) {
@@ -110,8 +135,8 @@ std::vector<double> numbers_of(const SpecNode& node, std::size_t expected) {
   return numbers;
 }
 
-void read_rows(const SpecNode& node, const FamilyInfo& info, ProfileBlock& block) {
-  const std::size_t fields = field_count(info.empty);
+void read_rows(const SpecNode& node, const FamilyInfo& info, Columns columns, ProfileBlock& block) {
+  const std::size_t fields = field_count(info.empty, columns);
   std::vector<ResidualRow> rows;
   const std::vector<SpecNode> list = node.list();
   if (list.size() > kMostResidualRows) {
@@ -123,7 +148,7 @@ void read_rows(const SpecNode& node, const FamilyInfo& info, ProfileBlock& block
       row.fail("has a negative size");
     Call call = info.empty;
     std::size_t next = 0;
-    std::visit([&](auto& c) { visit_fields(c, SetFields{numbers, next}); }, call);
+    visit_columns(call, columns, SetFields{numbers, next});
     const Features at = info.features(call);
     if (!std::all_of(at.x.begin(), at.x.end(), [](double x) { return std::isfinite(x); })) {
       row.fail("has a size that no call has");
@@ -133,6 +158,15 @@ void read_rows(const SpecNode& node, const FamilyInfo& info, ProfileBlock& block
     block.measured.push_back(call);
   }
   block.residuals = ResidualTable(std::move(rows));
+}
+
+Columns read_columns(SpecMap& m, const FamilyInfo& info) {
+  const auto names = m.find("residual_columns");
+  const std::string required = field_names(info.empty, Columns::without_further);
+  if (!names || names->text() == required) return Columns::without_further;
+  if (names->text() != field_names(info.empty, Columns::all))
+    names->fail("is not '" + required + "'; was this written by another version?");
+  return Columns::all;
 }
 
 void read_parameters(SpecMap& m, const FamilyInfo& info, ProfileBlock& block) {
@@ -190,11 +224,8 @@ ProfileBlock read_profile_block(const SpecNode& node, std::string_view family) {
                        k.at("nugget").number(kLeastKriging, 10), k.at("repeat").number(kLeastKriging, 10)};
     });
     block.interval = m.at("interval").number(0, 100);
-    if (const auto columns = m.find("residual_columns");
-        columns && columns->text() != field_names(info.empty)) {
-      columns->fail("is not '" + field_names(info.empty) + "'; was this written by another version?");
-    }
-    if (const auto rows = m.find("residuals")) read_rows(*rows, info, block);
+    const Columns columns = read_columns(m, info);
+    if (const auto rows = m.find("residuals")) read_rows(*rows, info, columns, block);
   });
   return block;
 }
@@ -233,12 +264,13 @@ SpecTree write_profile_block(const ProfileBlock& block, std::string_view family)
   add_entry(tree, "kriging", kriging);
   add_entry(tree, "interval", number(block.interval, 4));
   if (block.measured.empty()) return tree;
-  add_entry(tree, "residual_columns", spec_text(field_names(info.empty)));
+  const Columns columns = columns_for(block.measured, info.empty);
+  add_entry(tree, "residual_columns", spec_text(field_names(info.empty, columns)));
   std::vector<std::string> rows(block.measured.size());
   for (const ResidualRow& row : block.residuals.rows()) {
     std::string& text = rows[static_cast<std::size_t>(row.call)];
     Call call = block.measured[static_cast<std::size_t>(row.call)];
-    std::visit([&](auto& c) { visit_fields(c, PrintFields{text}); }, call);
+    visit_columns(call, columns, PrintFields{text});
     text += fmt::format("{:.4f}", row.residual);
   }
   add_entry(tree, "residuals", list_of(rows));

@@ -1,4 +1,6 @@
-// conv2d: out[n,k,p,q] = bias[k] + sum_{c,r,s} in[n,c,p*stride+r-pad,q*stride+s-pad] * weight[k,c,r,s].
+// conv2d: out[n,k,p,q] = bias[k] + sum_{c,r,s} in[n,c,p*stride+r*dilation-pad,q*stride+s*dilation-pad] *
+// weight[k,c,r,s], c running over the channels of k's group.
+#include "graphs/depthwise.h"
 #include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/window.h"
@@ -13,10 +15,22 @@ class Conv2d : public Layer {
   explicit Conv2d(SpecMap& keys)
       : filters_(keys.at("filters").count(1, kMostFilters)), window_(read_window(keys)) {
     if (const auto bias = keys.find("bias")) bias_ = bias->flag();
+    if (const auto groups = keys.find("groups")) {
+      groups_ = groups->count(1, filters_);
+      if (filters_ % groups_ != 0)
+        groups->fail(std::to_string(groups_) + " groups do not divide " + std::to_string(filters_) +
+                     " filters");
+    }
+    read_dilation(keys, window_);
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& in = image_input(inputs);
+    if (in.dims[0] % groups_ != 0) {
+      throw ShapeMismatch("input has " + std::to_string(in.dims[0]) + " channels, which " +
+                          std::to_string(groups_) +
+                          " groups do not divide; expected a multiple of the groups");
+    }
     const std::int64_t height = window_.height.positions(in.dims[1], "height");
     const std::int64_t width = window_.width.positions(in.dims[2], "width");
     return {in.rows, {filters_, height, width}};
@@ -73,7 +87,7 @@ class Conv2d : public Layer {
  private:
   [[nodiscard]] std::int64_t weights(const Shape& in) const {
     const std::int64_t taps = window_.height.kernel * window_.width.kernel;
-    return checked_multiply(checked_multiply(in.dims[0], taps), filters_);
+    return checked_multiply(checked_multiply(in.dims[0] / groups_, taps), filters_);
   }
 
   [[nodiscard]] bool as_gemm(const Lowering& lowering) const {
@@ -81,16 +95,18 @@ class Conv2d : public Layer {
     const bool strided = window_.height.stride * window_.width.stride != 1;
     const bool padded = window_.height.pad + window_.width.pad != 0;
     const bool lowered = lowering.conv_1x1 == Conv1x1::gemm && lowering.layout == Layout::nhwc;
-    return lowered && one_tap && !strided && !padded;
+    return lowered && one_tap && !strided && !padded && groups_ == 1;
   }
 
   [[nodiscard]] static bool on_tensor_cores(const LoweringContext& how) {
     return how.precision.math != MathType::fp32;
   }
 
-  // cuDNN convolves NCHW, or on tensor cores the lowering's layout; other tensors are copied to it.
-  [[nodiscard]] static bool transposes(const LoweringContext& how) {
-    return how.lowering.layout != (on_tensor_cores(how) ? how.lowering.tensor_core_layout : Layout::nchw);
+  // cuDNN convolves NCHW, or on tensor cores the lowering's layout; other tensors are copied to it. Kernels
+  // of groups take images as they are.
+  [[nodiscard]] bool transposes(const LoweringContext& how) const {
+    return groups_ == 1 &&
+           how.lowering.layout != (on_tensor_cores(how) ? how.lowering.tensor_core_layout : Layout::nchw);
   }
 
   void transpose(const LoweringContext& how, Phase phase, const Shape& shape,
@@ -137,27 +153,35 @@ class Conv2d : public Layer {
       kernel.kind = KernelKind::convolution;
       kernel.op = "conv";
       kernel.tf32_only = how.precision.math == MathType::tf32 && how.lowering.layout == Layout::nhwc;
-      kernel.shape = conv_shape(site);
+      kernel.shape = conv_shape(site, how);
       if (transposes(how)) kernel.scratch_bytes = x + y;  // the transposed copies
     }
     return kernel;
   }
 
-  [[nodiscard]] ConvShape conv_shape(const LayerContext& site) const {
+  [[nodiscard]] ConvShape conv_shape(const LayerContext& site, const LoweringContext& how) const {
     const Shape& in = site.inputs[0];
-    return {.images = in.rows,
-            .channels = in.dims[0],
-            .height = in.dims[1],
-            .width = in.dims[2],
-            .filters = filters_,
-            .out_height = site.output.dims[1],
-            .out_width = site.output.dims[2],
-            .kernel_height = window_.height.kernel,
-            .kernel_width = window_.width.kernel,
-            .stride_height = window_.height.stride,
-            .stride_width = window_.width.stride,
-            .pad_height = window_.height.pad_before(in.dims[1]),
-            .pad_width = window_.width.pad_before(in.dims[2])};
+    ConvShape shape{.images = in.rows,
+                    .channels = in.dims[0],
+                    .height = in.dims[1],
+                    .width = in.dims[2],
+                    .filters = filters_,
+                    .out_height = site.output.dims[1],
+                    .out_width = site.output.dims[2],
+                    .kernel_height = window_.height.kernel,
+                    .kernel_width = window_.width.kernel,
+                    .stride_height = window_.height.stride,
+                    .stride_width = window_.width.stride,
+                    .pad_height = window_.height.pad_before(in.dims[1]),
+                    .pad_width = window_.width.pad_before(in.dims[2]),
+                    .groups = groups_,
+                    .dilation_height = window_.height.dilation,
+                    .dilation_width = window_.width.dilation};
+    if (groups_ == 1) return shape;
+    shape.channels_last = how.lowering.layout == Layout::nhwc;
+    shape.framework_kernel =
+        has_framework_kernel(shape, how.precision.math, how.lowering.layout, how.lowering.depthwise);
+    return shape;
   }
 
   // Pixels are the columns of column-major matrices: Y = W * X, dX = W' * dY, dW = dY * X'.
@@ -171,6 +195,7 @@ class Conv2d : public Layer {
   }
 
   std::int64_t filters_;
+  std::int64_t groups_ = 1;
   Window window_;
   bool bias_ = false;
 };

@@ -1,7 +1,11 @@
-// conv_transpose2d: every pixel becomes a square of as many pixels as the kernel has, out[n,k,p*s+r,q*s+t] =
-// bias[k] + sum_c in[n,c,p,q] * weight[c,k,r,t] with stride s = kernel: the squares do not overlap. The same
-// multiply-adds and bytes as a 1x1 convolution to filters x kernel^2 channels, as which its kernels are
-// timed. Images are copied into no other layout around it, as they are around conv2d's.
+// conv_transpose2d: every pixel becomes a square of kernel x kernel pixels, stride pixels from the next
+// one's; where they overlap they are added up: out[n,k,p*s+r-pad,q*s+t-pad] += sum_c in[n,c,p,q] *
+// weight[c,k,r,t].
+//
+// With stride = kernel squares lie side by side: the same multiply-adds and bytes as a 1x1 convolution to
+// filters x kernel^2 channels, as which its kernels are timed. Else its forward pass is the data pass of the
+// convolution from its output to its input. Images are copied into no other layout around it, as they are
+// around conv2d's.
 #include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 
@@ -15,28 +19,37 @@ class ConvTranspose2d : public Layer {
  public:
   explicit ConvTranspose2d(SpecMap& keys)
       : filters_(keys.at("filters").count(1, kMostFilters)),
-        kernel_(keys.at("kernel").count(1, kLargestKernel)) {}
+        kernel_(keys.at("kernel").count(1, kLargestKernel)),
+        stride_(kernel_) {
+    if (const auto stride = keys.find("stride")) stride_ = stride->count(1, kernel_);
+    if (const auto padding = keys.find("padding")) pad_ = padding->count(0, kernel_ - 1);
+    if (const auto bias = keys.find("bias")) bias_ = bias->flag();
+    if (stride_ > 1) {
+      if (const auto more = keys.find("output_padding")) output_pad_ = more->count(0, stride_ - 1);
+    }
+  }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& in = image_input(inputs);
-    return {in.rows,
-            {filters_, checked_multiply(in.dims[1], kernel_), checked_multiply(in.dims[2], kernel_)}};
+    return {in.rows, {filters_, pixels(in.dims[1], "height"), pixels(in.dims[2], "width")}};
   }
 
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
-    return {{"weight", weights(image_input(inputs)), true, true}, {"bias", filters_, true, true}};
+    std::vector<ParameterTensor> tensors{{"weight", weights(image_input(inputs)), true, true}};
+    if (bias_) tensors.push_back({"bias", filters_, true, true});
+    return tensors;
   }
 
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     kernels.push_back(product(site, how, Phase::forward));
-    kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
+    if (bias_) kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     if (site.weight_gradient) {
-      kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
+      if (bias_) kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
       kernels.push_back(product(site, how, Phase::backward_weights));
     }
     if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));
@@ -48,9 +61,47 @@ class ConvTranspose2d : public Layer {
   }
 
  private:
+  // Pixels of the output along one side.
+  [[nodiscard]] std::int64_t pixels(std::int64_t input, std::string_view axis) const {
+    const std::int64_t all = checked_multiply(input - 1, stride_) + kernel_ + output_pad_ - 2 * pad_;
+    if (all >= 1) return all;
+    throw ShapeMismatch("an input " + std::string(axis) + " of " + std::to_string(input) +
+                        " leaves no output with padding " + std::to_string(pad_) +
+                        "; expected a larger input or less padding");
+  }
+  [[nodiscard]] bool side_by_side() const { return stride_ == kernel_ && pad_ == 0 && output_pad_ == 0; }
   [[nodiscard]] std::int64_t squares() const { return checked_multiply(filters_, kernel_ * kernel_); }
   [[nodiscard]] std::int64_t weights(const Shape& in) const {
     return checked_multiply(in.dims[0], squares());
+  }
+
+  [[nodiscard]] ConvShape conv_shape(const LayerContext& site) const {
+    const Shape& in = site.inputs[0];
+    if (side_by_side()) {
+      return {.images = in.rows,
+              .channels = in.dims[0],
+              .height = in.dims[1],
+              .width = in.dims[2],
+              .filters = squares(),
+              .out_height = in.dims[1],
+              .out_width = in.dims[2],
+              .kernel_height = 1,
+              .kernel_width = 1};
+    }
+    return {.images = in.rows,
+            .channels = filters_,
+            .height = site.output.dims[1],
+            .width = site.output.dims[2],
+            .filters = in.dims[0],
+            .out_height = in.dims[1],
+            .out_width = in.dims[2],
+            .kernel_height = kernel_,
+            .kernel_width = kernel_,
+            .stride_height = stride_,
+            .stride_width = stride_,
+            .pad_height = pad_,
+            .pad_width = pad_,
+            .transposed = true};
   }
 
   [[nodiscard]] Kernel product(const LayerContext& site, const LoweringContext& how, Phase phase) const {
@@ -67,20 +118,16 @@ class ConvTranspose2d : public Layer {
     kernel.flops = kernel.macs * 2;
     kernel.read_bytes = phase == Phase::forward ? x + w : phase == Phase::backward_data ? y + w : x + y;
     kernel.written_bytes = phase == Phase::forward ? y : phase == Phase::backward_data ? x : w;
-    kernel.shape = ConvShape{.images = in.rows,
-                             .channels = in.dims[0],
-                             .height = in.dims[1],
-                             .width = in.dims[2],
-                             .filters = squares(),
-                             .out_height = in.dims[1],
-                             .out_width = in.dims[2],
-                             .kernel_height = 1,
-                             .kernel_width = 1};
+    kernel.shape = conv_shape(site);
     return kernel;
   }
 
   std::int64_t filters_;
-  std::int64_t kernel_;  // the stride, too
+  std::int64_t kernel_;
+  std::int64_t stride_;
+  std::int64_t pad_ = 0;         // pixels cut off on each side
+  std::int64_t output_pad_ = 0;  // pixels added after the last
+  bool bias_ = true;
 };
 
 }  // namespace

@@ -10,10 +10,14 @@ namespace {
 
 constexpr LayerType kLayerTypes[] = {
     {"conv2d",
-     "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false)",
+     "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false), groups "
+     "(1; "
+     "as many as channels: depthwise), dilation (1)",
      make_conv2d},
     {"conv_transpose2d",
-     "each pixel as a square of kernel x kernel pixels beside its neighbours', with a bias: filters, kernel",
+     "transposed convolution, each pixel as a square of kernel x kernel pixels: filters, kernel, stride "
+     "(kernel: "
+     "side by side; less: overlapping), padding (0), output_padding (0), bias (true)",
      make_conv_transpose2d},
     {"batch_norm",
      "batch normalisation over rows and pixels or positions: scale (true), shift (true), statistics (batch): "
@@ -21,8 +25,16 @@ constexpr LayerType kLayerTypes[] = {
      "or global",
      make_batch_norm},
     {"lrn", "local response normalisation over a window of neighbouring channels: window", make_lrn},
+    {"group_norm", "normalisation over pixels and channels of a sample's group: groups, affine (true)",
+     make_group_norm},
+    {"instance_norm", "normalisation over the pixels of each channel: affine (false)", make_instance_norm},
     {"layer_norm", "layer normalisation: axes (features), or image: of channels and pixels", make_layer_norm},
     {"relu", "rectified linear unit: in_place (as the framework has it)", make_relu},
+    {"relu6", "the same, at most 6: in_place (as the framework has it)", make_relu6},
+    {"silu", "product with its logistic function, also called swish", make_silu},
+    {"swish", "the same as silu", make_silu},
+    {"hardswish", "product with hardsigmoid", make_hardswish},
+    {"hardsigmoid", "(x + 3) / 6, at least 0 and at most 1", make_hardsigmoid},
     {"tanh", "hyperbolic tangent", make_tanh},
     {"sigmoid", "logistic function", make_sigmoid},
     {"max_pool", "maximum over a window: kernel, stride, padding", make_max_pool},
@@ -31,12 +43,17 @@ constexpr LayerType kLayerTypes[] = {
      make_adaptive_avg_pool},
     {"global_avg_pool", "mean over all pixels", make_global_avg_pool},
     {"slice_mean", "mean over 2x2 pixels as a sum of four strided slices", make_slice_mean},
-    {"upsample", "each pixel repeated: factor, in both directions", make_upsample},
+    {"upsample", "larger image: factor, in both directions, mode (nearest, bilinear)", make_upsample},
     {"depth_to_space", "channels laid out as pixels: factor, in both directions", make_depth_to_space},
     {"add", "element-wise sum of two or more inputs of one shape", make_add},
+    {"multiply",
+     "element-wise product of two inputs; dimensions of the second may be 1, as in squeeze-excite",
+     make_multiply},
     {"concat", "inputs side by side along one axis: axis (first: channels, last, or rows)", make_concat},
     {"reshape", "the same elements in other dimensions: dims", make_reshape},
     {"dropout", "random zeroing: keep, the probability of keeping an element", make_dropout},
+    {"drop_path", "random zeroing of whole samples (stochastic depth): keep, the probability of keeping one",
+     make_drop_path},
     {"fully_connected",
      "matrix product with the flattened input: outputs, bias (true), per_position (false): with the last "
      "dimension",
@@ -52,6 +69,8 @@ constexpr LayerType kLayerTypes[] = {
     {"softmax", "softmax over the last dimension", make_softmax},
     {"gelu", "Gaussian error linear unit", make_gelu},
     {"scale", "product with a constant, or with a factor for each position", make_scale},
+    {"layer_scale", "product with a trained factor for each feature: axes (features, or image: each channel)",
+     make_layer_scale},
     {"bias", "sum with a bias for each feature, for a product that is tied to another layer", make_bias},
     {"add_positions", "sum with a constant for each position and feature", make_add_positions},
     {"add_embedding", "sum with one row of a table, the same for all positions: words", make_add_embedding},

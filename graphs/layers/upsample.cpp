@@ -1,14 +1,20 @@
-// upsample: every pixel becomes a square of factor x factor pixels; its gradient is their sum.
+// upsample: every pixel becomes a square of factor x factor pixels, each as it (nearest), whose gradients are
+// added up, or between it and its neighbours (bilinear): weighted sums of four, whose gradients are added to
+// a gradient of zeros.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kLargestFactor = 64;
+constexpr std::int64_t kBilinearPixels = 4;
+constexpr std::int64_t kBilinearFlops = 2 * kBilinearPixels - 1;  // products and sums
 
 class Upsample : public Layer {
  public:
-  explicit Upsample(SpecMap& keys) : factor_(keys.at("factor").count(1, kLargestFactor)) {}
+  explicit Upsample(SpecMap& keys) : factor_(keys.at("factor").count(1, kLargestFactor)) {
+    if (const auto mode = keys.find("mode")) bilinear_ = mode->one_of({"nearest", "bilinear"}) == 1;
+  }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& in = image_input(inputs);
@@ -18,14 +24,19 @@ class Upsample : public Layer {
 
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
-    add(site, Phase::forward, 0, stored_bytes(site.inputs[0], how.precision),
+    add(site, Phase::forward, bilinear_ ? kBilinearFlops : 0, stored_bytes(site.inputs[0], how.precision),
         stored_bytes(site.output, how.precision), kernels);
   }
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
-    add(site, Phase::backward_data, 1, stored_bytes(site.output, how.precision),
-        stored_bytes(site.inputs[0], how.precision), kernels);
+    const Size x = stored_bytes(site.inputs[0], how.precision);
+    if (bilinear_) {
+      kernels.push_back(
+          memory_kernel(KernelKind::elementwise, Phase::backward_data, "fill", site.inputs[0], 0, {}, x));
+    }
+    const Size y = stored_bytes(site.output, how.precision);
+    add(site, Phase::backward_data, bilinear_ ? 2 * kBilinearPixels : 1, bilinear_ ? x + y : y, x, kernels);
   }
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
     return {};
@@ -39,6 +50,7 @@ class Upsample : public Layer {
   }
 
   std::int64_t factor_;
+  bool bilinear_ = false;
 };
 
 }  // namespace

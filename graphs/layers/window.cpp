@@ -28,18 +28,18 @@ std::array<std::int64_t, 2> pair_of(const SpecNode& node, std::int64_t least) {
 std::int64_t WindowAxis::positions(std::int64_t input, std::string_view axis) const {
   if (padding == Padding::same) return (input + stride - 1) / stride;
   const std::int64_t padded = input + (padding == Padding::number ? 2 * pad : 0);
-  if (padded < kernel) {
-    throw ShapeMismatch("a window of " + std::to_string(kernel) + " does not fit an input " +
+  if (padded < span()) {
+    throw ShapeMismatch("a window of " + std::to_string(span()) + " does not fit an input " +
                         std::string(axis) + " of " + std::to_string(input) + " with padding " +
                         std::to_string((padded - input) / 2) + "; expected a larger input or more padding");
   }
-  return (padded - kernel) / stride + 1;
+  return (padded - span()) / stride + 1;
 }
 
 std::int64_t WindowAxis::pad_before(std::int64_t input) const {
   if (padding == Padding::number) return pad;
   if (padding == Padding::valid) return 0;
-  const std::int64_t covered = (positions(input, "") - 1) * stride + kernel;
+  const std::int64_t covered = (positions(input, "") - 1) * stride + span();
   return std::max<std::int64_t>(0, covered - input) / 2;
 }
 
@@ -61,6 +61,14 @@ Window read_window(SpecMap& keys) {
   window.height = {kernel[0], stride[0], kind, pad[0]};
   window.width = {kernel[1], stride[1], kind, pad[1]};
   return window;
+}
+
+void read_dilation(SpecMap& keys, Window& window) {
+  const auto node = keys.find("dilation");
+  if (!node) return;
+  const auto dilation = pair_of(*node, 1);
+  window.height.dilation = dilation[0];
+  window.width.dilation = dilation[1];
 }
 
 }  // namespace tbdsim

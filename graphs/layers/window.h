@@ -14,11 +14,14 @@ struct WindowAxis {
   std::int64_t stride = 1;
   Padding padding = Padding::number;
   std::int64_t pad = 0;  // on both sides, for Padding::number
+  std::int64_t dilation = 1;
 
+  // Pixels from the first to the last of the window.
+  [[nodiscard]] std::int64_t span() const { return dilation * (kernel - 1) + 1; }
   // Number of window positions over `input` pixels, up to kLargestDimension:
-  //   number: floor((input + 2 * pad - kernel) / stride) + 1 (cuDNN, MXNet, PyTorch)
+  //   number: floor((input + 2 * pad - span) / stride) + 1 (cuDNN, MXNet, PyTorch)
   //   same:   ceil(input / stride) (TensorFlow, CNTK)
-  //   valid:  floor((input - kernel) / stride) + 1
+  //   valid:  floor((input - span) / stride) + 1
   // Throws ShapeMismatch when the window does not fit.
   [[nodiscard]] std::int64_t positions(std::int64_t input, std::string_view axis) const;
   // Pixels added before the first one.
@@ -33,5 +36,8 @@ struct Window {
 // Reads kernel, stride and padding; each a number for both directions or [height, width]. Padding also takes
 // same and valid. Stride is 1 when left out; kernel and padding are required.
 [[nodiscard]] Window read_window(SpecMap& keys);
+
+// Reads dilation, the distance between the window's pixels: 1 where it is left out.
+void read_dilation(SpecMap& keys, Window& window);
 
 }  // namespace tbdsim

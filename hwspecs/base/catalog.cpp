@@ -11,7 +11,8 @@ namespace tbdsim {
 namespace fs = std::filesystem;
 
 bool is_path(std::string_view name_or_path) {
-  return name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml");
+  return name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml") ||
+         name_or_path.ends_with(".json") || name_or_path.ends_with(".json.gz");
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include "hwspecs/base/error.h"
 #include "simulate/memory/driver_memory.h"
 #include "simulate/prediction/cluster_machine.h"
+#include "simulate/workload/captured_model.h"
 #include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
@@ -34,8 +35,9 @@ std::int64_t batch_of(const Scenario& scenario, const Variant& variant, std::int
 
 void resolve_model(ResolvedScenario& r, SpecCache& specs) {
   Scenario& scenario = r.scenario;
-  r.precision = &find_precision(scenario.precision);
   r.model = specs.model(scenario.model);
+  r.precision = &precision_for(*r.model, scenario.precision);
+  scenario.precision = r.precision->name;
   r.variant = &find_variant(*r.model, scenario.variant, r.framework->family);
   scenario.variant = r.variant->name;
   const bool named = !scenario.dataset.empty();

@@ -19,12 +19,12 @@ Cell sparse_count(double count) {
 
 }  // namespace
 
-Table layer_table(const Model& model, const TrainingStep& step, const Precision& precision) {
+Table layer_table(const ModelFile& model, const Variant& variant, const TrainingStep& step,
+                  const Precision& precision) {
   Table table;
   table.name = "layers";
-  table.preface = {
-      fmt::format("{}, variant {}: {}", model.title, model.variant.name, model.variant.description),
-      fmt::format("source: {}", model.variant.source), ""};
+  table.preface = {fmt::format("{}, variant {}: {}", model.title, variant.name, variant.description),
+                   fmt::format("source: {}", variant.source), ""};
   table.columns = {{"layer", "layer"},
                    {"type", "type"},
                    {"output", "output"},

@@ -9,6 +9,7 @@
 namespace tbdsim {
 
 // Layers with output shape, parameters, multiply-adds and output bytes for one sample; totals.
-[[nodiscard]] Table layer_table(const Model& model, const TrainingStep& step, const Precision& precision);
+[[nodiscard]] Table layer_table(const ModelFile& model, const Variant& variant, const TrainingStep& step,
+                                const Precision& precision);
 
 }  // namespace tbdsim

@@ -197,6 +197,21 @@ std::vector<std::string> estimate_notes(std::span<const Prediction> predictions)
   return notes;
 }
 
+// What captured steps say of themselves.
+std::vector<std::string> step_notes(std::span<const Prediction> predictions) {
+  std::set<std::string> seen;
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    for (const std::string& warning : p.steps->front().step.warnings) {
+      const std::string note = p.model->name + ": " + warning;
+      if (!seen.insert(note).second) continue;
+      const auto lines = wrapped(note + ".", kNoteWidth);
+      notes.insert(notes.end(), lines.begin(), lines.end());
+    }
+  }
+  return notes;
+}
+
 std::string batch_title(const Prediction& p) {
   if (p.scenario.tokens > 0) return fmt::format("{} tokens a batch", p.scenario.tokens);
   return fmt::format("batch {}", p.batch_limited ? p.batch_asked : p.scenario.batch);
@@ -215,7 +230,7 @@ Table wide_table(std::span<const Prediction> predictions) {
   }
   for (const Prediction& p : predictions) table.rows.push_back(table_row(p));
   for (const auto& notes : {batch_notes(predictions), length_notes(predictions), input_notes(predictions),
-                            estimate_notes(predictions)}) {
+                            step_notes(predictions), estimate_notes(predictions)}) {
     table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   }
   for (const std::string& line : wrapped(legend(), kNoteWidth)) table.notes.push_back(line);
@@ -280,6 +295,8 @@ Json json_of(const Prediction& p) {
   if (p.scenario.tokens > 0) object["tokens"] = p.scenario.tokens;
   if (p.dataset != nullptr) object["dataset"] = p.dataset->name;
   if (says_input(p)) object["input"] = json_of(p.loader);
+  const std::vector<std::string>& warnings = p.steps->front().step.warnings;
+  if (!warnings.empty()) object["warnings"] = warnings;
   for (const Iteration& i : p.iterations) {
     if (i.bucket.length == 0) continue;
     object["lengths"].push_back({{"length", i.bucket.length},

@@ -36,7 +36,7 @@ std::string command_of(const LiveQuery& query) {
   std::string command = fmt::format("tbd-sim {}{} --framework {} --gpu {} --batch {}", what, s.model,
                                     s.framework, s.gpu, s.batch);
   if (!s.variant.empty()) command += " --variant " + s.variant;
-  if (s.precision != "fp32") command += " --precision " + s.precision;
+  if (!s.precision.empty() && s.precision != "fp32") command += " --precision " + s.precision;
   if (!alone) command += fmt::format(" --gpus {} --machines {}", s.cluster.gpus, s.cluster.machines);
   if (!alone && !s.cluster.network.empty()) command += fmt::format(" --network '{}'", s.cluster.network);
   for (const SpecChange& change : query.changes) command += fmt::format(" --set '{}'", to_text(change));

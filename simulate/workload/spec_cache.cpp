@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "graphs/captured/step_reader.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/workload/captured_model.h"
 #include "simulate/workload/change_scope.h"
 
 namespace tbdsim {
@@ -15,15 +17,7 @@ constexpr std::string_view kRoofline = "uncalibrated";
 
 }  // namespace
 
-const Precision& find_precision(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Precision& precision : kPrecisions) {
-    if (precision.name == name) return precision;
-    names.emplace_back(precision.name);
-  }
-  throw UsageError("unknown precision " + in_quotes(name) + "; expected one of " + joined(names) +
-                   did_you_mean(name, names));
-}
+const Precision& find_precision(const std::string& name) { return precision_for(ModelFile{}, name); }
 
 template <class T, class Key, class Make>
 std::shared_ptr<const T> SpecCache::cached(Cache<T, Key>& cache, const Key& key, Make make) {
@@ -154,9 +148,19 @@ std::shared_ptr<const Calibration> SpecCache::calibration(const Named<GpuSpec>& 
   return {owned, &owned->calibration};
 }
 
+ModelFile SpecCache::step_of(const std::string& name) const {
+  for (const SpecChange& change : changes_) {
+    if (change.spec == "model" && (change.only.empty() || change.only == name))
+      throw UsageError(in_quotes(key_text(change)) + ": " + name +
+                       " is a captured step, which has no keys; expected another capture");
+  }
+  return captured_model(catalog_.find(Kind::model, name));
+}
+
 std::shared_ptr<const ModelFile> SpecCache::model(const std::string& name) {
   if (other_ != nullptr && !changes("model")) return other_->model(name);
   return cached(models_, name, [&] {
+    if (is_path(name) && is_step_file(name)) return step_of(name);
     ModelFile file =
         read_model_file(catalog_.find(Kind::model, name), changes_, catalog_.folder(Kind::model));
     if (is_path(name)) require_whole(file);  // the catalogue's are held to it by a test
@@ -169,10 +173,23 @@ std::shared_ptr<const Dataset> SpecCache::dataset(const std::string& name) {
   return cached(datasets_, name, [&] { return read_dataset(catalog_.find(Kind::dataset, name), changes_); });
 }
 
+namespace {
+
+// A captured step has PyTorch's operators.
+void require_pytorch(const ModelFile& file, const Framework& framework) {
+  constexpr std::string_view kPyTorch = "pytorch";
+  if (!file.captured || framework.family == kPyTorch) return;
+  throw UsageError(file.path + ": was captured by PyTorch and does not run in " + framework.name +
+                   "; expected a version of PyTorch");
+}
+
+}  // namespace
+
 std::shared_ptr<const std::vector<LengthStep>> SpecCache::workload(
     const std::string& model_name, const Variant& variant, const Named<Framework>& framework,
     const Precision& precision, const std::string& dataset_name, const Sizes& sizes) {
   const Framework& calls = *framework.spec;
+  require_pytorch(*model(model_name), calls);
   if (other_ != nullptr && !changes("model") && !changes("dataset")) {
     const Named<Framework> others{framework.name, other_->framework(framework.name)};
     if (calls.lowering == others.spec->lowering && calls.rewrites == others.spec->rewrites &&

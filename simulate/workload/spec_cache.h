@@ -90,7 +90,8 @@ class SpecCache {
     Calibration calibration;  // refers to both
   };
 
-  [[nodiscard]] bool changes(std::string_view spec) const;  // itself, not `other_`
+  [[nodiscard]] ModelFile step_of(const std::string& name) const;  // of a step file
+  [[nodiscard]] bool changes(std::string_view spec) const;         // itself, not `other_`
 
   Catalog catalog_;
   SpecCache* other_ = nullptr;

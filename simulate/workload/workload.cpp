@@ -4,8 +4,10 @@
 #include <atomic>
 #include <utility>
 
+#include "graphs/captured/captured_step.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
+#include "simulate/workload/captured_model.h"
 #include "simulate/workload/parallel.h"
 
 namespace tbdsim {
@@ -40,10 +42,9 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
                                         const std::optional<Dataset>& dataset, const Lowering& lowering,
                                         const Rewrites& rewrites, const Precision& precision,
                                         bool planned_memory) {
-  const Model model = build_model(file, variant, sizes);
   std::atomic<std::size_t> kernels = 0;
-  const auto step_of = [&](const LengthBucket& bucket, const Model& padded) -> LengthStep {
-    RewrittenStep made = rewritten(expand_training_step(padded, lowering, precision), rewrites, precision);
+  const auto step_of = [&](const LengthBucket& bucket, TrainingStep expanded) -> LengthStep {
+    RewrittenStep made = rewritten(std::move(expanded), rewrites, precision);
     MemoryOutline memory = memory_outline(made.step, planned_memory);
     kernels += made.step.kernels.size();
     if (kernels > kMostKernels) {
@@ -53,15 +54,26 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
     std::vector<KernelRuns> runs = kernel_runs(made.step.kernels);
     return {bucket, std::move(made.step), std::move(made.on_host), std::move(memory), std::move(runs)};
   };
+  std::vector<LengthStep> steps(1);
+  if (file.captured) {
+    const auto length = static_cast<double>(file.captured->length);
+    steps[0] = step_of({.length = file.captured->length, .share = 1, .mean_length = length},
+                       expand_captured(file, sizes, lowering, precision));
+    return steps;
+  }
+  const Model model = build_model(file, variant, sizes);
+  const auto step_at = [&](const LengthBucket& bucket, const Model& padded) {
+    return step_of(bucket, expand_training_step(padded, lowering, precision));
+  };
   const std::vector<LengthBucket> buckets = lengths_of(variant, sizes, dataset);
-  std::vector<LengthStep> steps(std::max<std::size_t>(1, buckets.size()));
+  steps.resize(std::max<std::size_t>(1, buckets.size()));
   if (buckets.empty()) {
     const std::int64_t own = built_length(model);
-    steps[0] = step_of({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
+    steps[0] = step_at({.length = own, .share = 1, .mean_length = static_cast<double>(own)}, model);
     return steps;
   }
   for_each_index(buckets.size(), [&](std::size_t i) {
-    steps[i] = step_of(buckets[i], resized(model, {{std::string(kLengthSize), buckets[i].length}}));
+    steps[i] = step_at(buckets[i], resized(model, {{std::string(kLengthSize), buckets[i].length}}));
   });
   if (variant.source_share < 1) {
     // Sources that are long for their targets have a bucket where both have the longest length: too rare to
@@ -70,7 +82,7 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
     longest.share = 0;
     Model pair = model;
     pair.variant.source_share = 1;
-    steps.push_back(step_of(longest, resized(pair, {{std::string(kLengthSize), longest.length}})));
+    steps.push_back(step_at(longest, resized(pair, {{std::string(kLengthSize), longest.length}})));
   }
   return steps;
 }

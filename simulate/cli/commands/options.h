@@ -23,7 +23,7 @@ struct ModelOptions {
   std::string model;
   std::string framework;
   std::string variant;
-  std::string precision = "fp32";
+  std::string precision;
   std::string seq_len;     // sizes of the model, its own where empty
   std::string image_size;  // "299" or "600x800"
   std::string rois;

@@ -15,6 +15,7 @@
 #include "simulate/serve/http_server.h"
 #include "simulate/serve/live_report.h"
 #include "simulate/serve/spec_pool.h"
+#include "simulate/workload/captured_model.h"
 
 namespace tbdsim {
 namespace {
@@ -81,7 +82,7 @@ std::string controls_of(const Scenario& start, SpecCache& specs) {
                {{"model", start.model},
                 {"framework", start.framework},
                 {"gpu", start.gpu},
-                {"precision", start.precision},
+                {"precision", std::string(precision_for(*specs.model(start.model), start.precision).name)},
                 {"batch", start.batch}}}}
       .dump();
 }
@@ -149,7 +150,7 @@ Command add_serve(CLI::App& root) {
   ScenarioOptions& scenario = options->scenario;
   app->add_option("--framework", scenario.framework, "the framework to begin with");
   app->add_option("--variant", scenario.variant, "a variant of the model (default: the framework's)");
-  app->add_option("--precision", scenario.precision, "fp32, tf32, fp16, bf16 or amp (default fp32)");
+  app->add_option("--precision", scenario.precision, "fp32, tf32, fp16, bf16 or amp (default: as captured, or fp32)");
   app->add_option("--gpu", scenario.gpu, "the GPU to begin with, or a YAML file (default titanxp)");
   app->add_option("--batch", scenario.batch, "samples in one iteration on one GPU (default 32)");
   add_input_options(*app, scenario.input);

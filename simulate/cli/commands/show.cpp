@@ -9,6 +9,7 @@
 #include "simulate/report/layer_table.h"
 #include "simulate/report/profile_table.h"
 #include "simulate/report/spec_table.h"
+#include "simulate/workload/captured_model.h"
 
 namespace tbdsim {
 namespace {
@@ -32,12 +33,15 @@ std::string unknown_name(const std::string& name, const Catalog& catalog) {
 Table layers_of(const ModelOptions& options, SpecCache& specs) {
   const ModelFile& file = *specs.model(options.model);
   const Variant& variant = find_variant(file, options.variant, options.framework);
-  const Precision& precision = find_precision(options.precision);
+  const Precision& precision = precision_for(file, options.precision);
   // Layers do not depend on the framework; their kernels do.
-  const Model model = build_model(file, variant, sizes_for(options, file));
+  const Sizes sizes = sizes_for(options, file);
   const Lowering lowering =
       options.framework.empty() ? Lowering{} : specs.framework(options.framework)->lowering;
-  return layer_table(model, expand_training_step(model, lowering, precision), precision);
+  const TrainingStep step =
+      file.captured ? expand_captured(file, sizes, lowering, precision)
+                    : expand_training_step(build_model(file, variant, sizes), lowering, precision);
+  return layer_table(file, variant, step, precision);
 }
 
 // A kind as `show profile titanxp` names it.

@@ -13,11 +13,11 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::array<std::string_view, 27> kColumns = {
-    "op",       "precision",  "phase",    "layout", "value",      "m",       "n",
-    "k",        "batch",      "channels", "height", "width",      "filters", "filter_h",
-    "filter_w", "stride_h",   "stride_w", "pad_h",  "pad_w",      "rows",    "cols",
-    "elements", "input_size", "hidden",   "layers", "directions", "steps"};
+constexpr std::array<std::string_view, 30> kColumns = {
+    "op",       "precision",  "phase",  "layout",     "value",      "m",        "n",        "k",
+    "batch",    "channels",   "height", "width",      "filters",    "filter_h", "filter_w", "stride_h",
+    "stride_w", "pad_h",      "pad_w",  "dilation_h", "dilation_w", "groups",   "rows",     "cols",
+    "elements", "input_size", "hidden", "layers",     "directions", "steps"};
 
 using Row = std::map<std::string_view, std::string>;
 
@@ -93,6 +93,9 @@ struct ShapeColumns {
     (*this)(ImageShape{c.images, c.channels, c.height, c.width});
     set("filters", c.filters);
     window(c.kernel_height, c.kernel_width, c.stride_height, c.stride_width, c.pad_height, c.pad_width);
+    set("dilation_h", c.dilation_height);
+    set("dilation_w", c.dilation_width);
+    set("groups", c.groups);
   }
   void operator()(const GemmShape& g) const {
     set("m", g.m.at(batch));

@@ -1,0 +1,78 @@
+// A value of a parsed JSON document together with its place in it, `operators[12].arguments[3]`, which errors
+// name. A node refers to the node above it, which must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hwspecs/base/error.h"
+
+namespace tbdsim {
+
+class JsonDocument;
+
+class JsonNode {
+ public:
+  [[nodiscard]] bool is_null() const;
+  [[nodiscard]] bool is_flag() const;
+  [[nodiscard]] bool is_number() const;
+  [[nodiscard]] bool is_whole() const;
+  [[nodiscard]] bool is_text() const;
+  [[nodiscard]] bool is_list() const;
+  [[nodiscard]] bool is_map() const;
+
+  // Throw SpecError for a value of another kind or out of range.
+  [[nodiscard]] bool flag() const;
+  [[nodiscard]] double number() const;
+  [[nodiscard]] std::int64_t whole(std::int64_t least, std::int64_t most) const;
+  [[nodiscard]] std::string text(std::size_t most_bytes) const;
+  [[nodiscard]] std::size_t one_of(std::span<const std::string_view> names) const;  // the index
+
+  [[nodiscard]] std::size_t size() const;  // of a list or a map
+  [[nodiscard]] JsonNode operator[](std::size_t index) const;
+  // Throw SpecError unless the list has this many items; unless the map has these keys and no others.
+  void require_items(std::size_t count, std::string_view expected) const;
+  void require_list(std::size_t most, std::string_view expected) const;
+  void require_keys(std::span<const std::string_view> keys) const;
+  [[nodiscard]] JsonNode at(std::string_view key) const;  // of a map that has it
+  [[nodiscard]] bool has(std::string_view key) const;
+
+  [[noreturn]] void fail(const std::string& expected) const;
+
+ private:
+  friend class JsonDocument;
+  JsonNode(const JsonDocument& document, const void* json, const JsonNode* above, std::string_view key,
+           std::size_t index)
+      : document_(&document), json_(json), above_(above), key_(key), index_(index) {}
+  [[nodiscard]] std::string place() const;
+
+  const JsonDocument* document_;
+  const void* json_;  // the library's value, which only json_node.cpp knows
+  const JsonNode* above_;
+  std::string_view key_;
+  std::size_t index_;
+};
+
+class JsonDocument {
+ public:
+  // Throws SpecError for text that is no JSON, has a key twice in a map, nests deeper than `depth` or has
+  // more than `most` values.
+  JsonDocument(std::string file, const std::string& text, int depth, std::size_t most);
+  ~JsonDocument();
+  JsonDocument(const JsonDocument&) = delete;
+  JsonDocument& operator=(const JsonDocument&) = delete;
+
+  [[nodiscard]] JsonNode root() const;
+  [[nodiscard]] const std::string& file() const { return file_; }
+
+ private:
+  struct Content;
+  std::string file_;
+  std::unique_ptr<Content> content_;
+};
+
+}  // namespace tbdsim

@@ -1,0 +1,61 @@
+// Rows looked up in a table, and numbers put into places that another tensor names.
+#include <algorithm>
+
+#include "graphs/captured/operators/operators.h"
+
+namespace tbdsim {
+namespace {
+
+Kernel gather_kernel(const OperatorSite& site, const Size& elements, std::int64_t flops, const Size& read,
+                     const Size& written, Dtype dtype) {
+  return bytes_kernel(KernelKind::gather, site.phase, site.entry.name, elements, flops, read, written,
+                      bytes_of(dtype));
+}
+
+// Bytes of the arguments but the first, which is a table or the destination.
+Size others(const OperatorSite& site) {
+  const CapturedTensor* first = site.find_tensor(0);
+  Size bytes;
+  for (const CapturedTensor* tensor : site.all_tensors()) {
+    if (tensor != first) bytes += bytes_of(*tensor);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// (weight, indices, ...); also index_select, gather, index, take: as many numbers are read as written.
+void lower_embedding(OperatorSite& site) { lower_gather(site); }
+
+void lower_gather(OperatorSite& site) {
+  const CapturedTensor& y = site.output(0);
+  site.emit(gather_kernel(site, y.elements, 0, bytes_of(y) + others(site), bytes_of(y), y.dtype));
+}
+
+// (grad, indices, ...): the table's gradient is zeros, to whose rows those of grad are added.
+void lower_embedding_backward(OperatorSite& site) {
+  const CapturedTensor& dy = site.tensor(0);
+  const CapturedTensor& table = site.output(0);
+  const Size rows = dy.elements * bytes_of(table.dtype);
+  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "fill", table.elements, 0, {}, bytes_of(table),
+                         bytes_of(table.dtype)));
+  site.emit(gather_kernel(site, dy.elements, 1, bytes_of(site.all_tensors()) + rows, rows, dy.dtype));
+}
+
+// (self, dim or indices, ..., source): into a copy of self, or in place. Numbers are added to those there.
+void lower_scatter(OperatorSite& site) {
+  const CapturedTensor& y = site.output(0);
+  if (!is_in_place(site.op.name)) {
+    const CapturedTensor& x = site.tensor(0);
+    site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "copy", x.elements, 0, bytes_of(x),
+                           bytes_of(y), bytes_of(x.dtype)));
+  }
+  Size elements;  // of the widest argument but the first: the source, or the indices of a number
+  for (const CapturedTensor* tensor : site.all_tensors()) {
+    if (tensor != site.find_tensor(0) && tensor->elements.at(2) > elements.at(2)) elements = tensor->elements;
+  }
+  const Size numbers = elements * bytes_of(y.dtype);
+  site.emit(gather_kernel(site, elements, 1, others(site) + numbers, numbers, y.dtype));
+}
+
+}  // namespace tbdsim

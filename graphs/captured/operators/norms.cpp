@@ -1,0 +1,154 @@
+// Batch, layer, group and instance norms, which dispatch as a batch norm over samples x channels. Operations
+// and passes over memory are those of graphs/layers/batch_norm.cpp, layer_norm.cpp and group_norm.cpp.
+#include <algorithm>
+
+#include "graphs/captured/operators/operators.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kBatchForward = 6, kBatchBackward = 9, kBatchSums = 5, kScaleAndShift = 2;
+constexpr std::int64_t kLayerForward = 8, kLayerBackward = 10, kLayerWeights = 5;
+constexpr std::int64_t kMomentFlops = 3, kGroupGradient = 4;
+
+// Channels are the second dimension; where they grow with the batch they are counted as images.
+ImageShape image_of(const OperatorSite& site, const CapturedTensor& x) {
+  if (x.shape.size() < 2) site.fail(0, "samples x channels");
+  const bool growing = x.shape[1].per_sample != 0;
+  ImageShape image{.images = growing ? x.shape[1] : x.shape[0],
+                   .channels = growing ? site.fixed(x.shape[0]) : x.shape[1].fixed,
+                   .height = 1,
+                   .width = 1};
+  for (std::size_t i = 2; i < x.shape.size(); ++i) {
+    std::int64_t& side = i == 2 ? image.height : image.width;
+    side = checked_multiply(side, site.fixed(x.shape[i]));
+  }
+  return image;
+}
+
+Kernel batch_norm(const OperatorSite& site, const CapturedTensor& x, Phase phase, std::int64_t flops,
+                  std::int64_t reads, std::int64_t writes) {
+  const Size bytes = bytes_of(x);
+  Kernel kernel = bytes_kernel(KernelKind::batch_norm, phase, "batch_norm", x.elements, flops, bytes * reads,
+                               bytes * writes, bytes_of(x.dtype));
+  kernel.shape = image_of(site, x);
+  return kernel;
+}
+
+// Rows are normalised over `columns` numbers each.
+Kernel row_norm(const CapturedTensor& x, std::int64_t columns, Phase phase, std::string_view op,
+                std::int64_t flops, const Size& read, const Size& written) {
+  Kernel kernel =
+      bytes_kernel(KernelKind::layer_norm, phase, op, x.elements, flops, read, written, bytes_of(x.dtype));
+  const std::int64_t count = std::max<std::int64_t>(1, columns);
+  kernel.shape = MatrixShape{{x.elements.fixed / count, x.elements.per_sample / count}, count};
+  return kernel;
+}
+
+std::int64_t product_of(const std::vector<std::int64_t>& sizes) {
+  std::int64_t all = 1;
+  for (const std::int64_t size : sizes) all = checked_multiply(all, size);
+  return all;
+}
+
+// A group norm's numbers beside its tensors. `of_channels`, `of_groups`: arguments with their counts.
+struct GroupNorm {
+  OperatorSite& site;
+  Dtype dtype;
+  Size channels;    // of all samples
+  Size factors;     // bytes of two numbers for each of them
+  Size statistics;  // bytes of two numbers for each group
+
+  GroupNorm(OperatorSite& at, const CapturedTensor& x, std::size_t of_channels, std::size_t of_groups)
+      : site(at),
+        dtype(x.dtype),
+        channels(x.shape.empty() ? Size{} : x.shape[0] * at.whole(of_channels)),
+        factors(channels * (2 * kFp32Bytes)),
+        statistics(x.shape.empty() ? Size{}
+                                   : x.shape[0] * checked_multiply(at.whole(of_groups), 2 * kFp32Bytes)) {}
+
+  void add(KernelKind kind, std::string_view op, const Size& elements, std::int64_t flops, const Size& read,
+           const Size& written) const {
+    site.emit(bytes_kernel(kind, site.phase, op, elements, flops, read, written, bytes_of(dtype)));
+  }
+};
+
+}  // namespace
+
+// (input, weight, bias, running_mean, running_var, training, momentum, eps)
+void lower_batch_norm(OperatorSite& site) {
+  const CapturedTensor& x = site.tensor(0);
+  if (site.flag(5)) {
+    site.emit(batch_norm(site, x, site.phase, kBatchForward, 2, 1));
+  } else {
+    site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "batch_norm", x.elements, kScaleAndShift,
+                           bytes_of(x), bytes_of(site.output(0)), bytes_of(x.dtype)));
+  }
+}
+
+// (grad, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
+void lower_batch_norm_backward(OperatorSite& site) {
+  const CapturedTensor& x = site.tensor(1);
+  const bool trains = site.flag(7);
+  const bool by_input = site.flag_of_list(9, 0);
+  if (by_input && trains) {
+    site.emit(batch_norm(site, x, Phase::backward_data, kBatchBackward, 4, 1));
+  } else if (by_input) {
+    site.emit(batch_norm(site, x, Phase::backward_data, kBatchSums, 2, 1));
+  } else {
+    site.emit(batch_norm(site, x, Phase::backward_weights, kBatchSums, 2, 0));
+  }
+}
+
+// (input, normalized_shape, weight, bias, eps)
+void lower_layer_norm(OperatorSite& site) {
+  const CapturedTensor& x = site.tensor(0);
+  site.emit(row_norm(x, product_of(site.wholes(1)), site.phase, "layer_norm", kLayerForward, bytes_of(x),
+                     bytes_of(site.output(0))));
+}
+
+// (grad, input, normalized_shape, mean, rstd, weight, bias, output_mask); of an RMS norm without mean and
+// bias
+void lower_layer_norm_backward(OperatorSite& site) {
+  const CapturedTensor& dy = site.tensor(0);
+  const CapturedTensor& x = site.tensor(1);
+  const std::int64_t columns = product_of(site.wholes(2));
+  const Size read = bytes_of(dy) + bytes_of(x);
+  const std::size_t mask = site.op.arguments.size() - 1;
+  const bool rms = mask == 5;
+  if (site.flag_of_list(mask, 0))
+    site.emit(row_norm(x, columns, Phase::backward_data, "layer_norm", kLayerBackward, read, bytes_of(x)));
+  if (site.flag_of_list(mask, 1) || (!rms && site.flag_of_list(mask, 2)))
+    site.emit(row_norm(x, columns, Phase::backward_weights, "layer_norm", kLayerWeights, read, {}));
+}
+
+// (input, weight, bias, N, C, HxW, group, eps): a kernel for the moments, one for the result, and a small one
+// over channels (aten/src/ATen/native/cuda/group_norm_kernel.cu), as graphs/layers/group_norm.cpp has them.
+void lower_group_norm(OperatorSite& site) {
+  const CapturedTensor& x = site.tensor(0);
+  const GroupNorm norm(site, x, 4, 6);
+  norm.add(KernelKind::reduction, "group_moments", x.elements, kMomentFlops, bytes_of(x), norm.statistics);
+  norm.add(KernelKind::elementwise, "group_factors", norm.channels, 2, norm.statistics, norm.factors);
+  norm.add(KernelKind::elementwise, "group_norm", x.elements, kScaleAndShift, bytes_of(x) + norm.factors,
+           bytes_of(site.output(0)));
+}
+
+// (grad, input, mean, rstd, weight, N, C, HxW, group, output_mask)
+void lower_group_norm_backward(OperatorSite& site) {
+  const CapturedTensor& dy = site.tensor(0);
+  const CapturedTensor& x = site.tensor(1);
+  const GroupNorm norm(site, x, 6, 8);
+  const Size both = bytes_of(dy) + bytes_of(x);
+  norm.add(KernelKind::reduction, "group_sums", x.elements, kMomentFlops, both, norm.factors);
+  if (site.flag_of_list(9, 0)) {
+    norm.add(KernelKind::elementwise, "group_factors", norm.channels, 2, norm.factors, norm.factors);
+    norm.add(KernelKind::elementwise, "group_norm", x.elements, kGroupGradient, both + norm.factors,
+             bytes_of(x));
+  }
+  if (site.flag_of_list(9, 1) || site.flag_of_list(9, 2)) {
+    norm.add(KernelKind::elementwise, "group_weights", norm.channels, 2, norm.factors,
+             fixed_size(checked_multiply(site.whole(6), 2 * kFp32Bytes)));
+  }
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,78 @@
+// Lowering of captured operators to kernels, one file for each family. operator_table.cpp names which
+// function lowers which operator.
+#pragma once
+
+#include "graphs/captured/operator_site.h"
+#include "graphs/captured/operator_table.h"
+
+namespace tbdsim {
+
+// convolution.cpp
+void lower_convolution(OperatorSite& site);
+void lower_convolution_backward(OperatorSite& site);
+
+// products.cpp
+void lower_mm(OperatorSite& site);
+void lower_addmm(OperatorSite& site);
+void lower_bmm(OperatorSite& site);
+void lower_baddbmm(OperatorSite& site);
+void lower_dot(OperatorSite& site);  // of vectors, and of a matrix and a vector
+
+// attention.cpp
+void lower_attention(OperatorSite& site);
+void lower_attention_backward(OperatorSite& site);
+
+// recurrent.cpp
+void lower_recurrent(OperatorSite& site);
+void lower_recurrent_backward(OperatorSite& site);
+
+// norms.cpp
+void lower_batch_norm(OperatorSite& site);
+void lower_batch_norm_backward(OperatorSite& site);
+void lower_layer_norm(OperatorSite& site);
+void lower_layer_norm_backward(OperatorSite& site);
+void lower_group_norm(OperatorSite& site);
+void lower_group_norm_backward(OperatorSite& site);
+
+// pooling.cpp
+void lower_pool(OperatorSite& site);
+void lower_max_pool_backward(OperatorSite& site);
+void lower_mean_pool_backward(OperatorSite& site);
+void lower_resampling(OperatorSite& site);
+void lower_resampling_backward(OperatorSite& site);
+
+// softmax.cpp
+void lower_softmax(OperatorSite& site);
+void lower_softmax_backward(OperatorSite& site);
+void lower_class_loss(OperatorSite& site);
+void lower_class_loss_backward(OperatorSite& site);
+
+// indexing.cpp
+void lower_embedding(OperatorSite& site);
+void lower_embedding_backward(OperatorSite& site);
+void lower_gather(OperatorSite& site);
+void lower_scatter(OperatorSite& site);
+
+// elementwise.cpp
+void lower_elementwise(OperatorSite& site);
+void lower_fill(OperatorSite& site);  // writes what it does not read
+void lower_copy(OperatorSite& site);  // also casts and transposes
+void lower_reduction(OperatorSite& site);
+void lower_view(OperatorSite& site);  // moves nothing
+void lower_host_read(OperatorSite& site);
+
+// joins.cpp
+void lower_join(OperatorSite& site);
+void lower_pad(OperatorSite& site);
+void lower_slice_backward(OperatorSite& site);
+
+// optimizers.cpp
+void lower_foreach(OperatorSite& site);
+void lower_foreach_norm(OperatorSite& site);
+void lower_fused_optimizer(OperatorSite& site);
+void lower_unscale(OperatorSite& site);
+
+// An operator without a row: an element-wise kernel that reads its arguments and writes its outputs.
+void lower_unknown(OperatorSite& site, std::string_view name);
+
+}  // namespace tbdsim

@@ -1,0 +1,75 @@
+// Pooling and resampling of images. Pooling operators have (self, kernel, stride, padding, ...), adaptive
+// ones (self, output size); their backward passes (grad, self, ...).
+#include <algorithm>
+
+#include "graphs/captured/operators/operators.h"
+
+namespace tbdsim {
+namespace {
+
+// Pixels of the input for each pixel of the output, at least 1: the window of a mean or a maximum.
+std::int64_t window_of(const CapturedTensor& x, const CapturedTensor& y) {
+  const double y_pixels = std::max(1.0, y.elements.at(2));
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(x.elements.at(2) / y_pixels));
+}
+
+// The window as the operator gives it; of adaptive ones as the sizes say.
+std::int64_t window_area(const OperatorSite& site, const CapturedTensor& x, const CapturedTensor& y,
+                         std::size_t argument) {
+  if (site.entry.name.find("adaptive") != std::string_view::npos) return window_of(x, y);
+  std::int64_t area = 1;
+  for (const std::int64_t side : site.wholes(argument)) area = checked_multiply(area, side);
+  if (area < 1) site.fail(argument, "a window of at least one pixel");
+  const bool one_for_all =
+      site.wholes(argument).size() == 1 && site.entry.name.find("2d") != std::string_view::npos;
+  return one_for_all ? checked_multiply(area, area) : area;
+}
+
+Kernel pool_kernel(const OperatorSite& site, const CapturedTensor& y, std::int64_t window, const Size& read,
+                   const Size& written) {
+  return bytes_kernel(KernelKind::pooling, site.phase, site.entry.name, y.elements, window, read, written,
+                      bytes_of(y.dtype));
+}
+
+}  // namespace
+
+void lower_pool(OperatorSite& site) {
+  const CapturedTensor& x = site.tensor(0);
+  const CapturedTensor& y = site.output(0);
+  site.emit(pool_kernel(site, y, window_area(site, x, y, 1), bytes_of(x), bytes_of(site.all_outputs())));
+}
+
+// The places of the maxima say where the gradient goes: the input is not read.
+void lower_max_pool_backward(OperatorSite& site) {
+  const CapturedTensor& dy = site.tensor(0);
+  const CapturedTensor& x = site.tensor(1);
+  Size read;
+  for (const CapturedTensor* tensor : site.all_tensors()) {
+    if (tensor != &x) read += bytes_of(*tensor);
+  }
+  site.emit(pool_kernel(site, dy, window_of(x, dy), read, bytes_of(site.output(0))));
+}
+
+void lower_mean_pool_backward(OperatorSite& site) {
+  const CapturedTensor& dy = site.tensor(0);
+  site.emit(pool_kernel(site, dy, window_of(site.tensor(1), dy), bytes_of(dy), bytes_of(site.output(0))));
+}
+
+// Nearest, bilinear, bicubic, windows to columns and grids: each output is made of a few inputs.
+void lower_resampling(OperatorSite& site) {
+  const CapturedTensor& y = site.output(0);
+  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, site.entry.name, y.elements, site.entry.flops,
+                         bytes_of(site.all_tensors()), bytes_of(y), bytes_of(y.dtype)));
+}
+
+// aten/native/cuda/UpSample*.cu: gradients are added to zeros, one for each output.
+void lower_resampling_backward(OperatorSite& site) {
+  const CapturedTensor& dy = site.tensor(0);
+  const CapturedTensor& dx = site.output(0);
+  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "fill", dx.elements, 0, {}, bytes_of(dx),
+                         bytes_of(dx.dtype)));
+  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, site.entry.name, dy.elements, site.entry.flops,
+                         bytes_of(site.all_tensors()), bytes_of(dx), bytes_of(dx.dtype)));
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,82 @@
+// Matrix products. Matrices are stored by rows: C = A * B is, by columns as cuBLAS has it, C' = B' * A', so
+// that B comes first there.
+#include <algorithm>
+
+#include "graphs/captured/operators/operators.h"
+
+namespace tbdsim {
+namespace {
+
+// True if the columns of a matrix, the last two dimensions, are what is contiguous.
+bool is_transposed(const CapturedTensor& matrix) {
+  const std::size_t rank = matrix.shape.size();
+  const bool column = matrix.strides[rank - 2] == fixed_size(1) && matrix.shape[rank - 2] != fixed_size(1);
+  return column && matrix.strides[rank - 1] != fixed_size(1);
+}
+
+struct Product {
+  const CapturedTensor& a;
+  const CapturedTensor& b;
+  const CapturedTensor& c;
+  bool reads_c = false;
+};
+
+Kernel product_kernel(OperatorSite& site, const Product& p) {
+  const std::size_t rank = p.a.shape.size();
+  if (rank < 2 || p.b.shape.size() != rank || p.c.shape.size() != rank)
+    site.fail("has operands of ranks " + std::to_string(rank) + " and " + std::to_string(p.b.shape.size()) +
+              "; expected matrices");
+  GemmShape shape{.m = p.b.shape[rank - 1],
+                  .n = p.a.shape[rank - 2],
+                  .k = p.a.shape[rank - 1],
+                  .transpose_a = is_transposed(p.b),
+                  .transpose_b = is_transposed(p.a)};
+  for (std::size_t i = 0; i + 2 < rank; ++i) shape.batch = site.product(shape.batch, p.a.shape[i]);
+  Kernel kernel;
+  kernel.kind = KernelKind::gemm;
+  kernel.phase = site.phase;
+  kernel.op = "matmul";
+  kernel.math = math_of(p.a.dtype, site.how.precision);
+  kernel.macs = site.product(p.c.elements, shape.k);
+  kernel.flops = kernel.macs * 2;
+  kernel.element_bytes = bytes_of(p.a.dtype);
+  kernel.read_bytes = bytes_of(p.a) + bytes_of(p.b);
+  if (p.reads_c) kernel.read_bytes += bytes_of(p.c);
+  kernel.written_bytes = bytes_of(p.c);
+  kernel.shape = shape;
+  return kernel;
+}
+
+// A bias for each column is added by the product's epilogue; any other summand is copied into the result
+// first, to which the product adds (aten/native/cuda/Blas.cpp, addmm_out_cuda_impl).
+void lower_sum_of_products(OperatorSite& site) {
+  const CapturedTensor& summand = site.tensor(0);
+  const CapturedTensor& c = site.output(0);
+  const bool bias = summand.elements != c.elements;
+  if (!bias || site.how.lowering.product_bias == Composition::composite) {
+    Kernel copy = bytes_kernel(KernelKind::elementwise, site.phase, bias ? "bias_add" : "copy", c.elements, 0,
+                               bytes_of(summand), bytes_of(c), bytes_of(c.dtype));
+    site.emit(std::move(copy));
+    site.emit(product_kernel(site, {site.tensor(1), site.tensor(2), c, true}));
+    return;
+  }
+  site.emit(product_kernel(site, {site.tensor(1), site.tensor(2), c}));
+}
+
+}  // namespace
+
+void lower_mm(OperatorSite& site) {
+  site.emit(product_kernel(site, {site.tensor(0), site.tensor(1), site.output(0)}));
+}
+void lower_bmm(OperatorSite& site) { lower_mm(site); }
+void lower_addmm(OperatorSite& site) { lower_sum_of_products(site); }
+void lower_baddbmm(OperatorSite& site) { lower_sum_of_products(site); }
+
+// Bound by the bytes of its operands.
+void lower_dot(OperatorSite& site) {
+  const CapturedTensor& a = site.tensor(0);
+  site.emit(bytes_kernel(KernelKind::reduction, site.phase, site.entry.name, a.elements, 2,
+                         bytes_of(site.all_tensors()), bytes_of(site.all_outputs()), bytes_of(a.dtype)));
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,100 @@
+// Recurrent layers in cuDNN's one call: all steps, layers and directions. Work and bytes of each layer and
+// direction are those of graphs/layers/recurrent.cpp.
+//
+//   aten._cudnn_rnn           (input, weights, ..., 6: mode, hidden, projected, layers, batch first, dropout,
+//                             train, bidirectional, ...)
+//   aten._cudnn_rnn_backward  the same, with mode at 10
+#include "graphs/captured/operators/operators.h"
+
+namespace tbdsim {
+namespace {
+
+// cudnnRNNMode_t: 0 ReLU, 1 tanh, 2 LSTM, 3 GRU.
+constexpr std::array<std::int64_t, 4> kGates = {1, 1, 4, 3};
+constexpr std::array<std::string_view, 4> kNames = {"rnn_relu", "rnn_tanh", "lstm", "gru"};
+
+struct Network {
+  std::string_view op;
+  std::int64_t gates = 0, hidden = 0, layers = 0, directions = 0;
+  Size batch;
+  std::int64_t steps = 0, inputs = 0;
+  std::int64_t bytes = 0;  // of a number
+  MathType math = MathType::fp32;
+};
+
+Network network_of(const OperatorSite& site, std::size_t mode) {
+  const CapturedTensor& x = site.tensor(0);
+  if (x.shape.size() != 3) site.fail(0, "steps x samples x features");
+  const std::int64_t kind = site.whole(mode);
+  if (kind < 0 || kind > 3) site.fail(mode, "0 to 3");
+  const bool batch_first = site.flag(mode + 4);
+  Network n{.op = kNames[static_cast<std::size_t>(kind)],
+            .gates = kGates[static_cast<std::size_t>(kind)],
+            .hidden = site.whole(mode + 1),
+            .layers = site.whole(mode + 3),
+            .directions = site.flag(mode + 7) ? 2 : 1,
+            .batch = x.shape[batch_first ? 0 : 1],
+            .steps = site.fixed(x.shape[batch_first ? 1 : 0]),
+            .inputs = site.fixed(x.shape[2]),
+            .bytes = bytes_of(x.dtype),
+            .math = math_of(x.dtype, site.how.precision)};
+  constexpr std::int64_t kMostLayers = 1'000;
+  if (n.layers < 1 || n.layers > kMostLayers) site.fail(mode + 3, "1 to 1000 layers");
+  if (n.hidden < 1) site.fail(mode + 1, "at least one unit");
+  return n;
+}
+
+Kernel call(const Network& n, std::int64_t inputs, Phase phase) {
+  const std::int64_t gates = checked_multiply(n.gates, n.hidden);
+  const Size vectors = n.batch * checked_multiply(n.steps, n.bytes);
+  const Size x = vectors * inputs, y = vectors * n.hidden, g = vectors * gates;
+  const Size kept = y * (n.gates == 4 ? 1 : 0);  // cell states of an LSTM
+  const Size input_weights = fixed_size(checked_multiply(checked_multiply(inputs, gates), n.bytes));
+  const Size state_weights = fixed_size(checked_multiply(checked_multiply(n.hidden, gates), n.bytes));
+  Kernel kernel;
+  kernel.kind = KernelKind::recurrent;
+  kernel.phase = phase;
+  kernel.op = n.op;
+  kernel.math = n.math;
+  kernel.element_bytes = n.bytes;
+  kernel.macs = n.batch * checked_multiply(n.steps, checked_multiply(gates, checked_add(inputs, n.hidden)));
+  kernel.flops = kernel.macs * 2;
+  if (phase == Phase::forward) {
+    kernel.read_bytes = x + g + y + kept + input_weights + state_weights * n.steps;
+    kernel.written_bytes = g + kept + y;
+  } else if (phase == Phase::backward_data) {
+    kernel.read_bytes = y * 2 + kept + g + input_weights + state_weights * n.steps;
+    kernel.written_bytes = g + x;
+    kernel.scratch_bytes = g;
+  } else {
+    kernel.read_bytes = x + y + g * 2;
+    kernel.written_bytes = input_weights + state_weights;
+    kernel.scratch_bytes = g;
+  }
+  kernel.shape = RecurrentShape{
+      .batch = n.batch, .steps = n.steps, .inputs = inputs, .hidden = n.hidden, .gates = n.gates};
+  return kernel;
+}
+
+// The first layer reads the input, the others what both directions of the one before put out.
+std::int64_t inputs_of(const Network& n, std::int64_t layer) {
+  return layer == 0 ? n.inputs : checked_multiply(n.directions, n.hidden);
+}
+
+}  // namespace
+
+void lower_recurrent(OperatorSite& site) {
+  const Network n = network_of(site, 6);
+  for (std::int64_t i = 0; i < n.layers * n.directions; ++i)
+    site.emit(call(n, inputs_of(n, i / n.directions), site.phase));
+}
+
+void lower_recurrent_backward(OperatorSite& site) {
+  const Network n = network_of(site, 10);
+  for (const Phase phase : {Phase::backward_data, Phase::backward_weights}) {
+    for (std::int64_t i = n.layers * n.directions; i-- > 0;)
+      site.emit(call(n, inputs_of(n, i / n.directions), phase));
+  }
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,67 @@
+// Softmax over one dimension, and losses of one class among many.
+#include <algorithm>
+
+#include "graphs/captured/operators/operators.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kBackwardFlops = 4;  // y * dy and its sum (2), difference and product (2)
+
+// Rows x the size of the dimension; a vector where that grows with the batch.
+KernelShape shape_of(const OperatorSite& site, const CapturedTensor& x, std::size_t argument) {
+  const auto rank = static_cast<std::int64_t>(x.shape.size());
+  if (rank == 0) return VectorShape{x.elements};
+  std::int64_t dimension = site.whole(argument);
+  if (dimension < 0) dimension += rank;
+  if (dimension < 0 || dimension >= rank) site.fail(argument, "a dimension of the tensor");
+  const Size& columns = x.shape[static_cast<std::size_t>(dimension)];
+  if (columns.per_sample != 0 || columns.fixed < 1) return VectorShape{x.elements};
+  return MatrixShape{{x.elements.fixed / columns.fixed, x.elements.per_sample / columns.fixed},
+                     columns.fixed};
+}
+
+}  // namespace
+
+// (self, dim, half_to_float)
+void lower_softmax(OperatorSite& site) {
+  const CapturedTensor& x = site.tensor(0);
+  const CapturedTensor& y = site.output(0);
+  Kernel kernel = bytes_kernel(KernelKind::softmax, site.phase, site.entry.name, x.elements, kSoftmaxFlops,
+                               bytes_of(x), bytes_of(y), bytes_of(x.dtype));
+  kernel.shape = shape_of(site, x, 1);
+  site.emit(std::move(kernel));
+}
+
+// (grad, output, dim, input_dtype)
+void lower_softmax_backward(OperatorSite& site) {
+  const CapturedTensor& dy = site.tensor(0);
+  const CapturedTensor& y = site.tensor(1);
+  const CapturedTensor& dx = site.output(0);
+  Kernel kernel = bytes_kernel(KernelKind::softmax, site.phase, site.entry.name, y.elements, kBackwardFlops,
+                               bytes_of(dy) + bytes_of(y), bytes_of(dx), bytes_of(y.dtype));
+  kernel.shape = shape_of(site, y, 2);
+  site.emit(std::move(kernel));
+}
+
+// (self, target, weight, reduction, ignore_index): of each row it reads the number of its class.
+void lower_class_loss(OperatorSite& site) {
+  const CapturedTensor& x = site.tensor(0);
+  const CapturedTensor& target = site.tensor(1);
+  site.emit(bytes_kernel(KernelKind::reduction, site.phase, site.entry.name, target.elements, 1,
+                         bytes_of(target) + target.elements * bytes_of(x.dtype), bytes_of(site.all_outputs()),
+                         bytes_of(x.dtype)));
+}
+
+// (grad, self, target, ...): zeros, then a number in each row.
+void lower_class_loss_backward(OperatorSite& site) {
+  const CapturedTensor& target = site.tensor(2);
+  const CapturedTensor& dx = site.output(0);
+  const std::int64_t number = bytes_of(dx.dtype);
+  site.emit(
+      bytes_kernel(KernelKind::elementwise, site.phase, "fill", dx.elements, 0, {}, bytes_of(dx), number));
+  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, site.entry.name, target.elements, 1,
+                         bytes_of(target), target.elements * number, number));
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,53 @@
+// Activations whose gradients need their input: silu, y = x * s(x) with the logistic function s, also called
+// swish; hardswish, y = x * clamp(x + 3, 0, 6) / 6; hardsigmoid, y = clamp(x + 3, 0, 6) / 6.
+#include "graphs/layers/layer_types.h"
+
+namespace tbdsim {
+namespace {
+
+// Operations on each element; a function counts as one, a clamp as two comparisons.
+struct Operations {
+  std::string_view op;
+  std::int64_t forward = 0, backward = 0;
+};
+constexpr Operations kSilu{"silu", 2, 6};                // dx = dy * s * (1 + x * (1 - s))
+constexpr Operations kHardswish{"hardswish", 5, 6};      // dx = dy * (2 * x + 3) / 6 between -3 and 3
+constexpr Operations kHardsigmoid{"hardsigmoid", 4, 3};  // dx = dy / 6 between -3 and 3
+
+class InputActivation : public Layer {
+ public:
+  explicit InputActivation(const Operations& operations) : operations_(operations) {}
+
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    require_inputs(inputs, 1);
+    return inputs[0];
+  }
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
+    const Size x = stored_bytes(site.output, how.precision);
+    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, operations_.op, site.output,
+                                    operations_.forward, x, x));
+  }
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
+    if (!site.input_gradient) return;
+    const Size x = stored_bytes(site.output, how.precision);
+    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, operations_.op,
+                                    site.output, operations_.backward, x * 2, x));
+  }
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext&) const override {
+    return {.inputs = site.input_gradient};
+  }
+
+ private:
+  Operations operations_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_silu(SpecMap&) { return std::make_unique<InputActivation>(kSilu); }
+std::unique_ptr<Layer> make_hardswish(SpecMap&) { return std::make_unique<InputActivation>(kHardswish); }
+std::unique_ptr<Layer> make_hardsigmoid(SpecMap&) { return std::make_unique<InputActivation>(kHardsigmoid); }
+
+}  // namespace tbdsim
