@@ -31,6 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="processes that capture (default: one a core)")
     parser.add_argument("--retry", action="store_true", help="capture again what failed")
     parser.add_argument("--program", type=Path, help="tbd-sim, for predict")
+    parser.add_argument("--framework", help="predict: the framework instead of the closest to each set")
     parser.add_argument("--rows", action="store_true", help="predict: print the rows of the fit quarter one by one")
     return parser.parse_args()
 
@@ -67,7 +68,7 @@ def main() -> None:
     if options.command == "predict":
         if options.program is None:
             raise SystemExit("predict needs --program, the path of tbd-sim")
-        predicted = vision_errors.predict(by_recipe, options.folder, options.program)
+        predicted = vision_errors.predict(by_recipe, options.folder, options.program, options.framework)
         vision_errors.report(predicted, vision_capture.read_log(options.folder), options.rows)
 
 
