@@ -4,8 +4,9 @@
     vision.py capture --table ../shared/reference/vision/runs.csv --folder steps
     vision.py predict --table ... --folder steps --program build/release/simulate/tbd-sim
     vision.py coverage --table ... --folder steps
+    vision.py fixtures --folder tests/captured
 
-`capture` needs PyTorch, timm and torchvision; the others do not. All go on where they stopped.
+`capture` and `fixtures` need PyTorch, timm and torchvision; the others do not. All go on where they stopped.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from pathlib import Path
 
 import vision_capture
 import vision_errors
-from vision_rows import read, recipes
+from vision_rows import FIXTURES, read, recipes
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("capture", "coverage", "predict"))
-    parser.add_argument("--table", type=Path, required=True, help="runs.csv or bounds.csv of the vision tables")
+    parser.add_argument("command", choices=("capture", "coverage", "predict", "fixtures"))
+    parser.add_argument("--table", type=Path, help="runs.csv or bounds.csv of the vision tables")
     parser.add_argument("--folder", type=Path, required=True, help="where step files are written and read")
     parser.add_argument("--set", action="append", default=[], help="only sets whose name begins so; may be repeated")
     parser.add_argument("--memory-format", choices=("nchw", "nhwc"), help="only rows of this format")
@@ -31,6 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="processes that capture (default: one a core)")
     parser.add_argument("--retry", action="store_true", help="capture again what failed")
     parser.add_argument("--program", type=Path, help="tbd-sim, for predict")
+    parser.add_argument("--framework", help="predict: the framework instead of the closest to each set")
     parser.add_argument("--rows", action="store_true", help="predict: print the rows of the fit quarter one by one")
     return parser.parse_args()
 
@@ -52,6 +54,12 @@ def coverage(folder: Path, wanted: list[str]) -> None:
 
 def main() -> None:
     options = arguments()
+    if options.command == "fixtures":
+        vision_capture.capture_all(FIXTURES, options.folder, options.processes, options.retry)
+        vision_capture.log_path(options.folder).unlink()
+        return
+    if options.table is None:
+        raise SystemExit(f"{options.command} needs --table, runs.csv or bounds.csv of the vision tables")
     rows = [
         row
         for row in read(options.table)
@@ -67,7 +75,7 @@ def main() -> None:
     if options.command == "predict":
         if options.program is None:
             raise SystemExit("predict needs --program, the path of tbd-sim")
-        predicted = vision_errors.predict(by_recipe, options.folder, options.program)
+        predicted = vision_errors.predict(by_recipe, options.folder, options.program, options.framework)
         vision_errors.report(predicted, vision_capture.read_log(options.folder), options.rows)
 
 

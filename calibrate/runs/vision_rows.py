@@ -25,6 +25,21 @@ class Recipe:
         return f"{self.library}.{self.model}.{self.image}.{self.precision}.{self.memory_format}.{self.step}.step.json.gz"
 
 
+#: The steps in tests/captured: a dozen different networks, trained as timm's benchmark does, and three others.
+FIXTURES = (
+    *(
+        Recipe("timm", model, 299 if model == "inception_v3" else 224, "fp16", "nchw", "timm_benchmark")
+        for model in (
+            "resnet50", "mobilenetv3_large_100", "efficientnet_b0", "regnety_016", "swin_tiny_patch4_window7_224",
+            "vit_small_patch16_224", "convnext_tiny", "mixer_b16_224", "densenet121", "resnest50d", "coat_tiny", "nfnet_l0",
+            "inception_v3",
+        )
+    ),
+    Recipe("timm", "resnet50", 224, "fp16", "nhwc", "timm_benchmark"),
+    Recipe("timm", "vit_small_patch16_224", 224, "tf32", "nchw", "timm_train"),
+    Recipe("torchvision", "resnet50", 224, "fp32", "nchw", "adam"),
+)  # fmt: skip
+
 TORCHVISION_PRECISIONS = {"fp16 (model.half())": "pure_fp16", "fp32": "fp32", "fp32 (NGC 20.10: TF32 on)": "tf32"}
 
 

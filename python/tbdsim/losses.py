@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -13,30 +13,38 @@ from torch.utils._python_dispatch import _disable_current_modes
 LossSource = str | Callable[..., torch.Tensor] | None
 
 
-def _made_before(shape: list[int], dtype: torch.dtype) -> torch.Tensor:
-    """Returns targets as an input of the step: made where nothing is recorded."""
-    with _disable_current_modes():
-        return torch.empty(shape, dtype=dtype, device="meta")
+class _Targets:
+    """Targets as inputs of the step: made where nothing is recorded, and kept."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[tuple[int, ...], torch.dtype], torch.Tensor] = {}
+
+    def __call__(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        key = tuple(shape), dtype
+        if key not in self._made:
+            with _disable_current_modes():
+                self._made[key] = torch.empty(shape, dtype=dtype, device="meta")
+        return self._made[key]
 
 
-def _cross_entropy(output: torch.Tensor) -> torch.Tensor:
+def _cross_entropy(output: torch.Tensor, targets: _Targets) -> torch.Tensor:
     """Classes are the last dimension of (batch, classes) and (batch, length, classes), the second of (batch, classes, height, ...)."""
     if output.dim() == 3:
         output = output.flatten(0, 1)
-    return F.cross_entropy(output, _made_before([output.shape[0], *output.shape[2:]], torch.int64))
+    return F.cross_entropy(output, targets([output.shape[0], *output.shape[2:]], torch.int64))
 
 
-def _against(function: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
-    return lambda output: function(output, _made_before(list(output.shape), torch.float32))
+def _against(function: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor, _Targets], torch.Tensor]:
+    return lambda output, targets: function(output, targets(output.shape, torch.float32))
 
 
-LOSSES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+LOSSES: dict[str, Callable[[torch.Tensor, _Targets], torch.Tensor]] = {
     "cross_entropy": _cross_entropy,
     "mse": _against(F.mse_loss),
     "l1": _against(F.l1_loss),
     "bce_with_logits": _against(F.binary_cross_entropy_with_logits),
-    "mean": lambda output: output.mean(),
-    "sum": lambda output: output.sum(),
+    "mean": lambda output, _: output.mean(),
+    "sum": lambda output, _: output.sum(),
 }
 
 
@@ -68,12 +76,12 @@ def build_loss(source: LossSource) -> Callable[..., torch.Tensor]:
         return source
     if source not in LOSSES:
         raise ValueError(f"loss is '{source}': expected {', '.join(LOSSES)}, a callable of the output, or None where the model returns it")
-    function = LOSSES[source]
+    function, targets = LOSSES[source], _Targets()
 
     def loss(output: Any) -> torch.Tensor:
         total: Any = None
         for tensor in _tensors(output):
-            total = function(tensor) if total is None else total + function(tensor)
+            total = function(tensor, targets) if total is None else total + function(tensor, targets)
         if total is None:
             raise ValueError(f"loss is '{source}', and the model returns no tensor but {type(output).__name__}")
         return total

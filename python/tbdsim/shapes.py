@@ -56,6 +56,10 @@ def _made(template: Any) -> torch.Tensor | None:
     return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
 
 
+def _storages(values: Any) -> set[int]:
+    return {value.untyped_storage()._cdata for value in values if isinstance(value, torch.Tensor)}
+
+
 class Shapes:
     """Runs operators on "meta"; what they make has the strides of CUDA's kernels."""
 
@@ -77,5 +81,7 @@ class Shapes:
             template = self._templates[key]
             return tuple(map(_made, template)) if isinstance(template, list) else _made(template)
         result = as_cuda_lays_out(operator, args, operator(*args, **kwargs))
-        self._templates[key] = [_template(item) for item in result] if isinstance(result, tuple) else _template(result)
+        results = result if isinstance(result, tuple) else (result,)
+        if kind == "in_place" or not _storages(results) & _storages((*args, *kwargs.values())):  # `_unsafe_view` is an undeclared view
+            self._templates[key] = [_template(item) for item in results] if isinstance(result, tuple) else _template(result)
         return result

@@ -96,7 +96,8 @@ class _Merger:
         merged = []
         for records in zip(*(recording.storages for recording in self.recordings)):
             first = records[0]
-            size = self.size([record.bytes for record in records], f"storage '{first.name}' ({first.role}, made by operator {first.made})")
+            maker = self.where(self.recordings[0].operators[first.made], first.made) if first.made >= 0 else f"{first.role} '{first.name}'"
+            size = self.size([record.bytes for record in records], f"{maker}: the bytes of a tensor")
             kept = any(record.freed < 0 for record in records)
             freed = -1 if kept else max(record.freed for record in records)
             merged.append(Storage(first.role, size, first.made, freed, first.name))
