@@ -6,7 +6,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROOMS = ("hwspecs", "graphs", "costmodel", "simulate", "calibrate", "tests", "docs", "cmake")
+ROOMS = ("hwspecs", "graphs", "costmodel", "simulate", "calibrate", "tests", "docs", "cmake", "python")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 PATH = re.compile(rf"(?:{'|'.join(ROOMS)})/[\w./-]*")

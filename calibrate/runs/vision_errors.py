@@ -28,7 +28,7 @@ FRAMEWORKS = {
 #: tbd-sim's unit, by the beginning of the table's, and what the table's number is multiplied by.
 UNITS = {"images/s": ("images/s", 1.0), "s (": ("s", 1.0), "ms": ("ms", 1.0), "MiB": ("bytes (device memory in use)", 2.0**20)}
 
-_COLUMNS = ("id", "set", "gpu", "framework", "model", "precision", "batch_per_gpu", "gpus", "machines", "metric", "unit", "value")
+_COLUMNS = ("id", "set", "gpu", "framework", "model", "variant", "precision", "batch_per_gpu", "gpus", "machines", "metric", "unit", "value")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Multiply-adds of an operator, as `tbd-sim show` counts them: convolutions and matrix products alone."""
+"""Multiply-adds of an operator, as `tbd-sim show` counts them: convolutions and matrix products, those in
+recurrent layers and attention among them."""
 
 from __future__ import annotations
 
@@ -51,6 +52,16 @@ def _attention(query: int, times: int) -> Callable[[Step, Operator, int], int]:
     return count
 
 
+def _recurrent(times: int) -> Callable[[Step, Operator, int], int]:
+    """Returns the count of a recurrent layer: every matrix of weights times every step of every sample."""
+
+    def count(step: Step, operator: Operator, batch: int) -> int:
+        shapes = [[size_at(size, batch) for size in step.tensors[weight.index].shape] for weight in operator.arguments[1]]
+        return times * sum(prod(shape) for shape in shapes if len(shape) == 2) * prod(_shape(step, operator, 0, batch)[:2])
+
+    return count
+
+
 _COUNTS: dict[str, Callable[[Step, Operator, int], int]] = {
     "aten.convolution.default": _convolution,
     "aten.convolution_backward.default": _convolution_backward,
@@ -58,6 +69,8 @@ _COUNTS: dict[str, Callable[[Step, Operator, int], int]] = {
     "aten.bmm.default": _product(0),
     "aten.addmm.default": _product(1),
     "aten.baddbmm.default": _product(1),
+    "aten._cudnn_rnn.default": _recurrent(1),
+    "aten._cudnn_rnn_backward.default": _recurrent(2),
     "tbdsim.scaled_dot_product_attention": _attention(0, 1),
     # gradients of both factors of both products; the recomputation of flash attention is the lowering's
     "tbdsim.scaled_dot_product_attention_backward": _attention(1, 2),
@@ -65,6 +78,7 @@ _COUNTS: dict[str, Callable[[Step, Operator, int], int]] = {
 
 
 def multiply_adds(step: Step, operator: Operator, batch: int = 1) -> int:
-    """Returns the multiply-adds of an operator at a batch; 0 for all but convolutions, matrix products and attention."""
+    """Returns the multiply-adds of an operator at a batch; 0 for all but convolutions, matrix products,
+    recurrent layers and attention."""
     count = _COUNTS.get(operator.name)
     return count(step, operator, batch) if count is not None else 0

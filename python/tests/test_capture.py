@@ -204,3 +204,26 @@ def test_shapes_worked_out_once_are_the_same(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("tbdsim.shapes._kind", lambda operator: "")
     monkeypatch.setattr("tbdsim.shapes.Shapes.run", lambda self, operator, args, kwargs: operator(*args, **kwargs))
     assert captured(precision="fp16") == remembered
+
+
+@pytest.mark.parametrize("kind, cell, gates", [("RNN", 1, 1), ("LSTM", 2, 4), ("GRU", 3, 3)])
+@pytest.mark.parametrize("precision, dtype", [("fp32", "f32"), ("bf16", "bf16")])
+def test_recurrent_layers_are_one_operator(kind: str, cell: int, gates: int, precision: str, dtype: str) -> None:
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = getattr(nn, kind)(16, 32, num_layers=2, batch_first=True)
+            self.fc = nn.Linear(32, 5)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.fc(self.layer(x)[0])
+
+    step = tbdsim.capture(Recurrent, torch.empty(1, 7, 16), loss="cross_entropy", precision=precision)
+    [forward] = named(step, "aten._cudnn_rnn.default", "forward")
+    [backward] = named(step, "aten._cudnn_rnn_backward.default", "backward")
+    assert forward.arguments[6:10] == [cell, 32, 0, 2]
+    assert step.modules[forward.module] == step.modules[backward.module] == ("layer", kind)
+    assert outputs(step, forward)[0] == (Affine(0, 1), 7, 32)
+    assert {step.tensors[i].dtype for i in forward.tensors()} == {dtype}
+    # seven steps; the second layer reads what the first one makes
+    assert step.summary().forward_macs == 7 * gates * 32 * (16 + 32 + 32 + 32) + 7 * 32 * 5
