@@ -6,6 +6,8 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOG = ROOT / "docs" / "score_log.csv"
+UNSEEN_LOG = ROOT / "docs" / "unseen_log.csv"
+UNSEEN_COLUMNS = ["date", "changed", "table", "group", "configurations", "mean", "median", "bias", "coverage"]
 
 # Measured by the maintainers on runs that nobody who works on the model has seen: see docs/accuracy.md.
 HELD_OUT = {"one GPU": "8.7 %", "one GPU, mixed precision": "17.9 %", "several machines": "38 %"}
@@ -55,6 +57,34 @@ def summary():
     lines.append(["measurements within the 80 % interval", str(sum(int(row["configurations"]) for row in rows)),
                   f"{100 * mean(rows, 'coverage', 'configurations'):.0f} %", HELD_OUT_COVERAGE])
     return table(["", "configurations", "development rows", "held-out rows"], lines)
+
+
+def unseen_entries():
+    """Each time the rows that nobody looked at were computed: (date, what changed, rows of the log)."""
+    entries = []
+    with open(UNSEEN_LOG, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if not entries or entries[-1][:2] != (row["date"], row["changed"]):
+                entries.append((row["date"], row["changed"], []))
+            entries[-1][2].append(row)
+    return entries
+
+
+def unseen():
+    """The last errors of rows that nobody looked at, by table and group."""
+    rows = [[f"`{r['table']}`", f"`{r['group']}`", r["configurations"], percent(r["mean"]), percent(r["median"]), percent(r["bias"], "+"),
+             percent(r["coverage"])] for r in unseen_entries()[-1][2]]
+    return table(["table", "group", "configurations", "mean", "median", "bias", "within 80 % interval"], rows)
+
+
+def unseen_log():
+    """Each time they were computed: means over configurations and what changed."""
+    lines = []
+    for date, changed, rows in unseen_entries():
+        kinds = [[r for r in rows if r["group"].endswith(ending)] for ending in (("_single",), ("_multi",), ("_machines",))]
+        lines.append([date, *(percent(mean(of, "mean", "configurations")) if of else "-" for of in kinds),
+                      f"{100 * mean(rows, 'coverage', 'configurations'):.0f} %", changed])
+    return table(["date", "one GPU", "several GPUs", "several machines", "within 80 % interval", "what changed"], lines)
 
 
 def sources():
@@ -150,4 +180,4 @@ def log():
 
 def all_tables(run):
     return {"summary": summary, "score": lambda: errors("score"), "fit": lambda: errors("fit"), "context": lambda: errors("context"),
-            "sources": sources, "without_gpu": lambda: without_gpu(run), "log": log, "profiles": profiles, "rare_keys": lambda: rare_keys(run), "figure_8": lambda: figure_8(run)}
+            "sources": sources, "without_gpu": lambda: without_gpu(run), "log": log, "unseen": unseen, "unseen_log": unseen_log, "profiles": profiles, "rare_keys": lambda: rare_keys(run), "figure_8": lambda: figure_8(run)}

@@ -130,7 +130,7 @@ constexpr Fence kWords[] = {
     // commands, which own it. Others get a Resolver.
     {"\\bSpecCache\\b",
      "(simulate/(workload|sweep|serve|cli)/.*|simulate/prediction/(resolve|cluster_machine)\\..*|"
-     "calibrate/cli/fit_framework\\.cpp)"},
+     "calibrate/cli/fit_(framework|intervals)\\.cpp)"},
 };
 
 // Many .cpp files of one sort that one header declares: (path, header).

@@ -9,6 +9,7 @@
 #include "calibrate/cli/fit.h"
 #include "calibrate/cli/fit_communication.h"
 #include "calibrate/cli/fit_framework.h"
+#include "calibrate/cli/fit_intervals.h"
 #include "calibrate/cli/import.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
@@ -25,7 +26,8 @@ constexpr const char* kExamples =
     "tbd-sim\n"
     "  tbd-calibrate crossval deepbench_*.csv --details          errors on calls that were left out\n"
     "  tbd-calibrate fit-framework runs.csv --framework mxnet --constants kernel,wait -o mxnet.yaml\n"
-    "  tbd-calibrate fit-communication nccl.csv --machine dgx1_v100 --only gpu=v100\n";
+    "  tbd-calibrate fit-communication nccl.csv --machine dgx1_v100 --only gpu=v100\n"
+    "  tbd-calibrate fit-intervals runs.csv more.csv             components of the 80 % intervals\n";
 
 // A subcommand and the function that runs it.
 struct Command {
@@ -40,6 +42,7 @@ struct CommandLine {
   CrossvalCommand crossval;
   FrameworkFitCommand framework;
   CommunicationCommand communication;
+  IntervalFitCommand intervals;
   std::string data_dir;
   std::vector<Command> commands;
 
@@ -55,6 +58,7 @@ struct CommandLine {
     add_crossval();
     add_fit_framework();
     add_fit_communication();
+    add_fit_intervals();
   }
 
   void add_import() {
@@ -109,6 +113,14 @@ struct CommandLine {
     command->add_option("--only", communication.only, "rows with this value in a column, as gpu=v100");
     commands.push_back(
         {command, [this](const ProgramContext& context) { communication_command(communication, context); }});
+  }
+
+  void add_fit_intervals() {
+    CLI::App* command = app.add_subcommand(
+        "fit-intervals", "errors of predicted training runs into what their intervals are made of");
+    command->add_option("files", intervals.files, "tables of runs; rows of split fit set the components");
+    commands.push_back(
+        {command, [this](const ProgramContext& context) { interval_fit_command(intervals, context); }});
   }
 
   void add_fit_framework() {

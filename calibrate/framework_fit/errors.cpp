@@ -87,10 +87,12 @@ FitErrors errors_of(const Framework& framework, const FrameworkFit& fit, const R
   };
   const auto model = [](const RunRow& row) { return row.prediction.scenario.model; };
   const auto gpu = [](const RunRow& row) { return row.prediction.scenario.gpu; };
+  const auto set = [](const RunRow& row) { return row.set; };
   return {.fit = of_framework(seen).value_or(RowErrors{}),
           .with_gpus = error_with_gpus(fit, seen),
           .left_out_model = left_out(framework, fit, seen, model, progress),
           .left_out_gpu = left_out(framework, fit, seen, gpu, progress),
+          .left_out_set = left_out(framework, fit, seen, set, progress),
           .large_batch = large_batches(framework, fit, seen, progress),
           .score = of_framework(pointers_to(rows.score))};
 }

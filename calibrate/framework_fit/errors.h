@@ -23,6 +23,7 @@ struct FitErrors {
   double with_gpus = 0;                     // mean error of these after the fit, with the factor of each GPU
   std::optional<RowErrors> left_out_model;  // each model's rows, after a fit to the other models' rows
   std::optional<RowErrors> left_out_gpu;    // each GPU's rows, after a fit to the other GPUs' rows
+  std::optional<RowErrors> left_out_set;    // each set's rows, after a fit to the other sets' rows
   std::optional<RowErrors> large_batch;     // rows of batch 16 and more, after a fit to those of 4 and less
   std::optional<RowErrors> score;           // rows that no fit uses
 };

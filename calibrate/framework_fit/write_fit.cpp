@@ -91,6 +91,7 @@ Table errors_table(const FitErrors& errors) {
                         percent_cell(errors.with_gpus)});
   line("of a model left out", errors.left_out_model);
   line("of a GPU left out", errors.left_out_gpu);
+  line("of a set left out", errors.left_out_set);
   line(fmt::format("batch {} and above, fitted to {} and below", kLargeBatch, kSmallBatch),
        errors.large_batch);
   line("score rows, not used", errors.score);

@@ -62,6 +62,7 @@ Framework read_base(const SpecNode& node, const std::filesystem::path& file, con
   Framework framework =
       read_based(base_named(node, Kind::framework, file, catalogue), changes, catalogue, depth + 1);
   framework.versions.clear();
+  framework.fitted_runs = 0;
   return framework;
 }
 
@@ -93,7 +94,9 @@ void read_required_keys(SpecMap& m, bool based, Framework& framework) {
 }
 
 void read_optional_keys(SpecMap& m, Framework& framework) {
+  constexpr std::int64_t kMostRuns = 1'000'000;
   framework.versions = m.texts("versions");
+  if (const auto node = m.find("fitted_runs")) framework.fitted_runs = node->count(0, kMostRuns);
   if (const auto node = m.find("rewrites")) framework.rewrites = override_rewrites(*node, framework.rewrites);
   if (const auto node = m.find("libraries")) framework.libraries = read_libraries(*node);
   if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "simulate/memory/fragments.h"
+#include "simulate/prediction/uncertainty.h"
 
 namespace tbdsim {
 namespace {
@@ -52,8 +53,7 @@ double Prediction::samples_per_second() const {
 }
 
 double Prediction::interval_factor() const {
-  const Iteration& iteration = typical();
-  return std::exp(kEightyPercent * combined_sd(*iteration.step, iteration.runs, iteration.costs));
+  return std::exp(kEightyPercent * total_deviation(deviations_of(*this)));
 }
 
 Interval Prediction::throughput_interval() const {

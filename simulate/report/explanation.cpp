@@ -8,6 +8,7 @@
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/table.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/prediction/uncertainty.h"
 #include "simulate/prediction/utilization.h"
 #include "simulate/report/kernel_sources.h"
 #include "simulate/report/kernel_table.h"
@@ -135,10 +136,11 @@ std::string throughput_step(const Prediction& p) {
           : "";
   return fmt::format(
       "Throughput. {}{} {} in {} are {} {}. 80 % of measurements are expected within a factor of {:.2f}: {} "
-      "to {}.",
+      "to {}. Of these {:.0f} %, parts that add as squares: {}.",
       mean, four_digits(p.throughput() * p.iteration_time().si()), p.model->throughput.unit,
       to_text(p.iteration_time()), four_digits(p.throughput()), throughput_unit(*p.model),
-      p.interval_factor(), four_digits(interval.low), four_digits(interval.high));
+      p.interval_factor(), four_digits(interval.low), four_digits(interval.high),
+      kPercent * (p.interval_factor() - 1), parts_text(deviations_of(p)));
 }
 
 std::string utilization_step(const Prediction& p) {

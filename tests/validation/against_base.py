@@ -6,8 +6,9 @@ usage: against_base.py [BASE]
 BASE is a commit; by default the merge base with origin's main branch or, where HEAD is that already, the newest commit
 that is at least twelve hours older than HEAD. Prints every group whose mean error changed, and fails where a group of
 `score` rows has an error more than a tenth larger than it had (and more than half a per cent), covers fewer rows or is
-gone, unless accepted_growth.csv beside this file names section and group with the reason. Exit code 77: there is no git
-history to compare with.
+gone, unless accepted_growth.csv beside this file names section and group with the reason. The newest entry of
+docs/unseen_log.csv, of rows that are not part of the repository, is held against the base's newest in the same way (section
+`unseen`, group TABLE/GROUP). Exit code 77: there is no git history to compare with.
 """
 import csv
 import io
@@ -17,6 +18,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILE = "tests/validation/expected_errors.csv"
+UNSEEN = "docs/unseen_log.csv"
 MOST_GROWTH = 1.1
 LEAST_CHANGE = 0.005
 SKIPPED = 77
@@ -43,11 +45,18 @@ def groups(text):
     return {(row["section"], row["group"]): row for row in csv.DictReader(io.StringIO(text))}
 
 
+def unseen_groups(text):
+    """Returns the newest entry of a log of unseen rows as groups() does; nothing where there is no log."""
+    rows = list(csv.DictReader(io.StringIO(text or "")))
+    newest = [row for row in rows if (row["date"], row["changed"]) == (rows[-1]["date"], rows[-1]["changed"])]
+    return {("unseen", f"{row['table']}/{row['group']}"): {**row, "covered_rows": row["configurations"]} for row in newest}
+
+
 def complaints(before, now, accepted):
     """Returns, in words, which groups of score rows became worse and are not accepted."""
     found = []
     for key, old in before.items():
-        if key[0] != "score" or key in accepted:
+        if key[0] not in ("score", "unseen") or key in accepted:
             continue
         name = " ".join(key)
         new = now.get(key)
@@ -69,6 +78,10 @@ def check_the_check():
     assert not complaints(before, {**before, ("score", "cnn"): row("10", "0.1101")}, {("score", "cnn")})
     assert complaints(before, {**before, ("score", "cnn"): row("9", "0.05")}, {})
     assert complaints(before, {("score", "rnn"): row("5", "0.20")}, {})
+    log = "date,changed,table,group,configurations,mean\n1,a,t,g,5,0.1\n2,b,t,g,5,0.2\n"
+    assert unseen_groups(log) == unseen_groups(log[: log.index("1,a")] + log[log.index("2,b"):])
+    assert complaints(unseen_groups(log[: log.index("2,b")]), unseen_groups(log), {})
+    assert not unseen_groups(None)
 
 
 def main():
@@ -78,8 +91,8 @@ def main():
     if text is None:
         print("no earlier commit to compare with")
         return SKIPPED
-    before = groups(text)
-    now = groups((HERE / "expected_errors.csv").read_text())
+    before = {**groups(text), **unseen_groups(git("show", f"{base}:{UNSEEN}"))}
+    now = {**groups((HERE / "expected_errors.csv").read_text()), **unseen_groups((HERE.parent.parent / UNSEEN).read_text())}
     with open(HERE / "accepted_growth.csv", newline="") as file:
         accepted = {(row["section"], row["group"]): row["reason"] for row in csv.DictReader(file)}
     changed = [key for key in now if key in before and now[key]["mean"] != before[key]["mean"]]

@@ -7,6 +7,7 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/prediction/uncertainty.h"
 #include "simulate/prediction/utilization.h"
 
 namespace tbdsim {
@@ -198,6 +199,7 @@ Section overview_section(const ReportData& data) {
                    {"throughput", "throughput", true},
                    {"unit", ""},
                    {"interval", "80 % interval"},
+                   {"interval_parts", "from, %"},
                    {"time", "iteration", true},
                    {"gpu", "GPU %", true},
                    {"fp32", "FP32 %", true},
@@ -212,6 +214,7 @@ Section overview_section(const ReportData& data) {
     table.rows.push_back({text_cell(p.model->name), text_cell(p.framework->name), count_cell(size_of(p)),
                           number_cell(p.throughput(), rate(p.throughput()) + " " + unit), text_cell(unit),
                           text_cell(rate(interval.low) + " to " + rate(interval.high)),
+                          text_cell(parts_text(deviations_of(p))),
                           number_cell(p.iteration_time().si(), to_text(p.iteration_time())),
                           bare_percent_cell(gpu_utilization(times_of(p)), 0), bare_percent_cell(fp32, 0),
                           number_cell(p.memory.total().si(), to_text(p.memory.total()) + (p.fits ? "" : "!")),

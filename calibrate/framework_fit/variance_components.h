@@ -1,0 +1,43 @@
+// Standard deviations of the effects of simulate/prediction/uncertainty.h, from the errors of predictions of
+// measured runs: method of moments for crossed random effects in closed form. The expected product of two
+// runs' errors r = ln(predicted time / measured time) is the sum of the variances of what they share,
+//
+//   E[r_i r_j] = G^2 u_i u_j [same GPU] + V^2 [same unfitted version] + M^2 [same model] + S^2 [same set]
+//   E[r_i r_i] = the same + K^2 s_i^2 + R^2 + X^2 x_i^2
+//
+// and non-negative least squares over all pairs that share something gives K to R (MINQUE with equal weights;
+// Rao 1971; in genetics Haseman and Elston 1972). X is not fitted: kComponents has it. Errors are cut off at
+// 0.4, so that one program that the model does not describe sets no component.
+#pragma once
+
+#include <array>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simulate/prediction/uncertainty.h"
+
+namespace tbdsim {
+
+// One measured run.
+struct RunError {
+  double log_error = 0;  // ln(predicted time / measured time)
+  Effects exposure{};
+  std::string gpu, version, model, set;
+};
+
+// What the components are estimated from.
+struct VarianceFit {
+  Effects components{};                  // standard deviations, as kComponents
+  std::vector<std::string> sets_of_one;  // have no component of their own: the pooled one stands for them
+  std::array<bool, kEffectNames.size()> pooled{};  // no two runs share it: the value of kComponents
+};
+
+// Throws UsageError for fewer than three runs.
+[[nodiscard]] VarianceFit variance_components(std::span<const RunError> runs);
+
+// Share of runs whose error lies within the 80 % interval of these components.
+[[nodiscard]] double coverage_of(const Effects& components, std::span<const RunError> runs);
+
+}  // namespace tbdsim

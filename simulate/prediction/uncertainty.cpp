@@ -1,0 +1,69 @@
+#include "simulate/prediction/uncertainty.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "costmodel/model_of_kernel.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::size_t index_of(Effect effect) { return static_cast<std::size_t>(effect); }
+
+// Share of the kernels' time that was not measured on the GPU itself.
+double unmeasured_share(const Prediction& p, const Iteration& iteration) {
+  double all = 0, others = 0;
+  for (const auto& [k, times, squares] : iteration.runs) {
+    const Kernel& kernel = iteration.step->kernels[k];
+    const KernelCost& cost = iteration.costs[k];
+    const double time = cost.total.si() * static_cast<double>(times);
+    const FamilyModel* model =
+        model_of_kernel(kernel, static_cast<double>(iteration.batch), cost.math, *p.calibration);
+    all += time;
+    if (model == nullptr || !model->measured_on_this_gpu) others += time;
+  }
+  return all > 0 ? others / all : 0;
+}
+
+}  // namespace
+
+Effects exposure_of(const Prediction& p) {
+  const Iteration& iteration = p.typical();
+  Effects exposure{};
+  exposure[index_of(Effect::kernels)] = combined_sd(*iteration.step, iteration.runs, iteration.costs);
+  exposure[index_of(Effect::gpu)] = unmeasured_share(p, iteration);
+  exposure[index_of(Effect::version)] = p.framework->fitted_runs > 0 ? 0 : 1;
+  for (const Effect always : {Effect::model, Effect::set, Effect::rest}) exposure[index_of(always)] = 1;
+  exposure[index_of(Effect::exchange)] = iteration.sync.added() / iteration.time();
+  return exposure;
+}
+
+Effects deviations_of(const Prediction& prediction) {
+  Effects deviations = exposure_of(prediction);
+  for (std::size_t e = 0; e < deviations.size(); ++e) deviations[e] *= kComponents[e];
+  return deviations;
+}
+
+double total_deviation(const Effects& deviations) {
+  return std::sqrt(std::inner_product(deviations.begin(), deviations.end(), deviations.begin(), 0.0));
+}
+
+std::string parts_text(const Effects& deviations) {
+  std::array<std::size_t, kEffectNames.size()> order{};
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return deviations[a] > deviations[b]; });
+  std::string text;
+  for (const std::size_t e : order) {
+    const double percent = 100 * std::expm1(kEightyPercent * deviations[e]);
+    constexpr double kLeastShown = 0.5;
+    if (percent >= kLeastShown)
+      text += fmt::format("{}{} {:.0f}", text.empty() ? "" : ", ", kEffectNames[e], percent);
+  }
+  return text;
+}
+
+}  // namespace tbdsim

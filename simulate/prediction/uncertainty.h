@@ -1,0 +1,49 @@
+// How far measurements are expected from a prediction, as a sum of effects on ln(time), each with a standard
+// deviation of its own. A prediction has the effects of what nobody measured or fitted:
+//
+//   sd^2 = (K * s)^2 + (G * u)^2 + V^2 + M^2 + S^2 + R^2 + (X * x)^2
+//
+//   s, K  standard deviation that the residuals of measured kernels leave (combined_sd()), and the part of it that
+//         shows in the time of an iteration
+//   u, G  share of the kernels' time that comes from other GPUs' measurements; effect of a GPU of which nothing is
+//         known but its data sheet
+//   V     of a framework version whose constants were fitted to no run (Framework::fitted_runs); 0 of others
+//   M     of a model
+//   S     of a set of runs: host, driver, clocks, who measured
+//   R     what none of these explains
+//   x, X  part of the iteration that waits for other GPUs or is slowed by them, and the spread of its time
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "simulate/prediction/prediction.h"
+
+namespace tbdsim {
+
+enum class Effect { kernels, gpu, version, model, set, rest, exchange };
+inline constexpr std::array<std::string_view, 7> kEffectNames = {
+    "kernels", "GPU", "framework version", "model", "set", "rest", "exchange"};
+// A number for each effect.
+using Effects = std::array<double, kEffectNames.size()>;
+
+// K, G, V, M, S, R and X. Variance components of `tbd-calibrate fit-intervals` over the 84 rows of split
+// `fit` that have a prediction: 43 of simulate/validation/runs and 41 of a collection beside it, which set no
+// constant before. S: no more than the other effects explain. X: how far five clusters' rates over TCP lie
+// apart (sync_plan.cpp), the same assumed of other exchanges.
+inline constexpr Effects kComponents = {0.229, 0.033, 0.122, 0.066, 0, 0.094, 0.45};
+
+// What a prediction has of each effect: s, u, 1 or 0 for V, 1, 1, 1 and x.
+[[nodiscard]] Effects exposure_of(const Prediction& prediction);
+
+// Standard deviation of ln(measured time / predicted) by effect; their squares add.
+[[nodiscard]] Effects deviations_of(const Prediction& prediction);
+[[nodiscard]] double total_deviation(const Effects& deviations);
+
+// "rest 13, model 9, GPU 6": half widths of the 80 % interval by effect in per cent, the largest first,
+// without those below half a per cent.
+[[nodiscard]] std::string parts_text(const Effects& deviations);
+
+}  // namespace tbdsim
