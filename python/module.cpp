@@ -1,5 +1,5 @@
-// The Python module tbdsim._core: the command line of tbd-sim as a function. Everything that Python offers goes
-// through it, so that names, units and errors are those of the program.
+// The Python module tbdsim._core: the command line of tbd-sim as a function. Everything that Python offers
+// goes through it, so that names, units and errors are those of the program.
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -25,7 +25,8 @@ void catch_interrupts() {
   python_handler = std::signal(SIGINT, [](int) { interrupted = true; });
 }
 
-// Exit code, standard output and standard error of `tbd-sim ARGUMENTS...`. Other Python threads run meanwhile.
+// Exit code, standard output and standard error of `tbd-sim ARGUMENTS...`. Other Python threads run
+// meanwhile.
 std::tuple<int, std::string, std::string> run(const std::vector<std::string>& arguments,
                                               const std::string& data_dir) {
   std::ostringstream out, err;

@@ -11,8 +11,8 @@ namespace {
 constexpr double kDecidesFrom = 0.5;  // of the usable memory
 
 bool keeps_segments(const Allocator& allocator) {
-  return !allocator.static_plan && (allocator.policy == AllocatorPolicy::caching ||
-                                    allocator.policy == AllocatorPolicy::caching_exact);
+  return !allocator.static_plan &&
+         (allocator.policy == AllocatorPolicy::caching || allocator.policy == AllocatorPolicy::caching_exact);
 }
 
 }  // namespace

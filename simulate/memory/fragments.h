@@ -11,10 +11,10 @@
 namespace tbdsim {
 
 // Bytes of PyTorch's segments beyond the plan's: free parts that are too small for the next tensor, though
-// segments that are free as a whole were returned to the device before memory ran out. An iteration fits if the
-// plan with them does. 0 where they decide nothing: under other allocators, below half of the usable
-// memory, and above all of it. `plan`: of the step at this batch; `costs`: of its kernels; `others`: bytes beside
-// the plan, such as buckets of gradients.
+// segments that are free as a whole were returned to the device before memory ran out. An iteration fits if
+// the plan with them does. 0 where they decide nothing: under other allocators, below half of the usable
+// memory, and above all of it. `plan`: of the step at this batch; `costs`: of its kernels; `others`: bytes
+// beside the plan, such as buckets of gradients.
 [[nodiscard]] Bytes fragments_of(const MemoryPlan& plan, const TrainingStep& step,
                                  std::span<const KernelCost> costs, double batch, const Framework& framework,
                                  Bytes usable, Bytes others = Bytes());

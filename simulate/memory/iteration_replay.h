@@ -12,13 +12,13 @@
 
 namespace tbdsim {
 
-// Bytes of memory that exists only while kernel k runs: temporary tensors and, of a convolution, the workspace
-// of its algorithm. `costs`: of the step's kernels at this batch.
+// Bytes of memory that exists only while kernel k runs: temporary tensors and, of a convolution, the
+// workspace of its algorithm. `costs`: of the step's kernels at this batch.
 [[nodiscard]] Bytes scratch_of(const TrainingStep& step, std::span<const KernelCost> costs, double batch,
                                std::size_t k);
 
-// Repeats one iteration on an allocator; step and allocator must outlive it. The owner of a block is a tensor's
-// index in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
+// Repeats one iteration on an allocator; step and allocator must outlive it. The owner of a block is a
+// tensor's index in TrainingStep::tensors, or -1 - k for scratch memory of kernel k.
 class IterationReplay {
  public:
   // `costs`: of the step's kernels at this batch; only the workspaces of convolutions are used.
