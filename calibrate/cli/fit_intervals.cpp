@@ -82,9 +82,10 @@ void interval_fit_command(const IntervalFitCommand& command, const ProgramContex
   if (context.show_progress) context.err << "\r\033[K";
   if (fit.runs.empty())
     throw UsageError("fit-intervals: no row to fit to; expected rows with use time and split fit");
-  int not_covered = 0;
-  for (const auto& [reason, count] : fit.not_covered) not_covered += count;
-  context.out << fmt::format("{} rows of split fit, {} not covered\n", fit.runs.size(), not_covered);
+  context.out << fmt::format("{} rows of split fit\n", fit.runs.size());
+  for (const auto& [reason, count] : fit.not_covered)
+    context.out << fmt::format("{} not covered: {}\n", count, reason);
+  context.out << '\n';
   write_components(variance_components(fit.runs), context.out);
   write_coverage(fit.runs, score.runs, context.out);
 }

@@ -7,7 +7,12 @@ Each constant of a version that `tbd-calibrate fit-framework` can fit is taken o
 of the file it is based on stands in (the family's, which is also the centre of the fit's prior), and fitted anew to the
 rows of split `fit`: with each model, each GPU and each set of runs left out in turn. A line for each constant: value in
 the file, the family's, fitted, and the left-out errors with the family's value and with the fitted one. A constant stays
-where it lowers the mean of the left-out errors there are; one that no left-out row judges goes.
+where it lowers the mean of the left-out errors there are; one that no left-out row judges goes. Constants go one at a
+time: take out the one that lowers least, and run it again.
+
+    calibrate/framework_fit/choose_constants.py --check
+
+fails where a file's sources call a constant fitted that the file does not have.
 """
 import pathlib
 import re
@@ -72,7 +77,23 @@ def fit(program, data, runs, version, constant):
     return before, value, remark, folds
 
 
+def check():
+    """Raises where a constant that is called fitted cannot be taken out of its file."""
+    found = 0
+    for path in sorted((ROOT / FRAMEWORKS).glob("*.yaml")):
+        text = path.read_text(encoding="utf-8")
+        for constant in constants_of(text):
+            found += 1
+            if without(text, constant) == text:
+                raise RuntimeError(f"{path.name}: {constant} is called fitted, and is not there")
+    if not found:
+        raise RuntimeError("no file has a fitted constant")
+    print(f"{found} fitted constants")
+
+
 def main():
+    if sys.argv[1:] == ["--check"]:
+        return check()
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     program, runs, *versions = sys.argv[1:]

@@ -5,7 +5,10 @@
 #include <limits>
 
 #include <ceres/ceres.h>
+#include <fmt/format.h>
 
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
 #include "simulate/prediction/repredict.h"
 
 namespace tbdsim {
@@ -21,6 +24,7 @@ constexpr double kDifference = 1e-3;  // step of central differences, in logarit
 // 1 / sqrt(2). Or above this move.
 constexpr double kDeterminedSd = 0.7;
 constexpr double kDeterminedMove = 1.0;
+constexpr int kMostIterations = 200;
 constexpr double kAtBound = 1e-4;  // distance from a bound, in logarithms
 
 using Constants = std::span<const FitConstant>;
@@ -114,6 +118,7 @@ struct Solution {
   std::vector<double> logs, sds;
   std::map<std::string, double> gpus;
   double cost = std::numeric_limits<double>::infinity();
+  bool converged = false;
 };
 
 std::vector<double> present(const Framework& framework, Constants constants) {
@@ -162,9 +167,11 @@ Solution solve_from(std::vector<double> logs, const FitProblem& of) {
   ceres::Solver::Options solver;
   solver.linear_solver_type = ceres::DENSE_QR;
   solver.logging_type = ceres::SILENT;
+  solver.max_num_iterations = kMostIterations;
   ceres::Solver::Summary summary;
   ceres::Solve(solver, &problem, &summary);
   x.cost = summary.final_cost;
+  x.converged = summary.termination_type == ceres::CONVERGENCE;
   x.sds = standard_errors(problem, x.logs);
   return x;
 }
@@ -184,6 +191,17 @@ Starts starts_around(const Framework& framework, Constants constants) {
   return starts;
 }
 
+// Throws UsageError, naming the constants, where the solver stopped before it was at a minimum.
+void require_converged(const Solution& solution, Constants constants) {
+  if (solution.converged) return;
+  std::vector<std::string> names;
+  for (const FitConstant& constant : constants) names.push_back(constant.name);
+  throw UsageError(
+      fmt::format("the fit of {} does not converge in {} iterations; expected fewer constants, or "
+                  "more runs",
+                  joined(names), kMostIterations));
+}
+
 Solution best_from(const Starts& starts, const FitProblem& of, const Progress& progress) {
   Solution best;
   for (const std::vector<double>& start : starts) {
@@ -191,6 +209,7 @@ Solution best_from(const Starts& starts, const FitProblem& of, const Progress& p
     Solution found = solve_from(start, of);
     if (found.cost < best.cost) best = std::move(found);
   }
+  require_converged(best, of.constants);
   return best;
 }
 

@@ -13,11 +13,10 @@ namespace {
 
 // The most that a machine sends over TCP sockets in a collective, however fast its network: the copies
 // between the program and the kernel on a core or two (NCCL, src/transport/net_socket.cc: one thread of a
-// process moves its sockets; Open MPI, btl/tcp, the same). The geometric mean of what four clusters reach: 8
-// Gbit/s (Horovod's table, 40 Gbit/s, NCCL and MPI alike), 8.7 (two V100 at 14 to 21 Gbit/s,
-// bytedance/byteps#29), 15 (servers of RTX 2080 Ti at 50 Gbit/s, siasosp23/artifacts) and 16 or more
-// (Horovod's table, 25 Gbit/s). A fifth, g4dn of AWS at 50 Gbit/s, reaches 5.5 with BERT (petuum/adaptdl):
-// there one flow may have 5 Gbit/s.
+// process moves its sockets; Open MPI, btl/tcp, the same). The geometric mean of what two clusters reach: 8.7
+// Gbit/s (two V100 at 14 to 21 Gbit/s, bytedance/byteps#29) and 15 (two RTX 2080 Ti at 50 Gbit/s,
+// siasosp23/artifacts, BERT). A third, g4dn of AWS at 50 Gbit/s, reaches 5.5 (petuum/adaptdl, BERT), as where
+// one flow may have 5 Gbit/s.
 constexpr BytesPerSecond kSockets(1.4e9);
 // The same over TensorFlow's gRPC, which copies every tensor into a message. Estimate: about 10 Gbit/s.
 constexpr BytesPerSecond kRpc(1'100'000'000);

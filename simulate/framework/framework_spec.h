@@ -25,8 +25,7 @@ struct Framework {
   std::string family;  // the file at the root of those it is based on: which variants of models it trains
   std::string title;   // with its version
   std::vector<std::string> versions;  // texts by which tables of runs name it, as "1.2.0"
-  std::int64_t fitted_runs =
-      0;  // training runs that its constants were fitted to or, unchanged, held against
+  std::int64_t fitted_runs = 0;       // training runs that its constants were fitted to or held against
 
   Lowering lowering;
   Rewrites rewrites;              // none: steps are as lowered
