@@ -29,9 +29,9 @@ struct DirectKernel {
 // PyTorch, aten/src/ATen/native/cuda/DepthwiseConv2d.cu: four divisions find a pixel, each tap compares its
 // place with the image's borders. TensorFlow's and MXNet's (depthwise_conv_op_gpu.cu.cc,
 // depthwise_convolution_tf.cuh) do the same. Forward: filters of 3 x 3 to 31 x 31 on an RTX 2080 Ti (Ding et
-// al., "Scaling Up Your Kernels to 31x31", CVPR 2022, table 1, PyTorch): 400 instructions for 3 x 3, 1,300
-// for 7 x 7, 18 a tap for 31 x 31. ConvMixer (7 x 7) trained by PyTorch 1.12 agrees, with half as many more
-// for weights.
+// al., "Scaling Up Your Kernels to 31x31", CVPR 2022, table 1, PyTorch, from memory): 400 instructions for 3
+// x 3, 1,300 for 7 x 7, 18 a tap for 31 x 31. ConvMixer (7 x 7) trained by PyTorch 1.12 agrees, with half as
+// many more for weights.
 inline constexpr DirectKernel kOfFramework{.start = 400, .forward = 19, .data = 19, .weights = 27};
 // cuDNN, images in NCHW: conv2d_grouped_direct_kernel, dgrad2d_grouped_direct_kernel, wgrad2d_...; and in
 // NHWC: conv2d_c1_k1_nhwc_kernel and its like for one channel a group, and what computes more channels.
