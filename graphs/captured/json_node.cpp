@@ -144,6 +144,10 @@ JsonNode JsonNode::operator[](std::size_t index) const {
   return {*document_, &json_of(json_)[index], this, "", index};
 }
 
+JsonNode JsonNode::item(std::size_t index, std::string_view name) const {
+  return {*document_, &json_of(json_)[index], this, name, index};
+}
+
 void JsonNode::require_items(std::size_t count, std::string_view expected) const {
   if (!is_list() || size() != count) fail(std::string(expected));
 }

@@ -34,6 +34,8 @@ class JsonNode {
 
   [[nodiscard]] std::size_t size() const;  // of a list or a map
   [[nodiscard]] JsonNode operator[](std::size_t index) const;
+  // An item of a list whose places have names: errors name it so.
+  [[nodiscard]] JsonNode item(std::size_t index, std::string_view name) const;
   // Throw SpecError unless the list has this many items; unless the map has these keys and no others.
   void require_items(std::size_t count, std::string_view expected) const;
   void require_list(std::size_t most, std::string_view expected) const;
