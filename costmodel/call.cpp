@@ -72,6 +72,17 @@ RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& s, doub
           .element_bytes = element_bytes(kernel.math)};
 }
 
+AttentionCall attention_call(const Kernel& kernel, const AttentionShape& s, double batch) {
+  return {.phase = kernel.phase,
+          .heads = s.heads.at(batch),
+          .queries = s.queries.at(batch),
+          .keys = s.keys.at(batch),
+          .features = size(s.features),
+          .values = size(s.values),
+          .causal = s.causal,
+          .bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)};
+}
+
 StreamCall stream_call(const Kernel& kernel, double batch) {
   StreamCall call;
   call.kind = kernel.timed_as.value_or(kernel.kind);

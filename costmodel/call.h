@@ -63,6 +63,16 @@ struct RecurrentCall {
   friend auto operator<=>(const RecurrentCall&, const RecurrentCall&) = default;
 };
 
+// Attention in one kernel, forward or backward.
+struct AttentionCall {
+  Phase phase = Phase::forward;
+  double heads = 1, queries = 1, keys = 1, features = 1, values = 1;
+  bool causal = false;
+  double bytes = 0;  // read and written
+
+  friend auto operator<=>(const AttentionCall&, const AttentionCall&) = default;
+};
+
 // A kernel that is bound by the bytes it moves.
 struct StreamCall {
   KernelKind kind = KernelKind::elementwise;
@@ -76,20 +86,23 @@ struct StreamCall {
   friend auto operator<=>(const StreamCall&, const StreamCall&) = default;
 };
 
-using Call = std::variant<GemmCall, ConvCall, RecurrentCall, StreamCall>;
+using Call = std::variant<GemmCall, ConvCall, RecurrentCall, StreamCall, AttentionCall>;
 
 [[nodiscard]] GemmCall gemm_call(const Kernel& kernel, const GemmShape& shape, double batch);
 [[nodiscard]] ConvCall conv_call(const Kernel& kernel, const ConvShape& shape, double batch);
 [[nodiscard]] RecurrentCall recurrent_call(const Kernel& kernel, const RecurrentShape& shape, double batch);
+[[nodiscard]] AttentionCall attention_call(const Kernel& kernel, const AttentionShape& shape, double batch);
 [[nodiscard]] StreamCall stream_call(const Kernel& kernel, double batch);
 
-// Returns use(call), where call is a GemmCall, ConvCall, RecurrentCall or StreamCall.
+// Returns use(call), where call is a GemmCall, ConvCall, RecurrentCall, AttentionCall or StreamCall.
 template <class Use>
 auto with_call(const Kernel& kernel, double batch, Use use) {
   if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) return use(gemm_call(kernel, *gemm, batch));
   if (const auto* conv = std::get_if<ConvShape>(&kernel.shape)) return use(conv_call(kernel, *conv, batch));
   if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape))
     return use(recurrent_call(kernel, *recurrent, batch));
+  if (const auto* attention = std::get_if<AttentionShape>(&kernel.shape))
+    return use(attention_call(kernel, *attention, batch));
   return use(stream_call(kernel, batch));
 }
 

@@ -62,6 +62,18 @@ void visit_fields(StreamCall& c, Visit visit) {
 }
 
 template <class Visit>
+void visit_fields(AttentionCall& c, Visit visit) {
+  visit("phase", c.phase);
+  visit("heads", c.heads);
+  visit("queries", c.queries);
+  visit("keys", c.keys);
+  visit("features", c.features);
+  visit("values", c.values);
+  visit("causal", c.causal);
+  visit("bytes", c.bytes);
+}
+
+template <class Visit>
 void visit_further_fields(ConvCall& c, Visit visit) {
   visit("groups", c.groups);
   visit("dilation_height", c.dilation_height);

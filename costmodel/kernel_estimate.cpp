@@ -4,9 +4,11 @@
 #include <cmath>
 #include <type_traits>
 
+#include "costmodel/families/attention.h"
 #include "costmodel/families/fast/grid_work_table.h"
 #include "costmodel/families/physical_limit.h"
 #include "costmodel/families/roofline.h"
+#include "costmodel/hardware.h"
 #include "costmodel/profile/profile.h"
 #include "costmodel/residuals/fast/estimate_cache.h"
 
@@ -124,9 +126,29 @@ void set_cost(const Choice& choice, const TimeParts<double>& parts, double works
   cost.workspace = Bytes(workspace);
 }
 
+namespace {
+
+// Writes the cost of an attention by its formula, which no profile fits.
+FormulaModel estimate_attention(const AttentionCall& call, MathType math, const Calibration& calibration,
+                                KernelCost& cost) {
+  constexpr double kSpread = 0.3;  // of ln(time); estimate
+  const Hardware hardware = hardware_of(*calibration.gpu, math);
+  const double clock = expected_clock(*calibration.gpu).mean * power_share(*calibration.gpu, math);
+  set_cost(Choice{.algorithm = Algorithm::attention}, attention_time(call, hardware, clock), 0, cost);
+  cost.provenance = Provenance::modelled;
+  cost.residual = 0;
+  cost.sd = kSpread;
+  cost.math = math;
+  return {nullptr, physical_limit(attention_flops(call), call.bytes, hardware)};
+}
+
+}  // namespace
+
 FormulaModel estimate_by_formula(const Kernel& kernel, MathType math, double batch,
                                  const Calibration& calibration, ResidualPoint* point, KernelCost& cost) {
   (void)rate_of(*calibration.gpu, math);  // throws where there is none
+  if (const auto* attention = std::get_if<AttentionShape>(&kernel.shape))
+    return estimate_attention(attention_call(kernel, *attention, batch), math, calibration, cost);
   FormulaModel model;
   if (kernel.kind != KernelKind::transfer) {
     model = with_call(kernel, batch, [&](auto call) {

@@ -24,9 +24,8 @@ struct ResidualPoint {
 void set_cost(const Choice& choice, const TimeParts<double>& parts, double workspace, KernelCost& cost);
 
 struct FormulaModel {
-  const FamilyModel* family =
-      nullptr;       // null: the profile has none, and the cost is complete by the roofline
-  double limit = 0;  // seconds, physical_limit.h
+  const FamilyModel* family = nullptr;  // null: the profile has none, and the cost is complete
+  double limit = 0;                     // seconds, physical_limit.h
 };
 
 // Writes the cost by the family's formula in the arithmetic `math`, without residuals; by the roofline where

@@ -32,7 +32,8 @@ std::size_t family_of(const Kernel& kernel, double batch) {
 
 const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,
                                    const Calibration& calibration) {
-  if (kernel.kind == KernelKind::transfer) return nullptr;
+  if (kernel.kind == KernelKind::transfer || std::holds_alternative<AttentionShape>(kernel.shape))
+    return nullptr;
   const FamilyModel& model = calibration.models[family_of(kernel, batch)][index_of(math)];
   return model.block == nullptr ? nullptr : &model;
 }

@@ -57,6 +57,11 @@ struct ShapeText {
     return fmt::format("{}m{:.0f} n{:.0f} k{:.0f} {}{}", batched, g.m.at(batch), g.n.at(batch), g.k.at(batch),
                        g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
   }
+  std::string operator()(const AttentionShape& a) const {
+    const std::string values = a.values == a.features ? "" : fmt::format("+{}", a.values);
+    return fmt::format("{:.0f}x{:.0f}x{:.0f} {}{}{}", a.heads.at(batch), a.queries.at(batch),
+                       a.keys.at(batch), a.features, values, a.causal ? " causal" : "");
+  }
   std::string operator()(const RecurrentShape& r) const {
     return fmt::format("{:.0f}x{}x{} {}x{}", r.batch.at(batch), r.steps, r.inputs, r.gates, r.hidden);
   }

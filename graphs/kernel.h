@@ -120,8 +120,18 @@ struct RecurrentShape {
   friend auto operator<=>(const RecurrentShape&, const RecurrentShape&) = default;
 };
 
-using KernelShape =
-    std::variant<VectorShape, MatrixShape, ImageShape, PoolShape, ConvShape, GemmShape, RecurrentShape>;
+// Attention in one kernel, which keeps no scores: softmax(Q K') V of every head, or all gradients of it.
+struct AttentionShape {
+  Size heads;  // of all samples
+  Size queries, keys;
+  std::int64_t features = 0, values = 0;  // of a key, of a value
+  bool causal = false;                    // scores of later keys are not computed
+
+  friend auto operator<=>(const AttentionShape&, const AttentionShape&) = default;
+};
+
+using KernelShape = std::variant<VectorShape, MatrixShape, ImageShape, PoolShape, ConvShape, GemmShape,
+                                 RecurrentShape, AttentionShape>;
 
 // The fields that every prediction reads of every kernel come first, so that they share a cache line.
 struct Kernel {
@@ -170,7 +180,8 @@ inline constexpr std::string_view kHostToDevice = "host_to_device";
 // At a batch: "64x3x224x224 64x7x7/2 p2 d2 g4" (input, filters, stride unless 1, padding unless it centres
 // the window, dilation and groups unless 1, t: transposed), "m512 n32 k1000 NT" (transposes of A and B),
 // "64x64x112x112 3x3/2" (input, window), "64x1000" (rows, columns), "802816" (elements), "64x25x512 4x512"
-// (samples, steps, inputs, gates x units).
+// (samples, steps, inputs, gates x units),
+// "96x512x512 64 causal" (heads, queries, keys, features).
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim

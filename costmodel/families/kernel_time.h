@@ -93,12 +93,13 @@ enum class Algorithm : std::uint16_t {  // as wide as what else is in a Choice: 
   winograd_nonfused,
   fft_tiling,
   direct,
+  attention,
   recurrent,
   stream
 };
-inline constexpr std::array<std::string_view, 11> kAlgorithmNames = {
+inline constexpr std::array<std::string_view, 12> kAlgorithmNames = {
     "",           "gemm",   "split_k",   "implicit_gemm", "col2im", "winograd", "winograd_nonfused",
-    "fft_tiling", "direct", "recurrent", "stream"};
+    "fft_tiling", "direct", "attention", "recurrent",     "stream"};
 
 [[nodiscard]] constexpr std::string_view name_of(Algorithm algorithm) {
   return kAlgorithmNames[static_cast<std::size_t>(algorithm)];

@@ -153,7 +153,9 @@ class Conv2d : public Layer {
       kernel.kind = KernelKind::convolution;
       kernel.op = "conv";
       kernel.tf32_only = how.precision.math == MathType::tf32 && how.lowering.layout == Layout::nhwc;
-      kernel.shape = conv_shape(site, how);
+      const ConvShape shape = conv_shape(site, how);
+      if (shape.framework_kernel) kernel.op = "conv_depthwise";
+      kernel.shape = shape;
       if (transposes(how)) kernel.scratch_bytes = x + y;  // the transposed copies
     }
     return kernel;

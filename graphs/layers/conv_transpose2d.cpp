@@ -24,9 +24,7 @@ class ConvTranspose2d : public Layer {
     if (const auto stride = keys.find("stride")) stride_ = stride->count(1, kernel_);
     if (const auto padding = keys.find("padding")) pad_ = padding->count(0, kernel_ - 1);
     if (const auto bias = keys.find("bias")) bias_ = bias->flag();
-    if (stride_ > 1) {
-      if (const auto more = keys.find("output_padding")) output_pad_ = more->count(0, stride_ - 1);
-    }
+    if (const auto more = keys.find("output_padding")) output_pad_ = more->count(0, stride_ - 1);
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {

@@ -69,6 +69,39 @@ TEST(CallOf, Convolutions) {
   EXPECT_EQ(call.element_bytes, 4);
 }
 
+TEST(CallOf, ConvolutionsOfGroups) {
+  ConvShape shape{.images = {0, 2}, .channels = 6, .filters = 4};
+  Kernel kernel = kernel_of(KernelKind::convolution, shape);
+  auto call = std::get<ConvCall>(call_of(kernel, 4));
+  EXPECT_EQ(call.groups, 1);
+  EXPECT_EQ(call.dilation_height, 1);
+  EXPECT_EQ(call.dilation_width, 1);
+  EXPECT_FALSE(call.channels_last || call.framework_kernel);
+  shape.groups = 2;
+  shape.dilation_height = 3;
+  shape.dilation_width = 4;
+  shape.channels_last = shape.framework_kernel = true;
+  kernel.shape = shape;
+  call = std::get<ConvCall>(call_of(kernel, 4));
+  EXPECT_EQ(call.channels, 6);  // of both groups
+  EXPECT_EQ(call.groups, 2);
+  EXPECT_EQ(call.dilation_height, 3);
+  EXPECT_EQ(call.dilation_width, 4);
+  EXPECT_TRUE(call.channels_last && call.framework_kernel);
+}
+
+// The forward pass of a transposed convolution is the data pass of its convolution, and the other way round.
+TEST(CallOf, TransposedConvolutionsSwapTheirPasses) {
+  Kernel kernel = kernel_of(KernelKind::convolution, ConvShape{.images = {0, 1}, .transposed = true});
+  const auto phase = [&](Phase of) {
+    kernel.phase = of;
+    return std::get<ConvCall>(call_of(kernel, 1)).phase;
+  };
+  EXPECT_EQ(phase(Phase::forward), Phase::backward_data);
+  EXPECT_EQ(phase(Phase::backward_data), Phase::forward);
+  EXPECT_EQ(phase(Phase::backward_weights), Phase::backward_weights);
+}
+
 TEST(CallOf, RecurrentLayers) {
   Kernel kernel =
       kernel_of(KernelKind::recurrent,

@@ -20,10 +20,13 @@ struct Case {
   const char* framework;
   const char* precision;
 };
-// Convolutions with and without Winograd and tensor cores, thin GEMMs, recurrent layers, attention.
-constexpr Case kCases[] = {{"inception_v3", "pytorch", "amp"}, {"resnet50", "mxnet", "fp32"},
-                           {"resnet50", "pytorch", "tf32"},    {"seq2seq", "mxnet", "fp32"},
-                           {"deep_speech2", "mxnet", "fp32"},  {"gnmt", "pytorch", "amp"},
+// Convolutions with and without Winograd and tensor cores, of groups by the library and depthwise by the
+// framework, squeeze-and-excitation, thin GEMMs, recurrent layers, attention.
+constexpr Case kCases[] = {{"resnext50_32x4d", "pytorch", "amp"}, {"resnext50_32x4d", "pytorch", "fp32"},
+                           {"efficientnet_b0", "pytorch", "amp"}, {"mobilenet_v2", "pytorch", "fp32"},
+                           {"inception_v3", "pytorch", "amp"},    {"resnet50", "mxnet", "fp32"},
+                           {"resnet50", "pytorch", "tf32"},       {"seq2seq", "mxnet", "fp32"},
+                           {"deep_speech2", "mxnet", "fp32"},     {"gnmt", "pytorch", "amp"},
                            {"transformer", "pytorch", "fp32"}};
 
 using NamedGpu = Named<GpuSpec>;

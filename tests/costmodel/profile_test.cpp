@@ -216,6 +216,33 @@ TEST(WriteProfile, ReadsBackAsTheSame) {
   EXPECT_EQ(write_profile(read), write_profile(written));
 }
 
+// Calls without groups or dilation are listed without columns for them, as in profiles of before these were
+// known.
+TEST(WriteProfile, ColumnsForGroupsOnlyWhereTheyAreNeeded) {
+  Profile profile = fitted();
+  ProfileBlock block;
+  block.generation = "cudnn7";
+  for (const Parameter& parameter : ConvFamily::parameters) block.parameters.push_back(parameter.start);
+  ConvCall call{.images = 8, .channels = 64, .filters = 64, .limits = {}};
+  const auto measure = [&](const ConvCall& of) {
+    block.measured = {of};
+    block.residuals = ResidualTable({{ConvFamily::features(of), 0.25, 0}});
+    profile.families[index_of_family<ConvFamily>()] = {block};
+    return write_profile(profile);
+  };
+  const std::string plain = measure(call);
+  EXPECT_THAT(plain, testing::Not(HasSubstr("dilation_height")));
+  expect_same(profile_from(plain).families[index_of_family<ConvFamily>()][0], block);
+  call.groups = 64;
+  call.channels_last = true;
+  const std::string grouped = measure(call);
+  EXPECT_THAT(grouped, HasSubstr("element_bytes groups dilation_height dilation_width channels_last "
+                                 "framework_kernel residual"));
+  const Profile read = profile_from(grouped);
+  expect_same(read.families[index_of_family<ConvFamily>()][0], block);
+  EXPECT_EQ(std::get<ConvCall>(read.families[index_of_family<ConvFamily>()][0].measured[0]), call);
+}
+
 // A table is searched for every kernel: 2000 rows are enough.
 TEST(ReadProfile, TooManyResiduals) {
   Profile profile = fitted();

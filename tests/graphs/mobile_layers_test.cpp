@@ -52,6 +52,7 @@ TEST(Conv2d, Depthwise) {
   EXPECT_EQ(bench.forward()[0].macs, per_sample(12 * 20 * 9));
   EXPECT_TRUE(is_depthwise(conv_of(bench.forward()[0])));
   EXPECT_TRUE(conv_of(bench.forward()[0]).framework_kernel);
+  EXPECT_EQ(bench.forward()[0].op, "conv_depthwise");
   EXPECT_FALSE(conv_of(bench.forward()[0]).channels_last);
   bench.lowering.depthwise = DepthwiseKernels::library;
   bench.lowering.layout = Layout::nhwc;

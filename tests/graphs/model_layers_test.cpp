@@ -40,6 +40,10 @@ constexpr Case kCases[] = {
     {"inception_v3", "cntk", "inception_v3_layers/cntk.csv"},
     {"inception_v3", "torchvision", "inception_v3_layers/cntk.csv"},  // but for a pooling of one pixel
     {"resnet18", "v1", "resnet18_layers/v1.csv"},
+    {"resnext50_32x4d", "v1", "resnext50_32x4d_layers/torchvision.csv"},
+    {"mobilenet_v2", "v1", "mobilenet_v2_layers/torchvision.csv"},
+    {"mobilenet_v3_large", "v1", "mobilenet_v3_large_layers/torchvision.csv"},
+    {"efficientnet_b0", "v1", "efficientnet_b0_layers/torchvision.csv"},
     {"alexnet", "torchvision", "alexnet_layers/torchvision.csv"},
     {"alexnet", "mxnet", "alexnet_layers/mxnet.csv"},
     {"alexnet", "tf_cnn_benchmarks", "alexnet_layers/tf_cnn_benchmarks.csv"},

@@ -96,6 +96,7 @@ struct ShapeColumns {
     set("dilation_h", c.dilation_height);
     set("dilation_w", c.dilation_width);
     set("groups", c.groups);
+    if (c.channels_last) row["layout"] = "NHWC";
   }
   void operator()(const GemmShape& g) const {
     set("m", g.m.at(batch));
@@ -104,6 +105,7 @@ struct ShapeColumns {
     if (row["op"] == "batched_gemm") set("batch", g.batch.at(batch));
     row["layout"] = fmt::format("{}{}", g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
   }
+  void operator()(const AttentionShape&) const {}  // is not measured
   void operator()(const RecurrentShape& r) const {
     set("batch", r.batch.at(batch));
     set("steps", r.steps);

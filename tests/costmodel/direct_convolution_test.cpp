@@ -1,0 +1,168 @@
+// Convolutions of groups: their products, the direct kernels and who computes them, by hand.
+#include "costmodel/families/direct_convolution.h"
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "costmodel/families/convolution.h"
+
+namespace tbdsim {
+namespace {
+
+// 10 SMs of 1 GHz issue 1.28e12 instructions a second.
+constexpr Hardware kCard{.sm_count = 10, .peak = 4e12, .bandwidth = 100e9, .clock = 1e9};
+
+std::vector<double> start_values() {
+  std::vector<double> values;
+  for (const Parameter& parameter : ConvFamily::parameters) values.push_back(parameter.start);
+  return values;
+}
+
+// 4 images of 64 x 28 x 28 to 128 channels in 16 groups: 8 filters over 4 channels each, 3 x 3, half the
+// size.
+ConvCall grouped(Phase phase = Phase::forward) {
+  return {.phase = phase,
+          .images = 4,
+          .channels = 64,
+          .height = 28,
+          .width = 28,
+          .filters = 128,
+          .out_height = 14,
+          .out_width = 14,
+          .kernel_height = 3,
+          .kernel_width = 3,
+          .stride_height = 2,
+          .stride_width = 2,
+          .pad_height = 1,
+          .pad_width = 1,
+          .limits = {},
+          .groups = 16};
+}
+
+ConvCall depthwise(Phase phase = Phase::forward) {
+  ConvCall call = grouped(phase);
+  call.filters = call.groups = 64;
+  return call;
+}
+
+std::set<Algorithm> algorithms(const ConvCall& call, const Hardware& hardware = kCard) {
+  std::set<Algorithm> all;
+  ConvFamily::for_each_choice(call, hardware, [&](const Choice& choice) { all.insert(choice.algorithm); });
+  return all;
+}
+
+double seconds(const ConvCall& call, const Choice& choice, const Hardware& hardware = kCard) {
+  return ConvFamily::time<double>(call, choice, hardware, {1, 1}, start_values()).total;
+}
+
+// A product for each of 16 groups. Multiply-adds in every pass: 4 * 128 * 196 results of 4 * 9, but for the
+// data pass, which multiplies the zeros between the strides too.
+TEST(GroupedConvolution, AProductForEachGroup) {
+  const ConvProduct forward = conv_product(grouped());
+  EXPECT_EQ(forward.m, 4 * 196);
+  EXPECT_EQ(forward.n, 8);
+  EXPECT_EQ(forward.depth, 36);
+  EXPECT_EQ(forward.count, 16);
+  const ConvProduct data = conv_product(grouped(Phase::backward_data));
+  EXPECT_EQ(data.m, 4 * 784);
+  EXPECT_EQ(data.n, 4);
+  EXPECT_EQ(data.depth, 72);
+  const ConvProduct weights = conv_product(grouped(Phase::backward_weights));
+  EXPECT_EQ(weights.m, 36);
+  EXPECT_EQ(weights.n, 8);
+  EXPECT_EQ(weights.depth, 4 * 196);
+  EXPECT_EQ(ConvFamily::flops(grouped()), 2.0 * 4 * 128 * 196 * 36);
+  // Input 4 * 64 * 784, output 4 * 128 * 196, weights 128 * 4 * 9 numbers of 4 B.
+  EXPECT_EQ(ConvFamily::bytes(grouped()), 4.0 * (200'704 + 100'352 + 4'608));
+}
+
+// 100,352 results of 60 + 5 * 36 instructions each.
+TEST(DirectConvolution, InstructionsOfEachPass) {
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), 10), 100'352.0 * (60 + 5 * 36));
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_data), 10), 200'704.0 * (60 + 5 * 72));
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_weights), 10), 100'352.0 * (60 + 7 * 36));
+  // Fewer results than threads that hide latency: 512 on each of 1,000 SMs.
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), 1'000), 512'000.0 * (60 + 5 * 36));
+  ConvCall own = depthwise();
+  own.framework_kernel = true;
+  EXPECT_DOUBLE_EQ(direct_instructions(own, 10), 50'176.0 * (400 + 19 * 9));
+  ConvCall nhwc = depthwise();
+  nhwc.channels_last = true;
+  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, 10), 50'176.0 * (200 + 3.3 * 9));
+  ConvCall groups = grouped();
+  groups.channels_last = true;
+  EXPECT_DOUBLE_EQ(direct_instructions(groups, 10), 100'352.0 * (900 + 6.5 * 36));
+}
+
+// Launch, and the root of both squares: 24.08e6 instructions at 1.28e12 a second, 1,222,656 B at 0.8 of 100
+// GB/s.
+TEST(DirectConvolution, Time) {
+  const double issue = 100'352.0 * 240 / 1.28e12;
+  const double memory = 1'222'656 / 80e9;
+  const double launch = start_values()[ConvFamily::kLaunch];
+  EXPECT_NEAR(seconds(grouped(), kDirectChoice), launch + std::sqrt(issue * issue + memory * memory), 1e-12);
+}
+
+TEST(DirectConvolution, WhoComputesWhat) {
+  ConvCall dense = grouped();
+  dense.groups = 1;
+  EXPECT_FALSE(algorithms(dense).contains(Algorithm::direct));
+  EXPECT_EQ(algorithms(grouped()), (std::set{Algorithm::implicit_gemm, Algorithm::direct}));
+  EXPECT_EQ(algorithms(grouped(Phase::backward_data)),
+            (std::set{Algorithm::implicit_gemm, Algorithm::direct}));
+  ConvCall own = depthwise();
+  own.framework_kernel = true;
+  EXPECT_EQ(algorithms(own), std::set{Algorithm::direct});
+  ConvCall nhwc = grouped();
+  nhwc.channels_last = true;
+  EXPECT_EQ(algorithms(nhwc), std::set{Algorithm::direct});
+}
+
+// Winograd and Fourier transforms need neighbouring pixels.
+TEST(DilatedConvolution, IsAnImplicitProduct) {
+  ConvCall call = grouped();
+  call.groups = call.stride_height = call.stride_width = 1;
+  call.out_height = call.out_width = 28;
+  EXPECT_TRUE(algorithms(call).contains(Algorithm::winograd));
+  call.dilation_height = call.dilation_width = 2;
+  EXPECT_EQ(algorithms(call), std::set{Algorithm::implicit_gemm});
+}
+
+// Measured calls of groups, of dilation and of NHWC images are no neighbours of others.
+TEST(GroupedConvolution, HasMeasurementsOfItsOwn) {
+  std::set<std::uint64_t> groups;
+  for (const double dilation : {1.0, 2.0}) {
+    for (const double of : {1.0, 16.0}) {
+      for (const bool last : {false, true}) {
+        ConvCall call = grouped();
+        call.groups = of;
+        call.dilation_height = dilation;
+        call.channels_last = last;
+        groups.insert(ConvFamily::group(call));
+      }
+    }
+  }
+  EXPECT_EQ(groups.size(), 8u);
+}
+
+// Channels of groups are not padded for tensor cores, but their products run at the rate of padded ones;
+// copies into NHWC and back cost their bytes.
+TEST(GroupedConvolution, OnTensorCores) {
+  ConvCall call = grouped();
+  call.element_bytes = 2;
+  call.limits.pads_channels = PadsChannels::always;
+  EXPECT_EQ(padded(call).channels, 64);
+  EXPECT_EQ(conv_padding(call), 2);  // 4 channels as 8
+  EXPECT_EQ(bytes_of_layout_copies(call), 2.0 * 2 * (200'704 + 100'352));
+  call.channels_last = true;
+  EXPECT_EQ(bytes_of_layout_copies(call), 0);
+  call.channels_last = false;
+  call.groups = 1;
+  EXPECT_EQ(bytes_of_layout_copies(call), 0);
+}
+
+}  // namespace
+}  // namespace tbdsim
