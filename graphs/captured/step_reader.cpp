@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 26U;  // as it is on disk
 constexpr std::size_t kMostBytes = std::size_t{1} << 28U;      // decompressed
-constexpr std::size_t kMostValues = 20'000'000;
-constexpr int kMostDepth = 12;
+constexpr std::size_t kMostValues = 8'000'000;
+constexpr std::size_t kMostDepth = 12;
 constexpr std::size_t kMostItems = 1'000'000;  // modules, storages, tensors, operators
 constexpr std::size_t kMostSizes = 64;         // dimensions of a tensor, as PyTorch has it
 constexpr std::size_t kLongestText = 4'096;
