@@ -1,6 +1,7 @@
 #include "graphs/captured/json_node.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -11,72 +12,116 @@ namespace tbdsim {
 namespace {
 
 using Json = nlohmann::json;
-
-const Json& json_of(const void* json) { return *static_cast<const Json*>(json); }
+using Kind = JsonValue::Kind;
 
 Mark mark_of(const std::string& file) { return {.file = std::make_shared<const std::string>(file)}; }
 
-// The value as errors quote it.
-std::string shown(const Json& json) {
-  constexpr std::size_t kLongest = 40;
-  if (json.is_array()) return "a list of " + std::to_string(json.size());
-  if (json.is_object()) return "a map";
-  std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
-  return text;
-}
-
-// Counts what a document holds while it is parsed.
-class Limits {
+// Collects values as the library's parser meets them: those of open lists and maps on a stack, which a list
+// or map that ends moves behind the document's items.
+class Collector : public nlohmann::json_sax<Json> {
  public:
-  Limits(const std::string& file, int depth, std::size_t most) : file_(file), depth_(depth), most_(most) {}
+  Collector(const std::string& file, std::size_t depth, std::size_t most, std::vector<std::string>& texts,
+            std::vector<JsonValue>& items)
+      : file_(file), depth_(depth), most_(most), texts_(texts), items_(items) {}
 
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > depth_)
-      throw SpecError(mark_of(file_),
-                      "nests deeper than " + std::to_string(depth_) + "; expected a step file");
-    if (++values_ > most_)
-      throw SpecError(mark_of(file_),
-                      "more than " + std::to_string(most_) + " values; expected a smaller step");
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys_.pop_back();
-    if (event == Json::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second)
-      throw SpecError(mark_of(file_), "key " + shown(parsed) + " twice in one map; expected it once");
+  bool null() override { return add({.kind = Kind::null}); }
+  bool boolean(bool value) override { return add({.kind = Kind::flag, .flag = value}); }
+  bool number_integer(number_integer_t value) override { return add({.kind = Kind::whole, .whole = value}); }
+  // Beyond 63 bits it is no whole number of ours.
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value > static_cast<std::uint64_t>(INT64_MAX))
+      return add({.kind = Kind::number, .number = static_cast<double>(value)});
+    return add({.kind = Kind::whole, .whole = static_cast<std::int64_t>(value)});
+  }
+  bool number_float(number_float_t value, const string_t&) override {
+    return add({.kind = Kind::number, .number = value});
+  }
+  bool string(string_t& value) override { return add({.kind = Kind::text, .first = keep(value)}); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(); }
+  bool key(string_t& value) override {
+    key_ = keep(value);
+    return true;
+  }
+  bool end_object() override {
+    require_distinct_keys();
+    return close(Kind::map);
+  }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_array() override { return close(Kind::list); }
+  bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
+    fail("no JSON at byte " + std::to_string(position) + "; expected a step file");
+  }
+
+  [[nodiscard]] const JsonValue& root() const { return stack_.front(); }
+
+ private:
+  struct Open {
+    std::size_t first = 0;  // of its items on the stack
+    std::uint32_t key = 0;
+  };
+
+  [[noreturn]] void fail(const std::string& what) const { throw SpecError(mark_of(file_), what); }
+
+  std::uint32_t keep(std::string& text) {
+    texts_.push_back(std::move(text));
+    return static_cast<std::uint32_t>(texts_.size() - 1);
+  }
+
+  bool add(JsonValue value) {
+    if (++values_ > most_) fail("more than " + std::to_string(most_) + " values; expected a smaller step");
+    value.key = key_;
+    stack_.push_back(value);
     return true;
   }
 
- private:
+  bool open() {
+    if (open_.size() >= depth_)
+      fail("nests deeper than " + std::to_string(depth_) + "; expected a step file");
+    open_.push_back({stack_.size(), key_});
+    return true;
+  }
+
+  bool close(Kind kind) {
+    const Open opened = open_.back();
+    open_.pop_back();
+    const auto first = static_cast<std::uint32_t>(items_.size());
+    const auto count = static_cast<std::uint32_t>(stack_.size() - opened.first);
+    items_.insert(items_.end(), stack_.begin() + static_cast<std::ptrdiff_t>(opened.first), stack_.end());
+    stack_.resize(opened.first);
+    key_ = opened.key;
+    return add({.kind = kind, .first = first, .count = count});
+  }
+
+  void require_distinct_keys() const {
+    if (stack_.size() - open_.back().first < 2) return;
+    std::set<std::string_view> keys;
+    for (std::size_t i = open_.back().first; i < stack_.size(); ++i) {
+      const std::string& name = texts_[stack_[i].key];
+      if (!keys.insert(name).second) fail("key " + in_quotes(name) + " twice in one map; expected it once");
+    }
+  }
+
   const std::string& file_;
-  int depth_;
-  std::size_t most_;
+  std::size_t depth_, most_;
+  std::vector<std::string>& texts_;
+  std::vector<JsonValue>& items_;
+  std::vector<JsonValue> stack_;
+  std::vector<Open> open_;
   std::size_t values_ = 0;
-  std::vector<std::set<std::string>> keys_;  // of the maps that are open
+  std::uint32_t key_ = 0;
 };
 
 }  // namespace
 
-struct JsonDocument::Content {
-  Json root;
-};
-
-JsonDocument::JsonDocument(std::string file, const std::string& text, int depth, std::size_t most)
-    : file_(std::move(file)), content_(std::make_unique<Content>()) {
-  try {
-    Limits limits(file_, depth, most);
-    content_->root = Json::parse(text, [&limits](int at, Json::parse_event_t event, Json& parsed) {
-      return limits(at, event, parsed);
-    });
-  } catch (const Json::parse_error& error) {
-    throw SpecError(mark_of(file_),
-                    "no JSON at byte " + std::to_string(error.byte) + "; expected a step file");
-  } catch (const Json::exception&) {
-    throw SpecError(mark_of(file_), "no JSON; expected a step file");
-  }
+JsonDocument::JsonDocument(std::string file, const std::string& text, std::size_t depth, std::size_t most)
+    : file_(std::move(file)) {
+  Collector collector(file_, depth, most, texts_, items_);
+  if (!Json::sax_parse(text, &collector)) throw SpecError(mark_of(file_), "no JSON; expected a step file");
+  items_.push_back(collector.root());
 }
 
-JsonDocument::~JsonDocument() = default;
-
-JsonNode JsonDocument::root() const { return {*this, &content_->root, nullptr, "", 0}; }
+JsonNode JsonDocument::root() const { return {*this, items_.back(), nullptr, "", 0}; }
 
 std::string JsonNode::place() const {
   if (above_ == nullptr) return "";
@@ -85,63 +130,81 @@ std::string JsonNode::place() const {
   return before.empty() ? std::string(key_) : before + "." + std::string(key_);
 }
 
+std::string JsonNode::shown() const {
+  constexpr std::size_t kLongest = 40;
+  switch (value_->kind) {
+    case Kind::null:
+      return "null";
+    case Kind::flag:
+      return value_->flag ? "true" : "false";
+    case Kind::whole:
+      return std::to_string(value_->whole);
+    case Kind::number:
+      return Json(value_->number).dump();
+    case Kind::list:
+      return "a list of " + std::to_string(value_->count);
+    case Kind::map:
+      return "a map";
+    case Kind::text:
+      break;
+  }
+  const std::string text =
+      Json(document_->text(value_->first)).dump(-1, ' ', true, Json::error_handler_t::replace);
+  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+}
+
 void JsonNode::fail(const std::string& expected) const {
   const std::string where = place();
   throw SpecError(mark_of(document_->file()),
-                  (where.empty() ? "" : where + ": ") + shown(json_of(json_)) + "; expected " + expected);
+                  (where.empty() ? "" : where + ": ") + shown() + "; expected " + expected);
 }
 
-bool JsonNode::is_null() const { return json_of(json_).is_null(); }
-bool JsonNode::is_flag() const { return json_of(json_).is_boolean(); }
-bool JsonNode::is_number() const { return json_of(json_).is_number(); }
-bool JsonNode::is_whole() const { return json_of(json_).is_number_integer(); }
-bool JsonNode::is_text() const { return json_of(json_).is_string(); }
-bool JsonNode::is_list() const { return json_of(json_).is_array(); }
-bool JsonNode::is_map() const { return json_of(json_).is_object(); }
+bool JsonNode::is_null() const { return value_->kind == Kind::null; }
+bool JsonNode::is_flag() const { return value_->kind == Kind::flag; }
+bool JsonNode::is_number() const { return value_->kind == Kind::number || is_whole(); }
+bool JsonNode::is_whole() const { return value_->kind == Kind::whole; }
+bool JsonNode::is_text() const { return value_->kind == Kind::text; }
+bool JsonNode::is_list() const { return value_->kind == Kind::list; }
+bool JsonNode::is_map() const { return value_->kind == Kind::map; }
 
 bool JsonNode::flag() const {
   if (!is_flag()) fail("true or false");
-  return json_of(json_).get<bool>();
+  return value_->flag;
 }
 
 double JsonNode::number() const {
   if (!is_number()) fail("a number");
-  return json_of(json_).get<double>();
+  return is_whole() ? static_cast<double>(value_->whole) : value_->number;
 }
 
 std::int64_t JsonNode::whole(std::int64_t least, std::int64_t most) const {
-  const Json& json = json_of(json_);
-  const auto expected = [&] {
-    return "a whole number, " + std::to_string(least) + " to " + std::to_string(most);
-  };
-  if (!json.is_number_integer()) fail(expected());
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
-    fail(expected());
-  const auto value = json.get<std::int64_t>();
-  if (value < least || value > most) fail(expected());
-  return value;
+  if (!is_whole() || value_->whole < least || value_->whole > most)
+    fail("a whole number, " + std::to_string(least) + " to " + std::to_string(most));
+  return value_->whole;
 }
 
 std::string JsonNode::text(std::size_t most_bytes) const {
   if (!is_text()) fail("a text");
-  const auto& text = json_of(json_).get_ref<const std::string&>();
+  const std::string& text = document_->text(value_->first);
   if (text.size() > most_bytes) fail("a text of at most " + std::to_string(most_bytes) + " bytes");
   return text;
 }
 
 std::size_t JsonNode::one_of(std::span<const std::string_view> names) const {
-  const std::vector<std::string> known(names.begin(), names.end());
-  if (!is_text()) fail("one of " + joined(known));
-  const auto& text = json_of(json_).get_ref<const std::string&>();
+  const auto known = [&] { return std::vector<std::string>(names.begin(), names.end()); };
+  if (!is_text()) fail("one of " + joined(known()));
+  const std::string& text = document_->text(value_->first);
   const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end()) fail("one of " + joined(known) + did_you_mean(text, known));
+  if (found == names.end()) fail("one of " + joined(known()) + did_you_mean(text, known()));
   return static_cast<std::size_t>(found - names.begin());
 }
 
-std::size_t JsonNode::size() const { return json_of(json_).size(); }
+std::size_t JsonNode::size() const { return value_->count; }
 
-JsonNode JsonNode::operator[](std::size_t index) const {
-  return {*document_, &json_of(json_)[index], this, "", index};
+JsonNode JsonNode::operator[](std::size_t index) const { return item(index, ""); }
+
+JsonNode JsonNode::item(std::size_t index, std::string_view name) const {
+  return {*document_, document_->item(value_->first + index), this, name, index};
 }
 
 void JsonNode::require_items(std::size_t count, std::string_view expected) const {
@@ -156,19 +219,26 @@ void JsonNode::require_list(std::size_t most, std::string_view expected) const {
 void JsonNode::require_keys(std::span<const std::string_view> keys) const {
   const std::vector<std::string> known(keys.begin(), keys.end());
   if (!is_map()) fail("a map of " + joined(known));
-  for (const auto& item : json_of(json_).items()) {
-    if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
-      at(item.key()).fail("one of the keys " + joined(known) + did_you_mean(item.key(), known));
+  for (std::size_t i = 0; i < size(); ++i) {
+    const std::string& key = document_->text(document_->item(value_->first + i).key);
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      item(i, key).fail("one of the keys " + joined(known) + did_you_mean(key, known));
   }
   for (const std::string_view key : keys) {
     if (!has(key)) fail("a key " + in_quotes(std::string(key)));
   }
 }
 
-JsonNode JsonNode::at(std::string_view key) const {
-  return {*document_, &*json_of(json_).find(std::string(key)), this, key, 0};
+const JsonValue* JsonNode::find(std::string_view key) const {
+  for (std::size_t i = 0; is_map() && i < size(); ++i) {
+    const JsonValue& value = document_->item(value_->first + i);
+    if (document_->text(value.key) == key) return &value;
+  }
+  return nullptr;
 }
 
-bool JsonNode::has(std::string_view key) const { return json_of(json_).contains(std::string(key)); }
+JsonNode JsonNode::at(std::string_view key) const { return {*document_, *find(key), this, key, 0}; }
+
+bool JsonNode::has(std::string_view key) const { return find(key) != nullptr; }
 
 }  // namespace tbdsim

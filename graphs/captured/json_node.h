@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +13,19 @@
 namespace tbdsim {
 
 class JsonDocument;
+
+// A parsed value. Texts, and the items of lists and maps, lie in the document, which needs no tree of its
+// own.
+struct JsonValue {
+  enum class Kind : std::uint8_t { null, flag, whole, number, text, list, map };
+  Kind kind = Kind::null;
+  bool flag = false;
+  std::uint32_t key = 0;    // in a map: its number among the document's texts
+  std::uint32_t first = 0;  // of a list or map: its first item; of a text: its number among the texts
+  std::uint32_t count = 0;
+  std::int64_t whole = 0;
+  double number = 0;
+};
 
 class JsonNode {
  public:
@@ -34,6 +46,8 @@ class JsonNode {
 
   [[nodiscard]] std::size_t size() const;  // of a list or a map
   [[nodiscard]] JsonNode operator[](std::size_t index) const;
+  // An item of a list whose places have names: errors name it so.
+  [[nodiscard]] JsonNode item(std::size_t index, std::string_view name) const;
   // Throw SpecError unless the list has this many items; unless the map has these keys and no others.
   void require_items(std::size_t count, std::string_view expected) const;
   void require_list(std::size_t most, std::string_view expected) const;
@@ -45,13 +59,15 @@ class JsonNode {
 
  private:
   friend class JsonDocument;
-  JsonNode(const JsonDocument& document, const void* json, const JsonNode* above, std::string_view key,
+  JsonNode(const JsonDocument& document, const JsonValue& value, const JsonNode* above, std::string_view key,
            std::size_t index)
-      : document_(&document), json_(json), above_(above), key_(key), index_(index) {}
+      : document_(&document), value_(&value), above_(above), key_(key), index_(index) {}
   [[nodiscard]] std::string place() const;
+  [[nodiscard]] std::string shown() const;  // the value as errors quote it
+  [[nodiscard]] const JsonValue* find(std::string_view key) const;
 
   const JsonDocument* document_;
-  const void* json_;  // the library's value, which only json_node.cpp knows
+  const JsonValue* value_;
   const JsonNode* above_;
   std::string_view key_;
   std::size_t index_;
@@ -61,18 +77,19 @@ class JsonDocument {
  public:
   // Throws SpecError for text that is no JSON, has a key twice in a map, nests deeper than `depth` or has
   // more than `most` values.
-  JsonDocument(std::string file, const std::string& text, int depth, std::size_t most);
-  ~JsonDocument();
+  JsonDocument(std::string file, const std::string& text, std::size_t depth, std::size_t most);
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
 
   [[nodiscard]] JsonNode root() const;
   [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] const std::string& text(std::uint32_t number) const { return texts_[number]; }
+  [[nodiscard]] const JsonValue& item(std::size_t number) const { return items_[number]; }
 
  private:
-  struct Content;
   std::string file_;
-  std::unique_ptr<Content> content_;
+  std::vector<std::string> texts_;
+  std::vector<JsonValue> items_;  // those of a list or map one behind another; the root last
 };
 
 }  // namespace tbdsim

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 26U;  // as it is on disk
 constexpr std::size_t kMostBytes = std::size_t{1} << 28U;      // decompressed
-constexpr std::size_t kMostValues = 20'000'000;
-constexpr int kMostDepth = 12;
+constexpr std::size_t kMostValues = 8'000'000;
+constexpr std::size_t kMostDepth = 12;
 constexpr std::size_t kMostItems = 1'000'000;  // modules, storages, tensors, operators
 constexpr std::size_t kMostSizes = 64;         // dimensions of a tensor, as PyTorch has it
 constexpr std::size_t kLongestText = 4'096;
@@ -139,46 +139,47 @@ class StepReader {
 
   static CapturedModule read_module(const JsonNode& node) {
     node.require_items(2, "[path, class]");
-    return {node[0].text(kLongestText), node[1].text(kLongestText)};
+    return {node.item(0, "path").text(kLongestText), node.item(1, "class").text(kLongestText)};
   }
 
   CapturedStorage read_storage(const JsonNode& node) const {
     node.require_items(5, "[role, bytes, operator that makes it, operator after which it is freed, name]");
-    CapturedStorage storage{.role = static_cast<StorageRole>(node[0].one_of(kStorageRoleNames)),
-                            .bytes = read_size(node[1]),
-                            .born = read_index(node[2], operators_, -1),
-                            .freed = read_index(node[3], operators_, -1),
-                            .name = node[4].text(kLongestText)};
+    CapturedStorage storage{.role = static_cast<StorageRole>(node.item(0, "role").one_of(kStorageRoleNames)),
+                            .bytes = read_size(node.item(1, "bytes")),
+                            .born = read_index(node.item(2, "made_by"), operators_, -1),
+                            .freed = read_index(node.item(3, "freed_after"), operators_, -1),
+                            .name = node.item(4, "name").text(kLongestText)};
     if (storage.freed >= 0 && storage.freed < storage.born)
-      node[3].fail("-1 or an operator from " + std::to_string(storage.born) + " on, which makes it");
+      node.item(3, "freed_after")
+          .fail("-1 or an operator from " + std::to_string(storage.born) + " on, which makes it");
     return storage;
   }
 
   CapturedTensor read_tensor(const JsonNode& node) const {
     node.require_items(5, "[storage, dtype, shape, strides, offset]");
-    CapturedTensor tensor{.storage = read_index(node[0], step_.storages.size()),
-                          .dtype = static_cast<Dtype>(node[1].one_of(kDtypeNames)),
-                          .shape = read_sizes(node[2]),
-                          .strides = read_sizes(node[3]),
-                          .offset = read_size(node[4]),
+    CapturedTensor tensor{.storage = read_index(node.item(0, "storage"), step_.storages.size()),
+                          .dtype = static_cast<Dtype>(node.item(1, "dtype").one_of(kDtypeNames)),
+                          .shape = read_sizes(node.item(2, "shape")),
+                          .strides = read_sizes(node.item(3, "strides")),
+                          .offset = read_size(node.item(4, "offset")),
                           .elements = {},
                           .stored = {}};
     if (tensor.strides.size() != tensor.shape.size())
-      node[3].fail("as many strides as sizes, " + std::to_string(tensor.shape.size()));
-    tensor.elements = product(node[2], tensor.shape, nullptr);
-    tensor.stored = product(node[2], tensor.shape, &tensor.strides);
+      node.item(3, "strides").fail("as many strides as sizes, " + std::to_string(tensor.shape.size()));
+    tensor.elements = product(node.item(2, "shape"), tensor.shape, nullptr);
+    tensor.stored = product(node.item(2, "shape"), tensor.shape, &tensor.strides);
     return tensor;
   }
 
   CapturedOperator read_operator(const JsonNode& node) const {
     node.require_items(5, "[name, phase, module, arguments, outputs]");
-    CapturedOperator op{.name = node[0].text(kLongestText),
-                        .phase = static_cast<StepPhase>(node[1].one_of(kStepPhaseNames)),
-                        .module = read_index(node[2], step_.modules.size()),
-                        .arguments = read_arguments(node[3]),
+    CapturedOperator op{.name = node.item(0, "name").text(kLongestText),
+                        .phase = static_cast<StepPhase>(node.item(1, "phase").one_of(kStepPhaseNames)),
+                        .module = read_index(node.item(2, "module"), step_.modules.size()),
+                        .arguments = read_arguments(node.item(3, "arguments")),
                         .outputs = {}};
-    if (op.name.empty()) node[0].fail("an operator's name");
-    const JsonNode outputs = node[4];
+    if (op.name.empty()) node.item(0, "name").fail("an operator's name");
+    const JsonNode outputs = node.item(4, "outputs");
     outputs.require_list(kMostItems, "a list of tensors");
     for (std::size_t i = 0; i < outputs.size(); ++i)
       op.outputs.push_back(read_index(outputs[i], step_.tensors.size(), -1));

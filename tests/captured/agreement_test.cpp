@@ -1,5 +1,7 @@
 // A captured ResNet-50 and the one in YAML are the same network: parameters, multiply-adds, and the work of
-// every kernel but those named here.
+// every convolution, product, norm and layout conversion. They differ in the places of maxima that pooling
+// keeps, in the loss, which is one layer in YAML and three operators here, and in the optimizer: momentum
+// here, with Nesterov's step there.
 #include <map>
 
 #include <gmock/gmock.h>
@@ -77,9 +79,9 @@ TEST_F(CapturedResNet50, HasTheSameParametersAndMultiplyAdds) {
   EXPECT_EQ(macs(a_, &LayerSummary::training_macs), macs(b_, &LayerSummary::training_macs));
 }
 
-TEST_F(CapturedResNet50, HasTheSameConvolutionsProductsNormsAndUpdates) {
-  for (const KernelKind kind : {KernelKind::convolution, KernelKind::gemm, KernelKind::batch_norm,
-                                KernelKind::update, KernelKind::transpose})
+TEST_F(CapturedResNet50, HasTheSameConvolutionsProductsAndNorms) {
+  for (const KernelKind kind :
+       {KernelKind::convolution, KernelKind::gemm, KernelKind::batch_norm, KernelKind::transpose})
     EXPECT_EQ(works(a_, kind), works(b_, kind)) << name_of(kind);
 }
 

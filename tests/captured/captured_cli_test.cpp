@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "hwspecs/base/file.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
@@ -9,6 +10,7 @@ namespace tbdsim {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 
 const std::string kFile = TBDSIM_SOURCE_DIR "/tests/captured/steps/resnet50_fp16.step.json.gz";
@@ -22,7 +24,7 @@ TEST_P(CapturedCommands, TakeAStepFile) {
   }
   const test::CliResult result = test::run(arguments);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("resnet50"));
+  EXPECT_THAT(result.out, AnyOf(HasSubstr("resnet50"), HasSubstr("ResNet-50")));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -33,14 +35,24 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"kernels", "FILE", "--gpu", "rtx3090", "--batch", "32"},
         std::vector<std::string>{"memory", "FILE", "--gpu", "rtx3090", "--batch", "32"},
         std::vector<std::string>{"max-batch", "FILE", "--gpu", "rtx3090"},
-        std::vector<std::string>{"explain", "FILE", "--gpu", "rtx3090", "--batch", "32"},
+        std::vector<std::string>{"--model", "FILE", "--gpu", "rtx3090", "--batch", "32", "--explain"},
         std::vector<std::string>{"trace", "FILE", "--gpu", "rtx3090", "--batch", "32"},
-        std::vector<std::string>{"report", "--model", "FILE", "--gpu", "rtx3090", "--batch", "32"},
         std::vector<std::string>{"scaling", "FILE", "--gpu", "rtx3090", "--batch", "32", "--gpus", "1,2"},
         std::vector<std::string>{"whatif", "FILE", "--gpu", "rtx3090", "--batch", "32", "--set",
                                  "gpu.memory_bandwidth=+50%"},
         std::vector<std::string>{"sweep", "--model", "FILE", "--framework", "pytorch", "--gpu", "rtx3090,t4",
                                  "--batch", "8,16"}));
+
+TEST(CapturedCommands, ReportAStepFile) {
+  if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/report/html/assets/plotly.min.js.gz"))
+    GTEST_SKIP() << "no Plotly: simulate/report/html/assets/get_plotly.sh gets it";
+  const test::TempDir dir;
+  const std::string page = (dir.path() / "page.html").string();
+  const test::CliResult result =
+      test::run({"report", "--model", kFile, "--gpu", "rtx3090", "--batch", "32", "-o", page});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_file(page, 100'000'000), HasSubstr("layer4.2.conv3"));
+}
 
 TEST(CapturedCommands, ShowParametersAndMultiplyAdds) {
   const test::CliResult result = test::run({"show", kFile, "--format", "json"});

@@ -159,6 +159,38 @@ TEST(CapturedConvolution, OfSequencesHasRowsOfHeightOne) {
   EXPECT_EQ(step.kernels[0].macs, growing(6 * 10 * 20));
 }
 
+// 2 channels of 4x4, 3 filters of 3x3, stride 2, padding 1, output padding 1: 8x8 out. The data pass of the
+// convolution of 3 channels of 8x8 to 2 of 4x4; 16 inputs of 2 channels meet 27 weights each.
+TEST(CapturedConvolution, TransposedIsTheDataPassOfAnother) {
+  StepBuilder b;
+  const int x = b.tensor({growing(1), fixed_size(2), fixed_size(4), fixed_size(4)});
+  const int w = b.tensor({fixed_size(2), fixed_size(3), fixed_size(3), fixed_size(3)});
+  const int y = b.tensor({growing(1), fixed_size(3), fixed_size(8), fixed_size(8)});
+  b.add("aten.convolution.default", convolution(x, w, none(), 2, 1, 1, true, 1), {y});
+  const TrainingStep step = b.lowered();
+  EXPECT_EQ(step.kernels[0].macs, growing(32 * 27));
+  EXPECT_EQ(step.kernels[0].written_bytes, growing(768));
+  const auto& shape = std::get<ConvShape>(step.kernels[0].shape);
+  EXPECT_TRUE(shape.transposed);
+  EXPECT_EQ(shape.channels, 3);
+  EXPECT_EQ(shape.height, 8);
+  EXPECT_EQ(shape.filters, 2);
+  EXPECT_EQ(shape.out_height, 4);
+}
+
+// PyTorch's own depthwise kernel adds the bias; cuDNN's does not.
+TEST(CapturedConvolution, OfOneChannelAGroupMayBeTheFrameworks) {
+  StepBuilder b;
+  const int x = b.tensor({growing(1), fixed_size(8), fixed_size(4), fixed_size(4)});
+  const int w = b.tensor({fixed_size(8), fixed_size(1), fixed_size(3), fixed_size(3)});
+  const int bias = b.tensor({fixed_size(8)});
+  b.add("aten.convolution.default", convolution(x, w, ref(bias), 1, 1, 1, false, 8), {x});
+  const TrainingStep own = b.lowered({.depthwise = DepthwiseKernels::own});
+  ASSERT_EQ(own.kernels.size(), 1u);
+  EXPECT_TRUE(std::get<ConvShape>(own.kernels[0].shape).framework_kernel);
+  EXPECT_EQ(b.lowered({.depthwise = DepthwiseKernels::library}).kernels.size(), 2u);
+}
+
 TEST(CapturedConvolution, RefusesGroupsThatDoNotDivide) {
   StepBuilder b;
   const int x = b.tensor({growing(1), fixed_size(8), fixed_size(4), fixed_size(4)});
@@ -300,7 +332,7 @@ TEST(CapturedNorms, PassOverMemoryAsTheirKernelsDo) {
   b.add("aten.native_group_norm.default",
         {ref(x), ref(s), ref(s), {growing(1)}, whole(3), whole(20), whole(3), {1e-5}}, {y, s, s});
   const TrainingStep step = b.lowered();
-  // 60 numbers of 4 B an image.
+  // 60 numbers of 4 B an image; of its 3 channels, each a group, two numbers of 4 B.
   EXPECT_THAT(works(step), ElementsAre(work("batch_norm", KernelKind::batch_norm, Phase::forward,
                                             growing(360), growing(480), growing(240)),
                                        work("batch_norm", KernelKind::batch_norm, Phase::backward_data,
@@ -311,8 +343,12 @@ TEST(CapturedNorms, PassOverMemoryAsTheirKernelsDo) {
                                             growing(600), growing(480), growing(240)),
                                        work("layer_norm", KernelKind::layer_norm, Phase::backward_weights,
                                             growing(300), growing(480), {}),
-                                       work("group_norm", KernelKind::layer_norm, Phase::forward,
-                                            growing(480), growing(480), growing(240))));
+                                       work("group_moments", KernelKind::reduction, Phase::forward,
+                                            growing(180), growing(240), growing(24)),
+                                       work("group_factors", KernelKind::elementwise, Phase::forward,
+                                            growing(6), growing(24), growing(24)),
+                                       work("group_norm", KernelKind::elementwise, Phase::forward,
+                                            growing(120), growing(264), growing(240))));
   EXPECT_EQ(std::get<MatrixShape>(step.kernels[2].shape), (MatrixShape{growing(3), 20}));
   EXPECT_EQ(std::get<ImageShape>(step.kernels[0].shape).channels, 3);
   EXPECT_EQ(step.layers[1].statistics, 3);

@@ -55,13 +55,21 @@ class Kernels {
   Kernels(OperatorSite& site, const Attention& attention)
       : site_(site), a_(attention), bytes_(bytes_of(attention.q.dtype)) {}
 
-  // One kernel that reads `read` and writes `written` bytes and makes as many products of the scores' size.
-  void fused(std::int64_t products, const Size& read, const Size& written) {
-    Kernel kernel = bytes_kernel(KernelKind::elementwise, site_.phase, "attention", a_.scores, kSoftmaxFlops,
-                                 read, written, bytes_);
+  // One kernel that reads `read` and writes `written` bytes.
+  void fused(const Size& read, const Size& written) {
+    const bool forward = site_.phase == Phase::forward;
+    const std::int64_t features = site_.fixed(a_.features), values = site_.fixed(a_.values);
+    Kernel kernel = bytes_kernel(KernelKind::gemm, site_.phase, "attention", a_.scores, kSoftmaxFlops, read,
+                                 written, bytes_);
     kernel.math = math_of(a_.q.dtype, site_.how.precision);
-    kernel.macs = site_.product(a_.scores, a_.features) * products;
+    kernel.macs = a_.scores * (forward ? features + values : 3 * features + 2 * values);
     kernel.flops += a_.causal ? kernel.macs : kernel.macs * 2;
+    kernel.shape = AttentionShape{.heads = a_.heads,
+                                  .queries = a_.queries,
+                                  .keys = a_.keys,
+                                  .features = features,
+                                  .values = values,
+                                  .causal = a_.causal};
     site_.emit(std::move(kernel));
   }
 
@@ -136,7 +144,7 @@ void lower_attention(OperatorSite& site) {
   Kernels kernels(site, a);
   const Size mask = a.mask == nullptr ? Size{} : bytes_of(*a.mask);
   if (!is_composite(site)) {
-    kernels.fused(2, bytes_of(a.q) + bytes_of(a.k) + bytes_of(a.v) + mask, bytes_of(output));
+    kernels.fused(bytes_of(a.q) + bytes_of(a.k) + bytes_of(a.v) + mask, bytes_of(output));
     return;
   }
   const std::int64_t bytes = bytes_of(a.q.dtype);
@@ -160,7 +168,7 @@ void lower_attention_backward(OperatorSite& site) {
     const Size inputs = bytes_of(a.q) + bytes_of(a.k) + bytes_of(a.v);
     const Size mask = a.mask == nullptr ? Size{} : bytes_of(*a.mask);
     const CapturedTensor* of_mask = site.find_output(3);
-    kernels.fused(5, inputs + bytes_of(output) + bytes_of(dy) + mask,
+    kernels.fused(inputs + bytes_of(output) + bytes_of(dy) + mask,
                   inputs + (of_mask == nullptr ? Size{} : bytes_of(*of_mask)));
     return;
   }
