@@ -37,6 +37,7 @@ def capture(
     gradient_scaler: bool | None = None,
     clip_norm: float | None = None,
     set_to_none: bool = True,
+    assumed_value: float | None = None,
     name: str = "",
     title: str = "",
     sample: str = "",
@@ -62,6 +63,7 @@ def capture(
     gradient_scaler: scales the loss; None: where the precision is "fp16".
     clip_norm: clips the norm of all gradients to this.
     set_to_none: whether zeroed gradients are freed, PyTorch's default since 2.0, or filled with zeros.
+    assumed_value: what `.item()`, `if tensor:` and the like give, each with a warning; None: they are errors.
     name, title: of the model, for tables; by default the class.
     sample: what a batch counts, singular; "image" for four-dimensional inputs, "sequence" for token numbers, else "sample".
     length: tokens or frames of a sample, 0: none; by default the second size of token numbers.
@@ -77,8 +79,9 @@ def capture(
     with cuda_environment():
         own = inputs is None and not isinstance(model, torch.nn.Module)
         training = None if own else ModelTraining(model, inputs, options)
-        recordings = _record(_on_meta(model), None, batches) if training is None else _record(training, training.model, batches)
-    storages, tensors, operators = merge(recordings, batches)
+        build, module = (_on_meta(model), None) if training is None else (training, training.model)
+        recordings = _record(build, module, batches, assumed_value)
+    merged = merge(recordings, batches)
     kind = recordings[0].modules[0][1]
     found_sample, found_length = _sample(training, batches[0])
     return Step(
@@ -90,14 +93,16 @@ def capture(
         channels_last=channels_last,
         captured_with={"torch": torch.__version__.split("+")[0], "batches": list(batches)},
         modules=recordings[0].modules,
-        storages=storages,
-        tensors=tensors,
-        operators=operators,
-        warnings=_warnings(recordings),
+        storages=merged.storages,
+        tensors=merged.tensors,
+        operators=merged.operators,
+        warnings=_warned([*(warning for recording in recordings for warning in recording.warnings), *merged.warnings]),
     )
 
 
-def _record(train_step: Callable[[int], Any], model: torch.nn.Module | None, batches: Sequence[int]) -> list[Recording]:
+def _record(
+    train_step: Callable[[int], Any], model: torch.nn.Module | None, batches: Sequence[int], assumed_value: float | None
+) -> list[Recording]:
     """Returns a recording at each batch. A model that is new is trained for a step first, so that gradients and state exist."""
     recordings: list[Recording] = []
     shapes, trained = Shapes(), None
@@ -108,10 +113,10 @@ def _record(train_step: Callable[[int], Any], model: torch.nn.Module | None, bat
                 f"train_step({batch}) returned {type(step).__name__}: expected a callable that runs one step; "
                 "build model, optimizer and data in train_step, and return a function that uses them"
             )
-        recording = record(step, trained, shapes) if trained is not None else None
+        recording = record(step, trained, shapes, assumed_value) if trained is not None else None
         if recording is None:
-            trained = Trained(step, model, shapes)
-            recording = record(step, trained, shapes)
+            trained = Trained(step, model, shapes, assumed_value)
+            recording = record(step, trained, shapes, assumed_value)
         if recording is None:
             raise CaptureError("the step makes a new model or optimizer whenever it runs: build them in train_step, outside of the step")
         recordings.append(recording)
@@ -138,8 +143,9 @@ def _sample(training: ModelTraining | None, batch: int) -> tuple[str, int]:
     return "sample", 0
 
 
-def _warnings(recordings: Sequence[Recording]) -> list[str]:
-    found = list(dict.fromkeys(warning for recording in recordings for warning in recording.warnings))
-    for warning in found:
+def _warned(found: Sequence[str]) -> list[str]:
+    """Gives each warning once, and returns them."""
+    different = list(dict.fromkeys(found))
+    for warning in different:
         warnings.warn(warning, stacklevel=3)
-    return found
+    return different

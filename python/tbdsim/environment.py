@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from .autocast import cuda_kernels
 from .cuda_operators import AS_ONE
+from .meta_kernels import meta_kernels
 from .recorder import Recorder
 from .replaced import replaced
 
@@ -75,6 +76,7 @@ def cuda_environment() -> Iterator[None]:
             devices = _with_meta(getattr(foreach, name))
             stack.enter_context(replaced(foreach, name, devices))
             stack.enter_context(replaced(optimizers, name, devices))
+        stack.callback(meta_kernels()._destroy)
         stack.enter_context(cuda_kernels(AS_ONE))
         stack.enter_context(CudaIsMeta())
         yield

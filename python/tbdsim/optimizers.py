@@ -19,6 +19,7 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
     "nesterov": ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
     "adam": ("Adam", {}),
     "adamw": ("AdamW", {}),
+    "fused_sgd": ("SGD", {"lr": 0.1, "momentum": 0.9, "fused": True}),
     "fused_adam": ("Adam", {"fused": True}),
     "fused_adamw": ("AdamW", {"fused": True}),
     "nadam": ("NAdam", {}),

@@ -19,8 +19,8 @@ from .shapes import Shapes
 class Trained:
     """The models and optimizers of a step, found by running it once; then their gradients and state exist too."""
 
-    def __init__(self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes) -> None:
-        recorder = Recorder(Modules(model), shapes)  # its record is thrown away, its errors name operator and module
+    def __init__(self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes, assumed_value: float | None) -> None:
+        recorder = Recorder(Modules(model), shapes, assumed_value)  # its record is thrown away, its errors name operator and module
         with recorder.modules.watched(), phases_marked(recorder), recorder:
             step()
         self.models = recorder.modules.roots
@@ -95,12 +95,12 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def record(step: Callable[[], Any], trained: Trained, shapes: Shapes) -> Recording | None:
+def record(step: Callable[[], Any], trained: Trained, shapes: Shapes, assumed_value: float | None) -> Recording | None:
     """Returns what the step does; None where it trains other models than `trained`, whose state would be missing.
 
     Memory that only a cycle of references holds is freed at the step's end, as if nobody collected garbage.
     """
-    recorder = Recorder(Modules(trained.models[0] if trained.models else None), shapes)
+    recorder = Recorder(Modules(trained.models[0] if trained.models else None), shapes, assumed_value)
     with _garbage_kept():
         trained.register(recorder)
         with recorder.modules.watched(), phases_marked(recorder), _gradients_marked(recorder, trained.parameters()), recorder:

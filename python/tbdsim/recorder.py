@@ -16,6 +16,8 @@ from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .shapes import Shapes
 from .storages import DTYPES, Storages
 
+_META = torch.device("meta")
+
 #: The role of a storage that an operator makes, by the operator's phase.
 _ROLES = {"forward": "activation", "backward": "gradient_map", "update": "temporary", "zero": "temporary"}
 
@@ -42,7 +44,7 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 class Recorder(TorchDispatchMode):
     """Records operators with a tensor of the device "meta", which stands for the GPU. Operators on the host alone just run."""
 
-    def __init__(self, modules: Modules, shapes: Shapes) -> None:
+    def __init__(self, modules: Modules, shapes: Shapes, assumed_value: float | None = None) -> None:
         super().__init__()
         self.modules, self.shapes = modules, shapes
         self.storages = Storages(lambda: len(self.operators) - 1)
@@ -52,6 +54,7 @@ class Recorder(TorchDispatchMode):
         self._phases: list[str] = []
         self._backward_has_run = False
         self._scalar: float | None = None
+        self._assumed = assumed_value
 
     # phases
 
@@ -87,7 +90,9 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         on_gpu = any(tensor.device.type == "meta" for tensor in _tensors((*args, *kwargs.values())))
         if operator is torch.ops.aten._local_scalar_dense.default and on_gpu:
-            result = self._read_scalar(operator)
+            result = self._read_scalar(operator, args[0])
+        elif operator is torch.ops.aten._to_copy.default and on_gpu and kwargs.get("device", _META).type == "cpu":
+            result = self._copy_to_host(operator, args[0], kwargs)
         else:
             result = self._run(operator, args, kwargs)
         if (on_gpu or any(tensor.device.type == "meta" for tensor in _tensors(result))) and not self._is_own_detach(operator):
@@ -102,10 +107,29 @@ class Recorder(TorchDispatchMode):
             return False
         return getattr(torch._C._current_autograd_node(), "variable", None) is None
 
-    def _read_scalar(self, operator: Any) -> float:
-        if self._scalar is None:
-            raise self._error(operator, "it reads a value from the GPU, and a capture has none: move `.item()`, `float(tensor)`, `if tensor:` and the like out of the step")
-        return self._scalar
+    def _read_scalar(self, operator: Any, tensor: torch.Tensor) -> float | int | bool:
+        """Returns what `.item()` gives: what PyTorch's own question expects, else the assumed value, which a warning names."""
+        if self._scalar is not None:
+            return self._scalar
+        if self._assumed is None:
+            raise self._error(
+                operator,
+                "it reads a value from the GPU, and a capture has none: move `.item()`, `float(tensor)`, `if tensor:` and the like "
+                "out of the step, or give `assumed_value`",
+            )
+        value = bool(self._assumed) if tensor.dtype == torch.bool else self._assumed
+        value = value if tensor.is_floating_point() or tensor.dtype == torch.bool else int(value)
+        self.warnings.append(f"{self._where(operator)}: it reads a value from the GPU; {value} is assumed")
+        return value
+
+    def _copy_to_host(self, operator: Any, tensor: torch.Tensor, kwargs: dict[str, Any]) -> torch.Tensor:
+        """Returns a tensor on the host, filled with the assumed value."""
+        if self._assumed is None:
+            raise self._error(
+                operator, "it copies values to the host, and a capture has none: leave that out of the step, or give `assumed_value`"
+            )
+        self.warnings.append(f"{self._where(operator)}: it copies values to the host; {self._assumed} is assumed")
+        return torch.full(tensor.shape, self._assumed, dtype=kwargs.get("dtype") or tensor.dtype)
 
     def _run(self, operator: Any, args: Any, kwargs: Any) -> Any:
         try:
@@ -122,9 +146,12 @@ class Recorder(TorchDispatchMode):
                 reason = str(error).strip().split("\n")[0]
             raise self._error(operator, reason) from error
 
-    def _error(self, operator: Any, reason: str) -> CaptureError:
+    def _where(self, operator: Any) -> str:
         path, kind = self.modules.met[self.modules.current()]
-        return CaptureError(f"{_name(operator)} in module '{path}' ({kind}), {self._phase()}: {reason}")
+        return f"{_name(operator)} in module '{path}' ({kind}), {self._phase()}"
+
+    def _error(self, operator: Any, reason: str) -> CaptureError:
+        return CaptureError(f"{self._where(operator)}: {reason}")
 
     def _record(self, operator: Any, args: Any, kwargs: Any, result: Any) -> None:
         phase = self._phase()

@@ -11,25 +11,6 @@ _aten = torch.ops.aten
 _RELU, _TANH, _LSTM, _GRU = range(4)  # cuDNN's numbers of the cells
 
 
-def _backward(
-    input: torch.Tensor,
-    weight: list[torch.Tensor],
-    weight_stride0: int,
-    weight_buf: torch.Tensor | None,
-    hx: torch.Tensor,
-    cx: torch.Tensor | None,
-    *others: Any,
-) -> tuple[Any, Any, Any, list[torch.Tensor]]:
-    """Returns the gradients of input, hidden state, cell state and weights, in their shapes."""
-    of_cell = None if cx is None else torch.empty_like(cx)
-    return torch.empty_like(input), torch.empty_like(hx), of_cell, [torch.empty_like(tensor) for tensor in weight]
-
-
-if not torch._C._dispatch_has_kernel_for_dispatch_key("aten::_cudnn_rnn_backward", "Meta"):
-    _library = torch.library.Library("aten", "IMPL")
-    _library.impl("_cudnn_rnn_backward", _backward, "Meta")
-
-
 def _half(tensor: torch.Tensor) -> torch.Tensor:
     """Casts as autocast does the input, state and weights of a recurrent layer; weights are cast each time (`AutocastRNN.cpp`)."""
     return tensor.to(torch.get_autocast_dtype("cuda")) if tensor.dtype == torch.float32 else tensor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import CaptureError
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
@@ -29,6 +29,7 @@ class _Merger:
     def __init__(self, recordings: Sequence[Recording], batches: Sequence[int]) -> None:
         self.recordings, self.batches = recordings, batches
         self.tensors: dict[Tensor, int] = {}
+        self.warnings: list[str] = []
 
     def size(self, values: Sequence[int], what: str) -> Size:
         try:
@@ -54,6 +55,11 @@ class _Merger:
         )
         return self.tensors.setdefault(tensor, len(self.tensors))
 
+    def is_list_over_batch(self, values: Sequence[list[Any]]) -> bool:
+        """Whether a list has an entry for each sample, all whole numbers: lengths of sequences."""
+        numbers = all(type(item) is int for value in values for item in value)
+        return numbers and all(len(value) == batch for value, batch in zip(values, self.batches))
+
     def argument(self, values: Sequence[Any], where: str) -> Any:
         first = values[0]
         if any(type(value) is not type(first) for value in values):
@@ -63,6 +69,9 @@ class _Merger:
         if isinstance(first, Dtype):
             return DtypeArgument(first.name)
         if isinstance(first, list):
+            if self.is_list_over_batch(values):
+                self.warnings.append(f"{where}: a list of numbers, one a sample, is written as at batch {self.batches[0]}")
+                return first
             if any(len(value) != len(first) for value in values):
                 raise CaptureError(f"{where}: a list has {', '.join(str(len(value)) for value in values)} entries at batches {', '.join(map(str, self.batches))}")
             return [self.argument(items, where) for items in zip(*values)]
@@ -104,8 +113,15 @@ class _Merger:
         return merged
 
 
-def merge(recordings: Sequence[Recording], batches: Sequence[int]) -> tuple[list[Storage], list[Tensor], list[Operator]]:
-    """Returns storages, tensors and operators of a step recorded at these batches; an error names the operator that does not fit."""
+class Merged(NamedTuple):
+    storages: list[Storage]
+    tensors: list[Tensor]
+    operators: list[Operator]
+    warnings: list[str]
+
+
+def merge(recordings: Sequence[Recording], batches: Sequence[int]) -> Merged:
+    """Returns a step recorded at these batches; an error names the operator that does not fit."""
     merger = _Merger(recordings, batches)
     operators = merger.operators()
-    return merger.storages(), list(merger.tensors), operators
+    return Merged(merger.storages(), list(merger.tensors), operators, merger.warnings)

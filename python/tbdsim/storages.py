@@ -59,9 +59,9 @@ class Storages:
         del self._watched[key]
 
     def use(self, tensor: torch.Tensor, role: str, made: int) -> TensorUse:
-        return TensorUse(
-            self.index(tensor, role, made), DTYPES[tensor.dtype], tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
-        )
+        """Returns the tensor as plain values; where one of the host lies in its storage is left out."""
+        offset = tensor.storage_offset() if tensor.device.type == "meta" else 0
+        return TensorUse(self.index(tensor, role, made), DTYPES[tensor.dtype], tuple(tensor.shape), tensor.stride(), offset)
 
     def stop(self) -> None:
         """Ends watching: what lives now is kept beyond the step."""

@@ -227,3 +227,17 @@ def test_recurrent_layers_are_one_operator(kind: str, cell: int, gates: int, pre
     assert {step.tensors[i].dtype for i in forward.tensors()} == {dtype}
     # seven steps; the second layer reads what the first one makes
     assert step.summary().forward_macs == 7 * gates * 32 * (16 + 32 + 32 + 32) + 7 * 32 * 5
+
+
+def test_lengths_of_sequences_are_a_warning() -> None:
+    def loss(output: torch.Tensor) -> torch.Tensor:
+        batch = output.shape[0]
+        targets = torch.zeros(batch, 3, dtype=torch.int64)
+        return nn.functional.ctc_loss(output.log_softmax(-1).transpose(0, 1), targets.cuda(), [7] * batch, [3] * batch)
+
+    with pytest.warns(UserWarning, match="_ctc_loss.*a list of numbers, one a sample"):
+        step = tbdsim.capture(nn.Linear(8, 6), torch.empty(1, 7, 8), loss=loss)
+    [backward] = [o for o in step.operators if o.name.startswith("aten._ctc_loss_backward")]
+    assert outputs(step, backward) == [(7, Affine(0, 1), 6)]
+    # targets are copied from the host: not a part of the GPU's memory before that
+    assert ({step.storages[step.tensors[o.tensors()[0]].storage].role for o in named(step, "aten._to_copy.default")}) == {"host"}

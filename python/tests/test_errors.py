@@ -81,6 +81,17 @@ def test_error_in_the_backward_pass_names_the_module_of_the_forward_pass() -> No
     assert "module 'body' (Body), backward" in message
 
 
+def test_assumed_values_are_warnings() -> None:
+    class Masked(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x) if (x > 0).all() else x.sum()
+
+    with pytest.warns(UserWarning, match=r"_local_scalar_dense.* in module '' \(Masked\), forward: .*; True is assumed"):
+        step = tbdsim.capture(Masked(4, 4), torch.empty(1, 4), loss="sum", assumed_value=1)
+    assert len(step.warnings) == 1
+    assert [o.name for o in step.operators if o.phase == "forward"][-2:] == ["aten.addmm.default", "aten.sum.default"]
+
+
 def test_values_of_arguments() -> None:
     model, x = nn.Linear(4, 4), torch.empty(1, 4)
     with pytest.raises(ValueError, match="did you mean 'adamw'"):
