@@ -19,7 +19,7 @@ class Conv2d : public Layer {
       groups_ = groups->count(1, filters_);
       if (filters_ % groups_ != 0)
         groups->fail(std::to_string(groups_) + " groups do not divide " + std::to_string(filters_) +
-                     " filters");
+                     " filters; expected a divisor");
     }
     read_dilation(keys, window_);
   }

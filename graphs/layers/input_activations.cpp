@@ -1,5 +1,9 @@
-// Activations whose gradients need their input: silu, y = x * s(x) with the logistic function s, also called
-// swish; hardswish, y = x * clamp(x + 3, 0, 6) / 6; hardsigmoid, y = clamp(x + 3, 0, 6) / 6.
+// Activations whose gradients need their input: relu6, y = clamp(x, 0, 6); silu, y = x * s(x) with the
+// logistic function s, also called swish; hardswish, y = x * clamp(x + 3, 0, 6) / 6; hardsigmoid, y = clamp(x
+// + 3, 0, 6) / 6.
+//
+// A program may overwrite the input (in_place). PyTorch then copies it first, to keep it
+// (torchgen/packaged/autograd/derivatives.yaml has no formula of these by their output).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -10,13 +14,16 @@ struct Operations {
   std::string_view op;
   std::int64_t forward = 0, backward = 0;
 };
+constexpr Operations kRelu6{"relu6", 2, 2};
 constexpr Operations kSilu{"silu", 2, 6};                // dx = dy * s * (1 + x * (1 - s))
 constexpr Operations kHardswish{"hardswish", 5, 6};      // dx = dy * (2 * x + 3) / 6 between -3 and 3
 constexpr Operations kHardsigmoid{"hardsigmoid", 4, 3};  // dx = dy / 6 between -3 and 3
 
 class InputActivation : public Layer {
  public:
-  explicit InputActivation(const Operations& operations) : operations_(operations) {}
+  InputActivation(const Operations& operations, SpecMap& keys) : operations_(operations) {
+    if (const auto in_place = keys.find("in_place")) in_place_ = in_place->flag();
+  }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
@@ -25,6 +32,8 @@ class InputActivation : public Layer {
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
+    if (in_place_ && how.lowering.relu_in_place)
+      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "copy", site.output, 0, x, x));
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, operations_.op, site.output,
                                     operations_.forward, x, x));
   }
@@ -42,12 +51,18 @@ class InputActivation : public Layer {
 
  private:
   Operations operations_;
+  bool in_place_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_silu(SpecMap&) { return std::make_unique<InputActivation>(kSilu); }
-std::unique_ptr<Layer> make_hardswish(SpecMap&) { return std::make_unique<InputActivation>(kHardswish); }
-std::unique_ptr<Layer> make_hardsigmoid(SpecMap&) { return std::make_unique<InputActivation>(kHardsigmoid); }
+std::unique_ptr<Layer> make_relu6(SpecMap& keys) { return std::make_unique<InputActivation>(kRelu6, keys); }
+std::unique_ptr<Layer> make_silu(SpecMap& keys) { return std::make_unique<InputActivation>(kSilu, keys); }
+std::unique_ptr<Layer> make_hardswish(SpecMap& keys) {
+  return std::make_unique<InputActivation>(kHardswish, keys);
+}
+std::unique_ptr<Layer> make_hardsigmoid(SpecMap& keys) {
+  return std::make_unique<InputActivation>(kHardsigmoid, keys);
+}
 
 }  // namespace tbdsim

@@ -1,4 +1,4 @@
-// relu: y = max(x, 0); dx = dy where y > 0. relu6: y = min(max(x, 0), 6); dx = dy where 0 < y < 6.
+// relu: y = max(x, 0); dx = dy where y > 0.
 #include <optional>
 
 #include "graphs/layers/layer_types.h"
@@ -8,8 +8,7 @@ namespace {
 
 class Relu : public Layer {
  public:
-  // `flops`: comparisons for each element.
-  Relu(std::string_view op, std::int64_t flops, SpecMap& keys) : op_(op), flops_(flops) {
+  explicit Relu(SpecMap& keys) {
     if (const auto in_place = keys.find("in_place")) in_place_ = in_place->flag();
   }
 
@@ -21,7 +20,7 @@ class Relu : public Layer {
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, op_, site.output, flops_, x, x));
+    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "relu", site.output, 1, x, x));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,
@@ -30,7 +29,7 @@ class Relu : public Layer {
     const Size x = stored_bytes(site.output, how.precision);
     const std::int64_t reads = how.lowering.relu_keeps == ReluKeeps::input_and_output ? 3 : 2;
     kernels.push_back(
-        memory_kernel(KernelKind::elementwise, Phase::backward_data, op_, site.output, flops_, x * reads, x));
+        memory_kernel(KernelKind::elementwise, Phase::backward_data, "relu", site.output, 1, x * reads, x));
   }
 
   // The gradient of dX passes through the same mask as dY. Frameworks ignore that dX does not depend on X:
@@ -39,7 +38,7 @@ class Relu : public Layer {
                        std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
-        memory_kernel(KernelKind::elementwise, Phase::backward_data, op_, site.output, flops_, x * 2, x));
+        memory_kernel(KernelKind::elementwise, Phase::backward_data, "relu", site.output, 1, x * 2, x));
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, Phase::backward_data, "fill", site.output, 0, {}, x));
   }
@@ -58,14 +57,11 @@ class Relu : public Layer {
   }
 
  private:
-  std::string_view op_;
-  std::int64_t flops_;
   std::optional<bool> in_place_;  // the program's choice; empty: the framework's
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_relu(SpecMap& keys) { return std::make_unique<Relu>("relu", 1, keys); }
-std::unique_ptr<Layer> make_relu6(SpecMap& keys) { return std::make_unique<Relu>("relu6", 2, keys); }
+std::unique_ptr<Layer> make_relu(SpecMap& keys) { return std::make_unique<Relu>(keys); }
 
 }  // namespace tbdsim
