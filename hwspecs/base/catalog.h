@@ -34,7 +34,8 @@ inline constexpr std::array<KindInfo, 10> kKinds = {{
 
 [[nodiscard]] constexpr const KindInfo& info_of(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 
-// The argument is the user's own file, not a name of the catalogue: it has a '/' or ends in .yaml, .json or .json.gz.
+// The argument is the user's own file, not a name of the catalogue: it has a '/' or ends in .yaml, .json or
+// .json.gz.
 [[nodiscard]] bool is_path(std::string_view name_or_path);
 
 class Catalog {

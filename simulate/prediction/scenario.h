@@ -33,9 +33,9 @@ struct Scenario {
   std::int64_t tokens = 0;  // instead of the batch: padded steps of all its samples together; 0: none
   std::string variant{};    // empty: the one the framework trains
   std::string precision{};  // empty: the one in which the model was captured, or fp32
-  std::string profile{};  // empty: the GPU's own, its architecture's or the generic one
-  std::string dataset{};  // empty: the variant's
-  Sizes sizes{};          // instead of the model's own: sequence_length, image_size, rois
+  std::string profile{};    // empty: the GPU's own, its architecture's or the generic one
+  std::string dataset{};    // empty: the variant's
+  Sizes sizes{};            // instead of the model's own: sequence_length, image_size, rois
   SampleInput input{};
   Cluster cluster{};  // one GPU by default
 };
