@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Predicts captured timm models beside measured training runs, and prints errors by group.
+
+judge_timm.py TBD_SIM STEPS [FORMAT]
+
+STEPS: a folder of step files named timm.MODEL.SIZE.fp16.FORMAT.timm_benchmark.step.json.gz, as the package `tbdsim` captures them.
+FORMAT: nchw (default) or nhwc. Measured: ../shared/reference/vision/runs.csv, set timm_train_pt112 (RTX 3090, AMP, PyTorch 1.12).
+A quarter of the graphs (by md5 of arch_key) are `fit`, the others `score`: these are for aggregates alone.
+"""
+
+import csv
+import hashlib
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+RUNS = Path(__file__).parents[3] / "shared/reference/vision/runs.csv"
+FRAMEWORK = "pytorch_1_12"
+
+
+def predictions(program: str, rows: list[tuple[dict, Path]]) -> list[dict]:
+    """Returns what `tbd-sim predict` says of the rows, in their order."""
+    table = ["gpu,framework,precision,model,variant,batch_per_gpu,gpus,machines,metric,unit"]
+    table += [f"{r['gpu']},{FRAMEWORK},amp,{path},,{r['batch_per_gpu']},1,1,throughput,images/s" for r, path in rows]
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as scenarios:
+        scenarios.write("\n".join(table) + "\n")
+        scenarios.flush()
+        done = subprocess.run([program, "predict", "--scenarios", scenarios.name], capture_output=True, text=True, check=True)
+    return list(csv.DictReader(done.stdout.splitlines()))
+
+
+def ranks(values: list[float]) -> list[int]:
+    order = sorted(range(len(values)), key=values.__getitem__)
+    rank = [0] * len(values)
+    for place, index in enumerate(order):
+        rank[index] = place
+    return rank
+
+
+def line(name: str, group: list[dict]) -> str:
+    ratios = [row["predicted"] / row["measured"] for row in group]
+    errors = [abs(ratio - 1) for ratio in ratios]
+    inside = statistics.mean(row["low"] <= row["measured"] <= row["high"] for row in group)
+    n = len(group)
+    a, b = ranks([row["predicted"] for row in group]), ranks([row["measured"] for row in group])
+    rho = 1 - 6 * sum((i - j) ** 2 for i, j in zip(a, b)) / (n * (n * n - 1)) if n > 2 else math.nan
+    return (
+        f"{name:24} {n:4}  median {statistics.median(errors):6.1%}  mean {statistics.mean(errors):6.1%}  "
+        f"bias {statistics.median(ratios) - 1:+6.1%}  rank correlation {rho:.3f}  inside {inside:4.0%}"
+    )
+
+
+def main(program: str, steps: str, memory_format: str = "nchw") -> None:
+    if not RUNS.exists():
+        print(f"skipped: {RUNS} is not there")
+        return
+    with RUNS.open() as file:
+        wanted = [
+            r
+            for r in csv.DictReader(file)
+            if (r["set"], r["use"], r["memory_format"]) == ("timm_train_pt112", "score_time", memory_format)
+        ]
+    paths = [(r, Path(steps) / f"timm.{r['model_now']}.{r['image_size']}.fp16.{memory_format}.timm_benchmark.step.json.gz") for r in wanted]
+    rows = [(r, path) for r, path in paths if path.exists()]
+    groups: dict[str, list[dict]] = defaultdict(list)
+    for (r, path), p in zip(rows, predictions(program, rows)):
+        if p["status"] != "ok":
+            print(f"{path.name}: {p['status']}")
+            continue
+        row = {
+            "measured": float(r["value"]),
+            "predicted": float(p["predicted"]),
+            "low": float(p["predicted_low"]),
+            "high": float(p["predicted_high"]),
+        }
+        fit = int(hashlib.md5(r["arch_key"].encode()).hexdigest(), 16) % 4 == 0
+        groups["fit" if fit else "score"].append(row)
+        groups[r["family"]].append(row)
+    print(f"{len(rows)} of {len(wanted)} rows predicted")
+    for name in ["fit", "score", *sorted(set(groups) - {"fit", "score"}, key=lambda g: -len(groups[g]))]:
+        print(line(name, groups[name]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
