@@ -118,16 +118,16 @@ def phases_marked(recorder: Recorder) -> Iterator[None]:
             (torch.nn.utils, "clip_grad_value_", "update"),
         ):
             stack.enter_context(replaced(owner, name, _in_phase(recorder, phase, getattr(owner, name))))
-        phase = ExitStack()  # holds what `before` opens until `after`
+        opened = ExitStack()  # holds what `before` opens until `after`
 
         def before(optimizer: torch.optim.Optimizer, *_: Any) -> None:
             recorder.optimizers[id(optimizer)] = optimizer
-            phase.enter_context(recorder.phase("update"))
+            opened.enter_context(recorder.phase("update"))
 
         def after(*_: Any) -> None:
-            phase.close()
+            opened.close()
 
         stack.callback(optimizers.register_optimizer_step_pre_hook(before).remove)
         stack.callback(optimizers.register_optimizer_step_post_hook(after).remove)
         yield
-        phase.close()
+        opened.close()
