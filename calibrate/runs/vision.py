@@ -3,6 +3,7 @@
 
     vision.py capture --table ../shared/reference/vision/runs.csv --folder steps
     vision.py predict --table ... --folder steps --program build/release/simulate/tbd-sim
+    vision.py bounds --table ../shared/reference/vision/bounds.csv --folder steps --program ...
     vision.py coverage --table ... --folder steps
     vision.py fixtures --folder tests/captured
 
@@ -18,18 +19,21 @@ from pathlib import Path
 
 import vision_capture
 import vision_errors
+import vision_memory
 from vision_rows import FIXTURES, read, recipes
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("capture", "coverage", "predict", "fixtures"))
+    parser.add_argument("command", choices=("capture", "coverage", "predict", "bounds", "fixtures"))
     parser.add_argument("--table", type=Path, help="runs.csv or bounds.csv of the vision tables")
     parser.add_argument("--folder", type=Path, required=True, help="where step files are written and read")
     parser.add_argument("--set", action="append", default=[], help="only sets whose name begins so; may be repeated")
     parser.add_argument("--memory-format", choices=("nchw", "nhwc"), help="only rows of this format")
     parser.add_argument("--use", action="append", default=[], help="only rows of this use; may be repeated")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="processes that capture (default: one a core)")
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="processes that capture (default: one a core)"
+    )
     parser.add_argument("--retry", action="store_true", help="capture again what failed")
     parser.add_argument("--program", type=Path, help="tbd-sim, for predict")
     parser.add_argument("--framework", help="predict: the framework instead of the closest to each set")
@@ -72,11 +76,15 @@ def main() -> None:
         vision_capture.capture_all(list(by_recipe), options.folder, options.processes, options.retry)
     if options.command in ("capture", "coverage"):
         coverage(options.folder, [recipe.file for recipe in by_recipe])
+    if options.command in ("predict", "bounds") and options.program is None:
+        raise SystemExit(f"{options.command} needs --program, the path of tbd-sim")
     if options.command == "predict":
-        if options.program is None:
-            raise SystemExit("predict needs --program, the path of tbd-sim")
         predicted = vision_errors.predict(by_recipe, options.folder, options.program, options.framework)
-        vision_errors.report(predicted, vision_capture.read_log(options.folder), options.rows)
+        judged = vision_errors.of_unchanged_models(predicted, vision_capture.read_log(options.folder))
+        vision_errors.report(judged, options.rows)
+        vision_memory.report_slopes(judged)
+    if options.command == "bounds":
+        vision_memory.report_bounds(by_recipe, options.folder, options.program, options.framework)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,14 @@ def _capture(job: tuple[Recipe, str]) -> tuple[str, ...]:
     try:
         step = capture(recipe)
     except Exception as error:  # one model that fails must not end the others; the log names it
-        return (recipe.file, f"{time.process_time() - start:.2f}", "", "", "", f"{type(error).__name__}: {error}".replace("\n", " ")[:300])
+        return (
+            recipe.file,
+            f"{time.process_time() - start:.2f}",
+            "",
+            "",
+            "",
+            f"{type(error).__name__}: {error}".replace("\n", " ")[:300],
+        )
     seconds = time.process_time() - start
     step.save(Path(folder) / recipe.file)
     parameters = sum(step.parameter_counts().values())
@@ -50,9 +57,7 @@ def capture_all(recipes: Sequence[Recipe], folder: Path, processes: int, retry: 
     folder.mkdir(parents=True, exist_ok=True)
     log = read_log(folder)
     jobs = [
-        (recipe, str(folder))
-        for recipe in recipes
-        if not (folder / recipe.file).exists() and (retry or recipe.file not in log)
+        (recipe, str(folder)) for recipe in recipes if not (folder / recipe.file).exists() and (retry or recipe.file not in log)
     ]
     if not log_path(folder).exists():
         log_path(folder).write_text(",".join(COLUMNS) + "\n")

@@ -28,7 +28,21 @@ FRAMEWORKS = {
 #: tbd-sim's unit, by the beginning of the table's, and what the table's number is multiplied by.
 UNITS = {"images/s": ("images/s", 1.0), "s (": ("s", 1.0), "ms": ("ms", 1.0), "MiB": ("bytes (device memory in use)", 2.0**20)}
 
-_COLUMNS = ("id", "set", "gpu", "framework", "model", "variant", "precision", "batch_per_gpu", "gpus", "machines", "metric", "unit", "value")
+_COLUMNS = (
+    "id",
+    "set",
+    "gpu",
+    "framework",
+    "model",
+    "variant",
+    "precision",
+    "batch_per_gpu",
+    "gpus",
+    "machines",
+    "metric",
+    "unit",
+    "value",
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +62,8 @@ class Predicted:
         return (1 / ratio if self.row["metric"] == "iteration_time" else ratio) - 1
 
 
-def _framework(name: str, override: str | None) -> str:
+def framework_of(name: str, override: str | None) -> str:
+    """Returns tbd-sim's framework for a set of that name, or the one that was asked for."""
     return override or next(framework for start, framework in FRAMEWORKS.items() if name.startswith(start))
 
 
@@ -56,7 +71,9 @@ def _unit(text: str) -> tuple[str, float]:
     return next((unit for start, unit in UNITS.items() if text.startswith(start)), (text, 1.0))
 
 
-def predict(by_recipe: dict[Recipe, list[dict[str, str]]], folder: Path, program: Path, framework: str | None = None) -> list[Predicted]:
+def predict(
+    by_recipe: dict[Recipe, list[dict[str, str]]], folder: Path, program: Path, framework: str | None = None
+) -> list[Predicted]:
     """Returns every row whose step is in the folder and whose prediction is `ok`; prints how many others there are, by reason."""
     known = {row["id"]: (row, recipe) for recipe, rows in by_recipe.items() if (folder / recipe.file).exists() for row in rows}
     with tempfile.TemporaryDirectory() as directory:
@@ -68,7 +85,7 @@ def predict(by_recipe: dict[Recipe, list[dict[str, str]]], folder: Path, program
                 unit, factor = _unit(row["unit"])
                 columns = {name: row.get(name, "") for name in ("id", "set", "gpu", "batch_per_gpu", "metric")}
                 columns |= {"model": str((folder / recipe.file).resolve()), "precision": PRECISIONS[recipe.precision]}
-                columns |= {"framework": _framework(row["set"], framework), "gpus": "1", "machines": "1"}
+                columns |= {"framework": framework_of(row["set"], framework), "gpus": "1", "machines": "1"}
                 writer.writerow(columns | {"unit": unit, "value": repr(float(row["value"]) * factor)})
         subprocess.run([program, "predict", "--scenarios", scenarios, "-o", output], check=True)
         with output.open(newline="") as file:
@@ -117,12 +134,19 @@ def _line(name: str, rows: list[Predicted]) -> str:
     return f"{name:44} {len(rows):5} {numbers}"
 
 
-def report(predicted: list[Predicted], log: dict[str, dict[str, str]], single_rows: bool) -> None:
-    """Prints aggregates of the score part by set, format and GPU, then by family; of the fit part too, and its rows if asked."""
+def of_unchanged_models(predicted: list[Predicted], log: dict[str, dict[str, str]]) -> list[Predicted]:
+    """Returns the rows whose model is today what it was when it was measured; prints how many are left out."""
     parameters = {file: int(line["parameters"]) for file, line in log.items() if line["parameters"]}
     judged = [row for row in predicted if not has_changed(row, parameters)]
     print(f"{len(predicted)} rows predicted, {len(predicted) - len(judged)} of them of models that changed since: left out")
-    head = f"{'group':44} {'rows':>5} {'median':>7} {'mean':>7} {'90 %':>7} {'largest':>8} {'bias':>8} {'inside':>7} {'rank':>6}"
+    return judged
+
+
+def report(judged: list[Predicted], single_rows: bool) -> None:
+    """Prints aggregates of the score part by set, format and GPU, then by family; of the fit part too, and its rows if asked."""
+    head = (
+        f"{'group':44} {'rows':>5} {'median':>7} {'mean':>7} {'90 %':>7} {'largest':>8} {'bias':>8} {'inside':>7} {'rank':>6}"
+    )
     for part in ("score", "fit"):
         rows = [row for row in judged if is_fit(row.row) == (part == "fit")]
         for title, key in (
@@ -140,4 +164,6 @@ def report(predicted: list[Predicted], log: dict[str, dict[str, str]], single_ro
     if single_rows:
         print("\nrows of the fit part")
         for row in sorted((row for row in judged if is_fit(row.row)), key=lambda row: row.error):
-            print(f"{row.recipe.file:80} {row.row['gpu']:12} {row.row['batch_per_gpu']:>4} {row.measured:12.5g} {row.predicted:12.5g} {row.error:+8.1%}")
+            print(
+                f"{row.recipe.file:80} {row.row['gpu']:12} {row.row['batch_per_gpu']:>4} {row.measured:12.5g} {row.predicted:12.5g} {row.error:+8.1%}"
+            )

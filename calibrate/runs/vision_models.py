@@ -20,7 +20,9 @@ def build(recipe: Recipe) -> torch.nn.Module:
     """Returns the model for images of the recipe's size. Attention is taken apart as PyTorch before 2.0 had it where that ran."""
     if recipe.library == "torchvision":
         options: dict[str, Any] = {"aux_logits": True} if recipe.model in ("inception_v3", "googlenet") else {}
-        return torchvision.models.get_model(recipe.model, weights=None, **({**options, "init_weights": False} if options else {}))
+        return torchvision.models.get_model(
+            recipe.model, weights=None, **({**options, "init_weights": False} if options else {})
+        )
     timm.layers.set_fused_attn(recipe.step == "timm_train")
     config = timm.get_pretrained_cfg(recipe.model)
     if config is not None and config.input_size[-1] != recipe.image:

@@ -49,7 +49,11 @@ def recipe(row: dict[str, str]) -> Recipe | None:
         return None
     image, which = int(row["image_size"]), row["set"]
     if which.startswith("timm_train"):
-        return Recipe("timm", row["model_now"], image, "fp16", row["memory_format"], "timm_benchmark") if row["model_now"] else None
+        return (
+            Recipe("timm", row["model_now"], image, "fp16", row["memory_format"], "timm_benchmark")
+            if row["model_now"]
+            else None
+        )
     if which == "gpumemnet_timm_memory":
         return Recipe("timm", row["model_now"], image, "tf32", "nchw", "timm_train") if row["model_now"] else None
     if which == "gpumemnet_cnn":

@@ -22,8 +22,10 @@ _library.define(
 )
 
 
-def _forward(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, dropout: float, causal: bool, scale: Any) -> torch.Tensor:
-    """Returns a tensor of query's shape (..., heads, length, width of value), laid out as flash attention writes it: heads inmost but one."""
+def _forward(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, dropout: float, causal: bool, scale: Any
+) -> torch.Tensor:
+    """Returns (..., heads, length, width of value), laid out as flash attention writes it: the heads of a token side by side."""
     *outer, length, _ = query.shape
     shape = [*outer, length, value.shape[-1]]
     if len(shape) != 4:
@@ -56,7 +58,9 @@ _library.impl("scaled_dot_product_attention_backward", _backward, "Meta")
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, *options: Any) -> torch.Tensor:
+    def forward(
+        ctx: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, *options: Any
+    ) -> torch.Tensor:
         output = torch.ops.tbdsim.scaled_dot_product_attention(query, key, value, mask, *options)
         ctx.save_for_backward(query, key, value, output, mask)
         ctx.options = options

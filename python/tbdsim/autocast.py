@@ -24,6 +24,10 @@ KEY = "AutocastHPU"
 Kernel = Callable[..., Any]
 
 
+def _key() -> Any:
+    return torch._C._parse_dispatch_key(KEY)
+
+
 class WeightCasts:
     """Casts of weights, kept until the outermost autocast region ends: PyTorch's cache."""
 
@@ -158,7 +162,7 @@ def _in_region(as_one: dict[str, Kernel], casts: WeightCasts) -> dict[str, Kerne
 
 def _at_key(in_region: Kernel, outside: Kernel) -> Kernel:
     """Returns the kernel for the dispatch key: one of the two, by whether autocast is on; neither comes back to this key."""
-    keys = torch._C.DispatchKeySet(torch._C._parse_dispatch_key(KEY))
+    keys = torch._C.DispatchKeySet(_key())
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         with torch._C._ExcludeDispatchKeyGuard(keys):
@@ -173,7 +177,7 @@ def cuda_kernels(as_one: dict[str, Kernel]) -> Iterator[None]:
 
     `as_one` (see `cuda_operators.py`) replaces operators, by name; inside an autocast region their arguments are cast first.
     """
-    key = torch._C._parse_dispatch_key(KEY)
+    key = _key()
     casts = WeightCasts()
     in_region = _in_region(as_one, casts)
     excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(key)

@@ -118,7 +118,9 @@ def _record(
             trained = Trained(step, model, shapes, assumed_value)
             recording = record(step, trained, shapes, assumed_value)
         if recording is None:
-            raise CaptureError("the step makes a new model or optimizer whenever it runs: build them in train_step, outside of the step")
+            raise CaptureError(
+                "the step makes a new model or optimizer whenever it runs: build them in train_step, outside of the step"
+            )
         recordings.append(recording)
     return recordings
 

@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from .autocast import cuda_kernels
 from .cuda_operators import AS_ONE
+from .errors import CaptureError
 from .meta_kernels import meta_kernels
 from .recorder import Recorder
 from .replaced import replaced
@@ -65,6 +66,8 @@ def cuda_environment() -> Iterator[None]:
     Tensors on "cuda" are made on "meta", autocast and gradient scalers are not switched off for want of a GPU, operators are
     dispatched as a CUDA build does, and optimizers and clipping choose their multi-tensor forms as they do on a GPU.
     """
+    if not hasattr(torch.library.Library, "fallback"):
+        raise CaptureError(f"PyTorch {torch.__version__} is too old for captures: expected 2.6 or later")
     foreach, optimizers = import_module("torch.utils._foreach_utils"), import_module("torch.optim.optimizer")
     with ExitStack() as stack:
         stack.enter_context(replaced(import_module("torch.cuda.amp.common"), "amp_definitely_not_available", lambda: False))
@@ -118,16 +121,16 @@ def phases_marked(recorder: Recorder) -> Iterator[None]:
             (torch.nn.utils, "clip_grad_value_", "update"),
         ):
             stack.enter_context(replaced(owner, name, _in_phase(recorder, phase, getattr(owner, name))))
-        phase = ExitStack()  # holds what `before` opens until `after`
+        opened = ExitStack()  # holds what `before` opens until `after`
 
         def before(optimizer: torch.optim.Optimizer, *_: Any) -> None:
             recorder.optimizers[id(optimizer)] = optimizer
-            phase.enter_context(recorder.phase("update"))
+            opened.enter_context(recorder.phase("update"))
 
         def after(*_: Any) -> None:
-            phase.close()
+            opened.close()
 
         stack.callback(optimizers.register_optimizer_step_pre_hook(before).remove)
         stack.callback(optimizers.register_optimizer_step_post_hook(after).remove)
         yield
-        phase.close()
+        opened.close()

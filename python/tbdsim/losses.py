@@ -62,7 +62,10 @@ def _own_loss(output: Any) -> torch.Tensor:
     for tensor in _tensors(loss):
         if tensor.dim() == 0:
             return tensor
-    raise ValueError(f"loss is None, and the model returns no loss (a scalar, `.loss` or ['loss']) but {type(output).__name__}: name one of {', '.join(LOSSES)}")
+    raise ValueError(
+        f"loss is None, and the model returns no loss (a scalar, `.loss` or ['loss']) but {type(output).__name__}: "
+        f"name one of {', '.join(LOSSES)}"
+    )
 
 
 def build_loss(source: LossSource) -> Callable[..., torch.Tensor]:
@@ -75,7 +78,9 @@ def build_loss(source: LossSource) -> Callable[..., torch.Tensor]:
     if callable(source):
         return source
     if source not in LOSSES:
-        raise ValueError(f"loss is '{source}': expected {', '.join(LOSSES)}, a callable of the output, or None where the model returns it")
+        raise ValueError(
+            f"loss is '{source}': expected {', '.join(LOSSES)}, a callable of the output, or None where the model returns it"
+        )
     function, targets = LOSSES[source], _Targets()
 
     def loss(output: Any) -> torch.Tensor:

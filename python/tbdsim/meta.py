@@ -13,7 +13,9 @@ from torch.overrides import TorchFunctionMode
 class _NoRandomValues(TorchFunctionMode):
     """Skips filling tensors with random numbers, which takes most of the time in which a model is built."""
 
-    _SKIPPED = frozenset(("normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_"))
+    _SKIPPED = frozenset(
+        ("normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_")
+    )
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(function, "__name__", "") in self._SKIPPED and args and isinstance(args[0], torch.Tensor):

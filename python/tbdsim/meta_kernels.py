@@ -17,7 +17,9 @@ def _nothing(*_: Any, **__: Any) -> None:
     """Changes its arguments in place."""
 
 
-def _cudnn_rnn_backward(input: torch.Tensor, weight: list[torch.Tensor], _: int, __: Any, hx: torch.Tensor, cx: Any, *others: Any) -> Any:
+def _cudnn_rnn_backward(
+    input: torch.Tensor, weight: list[torch.Tensor], _: int, __: Any, hx: torch.Tensor, cx: Any, *others: Any
+) -> Any:
     """Returns the gradients of input, hidden state, cell state and weights, in their shapes."""
     of_cell = None if cx is None else torch.empty_like(cx)
     return torch.empty_like(input), torch.empty_like(hx), of_cell, [torch.empty_like(tensor) for tensor in weight]

@@ -42,6 +42,8 @@ def build_optimizer(source: OptimizerSource, parameters: list[torch.nn.Parameter
     if source not in OPTIMIZERS:
         close = difflib.get_close_matches(source, OPTIMIZERS, 1)
         hint = f"; did you mean '{close[0]}'?" if close else ""
-        raise ValueError(f"optimizer is '{source}': expected none, {', '.join(OPTIMIZERS)}, or a callable of the parameters{hint}")
+        raise ValueError(
+            f"optimizer is '{source}': expected none, {', '.join(OPTIMIZERS)}, or a callable of the parameters{hint}"
+        )
     kind, options = OPTIMIZERS[source]
     return getattr(torch.optim, kind)(parameters, **options)

@@ -19,8 +19,12 @@ from .shapes import Shapes
 class Trained:
     """The models and optimizers of a step, found by running it once; then their gradients and state exist too."""
 
-    def __init__(self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes, assumed_value: float | None) -> None:
-        recorder = Recorder(Modules(model), shapes, assumed_value)  # its record is thrown away, its errors name operator and module
+    def __init__(
+        self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes, assumed_value: float | None
+    ) -> None:
+        recorder = Recorder(
+            Modules(model), shapes, assumed_value
+        )  # its record is thrown away, its errors name operator and module
         with recorder.modules.watched(), phases_marked(recorder), recorder:
             step()
         self.models = recorder.modules.roots

@@ -21,6 +21,7 @@ _META = torch.device("meta")
 #: The role of a storage that an operator makes, by the operator's phase.
 _ROLES = {"forward": "activation", "backward": "gradient_map", "update": "temporary", "zero": "temporary"}
 
+
 @cache
 def _name(operator: Any) -> str:
     """Returns the operator's name with overload; those of this package have no overloads."""
@@ -30,7 +31,10 @@ def _name(operator: Any) -> str:
 @cache
 def _defaults(operator: Any) -> list[tuple[str, Any]]:
     """Returns name and default value (None where there is none) of the operator's arguments, in the schema's order."""
-    return [(argument.name, argument.default_value if argument.has_default_value() else None) for argument in operator._schema.arguments]
+    return [
+        (argument.name, argument.default_value if argument.has_default_value() else None)
+        for argument in operator._schema.arguments
+    ]
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -90,7 +94,7 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         on_gpu = any(tensor.device.type == "meta" for tensor in _tensors((*args, *kwargs.values())))
         if operator is torch.ops.aten._local_scalar_dense.default and on_gpu:
-            result = self._read_scalar(operator, args[0])
+            result: Any = self._read_scalar(operator, args[0])
         elif operator is torch.ops.aten._to_copy.default and on_gpu and kwargs.get("device", _META).type == "cpu":
             result = self._copy_to_host(operator, args[0], kwargs)
         else:
@@ -126,7 +130,8 @@ class Recorder(TorchDispatchMode):
         """Returns a tensor on the host, filled with the assumed value."""
         if self._assumed is None:
             raise self._error(
-                operator, "it copies values to the host, and a capture has none: leave that out of the step, or give `assumed_value`"
+                operator,
+                "it copies values to the host, and a capture has none: leave that out of the step, or give `assumed_value`",
             )
         self.warnings.append(f"{self._where(operator)}: it copies values to the host; {self._assumed} is assumed")
         return torch.full(tensor.shape, self._assumed, dtype=kwargs.get("dtype") or tensor.dtype)
@@ -141,7 +146,7 @@ class Recorder(TorchDispatchMode):
             if dynamic:
                 reason = "the size of its result depends on the data, and a capture has none"
             elif isinstance(error, NotImplementedError):
-                reason = "PyTorch cannot tell its shapes without values (no kernel for the device \"meta\")"
+                reason = 'PyTorch cannot tell its shapes without values (no kernel for the device "meta")'
             else:
                 reason = str(error).strip().split("\n")[0]
             raise self._error(operator, reason) from error
@@ -174,7 +179,8 @@ class Recorder(TorchDispatchMode):
             return value
         if isinstance(value, torch.Tensor):
             if value.layout != torch.strided:
-                raise CaptureError(f"a tensor of layout {value.layout} in module '{self.modules.met[self.modules.current()][0]}': only strided tensors are captured")
+                path = self.modules.met[self.modules.current()][0]
+                raise CaptureError(f"a tensor of layout {value.layout} in module '{path}': only strided tensors are captured")
             return self.storages.use(value, "input", -1)
         if isinstance(value, (list, tuple)):
             return [self._argument(item, phase) for item in value]

@@ -13,6 +13,7 @@ import torch
 
 from .cuda_strides import as_cuda_lays_out
 
+
 @cache
 def _kind(operator: Any) -> str:
     """Returns "new" for an operator that makes new tensors of its arguments, "in_place" for one that changes its first and returns
@@ -82,6 +83,8 @@ class Shapes:
             return tuple(map(_made, template)) if isinstance(template, list) else _made(template)
         result = as_cuda_lays_out(operator, args, operator(*args, **kwargs))
         results = result if isinstance(result, tuple) else (result,)
-        if kind == "in_place" or not _storages(results) & _storages((*args, *kwargs.values())):  # `_unsafe_view` is an undeclared view
+        if kind == "in_place" or not _storages(results) & _storages(
+            (*args, *kwargs.values())
+        ):  # `_unsafe_view` is an undeclared view
             self._templates[key] = [_template(item) for item in results] if isinstance(result, tuple) else _template(result)
         return result

@@ -49,8 +49,13 @@ class _Merger:
         tensor = Tensor(
             first.storage,
             first.dtype,
-            tuple(self.size(sizes, f"{where}: size {i} of a tensor") for i, sizes in enumerate(zip(*(use.shape for use in uses)))),
-            tuple(self.size(sizes, f"{where}: stride {i} of a tensor") for i, sizes in enumerate(zip(*(use.strides for use in uses)))),
+            tuple(
+                self.size(sizes, f"{where}: size {i} of a tensor") for i, sizes in enumerate(zip(*(use.shape for use in uses)))
+            ),
+            tuple(
+                self.size(sizes, f"{where}: stride {i} of a tensor")
+                for i, sizes in enumerate(zip(*(use.strides for use in uses)))
+            ),
             self.size([use.offset for use in uses], f"{where}: the offset of a tensor"),
         )
         return self.tensors.setdefault(tensor, len(self.tensors))
@@ -63,7 +68,9 @@ class _Merger:
     def argument(self, values: Sequence[Any], where: str) -> Any:
         first = values[0]
         if any(type(value) is not type(first) for value in values):
-            raise CaptureError(f"{where}: an argument is {', '.join(map(str, values))} at batches {', '.join(map(str, self.batches))}")
+            raise CaptureError(
+                f"{where}: an argument is {', '.join(map(str, values))} at batches {', '.join(map(str, self.batches))}"
+            )
         if isinstance(first, TensorUse):
             return TensorArgument(self.tensor(values, where))
         if isinstance(first, Dtype):
@@ -73,23 +80,36 @@ class _Merger:
                 self.warnings.append(f"{where}: a list of numbers, one a sample, is written as at batch {self.batches[0]}")
                 return first
             if any(len(value) != len(first) for value in values):
-                raise CaptureError(f"{where}: a list has {', '.join(str(len(value)) for value in values)} entries at batches {', '.join(map(str, self.batches))}")
+                raise CaptureError(
+                    f"{where}: a list has {', '.join(str(len(value)) for value in values)} entries at batches {', '.join(map(str, self.batches))}"
+                )
             return [self.argument(items, where) for items in zip(*values)]
         if isinstance(first, int) and not isinstance(first, bool):
             return self.size(values, f"{where}: an argument")
         if isinstance(first, float):
             return first  # a factor, such as 1 / batch: no size depends on it
         if any(value != first for value in values):
-            raise CaptureError(f"{where}: an argument is {', '.join(map(str, values))} at batches {', '.join(map(str, self.batches))}")
+            raise CaptureError(
+                f"{where}: an argument is {', '.join(map(str, values))} at batches {', '.join(map(str, self.batches))}"
+            )
         return first
 
     def operator(self, index: int, operators: Sequence[OperatorRecord]) -> Operator:
         first = operators[0]
         where = self.where(first, index)
         for other, batch in zip(operators[1:], self.batches[1:]):
-            if (other.name, other.phase, other.module, len(other.outputs)) != (first.name, first.phase, first.module, len(first.outputs)):
-                raise CaptureError(f"{where}: at batch {batch} it is {other.name}, {other.phase}: what runs depends on the batch")
-        outputs = [-1 if uses[0] is None else self.tensor(uses, where) for uses in zip(*(operator.outputs for operator in operators))]
+            if (other.name, other.phase, other.module, len(other.outputs)) != (
+                first.name,
+                first.phase,
+                first.module,
+                len(first.outputs),
+            ):
+                raise CaptureError(
+                    f"{where}: at batch {batch} it is {other.name}, {other.phase}: what runs depends on the batch"
+                )
+        outputs = [
+            -1 if uses[0] is None else self.tensor(uses, where) for uses in zip(*(operator.outputs for operator in operators))
+        ]
         arguments = self.argument([operator.arguments for operator in operators], where)
         return Operator(first.name, first.phase, first.module, arguments, outputs)
 
@@ -105,7 +125,11 @@ class _Merger:
         merged = []
         for records in zip(*(recording.storages for recording in self.recordings)):
             first = records[0]
-            maker = self.where(self.recordings[0].operators[first.made], first.made) if first.made >= 0 else f"{first.role} '{first.name}'"
+            maker = (
+                self.where(self.recordings[0].operators[first.made], first.made)
+                if first.made >= 0
+                else f"{first.role} '{first.name}'"
+            )
             size = self.size([record.bytes for record in records], f"{maker}: the bytes of a tensor")
             kept = any(record.freed < 0 for record in records)
             freed = -1 if kept else max(record.freed for record in records)

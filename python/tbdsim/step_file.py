@@ -55,7 +55,9 @@ def to_json(step: Step) -> dict[str, Any]:
         "modules": step.modules,
         "storages": step.storages,
         "tensors": step.tensors,
-        "operators": [[o.name, o.phase, o.module, [_argument_to_json(a) for a in o.arguments], o.outputs] for o in step.operators],
+        "operators": [
+            [o.name, o.phase, o.module, [_argument_to_json(a) for a in o.arguments], o.outputs] for o in step.operators
+        ],
         "warnings": step.warnings,
     }
 
@@ -159,7 +161,9 @@ class _Reader:
                 raise StepFileError(f"{self.path}: key '{key}' is missing")
         modules = [self._module(row, f"modules[{i}]") for i, row in enumerate(self.rows(document, "modules"))]
         operators = self.rows(document, "operators")
-        storages = [self._storage(row, f"storages[{i}]", len(operators)) for i, row in enumerate(self.rows(document, "storages"))]
+        storages = [
+            self._storage(row, f"storages[{i}]", len(operators)) for i, row in enumerate(self.rows(document, "storages"))
+        ]
         tensors = [self._tensor(row, f"tensors[{i}]", len(storages)) for i, row in enumerate(self.rows(document, "tensors"))]
         if not isinstance(document["channels_last"], bool):
             raise self.fail("channels_last", document["channels_last"], "true or false")

@@ -91,7 +91,9 @@ class Summary:
         ]
         widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
         lines = [
-            "  ".join(cell.ljust(width) if column < 3 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths))).rstrip()
+            "  ".join(
+                cell.ljust(width) if column < 3 else cell.rjust(width) for column, (cell, width) in enumerate(zip(row, widths))
+            ).rstrip()
             for row in rows
         ]
         totals = [

@@ -59,7 +59,11 @@ class ModelTraining:
         def formatted(tensor: torch.Tensor) -> torch.Tensor:
             if self.options.precision in PURE and tensor.is_floating_point():
                 tensor = tensor.to(PURE[self.options.precision])
-            return tensor.contiguous(memory_format=torch.channels_last) if self.options.channels_last and tensor.dim() == 4 else tensor
+            return (
+                tensor.contiguous(memory_format=torch.channels_last)
+                if self.options.channels_last and tensor.dim() == 4
+                else tensor
+            )
 
         return map_tensors(with_batch(source, batch, self.options.batch_axis), formatted)
 

@@ -137,7 +137,9 @@ def test_gradient_scaler_and_clipping() -> None:
     assert named(captured(precision="bf16"), "aten._amp_update_scale_.default") == []
 
 
-@pytest.mark.parametrize("optimizer, operator", [("sgd", "_foreach_add_"), ("adam", "_foreach_addcdiv_"), ("fused_adam", "_fused_adam_")])
+@pytest.mark.parametrize(
+    "optimizer, operator", [("sgd", "_foreach_add_"), ("adam", "_foreach_addcdiv_"), ("fused_adam", "_fused_adam_")]
+)
 def test_optimizers(optimizer: str, operator: str) -> None:
     assert any(f"aten.{operator}" in o.name for o in captured(optimizer=optimizer).operators if o.phase == "update")
 
@@ -240,4 +242,6 @@ def test_lengths_of_sequences_are_a_warning() -> None:
     [backward] = [o for o in step.operators if o.name.startswith("aten._ctc_loss_backward")]
     assert outputs(step, backward) == [(7, Affine(0, 1), 6)]
     # targets are copied from the host: not a part of the GPU's memory before that
-    assert ({step.storages[step.tensors[o.tensors()[0]].storage].role for o in named(step, "aten._to_copy.default")}) == {"host"}
+    assert ({step.storages[step.tensors[o.tensors()[0]].storage].role for o in named(step, "aten._to_copy.default")}) == {
+        "host"
+    }

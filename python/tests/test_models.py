@@ -34,7 +34,11 @@ def resnet50() -> Step:
 def test_resnet50_operators(resnet50: Step) -> None:
     forward, backward = counts(resnet50, "forward"), counts(resnet50, "backward")
     assert (forward["convolution"], forward["native_batch_norm"], forward["relu_"]) == (53, 53, 49)
-    assert (backward["convolution_backward"], backward["native_batch_norm_backward"], backward["threshold_backward"]) == (53, 53, 49)
+    assert (backward["convolution_backward"], backward["native_batch_norm_backward"], backward["threshold_backward"]) == (
+        53,
+        53,
+        49,
+    )
     # a gradient is added where a residual branch ends; each block's sum is in place
     assert (forward["add_"], backward["add"]) == (16 + 53, 16)
     assert counts(resnet50, "update") == {"_foreach_mul_": 1, "_foreach_add_": 2}
@@ -99,7 +103,9 @@ def test_attention_taken_apart() -> None:
     assert (forward["bmm"], forward["_softmax"], forward["scaled_dot_product_attention"]) == (4, 2, 0)
 
 
-@pytest.mark.parametrize("name", ["mobilenetv3_small_050", "vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "convnext_atto"])
+@pytest.mark.parametrize(
+    "name", ["mobilenetv3_small_050", "vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "convnext_atto"]
+)
 def test_timm(name: str) -> None:
     timm = pytest.importorskip("timm")
     step = tbdsim.capture(lambda: timm.create_model(name), IMAGES, loss="cross_entropy", optimizer="adamw", precision="fp16")

@@ -38,7 +38,13 @@ def example() -> Step:
             Tensor(3, "f16", (Affine(0, 1), 4), (4, 1), 0),
         ],
         operators=[
-            Operator("aten._to_copy.default", "forward", 0, [TensorArgument(1), DtypeArgument("f16"), None, "cuda", False, float("-inf")], [2]),
+            Operator(
+                "aten._to_copy.default",
+                "forward",
+                0,
+                [TensorArgument(1), DtypeArgument("f16"), None, "cuda", False, float("-inf")],
+                [2],
+            ),
             Operator("aten.mm.default", "forward", 0, [TensorArgument(0), [TensorArgument(2), 1, True], Affine(3, 2)], [3, -1]),
         ],
         warnings=["a warning"],
@@ -70,7 +76,13 @@ def test_what_is_written_is_strict_json(tmp_path: Path) -> None:
 
     document = json.loads((tmp_path / "a.json").read_text(), parse_constant=refuse)
     assert (document["format"], document["version"]) == ("tbdsim step", 1)
-    assert document["operators"][1] == ["aten.mm.default", "forward", 0, [{"t": 0}, [{"t": 2}, 1, True], {"n": [3, 2]}], [3, -1]]
+    assert document["operators"][1] == [
+        "aten.mm.default",
+        "forward",
+        0,
+        [{"t": 0}, [{"t": 2}, 1, True], {"n": [3, 2]}],
+        [3, -1],
+    ]
     assert document["storages"][0] == ["input", [0, 16], -1, -1, ""]
 
 
@@ -99,7 +111,7 @@ def change_row(key: str, row: int, column: int, value: Any) -> Callable[[dict[st
     [
         (change("format", "step"), 'expected an object with "format": "tbdsim step"'),
         (change("version", 2), "version is 2: expected 1"),
-        (change("titel", "x"), 'a key is "titel": expected one of .*; did you mean \'title\'?'),
+        (change("titel", "x"), "a key is \"titel\": expected one of .*; did you mean 'title'?"),
         (lambda document: document.pop("tensors"), "key 'tensors' is missing"),
         (change("precision", "fp15"), "precision is \"fp15\": expected one of .*; did you mean 'fp1?6?'"),
         (change("length", -1), "length is -1: expected a whole number from 0"),
@@ -119,7 +131,9 @@ def change_row(key: str, row: int, column: int, value: Any) -> Callable[[dict[st
         (change("modules", [["a"]]), r"modules\[0\] is \[\"a\"\]: expected a list of 2 values"),
     ],
 )
-def test_errors_name_file_field_and_what_was_expected(tmp_path: Path, spoil: Callable[[dict[str, Any]], None], message: str) -> None:
+def test_errors_name_file_field_and_what_was_expected(
+    tmp_path: Path, spoil: Callable[[dict[str, Any]], None], message: str
+) -> None:
     path = tmp_path / "a.json"
     example().save(path)
     document = json.loads(path.read_text())
@@ -130,7 +144,9 @@ def test_errors_name_file_field_and_what_was_expected(tmp_path: Path, spoil: Cal
     assert str(path) in str(error.value)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\x1f\x8b\x08\x00garbage", gzip.compress(b"[1]")[:-9], b"[" * 100_000, b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"\x1f\x8b\x08\x00garbage", gzip.compress(b"[1]")[:-9], b"[" * 100_000, b"\xff\xfe"]
+)
 def test_what_is_no_json(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.json.gz"
     path.write_bytes(data)
