@@ -1,4 +1,4 @@
-"""Reads and writes step files (docs/formats.md)."""
+"""Reads and writes step files (docs/step_file.md)."""
 
 from __future__ import annotations
 
