@@ -27,6 +27,7 @@ double watts_of_full_board(const std::string& architecture) {
   if (architecture == "turing") return 2.38;  // RTX 2080 Ti: 250 W, 68, 1.545
   if (architecture == "ampere") return 2.63;  // A100 SXM: 400 W, 108, 1.41
   if (architecture == "hopper") return 2.89;  // H100 SXM: 700 W, 132, 1.83
+  if (architecture == "ada") return 1.39;     // RTX 4090: 450 W, 128, 2.52
   return 0;                                   // no two boards to compare
 }
 

@@ -141,15 +141,16 @@ def rare_keys(run):
 
 
 def profiles():
-    """How many blocks of each profile are of its own GPU, converged, and free of bounds."""
+    """How many blocks of each profile are of its own GPU, and how many parameters their records determine."""
     lines = []
     for path in sorted((ROOT / "calibrate" / "profiles").glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
-        counts = [text.count(key) for key in ("- generation:", "measured_on: others", "converged: false", "at_bound:")]
+        counts = [text.count(key) for key in ("- generation:", "measured_on: others", "at_bound:")]
         if counts[0]:
-            lines.append([f"`{path.stem}`", *counts])
-    total = ["all", *(sum(line[column] for line in lines) for column in range(1, 5))]
-    return table(["profile", "blocks", "of other GPUs", "not converged", "with a parameter at a bound"],
+            determined = [float(line.split()[1]) for line in text.splitlines() if "effective_parameters:" in line]
+            lines.append([f"`{path.stem}`", *counts, f"{sum(determined) / len(determined):.1f}" if determined else "-"])
+    total = ["all", *(sum(line[column] for line in lines) for column in range(1, 4)), ""]
+    return table(["profile", "blocks", "of other GPUs", "with a parameter at a physical bound", "parameters determined, mean"],
                  [[str(cell) for cell in line] for line in [*lines, total]])
 
 

@@ -16,6 +16,10 @@ std::string anchor_key(std::string_view set, std::string_view gpu, std::string_v
   return std::string(set) + "|" + std::string(gpu) + "|" + precision_of(block);
 }
 
+std::string clock_key(std::string_view gpu, std::string_view precision) {
+  return std::string(gpu) + "|" + std::string(precision);
+}
+
 std::map<std::string, double> anchors_of(const Samples<GemmFamily>& gemms) {
   constexpr std::size_t kLargest = 60;
   constexpr double kRank = 0.9;
@@ -43,7 +47,15 @@ std::map<std::string, double> anchors_of(const Samples<GemmFamily>& gemms) {
 
 ClockPriors clock_priors(std::span<const Record> records, const GpuSpecs& gpus) {
   ClockPriors clocks{anchors_of(samples_of<GemmFamily>(records, gpus)), {}};
-  for (const auto& [name, gpu] : gpus) clocks.expected[name] = expected_clock(gpu);
+  for (const auto& [name, gpu] : gpus) {
+    for (std::size_t m = 0; m < kMathTypeCount; ++m) {
+      const auto math = static_cast<MathType>(m);
+      if (!gpu.math[m] && !gpu.computes_in[m]) continue;
+      Prior clock = expected_clock(gpu);
+      if (has_tensor_cores(gpu, math)) clock.mean *= power_share(gpu, math);
+      clocks.expected[clock_key(name, kMathTypeNames[m])] = clock;
+    }
+  }
   return clocks;
 }
 
@@ -56,7 +68,7 @@ std::optional<double> anchor_of(const Sample<Family>& s, const ClockPriors& cloc
 template <class Family>
 Prior clock_of(const Sample<Family>& s, const ClockPriors& clocks, bool anchored) {
   if (const auto anchor = anchor_of(s, clocks); anchored && anchor) return {*anchor, kAnchoredClockSd};
-  const auto expected = clocks.expected.find(s.gpu);
+  const auto expected = clocks.expected.find(clock_key(s.gpu, precision_of(s.block)));
   return expected == clocks.expected.end() ? Prior{} : expected->second;
 }
 

@@ -22,7 +22,7 @@ struct ClockPriors {
   // percentile of the sixty largest (of the largest third where there are fewer); the fastest of hundreds of
   // milliseconds throttle on boards of low power.
   std::map<std::string, double> anchors;
-  std::map<std::string, Prior> expected;  // by GPU, from the data sheet
+  std::map<std::string, Prior> expected;  // by GPU and precision ("h200|bf16"), from the data sheet
 };
 [[nodiscard]] ClockPriors clock_priors(std::span<const Record> records, const GpuSpecs& gpus);
 

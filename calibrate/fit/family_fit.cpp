@@ -4,6 +4,8 @@
 #include <cmath>
 #include <random>
 
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
 #include <ceres/ceres.h>
 #include <ceres/jet.h>
 
@@ -77,6 +79,15 @@ class Residual final : public ceres::CostFunction {
 
   const Sample<Family>& sample_;
 };
+
+// The loss of a sample, weighted as one of `count` samples of its GPU.
+template <class Family>
+ceres::LossFunction* loss_of(const Sample<Family>& s, int count, const FitOptions& options) {
+  const double share = s.sigma / std::hypot(s.sigma, options.misfit);
+  const double weight = share * share * std::min(1.0, options.independent / count);
+  auto* const robust = new ceres::CauchyLoss(options.loss_scale / s.sigma);
+  return new ceres::ScaledLoss(robust, weight, ceres::TAKE_OWNERSHIP);
+}
 
 // (x - ln mean) / sd of one number of a block.
 class PriorResidual final : public ceres::CostFunction {
@@ -185,15 +196,62 @@ void add_priors(ceres::Problem& problem, Unknowns& u, const FitOptions& options)
   }
 }
 
+struct Solution {
+  ceres::Solver::Summary summary;
+  std::vector<double> determined;  // as FamilyFit's
+  std::size_t steepest = 0;        // as FamilyFit's
+};
+
+// What a solved problem's curvature says of the parameters: the posterior's variances are the inverse of J^T
+// J.
 template <class Family>
-ceres::Solver::Summary solve(std::span<const Sample<Family>> samples, const FitOptions& options,
-                             Unknowns& u) {
+void judge_parameters(ceres::Problem& problem, Unknowns& u, const FitOptions& options, Solution& solution) {
+  constexpr std::size_t n = kParameterCount<Family>;
+  solution.determined.assign(n, 0);
+  if (problem.IsParameterBlockConstant(u.theta.data())) return;
+  ceres::Problem::EvaluateOptions every;
+  every.parameter_blocks.push_back(u.theta.data());  // first: their columns are the first ones
+  for (auto& [gpu, rates] : u.rates) {
+    if (!problem.IsParameterBlockConstant(rates.data())) every.parameter_blocks.push_back(rates.data());
+  }
+  for (auto& [key, floor] : u.floors) every.parameter_blocks.push_back(&floor);
+  std::vector<double> gradient;
+  ceres::CRSMatrix jacobian;
+  if (!problem.Evaluate(every, nullptr, nullptr, &gradient, &jacobian)) return;
+  Eigen::MatrixXd curvature = Eigen::MatrixXd::Zero(jacobian.num_cols, jacobian.num_cols);
+  for (int row = 0; row < jacobian.num_rows; ++row) {
+    for (int a = jacobian.rows[row]; a < jacobian.rows[row + 1]; ++a) {
+      for (int b = jacobian.rows[row]; b < jacobian.rows[row + 1]; ++b)
+        curvature(jacobian.cols[a], jacobian.cols[b]) += jacobian.values[a] * jacobian.values[b];
+    }
+  }
+  const Eigen::MatrixXd variance =
+      curvature.ldlt().solve(Eigen::MatrixXd::Identity(jacobian.num_cols, jacobian.num_cols));
+  double steepest = 0;
+  int column = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double sd = parameter_prior<Family>(options, i).sd;
+    if (sd == 0) continue;  // held, without a column
+    solution.determined[i] = std::clamp(1 - variance(column, column) / (sd * sd), 0.0, 1.0);
+    const double slope = std::abs(gradient[static_cast<std::size_t>(column)]);
+    if (slope > steepest) {
+      steepest = slope;
+      solution.steepest = i;
+    }
+    ++column;
+  }
+}
+
+template <class Family>
+Solution solve(std::span<const Sample<Family>> samples, const FitOptions& options, Unknowns& u) {
+  std::map<std::string, int> counts;
+  for (const Sample<Family>& s : samples) ++counts[s.gpu];
   ceres::Problem problem;
   problem.AddParameterBlock(u.theta.data(), static_cast<int>(u.theta.size()));
   for (auto& [gpu, rates] : u.rates) problem.AddParameterBlock(rates.data(), 2);
   for (auto& [key, floor] : u.floors) problem.AddParameterBlock(&floor, 1);
   for (const Sample<Family>& s : samples) {
-    auto* loss = new ceres::CauchyLoss(options.loss_scale / s.sigma);
+    auto* loss = loss_of(s, counts.at(s.gpu), options);
     auto* residual = new Residual<Family>(s);
     double* rates = u.rates.at(s.gpu).data();
     if (s.floor)
@@ -208,15 +266,18 @@ ceres::Solver::Summary solve(std::span<const Sample<Family>> samples, const FitO
   solver.num_threads = options.threads;
   solver.logging_type = ceres::SILENT;
   solver.function_tolerance = 1e-5;
-  ceres::Solver::Summary summary;
-  ceres::Solve(solver, &problem, &summary);
-  return summary;
+  Solution solution;
+  ceres::Solve(solver, &problem, &solution.summary);
+  judge_parameters<Family>(problem, u, options, solution);
+  return solution;
 }
 
 template <class Family>
-FamilyFit result_of(std::span<const Sample<Family>> samples, const Unknowns& u,
-                    const ceres::Solver::Summary& summary) {
+FamilyFit result_of(std::span<const Sample<Family>> samples, const Unknowns& u, const Solution& solution) {
+  const ceres::Solver::Summary& summary = solution.summary;
   FamilyFit fit;
+  fit.determined = solution.determined;
+  fit.steepest = solution.steepest;
   for (std::size_t i = 0; i < u.theta.size(); ++i) {
     const Parameter& parameter = Family::parameters[i];
     fit.parameters.push_back(std::exp(u.theta[i]));
@@ -246,8 +307,8 @@ FamilyFit fit_family(std::span<const Sample<Family>> samples, const FitOptions& 
       if (start > 0 && parameter_prior<Family>(options, i).sd > 0) u.theta[i] += perturbation(random);
       u.theta[i] = std::clamp(u.theta[i], std::log(parameter.lower) + 1e-3, std::log(parameter.upper) - 1e-3);
     }
-    const ceres::Solver::Summary summary = solve(samples, options, u);
-    if (start == 0 || summary.final_cost < best.cost) best = result_of(samples, u, summary);
+    const Solution solution = solve(samples, options, u);
+    if (start == 0 || solution.summary.final_cost < best.cost) best = result_of(samples, u, solution);
   }
   return best;
 }

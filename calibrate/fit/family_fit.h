@@ -5,6 +5,10 @@
 //   of a launch floor of each GPU and op whose samples hold one; bounds and log-normal priors on all of them
 //
 // The minimum over algorithms is taken with doubles, then the chosen one is differentiated (hard minimum).
+//
+// A formula misses calls of like sizes alike, so that thousands of them tell no more than some hundred would.
+// The samples of a GPU are weighted to count as `independent` calls that are off by `misfit`: priors then
+// hold what the samples leave open, which no bound has to.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +34,9 @@ struct FitOptions {
   int starts = 1;                        // further ones are perturbed by N(0, 0.5) in the logarithm
   std::uint32_t seed = 1;
   double loss_scale = 0.12;  // of the Cauchy loss, in ln(time); divided by a sample's sigma
-  int max_iterations = 40;
+  double misfit = 0.08;      // usual error of a formula, in ln(time)
+  double independent = 100;  // calls that tell as much as all those of a GPU; fewer count as they are
+  int max_iterations = 400;
   int threads = 1;
 };
 
@@ -43,10 +49,14 @@ struct GpuFit {
 struct FamilyFit {
   std::vector<double> parameters;  // in the order of the family's table
   std::vector<bool> at_bound;
+  std::vector<double>
+      determined;  // share of each that samples determine: 1 - variance / variance of the prior
   std::map<std::string, GpuFit> gpus;
   double cost = 0;  // robust, at the end
   int iterations = 0;
   bool converged = false;
+  std::size_t steepest =
+      0;  // the parameter with the largest gradient, which a fit that stopped early still moves
 };
 
 template <class Family>

@@ -12,13 +12,16 @@
 #include "calibrate/fit/representative_rows.h"
 #include "calibrate/fit/residuals.h"
 #include "costmodel/families/families.h"
+#include "costmodel/profile/generation.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
 namespace {
 
-constexpr int kFewestSamples = 20;      // of a block to be fitted
+constexpr int kFewestSamples = 20;  // of a block to be fitted
+constexpr std::size_t kMostFitted =
+    300;                                // of a GPU and block; more tell no more (family_fit.h, `independent`)
 constexpr double kLeastClockSd = 0.08;  // between cards of one sort
 
 // "cudnn6/fp32" -> fp32.
@@ -26,6 +29,12 @@ MathType math_of_block(std::string_view key) {
   const std::string_view precision = key.substr(key.find('/') + 1);
   return static_cast<MathType>(std::find(kMathTypeNames.begin(), kMathTypeNames.end(), precision) -
                                kMathTypeNames.begin());
+}
+
+// "cudnn6/fp32" -> cudnn/fp32: blocks of one sort differ in the library's version.
+std::string kind_of_block(std::string_view key) {
+  const std::size_t slash = key.find('/');
+  return generation_of(key.substr(0, slash)).library + std::string(key.substr(slash));
 }
 
 // Inputs of the fits of all families, and the profile that they fill in.
@@ -62,6 +71,7 @@ void take_parameters(const FamilyFit& fit, ProfileBlock& block) {
   for (std::size_t i = 0; i < fit.parameters.size(); ++i) {
     if (fit.at_bound[i]) block.at_bound.emplace_back(Family::parameters[i].name);
   }
+  for (const double share : fit.determined) block.effective_parameters += share;
   block.converged = fit.converged;
   block.iterations = fit.iterations;
   block.cost = fit.cost;
@@ -89,41 +99,56 @@ void take_residuals(const Samples<Family>& samples, const FamilyFit& fit, const 
                              : interval_between_gpus(by_gpu, block.kriging);
 }
 
-// Key of a fit in FitMemo: family, block and GPUs, "gemm|cublas8/fp32|gtx1080ti,titanxp,".
+// Key of a fit in FitMemo: family, blocks and GPUs, "gemm|cublas8/fp32 gtx1080ti,cublas8/fp32 titanxp,".
 template <class Family>
 std::string memo_key(const Samples<Family>& samples) {
-  std::set<std::string> gpus;
-  for (const Sample<Family>& s : samples) gpus.insert(s.gpu);
-  std::string key = std::string(Family::name) + "|" + samples.front().block + "|";
-  for (const std::string& gpu : gpus) key += gpu + ",";
+  std::set<std::string> cards;
+  for (const Sample<Family>& s : samples) cards.insert(s.block + " " + s.gpu);
+  std::string key = std::string(Family::name) + "|";
+  for (const std::string& card : cards) key += card + ",";
   return key;
 }
 
+// Throws UsageError where a fit did not converge: its parameters mean nothing.
 template <class Family>
-FamilyFit fit_of(const Samples<Family>& samples, const Context& context) {
-  const std::string key = memo_key(samples);
+void require_converged(const FamilyFit& fit, const Samples<Family>& samples) {
+  if (fit.converged) return;
+  throw UsageError(fmt::format(
+      "the fit of {} ({}) to {} records did not converge in {} iterations; {} still moves", Family::name,
+      samples.front().block, samples.size(), fit.iterations, Family::parameters[fit.steepest].name));
+}
+
+// The fit to samples of one generation. `kin`: the samples of all generations of its library and precision,
+// whose parameters are the prior; with no more samples than those of the generation, the family's own.
+template <class Family>
+FamilyFit fit_of(const Samples<Family>& samples, const Samples<Family>& kin, const Context& context) {
+  const std::string key = memo_key(samples) + "<" + memo_key(kin);
   FitMemo* const memo = context.options.memo;
   if (memo != nullptr && memo->fits.contains(key)) return memo->fits.at(key);
   FitOptions options = fit_options<Family>(samples, context.clocks);
   options.starts = context.options.starts;
   options.threads = context.options.threads;
-  FamilyFit fit = fit_family<Family>(samples, options);
+  if (kin.size() > samples.size())
+    options.parameters = options_around<Family>(fit_of(kin, kin, context)).parameters;
+  FamilyFit fit = fit_family<Family>(stratified<Family>(samples, kMostFitted), options);
+  require_converged(fit, samples);
   if (memo != nullptr) memo->fits[key] = fit;
   return fit;
 }
 
 template <class Family>
-ProfileBlock own_block(const Samples<Family>& samples, const Context& context) {
+ProfileBlock own_block(const Samples<Family>& samples, const Samples<Family>& kin, const Context& context) {
   const Samples<Family> own =
       where(samples, [&](const Sample<Family>& s) { return context.is_target(s.gpu); });
   if (own.size() < kFewestSamples) {
     throw UsageError(fmt::format("{} records of {} ({}) on {}; expected at least {} for a fit", own.size(),
                                  Family::name, own.front().block, context.options.gpu, kFewestSamples));
   }
-  const FamilyFit shared = fit_of(samples, context);
+  const FamilyFit shared = fit_of(samples, kin, context);
   FitOptions around = options_around<Family>(shared);
   around.threads = context.options.threads;
-  const FamilyFit fit = fit_family<Family>(own, around);
+  const FamilyFit fit = fit_family<Family>(stratified<Family>(own, kMostFitted), around);
+  require_converged(fit, own);
   ProfileBlock block;
   block.own = true;
   take_parameters<Family>(fit, block);
@@ -149,9 +174,9 @@ ProfileBlock block_of_others(const Samples<Family>& samples, const FamilyFit& fi
 }
 
 template <class Family>
-ProfileBlock shared_block(const Samples<Family>& samples, const Samples<Family>& target,
-                          const Context& context) {
-  const FamilyFit fit = fit_of(samples, context);
+ProfileBlock shared_block(const Samples<Family>& samples, const Samples<Family>& kin,
+                          const Samples<Family>& target, const Context& context) {
+  const FamilyFit fit = fit_of(samples, kin, context);
   ProfileBlock block = block_of_others(samples, fit, context);
   const ClockRatio ratio = clock_ratio(samples, fit, context.clocks, false);
   block.clock = ratio.median;
@@ -178,10 +203,11 @@ Samples<Family> like_target(const Samples<Family>& samples, const Context& conte
 
 template <class Family>
 void fit_blocks(std::span<const Record> records, Context& context) {
-  std::map<std::string, Samples<Family>> blocks;
-  for (Sample<Family>& s :
+  std::map<std::string, Samples<Family>> blocks, kin_of;  // by block; by library and precision
+  for (const Sample<Family>& s :
        stratified<Family>(samples_of<Family>(records, context.gpus), context.options.most_samples)) {
-    blocks[s.block].push_back(std::move(s));
+    blocks[s.block].push_back(s);
+    kin_of[kind_of_block(s.block)].push_back(s);
   }
   for (const auto& [key, samples] : blocks) {
     const auto targets = [&](const Sample<Family>& s) { return context.is_target(s.gpu); };
@@ -195,8 +221,10 @@ void fit_blocks(std::span<const Record> records, Context& context) {
     }
     if (!context.computes(key)) continue;
     if (context.options.progress) context.options.progress(fmt::format("{} {}", Family::name, key));
-    ProfileBlock block = own ? own_block<Family>(samples, context)
-                             : shared_block<Family>(like_target(others, context), target, context);
+    const Samples<Family>& every = kin_of.at(kind_of_block(key));
+    ProfileBlock block = own ? own_block<Family>(samples, every, context)
+                             : shared_block<Family>(like_target(others, context),
+                                                    where(every, std::not_fn(targets)), target, context);
     block.generation = key.substr(0, key.find('/'));
     block.math = math_of_block(key);
     context.profile.families[index_of_family<Family>()].push_back(std::move(block));

@@ -1,5 +1,7 @@
 // Records -> profile. For each family, library generation and precision a block:
 //
+//   parameters are pooled: those that all generations of a library and precision share are the prior of a
+//   generation's, which are the prior of a GPU's own
 //   measured on the GPU   parameters fitted to its own calls, about those that the generation's GPUs share
 //   measured on others    the shared parameters; the clock is the data sheet's expected_clock times the
 //                         median ratio of fitted to expected clock of those GPUs
@@ -44,7 +46,7 @@ struct ProfileFitOptions {
   std::function<void(std::string_view)> progress;
 };
 
-// Throws UsageError: no records of the GPU, or too few of an op.
+// Throws UsageError: no records of the GPU, or too few of an op; a fit that does not converge.
 [[nodiscard]] Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus,
                                   const ProfileFitOptions& options);
 

@@ -53,7 +53,9 @@ std::vector<SampleResidual<Family>> residuals_of(const Samples<Family>& samples,
   std::vector<SampleResidual<Family>> residuals;
   for (const Sample<Family>& s : samples) {
     const GpuFit& gpu = fit.gpus.at(s.gpu);
-    const double floor = s.floor ? gpu.floors.at(s.op) : 0;
+    const auto its_floor = gpu.floors.find(s.op);
+    if (s.floor && its_floor == gpu.floors.end()) continue;
+    const double floor = s.floor ? its_floor->second : 0;
     if (s.time_s < kLeastAboveFloor * floor) continue;
     const double kernel = s.floor ? kernel_behind(s.time_s, floor) : s.time_s;
     const double residual = std::log(kernel / formula_of(s, fit, gpu.sustained));

@@ -20,8 +20,8 @@ struct SampleResidual {
   const Sample<Family>* sample;
 };
 
-// ln(measured / formula) of the fit's own samples. Times below 1.5 launch floors are left out: most of them
-// is the launch.
+// ln(measured / formula) of samples of fitted GPUs. Times below 1.5 launch floors are left out: most of them
+// is the launch; so are ops whose floor was not fitted.
 template <class Family>
 [[nodiscard]] std::vector<SampleResidual<Family>> residuals_of(const Samples<Family>& samples,
                                                                const FamilyFit& fit);

@@ -28,6 +28,8 @@ constexpr std::array kImporters{
              "bf16 linear layers of inference frameworks", "Apache-2.0", "ai-dynamo/aiconfigurator"},
     Importer{"pipeweave", "gpu,precision,M,N,K,avg_us,num_sms,source", import_pipeweave_gemm,
              "fp8 matrix products", "Apache-2.0", "zksainx/pipeweave@55e03178d15a"},
+    Importer{"training_kernels", "gpu,op,shape,dtype,time_us,backend,source", import_training_kernels,
+             "bf16 matrix products of language-model training, two passes", "Apache-2.0", "MooreThreads/SimuMax@4dcaae513ba7"},
     Importer{"rnn_tables", "gpu,framework,library,cell,layers,bidirectional,batch,seq_len,input,hidden,mode,ms_per_batch,std_ms,n,source",
              import_rnn_tables, "recurrent networks of old frameworks", "none stated",
              "glample/rnn-benchmarks@7b737bf64943, MaximumEntropy/cudnn_rnn_theano_benchmarks@00fd5a42cbd2, "

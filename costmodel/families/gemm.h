@@ -57,7 +57,8 @@ struct GemmFamily {
   }
   static double operand_bytes(const Call& call) { return bytes(call); }
   static std::uint64_t group(const Call& call) {
-    return static_cast<std::uint64_t>(call.transpose_a ? 2 : 0) + (call.transpose_b ? 1 : 0);
+    return static_cast<std::uint64_t>(call.transpose_a ? 2 : 0) + (call.transpose_b ? 1 : 0) +
+           (rows_aligned(call) ? 0 : 4);
   }
   static Features features(const Call& call) {
     return {group(call),

@@ -48,6 +48,8 @@ struct Parameter {
   std::string_view unit;  // "", "us", "elements"
   std::string_view meaning;
   double prior = 0.5;  // standard deviation of its logarithm
+  std::string_view
+      limit{};  // reason why no value lies beyond a bound at which fits may end; empty: none does
 };
 
 // A board's limit of power on the clock under full load: the clock over the one without the limit, and the

@@ -47,14 +47,15 @@ struct RecurrentFamily {
     kBackwardStep,
     kCall
   };
+  static constexpr std::string_view kDataSheet = "no more than the data sheet's";
   static constexpr auto parameters = std::to_array<Parameter>({
-      {"forward", 0.75, 0.2, 1.1, "", "share of the sustained peak of a step's product"},
+      {"forward", 0.4, 0.2, 1.1, "", "share of the sustained peak of a step's product"},
       {"backward", 0.9, 0.2, 1.1, "", "the same, backward"},
       {"narrow_forward", 0.5, 0.05, 1.1, "", "the same, forward with 17-32 sequences"},
       {"narrow_backward", 0.5, 0.05, 1.1, "", "the same, backward with 17-32 sequences"},
       {"product", 0.95, 0.3, 1.2, "", "share of the sustained peak of products over all steps"},
-      {"forward_bandwidth", 0.5, 0.1, 1.0, "", "share of the memory bandwidth, forward"},
-      {"backward_bandwidth", 0.5, 0.1, 1.0, "", "share of the memory bandwidth, backward"},
+      {"forward_bandwidth", 0.5, 0.1, 1.0, "", "share of the memory bandwidth, forward", 0.5, kDataSheet},
+      {"backward_bandwidth", 0.5, 0.1, 1.0, "", "share of the memory bandwidth, backward", 0.5, kDataSheet},
       {"cached", 1, 0.2, 5, "", "half of weights of so many L2 sizes is found there"},
       {"forward_step", 3e-5, 1e-6, 3e-4, "s", "each step beside its product, at 1.4 GHz boost"},
       {"backward_step", 4e-5, 1e-6, 3e-4, "s", "the same, backward"},

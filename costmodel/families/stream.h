@@ -15,8 +15,14 @@
 // blocks: 128 threads a row for norms, columns / 4 (32 to 1,024) for softmax. That is why an L4 with 48 MB of
 // L2 computes a softmax as fast as a copy and a T4 with 4 MB in 1.7 times that.
 //
-// Numbers read and written are at most 3.6 for each clock and SM: what limits half precision where the memory
-// is fast. Source: PyTorch 1.13 training ResNet-50 with AMP on an H100 PCIe; it limits no kernel in fp32.
+// Numbers read and written for each clock and SM have a limit, which binds half precision and the fastest
+// memories (numbers_per_clock):
+//
+//   6.4   element-wise kernels, updates, softmax and norms forward, which load rows four numbers at a time: norms
+//         of PyTorch in bf16 on an H200 reach it (NVIDIA/cudnn-frontend@3929da2ef, benchmark/norms)
+//   3.6   gradients of layer norms: the same tables, 3.5 on an H200, 4.0 on a GB200
+//   2.9   others, batch norms first of all: 17 runs of ResNet-50 and others of split fit with AMP, whose mean
+//         error it lowers from 7.0 to 5.5 % beside 3.2, and to 6.1 % beside 2.6
 //
 // A thread that processes numbers one after another waits for a memory access for each, even while the other
 // threads of its warp run (MXNet's SequenceReverse: nvprof of Sockeye on a TITAN Xp, UofT-EcoSystem/sockeye,
@@ -156,12 +162,20 @@ struct StreamFamily {
   return rows * call.read_bytes / call.rows;
 }
 
+// Numbers that a kernel of this class reads and writes at most for each clock and SM.
+[[nodiscard]] inline double numbers_per_clock(const StreamCall& call) {
+  constexpr double kRows = 6.4, kNormBackward = 3.6, kOthers = 2.9;
+  if (call.kind == KernelKind::layer_norm) return call.phase == Phase::forward ? kRows : kNormBackward;
+  const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::softmax ||
+                    call.kind == KernelKind::update;
+  return rows ? kRows : kOthers;
+}
+
 template <class T>
 T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
                                const AchievedFraction<T>& sustained, std::span<const T> p) {
   constexpr double kVolta = 70;
   constexpr double kL2BytesPerClock = 64;
-  constexpr double kElementsPerClock = 3.6;
   const double all = bytes(call);
   const double again = rereads(call) * call.read_bytes;
   const T kept = p[kTensors] * (hardware.l2_bytes / std::max(all, 1.0));
@@ -178,7 +192,7 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
   const T& share = stacked ? p[kStackedBandwidth] : p[kBandwidth];
   T rate = hardware.bandwidth * sustained.bandwidth * share;
   if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
-  const double most = kElementsPerClock * call.element_bytes * hardware.sm_count * hardware.clock;
+  const double most = numbers_per_clock(call) * call.element_bytes * hardware.sm_count * hardware.clock;
   rate = std::min<T>(rate, T(most));
   const T cache_rate = kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth];
   return outside / rate + cached / std::max<T>(cache_rate, rate);  // bytes from DRAM pass L2 too

@@ -2,7 +2,9 @@
 // BatchedGemmFamily share. fp32, tf32, fp16, bf16 and fp8 differ in peak and element size only.
 //
 //   compute = seconds of thread_blocks.h for ceil(m / tm) * ceil(n / tn) * batch * splits blocks, k / splits deep;
-//             divided by across_k where an operand's rows do not run along k (hardware.h, tf32_across_k)
+//             divided by across_k where an operand's rows do not run along k (hardware.h, tf32_across_k),
+//             by unaligned where rows of an operand are no multiples of 16 bytes, times far_rows below
+//   far_rows = 1, or 1 + bytes of a row / far_row where the rows of both operands run along k before Volta
 //   memory  = miss * moved / DRAM rate + (1 - miss) * (A + B + C) / L2 rate
 //   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident * L2) where a call is repeated at once
 //   moved   = A + B + C + strided * S * k / (k + 400): 32 bytes of a row along k are read at a time, and the longer the
@@ -12,16 +14,24 @@
 //
 // m, n, k: sizes of the product; tm, tn: of the tile; A, B, C: bytes of the operands and the result (twice
 // where it is read); S: bytes of operands with rows along k; L2: its size in bytes; launch (s), resident,
-// strided, cache: fitted.
+// strided, cache, unaligned, far_row (bytes): fitted.
+//
+// Rows that are multiples of 16 bytes are loaded four floats at a time: in NeuSight's batched products they
+// are 1.3 times as fast on P100 and A100, 1.45 on T4, and for linear layers cuBLAS names other kernels for
+// them. Before Volta products with both operands along k lose speed with the length of their rows, at the
+// same rate on the P100 and the P4, whose memories differ fourfold: a tile's rows lie in ever more pages
+// than the first translation buffer holds (32 MB on both; Jia et al., arXiv:1804.06826, table 3.1).
 //
 // Sources: waves, tiles and splits of k: NVIDIA, "Matrix Multiplication Background User's Guide"; which
 // tiles: kernel names and grids of the NeuSight tables (sitar-lab/NeuSight); the other terms are named after
 // a likely mechanism, which no hardware counter has confirmed. Two more terms were tried and left out,
-// because they made GPUs that were left out of the fit worse: page walks before Volta (P100 24 -> 43 % on
-// linear layers) and full clock after a pause (batched products 13.6 -> 18.9 %).
+// because they made GPUs that were left out of the fit worse: tiles read again from DRAM by each wave of
+// thread blocks (linear layers of an L4 10 -> 16 %) and full clock after a pause (batched products
+// 13.6 -> 18.9 %).
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "costmodel/call.h"
@@ -39,22 +49,44 @@ struct TileParameter {
     kLaunch,
     kStrided,
     kCache,
-    kResident
+    kResident,
+    kUnaligned,
+    kFarRow
   };
 };
 inline constexpr auto kTileParameters = std::to_array<Parameter>({
     {"efficiency", 0.95, 0.3, 1.3, "", "share of the sustained peak that the largest tile reaches"},
     {"small_tile", 0.93, 0.6, 1.0, "", "efficiency kept when the tile's area is halved"},
     {"latency", 0.2, 0.001, 5, "", "thread blocks missing to hide latency, of the largest tile", 1},
-    {"prologue", 10, 0.1, 300, "", "start and end of a thread block, in steps of k", 1},
-    {"bandwidth", 0.75, 0.05, 1.2, "", "share of the memory bandwidth"},
+    {"prologue", 10, 0.1, 1000, "", "start and end of a thread block, in steps of k", 1},
+    {"bandwidth", 0.75, 0.05, 1.2, "", "share of the memory bandwidth", 0.5,
+     "the L2 cache gives a part, but not most"},
     {"launch", 4e-6, 1e-7, 2e-4, "s", "each call"},
     {"strided", 0.5, 0.01, 5, "", "extra bytes read of an operand with long rows along k", 1},
     {"cache", 0.4, 0.05, 2, "", "share of 64 bytes per clock and SM that the L2 cache gives"},
     {"resident", 0.5, 0.05, 2, "", "operands of this share of the L2 cache are half there when repeated"},
+    {"unaligned", 0.95, 0.3, 1, "", "rate kept where rows are no multiples of 16 bytes", 0.3,
+     "wide loads are never slower"},
+    {"far_row", 1.3e5, 1e4, 1e7, "B", "rows along k of this length halve the rate; before Volta", 1},
 });
 
 inline constexpr double kLongRow = 400;  // elements
+
+// True if the rows of both operands begin at multiples of 16 bytes.
+[[nodiscard]] inline bool rows_aligned(const GemmCall& call) {
+  constexpr double kVector = 16;  // bytes that a thread loads at once
+  const auto fits = [&](double row) { return std::fmod(row * call.element_bytes, kVector) == 0; };
+  return fits(call.transpose_a ? call.k : call.m) && fits(call.transpose_b ? call.n : call.k);
+}
+
+// Time over that of short rows, where rows of both operands run along k on GPUs before Volta.
+template <class T>
+[[nodiscard]] T far_row_factor(const GemmCall& call, const Hardware& hardware, const T& far_row) {
+  constexpr double kVolta = 70;
+  const bool along_k = call.transpose_a && !call.transpose_b;  // both operands
+  if (hardware.compute_capability >= kVolta || !along_k) return T(1);
+  return 1.0 + call.element_bytes * call.k / far_row;
+}
 
 template <class T>
 [[nodiscard]] T tile_memory(const GemmCall& call, const Hardware& hardware,
@@ -92,7 +124,9 @@ class TileTime {
       : launch_(p[TileParameter::kLaunch]), part_bytes_(8 * call.m * call.n * call.batch) {
     const bool along_k = call.transpose_a && !call.transpose_b;  // both operands
     const T clock = along_k ? sustained.clock : sustained.clock * hardware.across_k;
-    rate_ = hardware.peak * clock * p[TileParameter::kEfficiency];
+    rate_ = hardware.peak * clock * p[TileParameter::kEfficiency] /
+            far_row_factor(call, hardware, p[TileParameter::kFarRow]);
+    if (!rows_aligned(call)) rate_ = rate_ * p[TileParameter::kUnaligned];
     cache_rate_ = p[TileParameter::kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
     memory_ = tile_memory(call, hardware, sustained, cache_rate_, p);
   }

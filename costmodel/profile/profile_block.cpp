@@ -205,6 +205,8 @@ ProfileBlock read_profile_block(const SpecNode& node, std::string_view family) {
     block.math = static_cast<MathType>(m.at("precision").one_of(kMathTypeNames));
     block.own = m.at("measured_on").one_of({"this", "others"}) == 0;
     read_parameters(m, info, block);
+    if (const auto effective = m.find("effective_parameters"))
+      block.effective_parameters = effective->number(0, static_cast<double>(info.parameters.size()));
     if (const auto clock = m.find("clock")) {
       block.clock = clock->number(0.01, 2);
     } else {
@@ -244,6 +246,8 @@ SpecTree write_profile_block(const ProfileBlock& block, std::string_view family)
   }
   add_entry(tree, "parameters", parameters);
   if (!block.at_bound.empty()) add_entry(tree, "at_bound", list_of(block.at_bound));
+  if (block.effective_parameters > 0)
+    add_entry(tree, "effective_parameters", number(block.effective_parameters, 3));
   add_entry(tree, block.clock_of_expected ? "clock_of_expected" : "clock", number(block.clock));
   add_entry(tree, "clock_sd", number(block.clock_sd, 3));
   add_entry(tree, "bandwidth", number(block.bandwidth));

@@ -20,10 +20,11 @@ struct ProfileBlock {
   bool own = false;                // measured on the profile's GPU; else on others
   std::vector<double> parameters;  // in the order of the family's table
   std::vector<std::string> at_bound;
-  double clock = 1;                // sustained share of the peak ...
-  bool clock_of_expected = false;  // ... or of expected_clock(gpu)
-  double clock_sd = 0;             // of its logarithm
-  double bandwidth = 1;            // sustained share of the memory bandwidth, multiplied by the family's own
+  double effective_parameters = 0;  // how many the records determine, the rest being priors'; 0: not known
+  double clock = 1;                 // sustained share of the peak ...
+  bool clock_of_expected = false;   // ... or of expected_clock(gpu)
+  double clock_sd = 0;              // of its logarithm
+  double bandwidth = 1;             // sustained share of the memory bandwidth, multiplied by the family's own
   bool converged = true;
   int iterations = 0;
   double cost = 0;                              // robust, of the fit

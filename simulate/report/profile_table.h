@@ -7,7 +7,7 @@
 namespace tbdsim {
 
 // A row for each block: family, library version, precision, number of records, where they were measured,
-// whether the fit converged, and which of its parameters are at a bound.
+// how many of its parameters they determine, and which are at a bound.
 [[nodiscard]] Table profile_table(const Profile& profile);
 
 }  // namespace tbdsim

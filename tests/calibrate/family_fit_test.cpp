@@ -34,6 +34,8 @@ FitOptions one_card_held(const test::Truth& truth) {
   FitOptions options;
   options.gpus["titanxp"].clock = {truth.rates.at("titanxp").clock, 0};
   options.gpus["titanxp"].bandwidth = {1, 0};
+  options.misfit = 0;         // the times are those of the formula, ...
+  options.independent = 1e9;  // ... and each tells of its own
   return options;
 }
 
@@ -73,6 +75,20 @@ TEST_F(FamilyFitTest, PriorsHoldWhatTheSamplesDoNotSay) {
   const Parameter& split = GemmFamily::parameters[GemmFamily::kSplit];
   EXPECT_NEAR(fit.parameters[GemmFamily::kSplit] / split.start, 1, 1e-6);
   EXPECT_NE(expected(GemmFamily::kSplit), split.start);
+}
+
+// Samples that count as few leave what they say little of to the priors, and the fit says so.
+TEST_F(FamilyFitTest, SaysWhatTheSamplesDetermine) {
+  const test::Truth truth = test::gemm_truth();
+  FitOptions options = one_card_held(truth);
+  const FamilyFit much = fit_family<GemmFamily>(samples(truth), options);
+  EXPECT_GT(much.determined[TileParameter::kEfficiency], 0.95);
+  EXPECT_LT(much.determined[TileParameter::kUnaligned], 0.05) << "every row is a multiple of 16 bytes";
+  options.misfit = 0.1;
+  options.independent = 5;
+  const FamilyFit little = fit_family<GemmFamily>(samples(truth), options);
+  for (std::size_t i = 0; i < truth.parameters.size(); ++i)
+    EXPECT_LE(little.determined[i], much.determined[i] + 1e-6) << GemmFamily::parameters[i].name;
 }
 
 // A prior of no width holds a parameter where it is.

@@ -30,6 +30,8 @@ std::array<double, kParameterCount<GemmFamily>> parameters() {
   p[TileParameter::kStrided] = 1;
   p[TileParameter::kCache] = 0.5;
   p[TileParameter::kResident] = 0.5;
+  p[TileParameter::kUnaligned] = 0.75;
+  p[TileParameter::kFarRow] = 3'200;
   p[GemmFamily::kSplit] = 2e-6;
   return p;
 }
@@ -52,6 +54,33 @@ TEST(GemmTime, ComputesInWavesOfTilesAndReadsRowsAlongKTwice) {
   EXPECT_NEAR(parts.total, 1e-6 + std::hypot(327.68e-6, 25.72288e-6), 1e-12);
 }
 
+// Rows of A are of m numbers, those of B of k: 257 or 401 floats are no multiple of 16 bytes, 0.75 of the
+// rate.
+TEST(GemmTime, RowsThatAreNoMultiplesOf16BytesAreSlower) {
+  GemmCall call{.m = 253, .n = 256, .k = 400};
+  EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6 / 0.75, 1e-12);
+  call.transpose_a = true;  // rows of 400
+  EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6, 1e-12);
+  call.n = 253;
+  EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6, 1e-12);
+  call.transpose_b = true;  // rows of 253
+  EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6 / 0.75, 1e-12);
+  call.element_bytes = 16;
+  EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6, 1e-12);
+}
+
+// Both operands have rows of 1,600 bytes along k, half of what halves the rate: 1.5 of the time, before
+// Volta.
+TEST(GemmTime, LongRowsOfBothOperandsAreSlowBeforeVolta) {
+  GemmCall call = square();
+  call.transpose_a = true;
+  Hardware pascal = kCard;
+  pascal.compute_capability = 61;
+  EXPECT_NEAR(time(call, kWhole, pascal).compute, 1.5 * 327.68e-6, 1e-12);
+  EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6, 1e-12);
+  EXPECT_NEAR(time(square(), kWhole, pascal).compute, 327.68e-6, 1e-12) << "rows of A run along m";
+}
+
 // Half the tile: 8 blocks, still one wave, of half the work at 0.8 of the efficiency.
 TEST(GemmTime, SmallerTilesAreLessEfficient) {
   EXPECT_NEAR(time(square(), {Algorithm::gemm, 64, 128, 1}).compute, 327.68e-6 / 2 / 0.8, 1e-12);
@@ -61,7 +90,7 @@ TEST(GemmTime, SmallerTilesAreLessEfficient) {
 TEST(GemmTime, ABlockMoreThanSMsCostsAWave) {
   GemmCall call{.m = 128 * 10, .n = 128, .k = 400};
   EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6, 1e-12);
-  call.m += 1;
+  call.m += 4;
   EXPECT_NEAR(time(call, kWhole).compute, 2 * 327.68e-6, 1e-12);
 }
 
@@ -114,6 +143,7 @@ TEST(GemmTime, ADeepProductIsSplitIntoPartsOfAtLeast64) {
 }
 
 // A part of 64 takes as long where the product has less to split, so that no sum is cheaper for being longer.
+// Rows are multiples of 16 bytes: those that are not take longer than the next larger ones.
 TEST(GemmTime, LargerProductsNeverTakeLess) {
   const auto p = parameters();
   for (const double m : {1.0, 20.0, 64.0, 500.0}) {
@@ -125,7 +155,7 @@ TEST(GemmTime, LargerProductsNeverTakeLess) {
     }
   }
   double before = 0;
-  for (double m = 1; m < 400; ++m) {
+  for (double m = 4; m < 400; m += 4) {
     const double time = kernel_time<GemmFamily>({.m = m, .n = 40, .k = 1'000}, kCard, kFull, p).parts.total;
     EXPECT_GE(time * (1 + 1e-12), before) << m;
     before = time;

@@ -60,6 +60,8 @@ TEST(PowerShare, OfBoardsWithLessPower) {
   EXPECT_NEAR(power_share(gpu("a100_pcie_40gb"), MathType::fp16), std::cbrt(250 / (108 * 1.41) / 2.63), 1e-9);
   EXPECT_NEAR(power_share(gpu("a100_pcie_40gb"), MathType::fp16), 0.855, 0.002);
   EXPECT_NEAR(power_share(gpu("a100_sxm_80gb"), MathType::fp16), 1, 0.002);
+  EXPECT_NEAR(power_share(gpu("l40s"), MathType::bf16), std::cbrt(350 / (142 * 2.52) / 1.39), 1e-9);
+  EXPECT_NEAR(power_share(gpu("rtx4090"), MathType::bf16), 1, 0.002);
   EXPECT_EQ(power_share(gpu("titanxp"), MathType::fp16), 1) << "no two boards to compare";
   EXPECT_EQ(power_share(gpu("t4"), MathType::fp16), 1) << "its expected clock knows its power";
 }
