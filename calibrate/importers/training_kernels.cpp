@@ -1,6 +1,7 @@
 // Kernels of language-model training. Read are Transformer Engine's matrix products in bf16, a layer's passes
-// forward and to the gradient by the input, on an A100 PCIe 80 GB and a B200 (MooreThreads/SimuMax@4dcaae513ba7,
-// Apache-2.0): y[m x n] = x[m x k] w, whose `layout` is cuBLAS's. Times follow from stored efficiencies.
+// forward and to the gradient by the input, on an A100 PCIe 80 GB and a B200
+// (MooreThreads/SimuMax@4dcaae513ba7, Apache-2.0): y[m x n] = x[m x k] w, whose `layout` is cuBLAS's. Times
+// follow from stored efficiencies.
 //
 // Left out: products that add to their result, since no record states the bytes; norms, grouped products and
 // layers; other precisions.
@@ -13,7 +14,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::array kGpus{TableName{"A100-PCIe-80GB", "a100_pcie_80gb"}, TableName{"B200-SXM-180GB", "b200"}};
+constexpr std::array kGpus{TableName{"A100-PCIe-80GB", "a100_pcie_80gb"},
+                           TableName{"B200-SXM-180GB", "b200"}};
 
 // "4096" of key "m" in "b=1, m=4096, k=5120, layout=TN"; empty where the key is missing.
 std::string_view value_of(std::string_view list, std::string_view key) {
