@@ -21,8 +21,8 @@
 //   6.4   element-wise kernels, updates, softmax and norms forward, which load rows four numbers at a time: norms
 //         of PyTorch in bf16 on an H200 reach it (NVIDIA/cudnn-frontend@3929da2ef, benchmark/norms)
 //   3.6   gradients of layer norms: the same tables, 3.5 on an H200, 4.0 on a GB200
-//   2.9   others, batch norms first of all: 17 runs of ResNet-50 and others of split fit with AMP, whose mean
-//         error it lowers from 7.0 to 5.5 % beside 3.2, and to 6.1 % beside 2.6
+//   2.9   others, batch norms first of all: the mean error of 17 runs of CNNs of split fit with AMP on two GPUs is
+//         5.5 % with it, 7.0 % with 3.2 and 6.1 % with 2.6
 //
 // A thread that processes numbers one after another waits for a memory access for each, even while the other
 // threads of its warp run (MXNet's SequenceReverse: nvprof of Sockeye on a TITAN Xp, UofT-EcoSystem/sockeye,
