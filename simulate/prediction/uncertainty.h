@@ -29,11 +29,11 @@ inline constexpr std::array<std::string_view, 7> kEffectNames = {
 // A number for each effect.
 using Effects = std::array<double, kEffectNames.size()>;
 
-// K, G, V, M, S, R and X. Variance components of `tbd-calibrate fit-intervals` over the 84 rows of split
-// `fit` that have a prediction: 40 of simulate/validation/runs and 44 of two collections beside it, which had
-// set no constant before. S: no more than the other effects explain. X: how far three clusters' rates over
-// TCP lie apart (sync_plan.cpp), the same assumed of other exchanges.
-inline constexpr Effects kComponents = {0.229, 0.033, 0.122, 0.066, 0, 0.094, 0.5};
+// K, G, V, M, S, R and X. Variance components of `tbd-calibrate fit-intervals` over the 81 rows of split
+// `fit` of simulate/validation/runs and of a collection beside it that had set no constant before. V, S: no more
+// than the other effects explain. X: how far three clusters' rates over TCP lie apart (sync_plan.cpp), the same
+// assumed of other exchanges.
+inline constexpr Effects kComponents = {0.211, 0.055, 0, 0.035, 0, 0.073, 0.5};
 
 // What a prediction has of each effect: s, u, 1 or 0 for V, 1, 1, 1 and x.
 [[nodiscard]] Effects exposure_of(const Prediction& prediction);
