@@ -11,11 +11,11 @@
 namespace tbdsim {
 namespace {
 void list_sources(std::ostream& out) {
-  out << fmt::format("{:<16}{:<64}{:<16}{}\n", "source", "reads", "licence", "from");
+  out << fmt::format("{:<18}{:<64}{:<16}{}\n", "source", "reads", "licence", "from");
   for (const Importer& i : importers()) {
-    out << fmt::format("{:<16}{:<64}{:<16}{}\n", i.source, i.reads, i.licence, i.from);
+    out << fmt::format("{:<18}{:<64}{:<16}{}\n", i.source, i.reads, i.licence, i.from);
   }
-  out << fmt::format("{:<16}{:<64}{:<16}{}\n", "records", "what tbd-measure and this command write", "", "");
+  out << fmt::format("{:<18}{:<64}{:<16}{}\n", "records", "what tbd-measure and this command write", "", "");
 }
 
 // Removes the source from the words: the first, where it is no file. Empty where none is given.

@@ -30,9 +30,9 @@ inline constexpr std::array<std::string_view, 7> kEffectNames = {
 using Effects = std::array<double, kEffectNames.size()>;
 
 // K, G, V, M, S, R and X. Variance components of `tbd-calibrate fit-intervals` over the 81 rows of split
-// `fit` of simulate/validation/runs and of a collection beside it that had set no constant before. V, S: no more
-// than the other effects explain. X: how far three clusters' rates over TCP lie apart (sync_plan.cpp), the same
-// assumed of other exchanges.
+// `fit` of simulate/validation/runs and of a collection beside it that had set no constant before. V, S: no
+// more than the other effects explain. X: how far three clusters' rates over TCP lie apart (sync_plan.cpp),
+// the same assumed of other exchanges.
 inline constexpr Effects kComponents = {0.211, 0.055, 0, 0.035, 0, 0.073, 0.5};
 
 // What a prediction has of each effect: s, u, 1 or 0 for V, 1, 1, 1 and x.

@@ -72,7 +72,7 @@ class FrameworkFitTest : public testing::Test {
     std::vector<test::Row> rows;
     for (const char* model : {"resnet50", "alexnet", "inception_v3"}) {
       for (const char* gpu : {"titanxp", "p4000"}) {
-        for (const char* batch : {"1", "4", "32"}) {
+        for (const char* batch : {"1", "2", "4", "32"}) {
           const Prediction p =
               predict({.model = model, .framework = "toy", .gpu = gpu, .batch = std::stoll(batch)}, specs);
           const double rate = static_cast<double>(p.scenario.batch) / iteration_time_with(changed, p).si();

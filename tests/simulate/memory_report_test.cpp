@@ -89,7 +89,8 @@ TEST(MemoryPlan, OfMxnetsProfiler) {
                                   .variant = "mxnet"});
   const MemoryPlan plan = on_one_of(2, p.memory, *p.framework);
   EXPECT_NEAR(plan.use[MemoryCategory::weight_gradients].si() / 116'813'464, 1, 1e-4);
-  EXPECT_EQ(plan.use[MemoryCategory::workspace].si(), 48'234'496);
+  // Another algorithm is predicted to be the fastest than the one that ran: a fifth more workspace.
+  EXPECT_EQ(plan.use[MemoryCategory::workspace].si(), 58'720'256);
   EXPECT_NEAR(plan.use[MemoryCategory::feature_maps].si() / 1'528'942'297, 1, 0.05);
   EXPECT_NEAR((plan.use[MemoryCategory::weights] + plan.use[MemoryCategory::weight_gradients] +
                plan.use[MemoryCategory::dynamic])
