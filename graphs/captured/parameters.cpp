@@ -67,7 +67,7 @@ std::vector<bool> moving_statistics(const CapturedStep& step) {
   std::vector<bool> found(step.storages.size(), false);
   for (const CapturedOperator& op : step.operators) {
     if (op.arguments.size() < 5 || name_in_table(op.name) != "native_batch_norm") continue;
-    for (const std::size_t argument : {3, 4}) {
+    for (const std::size_t argument : {3U, 4U}) {
       if (const auto* tensor = std::get_if<TensorRef>(&op.arguments[argument].value))
         found[at(step.tensors[at(tensor->index)].storage)] = true;
     }

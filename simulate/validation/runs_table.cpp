@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "graphs/captured/step_reader.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/quantity_text.h"
@@ -210,7 +209,7 @@ Scenario scenario_of(const RunColumns& c, std::span<const std::string> row, cons
                               ? kStandInGpu
                               : known_name(resolve.catalog(), Kind::gpu, row[c.gpu]);
   const bool named = c.version && !is_path(framework);
-  if (row[c.precision].empty() && !is_step_file(model))
+  if (row[c.precision].empty() && !is_path(model))
     throw UsageError("unknown precision ''; expected one in every row but those of captured steps");
   const bool tokens = c.tokens_per_gpu && !row[*c.tokens_per_gpu].empty();
   Scenario scenario{
