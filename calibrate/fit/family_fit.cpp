@@ -219,10 +219,13 @@ void judge_parameters(ceres::Problem& problem, Unknowns& u, const FitOptions& op
   ceres::CRSMatrix jacobian;
   if (!problem.Evaluate(every, nullptr, nullptr, &gradient, &jacobian)) return;
   Eigen::MatrixXd curvature = Eigen::MatrixXd::Zero(jacobian.num_cols, jacobian.num_cols);
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
   for (int row = 0; row < jacobian.num_rows; ++row) {
-    for (int a = jacobian.rows[row]; a < jacobian.rows[row + 1]; ++a) {
-      for (int b = jacobian.rows[row]; b < jacobian.rows[row + 1]; ++b)
-        curvature(jacobian.cols[a], jacobian.cols[b]) += jacobian.values[a] * jacobian.values[b];
+    const int first = jacobian.rows[at(row)], end = jacobian.rows[at(row + 1)];
+    for (int a = first; a < end; ++a) {
+      for (int b = first; b < end; ++b)
+        curvature(jacobian.cols[at(a)], jacobian.cols[at(b)]) +=
+            jacobian.values[at(a)] * jacobian.values[at(b)];
     }
   }
   const Eigen::MatrixXd variance =
