@@ -23,7 +23,7 @@ void each_tensor(const std::vector<Argument>& arguments, Visit visit) {
   }
 }
 
-std::vector<Reads> reads_of(const CapturedStep& step, const std::vector<KernelSpan>& spans) {
+std::vector<Reads> reads_of(const CapturedStep& step, const std::vector<OperatorSpan>& spans) {
   std::vector<Reads> reads(step.storages.size());
   for (std::size_t i = 0; i < step.operators.size(); ++i) {
     const CapturedOperator& op = step.operators[i];
@@ -101,7 +101,7 @@ class Scratch {
 }  // namespace
 
 std::vector<Tensor> tensors_of(const CapturedStep& step, const std::vector<int>& module_of_storage,
-                               const std::vector<KernelSpan>& spans, const std::vector<bool>& added,
+                               const std::vector<OperatorSpan>& spans, const std::vector<bool>& added,
                                std::vector<Kernel>& kernels) {
   const std::vector<Reads> reads = reads_of(step, spans);
   const std::vector<bool> casts = casts_of_parameters(step);

@@ -9,7 +9,7 @@
 namespace tbdsim {
 
 // Kernels of an operator: last < first where it has none.
-struct KernelSpan {
+struct OperatorSpan {
   int first = 0;
   int last = -1;
 };
@@ -19,7 +19,7 @@ struct KernelSpan {
 // kernels while it lives.
 [[nodiscard]] std::vector<Tensor> tensors_of(const CapturedStep& step,
                                              const std::vector<int>& module_of_storage,
-                                             const std::vector<KernelSpan>& spans,
+                                             const std::vector<OperatorSpan>& spans,
                                              const std::vector<bool>& added, std::vector<Kernel>& kernels);
 
 }  // namespace tbdsim

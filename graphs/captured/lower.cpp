@@ -215,7 +215,7 @@ class StepLowering {
   std::vector<TrainedParameter> trained_;
   std::map<int, std::vector<std::size_t>> by_operator_ = gradients_by_operator();
   TrainingStep step_{};
-  std::vector<KernelSpan> spans_{};  // of each operator
+  std::vector<OperatorSpan> spans_{};  // of each operator
   std::map<int, LoweredKernels::Kept> kept_{};
   LoweredKernels sink_{step_.kernels, kept_};
 };
