@@ -51,7 +51,8 @@ def predict(model: Model, *, gpu: str | Sequence[str], batch: int | Sequence[int
     """One row for each GPU and batch: the scenario, ``fits``, ``bound`` and all metrics of ``tbd-sim list metrics``.
 
     ``throughput`` is in ``units["throughput"]`` a second, between ``throughput_low`` and ``throughput_high`` in 80 % of
-    measurements; times are in s, memory in bytes. ``precision``: a captured step's own unless it is given.
+    measurements; times are in s, memory (``memory_total``, ``memory_weights``, ..., ``gpu_memory_usable``) in bytes.
+    ``precision``: a captured step's own unless it is given.
     Raises TbdSimError.
     """
     rows: list[dict[str, Any]] = []
@@ -62,6 +63,8 @@ def predict(model: Model, *, gpu: str | Sequence[str], batch: int | Sequence[int
                                          precision=precision, **flags))
             for prediction in document["predictions"]:
                 metrics = prediction.pop("metrics")
+                for group, prefix in (("memory", "memory_"), ("gpu_memory", "gpu_memory_")):
+                    metrics |= {prefix + name: value for name, value in prediction.pop(group, {}).items()}
                 units.update({metric: value["unit"] for metric, value in metrics.items()})
                 flat = {key: value for key, value in prediction.items() if not isinstance(value, (dict, list))}
                 rows.append({**flat, **{metric: value["value"] for metric, value in metrics.items()}})

@@ -1,11 +1,14 @@
 """The commands as functions: the same figures as the command line's, errors that say what is wrong."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import tbdsim
 from tbdsim import command_line
+
+pytest.importorskip("tbdsim._core", reason="the module is not built: pip install .")
 
 SCENARIO = {"gpu": "titanxp", "batch": 32, "framework": "mxnet"}
 
@@ -18,6 +21,8 @@ def test_predict_is_what_the_command_line_says():
     assert row.throughput_low < row.throughput < row.throughput_high
     assert row["iteration_time"] == pytest.approx(row.batch / row.throughput)
     assert row.fits is True
+    assert row.memory_total == pytest.approx(row.memory_model + row.memory_context)
+    assert row.memory_total < row.gpu_memory_usable < row.gpu_memory_nominal
 
 
 def test_predict_makes_a_row_for_each_gpu_and_batch():
@@ -64,3 +69,14 @@ def test_to_pandas():
     frame = tbdsim.predict("resnet50", gpu="t4", batch=[8, 16]).to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame["batch"]) == [8, 16]
+
+
+def test_a_captured_step_stands_where_a_model_does():
+    captured = Path(__file__).parents[2] / "tests/captured/timm.resnet50.224.fp16.nchw.timm_benchmark.step.json.gz"
+    step = tbdsim.load(captured)
+    (from_step,) = tbdsim.predict(step, gpu="rtx3090", batch=64)
+    (from_file,) = tbdsim.predict(captured, gpu="rtx3090", batch=64)
+    assert from_step == from_file and from_step.throughput > 0
+    (largest,) = tbdsim.max_batch(step, gpu="rtx3090")
+    assert largest.largest_batch > 64
+    assert tbdsim.show(step).totals.parameters == 25_557_032
