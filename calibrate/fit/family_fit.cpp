@@ -202,8 +202,8 @@ struct Solution {
   std::size_t steepest = 0;        // as FamilyFit's
 };
 
-// What a solved problem's curvature says of the parameters: the posterior's variances are the inverse of J^T
-// J.
+// Sets what the curvature of a solved problem says of its parameters: the variances of the posterior are the
+// diagonal of the inverse of J^T J.
 template <class Family>
 void judge_parameters(ceres::Problem& problem, Unknowns& u, const FitOptions& options, Solution& solution) {
   constexpr std::size_t n = kParameterCount<Family>;

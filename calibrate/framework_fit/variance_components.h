@@ -27,7 +27,7 @@ struct RunError {
   std::string gpu, version, model, set;
 };
 
-// What the components are estimated from.
+// Components of the intervals, and those among them that the runs do not tell.
 struct VarianceFit {
   Effects components{};                  // standard deviations, as kComponents
   std::vector<std::string> sets_of_one;  // have no component of their own: the pooled one stands for them

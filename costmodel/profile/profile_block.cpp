@@ -79,7 +79,7 @@ struct NameFields {
   }
 };
 
-// Which sizes of a call a list of measured calls holds.
+// Sizes of a call that a list of measured calls holds: all, or without those that few calls need.
 enum class Columns { without_further, all };
 
 template <class Visit>

@@ -197,7 +197,7 @@ class StepLowering {
     return made;
   }
 
-  // What ranks exchange.
+  // Appends the gradients that ranks exchange, in the order in which they are ready.
   void append_gradients() {
     for (const TrainedParameter& trained : trained_) {
       if (trained.last_operator < 0) continue;

@@ -15,7 +15,8 @@ namespace tbdsim {
 
 struct OperatorEntry;
 
-// What lowering an operator makes, beside its place in the step.
+// The kernels to which the lowering of operators appends, and the tensors that it keeps beside the captured
+// ones.
 struct LoweredKernels {
   std::vector<Kernel>& kernels;
   // A tensor that the lowering keeps from a forward operator for its backward operator, where the captured

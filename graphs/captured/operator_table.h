@@ -1,5 +1,5 @@
-// Which function lowers an operator. Tables have names without namespace `aten`, overload and the
-// underscore of operators that write to their first argument ("aten.add_.Tensor": "add").
+// The function that lowers an operator, by its name. Tables have names without namespace `aten`, overload and
+// the underscore of operators that write to their first argument ("aten.add_.Tensor": "add").
 #pragma once
 
 #include <cstdint>

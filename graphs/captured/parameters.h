@@ -1,5 +1,5 @@
-// Which storages of a captured step belong to which parameter and module, and which lead to a parameter's
-// gradient.
+// Storages of a captured step by the parameter and the module that they belong to, and those that lead to a
+// parameter's gradient.
 #pragma once
 
 #include <vector>

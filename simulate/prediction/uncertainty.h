@@ -35,7 +35,7 @@ using Effects = std::array<double, kEffectNames.size()>;
 // the same assumed of other exchanges.
 inline constexpr Effects kComponents = {0.211, 0.055, 0, 0.035, 0, 0.073, 0.5};
 
-// What a prediction has of each effect: s, u, 1 or 0 for V, 1, 1, 1 and x.
+// The amount of each effect that a prediction has: s, u, 1 or 0 for V, 1, 1, 1 and x.
 [[nodiscard]] Effects exposure_of(const Prediction& prediction);
 
 // Standard deviation of ln(measured time / predicted) by effect; their squares add.

@@ -197,7 +197,7 @@ std::vector<std::string> estimate_notes(std::span<const Prediction> predictions)
   return notes;
 }
 
-// What captured steps say of themselves.
+// The notes of captured steps, each once: warnings of the capture, operators without a lowering.
 std::vector<std::string> step_notes(std::span<const Prediction> predictions) {
   std::set<std::string> seen;
   std::vector<std::string> notes;
