@@ -259,8 +259,8 @@ class PlainYaml {
 
 std::optional<SpecTree> parse_plain_yaml(std::string_view yaml,
                                          const std::shared_ptr<const std::string>& file) {
-  const bool other = yaml.find_first_of("\t\r\0", 0, 3) != std::string_view::npos;
-  if (other || yaml.starts_with("\xef\xbb\xbf")) return std::nullopt;
+  const auto holds = [yaml](char c) { return yaml.find(c) != std::string_view::npos; };
+  if (holds('\t') || holds('\r') || holds('\0') || yaml.starts_with("\xef\xbb\xbf")) return std::nullopt;
   try {
     return PlainYaml(yaml, file).read();
   } catch (const NotPlain&) {
