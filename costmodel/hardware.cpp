@@ -88,6 +88,7 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   h.watts = gpu.tdp.si();
   h.compute_capability = 10 * gpu.compute_capability;
   h.hbm = gpu.memory_type.starts_with("HBM");
+  h.ecc = gpu.ecc;
   h.bus = achievable(gpu.bus).si();
   h.tensor_cores = has_tensor_cores(gpu, math);
   h.rate_share = rate_share(gpu, math);

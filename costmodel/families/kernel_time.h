@@ -75,6 +75,7 @@ struct Hardware {
   double rate_share = 1;  // operations a clock and SM over the most of its generation's SMs: hardware.h
   double across_k = 1;    // rate of products with an operand whose rows do not run along k, over the others'
   bool hbm = false;       // stacked memory, else GDDR
+  bool ecc = false;       // check bits are on; GDDR keeps them among the data
   double bus = 1;         // byte/s that the bus to the host achieves
 };
 
