@@ -128,10 +128,10 @@ void require_meaning(const CommandLine& line) {
   for (const CLI::Option* option : line.app.get_options()) {
     const std::string name = option->get_name();
     if (option->count() == 0 || name == "--data-dir" || name == "--quiet") continue;
-    const bool known = apps[1]->get_option_no_throw(name) != nullptr ||
-                       apps[1]->get_option_no_throw(name.substr(name.find_first_not_of('-'))) != nullptr;
-    if (!known)
-      throw UsageError(name + " means nothing to '" + apps[1]->get_name() + "' (see 'tbd-sim --help')");
+    const std::string command = in_quotes(apps[1]->get_name());
+    if (apps[1]->get_option_no_throw(name) != nullptr)
+      throw UsageError(name + " stands before " + command + "; expected behind it");
+    throw UsageError(name + " means nothing to " + command + " (see 'tbd-sim --help')");
   }
 }
 

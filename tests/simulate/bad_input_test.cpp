@@ -276,6 +276,7 @@ const std::vector<BadCommand> kBadCommands = {
      "'\"a,b.yaml': a part in double quotes does not end with them; expected as \"my,model.yaml\",resnet50"},
     {{"show", "resnet50", "--batch", "64"}, "--batch means nothing to 'show' (see 'tbd-sim --help')"},
     {{"--gpu", "titanxp", "list", "gpus"}, "--gpu means nothing to 'list' (see 'tbd-sim --help')"},
+    {{"--gpu", "titanxp", "memory", "resnet50"}, "--gpu stands before 'memory'; expected behind it"},
     {{"list", "gpus", "show", "resnet50"}, "a second command 'show'; expected one (see 'tbd-sim --help')"},
     {{"list"},
      "list: says not of what; expected one of gpus, cpus, links, machines, models, suites, datasets, "

@@ -110,6 +110,18 @@ TEST(Cli, VariantChoosesItsFrameworks) {
   EXPECT_THAT(frameworks("v1"), testing::ElementsAre("cntk", "mxnet", "pytorch", "tensorflow"));
 }
 
+// The model may stand as it does for the command without a name.
+TEST(Cli, ModelOfACommandByPlaceOrByOption) {
+  const std::vector<std::string> rest{"--framework", "mxnet", "--gpu", "titanxp", "--batch", "4"};
+  const auto run = [&rest](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), rest.begin(), rest.end());
+    return test::run(arguments);
+  };
+  const CliResult place = run({"memory", "resnet50"});
+  EXPECT_EQ(place.exit_code, kExitOk) << place.err;
+  EXPECT_EQ(run({"memory", "--model", "resnet50"}).out, place.out);
+}
+
 TEST(Cli, OptionsMayStandOnEitherSideOfACommand) {
   const CliResult before = test::run({"--data-dir", TBDSIM_SOURCE_DIR, "list", "models"});
   const CliResult after = test::run({"list", "models", "--data-dir", TBDSIM_SOURCE_DIR});

@@ -106,7 +106,7 @@ Command add_kernels(CLI::App& root) {
   const auto options = std::make_shared<KernelsOptions>();
   CLI::App* app = root.add_subcommand(
       "kernels", "every kernel of an iteration: cost, bound, where the number comes from");
-  app->add_option("model", options->scenario.model, "a model, a YAML file, or all (default)");
+  app->add_option("model,--model", options->scenario.model, "a model, a YAML file, or all (default)");
   add_scenario_options(*app, options->scenario);
   add_output_options(*app, options->output);
   app->get_option("--batch")->description("samples in one iteration on one GPU; several as 4,16,64");

@@ -32,7 +32,7 @@ Command add_max_batch(CLI::App& root) {
   const auto options = std::make_shared<MaxBatchOptions>();
   CLI::App* app =
       root.add_subcommand("max-batch", "the largest batch that fits, and what the next one lacks");
-  app->add_option("model", options->scenario.model, "a model, a YAML file, or all (default)");
+  app->add_option("model,--model", options->scenario.model, "a model, a YAML file, or all (default)");
   add_scenario_options(*app, options->scenario);
   add_output_options(*app, options->output);
   app->remove_option(app->get_option("--batch"));

@@ -68,7 +68,7 @@ Command add_memory(CLI::App& root) {
   const auto options = std::make_shared<MemoryOptions>();
   CLI::App* app =
       root.add_subcommand("memory", "where the GPU's memory goes: by category, by layer, over time");
-  app->add_option("model", options->scenario.model, "a model, a YAML file, or all (default)");
+  app->add_option("model,--model", options->scenario.model, "a model, a YAML file, or all (default)");
   add_scenario_options(*app, options->scenario);
   add_output_options(*app, options->output);
   const std::vector<std::string> views(kMemoryViewNames.begin(), kMemoryViewNames.end());

@@ -24,7 +24,7 @@ void run(const TraceOptions& options, SpecCache& specs, std::ostream& out) {
 Command add_trace(CLI::App& root) {
   const auto options = std::make_shared<TraceOptions>();
   CLI::App* app = root.add_subcommand("trace", "one iteration as a trace for Perfetto or chrome://tracing");
-  app->add_option("model", options->scenario.model, "a model, or a YAML file");
+  app->add_option("model,--model", options->scenario.model, "a model, or a YAML file");
   add_scenario_options(*app, options->scenario);
   add_input_options(*app, options->scenario.input);
   add_output_file(*app, options->output);

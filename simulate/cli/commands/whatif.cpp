@@ -60,7 +60,7 @@ Command add_whatif(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "whatif",
       "before and after a change of the hardware or the software; without one: what would help most");
-  app->add_option("model", options->scenario.model, "a model, or a YAML file");
+  app->add_option("model,--model", options->scenario.model, "a model, or a YAML file");
   add_scenario_options(*app, options->scenario);
   add_input_options(*app, options->scenario.input);
   add_cluster_options(*app, options->cluster);
