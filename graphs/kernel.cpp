@@ -55,8 +55,8 @@ struct ShapeText {
     const double times = g.batch.at(batch);
     const std::string batched = times == 1 ? "" : fmt::format("{:.0f}x ", times);
     const std::string grouped = g.grouped ? "grouped " : "";
-    return fmt::format("{}{}m{:.0f} n{:.0f} k{:.0f} {}{}", grouped, batched, g.m.at(batch), g.n.at(batch), g.k.at(batch),
-                       g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
+    return fmt::format("{}{}m{:.0f} n{:.0f} k{:.0f} {}{}", grouped, batched, g.m.at(batch), g.n.at(batch),
+                       g.k.at(batch), g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
   }
   std::string operator()(const AttentionShape& a) const {
     const std::string values = a.values == a.features ? "" : fmt::format("+{}", a.values);
