@@ -29,6 +29,7 @@ GemmCall gemm_call(const Kernel& kernel, const GemmShape& s, double batch) {
   call.batch = s.batch.at(batch);
   call.transpose_a = s.transpose_a;
   call.transpose_b = s.transpose_b;
+  call.grouped = s.grouped;
   call.element_bytes = element_bytes(kernel.math);
   const double written = kernel.written_bytes.at(batch);
   const double results = call.m * call.n * call.batch;
@@ -80,7 +81,11 @@ AttentionCall attention_call(const Kernel& kernel, const AttentionShape& s, doub
           .features = size(s.features),
           .values = size(s.values),
           .causal = s.causal,
-          .bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch)};
+          .bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch),
+          .window = size(s.window),
+          .queries_per_key = size(s.queries_per_key),
+          .deterministic = s.deterministic,
+          .kernel = s.kernel};
 }
 
 StreamCall stream_call(const Kernel& kernel, double batch) {

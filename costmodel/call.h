@@ -21,6 +21,7 @@ struct GemmCall {
   double element_bytes = 4;  // of A and B
   double output_bytes = 4;   // of an element of C
   bool hot = false;          // measured in a loop with the same operands: the L2 cache may hold them
+  bool grouped = false;      // as in GemmShape
 
   friend auto operator<=>(const GemmCall&, const GemmCall&) = default;
 };
@@ -69,6 +70,9 @@ struct AttentionCall {
   double heads = 1, queries = 1, keys = 1, features = 1, values = 1;
   bool causal = false;
   double bytes = 0;  // read and written
+  double window = 0, queries_per_key = 1;  // as in AttentionShape
+  bool deterministic = false;
+  AttentionKernel kernel = AttentionKernel::flash2;
 
   friend auto operator<=>(const AttentionCall&, const AttentionCall&) = default;
 };

@@ -54,13 +54,16 @@ struct ShapeText {
   std::string operator()(const GemmShape& g) const {
     const double times = g.batch.at(batch);
     const std::string batched = times == 1 ? "" : fmt::format("{:.0f}x ", times);
-    return fmt::format("{}m{:.0f} n{:.0f} k{:.0f} {}{}", batched, g.m.at(batch), g.n.at(batch), g.k.at(batch),
-                       g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
+    const std::string grouped = g.grouped ? "grouped " : "";
+    return fmt::format("{}{}m{:.0f} n{:.0f} k{:.0f} {}{}", grouped, batched, g.m.at(batch), g.n.at(batch),
+                       g.k.at(batch), g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
   }
   std::string operator()(const AttentionShape& a) const {
     const std::string values = a.values == a.features ? "" : fmt::format("+{}", a.values);
-    return fmt::format("{:.0f}x{:.0f}x{:.0f} {}{}{}", a.heads.at(batch), a.queries.at(batch),
-                       a.keys.at(batch), a.features, values, a.causal ? " causal" : "");
+    return fmt::format("{:.0f}x{:.0f}x{:.0f} {}{}{}{}{}", a.heads.at(batch), a.queries.at(batch),
+                       a.keys.at(batch), a.features, values, a.causal ? " causal" : "",
+                       a.window == 0 ? "" : fmt::format(" window {}", a.window),
+                       a.queries_per_key == 1 ? "" : fmt::format(" g{}", a.queries_per_key));
   }
   std::string operator()(const RecurrentShape& r) const {
     return fmt::format("{:.0f}x{}x{} {}x{}", r.batch.at(batch), r.steps, r.inputs, r.gates, r.hidden);

@@ -74,6 +74,9 @@ struct GemmShape {
   Size batch{1, 0};
   bool transpose_a = false;
   bool transpose_b = false;
+  // True for the products of a mixture's experts, which one call computes: `batch` experts, sizes those of the
+  // mean expert.
+  bool grouped = false;
 
   friend auto operator<=>(const GemmShape&, const GemmShape&) = default;
 };
@@ -120,12 +123,22 @@ struct RecurrentShape {
   friend auto operator<=>(const RecurrentShape&, const RecurrentShape&) = default;
 };
 
+// Whose kernel computes attention without keeping scores: FlashAttention 2 or 3, cuDNN, or PyTorch's
+// memory-efficient attention (CUTLASS, as in xFormers), the only one that computes in fp32.
+enum class AttentionKernel { flash2, flash3, cudnn, memory_efficient };
+inline constexpr std::array<std::string_view, 4> kAttentionKernelNames = {"flash2", "flash3", "cudnn",
+                                                                          "memory_efficient"};
+
 // Attention in one kernel, which keeps no scores: softmax(Q K') V of every head, or all gradients of it.
 struct AttentionShape {
-  Size heads;  // of all samples
+  Size heads;  // of all samples; of queries
   Size queries, keys;
   std::int64_t features = 0, values = 0;  // of a key, of a value
   bool causal = false;                    // scores of later keys are not computed
+  std::int64_t window = 0;                // keys up to its own that a query sees at most; 0: no limit
+  std::int64_t queries_per_key = 1;       // heads of queries that share a head of keys and values
+  bool deterministic = false;             // gradients are added up in a fixed order
+  AttentionKernel kernel = AttentionKernel::flash2;
 
   friend auto operator<=>(const AttentionShape&, const AttentionShape&) = default;
 };
@@ -181,7 +194,7 @@ inline constexpr std::string_view kHostToDevice = "host_to_device";
 // the window, dilation and groups unless 1, t: transposed), "m512 n32 k1000 NT" (transposes of A and B),
 // "64x64x112x112 3x3/2" (input, window), "64x1000" (rows, columns), "802816" (elements), "64x25x512 4x512"
 // (samples, steps, inputs, gates x units),
-// "96x512x512 64 causal" (heads, queries, keys, features).
+// "96x512x512 64 causal window 128 g4" (heads, queries, keys, features, queries_per_key).
 [[nodiscard]] std::string shape_text(const Kernel& kernel, double batch);
 
 }  // namespace tbdsim
