@@ -58,7 +58,7 @@ double ring(const Work& w, double passes, bool out_of_place) {
 
 double tree(const Work& w) {
   if (w.outer == 1) return INFINITY;
-  const double depth = std::bit_width(static_cast<std::uint64_t>(w.outer) - 1);
+  const double depth = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(w.outer) - 1));
   const double fixed = w.launch + 2 * (w.inner - 1) * w.step + w.root;
   double best = INFINITY;
   for (const Protocol& p : kProtocols)
