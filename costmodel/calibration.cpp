@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "costmodel/families/families.h"
 #include "costmodel/families/fast/grid_work_table.h"
@@ -64,9 +65,16 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
   return distance;
 }
 
+// True for families whose formula says which instructions multiply: attention (attention.h).
+bool knows_instructions(std::size_t family) {
+  return for_each_family([&]<class Family>(FamilyTag<Family>) {
+    return family == index_of_family<Family>() && std::is_same_v<typename Family::Call, AttentionCall>;
+  });
+}
+
 // Sets the sustained shares of the GPU's clock and bandwidth: the block's where it was measured on the GPU,
 // else from the data sheet.
-void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
+void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math) {
   const ProfileBlock& block = *model.block;
   const Prior expected = expected_clock(gpu);
   model.hardware = hardware_of(gpu, math);
@@ -85,7 +93,8 @@ void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
   if (model.hardware.tensor_cores) {
     constexpr double kCubeRoot = 1.0 / 3;  // of the power for each busy SM
     const double share = power_share(gpu, math);
-    model.sustained.clock *= share * (block.own ? 1 : instruction_share(gpu));
+    const bool of_older_kernels = !block.own && !knows_instructions(family);
+    model.sustained.clock *= share * (of_older_kernels ? instruction_share(gpu) : 1);
     if (share < 1) model.hardware.power = {share, kCubeRoot};
   }
 }
@@ -106,7 +115,7 @@ std::shared_ptr<const GridWorkTable> grid_work_of(const FamilyModel& model, std:
 
 void set_rates(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math) {
   const Hardware before = model.hardware;
-  set_sustained(model, gpu, math);
+  set_sustained(model, family, gpu, math);
   const Hardware& now = model.hardware;
   const bool same_grids =
       now.sm_count == before.sm_count && now.rate_share == before.rate_share && now.power == before.power;
