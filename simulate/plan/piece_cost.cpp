@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/estimate.h"
+#include "simulate/plan/continuous_load.h"
 
 namespace tbdsim {
 namespace {
@@ -27,6 +28,14 @@ CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fab
   return {};
 }
 
+// A kernel's time in a step that keeps the board at its power limit.
+Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
+  const Seconds alone = estimate(kernel, 1, *inputs.calibration).total;
+  if (kernel.kind != KernelKind::gemm) return alone;
+  const double limit = kernel.flops.at(1) / continuous_rate(*inputs.calibration->gpu, kernel.math).si();
+  return std::max(alone, Seconds(limit));
+}
+
 bool computed_again(Kept as, Recomputation r) {
   switch (r) {
     case Recomputation::none:
@@ -47,7 +56,7 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   PieceCost cost;
   Seconds attention_forward, attention_backward;
   for (std::size_t i = 0; i < work.forward.size(); ++i) {
-    const Seconds time = estimate(work.forward[i], 1, *inputs.calibration).total;
+    const Seconds time = time_of(work.forward[i], inputs);
     cost.forward += time;
     if (work.again[i] == Kept::attention) attention_forward += time;
     for (std::size_t r = 0; r < kRecomputationNames.size(); ++r) {
@@ -57,7 +66,7 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
     }
   }
   for (const Kernel& kernel : work.backward) {
-    const Seconds time = estimate(kernel, 1, *inputs.calibration).total;
+    const Seconds time = time_of(kernel, inputs);
     cost.backward += time;
     if (kernel.phase == Phase::backward_weights) cost.weights += time;
     if (std::holds_alternative<AttentionShape>(kernel.shape)) attention_backward += time;

@@ -11,6 +11,7 @@
 #include "simulate/cli/commands/options.h"
 #include "simulate/layout/layout_reader.h"
 #include "simulate/plan/search.h"
+#include "simulate/report/export/pipeline_trace.h"
 #include "simulate/report/plan_table.h"
 
 namespace tbdsim {
@@ -33,6 +34,7 @@ struct PlanOptions {
   std::string stack{kDefaultStack};
   std::string profile;
   std::string layout_file;
+  std::string trace;  // file
   std::map<std::string, std::string> layout;       // by key of set_layout()
   std::map<std::string, std::string> differences;  // of the stack, by key of set_stack()
   OutputOptions output;
@@ -190,7 +192,13 @@ void run(PlanOptions options, SpecCache& specs, std::ostream& out, const Progres
   if (has_layout(options)) {
     PieceTable pieces(r.inputs);
     const ParallelLayout layout = legal_layout(layout_of(options), shape, job);
-    tables.push_back(layout_table(predict_layout(layout, pieces, r.peak), r.inputs, title, r.gpu->usable_memory));
+    const LayoutPrediction p = predict_layout(layout, pieces, r.peak);
+    if (!options.trace.empty()) {
+      AtomicFile file(options.trace);
+      write_pipeline_trace(file.stream(), p, job);
+      file.commit();
+    }
+    tables.push_back(layout_table(p, r.inputs, title, r.gpu->usable_memory));
   } else {
     const std::vector<ParallelLayout> layouts = legal_layouts(shape, job, r.inputs.fabric.domain);
     if (layouts.empty())
@@ -219,6 +227,7 @@ Command add_plan(CLI::App& root) {
   app->add_option("--precision", options->precision, "of the products of layers: bf16 (default), fp16, fp8, tf32");
   app->add_option("--stack", options->stack, "megatron (default), megatron_deepspeed, fsdp, fsdp_compiled");
   app->add_option("--layout", options->layout_file, "a YAML file with a layout, to predict instead of searching");
+  app->add_option("--trace", options->trace, "with a layout: a file for ui.perfetto.dev, a thread for each stage");
   app->add_option("--table", options->table, "a CSV of layouts to predict, a row each");
   const auto add = [&](std::map<std::string, std::string>& texts, const std::string& key, const char* help) {
     std::string flag = "--" + key;
