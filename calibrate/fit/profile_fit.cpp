@@ -273,6 +273,7 @@ Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus, const
   profile.title = title_of(options, gpus);
   profile.gpu = options.gpu;
   profile.architecture = options.gpu.empty() ? options.architecture : "";
+  if (!options.gpu.empty() && !options.without_gpu) profile.board_power = gpus.at(options.gpu).tdp.si();
   profile.calibrated = true;
   Context context{options, gpus, clock_priors(records, gpus), profile};
 #define TBDSIM_FIT(Family) fit_blocks<Family>(records, context);

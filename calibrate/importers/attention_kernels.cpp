@@ -8,7 +8,9 @@
 // Left out: PyTorch's composite attention; calls through PyTorch below 1 ms, which hold its launches; mxfp8; rows
 // without a time; aic_context on the B200, whose time does not grow with the sequence (one head of 10,240 queries in
 // 16.6 us: its 80 blocks would run at 1.3 of the peak of the 80 SMs that can hold them, launch included).
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <optional>
 
 #include "calibrate/importers/importers.h"
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::array kGpus{TableName{"H100-SXM5-80GB", "h100_sxm"},
                            TableName{"H200", "h200"},
+                           TableName{"H200-SXM-141GB", "h200"},
                            TableName{"A100-SXM4-80GB", "a100_sxm_80gb"},
                            TableName{"A100-PCIe-80GB", "a100_pcie_80gb"},
                            TableName{"B200", "b200"},
@@ -26,8 +29,17 @@ constexpr std::array kGpus{TableName{"H100-SXM5-80GB", "h100_sxm"},
                            TableName{"B300", "b300"},
                            TableName{"GB300", "gb300"},
                            TableName{"L40S", "l40s"},
+                           TableName{"L40S-48GB", "l40s"},
                            TableName{"RTX4090-24GB", "rtx4090"},
                            TableName{"RTX PRO 6000 Server", "rtx_pro_6000_server"}};
+
+// The catalogue's name of the row's GPU, or the name as it stands, which load_records() looks up.
+std::string gpu_of(const TableRow& row) {
+  const std::string& name = row.text("gpu");
+  const auto* const found =
+      std::find_if(kGpus.begin(), kGpus.end(), [&](const TableName& each) { return each.in_table == name; });
+  return found == kGpus.end() ? name : std::string(found->in_record);
+}
 
 // The library whose kernels ran; empty: no kernel of its own.
 std::string library_of(const TableRow& row, const std::string& gpu) {
@@ -72,7 +84,7 @@ std::optional<std::string> why_left_out(const TableRow& row, const std::string& 
 
 ImportedRow import_attention_kernels(const TableRow& row) {
   Record record;
-  record.gpu = renamed(row, "gpu", kGpus);
+  record.gpu = gpu_of(row);
   record.generation = library_of(row, record.gpu);
   if (const auto why = why_left_out(row, record.gpu, record.generation)) return left_out(*why);
   const std::string& backend = row.text("backend");

@@ -25,6 +25,10 @@
 // FlashAttention 2 multiplies warp by warp (mma.sync): its rate is no more than 0.62 of Hopper's 4,096
 // operations a clock, on later GPUs too.
 //
+// Where power limits the clock of full load (kernel_time.h, PowerLimit), a score takes power_relief() of
+// the time, by the share of it in which the tensor cores multiply: an A100 PCIe runs attention at the clock of an
+// SXM board, though not its matrix products.
+//
 // Sources of the form: Dao, "FlashAttention-2", 2023, sections 3 and 4; Shah et al., "FlashAttention-3", 2024,
 // section 3 (exponentials beside products).
 #pragma once
@@ -178,6 +182,9 @@ TimeParts<T> AttentionFamily<library>::time(const Call& c, const Choice&, const 
   const double exponentials = (forward ? 1 : 2) / (exponentials_per_clock(hardware) * hardware.clock);
   const T softmax = p[P::kSoftmax] * exponentials / sustained.clock;
   T score = smooth_max(products, softmax);
+  // Tensor cores that wait for the softmax draw less power than those of a GEMM.
+  if (hardware.power.clock_share < 1)
+    score = score * power_relief(hardware.power, T(share * products / score));
   if (!forward && c.deterministic) score = score * p[P::kOrdered];
   const T rounds =
       attention_rounds(c, hardware.sm_count, p[forward ? P::kPrologue : P::kPrologueBackward]);
