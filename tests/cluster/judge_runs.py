@@ -22,9 +22,9 @@ SETS = ["vtrain_single", "vtrain_multi", "mpt_foundry", "bigscience_a100", "inte
         "nemo_2407", "simumax_b200", "torchtitan", "megatron_bridge", "mlperf_pretrain"]
 
 # (name in the table, of the catalogue, its machine, peak of bf16 in FLOP/s for the trivial predictor)
-GPUS = {"A100-SXM4-80GB": ("a100_sxm_80gb", "dgx_a100"), "A100-SXM4-40GB": ("a100_sxm_40gb", "dgx_a100"),
-        "A800-SXM4-80GB": ("a800_sxm_80gb", "dgx_a100"), "H100-SXM5-80GB": ("h100_sxm", "dgx_h100"),
-        "H100-SXM-96GB-HBM2e-500W": ("h100_sxm", "dgx_h100"), "B200": ("b200", "dgx_b200"),
+GPUS = {"A100-SXM4-80GB": ("a100_sxm_80gb", "dgx_a100_80gb"), "A100-SXM4-40GB": ("a100_sxm_40gb", "dgx_a100"),
+        "A800-SXM4-80GB": ("a800_sxm_80gb", "dgx_a100_80gb"), "H100-SXM5-80GB": ("h100_sxm", "dgx_h100"),
+        "H100-SXM-96GB-HBM2e-500W": ("h100_sxm_96gb_500w", "dgx_h100"), "B200": ("b200", "dgx_b200"),
         "B200-SXM-180GB": ("b200", "dgx_b200"), "GB200": ("gb200", "gb200_nvl72")}
 
 # Machines of sets whose network is not that of the GPU's usual machine.
