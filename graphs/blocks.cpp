@@ -199,11 +199,14 @@ class Expander {
       last = m.at("to").count(0, kMostRepeats);
     });
     Scope inner = scope;
+    const bool outermost = repetition_ < 0;
     for (std::int64_t i = first; i <= last; ++i) {
+      if (outermost) repetition_ = static_cast<int>(i - first);
       inner.locals[index] =
           SpecTree{.text = std::to_string(i), .items = {}, .entries = {}, .mark = repeat->mark};
       previous = expand_use(bound(entry, inner), entry.path(), previous, depth);
     }
+    if (outermost) repetition_ = -1;
     return previous;
   }
 
@@ -284,6 +287,9 @@ class Expander {
       if (const auto per_step = m.find("per_step")) layer.per_step = per_step->flag();
       if (const auto whole = m.find("whole")) layer.whole = names_of(*whole);
       if (const auto tied = m.find("tied_to")) layer.tied_to = tied->text();
+      if (const auto shard = m.find("shard"))
+        layer.shard = static_cast<Sharding>(shard->one_of(kShardingNames));
+      layer.repetition = repetition_;
       const auto from = m.find("from");
       layer.from = from ? names_of(*from) : std::vector<std::string>{previous};
       check_whole(layer, m);
@@ -298,6 +304,7 @@ class Expander {
   std::vector<LayerSpec> layers_;
   std::set<std::string> used_;  // names of blocks
   std::size_t uses_ = 0;
+  int repetition_ = -1;  // as LayerSpec::repetition
   Budget budget_;
 };
 

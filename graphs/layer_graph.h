@@ -1,14 +1,23 @@
 // Layers and how they are connected: a directed acyclic graph in an order in which it can run.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graphs/layer.h"
 #include "hwspecs/base/error.h"
 
 namespace tbdsim {
+
+// How GPUs may share a layer's weights (Shoeybi et al., arXiv 1909.08053): by the product's outputs, whose
+// parts stay apart; by its inputs, with partial results to add up; by words of a table or of scores; by heads
+// of an attention; by experts of a mixture. none: each has all of it.
+enum class Sharding { none, columns, rows, vocabulary, heads, experts };
+inline constexpr std::array<std::string_view, 6> kShardingNames = {"none",       "columns", "rows",
+                                                                   "vocabulary", "heads",   "experts"};
 
 // A layer as a model file describes it, before its shapes are known.
 struct LayerSpec {
@@ -21,6 +30,8 @@ struct LayerSpec {
   std::vector<std::string> whole{};  // of `from`: read whole at every step
   std::string tied_to{};             // its weight is the first parameter of that layer
   Mark mark;
+  Sharding shard = Sharding::none;
+  int repetition = -1;  // of the outermost repeated block around it, counted from 0; -1: there is none
 };
 
 struct GraphInput {

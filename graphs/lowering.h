@@ -28,6 +28,18 @@ enum class CellProducts { joined, separate };  // a cell multiplies [x, h] at on
 // GEMM that computes them (beta = 1), or by a kernel of their own.
 enum class GradientAccumulation { in_place, added };
 enum class Composition { fused, composite };  // an operation as one kernel, or one for each of its terms
+// Kernels of scaled dot product attention.
+//   fused             PyTorch's choice: FlashAttention, or memory-efficient attention in fp32 and for biases of
+//                     scores
+//   math              products, softmax and dropout in the storage type, scores of later keys included
+//   eager             the same as a program writes it, softmax in fp32 and keys repeated for each query's head
+//   memory_efficient, flash, flash3, cudnn   the library named
+enum class AttentionKernels { fused, math, eager, memory_efficient, flash, flash3, cudnn };
+// Cross entropy over a vocabulary.
+//   eager     scores copied to fp32, their log softmax kept, its gradient written in fp32 and copied back
+//   fused     one kernel, which writes the gradient over the scores
+//   chunked   eager on eight parts of the positions, one after another, scores computed again going back
+enum class LossKernels { eager, fused, chunked };
 // A batch norm by constant statistics. fused: one kernel forward and one backward, which sums the gradients
 // of its parameters where these are trained; summing: the same, and it always sums; composite: one kernel for
 // each term.
@@ -67,6 +79,9 @@ inline constexpr std::array<std::string_view, 2> kRecurrenceNames = {"cells", "f
 inline constexpr std::array<std::string_view, 2> kCellProductsNames = {"joined", "separate"};
 inline constexpr std::array<std::string_view, 2> kGradientAccumulationNames = {"in_place", "added"};
 inline constexpr std::array<std::string_view, 2> kCompositionNames = {"fused", "composite"};
+inline constexpr std::array<std::string_view, 7> kAttentionKernelsNames = {
+    "fused", "math", "eager", "memory_efficient", "flash", "flash3", "cudnn"};
+inline constexpr std::array<std::string_view, 3> kLossKernelsNames = {"eager", "fused", "chunked"};
 inline constexpr std::array<std::string_view, 3> kGlobalNormNames = {"fused", "summing", "composite"};
 inline constexpr std::array<std::string_view, 2> kSavedMatmulInputsNames = {"needed", "both"};
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
@@ -100,7 +115,13 @@ struct Lowering {
   Composition gelu = Composition::fused;
   Composition lrn = Composition::fused;
   SavedMatmulInputs product_keeps = SavedMatmulInputs::needed;
-  Composition attention = Composition::fused;  // of captured steps; of models each product is a layer
+  AttentionKernels attention = AttentionKernels::fused;
+  Composition rms_norm = Composition::composite;  // PyTorch before 2.9; a program's own module
+  Composition rotary = Composition::composite;
+  Composition gated = Composition::composite;     // activation of one half times the other
+  Composition gelu_new = Composition::composite;  // GELU by its hyperbolic tangent
+  LossKernels loss = LossKernels::eager;
+  bool repeat_keys = false;  // keys and values shared by heads of queries are copied for each of them
   Composition product_bias =
       Composition::fused;                     // of captured steps: added by the product, or copied before it
   std::optional<Layout> half_layout = {};     // of images in half precision; none: `layout`

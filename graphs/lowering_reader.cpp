@@ -58,7 +58,17 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
   if (const auto node = m.find("lrn"))
     lowering.lrn = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("attention"))
-    lowering.attention = static_cast<Composition>(node->one_of(kCompositionNames));
+    lowering.attention = static_cast<AttentionKernels>(node->one_of(kAttentionKernelsNames));
+  const auto composition = [&](std::string_view name, Composition& value) {
+    if (const auto node = m.find(name)) value = static_cast<Composition>(node->one_of(kCompositionNames));
+  };
+  composition("rms_norm", lowering.rms_norm);
+  composition("rotary", lowering.rotary);
+  composition("gated", lowering.gated);
+  composition("gelu_new", lowering.gelu_new);
+  if (const auto node = m.find("repeat_keys")) lowering.repeat_keys = node->flag();
+  if (const auto node = m.find("loss"))
+    lowering.loss = static_cast<LossKernels>(node->one_of(kLossKernelsNames));
   if (const auto node = m.find("product_bias"))
     lowering.product_bias = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("zero_gradients")) lowering.zero_gradients = node->flag();

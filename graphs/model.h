@@ -120,6 +120,7 @@ struct ModelFile {
   std::int64_t batches_per_iteration = 1;  // of the data set that an iteration reads
   std::int64_t largest_batch = 0;          // where its code takes no more samples at once; 0: any batch
   std::vector<Variant> variants;
+  std::vector<Variant> family;  // further sizes, each a model of its own name; tests of all models skip them
   std::map<std::string, SpecTree> parameters;  // with the values variants override
   std::map<std::string, SpecTree> sizes;       // the same, seen by the inputs of graphs only
   SpecTree blocks, graphs, training;
@@ -148,6 +149,9 @@ struct Model {
 // "did you mean" for a name.
 [[nodiscard]] const Variant& find_variant(const ModelFile& file, const std::string& variant,
                                           const std::string& framework);
+
+// The file with that member of its family as its only variant; unchanged where none is called so.
+[[nodiscard]] ModelFile member_of_family(ModelFile file, const std::string& called);
 
 // True if the model has a size or a parameter of that name.
 [[nodiscard]] bool has_size(const ModelFile& file, const std::string& name);

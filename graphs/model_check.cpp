@@ -39,7 +39,9 @@ void add_blocks_named_in(const SpecTree& tree, const SpecTree& blocks, Names& na
 // Builds all variants; returns the blocks that they use, or would with other numbers of repeats.
 Names blocks_of_all_variants(const ModelFile& file) {
   Names used;
-  for (const Variant& variant : file.variants) used.merge(build_model(file, variant).blocks);
+  for (const std::vector<Variant>* sizes : {&file.variants, &file.family}) {
+    for (const Variant& variant : *sizes) used.merge(build_model(file, variant).blocks);
+  }
   const Names built = used;
   add_blocks_named_in(file.graphs, file.blocks, used);
   for (const std::string& name : built) {

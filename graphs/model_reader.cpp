@@ -143,6 +143,25 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
   return variant;
 }
 
+// A member of a family is the first variant in another size.
+Variant read_member(const std::string& name, const SpecNode& node, const Overridable& known, Variant member) {
+  member.name = name;
+  member.expected = {};
+  node.map([&](SpecMap& m) {
+    member.source = m.at("source").text();
+    member.description = m.at("description").text();
+    member.also_called = m.texts("also_called");
+    if (const auto optimizer = m.find("optimizer")) {
+      member.optimizer = read_optimizer(*optimizer);
+      member.mixed_optimizer = {};
+      member.clip = Clip::none;
+    }
+    if (const auto expected = m.find("expected")) member.expected = read_expected(*expected, member.source);
+    for (const auto& [key, value] : read_overrides(m.at("parameters"), known)) member.parameters[key] = value;
+  });
+  return member;
+}
+
 ThroughputUnit read_throughput(const SpecNode& node, bool has_length) {
   ThroughputUnit throughput;
   node.map([&](SpecMap& m) {
@@ -195,6 +214,7 @@ std::vector<Variant> read_variants(const SpecNode& node, const Overridable& know
 void read_model_keys(const SpecTree& tree, ModelFile& file) {
   SpecNode(tree).map([&](SpecMap& m) {
     const bool based = m.find("based_on").has_value();
+    (void)m.texts("also_called");  // for the catalogue
     const auto key = [&](std::string_view name) { return based ? m.find(name) : std::optional(m.at(name)); };
     if (const auto title = key("title")) file.title = title->text();
     if (const auto sample = key("sample")) file.sample = sample->text();
@@ -210,8 +230,17 @@ void read_model_keys(const SpecTree& tree, ModelFile& file) {
     if (const auto blocks = m.find("blocks")) file.blocks = with_blocks(file.blocks, blocks->tree());
     if (const auto graphs = key("graphs")) file.graphs = graphs->tree();
     if (const auto training = key("training")) file.training = training->tree();
-    if (const auto variants = key("variants"))
+    if (const auto variants = key("variants")) {
       file.variants = read_variants(*variants, {file.parameters, file.sizes});
+      file.family.clear();
+    }
+    if (const auto family = m.find("family")) {
+      family->map([&](SpecMap& members) {
+        for (const auto& [name, mark, member] : members.all())
+          file.family.push_back(
+              read_member(name, member, {file.parameters, file.sizes}, file.variants.front()));
+      });
+    }
   });
 }
 
@@ -265,6 +294,21 @@ std::vector<std::string> frameworks_of(const ModelFile& file) {
 ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& changes,
                           const std::filesystem::path& catalogue) {
   return read_based(path, changes_of(changes, "model", path.stem().string()), catalogue, 0);
+}
+
+ModelFile member_of_family(ModelFile file, const std::string& called) {
+  const std::string plain = plain_name(called);
+  const auto found = std::ranges::find_if(file.family, [&](const Variant& member) {
+    return plain_name(member.name) == plain ||
+           std::ranges::any_of(member.also_called,
+                               [&](const std::string& other) { return plain_name(other) == plain; });
+  });
+  if (found == file.family.end()) return file;
+  file.name = found->name;
+  file.title = found->description;
+  file.variants = {*found};
+  file.family.clear();
+  return file;
 }
 
 bool has_size(const ModelFile& file, const std::string& name) {

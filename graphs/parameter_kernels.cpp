@@ -61,12 +61,12 @@ void ParameterKernels::append_or_fuse(const Kernel& kernel, int layer, std::size
   all.scratch_bytes += kernel.scratch_bytes;
 }
 
-void ParameterKernels::over_gradients(std::string_view op, KernelKind kind, std::int64_t flops,
-                                      std::int64_t written_bytes) {
+void ParameterKernels::over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, bool writes) {
+  const std::int64_t bytes = how_.precision.gradient_bytes;
   const std::size_t fused = step_.kernels.size();
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
     const Size words = gradient_elements(tensor, how_.lowering);
-    append_or_fuse(over_words(kind, Phase::backward_weights, op, words, flops, kFp32Bytes, written_bytes),
+    append_or_fuse(over_words(kind, Phase::backward_weights, op, words, flops, bytes, writes ? bytes : 0),
                    layer, fused, fuses());
   });
 }
@@ -96,21 +96,21 @@ void ParameterKernels::gradient_casts() {
 void ParameterKernels::fill_gradients() {
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
     append(over_words(KernelKind::elementwise, Phase::backward_weights, "fill",
-                      gradient_elements(tensor, how_.lowering), 0, 0, kFp32Bytes),
+                      gradient_elements(tensor, how_.lowering), 0, 0, how_.precision.gradient_bytes),
            layer);
   });
 }
 
 void ParameterKernels::unscale() {
-  if (how_.precision.loss_scaling) over_gradients("unscale", KernelKind::elementwise, 2, kFp32Bytes);
+  if (how_.precision.loss_scaling) over_gradients("unscale", KernelKind::elementwise, 2, true);
 }
 
 void ParameterKernels::clip(Clip clip) {
   if (clip == Clip::norm) {
-    over_gradients("gradient_norm", KernelKind::reduction, 2, 0);
-    over_gradients("clip", KernelKind::elementwise, 1, kFp32Bytes);
+    over_gradients("gradient_norm", KernelKind::reduction, 2, false);
+    over_gradients("clip", KernelKind::elementwise, 1, true);
   } else if (clip == Clip::value) {
-    over_gradients("clip", KernelKind::elementwise, 2, kFp32Bytes);
+    over_gradients("clip", KernelKind::elementwise, 2, true);
   }
 }
 
@@ -119,8 +119,9 @@ void ParameterKernels::clip(Clip clip) {
 // or all gradients are multiplied by a factor of at most 1.
 void ParameterKernels::clip_one(int layer, const ParameterTensor& tensor) {
   constexpr int kScalarOperators = 4;
+  const std::int64_t bytes = how_.precision.gradient_bytes;
   const Size words = gradient_elements(tensor, how_.lowering);
-  append(over_words(KernelKind::reduction, Phase::update, "gradient_norm", words, 2, kFp32Bytes, 0), layer);
+  append(over_words(KernelKind::reduction, Phase::update, "gradient_norm", words, 2, bytes, 0), layer);
   append(over_words(KernelKind::elementwise, Phase::update, "clip_factor", fixed_size(1), 1, kFp32Bytes,
                     kFp32Bytes),
          layer);
@@ -128,8 +129,7 @@ void ParameterKernels::clip_one(int layer, const ParameterTensor& tensor) {
   if (how_.lowering.clip_decision == ClipDecision::host) {
     append(bus_copy(Phase::update, kDeviceToHost, fixed_size(1)), layer);
   } else {
-    append(over_words(KernelKind::elementwise, Phase::update, "clip", words, 1, kFp32Bytes, kFp32Bytes),
-           layer);
+    append(over_words(KernelKind::elementwise, Phase::update, "clip", words, 1, bytes, bytes), layer);
   }
 }
 
@@ -143,8 +143,8 @@ void ParameterKernels::update_by_operators(const Optimizer& optimizer) {
     const Size gradient = term.reads_gradient ? gradient_elements(tensor, how_.lowering) : Size{};
     const Size reads = words * (term.reads - (term.reads_gradient ? 1 : 0)) + gradient;
     Kernel kernel = memory_kernel(KernelKind::update, Phase::update, term.name, {words, {}}, term.flops,
-                                  reads * kFp32Bytes, words * kFp32Bytes);
-    if (makes_tensors) kernel.scratch_bytes = words * kFp32Bytes;
+                                  reads * updated_bytes(), words * updated_bytes());
+    if (makes_tensors) kernel.scratch_bytes = words * updated_bytes();
     return kernel;
   };
   if (!fuses()) {
@@ -165,16 +165,18 @@ void ParameterKernels::update(const Optimizer& optimizer) {
   if (optimizer.name == "none") return;
   if (by_operators() && !operators_of(optimizer).empty()) {
     update_by_operators(optimizer);
+    if (how_.precision.fp32_copy) copy_back();
     return;
   }
   const std::size_t fused = step_.kernels.size();
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
     const Size words = fixed_size(tensor.elements);
     // The weight and the optimizer's state; the gradient.
-    const Size kept = words * ((1 + optimizer.state_words) * kFp32Bytes);
-    const Size gradient = gradient_elements(tensor, how_.lowering) * kFp32Bytes;
-    const Size reads = kept + gradient + words * (optimizer.further_reads * kFp32Bytes);
-    const Size writes = kept + words * (optimizer.further_writes * kFp32Bytes);
+    const Size kept = words * (updated_bytes() + optimizer.state_words * how_.precision.state_bytes);
+    const Size gradient = gradient_elements(tensor, how_.lowering) * how_.precision.gradient_bytes;
+    const Size reads = kept + gradient + words * (optimizer.further_reads * updated_bytes());
+    const Size stored = words * (how_.precision.fp32_copy ? how_.precision.weight_bytes : 0);
+    const Size writes = kept + stored + words * (optimizer.further_writes * updated_bytes());
     if (optimizer.own_operators == 0) {
       append_or_fuse(memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}},
                                    optimizer.flops, reads, writes),
@@ -188,6 +190,15 @@ void ParameterKernels::update(const Optimizer& optimizer) {
     each.flops = part(each.flops, operators);
     append_or_fuse(each, layer, fused, operators == 1);
     if (operators > 1) step_.kernels.back().repeat *= operators;
+  });
+}
+
+void ParameterKernels::copy_back() {
+  const std::size_t fused = step_.kernels.size();
+  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    append_or_fuse(over_words(KernelKind::elementwise, Phase::update, "cast", fixed_size(tensor.elements), 0,
+                              kFp32Bytes, how_.precision.weight_bytes),
+                   layer, fused, fuses());
   });
 }
 

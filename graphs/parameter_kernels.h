@@ -44,7 +44,12 @@ class ParameterKernels {
   // An update whose operators are kernels of their own.
   void update_by_operators(const Optimizer& optimizer);
   // A kernel over the gradient of every trained parameter, fused where updates are.
-  void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, std::int64_t written_bytes);
+  void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, bool writes);
+  void copy_back();  // updated fp32 copies to the variables
+  // Bytes of what an update changes: of a variable, or of its fp32 copy.
+  [[nodiscard]] std::int64_t updated_bytes() const {
+    return how_.precision.fp32_copy ? kFp32Bytes : how_.precision.weight_bytes;
+  }
   // Clips one gradient by its own norm, with operators of the program.
   void clip_one(int layer, const ParameterTensor& tensor);
   void append(Kernel kernel, int layer);

@@ -173,7 +173,7 @@ void PassExpansion::add_to_gradients(int i, bool all, std::int64_t times, Span& 
     if (!tensor.trained) continue;
     const Shape shape{fixed_size(tensor.elements), {}};
     at_layer(i, [&] {
-      const Size bytes = elements(shape) * kFp32Bytes;
+      const Size bytes = elements(shape) * how_.precision.gradient_bytes;
       Kernel add = memory_kernel(KernelKind::elementwise, Phase::backward_weights, "accumulate", shape, 1,
                                  bytes * 2, bytes);
       add.layer = first_layer_ + i;

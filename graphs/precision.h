@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "hwspecs/base/math_type.h"
@@ -17,16 +18,37 @@ struct Precision {
   bool master_weights;         // variables stay fp32 and are cast for every iteration, gradients cast back
   bool loss_scaling;           // gradients are divided by the loss's scale and checked for overflow
   std::string_view description;
+  std::int64_t weight_bytes = 4;    // of a variable
+  std::int64_t gradient_bytes = 4;  // of a variable's gradient, as it is kept for the update
+  std::int64_t state_bytes = 4;     // of each word of optimizer state
+  bool fp32_copy = false;           // the optimizer keeps an fp32 copy of every variable and updates that
+  std::optional<MathType> linear_math{};  // of products with weights; none: `math`
+
+  [[nodiscard]] constexpr MathType weight_product_math() const { return linear_math.value_or(math); }
+  // Of a weight's gradient as the product writes it: cast afterwards where variables have casts.
+  [[nodiscard]] constexpr std::int64_t product_gradient_bytes() const {
+    return master_weights ? storage_bytes : gradient_bytes;
+  }
 };
 
 inline constexpr std::int64_t kFp32Bytes = 4;
 
-inline constexpr std::array<Precision, 5> kPrecisions = {{
+// The first five have fp32 variables, gradients and optimizer state. bf16_master is Megatron-LM's way
+// (gradients are added up in fp32, arXiv 2104.04473: 18 B for each parameter with Adam), fp8 the same with
+// products in fp8 (Micikevicius et al., arXiv 2209.05433).
+inline constexpr std::size_t kFp32VariablePrecisions = 5;
+inline constexpr std::array<Precision, 8> kPrecisions = {{
     {"fp32", MathType::fp32, 4, false, false, "fp32 storage and arithmetic"},
     {"tf32", MathType::tf32, 4, false, false, "fp32 storage, tensor-core arithmetic with 10-bit mantissas"},
     {"fp16", MathType::fp16, 2, true, true, "fp16 storage and arithmetic, fp32 variables"},
     {"bf16", MathType::bf16, 2, true, false, "bf16 storage and arithmetic, fp32 variables"},
     {"amp", MathType::fp16, 2, true, true, "automatic mixed precision: as fp16"},
+    {"bf16_pure", MathType::bf16, 2, false, false, "bf16 everywhere: variables, gradients, optimizer state",
+     2, 2, 2},
+    {"bf16_master", MathType::bf16, 2, false, false,
+     "bf16 variables, fp32 gradients and an fp32 copy of variables", 2, 4, 4, true},
+    {"fp8", MathType::bf16, 2, false, false, "as bf16_master, products with weights in fp8", 2, 4, 4, true,
+     MathType::fp8},
 }};
 
 }  // namespace tbdsim

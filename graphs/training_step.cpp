@@ -21,15 +21,16 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
                               const LoweringContext& how, TrainingStep& step) {
   const int last = std::max(0, static_cast<int>(step.kernels.size()) - 1);
   const bool on_host = how.lowering.variables == Variables::host;
-  const std::int64_t kept_bytes = ((on_host ? 0 : optimizer_of(model.variant, how.precision).state_words) +
-                                   how.lowering.parameter_copies) *
-                                  kFp32Bytes;
+  const Optimizer& optimizer = optimizer_of(model.variant, how.precision);
+  const std::int64_t copies = how.lowering.parameter_copies + (how.precision.fp32_copy ? 1 : 0);
+  const std::int64_t kept_bytes =
+      (on_host ? 0 : optimizer.state_words * how.precision.state_bytes) + copies * kFp32Bytes;
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     for (const ParameterTensor& tensor : graph.layers[i].parameters) {
       const Size words = fixed_size(tensor.elements);
       const int at = first_layer + static_cast<int>(i);
       const std::int64_t cast = tensor.cast && how.precision.master_weights ? how.precision.storage_bytes : 0;
-      step.tensors.push_back({TensorRole::weights, at, words * (kFp32Bytes + cast), 0, last});
+      step.tensors.push_back({TensorRole::weights, at, words * (how.precision.weight_bytes + cast), 0, last});
       const bool trained = tensor.trained && graph.layers[i].weight_gradient;
       if (trained && kept_bytes > 0)
         step.tensors.push_back({TensorRole::dynamic, at, words * kept_bytes, 0, last});
@@ -70,8 +71,8 @@ void append_weight_gradients(const LayerGraph& graph, int first_layer, const Gra
     const int born = use.first[static_cast<std::size_t>(layer)];
     const int applied = at_once ? std::max(born, made[static_cast<std::size_t>(at)]) : use.last;
     step.tensors.push_back({TensorRole::weight_gradients, at,
-                            gradient_elements(tensor, how.lowering) * kFp32Bytes, persistent ? 0 : born,
-                            persistent ? end : applied});
+                            gradient_elements(tensor, how.lowering) * how.precision.gradient_bytes,
+                            persistent ? 0 : born, persistent ? end : applied});
   });
 }
 
@@ -108,7 +109,9 @@ LayerSummary summarise(const GraphLayer& layer) {
                        .type = layer.spec.type,
                        .output = layer.output,
                        .forward_macs = {},
-                       .training_macs = {}};
+                       .training_macs = {},
+                       .shard = layer.spec.shard,
+                       .repetition = layer.spec.repetition};
   for (const ParameterTensor& tensor : layer.parameters) {
     std::int64_t& sum = !tensor.trained     ? summary.statistics
                         : layer.spec.frozen ? summary.frozen_parameters

@@ -60,6 +60,8 @@ struct LayerSummary {
   std::int64_t statistics = 0;  // moving statistics of norms
   Size forward_macs;            // of one forward pass
   Size training_macs;           // of all passes of an iteration
+  Sharding shard = Sharding::none;
+  int repetition = -1;  // of the outermost repeated block around it; -1: there is none
 };
 
 struct TrainingStep {

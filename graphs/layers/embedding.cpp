@@ -34,7 +34,8 @@ class Embedding : public Layer {
                std::vector<Kernel>& kernels) const override {
     if (shards_ > 1) copy_table(Phase::forward, "concat", kernels);
     const Size y = stored_bytes(site.output, how.precision);
-    add(site, Phase::forward, 0, elements(site.output) * kFp32Bytes + indices(site), y, kernels);
+    add(site, Phase::forward, 0, elements(site.output) * how.precision.weight_bytes + indices(site), y,
+        kernels);
   }
 
   // Dense: the table's gradient is zeroed, then rows are added to it. Sparse: the rows are the gradient.
@@ -42,13 +43,13 @@ class Embedding : public Layer {
                 std::vector<Kernel>& kernels) const override {
     if (!site.weight_gradient) return;
     const Size dy = stored_bytes(site.output, how.precision);
-    const Size rows = elements(site.output) * kFp32Bytes;
+    const Size rows = elements(site.output) * how.precision.gradient_bytes;
     if (!dense_gradient_ && how.lowering.embedding_gradient == TableGradient::sparse) {
       add(site, Phase::backward_weights, 0, dy + indices(site), rows, kernels);
       return;
     }
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_weights, "fill", table(), 0, {},
-                                    elements(table()) * kFp32Bytes));
+                                    elements(table()) * how.precision.gradient_bytes));
     add(site, Phase::backward_weights, 1, dy + rows + indices(site), rows, kernels);
     if (shards_ > 1) copy_table(Phase::backward_weights, "split", kernels);
   }

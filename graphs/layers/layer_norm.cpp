@@ -68,6 +68,7 @@ class LayerNorm : public Layer {
  public:
   explicit LayerNorm(SpecMap& keys) {
     if (const auto axes = keys.find("axes")) image_ = axes->one_of(kAxesNames) == 1;
+    if (const auto bias = keys.find("bias")) bias_ = bias->flag();
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -79,6 +80,7 @@ class LayerNorm : public Layer {
 
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
     const std::int64_t channels = image_ ? inputs[0].dims[0] : last_dimension(inputs[0]);
+    if (!bias_) return {{"gamma", channels}};
     return {{"gamma", channels}, {"beta", channels}};
   }
 
@@ -168,6 +170,7 @@ class LayerNorm : public Layer {
   }
 
   bool image_ = false;
+  bool bias_ = true;
 };
 
 }  // namespace

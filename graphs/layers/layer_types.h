@@ -98,5 +98,17 @@ std::unique_ptr<Layer> make_sequence_last(SpecMap& keys);
 std::unique_ptr<Layer> make_fold_time(SpecMap& keys);
 std::unique_ptr<Layer> make_ctc_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_read_back(SpecMap& keys);
+std::unique_ptr<Layer> make_rms_norm(SpecMap& keys);
+std::unique_ptr<Layer> make_rotary(SpecMap& keys);
+std::unique_ptr<Layer> make_attention(SpecMap& keys);
+std::unique_ptr<Layer> make_gated_activation(SpecMap& keys);
+std::unique_ptr<Layer> make_learned_positions(SpecMap& keys);
+std::unique_ptr<Layer> make_cross_entropy(SpecMap& keys);
+std::unique_ptr<Layer> make_image_positions(SpecMap& keys);
+std::unique_ptr<Layer> make_class_token(SpecMap& keys);
+std::unique_ptr<Layer> make_router(SpecMap& keys);
+std::unique_ptr<Layer> make_dispatch(SpecMap& keys);
+std::unique_ptr<Layer> make_expert_products(SpecMap& keys);
+std::unique_ptr<Layer> make_combine(SpecMap& keys);
 
 }  // namespace tbdsim

@@ -14,7 +14,7 @@ Kernel linear_product(Phase phase, Size rows, std::int64_t in, std::int64_t out,
   kernel.kind = KernelKind::gemm;
   kernel.phase = phase;
   kernel.op = "matmul";
-  kernel.math = precision.math;
+  kernel.math = precision.weight_product_math();
   kernel.macs = rows * weights;
   kernel.flops = kernel.macs * 2;
   if (phase == Phase::forward) {
@@ -27,7 +27,7 @@ Kernel linear_product(Phase phase, Size rows, std::int64_t in, std::int64_t out,
     kernel.shape = GemmShape{.m = m_in, .n = rows, .k = m_out};
   } else {
     kernel.read_bytes = x + y;
-    kernel.written_bytes = w;
+    kernel.written_bytes = fixed_size(checked_multiply(weights, precision.product_gradient_bytes()));
     kernel.shape = GemmShape{.m = m_in, .n = m_out, .k = rows, .transpose_b = true};
   }
   return kernel;

@@ -52,6 +52,25 @@ std::vector<int> segments_of(const TrainingStep& step, int forward) {
   return first;
 }
 
+// The part of the step that a forward kernel is in; -1: it is in none that runs again.
+int part_of(const TrainingStep& step, int kernel, Recomputed parts) {
+  const int layer = step.kernels[static_cast<std::size_t>(kernel)].layer;
+  if (layer < 0) return -1;
+  const LayerSummary& at = step.layers[static_cast<std::size_t>(layer)];
+  if (parts == Recomputed::blocks) return at.repetition;
+  return at.type == "attention" ? layer : -1;
+}
+
+// A segment for each part and for what lies between them.
+std::vector<int> segments_by_part(const TrainingStep& step, int forward, Recomputed parts) {
+  std::vector<int> first{0};
+  for (int k = 1; k < forward; ++k) {
+    if (part_of(step, k, parts) != part_of(step, k - 1, parts)) first.push_back(k);
+  }
+  first.push_back(forward);
+  return first;
+}
+
 // Where the segments of a step begin, and where their kernels run again.
 struct Recomputation {
   std::vector<int> first;   // kernel of each segment; then the end of the forward pass
@@ -117,15 +136,18 @@ void split_lifetimes(const TrainingStep& step, const Recomputation& plan, const 
 
 }  // namespace
 
-std::optional<TrainingStep> with_recomputation(const TrainingStep& step) {
+std::optional<TrainingStep> with_recomputation(const TrainingStep& step, Recomputed parts) {
   const int forward = forward_kernels(step);
   if (forward == 0) return std::nullopt;
-  Recomputation plan{segments_of(step, forward), std::vector<int>(static_cast<std::size_t>(forward), -1)};
+  const bool by_part = parts != Recomputed::segments;
+  Recomputation plan{by_part ? segments_by_part(step, forward, parts) : segments_of(step, forward),
+                     std::vector<int>(static_cast<std::size_t>(forward), -1)};
   const std::vector<int> needed = first_needs(step, plan);
   KernelInsertions insertions(step);
   bool any = false;
-  for (std::size_t s = 0; s + 1 < needed.size(); ++s) {  // the last segment keeps its activations
-    if (needed[s] < 0) continue;
+  for (std::size_t s = 0; s < needed.size(); ++s) {
+    const bool kept = by_part ? part_of(step, plan.first[s], parts) < 0 : s + 1 == needed.size();
+    if (kept || needed[s] < 0) continue;
     any = true;
     for (int k = plan.first[s]; k < plan.end_of(s); ++k) {
       plan.copies[static_cast<std::size_t>(k)] =

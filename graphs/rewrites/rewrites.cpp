@@ -17,6 +17,15 @@ Rewrites override_rewrites(const SpecNode& node, Rewrites rewrites) {
   return rewrites;
 }
 
+namespace {
+
+Recomputed recomputed_parts(FeatureMaps maps) {
+  if (maps == FeatureMaps::recomputed_blocks) return Recomputed::blocks;
+  return maps == FeatureMaps::recomputed_attention ? Recomputed::attention : Recomputed::segments;
+}
+
+}  // namespace
+
 RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites, const Precision& precision) {
   const bool half = precision.storage_bytes == 2;
   if (rewrites.norms == Norms::fused || (rewrites.norms == Norms::fused_in_half && half))
@@ -29,8 +38,11 @@ RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites, const Preci
     case FeatureMaps::half:
       made.step = with_half_precision_activations(step);
       break;
-    case FeatureMaps::recomputed: {
-      std::optional<TrainingStep> recomputed = with_recomputation(step);
+    case FeatureMaps::recomputed:
+    case FeatureMaps::recomputed_blocks:
+    case FeatureMaps::recomputed_attention: {
+      std::optional<TrainingStep> recomputed =
+          with_recomputation(step, recomputed_parts(rewrites.feature_maps));
       if (!recomputed)
         throw UsageError(
             "nothing to recompute: no maps are kept, or forward and backward passes alternate; expected "

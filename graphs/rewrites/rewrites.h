@@ -18,10 +18,10 @@ class SpecNode;
 enum class Norms { apart, fused, fused_in_half };
 // How activations are kept between forward and backward pass: half_precision_activations.h, recompute.h,
 // offload.h.
-enum class FeatureMaps { kept, half, recomputed, offloaded };
+enum class FeatureMaps { kept, half, recomputed, recomputed_blocks, recomputed_attention, offloaded };
 inline constexpr std::array<std::string_view, 3> kNormsNames = {"apart", "fused", "fused_in_half"};
-inline constexpr std::array<std::string_view, 4> kFeatureMapsNames = {"kept", "half", "recomputed",
-                                                                      "offloaded"};
+inline constexpr std::array<std::string_view, 6> kFeatureMapsNames = {
+    "kept", "half", "recomputed", "recomputed_blocks", "recomputed_attention", "offloaded"};
 
 struct Rewrites {
   Norms norms = Norms::apart;

@@ -39,6 +39,42 @@ Value nvprof_level(const P& p) {
   return nvprof_time(p) / busy;
 }
 
+// Of products with weights in another arithmetic than the rest, fp8: its peak, as reports quote it.
+FlopsPerSecond quoted_peak(const P& p) { return rate_of(*p.gpu, p.precision->weight_product_math()).peak; }
+
+Value model_flop_utilization(const P& p) {
+  const double macs = mean_over(p.iterations, [](const Iteration& iteration) {
+    Size forward;
+    for (const LayerSummary& layer : iteration.step->layers) forward += layer.forward_macs;
+    return forward.at(static_cast<double>(iteration.batch));
+  });
+  constexpr double kFlopOfForwardMac = 6;  // forward 2, backward by the input and by the weights 4
+  if (macs == 0) return std::nullopt;
+  return kFlopOfForwardMac * macs / (quoted_peak(p).si() * p.iteration_time().si());
+}
+
+Value hardware_flop_utilization(const P& p) {
+  const double flops = mean_over(p.iterations, [](const Iteration& iteration) {
+    double sum = 0;
+    for (const auto& [kernel, times, squares] : iteration.runs) {
+      const Kernel& k = iteration.step->kernels[kernel];
+      if (k.macs != Size{})
+        sum += k.flops.at(static_cast<double>(iteration.batch)) * static_cast<double>(times);
+    }
+    return sum;
+  });
+  if (flops == 0) return std::nullopt;
+  return flops / (quoted_peak(p).si() * p.iteration_time().si());
+}
+
+Value tokens_per_second(const P& p) {
+  const double tokens = mean_over(p.iterations, [](const Iteration& iteration) {
+    return static_cast<double>(iteration.batch) * static_cast<double>(iteration.bucket.length);
+  });
+  if (tokens == 0) return std::nullopt;
+  return tokens * static_cast<double>(p.scenario.cluster.ranks()) / p.iteration_time().si();
+}
+
 template <class Q>
 Value si_of(const std::optional<Q>& quantity) {
   return quantity ? Value(quantity->si()) : std::nullopt;
@@ -56,7 +92,7 @@ Value bytes_of(const P& p) {
 
 constexpr std::string_view kSamplesPerSecond = "samples/s";
 
-constexpr std::array<Metric, 35> kMetrics = {{
+constexpr std::array<Metric, 38> kMetrics = {{
     {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
      [](const P& p) -> Value { return p.throughput(); }},
     {"throughput_low", MetricGroup::time, kSamplesPerSecond,
@@ -99,6 +135,18 @@ constexpr std::array<Metric, 35> kMetrics = {{
     {"flop_utilization", MetricGroup::time, kRatio,
      "floating-point work over the peak of the arithmetic used",
      [](const P& p) -> Value { return p.flops / (p.peak * p.iteration_time()); }},
+    {"mfu", MetricGroup::time, kRatio,
+     "model FLOP utilization: 6 x multiply-adds of a forward pass (6N a token and 12 L h S of attention, no "
+     "scores "
+     "left out), over the peak of the precision",
+     model_flop_utilization},
+    {"hfu", MetricGroup::time, kRatio,
+     "hardware FLOP utilization: FLOP of the products and convolutions that run, recomputed ones among them, "
+     "masked "
+     "scores that a kernel leaves out not, over the same peak",
+     hardware_flop_utilization},
+    {"tokens_per_second", MetricGroup::time, "tokens/s",
+     "positions of all sequences in a second, padding included; none without sequences", tokens_per_second},
     {"achieved_rate", MetricGroup::time, "flop/s", "floating-point work in a second",
      [](const P& p) -> Value { return (p.flops / p.iteration_time()).si(); }},
     {"compute_bound_share", MetricGroup::time, kRatio,

@@ -48,7 +48,9 @@ Flops flops_of(const Iteration& iteration) {
 GradientWidth gradient_width(const Prediction& p) {
   const Cluster& cluster = p.scenario.cluster;
   const bool wide = p.framework->sync.fp32_amp && p.precision->name == "amp";
-  const double stored = static_cast<double>(wide ? kFp32Bytes : p.precision->storage_bytes);
+  const double stored = static_cast<double>(wide                     ? kFp32Bytes
+                                            : p.precision->fp32_copy ? p.precision->gradient_bytes
+                                                                     : p.precision->storage_bytes);
   const double sent = cluster.gradient_bytes > 0 ? cluster.gradient_bytes : stored;
   return {.stored = stored, .sent = sent * cluster.compression};
 }

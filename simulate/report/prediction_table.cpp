@@ -197,6 +197,23 @@ std::vector<std::string> estimate_notes(std::span<const Prediction> predictions)
   return notes;
 }
 
+// What people quote of models that train on tokens.
+std::vector<std::string> mfu_notes(std::span<const Prediction> predictions) {
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    const auto model = find_metric("mfu").value(p);
+    const auto hardware = find_metric("hfu").value(p);
+    if (p.model->throughput.unit != "tokens" || !model || !hardware) continue;
+    const std::string note = fmt::format(
+        "{} on {}: MFU {:.1f} % (6 x multiply-adds of a forward pass), HFU {:.1f} % (FLOP that run), of the "
+        "peak of {}.",
+        p.model->name, p.framework->name, 100 * *model, 100 * *hardware,
+        name_of(p.precision->weight_product_math()));
+    for (const std::string& line : wrapped(note, kNoteWidth)) notes.push_back(line);
+  }
+  return notes;
+}
+
 // The notes of captured steps, each once: warnings of the capture, operators without a lowering.
 std::vector<std::string> step_notes(std::span<const Prediction> predictions) {
   std::set<std::string> seen;
@@ -229,8 +246,8 @@ Table wide_table(std::span<const Prediction> predictions) {
     table.columns.push_back({header, header, right});
   }
   for (const Prediction& p : predictions) table.rows.push_back(table_row(p));
-  for (const auto& notes : {batch_notes(predictions), length_notes(predictions), input_notes(predictions),
-                            step_notes(predictions), estimate_notes(predictions)}) {
+  for (const auto& notes : {mfu_notes(predictions), batch_notes(predictions), length_notes(predictions),
+                            input_notes(predictions), step_notes(predictions), estimate_notes(predictions)}) {
     table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   }
   for (const std::string& line : wrapped(legend(), kNoteWidth)) table.notes.push_back(line);

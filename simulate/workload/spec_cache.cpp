@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "graphs/captured/step_reader.h"
+#include "graphs/hugging_face/config_reader.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/workload/captured_model.h"
@@ -148,6 +149,12 @@ std::shared_ptr<const Calibration> SpecCache::calibration(const Named<GpuSpec>& 
   return {owned, &owned->calibration};
 }
 
+ModelFile SpecCache::config_of(const std::string& name) const {
+  const HuggingFaceConfig config = read_config_file(catalog_.find(Kind::model, name));
+  return model_of_config(config, read_model_file(catalog_.find(Kind::model, config.model), changes_,
+                                                 catalog_.folder(Kind::model)));
+}
+
 ModelFile SpecCache::step_of(const std::string& name) const {
   for (const SpecChange& change : changes_) {
     if (change.spec == "model" && (change.only.empty() || change.only == name))
@@ -160,11 +167,12 @@ ModelFile SpecCache::step_of(const std::string& name) const {
 std::shared_ptr<const ModelFile> SpecCache::model(const std::string& name) {
   if (other_ != nullptr && !changes("model")) return other_->model(name);
   return cached(models_, name, [&] {
+    if (is_path(name) && is_config_file(catalog_.find(Kind::model, name))) return config_of(name);
     if (is_path(name) && is_step_file(name)) return step_of(name);
     ModelFile file =
         read_model_file(catalog_.find(Kind::model, name), changes_, catalog_.folder(Kind::model));
     if (is_path(name)) require_whole(file);  // the catalogue's are held to it by a test
-    return file;
+    return catalog_.contains(Kind::model, name) ? file : member_of_family(std::move(file), name);
   });
 }
 

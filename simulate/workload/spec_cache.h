@@ -90,8 +90,9 @@ class SpecCache {
     Calibration calibration;  // refers to both
   };
 
-  [[nodiscard]] ModelFile step_of(const std::string& name) const;  // of a step file
-  [[nodiscard]] bool changes(std::string_view spec) const;         // itself, not `other_`
+  [[nodiscard]] ModelFile config_of(const std::string& name) const;  // of a config.json of Hugging Face
+  [[nodiscard]] ModelFile step_of(const std::string& name) const;    // of a step file
+  [[nodiscard]] bool changes(std::string_view spec) const;           // itself, not `other_`
 
   Catalog catalog_;
   SpecCache* other_ = nullptr;

@@ -288,7 +288,7 @@ TEST_F(CapturedAttention, IsOneKernelOrOneForEachTerm) {
   EXPECT_EQ(fused.kernels[0].read_bytes, growing(3 * 192 * 2));
   EXPECT_EQ(fused.kernels[0].written_bytes, growing(192 * 2));
 
-  const TrainingStep apart = builder_.lowered({.attention = Composition::composite}, kAmp);
+  const TrainingStep apart = builder_.lowered({.attention = AttentionKernels::math}, kAmp);
   std::vector<std::string> ops;
   for (const Kernel& kernel : apart.kernels) ops.emplace_back(kernel.op);
   EXPECT_THAT(ops, ElementsAre("matmul", "mul", "softmax", "matmul",  //

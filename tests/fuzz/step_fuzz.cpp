@@ -24,7 +24,7 @@ void check(const TrainingStep& step) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr Lowering kFirst = {.tensor_core_layout = Layout::nhwc,
                                .update = UpdateKernels::for_loop,
-                               .attention = Composition::composite,
+                               .attention = AttentionKernels::math,
                                .product_bias = Composition::composite,
                                .zero_gradients = true};
   const fuzz::MemoryFile file(data, size);

@@ -134,7 +134,10 @@ class Kernels {
 
 constexpr std::int64_t kSoftmaxBackward = 4;  // operations on each element
 
-bool is_composite(const OperatorSite& site) { return site.how.lowering.attention == Composition::composite; }
+bool is_composite(const OperatorSite& site) {
+  return site.how.lowering.attention == AttentionKernels::math ||
+         site.how.lowering.attention == AttentionKernels::eager;
+}
 
 }  // namespace
 

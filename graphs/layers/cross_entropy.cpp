@@ -1,0 +1,97 @@
+// cross_entropy: -log softmax(x)[label] of each position over a vocabulary; dx = softmax(x) - one_hot(label).
+// Its forms are LossKernels of graphs/lowering.h; the output is the loss of each position.
+#include "graphs/layers/layer_types.h"
+#include "graphs/layers/wide_terms.h"
+
+namespace tbdsim {
+namespace {
+
+// PyTorch: x.float(), log_softmax, nll_loss; backward nll_loss fills zeros and writes one number for each
+// position, log_softmax reads that and its output.
+constexpr WideTerm kConvert[] = {{"cast", 1, 0, 0, 1, true}};
+constexpr WideTerm kPick[] = {{"nll_loss"}};
+constexpr WideTerm kBackward[] = {
+    {"fill", 0, 0, 0, 1}, {"nll_loss"}, {"log_softmax", 0, 2, 0, 1}, {"cast", 0, 1, 1, 0, true}};
+constexpr std::int64_t kChunks = 8;  // torchtune, modules/loss/cross_entropy_loss.py, num_output_chunks
+
+class CrossEntropy : public Layer {
+ public:
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    Shape shape = class_scores(inputs);
+    shape.dims.pop_back();
+    if (shape.dims.empty()) shape.dims.push_back(1);
+    return shape;
+  }
+
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
+    const Shape& x = site.inputs[0];
+    if (how.lowering.loss == LossKernels::fused) {
+      kernels.push_back(softmax_kernel(Phase::forward, "cross_entropy", x, how.precision, kSoftmaxFlops, 2));
+      return;
+    }
+    const std::size_t first = kernels.size();
+    eager_forward(x, how, scratch(how, 1), kernels);
+    if (how.lowering.loss != LossKernels::chunked) return;
+    append_wide_terms(kBackward, sizes(x, scratch(how, 2)), Phase::forward, how.precision, kernels);
+    for (std::size_t k = first; k < kernels.size(); ++k) in_chunks(kernels[k]);
+  }
+
+  // Fused and chunked forms have written the gradient already.
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
+    if (!site.input_gradient || how.lowering.loss != LossKernels::eager) return;
+    append_wide_terms(kBackward, sizes(site.inputs[0], scratch(how, 1)), Phase::backward_data, how.precision,
+                      kernels);
+  }
+
+  // Eager: the log softmax in fp32, and the scores, which the program returns. Others: the gradient, in the
+  // scores' place.
+  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
+                                             const LoweringContext& how) const override {
+    if (!site.input_gradient) return {};
+    const bool eager = how.lowering.loss == LossKernels::eager;
+    return {.inputs = true, .extra_bytes = eager ? elements(site.inputs[0]) * kFp32Bytes : Size{}};
+  }
+  [[nodiscard]] bool gradient_is_view(const Lowering& lowering) const override {
+    return lowering.loss != LossKernels::eager;
+  }
+  [[nodiscard]] bool is_loss() const override { return true; }
+
+ private:
+  // fp32 tensors that only live while kernels run; there is none of the conversion where storage is fp32.
+  static std::int64_t scratch(const LoweringContext& how, std::int64_t tensors) {
+    return tensors - (is_wide(how.precision) ? 1 : 0);
+  }
+  static WideSizes sizes(const Shape& x, std::int64_t scratch) {
+    return {elements(x), positions(x), scratch};
+  }
+  static void eager_forward(const Shape& x, const LoweringContext& how, std::int64_t scratch,
+                            std::vector<Kernel>& kernels) {
+    append_wide_terms(kConvert, sizes(x, scratch), Phase::forward, how.precision, kernels);
+    const Size wide = elements(x) * kFp32Bytes;
+    Kernel softmax =
+        memory_kernel(KernelKind::softmax, Phase::forward, "log_softmax", x, kSoftmaxFlops, wide, wide);
+    softmax.shape = position_matrix(x);
+    softmax.scratch_bytes = wide * scratch;
+    kernels.push_back(softmax);
+    append_wide_terms(kPick, sizes(x, scratch), Phase::forward, how.precision, kernels);
+  }
+  // One of eight parts of the positions, eight times.
+  static void in_chunks(Kernel& kernel) {
+    const auto part = [](Size& size) {
+      size = {(size.fixed + kChunks - 1) / kChunks, (size.per_sample + kChunks - 1) / kChunks};
+    };
+    for (Size* size : {&kernel.flops, &kernel.read_bytes, &kernel.written_bytes, &kernel.scratch_bytes})
+      part(*size);
+    if (auto* vector = std::get_if<VectorShape>(&kernel.shape)) part(vector->elements);
+    if (auto* matrix = std::get_if<MatrixShape>(&kernel.shape)) part(matrix->rows);
+    kernel.repeat *= kChunks;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_cross_entropy(SpecMap&) { return std::make_unique<CrossEntropy>(); }
+
+}  // namespace tbdsim
