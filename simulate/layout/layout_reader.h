@@ -1,0 +1,32 @@
+// Layouts, jobs and sizes of decoders as texts: of flags, of columns of a table, of a YAML file.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "simulate/layout/layout.h"
+
+namespace tbdsim {
+
+// Keys of a layout: dp, tp, pp, vp, cp, ep, zero, shard, reshard, sequence_parallel, micro_batch, recompute,
+// schedule.
+[[nodiscard]] std::span<const std::string_view> layout_keys();
+// Sets what the key names. Throws UsageError for a value out of range; `key` is one of layout_keys().
+void set_layout(ParallelLayout& layout, std::string_view key, const std::string& value);
+
+// Keys of the sizes of a decoder: layers, hidden, heads, ... as the members of DecoderShape.
+[[nodiscard]] std::span<const std::string_view> shape_keys();
+void set_shape(DecoderShape& shape, std::string_view key, const std::string& value);
+
+// Fills in what follows from the rest: heads of keys and values, their features, inner features. Throws
+// UsageError for sizes that are missing or do not go together.
+[[nodiscard]] DecoderShape completed(DecoderShape shape);
+
+// A file with keys of a layout. Throws SpecError.
+[[nodiscard]] ParallelLayout read_layout(const std::filesystem::path& file);
+// A file with keys of the sizes of a decoder. Throws SpecError or UsageError.
+[[nodiscard]] DecoderShape read_decoder_shape(const std::filesystem::path& file);
+
+}  // namespace tbdsim

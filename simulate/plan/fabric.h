@@ -1,0 +1,28 @@
+// What joins the GPUs of a cluster, as collectives see it: domains of GPUs that NVLink or PCI Express joins,
+// and a network between them.
+#pragma once
+
+#include <cstdint>
+
+#include "costmodel/communication/collective.h"
+#include "hwspecs/gpu_spec.h"
+#include "hwspecs/machine_spec.h"
+
+namespace tbdsim {
+
+struct Fabric {
+  std::int64_t domain = 1;  // GPUs of a machine, or of a rack that NVLink joins
+  BytesPerSecond within;    // as CommGroup
+  BytesPerSecond switched;
+  CollectiveCost cost;
+  BytesPerSecond network;   // of each GPU, out of its domain; 0: there is none
+};
+
+// Of `gpus` GPUs in machines of this sort, whose first network joins them. Throws UsageError where there are
+// more GPUs than one machine has and no network.
+[[nodiscard]] Fabric fabric_of(const MachineSpec& machine, const GpuSpec& gpu, std::int64_t gpus);
+
+// The communicator of `ranks` ranks that stand `stride` GPUs apart, while all others like it work too.
+[[nodiscard]] CommGroup group_of(const Fabric& fabric, std::int64_t ranks, std::int64_t stride);
+
+}  // namespace tbdsim

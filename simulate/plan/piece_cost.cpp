@@ -1,0 +1,129 @@
+#include "simulate/plan/piece_cost.h"
+
+#include <algorithm>
+
+#include "costmodel/estimate.h"
+#include "simulate/plan/continuous_load.h"
+
+namespace tbdsim {
+namespace {
+
+// Part of the backward pass's collectives of tensor parallelism that run beside products: without sequence
+// parallelism the sum of an input's gradients beside the gradient of the weight; with it also the second
+// gathering of the input, but not the gathering of the output's gradient (Megatron-LM
+// core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication).
+constexpr double kBeside = 1, kBesideOfSequence = 2.0 / 3;
+// Part of a collective that Userbuffers leave exposed: the first piece of four and the last.
+constexpr double kOfPieces = 0.25;
+
+CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fabric) {
+  switch (dimension) {
+    case AcrossRanks::tensor:
+      return group_of(fabric, share.tp, 1);
+    case AcrossRanks::context:
+      return group_of(fabric, share.cp, share.tp);
+    case AcrossRanks::expert:  // over neighbours, with tensor-parallel ranks among them
+      return group_of(fabric, share.ep, 1);
+  }
+  return {};
+}
+
+// A kernel's time in a step that keeps the board at its power limit.
+Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
+  const Seconds alone = estimate(kernel, 1, *inputs.calibration).total;
+  if (kernel.kind != KernelKind::gemm) return alone;
+  const double limit = kernel.flops.at(1) / continuous_rate(*inputs.calibration->gpu, kernel.math).si();
+  return std::max(alone, Seconds(limit));
+}
+
+bool computed_again(Kept as, Recomputation r) {
+  switch (r) {
+    case Recomputation::none:
+      return false;
+    case Recomputation::selective:
+      return as == Kept::scores;
+    case Recomputation::operators:
+      return as == Kept::pointwise || as == Kept::half || as == Kept::scores;
+    case Recomputation::full:
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& inputs) {
+  PieceCost cost;
+  Seconds attention_forward, attention_backward;
+  for (std::size_t i = 0; i < work.forward.size(); ++i) {
+    const Seconds time = time_of(work.forward[i], inputs);
+    cost.forward += time;
+    if (work.again[i] == Kept::attention) attention_forward += time;
+    for (std::size_t r = 0; r < kRecomputationNames.size(); ++r) {
+      if (!computed_again(work.again[i], static_cast<Recomputation>(r))) continue;
+      cost.again[r] += time;
+      cost.again_launches[r] += 1;
+    }
+  }
+  for (const Kernel& kernel : work.backward) {
+    const Seconds time = time_of(kernel, inputs);
+    cost.backward += time;
+    if (kernel.phase == Phase::backward_weights) cost.weights += time;
+    if (std::holds_alternative<AttentionShape>(kernel.shape)) attention_backward += time;
+  }
+  const auto waits = [&](const std::vector<Message>& messages, AcrossRanks dimension) {
+    Seconds sum;
+    for (const Message& m : messages) {
+      if (m.over == dimension)
+        sum += collective_time(m.collective, group_for(dimension, share, inputs.fabric), m.bytes);
+    }
+    return sum;
+  };
+  const double exposed = inputs.stack.overlaps_tensor ? kOfPieces : 1;
+  const Seconds tensor = waits(work.backward_messages, AcrossRanks::tensor);
+  const Seconds beside = tensor * (share.sequence_parallel ? kBesideOfSequence : kBeside);
+  cost.forward_wait = waits(work.forward_messages, AcrossRanks::tensor) * exposed +
+                      waits(work.forward_messages, AcrossRanks::expert);
+  cost.backward_wait = (tensor - std::min(beside, cost.weights)) * exposed +
+                       waits(work.backward_messages, AcrossRanks::expert);
+  if (work.ring > Bytes(0)) {
+    // Keys and values go round beside attention: as often as there are other ranks; backward with their
+    // gradients.
+    const CommGroup ring = group_for(AcrossRanks::context, share, inputs.fabric);
+    const double steps = static_cast<double>(share.cp - 1);
+    const Bytes piece = work.ring * (1 / static_cast<double>(share.cp));
+    const Seconds once = collective_time(Collective::send, ring, piece) * steps;
+    cost.forward_wait += std::max(Seconds(0), once - attention_forward);
+    cost.backward_wait += std::max(Seconds(0), once * 2 - attention_backward);
+  }
+  cost.forward_launches = static_cast<double>(work.forward.size() + work.forward_messages.size());
+  cost.backward_launches = static_cast<double>(work.backward.size() + work.backward_messages.size());
+  cost.again_launches.back() += static_cast<double>(work.forward_messages.size());
+  cost.kept = work.kept;
+  cost.largest = work.largest;
+  cost.parameters = work.parameters;
+  cost.expert_parameters = work.expert_parameters;
+  return cost;
+}
+
+const PieceCosts& PieceTable::of(const Share& share) {
+  const auto found = costs_.find(share);
+  if (found != costs_.end()) return found->second;
+  const DecoderShape& shape = inputs_.shape;
+  const std::int64_t sequence = inputs_.job.sequence;
+  PieceCosts costs;
+  if (!shape.mixture() || shape.dense_layers > 0) {
+    costs.dense = cost_of(block_work(shape, share, sequence, false, inputs_.stack, inputs_.precision), share,
+                          inputs_);
+  }
+  if (shape.mixture()) {
+    costs.expert =
+        cost_of(block_work(shape, share, sequence, true, inputs_.stack, inputs_.precision), share, inputs_);
+  }
+  costs.embedding = cost_of(embedding_work(shape, share, sequence, inputs_.stack), share, inputs_);
+  costs.head =
+      cost_of(head_work(shape, share, sequence, inputs_.stack, inputs_.precision), share, inputs_);
+  return costs_.emplace(share, costs).first->second;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,66 @@
+// Seconds and bytes of one micro-batch through a block, the embedding or the logits on one rank: the project's
+// kernels and collectives, summed once for each way to share a block. A layout's step is a closed form of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "costmodel/calibration.h"
+#include "simulate/plan/fabric.h"
+#include "simulate/plan/rank_work.h"
+
+namespace tbdsim {
+
+struct PieceCost {
+  // GPU time of kernels, and of collectives that kernels wait for, in seconds.
+  Seconds forward;
+  Seconds backward;                   // without what is computed again
+  Seconds weights;                    // of it: gradients of weights
+  std::array<Seconds, 4> again{};     // by Recomputation
+  Seconds forward_wait;
+  Seconds backward_wait;
+  // Launches of kernels and collectives.
+  double forward_launches = 0;
+  double backward_launches = 0;
+  std::array<double, 4> again_launches{};
+
+  std::array<Bytes, 4> kept{};
+  Bytes largest;
+  double parameters = 0;
+  double expert_parameters = 0;
+};
+
+// Everything that costs depend on beside the layout.
+struct PlanInputs {
+  DecoderShape shape;
+  Job job;
+  Stack stack;
+  WorkPrecision precision;
+  const Calibration* calibration = nullptr;
+  Fabric fabric;
+};
+
+[[nodiscard]] PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& inputs);
+
+struct PieceCosts {
+  PieceCost dense;   // a block without experts
+  PieceCost expert;  // a block with experts; empty where the network has none
+  PieceCost embedding;
+  PieceCost head;
+};
+
+// The costs of each share, computed when first asked for. For one thread.
+class PieceTable {
+ public:
+  explicit PieceTable(const PlanInputs& inputs) : inputs_(inputs) {}
+  [[nodiscard]] const PieceCosts& of(const Share& share);
+  [[nodiscard]] const PlanInputs& inputs() const { return inputs_; }
+
+ private:
+  const PlanInputs& inputs_;
+  std::map<Share, PieceCosts> costs_;
+};
+
+}  // namespace tbdsim

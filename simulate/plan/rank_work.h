@@ -1,0 +1,73 @@
+// What one rank computes, sends and keeps of a block, the embedding or the logits, for one micro-batch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "costmodel/communication/collective.h"
+#include "graphs/kernel.h"
+#include "graphs/precision.h"
+#include "simulate/layout/decoder_shape.h"
+#include "simulate/layout/layout.h"
+#include "simulate/plan/stack.h"
+
+namespace tbdsim {
+
+// The part of a layout on which the work of a block depends.
+struct Share {
+  std::int64_t tp = 1, cp = 1, ep = 1;
+  bool sequence_parallel = false;
+  std::int64_t micro_batch = 1;
+
+  friend auto operator<=>(const Share&, const Share&) = default;
+};
+[[nodiscard]] Share share_of(const ParallelLayout& layout);
+
+// Ranks among which a message goes.
+enum class AcrossRanks { tensor, context, expert };
+
+// A collective that the block's next kernel waits for.
+struct Message {
+  Collective collective = Collective::all_reduce;
+  AcrossRanks over = AcrossRanks::tensor;
+  Bytes bytes;  // as collective_time() counts
+};
+
+// How a kernel's forward pass is had again for the backward pass, by what recomputation keeps.
+enum class Kept {
+  product,    // a matrix product
+  half,       // one of those products of which operator-wise recomputation keeps every second
+  attention,  // attention in one kernel
+  scores,     // attention that keeps scores: products, softmax, dropout
+  pointwise   // norms, activations, residuals
+};
+
+struct RankWork {
+  std::vector<Kernel> forward;
+  std::vector<Kept> again;       // of each forward kernel
+  std::vector<Kernel> backward;  // gradients of inputs and of weights
+  std::vector<Message> forward_messages;
+  std::vector<Message> backward_messages;
+  Bytes ring;               // keys and values that a context-parallel rank passes on, beside attention
+  std::array<Bytes, 4> kept{};  // by Recomputation: activations between forward and backward pass
+  Bytes largest;            // activations of the pass that are alive at once beside those
+  double parameters = 0;         // on this rank, of layers that all replicas share
+  double expert_parameters = 0;  // of experts
+};
+
+// `math`: of the products of layers; attention and logits compute in 16 bits.
+struct WorkPrecision {
+  MathType math = MathType::bf16;
+  MathType attention = MathType::bf16;
+};
+
+[[nodiscard]] RankWork block_work(const DecoderShape& shape, const Share& share, std::int64_t sequence,
+                                  bool experts, const Stack& stack, const WorkPrecision& precision);
+[[nodiscard]] RankWork embedding_work(const DecoderShape& shape, const Share& share, std::int64_t sequence,
+                                      const Stack& stack);
+// The last norm, logits and loss.
+[[nodiscard]] RankWork head_work(const DecoderShape& shape, const Share& share, std::int64_t sequence,
+                                 const Stack& stack, const WorkPrecision& precision);
+
+}  // namespace tbdsim

@@ -1,0 +1,102 @@
+#include "simulate/plan/stack.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr double kMicroseconds = kMicro;
+
+// Bytes of states follow from the code of each stack; `launch` and `iteration` are fitted (tests/cluster).
+constexpr std::array<Stack, 5> kStacks = {{
+    {.name = "megatron",
+     .title = "Megatron-Core with Transformer Engine: fused kernels, distributed optimizer, overlapped reduction",
+     .gradient_bytes = 4,
+     .reduced_bytes = 4,
+     .update_traffic = 38,
+     .launch = Seconds(6 * kMicroseconds),
+     .iteration = Seconds(10 * kMilli),
+     .context = Bytes(1.6 * kGiga)},
+    {.name = "megatron_deepspeed",
+     .title = "Megatron-DeepSpeed, 2022: fused softmax that keeps scores, gradients reduced after the backward pass",
+     .fused_attention = false,
+     .gradient_bytes = 2,
+     .reduced_bytes = 2,
+     .update_traffic = 54,
+     .overlaps_reduction = false,
+     .overlaps_gather = false,
+     .launch = Seconds(10 * kMicroseconds),
+     .iteration = Seconds(10 * kMilli),
+     .context = Bytes(1.6 * kGiga)},
+    {.name = "internevo",
+     .title = "InternEvo 0.2: flash attention, fused norms, ZeRO-1 with overlapped reduction",
+     .gradient_bytes = 2,
+     .reduced_bytes = 2,
+     .update_traffic = 38,
+     .launch = Seconds(8 * kMicroseconds),
+     .iteration = Seconds(10 * kMilli),
+     .context = Bytes(1.6 * kGiga)},
+    {.name = "fsdp",
+     .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, eager",
+     .fused_pointwise = false,
+     .master_bytes = 4,
+     .gradient_bytes = 4,
+     .reduced_bytes = 4,
+     .update_traffic = 40,
+     .launch = Seconds(8 * kMicroseconds),
+     .iteration = Seconds(10 * kMilli),
+     .context = Bytes(1.6 * kGiga)},
+    {.name = "fsdp_compiled",
+     .title = "the same with torch.compile of each block",
+     .fused_pointwise = true,
+     .master_bytes = 4,
+     .gradient_bytes = 4,
+     .reduced_bytes = 4,
+     .update_traffic = 40,
+     .launch = Seconds(5 * kMicroseconds),
+     .iteration = Seconds(10 * kMilli),
+     .context = Bytes(1.6 * kGiga)},
+}};
+
+constexpr auto kKeys = std::to_array<std::string_view>({"fused_attention", "fused_pointwise", "fused_loss",
+                                                        "overlap_tensor", "overlap_replicas", "reduce_bytes"});
+
+}  // namespace
+
+std::span<const std::string_view> stack_keys() { return kKeys; }
+
+void set_stack(Stack& stack, std::string_view key, const std::string& value) {
+  if (key == "reduce_bytes") {
+    if (value != "2" && value != "4")
+      throw UsageError(fmt::format("reduce_bytes {}; expected 2 or 4", in_quotes(value)));
+    stack.reduced_bytes = value == "2" ? 2 : 4;
+    return;
+  }
+  if (value != "true" && value != "false")
+    throw UsageError(fmt::format("{} {}; expected true or false", key, in_quotes(value)));
+  const bool on = value == "true";
+  if (key == "fused_attention") stack.fused_attention = on;
+  if (key == "fused_pointwise") stack.fused_pointwise = on;
+  if (key == "fused_loss") stack.fused_loss = on;
+  if (key == "overlap_tensor") stack.overlaps_tensor = on;
+  if (key == "overlap_replicas") stack.overlaps_reduction = stack.overlaps_gather = on;
+}
+
+std::span<const Stack> all_stacks() { return kStacks; }
+
+const Stack& stack_named(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Stack& stack : kStacks) {
+    if (stack.name == name) return stack;
+    known.emplace_back(stack.name);
+  }
+  throw UsageError(fmt::format("unknown training stack {}; expected one of {}{}", in_quotes(name), joined(known),
+                               did_you_mean(name, known)));
+}
+
+}  // namespace tbdsim

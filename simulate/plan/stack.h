@@ -1,0 +1,59 @@
+// What a training stack (Megatron-LM, DeepSpeed, FSDP) does beside the network's mathematics: its kernels, its
+// buffers, what it overlaps, and what its host work costs. One set of constants for a stack, whatever the
+// runs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "hwspecs/base/quantity.h"
+
+namespace tbdsim {
+
+struct Stack {
+  std::string_view name;
+  std::string_view title;
+
+  // Kernels.
+  bool fused_attention = true;  // keeps no scores
+  bool fused_pointwise = true;  // bias, activation, dropout and residual in one kernel each; norms in one
+  bool fused_loss = false;       // the loss keeps scores in 16 bits only
+  bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)
+
+  // States, bytes for each parameter.
+  double parameter_bytes = 2;  // of the copy that products read; with zero 3 of what is gathered
+  double master_bytes = 4;     // fp32 copy; 0: none beside it
+  double gradient_bytes = 2;   // as they accumulate
+  double reduced_bytes = 2;    // as they are reduced over replicas
+  double moment_bytes = 8;     // Adam's two
+  double update_traffic = 30;  // bytes that clipping, update and copies read and write for each local parameter
+
+  // Communication over replicas.
+  bool overlaps_reduction = true;  // of gradients, with the last backward pass
+  bool overlaps_gather = true;     // of updated parameters, with the next forward pass
+
+  // Host.
+  Seconds launch;      // of each kernel or collective, by the thread that launches
+  Seconds iteration;   // once a step: data, logging, synchronizing
+
+  // Memory.
+  double reserved = 1.06;  // reserved by the caching allocator over allocated, for layouts without a peer
+  Bytes context;           // CUDA context, libraries, NCCL's buffers
+};
+
+inline constexpr std::string_view kDefaultStack = "megatron";
+
+// Throws UsageError, with "did you mean".
+[[nodiscard]] const Stack& stack_named(const std::string& name);
+[[nodiscard]] std::span<const Stack> all_stacks();
+
+// What a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss, overlap_tensor,
+// overlap_replicas (true, false), reduce_bytes (2, 4).
+[[nodiscard]] std::span<const std::string_view> stack_keys();
+// Throws UsageError for another value; `key` is one of stack_keys().
+void set_stack(Stack& stack, std::string_view key, const std::string& value);
+
+}  // namespace tbdsim

@@ -1,0 +1,220 @@
+#include "simulate/plan/step_time.h"
+
+#include <algorithm>
+
+#include "simulate/plan/rank_memory.h"
+
+namespace tbdsim {
+namespace {
+
+// How much longer kernels take while a collective runs beside them, which holds SMs and memory bandwidth:
+// Calculon's 0.15 for NVLink (Isaev et al. 2023, networks of its system files).
+constexpr double kBesideCollective = 0.15;
+constexpr double kUpdateBandwidth = 0.85;  // share of the memory bandwidth of one fused pass over many tensors
+
+// One pass of one micro-batch through a stage.
+struct Pass {
+  Seconds kernels;
+  Seconds again;
+  Seconds waits;    // for collectives within blocks
+  double launches = 0;
+
+  void add(const Pass& other, double times) {
+    kernels += other.kernels * times;
+    again += other.again * times;
+    waits += other.waits * times;
+    launches += other.launches * times;
+  }
+  [[nodiscard]] Seconds gpu() const { return kernels + again + waits; }
+};
+
+Pass forward_of(const PieceCost& c) { return {c.forward, Seconds(0), c.forward_wait, c.forward_launches}; }
+
+Pass backward_of(const PieceCost& c, Recomputation r) {
+  const auto i = static_cast<std::size_t>(r);
+  const bool all = r == Recomputation::full;
+  return {c.backward, c.again[i], c.backward_wait + (all ? c.forward_wait : Seconds(0)),
+          c.backward_launches + c.again_launches[i]};
+}
+
+class Step {
+ public:
+  Step(const ParallelLayout& layout, PieceTable& table)
+      : l_(layout), in_(table.inputs()), costs_(table.of(share_of(layout))) {}
+
+  LayoutPrediction run(FlopsPerSecond peak) {
+    LayoutPrediction p;
+    p.layout = l_;
+    const auto m = static_cast<double>(micro_batches(l_, in_.job));
+    p.stages.reserve(static_cast<std::size_t>(l_.pp));
+    for (std::int64_t i = 0; i < l_.pp; ++i) p.stages.push_back(stage(i));
+    const PipelineTime pipeline = pipeline_time(l_.order, p.stages, micro_batches(l_, in_.job), l_.vp);
+    StepParts& parts = p.parts;
+    const std::int64_t pace = pipeline.busiest;
+    (void)stage(pace);  // fills in what the parts are made of
+    parts.compute = (forward_.kernels + backward_.kernels) * m;
+    parts.again = backward_.again * m;
+    parts.launch = idle_ * m;
+    parts.tensor = (forward_.waits + backward_.waits) * m;
+    parts.sends = sends_ * m;
+    parts.bubble = pipeline.bubble();
+    parts.replicas = gathers_ * m + sync(pace);
+    parts.update = update(pace);
+    parts.other = in_.stack.iteration;
+    p.step = parts.compute + parts.again + parts.launch + parts.tensor + parts.sends + parts.bubble +
+             parts.replicas + parts.update + parts.other;
+    const double tokens =
+        static_cast<double>(in_.job.global_batch) * static_cast<double>(in_.job.sequence);
+    p.tokens_per_second = tokens / p.step.si();
+    p.mfu = model_flops_per_token(in_.shape, in_.job.sequence) * p.tokens_per_second /
+            (peak.si() * static_cast<double>(in_.job.gpus));
+    p.first = memory_of_stage(l_, 0, costs_, in_);
+    p.last = memory_of_stage(l_, l_.pp - 1, costs_, in_);
+    p.most = p.first.reserved < p.last.reserved ? p.last : p.first;
+    return p;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t shard_ranks() const { return l_.shard > 0 ? l_.shard : l_.replicas(); }
+
+  // Times of a stage for one micro-batch; leaves its parts in the members.
+  StageTime stage(std::int64_t i) {
+    const StageLayers layers = layers_of_stage(l_, i, in_.shape);
+    forward_ = backward_ = {};
+    if (layers.dense > 0) {
+      forward_.add(forward_of(costs_.dense), layers.dense);
+      backward_.add(backward_of(costs_.dense, l_.recompute), layers.dense);
+    }
+    if (layers.expert > 0) {
+      forward_.add(forward_of(costs_.expert), layers.expert);
+      backward_.add(backward_of(costs_.expert, l_.recompute), layers.expert);
+    }
+    Seconds weights = costs_.dense.weights * layers.dense + costs_.expert.weights * layers.expert;
+    if (i == 0) ends(costs_.embedding);
+    if (i == l_.pp - 1) ends(costs_.head);
+    const auto host = [&](const Pass& pass) { return in_.stack.launch * pass.launches; };
+    Seconds forward = std::max(forward_.gpu(), host(forward_));
+    Seconds backward = std::max(backward_.gpu(), host(backward_));
+    idle_ = forward + backward - forward_.gpu() - backward_.gpu();
+    gathers_ = Seconds(0);
+    if (l_.zero == 3) {
+      const Seconds gather = shard_time(Collective::all_gather, layers, in_.stack.parameter_bytes);
+      const Seconds reduce = shard_time(Collective::reduce_scatter, layers, in_.stack.reduced_bytes);
+      const double blocks = layers.dense + layers.expert;
+      forward += hide(gather, forward, blocks);
+      backward += hide((l_.reshard ? gather : Seconds(0)) + reduce, backward, blocks);
+    }
+    sends_ = Seconds(0);
+    if (l_.pp > 1) {
+      const Seconds one = send_time() * static_cast<double>(l_.vp == 1 ? 1 : 0);
+      forward += one;
+      backward += one;
+      sends_ = one * 2;
+    }
+    return {forward, backward, weights};
+  }
+
+  void ends(const PieceCost& piece) {
+    forward_.add(forward_of(piece), 1);
+    backward_.add(backward_of(piece, Recomputation::none), 1);
+  }
+
+  // What collectives of `blocks` equal blocks add to a pass beside which they run: the first is exposed, each
+  // other one as far as it takes longer than a block's pass, which it slows.
+  Seconds hide(Seconds collectives, Seconds pass, double blocks) {
+    if (blocks <= 0) return Seconds(0);
+    const Seconds slowed = std::min(collectives, pass) * kBesideCollective;
+    const Seconds exposed =
+        std::max(Seconds(0), collectives - (pass + slowed)) + collectives * (1 / blocks);
+    const Seconds added = slowed + std::min(exposed, collectives);
+    gathers_ += added;
+    return added;
+  }
+
+  // Block by block: every block's parameters are a message of their own.
+  [[nodiscard]] Seconds shard_time(Collective collective, const StageLayers& layers, double bytes) const {
+    const CommGroup group = group_of(in_.fabric, shard_ranks(), l_.tp);
+    const auto all = [&](const PieceCost& c, double count) {
+      return collective_time(collective, group, Bytes((c.parameters + c.expert_parameters) * bytes)) * count;
+    };
+    return all(costs_.dense, layers.dense) + all(costs_.expert, layers.expert) +
+           collective_time(collective, group, Bytes(costs_.embedding.parameters * bytes)) +
+           collective_time(collective, group, Bytes(costs_.head.parameters * bytes));
+  }
+
+  [[nodiscard]] Seconds send_time() const {
+    const auto tokens = static_cast<double>(l_.micro_batch * in_.job.sequence / l_.cp);
+    const double parts = l_.sequence_parallel ? static_cast<double>(l_.tp) : 1;
+    const Bytes message(2 * tokens * static_cast<double>(in_.shape.hidden) / parts);
+    const CommGroup neighbours = group_of(in_.fabric, 2, l_.tp * l_.cp * l_.dp);
+    return collective_time(Collective::send, neighbours, message);
+  }
+
+  [[nodiscard]] double parameters(std::int64_t i, bool experts) const {
+    const StageLayers layers = layers_of_stage(l_, i, in_.shape);
+    if (experts) return layers.expert * costs_.expert.expert_parameters;
+    double all = layers.dense * costs_.dense.parameters + layers.expert * costs_.expert.parameters;
+    if (i == 0) all += costs_.embedding.parameters;
+    if (i == l_.pp - 1) all += costs_.head.parameters;
+    return all;
+  }
+
+  // Exposed time of gradients and parameters between replicas, once a step.
+  Seconds sync(std::int64_t i) {
+    if (l_.zero == 3) {
+      if (shard_ranks() == l_.replicas()) return Seconds(0);
+      const CommGroup copies = group_of(in_.fabric, l_.replicas() / shard_ranks(), l_.tp * shard_ranks());
+      const double shard = (parameters(i, false) + parameters(i, true)) / static_cast<double>(shard_ranks());
+      const Seconds sum =
+          collective_time(Collective::all_reduce, copies, Bytes(shard * in_.stack.reduced_bytes));
+      return std::max(Seconds(0), sum - backward_.gpu() * 0.9);
+    }
+    const CommGroup replicas = group_of(in_.fabric, l_.replicas(), l_.tp);
+    const CommGroup expert_replicas =
+        group_of(in_.fabric, std::max<std::int64_t>(1, l_.replicas() * l_.tp / l_.ep), l_.ep);
+    const auto time = [&](Collective collective, double bytes) {
+      return collective_time(collective, replicas, Bytes(parameters(i, false) * bytes)) +
+             collective_time(collective, expert_replicas, Bytes(parameters(i, true) * bytes));
+    };
+    const Stack& stack = in_.stack;
+    const bool divided = l_.zero >= 1;
+    const Seconds reduce =
+        time(divided ? Collective::reduce_scatter : Collective::all_reduce, stack.reduced_bytes);
+    const Seconds gather = divided ? time(Collective::all_gather, stack.parameter_bytes) : Seconds(0);
+    Seconds exposed = stack.overlaps_reduction ? beside(reduce, backward_.gpu()) : reduce;
+    exposed += stack.overlaps_gather ? beside(gather, forward_.gpu()) : gather;
+    return exposed;
+  }
+
+  // Of a collective in buckets beside one pass: the last bucket, what the pass does not cover, and what the
+  // pass takes longer.
+  static Seconds beside(Seconds collective, Seconds pass) {
+    constexpr double kBuckets = 16;
+    const Seconds covered = std::min(collective, pass);
+    return collective - covered + covered * (1 / kBuckets) + covered * kBesideCollective;
+  }
+
+  Seconds update(std::int64_t i) {
+    const auto replicas = static_cast<double>(shard_ranks());
+    const double experts = std::max(1.0, replicas * static_cast<double>(l_.tp) / static_cast<double>(l_.ep));
+    const bool divided = l_.zero >= 1;
+    const double local = parameters(i, false) / (divided ? replicas : 1) +
+                         parameters(i, true) / (divided ? experts : 1);
+    return Bytes(local * in_.stack.update_traffic) /
+           (in_.calibration->gpu->memory_bandwidth * kUpdateBandwidth);
+  }
+
+  const ParallelLayout& l_;
+  const PlanInputs& in_;
+  const PieceCosts& costs_;
+  Pass forward_, backward_;
+  Seconds idle_, sends_, gathers_;
+};
+
+}  // namespace
+
+LayoutPrediction predict_layout(const ParallelLayout& layout, PieceTable& table, FlopsPerSecond peak) {
+  return Step(layout, table).run(peak);
+}
+
+}  // namespace tbdsim

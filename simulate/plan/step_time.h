@@ -1,0 +1,52 @@
+// The step of one layout: time by part, memory by rank.
+#pragma once
+
+#include <vector>
+
+#include "simulate/plan/piece_cost.h"
+#include "simulate/schedule/pipeline.h"
+
+namespace tbdsim {
+
+// Parts of a step, in seconds; they sum to `step`. Of the stage that sets the pace.
+struct StepParts {
+  Seconds compute;    // kernels, all micro-batches
+  Seconds again;      // of recomputation
+  Seconds launch;     // that the GPU waits for the host
+  Seconds tensor;     // exposed collectives within blocks: tensor, context and expert parallelism
+  Seconds sends;      // exposed, between stages
+  Seconds bubble;     // fill and drain of the pipeline
+  Seconds replicas;   // exposed, of gradients and parameters between replicas
+  Seconds update;     // optimizer, with clipping
+  Seconds other;      // once a step: host
+};
+
+// Bytes on one rank.
+struct RankMemory {
+  std::int64_t stage = 0;
+  Bytes parameters, gradients, optimizer;
+  Bytes activations;  // of micro-batches in flight
+  Bytes working;      // gathered parameters, logits, what is alive within a pass
+  Bytes allocated;    // sum of the above
+  Bytes reserved;     // by a caching allocator
+  Bytes device;       // with context and communication buffers, as nvidia-smi shows
+};
+
+struct LayoutPrediction {
+  ParallelLayout layout;
+  Seconds step;
+  StepParts parts;
+  double tokens_per_second = 0;  // of all GPUs
+  double mfu = 0;                // of the arithmetic's data-sheet peak
+  std::vector<StageTime> stages;  // with waits, as the pipeline's schedule sees them
+  RankMemory first, last;
+  RankMemory most;  // of the rank with most reserved
+
+  [[nodiscard]] Seconds exposed() const { return parts.tensor + parts.sends + parts.replicas; }
+};
+
+// The layout is legal. `peak`: operations a second of one GPU that MFU is a share of.
+[[nodiscard]] LayoutPrediction predict_layout(const ParallelLayout& layout, PieceTable& table,
+                                              FlopsPerSecond peak);
+
+}  // namespace tbdsim

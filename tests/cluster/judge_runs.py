@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Predicts measured training runs on clusters and prints errors by set.
+
+    tests/cluster/judge_runs.py PROGRAM [--runs ../shared/reference/llm/runs.csv] [--rows fit|score] [--detail SET]
+
+Rows are split by md5 of their id: a quarter is `fit` (constants may be fitted to it, rows may be looked at), the
+rest is `score` (only sums by set are printed). Beside each error stands that of the trivial predictor: one share of
+the GPU's peak for each set, GPU and precision, the median of the set's own rows. Without the table it says so and
+ends with 77, which tests count as skipped.
+"""
+import argparse
+import csv
+import hashlib
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+SETS = ["vtrain_single", "vtrain_multi", "mpt_foundry", "bigscience_a100", "internevo", "dgxc_benchmarking",
+        "nemo_2407", "simumax_b200", "torchtitan", "megatron_bridge", "mlperf_pretrain"]
+
+# (name in the table, of the catalogue, its machine, peak of bf16 in FLOP/s for the trivial predictor)
+GPUS = {"A100-SXM4-80GB": ("a100_sxm_80gb", "dgx_a100_80gb"), "A100-SXM4-40GB": ("a100_sxm_40gb", "dgx_a100"),
+        "A800-SXM4-80GB": ("a800_sxm_80gb", "dgx_a100_80gb"), "H100-SXM5-80GB": ("h100_sxm", "dgx_h100"),
+        "H100-SXM-96GB-HBM2e-500W": ("h100_sxm_96gb_500w", "dgx_h100"), "B200": ("b200", "dgx_b200"),
+        "B200-SXM-180GB": ("b200", "dgx_b200"), "GB200": ("gb200", "gb200_nvl72")}
+
+# Machines of sets whose network is not that of the GPU's usual machine.
+MACHINES = {"vtrain_multi": "a100_8x_hdr_4x", "bigscience_a100": "jean_zay_a100", "internevo": "a100_8x_roce_4x",
+            ("mpt_foundry", "A100-SXM4-80GB"): "a100_8x_roce_8x", ("mpt_foundry", "A100-SXM4-40GB"): "a100_8x_roce_8x"}
+
+
+def number(text, unless=0):
+    return int(float(text)) if text not in ("", "MLA") else unless
+
+
+def is_fit(row):
+    return int(hashlib.md5(row["id"].encode()).hexdigest(), 16) % 4 == 0
+
+
+def shape_of(row):
+    shape = {"layers": number(row["layers"]), "hidden": number(row["hidden"]), "heads": number(row["heads"]),
+             "vocabulary": number(row["vocab"])}
+    gated = row["gated_mlp"] == "y"
+    name = row["model"].lower()
+    llama = gated
+    shape["gated"] = "true" if gated else "false"
+    shape["rms_norm"] = shape["rotary"] = "true" if llama else "false"
+    mpt = row["set"] == "mpt_foundry"
+    shape["bias"] = "false" if llama or mpt or "nemotron" in name else "true"
+    if "nemotron" in name:
+        shape["rotary"] = "true"
+    shape["positions"] = 0 if llama or "nemotron" in name or "bloom" in name else number(row["seq_len"])
+    shape["tied"] = "false" if llama or "nemotron" in name else "true"
+    shape["dropout"] = "true" if row["set"].startswith("vtrain") else "false"
+    if row["kv_heads"] == "MLA":
+        shape.update(kv_heads=shape["heads"], head_size=192, value_size=128, kv_rank=512, rotary_size=64, q_rank=1536)
+    else:
+        shape["kv_heads"] = number(row["kv_heads"], shape["heads"])
+        if "qwen3" in name:
+            shape["head_size"] = 128
+        if "gpt-oss" in name or "gpt_oss" in name:
+            shape["head_size"] = 64
+        if "nemotron4-340b" in name:
+            shape["head_size"] = 192
+    moe = row["moe"]
+    if moe:
+        experts, active = re.match(r"(\d+)/(\d+)", moe).groups()
+        ffn = number(row["ffn"])
+        shared = re.search(r"shared\((\d+)\)", moe)
+        many = re.search(r"\+(\d+)shared", moe)
+        shape.update(experts=experts, experts_per_token=active, expert_ffn=ffn,
+                     shared_ffn=int(shared.group(1)) if shared else ffn * int(many.group(1)) if many else 0)
+        if "deepseek" in name and shape["layers"] > 30:
+            shape.update(dense_layers=3, ffn=18432)
+    else:
+        shape["ffn"] = number(row["ffn"], 4 * shape["hidden"])
+    return shape
+
+
+def layout_of(row):
+    zero = row["zero_stage_or_fsdp"]
+    layout = {k: number(row[k], 1) for k in ("dp", "tp", "pp", "vp", "cp", "ep")}
+    layout["micro_batch"] = number(row["micro_batch"], 1)
+    layout["sequence_parallel"] = "true" if row["sequence_parallel"] == "y" and layout["tp"] > 1 else "false"
+    layout["zero"] = 3 if "FSDP" in zero else 1 if "ZeRO-1" in zero or "distributed" in zero else 0
+    if "shard-grad-op" in zero or "reshard_after_forward=False" in zero:
+        layout["reshard"] = "false"
+    if "within 8" in zero:
+        layout["shard"] = min(8, layout["dp"] * layout["cp"])
+    text = row["recompute"]
+    if text.startswith("full"):
+        layout["recompute"] = "full"
+    elif "op" in text and "selective" in text and row["set"].startswith("torch"):
+        layout["recompute"] = "operators"
+    elif text.startswith("selective") and row["set"] not in ("torchtitan",):
+        layout["recompute"] = "selective"
+    chunks = layout["pp"] * layout["vp"]
+    layers = number(row["layers"])
+    if layers % chunks and (layers + 2) % chunks:
+        layout["uneven"] = "true"
+    return layout
+
+
+def stack_of(row):
+    framework = row["framework"].lower()
+    stack = {}
+    if "deepspeed" in framework:
+        stack["stack"] = "megatron_deepspeed"
+    elif "composer" in framework:
+        stack["stack"] = "fsdp"
+    elif "torchtitan" in framework:
+        stack["stack"] = "fsdp_compiled" if row["compile"].startswith("y") else "fsdp"
+    elif "internevo" in framework:
+        stack["stack"] = "internevo"
+    else:
+        stack["stack"] = "megatron"
+    if "PURE" in row["zero_stage_or_fsdp"]:
+        stack["reduce_bytes"] = 2
+    if "no overlap" in row["zero_stage_or_fsdp"]:
+        stack["overlap_replicas"] = "false"
+    if "TP overlap True" in row["note"]:
+        stack["overlap_tensor"] = "true"
+    if "(cef)" in row["note"]:
+        stack["fused_loss"] = "true"
+    return stack
+
+
+def precision_of(row):
+    text = row["precision"].lower()
+    if "fp4" in text:
+        return "nvfp4"
+    if "fp8" in text:
+        return "fp8"
+    if text.startswith("fp16"):
+        return "fp16"
+    return "bf16"
+
+
+def job_of(row):
+    gpu, machine = GPUS[row["gpu"]]
+    job = {"gpu": gpu, "machine": machine, "gpus": number(row["gpus"]), "global_batch": number(row["global_batch"]),
+           "seq_len": number(row["seq_len"]), "precision": precision_of(row)}
+    job["machine"] = MACHINES.get((row["set"], row["gpu"]), MACHINES.get(row["set"], machine))
+    return job
+
+
+def predict(program, rows, extra):
+    columns = []
+    inputs = []
+    for row in rows:
+        values = {"id": row["id"], **shape_of(row), **layout_of(row), **stack_of(row), **job_of(row)}
+        inputs.append(values)
+        columns += [c for c in values if c not in columns]
+    with tempfile.TemporaryDirectory() as folder:
+        table = os.path.join(folder, "layouts.csv")
+        with open(table, "w", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(inputs)
+        out = subprocess.run([program, "-q", "plan", "--table", table, *extra], capture_output=True, text=True, check=False)
+        if out.returncode != 0:
+            sys.exit(out.stderr)
+    return {r["id"]: r for r in csv.DictReader(out.stdout.splitlines())}
+
+
+def measured_seconds(row):
+    value = float(row["value"])
+    if row["metric"] == "step_time":
+        return value
+    tokens = float(row["global_batch"]) * float(row["seq_len"])
+    if row["metric"] == "tokens_per_s_per_gpu":
+        return tokens / (value * float(row["gpus"]))
+    if row["metric"] == "tokens_per_s":
+        return tokens / value
+    return None
+
+
+def measured_bytes(row):
+    return float(row["value"]) * (2**30 if row["unit"].startswith("GiB") else 1e9)
+
+
+def predicted_bytes(row, p):
+    unit = row["unit"].lower()
+    kind = "allocated" if "allocated" in unit else "device" if "smi" in unit else "reserved"
+    return max(float(p[kind + "_first"]), float(p[kind + "_last"]))
+
+
+def kendall(pairs):
+    same = different = 0
+    for i, (a, b) in enumerate(pairs):
+        for c, d in pairs[:i]:
+            sign = (a - c) * (b - d)
+            same += sign > 0
+            different += sign < 0
+    return (same - different) / (same + different) if same + different else float("nan")
+
+
+def trivial_errors(rows, predictions):
+    """Of the constant share of the peak: step = model flops / (share * peak * GPUs), share the set's median."""
+    groups = {}
+    for row in rows:
+        p = predictions[row["id"]]
+        if p["status"] != "ok":
+            continue
+        mfu = float(p["mfu"]) * float(p["step_time"]) / measured_seconds(row)
+        groups.setdefault((row["set"], row["gpu"], precision_of(row)), []).append(mfu)
+    errors = []
+    for shares in groups.values():
+        middle = statistics.median(shares)
+        errors += [abs(share / middle - 1) for share in shares]
+    return errors
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program")
+    parser.add_argument("--runs", default=os.path.join(os.path.dirname(__file__), "../../../shared/reference/llm/runs.csv"))
+    parser.add_argument("--rows", choices=["fit", "score"], default="score")
+    parser.add_argument("--detail", help="print the rows of this set; with --rows fit only")
+    args, extra = parser.parse_known_args()
+    if not os.path.exists(args.runs):
+        print(f"{args.runs} is not here; skipped")
+        sys.exit(77)
+    with open(args.runs, newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["set"] in SETS and r["use"] in ("time", "memory")
+                and is_fit(r) == (args.rows == "fit")]
+    known = [r for r in rows if r["gpu"] in GPUS]
+    predictions = predict(args.program, known, extra)
+    print(f"{'set':20} {'rows':>5} {'no':>3}  {'median':>7} {'mean':>7} {'bias':>7} {'tau':>6} {'trivial':>8}   memory: rows median bias")
+    for name in SETS:
+        here = [r for r in known if r["set"] == name]
+        ok = [r for r in here if predictions[r["id"]]["status"] == "ok"]
+        times = [r for r in ok if r["use"] == "time"]
+        pairs = [(float(predictions[r["id"]]["step_time"]), measured_seconds(r)) for r in times]
+        ratios = [p / m - 1 for p, m in pairs]
+        memory = [r for r in ok if r["use"] == "memory"]
+        sizes = [predicted_bytes(r, predictions[r["id"]]) / measured_bytes(r) - 1 for r in memory]
+        trivial = trivial_errors(times, predictions)
+        line = f"{name:20} {len(times):5} {len(rows_of(rows, name)) - len(ok):3} "
+        if ratios:
+            line += (f" {100 * statistics.median(map(abs, ratios)):6.1f}% {100 * statistics.mean(map(abs, ratios)):6.1f}% "
+                     f"{100 * statistics.median(ratios):+6.1f}% {kendall(pairs):6.2f} {100 * statistics.median(trivial):7.1f}%")
+        if sizes:
+            line += f"   {len(sizes):12} {100 * statistics.median(map(abs, sizes)):5.1f}% {100 * statistics.median(sizes):+5.1f}%"
+        print(line)
+        if args.detail == name and args.rows == "fit":
+            detail(here, predictions)
+
+
+def rows_of(rows, name):
+    return [r for r in rows if r["set"] == name]
+
+
+def detail(rows, predictions):
+    for row in rows:
+        p = predictions[row["id"]]
+        if p["status"] != "ok":
+            print("    ", row["id"], p["status"])
+            continue
+        if row["use"] == "memory":
+            print(f"     {row['id']:24} {row['value']:>8} {row['unit'][:14]:14} predicted "
+                  f"{predicted_bytes(row, p) / 2**30:.1f} GiB, ratio {predicted_bytes(row, p) / measured_bytes(row):.3f}")
+            continue
+        seconds = measured_seconds(row)
+        parts = " ".join(f"{k[:-5]} {float(p[k]):.3g}" for k in p if k.endswith("_time") and k != "step_time")
+        print(f"     {row['id']:24} L{number(row['layers'])} h{number(row['hidden'])} s{row['seq_len']} g{number(row['gpus'])} "
+              f"dp{number(row['dp'])} tp{number(row['tp'])} pp{number(row['pp'])} vp{number(row['vp'], 1)} "
+              f"mb{number(row['micro_batch'])} ga{number(row['grad_accum'], 1)} {row['recompute'][:6]} {precision_of(row)} "
+              f"measured {seconds:.4g} predicted {float(p['step_time']):.4g} ratio {float(p['step_time']) / seconds:.3f}; {parts}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+// Layouts: what is legal, what a rank holds and how long it takes, against sums done by hand.
+#include <memory>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "hwspecs/base/error.h"
+#include "simulate/layout/layout_reader.h"
+#include "simulate/plan/rank_memory.h"
+#include "simulate/plan/search.h"
+#include "simulate/workload/spec_cache.h"
+#include "tests/hwspecs/message_of.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+
+DecoderShape llama3_8b() {
+  DecoderShape s;
+  s.name = "llama3_8b";
+  s.layers = 32;
+  s.hidden = 4096;
+  s.heads = 32;
+  s.kv_heads = 8;
+  s.ffn = 14336;
+  s.vocabulary = 128256;
+  s.gated = s.rms_norm = s.rotary = true;
+  s.bias = false;
+  return completed(s);
+}
+
+DecoderShape mixtral_8x7b() {
+  DecoderShape s = llama3_8b();
+  s.name = "mixtral";
+  s.vocabulary = 32000;
+  s.ffn = 0;
+  s.experts = 8;
+  s.experts_per_token = 2;
+  s.expert_ffn = 14336;
+  return completed(s);
+}
+
+// 8,030,261,248: Meta's Llama 3 8B. Mixtral 8x7B: 46,702,792,704.
+TEST(DecoderShape, CountsParameters) {
+  EXPECT_EQ(total_parameters(llama3_8b()), 8'030'261'248);
+  EXPECT_EQ(total_parameters(mixtral_8x7b()), 46'702'792'704);
+}
+
+// 6 * (8,030,261,248 - embedding 525,336,576 - 65 norms of 4,096) + 12 * 32 * 4096 * 8192.
+TEST(DecoderShape, CountsOperations) {
+  const double norms = 65 * 4096;
+  const double products = 8'030'261'248.0 - 525'336'576.0 - norms;
+  const double counted = model_flops_per_token(llama3_8b(), 8192);
+  EXPECT_NEAR(counted, 6 * products + 12.0 * 32 * 4096 * 8192, 6 * norms);
+}
+
+std::string complaint(const ParallelLayout& layout, const DecoderShape& shape, const Job& job) {
+  return test::message_of<UsageError>([&] { (void)legal_layout(layout, shape, job); });
+}
+
+TEST(Layout, SaysWhatDoesNotDivideAndWhatWould) {
+  const DecoderShape s = llama3_8b();
+  const Job job{.gpus = 48, .global_batch = 96, .sequence = 8192};
+  EXPECT_EQ(complaint({.tp = 3}, s, job),
+            "llama3_8b 32 heads cannot be divided by tp 3; the nearest that divides is tp 2");
+  EXPECT_EQ(complaint({.pp = 6}, s, job),
+            "llama3_8b 32 layers cannot be divided by pp 6 x vp 1 = 6; the nearest that divides is 4");
+  EXPECT_THAT(complaint({.micro_batch = 7}, s, job),
+              HasSubstr("global batch 96 cannot be divided by dp 48 x micro-batch 7 = 336"));
+  EXPECT_EQ(complaint({.tp = 5}, s, job),
+            "tp 5 x pp 1 x cp 1 = 5 ranks do not divide 48 GPUs; the nearest that divides is 4");
+  EXPECT_EQ(complaint({.dp = 48, .tp = 2}, s, job),
+            "dp 48 x tp 2 x pp 1 x cp 1 are 96 ranks on 48 GPUs; expected as many of both");
+  EXPECT_THAT(complaint({.pp = 2, .vp = 4}, s, {.gpus = 2, .global_batch = 3, .sequence = 8192}),
+              HasSubstr("vp 4 needs micro-batches in multiples of pp 2, not 3"));
+  EXPECT_THAT(complaint({.ep = 2}, s, job), HasSubstr("ep 2 but llama3_8b has no experts"));
+  EXPECT_THAT(complaint({.ep = 3}, mixtral_8x7b(), job),
+              HasSubstr("mixtral 8 experts cannot be divided by ep 3; the nearest that divides is ep 2"));
+  EXPECT_EQ(complaint({.tp = 4, .pp = 4, .sequence_parallel = true}, s, job), "(nothing thrown)");
+}
+
+TEST(Layout, HugeNumbersAreErrors) {
+  const DecoderShape s = llama3_8b();
+  const Job job{.gpus = 8, .global_batch = 8, .sequence = 8192};
+  const std::int64_t most = 10'000'000;
+  EXPECT_THAT(complaint({.dp = most, .tp = most, .pp = most, .cp = most}, s, job), HasSubstr("on 8 GPUs"));
+  EXPECT_THAT(complaint({.tp = most, .pp = most, .cp = most}, s, job), HasSubstr("do not divide 8 GPUs"));
+  EXPECT_THAT(complaint({.dp = most + 1}, s, job), HasSubstr("dp 10000001 is out of range; expected 1 to 10000000"));
+  EXPECT_THAT(complaint({.dp = 8, .micro_batch = most}, s, job), HasSubstr("cannot be divided"));
+}
+
+TEST(Layout, EndsWithEmbeddingAndLogitsMayHaveOneLayerLess) {
+  const ParallelLayout layout{.pp = 4};
+  // 14 layers and two ends on four stages: 3, 4, 4, 3.
+  EXPECT_EQ(layers_of_chunk(layout, 0, 14), 3);
+  EXPECT_EQ(layers_of_chunk(layout, 1, 14), 4);
+  EXPECT_EQ(layers_of_chunk(layout, 3, 14), 3);
+  EXPECT_EQ(layers_of_chunk({.pp = 4, .uneven = true}, 0, 14), 4);
+  EXPECT_EQ(layers_of_chunk({.pp = 4, .uneven = true}, 2, 14), 3);
+}
+
+TEST(Layout, TextsAreReadStrictly) {
+  ParallelLayout layout;
+  set_layout(layout, "recompute", "full");
+  EXPECT_EQ(layout.recompute, Recomputation::full);
+  EXPECT_EQ(test::message_of<UsageError>([&] { set_layout(layout, "recompute", "ful"); }),
+            "recompute 'ful'; expected one of none, selective, operators, full; did you mean 'full'?");
+  EXPECT_EQ(test::message_of<UsageError>([&] { set_layout(layout, "zero", "4"); }),
+            "zero '4'; expected a whole number from 0 to 3");
+}
+
+// Predictions on eight H100, and on more.
+class PlanTest : public testing::Test {
+ protected:
+  PlanInputs inputs(const DecoderShape& shape, std::int64_t gpus, std::int64_t batch) {
+    gpu_ = specs_.gpu("h100_sxm");
+    calibration_ = specs_.calibration({"h100_sxm", gpu_}, "", {"pytorch_ngc_2_8", specs_.framework("pytorch_ngc_2_8")});
+    PlanInputs in;
+    in.shape = shape;
+    in.job = {.gpus = gpus, .global_batch = batch, .sequence = 4096};
+    in.stack = stack_named("megatron");
+    in.calibration = calibration_.get();
+    in.fabric = fabric_of(*specs_.machine("dgx_h100"), *gpu_, gpus);
+    return in;
+  }
+  static LayoutPrediction predict(const PlanInputs& in, const ParallelLayout& layout) {
+    PieceTable table(in);
+    return predict_layout(legal_layout(layout, in.shape, in.job), table, FlopsPerSecond(989e12));
+  }
+
+  SpecCache specs_{Catalog::from(TBDSIM_SOURCE_DIR)};
+  std::shared_ptr<const GpuSpec> gpu_;
+  std::shared_ptr<const Calibration> calibration_;
+};
+
+// States of 8.03e9 parameters on 8 replicas: 2 + 4 bytes each, 12 more divided by ZeRO-1.
+TEST_F(PlanTest, StatesByHand) {
+  const PlanInputs in = inputs(llama3_8b(), 8, 64);
+  const double n = 8'030'261'248;
+  const RankMemory none = predict(in, {.zero = 0}).first, one = predict(in, {.zero = 1}).first;
+  EXPECT_DOUBLE_EQ(none.parameters.si(), 2 * n);
+  EXPECT_DOUBLE_EQ(none.gradients.si(), 4 * n);
+  EXPECT_DOUBLE_EQ(none.optimizer.si(), 12 * n);
+  EXPECT_DOUBLE_EQ(one.optimizer.si(), 12 * n / 8);
+  const RankMemory three = predict(in, {.zero = 3}).first;
+  EXPECT_DOUBLE_EQ((three.parameters + three.gradients + three.optimizer).si(), 16 * n / 8);
+}
+
+// With full recomputation a block keeps its input only: 2 * 4096 * 4096 bytes for each of 32 layers.
+TEST_F(PlanTest, ActivationsByHand) {
+  const PlanInputs in = inputs(llama3_8b(), 8, 64);
+  const RankMemory full = predict(in, {.zero = 1, .recompute = Recomputation::full}).first;
+  EXPECT_DOUBLE_EQ(full.activations.si(), 32.0 * 2 * 4096 * 4096);
+  const RankMemory none = predict(in, {.zero = 1}).first;
+  // Input, norm, q k v, context and its statistics, input and norm again, gate and up, product.
+  const double each = 2.0 * 4096 * (4096 * 2 + (4096 + 2048) + 4096 + 4096 * 2 + 2 * 14336 + 14336) + 4 * 32 * 4096;
+  EXPECT_DOUBLE_EQ(none.activations.si(), 32 * each);
+}
+
+TEST_F(PlanTest, PartsSumToTheStep) {
+  const PlanInputs in = inputs(llama3_8b(), 64, 128);
+  for (const ParallelLayout& layout : {ParallelLayout{.tp = 2, .pp = 4, .vp = 2, .zero = 1, .sequence_parallel = true},
+                                       ParallelLayout{.pp = 4, .recompute = Recomputation::full},
+                                       ParallelLayout{.zero = 3, .shard = 8}, ParallelLayout{.tp = 8, .cp = 2}}) {
+    const LayoutPrediction p = predict(in, layout);
+    const StepParts& s = p.parts;
+    const Seconds sum = s.compute + s.again + s.launch + s.tensor + s.sends + s.bubble + s.replicas + s.update + s.other;
+    EXPECT_NEAR(sum.si(), p.step.si(), 1e-9 * p.step.si());
+    for (const Seconds part : {s.compute, s.bubble, s.replicas, s.tensor, s.launch}) EXPECT_GE(part.si(), -1e-9);
+  }
+}
+
+TEST_F(PlanTest, BetterHardwareIsNeverSlower) {
+  PlanInputs in = inputs(llama3_8b(), 64, 128);
+  for (const ParallelLayout& layout : {ParallelLayout{.tp = 8, .pp = 2, .zero = 1}, ParallelLayout{.zero = 3},
+                                       ParallelLayout{.tp = 4, .cp = 4, .zero = 1}}) {
+    PlanInputs better = in;
+    better.fabric.within = in.fabric.within * 2;
+    better.fabric.network = in.fabric.network * 2;
+    EXPECT_LE(predict(better, layout).step.si(), predict(in, layout).step.si());
+  }
+}
+
+TEST_F(PlanTest, MixtureOnExperts) {
+  const PlanInputs in = inputs(mixtral_8x7b(), 64, 128);
+  const LayoutPrediction p = predict(in, {.ep = 8, .zero = 1});
+  const double experts = 32.0 * 8 * 3 * 4096 * 14336, all = 46'702'792'704;
+  // Each rank holds an eighth of the experts, and of their optimizer's state an eighth over 8 replicas.
+  EXPECT_DOUBLE_EQ(p.first.parameters.si(), 2 * (all - experts + experts / 8));
+  EXPECT_DOUBLE_EQ(p.first.optimizer.si(), 12 * ((all - experts) / 64 + experts / 8 / 8));
+  EXPECT_GT(p.parts.tensor, Seconds(0));
+}
+
+TEST_F(PlanTest, TheBestLayoutIsLegalFitsAndIsFastest) {
+  const PlanInputs in = inputs(llama3_8b(), 64, 128);
+  const std::vector<ParallelLayout> layouts = legal_layouts(in.shape, in.job, in.fabric.domain);
+  ASSERT_GT(layouts.size(), 100u);
+  const Plan plan = best_layouts(layouts, in, FlopsPerSecond(989e12), gpu_->usable_memory);
+  ASSERT_EQ(plan.best.size(), 10u);
+  EXPECT_EQ(plan.searched, layouts.size());
+  for (std::size_t i = 0; i < plan.best.size(); ++i) {
+    EXPECT_TRUE(is_legal(plan.best[i].layout, in.shape, in.job));
+    EXPECT_LE(plan.best[i].most.device, gpu_->usable_memory);
+    if (i > 0) EXPECT_GE(plan.best[i].step, plan.best[i - 1].step);
+  }
+  EXPECT_EQ(plan.pareto.front().step, plan.best.front().step);
+  for (std::size_t i = 1; i < plan.pareto.size(); ++i)
+    EXPECT_LT(plan.pareto[i].most.reserved, plan.pareto[i - 1].most.reserved);
+}
+
+TEST(Fabric, DomainsFirst) {
+  Fabric fabric;
+  fabric.domain = 8;
+  EXPECT_EQ(group_of(fabric, 4, 1).inner, 4);
+  EXPECT_EQ(group_of(fabric, 16, 1).inner, 8);
+  EXPECT_EQ(group_of(fabric, 16, 4).inner, 2);
+  EXPECT_EQ(group_of(fabric, 16, 8).outer, 16);
+}
+
+}  // namespace
+}  // namespace tbdsim
