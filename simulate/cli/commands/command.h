@@ -46,5 +46,6 @@ struct Command {
 [[nodiscard]] Command add_completion(CLI::App& root);
 [[nodiscard]] Command add_sweep(CLI::App& root);
 [[nodiscard]] Command add_whatif(CLI::App& root);
+[[nodiscard]] Command add_tta(CLI::App& root);
 
 }  // namespace tbdsim
