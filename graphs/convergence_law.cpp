@@ -80,9 +80,9 @@ ConvergenceLaw fit_convergence_law(std::span<const ConvergencePoint> points) {
     for (int i = 0; i <= kSteps; ++i) {
       for (int j = 0; j <= kSteps; ++j) {
         const double x = static_cast<double>(i) / kSteps - 0.5, y = static_cast<double>(j) / kSteps - 0.5;
-        const Trial next = trial(
-            logs, std::clamp(middle.log_critical + x * critical_width, least, most),
-            std::clamp(middle.exponent + y * exponent_width, kLeastExponent, kLargestExponent));
+        const Trial next =
+            trial(logs, std::clamp(middle.log_critical + x * critical_width, least, most),
+                  std::clamp(middle.exponent + y * exponent_width, kLeastExponent, kLargestExponent));
         if (next.loss < best.loss) best = next;
       }
     }

@@ -122,8 +122,9 @@ struct CommandLine {
   void add_fit_convergence() {
     CLI::App* command = app.add_subcommand(
         "fit-convergence", "measured epochs to a target over the batch into the law of the target's file");
-    command->add_option("files", convergence.files,
-                        "targets of 'tbd-sim list targets', or files as in graphs/convergence (default: all)");
+    command->add_option(
+        "files", convergence.files,
+        "targets of 'tbd-sim list targets', or files as in graphs/convergence (default: all)");
     commands.push_back(
         {command, [this](const ProgramContext& context) { convergence_command(convergence, context); }});
   }

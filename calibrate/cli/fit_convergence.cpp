@@ -45,17 +45,19 @@ void convergence_command(const ConvergenceCommand& command, const ProgramContext
     for (const ConvergencePoint& point : target.points)
       own.add(std::log(law.epochs_at(point.batch) / point.epochs));
     context.out << fmt::format(
-        "{}\nlaw: {{minimum: {:.4g}, critical_batch: {:.4g}, exponent: {:.3g}, spread: {:.3f}}}\n", target.name,
-        law.minimum, law.critical_batch, law.exponent, between.count > 0 ? between.root() : own.root());
+        "{}\nlaw: {{minimum: {:.4g}, critical_batch: {:.4g}, exponent: {:.3g}, spread: {:.3f}}}\n",
+        target.name, law.minimum, law.critical_batch, law.exponent,
+        between.count > 0 ? between.root() : own.root());
     context.out << "#        batch   epochs    law  left out\n";
     for (const LeftOutBatch& batch : left_out)
       context.out << fmt::format("# {:12.6g} {:8.4g} {:+5.1f} % {:+7.1f} %{}\n", batch.batch, batch.epochs,
-                                 100 * (law.epochs_at(batch.batch) / batch.epochs - 1), 100 * (batch.ratio - 1),
-                                 batch.outside > 1 ? ", beyond the others" : "");
+                                 100 * (law.epochs_at(batch.batch) / batch.epochs - 1),
+                                 100 * (batch.ratio - 1), batch.outside > 1 ? ", beyond the others" : "");
   }
   if (errors.empty()) return;
   context.out << fmt::format(
-      "# {} batches left out: median error {:.1f} %; beyond the others, ln of the error over ln of the factor: "
+      "# {} batches left out: median error {:.1f} %; beyond the others, ln of the error over ln of the "
+      "factor: "
       "root mean square {:.2f}\n",
       errors.size(), 100 * median(errors), outside.root());
 }

@@ -88,8 +88,7 @@ std::vector<TargetRun> target_runs(const Scenario& scenario, const BatchChoice& 
       const std::int64_t each = batch.each ? *batch.each : share_of(*batch.global, cluster);
       runs.push_back(run_at(alone.at(each), cluster, resolve));
     }
-    runs.back().assumed_network =
-        network_assumed_for(cluster, *runs.back().prediction.gpu, resolve);
+    runs.back().assumed_network = network_assumed_for(cluster, *runs.back().prediction.gpu, resolve);
   }
   return runs;
 }

@@ -24,8 +24,7 @@ double forward_share(const Prediction& p) {
   for (const Iteration& iteration : p.iterations) {
     for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
       const Kernel& kernel = iteration.step->kernels[k];
-      const Seconds time =
-          iteration.costs[k].total * (static_cast<double>(kernel.repeat) * iteration.share);
+      const Seconds time = iteration.costs[k].total * (static_cast<double>(kernel.repeat) * iteration.share);
       all += time;
       if (kernel.phase == Phase::forward) forward += time;
     }
@@ -87,9 +86,10 @@ std::optional<TimeToTarget> time_to_target(const Prediction& p, const TimedParts
 
 void require_batch_within_epoch(const Prediction& p) {
   if (p.convergence == nullptr || global_batch(p) <= p.convergence->epoch) return;
-  throw UsageError(fmt::format("a batch of {:.0f} on all GPUs is more than the {:.0f} samples of an epoch; "
-                               "expected fewer GPUs or a smaller --batch",
-                               global_batch(p), p.convergence->epoch));
+  throw UsageError(
+      fmt::format("a batch of {:.0f} on all GPUs is more than the {:.0f} samples of an epoch; "
+                  "expected fewer GPUs or a smaller --batch",
+                  global_batch(p), p.convergence->epoch));
 }
 
 }  // namespace tbdsim

@@ -29,9 +29,9 @@ struct TimeToTarget {
   double checkpoints = 0;  // whole
   Seconds startup;
   Seconds training;
-  Seconds evaluation;     // of all, as far as training waits for them
-  Seconds checkpointing;  // of all
-  double hardware_spread = 0;  // standard deviation of ln(time) from the prediction of the rate
+  Seconds evaluation;           // of all, as far as training waits for them
+  Seconds checkpointing;        // of all
+  double hardware_spread = 0;   // standard deviation of ln(time) from the prediction of the rate
   std::optional<Dollars> cost;  // none where the GPU's file has no rent
   Energy energy;
 

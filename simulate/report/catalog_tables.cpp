@@ -247,12 +247,14 @@ Table list_targets(const Catalog& catalog) {
     const Convergence target = read_convergence(catalog.find(Kind::target, name));
     int runs = 0;
     for (const ConvergencePoint& point : target.points) runs += point.runs;
-    table.rows.push_back({text_cell(name), text_cell(target.model), text_cell(target.target),
-                          text_cell(target.optimizer), number_cell(target.law.minimum, fmt::format("{:.3g}", target.law.minimum)),
-                          count_cell(std::round(target.law.critical_batch)), count_cell(target.points.front().batch),
-                          count_cell(target.largest_batch()), count_cell(runs)});
+    table.rows.push_back(
+        {text_cell(name), text_cell(target.model), text_cell(target.target), text_cell(target.optimizer),
+         number_cell(target.law.minimum, fmt::format("{:.3g}", target.law.minimum)),
+         count_cell(std::round(target.law.critical_batch)), count_cell(target.points.front().batch),
+         count_cell(target.largest_batch()), count_cell(runs)});
   }
-  table.notes = {"epochs: at a small batch; critical batch: at which there are twice as many; for 'tbd-sim tta'."};
+  table.notes = {
+      "epochs: at a small batch; critical batch: at which there are twice as many; for 'tbd-sim tta'."};
   return table;
 }
 

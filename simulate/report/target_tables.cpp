@@ -52,7 +52,9 @@ constexpr const char* kLegend =
     "cooling; wait: for other GPUs, in % of the training; GiB: memory of one.";
 
 // "+-%": by which a factor widens an interval.
-Cell factor_cell(double factor) { return number_cell(factor, fmt::format("{:.0f}", kPercent * (factor - 1))); }
+Cell factor_cell(double factor) {
+  return number_cell(factor, fmt::format("{:.0f}", kPercent * (factor - 1)));
+}
 
 Cell seconds_cell(Seconds time) { return number_cell(time.si(), duration_text(time)); }
 
@@ -61,8 +63,7 @@ std::vector<Cell> row_of(const TargetRun& run) {
   const TimeToTarget& t = run.time;
   const Cluster& cluster = p.scenario.cluster;
   const bool outside = t.epochs.from != EpochsFrom::between;
-  const std::string network =
-      run.assumed_network.empty() ? cluster.network : run.assumed_network + "*";
+  const std::string network = run.assumed_network.empty() ? cluster.network : run.assumed_network + "*";
   const Bytes memory = p.memory.total();
   return {text_cell(p.model->name),
           text_cell(p.framework->name),
@@ -125,15 +126,17 @@ std::vector<std::string> remarks(std::span<const TargetRun> runs) {
   const Convergence& to = *runs.front().prediction.convergence;
   const auto any = [&](auto holds) { return std::any_of(runs.begin(), runs.end(), holds); };
   if (any([](const TargetRun& r) { return r.time.epochs.from != EpochsFrom::between; }))
-    texts.push_back(fmt::format("*: epochs were measured at batches from {:.6g} to {:.6g}; outside of them the "
-                                "law is carried on, and its interval widens.",
-                                to.points.front().batch, to.largest_batch()));
+    texts.push_back(
+        fmt::format("*: epochs were measured at batches from {:.6g} to {:.6g}; outside of them the "
+                    "law is carried on, and its interval widens.",
+                    to.points.front().batch, to.largest_batch()));
   if (any([](const TargetRun& r) { return !r.assumed_network.empty(); }))
     texts.emplace_back("network*: assumed, as none is given.");
   if (any([](const TargetRun& r) { return !r.time.cost; }))
     texts.push_back("no rent is known of " + runs.front().prediction.gpu->title + ", and so no cost.");
   if (any([](const TargetRun& r) { return r.time.total() > kYear; }))
-    texts.emplace_back("a time beyond a year is nothing anyone would wait for; expected more or faster GPUs.");
+    texts.emplace_back(
+        "a time beyond a year is nothing anyone would wait for; expected more or faster GPUs.");
   if (any([](const TargetRun& r) { return !r.prediction.fits; }))
     texts.emplace_back("!: does not fit into the memory of the GPU; its time is hypothetical.");
   return texts;

@@ -30,16 +30,16 @@ Table tta_validation_table(const SubmissionValidation& validation, const SuiteRu
                    {"tau", "tau", true},
                    {"pairs", "pairs", true}};
   for (const SubmissionErrors& e : validation.groups) {
-    table.rows.push_back({text_cell(e.split), text_cell(e.benchmark), count_cell(e.rows), count_cell(e.covered),
-                          percent_or_none(e.rate),
-                          e.rate_bias ? signed_bare_percent_cell(*e.rate_bias) : none_cell(),
-                          percent_or_none(e.time), percent_or_none(e.time_by_law),
-                          percent_or_none(e.samples_by_law), percent_or_none(e.inside),
-                          e.tau ? number_cell(*e.tau, fmt::format("{:.2f}", *e.tau)) : none_cell(),
-                          count_cell(e.pairs)});
+    table.rows.push_back(
+        {text_cell(e.split), text_cell(e.benchmark), count_cell(e.rows), count_cell(e.covered),
+         percent_or_none(e.rate), e.rate_bias ? signed_bare_percent_cell(*e.rate_bias) : none_cell(),
+         percent_or_none(e.time), percent_or_none(e.time_by_law), percent_or_none(e.samples_by_law),
+         percent_or_none(e.inside), e.tau ? number_cell(*e.tau, fmt::format("{:.2f}", *e.tau)) : none_cell(),
+         count_cell(e.pairs)});
   }
   const char* legend =
-      "Median errors in %. rate: throughput, bias: its sign; time: to the target after the measured samples; by "
+      "Median errors in %. rate: throughput, bias: its sign; time: to the target after the measured samples; "
+      "by "
       "law: after those of the law, fitted without the row's batch; law: its samples alone; inside: share of "
       "times within their 80 % interval by law; tau: Kendall's, of the order of systems within each round by "
       "time, over so many pairs.";

@@ -31,8 +31,8 @@ struct SuiteRules {
 // Throws UsageError or SpecError.
 [[nodiscard]] SuiteRules read_suite_rules(const std::filesystem::path& file);
 
-// The result of runs by the rules: the mean of their times without the fastest and slowest. Precondition: more
-// times than are dropped.
+// The result of runs by the rules: the mean of their times without the fastest and slowest. Precondition:
+// more times than are dropped.
 [[nodiscard]] Seconds result_of(std::vector<Seconds> times, const BenchmarkRules& rules);
 
 }  // namespace tbdsim

@@ -25,7 +25,9 @@ class Row {
  public:
   Row(const CsvReader& reader, const std::vector<std::string>& fields) : reader_(reader), fields_(fields) {}
 
-  [[nodiscard]] const std::string& text(std::string_view column) const { return fields_[reader_.column(column)]; }
+  [[nodiscard]] const std::string& text(std::string_view column) const {
+    return fields_[reader_.column(column)];
+  }
   [[nodiscard]] std::string text_or(std::string_view column, const std::string& unless) const {
     const auto found = reader_.find_column(column);
     return found && !fields_[*found].empty() ? fields_[*found] : unless;
@@ -101,8 +103,8 @@ Scenario scenario_of(const Submission& s, const SuiteRules& rules) {
   return {.model = benchmark.model,
           .framework = benchmark.framework,
           .gpu = s.gpu,
-          .batch = std::max<std::int64_t>(1, std::llround(static_cast<double>(s.global_batch) /
-                                                          static_cast<double>(s.gpus))),
+          .batch = std::max<std::int64_t>(
+              1, std::llround(static_cast<double>(s.global_batch) / static_cast<double>(s.gpus))),
           .variant = benchmark.variant,
           .precision = precision->second,
           .target = benchmark.target,
@@ -156,7 +158,8 @@ void add_order(const Results& results, SubmissionErrors& errors) {
       if (!a.time_of_samples || !b.time_of_samples) continue;
       ++errors.pairs;
       if (*a.time_of_samples == *b.time_of_samples) continue;
-      const bool alike = (a.submission->time < b.submission->time) == (*a.time_of_samples < *b.time_of_samples);
+      const bool alike =
+          (a.submission->time < b.submission->time) == (*a.time_of_samples < *b.time_of_samples);
       agreeing += alike ? 1 : -1;
     }
   }

@@ -16,12 +16,12 @@ namespace tbdsim {
 // A row of a table of submissions (docs/formats.md).
 struct Submission {
   std::string benchmark, round, gpu, precision;
-  std::string split;  // fit or score
+  std::string split;             // fit or score
   std::string network, machine;  // empty: as the rules have it
   std::int64_t gpus = 1, nodes = 1, global_batch = 1;
-  double samples_per_s = 0;        // 0: not known
-  Seconds time;                    // to the target, mean of the runs
-  std::optional<double> samples;   // until then
+  double samples_per_s = 0;       // 0: not known
+  Seconds time;                   // to the target, mean of the runs
+  std::optional<double> samples;  // until then
 };
 
 // Throws SpecError for a malformed table, a missing column or a number that is none.

@@ -175,7 +175,7 @@ std::shared_ptr<const Dataset> SpecCache::dataset(const std::string& name) {
 }
 
 std::shared_ptr<const Convergence> SpecCache::convergence(const std::string& model,
-                                                         const std::string& target) {
+                                                          const std::string& target) {
   if (other_ != nullptr) return other_->convergence(model, target);
   return cached(convergences_, model + '\n' + target,
                 [&] { return find_convergence(model, target, catalog_); });

@@ -61,8 +61,8 @@ class SpecCache {
                                                                const Named<Framework>& framework);
   [[nodiscard]] std::shared_ptr<const ModelFile> model(const std::string& name);
   [[nodiscard]] std::shared_ptr<const Dataset> dataset(const std::string& name);
-  // The convergence of a model of this name to a target of its own (Convergence::is_called), to the usual one,
-  // or to that of a file.
+  // The convergence of a model of this name to a target of its own (Convergence::is_called), to the usual
+  // one, or to that of a file.
   [[nodiscard]] std::shared_ptr<const Convergence> convergence(const std::string& model,
                                                                const std::string& target);
   // `variant` is one of the model's, the framework this cache's; `dataset` may be empty.

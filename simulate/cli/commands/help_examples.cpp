@@ -40,7 +40,8 @@ constexpr Examples kExamples[] = {
     {"validate",
      {"tbd-sim validate", "tbd-sim validate --runs runs.csv --by gpu", "tbd-sim validate --worst 5"}},
     {"observations",
-     {"tbd-sim observations", "tbd-sim observations --suite dawnbench", "tbd-sim observations --format json"}},
+     {"tbd-sim observations", "tbd-sim observations --suite dawnbench",
+      "tbd-sim observations --format json"}},
     {"report",
      {"tbd-sim report --gpu titanxp -o report.html",
       "tbd-sim report --gpu my_gpu.yaml --model resnet50 --against titanxp,p4000 -o report.html"}},
@@ -60,8 +61,10 @@ constexpr Examples kExamples[] = {
       "tbd-sim whatif resnet50 --framework pytorch --gpu v100_sxm2_16gb --batch 4 --set "
       "framework=pytorch_graphs"}},
     {"tta",
-     {"tbd-sim tta resnet50 --framework mxnet_ngc --variant v1.5 --gpu a100_sxm_80gb --precision amp --gpus 8",
-      "tbd-sim tta resnet50 --framework pytorch --gpu v100_sxm2_16gb --precision amp --machine dgx1_v100 --gpus 8 "
+     {"tbd-sim tta resnet50 --framework mxnet_ngc --variant v1.5 --gpu a100_sxm_80gb --precision amp --gpus "
+      "8",
+      "tbd-sim tta resnet50 --framework pytorch --gpu v100_sxm2_16gb --precision amp --machine dgx1_v100 "
+      "--gpus 8 "
       "--machines 1,2,4,8,16,32",
       "tbd-sim tta bert_large --variant pretraining_512 --framework pytorch --gpu h100_sxm --precision amp "
       "--gpus 8 --global-batch 448"}},

@@ -20,15 +20,17 @@ struct ObservationsOptions {
 std::filesystem::path file_of_suite(const std::string& suite, const Catalog& catalog) {
   const std::filesystem::path folder = catalog.data_dir() / "simulate/validation/observations";
   std::vector<std::string> names;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) names.push_back(file.path().stem().string());
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    names.push_back(file.path().stem().string());
   std::sort(names.begin(), names.end());
   return folder / (names[choice("--suite", suite, names)] + ".yaml");
 }
 
 void run(const ObservationsOptions& options, SpecCache& specs, std::ostream& out) {
   const Format format = format_of(options.output);
-  const Observations observations = read_observations(
-      options.file.empty() ? file_of_suite(options.suite, specs.catalog()) : std::filesystem::path(options.file));
+  const Observations observations =
+      read_observations(options.file.empty() ? file_of_suite(options.suite, specs.catalog())
+                                             : std::filesystem::path(options.file));
   const std::vector<Table> tables = observation_tables(observations, observe(observations, specs));
   write_output(options.output, out, [&](std::ostream& to) { write_tables(to, tables, format); });
 }

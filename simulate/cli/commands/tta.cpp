@@ -36,7 +36,8 @@ BatchChoice batch_choice(const TtaOptions& options) {
 std::vector<Cluster> target_clusters(const TtaOptions& options) {
   std::vector<Cluster> clusters;
   ClusterOptions one = options.cluster;
-  for (const std::string& machines : list_of(options.cluster.machines.empty() ? "1" : options.cluster.machines)) {
+  for (const std::string& machines :
+       list_of(options.cluster.machines.empty() ? "1" : options.cluster.machines)) {
     for (const std::string& gpus : list_of(options.cluster.gpus.empty() ? "1" : options.cluster.gpus)) {
       one.machines = std::to_string(whole_number("--machines", machines, kMostGpusOfTarget));
       one.gpus = std::to_string(whole_number("--gpus", gpus, kMostGpusOfTarget));
@@ -82,9 +83,11 @@ Command add_tta(CLI::App& root) {
   add_cluster_options(*app, options->cluster);
   app->get_option("--gpus")->description("GPUs in each machine, several as 1,2,4,8 (default 1)");
   app->get_option("--machines")->description("machines, several as 1,2,4 (default 1)");
-  app->add_option("--global-batch", options->global_batch, "instead of --batch: samples of all GPUs together");
-  app->add_option("--target", options->target,
-                  "of 'tbd-sim list targets', as '0.759 top-1', or a YAML file (default: the model's usual one)");
+  app->add_option("--global-batch", options->global_batch,
+                  "instead of --batch: samples of all GPUs together");
+  app->add_option(
+      "--target", options->target,
+      "of 'tbd-sim list targets', as '0.759 top-1', or a YAML file (default: the model's usual one)");
   add_output_options(*app, options->output);
   return {app,
           [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};

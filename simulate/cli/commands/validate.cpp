@@ -78,11 +78,12 @@ void write_html(const ValidateOptions& options, const std::string& by, SpecCache
 Table tta_validated(const ValidateOptions& options, SpecCache& specs) {
   if (!options.runs.empty() || !options.by.empty() || !options.unseen.empty() || !options.worst.empty() ||
       !options.profile.empty() || !options.html.empty())
-    throw UsageError("--tta has a table of its own; expected no --runs, --by, --unseen, --worst, --profile or --html");
+    throw UsageError(
+        "--tta has a table of its own; expected no --runs, --by, --unseen, --worst, --profile or --html");
   std::ifstream in = open_input(options.tta);
   const std::vector<Submission> submissions = read_submissions(in, options.tta);
-  const SuiteRules rules = read_suite_rules(specs.catalog().data_dir() /
-                                            "simulate/validation/benchmarks/mlperf_training.yaml");
+  const SuiteRules rules =
+      read_suite_rules(specs.catalog().data_dir() / "simulate/validation/benchmarks/mlperf_training.yaml");
   return tta_validation_table(validate_submissions(submissions, rules, specs), rules);
 }
 
@@ -113,9 +114,10 @@ Command add_validate(CLI::App& root) {
   CLI::App* app = root.add_subcommand("validate", "predictions against measured runs: errors by group");
   app->add_option("--runs", options->runs,
                   "CSV of measured runs, as docs/formats.md describes (default: the project's own)");
-  app->add_option("--tta", options->tta,
-                  "CSV of runs to a target quality, as docs/formats.md describes: throughput, time to the target, the "
-                  "order of systems");
+  app->add_option(
+      "--tta", options->tta,
+      "CSV of runs to a target quality, as docs/formats.md describes: throughput, time to the target, the "
+      "order of systems");
   app->add_option("--by", options->by, "group, set, gpu, model or framework (default group)");
   app->add_option("--unseen", options->unseen,
                   "a GPU, or all: also as if nothing had been measured on it but what its data sheet says");
