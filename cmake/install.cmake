@@ -12,8 +12,8 @@ endforeach()
 install(TARGETS tbdsim_simulate EXPORT tbd-sim-targets
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim)
 install(TARGETS tbd-sim tbd-calibrate)
-foreach(folder IN ITEMS hwspecs/gpus hwspecs/cpus hwspecs/links hwspecs/machines graphs/models graphs/suites graphs/datasets
-                        simulate/presets simulate/frameworks simulate/validation/observations calibrate/profiles)
+foreach(folder IN ITEMS hwspecs/gpus hwspecs/cpus hwspecs/links hwspecs/machines graphs/models graphs/suites graphs/datasets graphs/convergence
+                        simulate/presets simulate/frameworks simulate/validation/observations simulate/validation/benchmarks calibrate/profiles)
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tbd-sim/${folder} FILES_MATCHING PATTERN "*.yaml")
 endforeach()
 install(DIRECTORY simulate/validation/runs/

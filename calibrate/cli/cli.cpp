@@ -8,6 +8,7 @@
 #include "calibrate/cli/crossval.h"
 #include "calibrate/cli/fit.h"
 #include "calibrate/cli/fit_communication.h"
+#include "calibrate/cli/fit_convergence.h"
 #include "calibrate/cli/fit_framework.h"
 #include "calibrate/cli/fit_intervals.h"
 #include "calibrate/cli/import.h"
@@ -27,6 +28,7 @@ constexpr const char* kExamples =
     "  tbd-calibrate crossval deepbench_*.csv --details          errors on calls that were left out\n"
     "  tbd-calibrate fit-framework runs.csv --framework mxnet --constants kernel,wait -o mxnet.yaml\n"
     "  tbd-calibrate fit-communication nccl.csv --machine dgx1_v100 --only gpu=v100\n"
+    "  tbd-calibrate fit-convergence resnet50_759                the law of epochs over the batch\n"
     "  tbd-calibrate fit-intervals runs.csv more.csv             components of the 80 % intervals\n";
 
 // A subcommand and the function that runs it.
@@ -42,6 +44,7 @@ struct CommandLine {
   CrossvalCommand crossval;
   FrameworkFitCommand framework;
   CommunicationCommand communication;
+  ConvergenceCommand convergence;
   IntervalFitCommand intervals;
   std::string data_dir;
   std::vector<Command> commands;
@@ -58,6 +61,7 @@ struct CommandLine {
     add_crossval();
     add_fit_framework();
     add_fit_communication();
+    add_fit_convergence();
     add_fit_intervals();
   }
 
@@ -118,6 +122,16 @@ struct CommandLine {
     command->add_option("--only", communication.only, "rows with this value in a column, as gpu=v100");
     commands.push_back(
         {command, [this](const ProgramContext& context) { communication_command(communication, context); }});
+  }
+
+  void add_fit_convergence() {
+    CLI::App* command = app.add_subcommand(
+        "fit-convergence", "measured epochs to a target over the batch into the law of the target's file");
+    command->add_option(
+        "files", convergence.files,
+        "targets of 'tbd-sim list targets', or files as in graphs/convergence (default: all)");
+    commands.push_back(
+        {command, [this](const ProgramContext& context) { convergence_command(convergence, context); }});
   }
 
   void add_fit_intervals() {

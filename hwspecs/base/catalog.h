@@ -10,7 +10,7 @@
 
 namespace tbdsim {
 
-enum class Kind { gpu, cpu, link, machine, model, suite, dataset, framework, change, profile };
+enum class Kind { gpu, cpu, link, machine, model, suite, dataset, framework, change, profile, target };
 
 struct KindInfo {
   Kind kind;
@@ -19,7 +19,7 @@ struct KindInfo {
   std::string_view folder;  // below the data directory
 };
 
-inline constexpr std::array<KindInfo, 10> kKinds = {{
+inline constexpr std::array<KindInfo, 11> kKinds = {{
     {Kind::gpu, "GPU", "gpus", "hwspecs/gpus"},
     {Kind::cpu, "CPU", "cpus", "hwspecs/cpus"},
     {Kind::link, "link", "links", "hwspecs/links"},
@@ -30,6 +30,7 @@ inline constexpr std::array<KindInfo, 10> kKinds = {{
     {Kind::framework, "framework", "frameworks", "simulate/frameworks"},
     {Kind::change, "change", "changes", "simulate/presets"},
     {Kind::profile, "profile", "profiles", "calibrate/profiles"},
+    {Kind::target, "target", "targets", "graphs/convergence"},
 }};
 
 [[nodiscard]] constexpr const KindInfo& info_of(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }

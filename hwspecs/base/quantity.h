@@ -76,6 +76,7 @@ using Seconds = Quantity<Dimension{.second = 1}>;
 using Hertz = Quantity<Dimension{.second = -1}>;
 using BytesPerSecond = Quantity<Dimension{.byte = 1, .second = -1}>;
 using FlopsPerSecond = Quantity<Dimension{.flop = 1, .second = -1}>;
+using Joules = Quantity<Dimension{.joule = 1}>;
 using Watts = Quantity<Dimension{.second = -1, .joule = 1}>;
 using Dollars = Quantity<Dimension{.dollar = 1}>;
 using DollarsPerSecond = Quantity<Dimension{.second = -1, .dollar = 1}>;

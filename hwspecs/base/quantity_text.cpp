@@ -50,6 +50,7 @@ constexpr Unit kFlopsPerSecond[] = {
     {"MFLOP/s", 1e6, false}, {"GFLOP/s", 1e9, false}, {"TFLOP/s", 1e12, false},
     {"PFLOP/s", 1e15, false}};
 constexpr Unit kWatts[] = {{"mW", 1e-3}, {"W", 1}, {"kW", 1e3}, {"MW", 1e6}};
+constexpr Unit kJoules[] = {{"J", 1}, {"kJ", 1e3}, {"kWh", 3.6e6}, {"MWh", 3.6e9}, {"GWh", 3.6e12}};
 constexpr Unit kDollars[] = {{"USD", 1}};
 constexpr Unit kDollarsPerSecond[] = {{"USD/h", 1.0 / 3600}};
 
@@ -66,6 +67,7 @@ constexpr Family kFamilies[] = {{Bytes::dimension, "an amount of data", kBytes},
                                 {BytesPerSecond::dimension, "a bandwidth", kBytesPerSecond},
                                 {FlopsPerSecond::dimension, "a compute rate", kFlopsPerSecond},
                                 {Watts::dimension, "a power", kWatts},
+                                {Joules::dimension, "an energy", kJoules},
                                 {Dollars::dimension, "a price", kDollars},
                                 {DollarsPerSecond::dimension, "a price by the hour", kDollarsPerSecond}};
 

@@ -112,6 +112,13 @@ def scaling(model: Model, *, batch: int | Sequence[int], framework: str | None =
         return _table(run_json("scaling", name, *options(batch=batch, framework=framework, **flags)))
 
 
+def tta(model: Model, *, gpu: str, framework: str | None = "pytorch", **flags: Any) -> Table:
+    """Time, cost and energy until the model reaches its target: ``target="0.759 top-1"``, ``batch="best"`` or samples on each
+    GPU, ``gpus=[1, 2, 4, 8]``, ``machines=[1, 2]``, ``global_batch=4096``. Times are in s, energy in J."""
+    with _named(model) as name:
+        return _table(run_json("tta", name, *options(gpu=gpu, framework=framework, **flags)))
+
+
 def kernels(model: Model, *, gpu: str, batch: int | Sequence[int], framework: str | None = "pytorch",
             **flags: Any) -> Table:
     """Every kernel of an iteration: work, bytes, time in s, what bounds it, where its time comes from."""

@@ -53,6 +53,8 @@ def test_sweep_whatif_scaling_kernels_and_lists():
     assert points[1].throughput > points[0].throughput
     kernels = tbdsim.kernels("resnet50", **SCENARIO)
     assert all(kernel.time > 0 for kernel in kernels)
+    (run,) = tbdsim.tta("resnet50", gpu="v100_sxm2_16gb", batch=64)
+    assert run.time_low < run.time_to_target < run.time_high and run.cost_to_target > 0
     assert "titanxp" in {row.name for row in tbdsim.list_of("gpus")}
     assert tbdsim.show("resnet50").totals.parameters == sum(row.parameters for row in tbdsim.show("resnet50"))
 

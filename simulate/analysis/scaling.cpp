@@ -99,15 +99,15 @@ std::vector<const ScalingPoint*> largest_of(std::span<const ScalingPoint> points
   return largest;
 }
 
-std::string assumed_network(const Cluster& cluster, const GpuSpec& gpu, const Resolver& resolve) {
+}  // namespace
+
+std::string network_assumed_for(const Cluster& cluster, const GpuSpec& gpu, const Resolver& resolve) {
   if (!cluster.network.empty() || cluster.ranks() == 1) return "";
   if (cluster.machine.empty()) return usual_interconnect(gpu);
   if (cluster.machines == 1) return "";
   const MachineSpec machine = resolve.machine(cluster, gpu);
   return machine.networks.empty() ? "" : machine.networks.front().link.name;
 }
-
-}  // namespace
 
 ScalingPoint scaling_point(const Prediction& one, const Cluster& cluster, const Resolver& resolve) {
   ScalingPoint point{.prediction = on_cluster(one, cluster, resolve),
@@ -132,7 +132,7 @@ std::vector<ScalingPoint> predict_scaling(const Scenario& scenario, std::span<co
   std::vector<ScalingPoint> points;
   for (const Cluster& cluster : clusters) {
     ScalingPoint& point = points.emplace_back(scaling_point(one, cluster, resolve));
-    point.assumed_network = assumed_network(cluster, *point.prediction.gpu, resolve);
+    point.assumed_network = network_assumed_for(cluster, *point.prediction.gpu, resolve);
   }
   return points;
 }

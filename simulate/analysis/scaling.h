@@ -23,6 +23,10 @@ struct ScalingPoint {
   std::string assumed_network;
 };
 
+// ScalingPoint::assumed_network of a cluster.
+[[nodiscard]] std::string network_assumed_for(const Cluster& cluster, const GpuSpec& gpu,
+                                              const Resolver& resolve);
+
 // One point for each cluster, in their order, all from one simulation of the GPU; the scenario's own cluster
 // is ignored.
 [[nodiscard]] std::vector<ScalingPoint> predict_scaling(const Scenario& scenario,

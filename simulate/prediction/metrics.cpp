@@ -5,6 +5,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/prediction/time_to_target.h"
 #include "simulate/prediction/utilization.h"
 
 namespace tbdsim {
@@ -90,9 +91,15 @@ Value bytes_of(const P& p) {
   return p.memory.use[category].si();
 }
 
+template <auto part>
+Value of_target(const P& p) {
+  const auto time = time_to_target(p);
+  return time ? part(*time) : std::nullopt;
+}
+
 constexpr std::string_view kSamplesPerSecond = "samples/s";
 
-constexpr std::array<Metric, 38> kMetrics = {{
+constexpr std::array<Metric, 42> kMetrics = {{
     {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
      [](const P& p) -> Value { return p.throughput(); }},
     {"throughput_low", MetricGroup::time, kSamplesPerSecond,
@@ -163,6 +170,15 @@ constexpr std::array<Metric, 38> kMetrics = {{
     {"exchange_bound_share", MetricGroup::time, kRatio, "share of the iteration that waits for other GPUs",
      share_of<Limit::sync>},
     {"kernel_count", MetricGroup::time, "kernels", "GPU kernels in one iteration", kernel_count},
+    {"epochs_to_target", MetricGroup::target, "epochs",
+     "passes over the data set until the target is reached",
+     of_target<[](const TimeToTarget& t) { return Value(t.epochs.epochs); }>},
+    {"time_to_target", MetricGroup::target, "s", "until then, with start-up, evaluation and checkpoints",
+     of_target<[](const TimeToTarget& t) { return Value(t.total().si()); }>},
+    {"cost_to_target", MetricGroup::target, "USD", "the rent of all GPUs for that time",
+     of_target<[](const TimeToTarget& t) { return si_of(t.cost); }>},
+    {"energy_to_target", MetricGroup::target, "J", "for that time at the wall: GPUs, hosts, cooling",
+     of_target<[](const TimeToTarget& t) { return Value(t.energy.wall.si()); }>},
     {"memory_weights", MetricGroup::memory, "B", "parameters and moving statistics",
      bytes_of<MemoryCategory::weights>},
     {"memory_weight_gradients", MetricGroup::memory, "B", "gradients of the parameters",
@@ -200,7 +216,8 @@ const Metric& find_metric(const std::string& name) {
 bool more_is_better(const Metric& metric) {
   const bool costs = metric.unit.starts_with("USD");
   const bool time_or_memory = metric.unit == "s" || metric.unit == "B";
-  return !costs && !time_or_memory && metric.unit != "kernels";
+  const bool other_use = metric.unit == "J" || metric.unit == "kernels" || metric.unit == "epochs";
+  return !costs && !time_or_memory && !other_use;
 }
 
 std::string throughput_unit(const ModelFile& model) { return model.throughput.unit + "/s"; }

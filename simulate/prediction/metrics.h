@@ -12,7 +12,8 @@ namespace tbdsim {
 
 inline constexpr std::string_view kRatio = "1";  // the unit of ratios from 0 to 1
 
-enum class MetricGroup { time, memory };
+// target: of a run to a target quality; no value without one.
+enum class MetricGroup { time, memory, target };
 
 struct Metric {
   std::string_view name;
@@ -25,7 +26,7 @@ struct Metric {
 [[nodiscard]] std::span<const Metric> metrics();
 // Throws UsageError with "did you mean".
 [[nodiscard]] const Metric& find_metric(const std::string& name);
-// False for times, memory, prices and kernel counts.
+// False for times, memory, prices, energy and counts of kernels and epochs.
 [[nodiscard]] bool more_is_better(const Metric& metric);
 // The unit with the model's own for samples.
 [[nodiscard]] std::string unit_of(const Metric& metric, const Prediction& prediction);

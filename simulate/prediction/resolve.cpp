@@ -46,6 +46,7 @@ void resolve_model(ResolvedScenario& r, SpecCache& specs) {
     r.dataset = specs.dataset(dataset);
     require_same_samples(*r.dataset, *r.model, named);
   }
+  if (!scenario.target.empty()) r.convergence = specs.convergence(r.model->name, scenario.target);
   if (scenario.tokens > 0 && !r.model->sizes.contains(std::string(kLengthSize)))
     throw UsageError(r.model->name + " has no sequences to count tokens of");
 }

@@ -8,6 +8,7 @@
 
 #include "costmodel/estimate.h"
 #include "costmodel/profile/profile.h"
+#include "graphs/convergence.h"
 #include "graphs/dataset.h"
 #include "graphs/model.h"
 #include "graphs/training_step.h"
@@ -27,9 +28,10 @@ struct ResolvedScenario {
   bool batch_limited = false;    // the batch is the model's largest, smaller than batch_asked
 
   std::shared_ptr<const ModelFile> model;
-  const Variant* variant = nullptr;        // one of the model's
-  const Precision* precision = nullptr;    // one of kPrecisions
-  std::shared_ptr<const Dataset> dataset;  // or none
+  const Variant* variant = nullptr;                // one of the model's
+  const Precision* precision = nullptr;            // one of kPrecisions
+  std::shared_ptr<const Dataset> dataset;          // or none
+  std::shared_ptr<const Convergence> convergence;  // to the scenario's target, or none
   std::shared_ptr<const Framework> framework;
   std::shared_ptr<const GpuSpec> gpu;
   std::shared_ptr<const Profile> profile;

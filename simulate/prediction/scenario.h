@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "graphs/convergence.h"
 #include "graphs/model.h"
 #include "hwspecs/base/quantity.h"
 #include "simulate/communication/cluster.h"
@@ -35,6 +36,7 @@ struct Scenario {
   std::string precision{};  // empty: the one in which the model was captured, or fp32
   std::string profile{};    // empty: the GPU's own, its architecture's or the generic one
   std::string dataset{};    // empty: the variant's
+  std::string target{};     // quality to train to; kUsualTarget: the model's; empty: none is asked for
   Sizes sizes{};            // instead of the model's own: sequence_length, image_size, rois
   SampleInput input{};
   Cluster cluster{};  // one GPU by default

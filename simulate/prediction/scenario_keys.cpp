@@ -92,13 +92,14 @@ void set_network(Scenario& s, Value v) { s.cluster.network = with_space(v); }
 void set_gradients(Scenario& s, Value v) { s.cluster.gradient_bytes = gradient_bytes(v); }
 void set_compression(Scenario& s, Value v) { s.cluster.compression = part_of("compression", v); }
 
-constexpr std::array<ScenarioKey, 22> kKeys = {{
+constexpr std::array<ScenarioKey, 23> kKeys = {{
     {"model", set_name<&Scenario::model>},
     {"framework", set_name<&Scenario::framework>},
     {"variant", set_name<&Scenario::variant>},
     {"precision", set_name<&Scenario::precision>},
     {"dataset", set_name<&Scenario::dataset>},
     {"profile", set_name<&Scenario::profile>},
+    {"target", set_name<&Scenario::target>},
     {"sequence_length", set_sequence_length},
     {"image_size", set_image_size},
     {"rois", set_rois},

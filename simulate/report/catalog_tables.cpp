@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "costmodel/profile/profile.h"
+#include "graphs/convergence.h"
 #include "graphs/dataset.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/model.h"
@@ -230,6 +232,32 @@ Table list_profiles(const Catalog& catalog) {
   return table;
 }
 
+Table list_targets(const Catalog& catalog) {
+  Table table;
+  table.columns = {{"name", "name"},
+                   {"model", "model"},
+                   {"target", "target"},
+                   {"optimizer", "optimizer"},
+                   {"epochs", "epochs", true},
+                   {"critical_batch", "critical batch", true},
+                   {"smallest_batch", "from", true},
+                   {"largest_batch", "to batch", true},
+                   {"runs", "runs", true}};
+  for (const std::string& name : catalog.names(Kind::target)) {
+    const Convergence target = read_convergence(catalog.find(Kind::target, name));
+    int runs = 0;
+    for (const ConvergencePoint& point : target.points) runs += point.runs;
+    table.rows.push_back(
+        {text_cell(name), text_cell(target.model), text_cell(target.target), text_cell(target.optimizer),
+         number_cell(target.law.minimum, fmt::format("{:.3g}", target.law.minimum)),
+         count_cell(std::round(target.law.critical_batch)), count_cell(target.points.front().batch),
+         count_cell(target.largest_batch()), count_cell(runs)});
+  }
+  table.notes = {
+      "epochs: at a small batch; critical batch: at which there are twice as many; for 'tbd-sim tta'."};
+  return table;
+}
+
 Table list_metrics(const Catalog&) {
   Table table;
   table.columns = {{"name", "name"}, {"unit", "unit"}, {"description", "what it is"}};
@@ -290,7 +318,7 @@ Table list_optimizers(const Catalog&) {
   return table;
 }
 
-constexpr std::array<Listing, 14> kListings = {{
+constexpr std::array<Listing, 15> kListings = {{
     {"gpus", "GPUs with their peaks", list_gpus},
     {"cpus", "host processors", list_cpus},
     {"links", "links between devices and machines", list_links},
@@ -301,6 +329,7 @@ constexpr std::array<Listing, 14> kListings = {{
     {"frameworks", "frameworks", list_frameworks},
     {"changes", "changes for what-ifs", list_changes},
     {"profiles", "sources of kernel times", list_profiles},
+    {"targets", "target qualities with measured epochs", list_targets},
     {"metrics", "what is predicted", list_metrics},
     {"precisions", "number formats", list_precisions},
     {"layers", "layer types and names of model files", list_layers},

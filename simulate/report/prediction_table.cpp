@@ -261,21 +261,30 @@ Cell metric_cell(const Metric& metric, const Prediction& p) {
   return value ? number_cell(*value, "") : Cell{};
 }
 
+// True but for metrics of a target where there is none.
+bool is_shown(const Metric& metric, bool target) { return target || metric.group != MetricGroup::target; }
+
 Table csv_table(std::span<const Prediction> predictions) {
   Table table;
+  const bool target = std::any_of(predictions.begin(), predictions.end(),
+                                  [](const Prediction& p) { return p.convergence != nullptr; });
   for (const char* key : {"model", "variant", "framework", "gpu", "precision", "batch", "profile",
                           "calibrated", "fits", "bound", "throughput_unit"}) {
     table.columns.push_back({key, key});
   }
-  for (const Metric& metric : metrics())
-    table.columns.push_back({std::string(metric.name), std::string(metric.name)});
+  for (const Metric& metric : metrics()) {
+    if (is_shown(metric, target))
+      table.columns.push_back({std::string(metric.name), std::string(metric.name)});
+  }
   for (const Prediction& p : predictions) {
     std::vector<Cell> row{
         text_cell(p.model->name),      text_cell(p.scenario.variant),       text_cell(p.framework->name),
         text_cell(p.gpu->name),        text_cell(p.scenario.precision),     number_cell(p.batch(), ""),
         text_cell(p.profile->name),    flag_cell(p.profile->calibrated),    flag_cell(p.fits),
         text_cell(name_of(p.bound())), text_cell(throughput_unit(*p.model))};
-    for (const Metric& metric : metrics()) row.push_back(metric_cell(metric, p));
+    for (const Metric& metric : metrics()) {
+      if (is_shown(metric, target)) row.push_back(metric_cell(metric, p));
+    }
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -323,6 +332,7 @@ Json json_of(const Prediction& p) {
   }
   constexpr std::string_view kMemoryPrefix = "memory_";
   for (const Metric& metric : metrics()) {
+    if (!is_shown(metric, p.convergence != nullptr)) continue;
     const auto number = metric.value(p);
     const Json value{{"value", number ? json_number(*number) : Json()}, {"unit", unit_of(metric, p)}};
     if (metric.group == MetricGroup::memory && metric.name.starts_with(kMemoryPrefix)) {

@@ -84,6 +84,16 @@ std::vector<const Metric*> usual_metrics(const Sweep& sweep, const std::vector<c
   return metrics;
 }
 
+// True where a metric is of a run to a target, and no axis names one.
+bool asks_for_target(const Sweep& sweep) {
+  if (std::any_of(sweep.axes.begin(), sweep.axes.end(),
+                  [](const SweepAxis& axis) { return axis.key() == "target"; }))
+    return false;
+  const auto of_target = [](const Metric* metric) { return metric->group == MetricGroup::target; };
+  return std::any_of(sweep.metrics.begin(), sweep.metrics.end(), of_target) ||
+         std::any_of(sweep.judged.begin(), sweep.judged.end(), of_target);
+}
+
 // Throws where points are chosen by a price that no GPU of the sweep has.
 void require_prices(const Sweep& sweep, SpecCache& specs) {
   std::vector<std::string> gpus;
@@ -145,6 +155,11 @@ SweepRun sweep_run(const SweepOptions& options, RowFormat format, SpecCache& spe
   run.sweep.judged = judged_by(run.choosing);
   run.sweep.metrics =
       options.metrics.empty() ? usual_metrics(run.sweep, run.sweep.judged) : metrics_of(options.metrics);
+  if (asks_for_target(run.sweep)) {
+    SweepOptions with_target = options;
+    with_target.axes.emplace_back("target", std::string(kUsualTarget));
+    run.sweep.axes = ordered(with_target);
+  }
   check(run.sweep, specs);
   require_prices(run.sweep, specs);
   run.end = points_of(run.sweep);

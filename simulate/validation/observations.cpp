@@ -12,6 +12,7 @@
 #include "simulate/analysis/kernel_groups.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/predict_all.h"
+#include "simulate/prediction/time_to_target.h"
 
 namespace tbdsim {
 namespace {
@@ -36,10 +37,33 @@ std::optional<double> below_average_batch_norms(const Prediction& p) {
   return share;
 }
 
+// Standard deviation of ln(time to the target) from run to run.
+std::optional<double> run_variation(const Prediction& p) {
+  const auto time = time_to_target(p);
+  return time ? std::optional(time->epochs.run_spread) : std::nullopt;
+}
+
+// The part of the time to the target that the run does not train: evaluations.
+std::optional<double> evaluation_share(const Prediction& p) {
+  const auto time = time_to_target(p, {.startup = false, .checkpoints = false});
+  return time ? std::optional(time->evaluation / time->total()) : std::nullopt;
+}
+
+struct OwnQuantity {
+  std::string_view name;
+  std::optional<double> (*value)(const Prediction&);  // a ratio
+};
+constexpr OwnQuantity kOwnQuantities[] = {{"feature_map_share", feature_map_share},
+                                          {"below_average_batch_norms", below_average_batch_norms},
+                                          {"run_variation", run_variation},
+                                          {"evaluation_share", evaluation_share}};
+
 Quantity find_quantity(const std::string& name) {
-  if (name == "feature_map_share") return {std::string(kRatio), feature_map_share};
-  if (name == "below_average_batch_norms") return {std::string(kRatio), below_average_batch_norms};
-  std::vector<std::string> names{"feature_map_share", "below_average_batch_norms"};
+  std::vector<std::string> names;
+  for (const OwnQuantity& own : kOwnQuantities) {
+    if (own.name == name) return {std::string(kRatio), own.value};
+    names.emplace_back(own.name);
+  }
   for (const Metric& metric : metrics()) {
     if (metric.name == name) return {std::string(metric.unit), metric.value};
     names.emplace_back(metric.name);
@@ -56,15 +80,18 @@ Predictions predict_cases(const Observations& observations, const Resolver& reso
   std::vector<Scenario> scenarios;
   for (const std::string& gpu : {observations.gpu, observations.other_gpu}) {
     for (const auto& [name, observed] : observations.cases) {
-      // Machines hold observations.gpu only.
-      if (gpu != observations.gpu && observed.cluster.ranks() > 1) continue;
+      // Machines hold observations.gpu only, and some cases are of one GPU.
+      if (gpu != observations.gpu && (observed.cluster.ranks() > 1 || !observed.gpu.empty())) continue;
       for (const std::int64_t batch : observed.batches) {
         keys.emplace_back(gpu, name, batch);
         scenarios.push_back({.model = observed.model,
                              .framework = observed.framework,
-                             .gpu = gpu,
+                             .gpu = observed.gpu.empty() ? gpu : observed.gpu,
                              .batch = observed.in_tokens ? 1 : batch,
                              .tokens = observed.in_tokens ? batch : 0,
+                             .variant = observed.variant,
+                             .precision = observed.precision,
+                             .target = observed.target,
                              .cluster = observed.cluster});
       }
     }

@@ -20,6 +20,8 @@ struct ObservedCase {
   std::string name;
   std::string model;
   std::string framework;
+  std::string variant, precision, target;  // empty: as in a Scenario
+  std::string gpu;                         // instead of Observations::gpu
   std::vector<std::int64_t> batches;
   bool in_tokens = false;  // they count steps of all samples together
   Cluster cluster;         // default: one GPU; the batch is that of each GPU

@@ -24,7 +24,7 @@ Cluster read_cluster(const SpecNode& node) {
   constexpr std::int64_t kMostMachines = 100'000;
   Cluster cluster;
   node.map([&](SpecMap& m) {
-    cluster.machine = m.at("machine").text();
+    if (const auto machine = m.find("machine")) cluster.machine = machine->text();
     cluster.gpus = static_cast<int>(m.at("gpus").count(1, kMostMachines));
     if (const auto machines = m.find("machines"))
       cluster.machines = static_cast<int>(machines->count(1, kMostMachines));
@@ -39,6 +39,13 @@ ObservedCase read_case(const std::string& name, const SpecNode& node) {
   node.map([&](SpecMap& m) {
     read.model = m.at("model").text();
     read.framework = m.at("framework").text();
+    const auto text = [&](const char* key, std::string& value) {
+      if (const auto found = m.find(key)) value = found->text();
+    };
+    text("variant", read.variant);
+    text("precision", read.precision);
+    text("target", read.target);
+    text("gpu", read.gpu);
     const auto tokens = m.find("tokens");
     read.in_tokens = tokens.has_value();
     read.batches = read_batches(tokens ? *tokens : m.at("batches"));

@@ -9,6 +9,7 @@
 #include "hwspecs/base/suggest.h"
 #include "simulate/workload/captured_model.h"
 #include "simulate/workload/change_scope.h"
+#include "simulate/workload/find_convergence.h"
 
 namespace tbdsim {
 namespace {
@@ -179,6 +180,13 @@ std::shared_ptr<const ModelFile> SpecCache::model(const std::string& name) {
 std::shared_ptr<const Dataset> SpecCache::dataset(const std::string& name) {
   if (other_ != nullptr && !changes("dataset")) return other_->dataset(name);
   return cached(datasets_, name, [&] { return read_dataset(catalog_.find(Kind::dataset, name), changes_); });
+}
+
+std::shared_ptr<const Convergence> SpecCache::convergence(const std::string& model,
+                                                          const std::string& target) {
+  if (other_ != nullptr) return other_->convergence(model, target);
+  return cached(convergences_, model + '\n' + target,
+                [&] { return find_convergence(model, target, catalog_); });
 }
 
 namespace {

@@ -11,6 +11,7 @@
 
 #include "costmodel/estimate.h"
 #include "costmodel/profile/profile.h"
+#include "graphs/convergence.h"
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/gpu_spec.h"
 #include "hwspecs/machine_spec.h"
@@ -60,6 +61,10 @@ class SpecCache {
                                                                const Named<Framework>& framework);
   [[nodiscard]] std::shared_ptr<const ModelFile> model(const std::string& name);
   [[nodiscard]] std::shared_ptr<const Dataset> dataset(const std::string& name);
+  // The convergence of a model of this name to a target of its own (Convergence::is_called), to the usual
+  // one, or to that of a file.
+  [[nodiscard]] std::shared_ptr<const Convergence> convergence(const std::string& model,
+                                                               const std::string& target);
   // `variant` is one of the model's, the framework this cache's; `dataset` may be empty.
   [[nodiscard]] std::shared_ptr<const std::vector<LengthStep>> workload(
       const std::string& model, const Variant& variant, const Named<Framework>& framework,
@@ -105,6 +110,7 @@ class SpecCache {
   Cache<OwnedCalibration> calibrations_;
   Cache<ModelFile> models_;
   Cache<Dataset> datasets_;
+  Cache<Convergence> convergences_;
   Cache<std::vector<LengthStep>> workloads_;
   Cache<std::vector<FixedCost>, std::pair<const TrainingStep*, const Calibration*>> fixed_costs_;
 };

@@ -47,5 +47,6 @@ struct Command {
 [[nodiscard]] Command add_sweep(CLI::App& root);
 [[nodiscard]] Command add_whatif(CLI::App& root);
 [[nodiscard]] Command add_plan(CLI::App& root);
+[[nodiscard]] Command add_tta(CLI::App& root);
 
 }  // namespace tbdsim

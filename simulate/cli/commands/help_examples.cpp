@@ -39,7 +39,9 @@ constexpr Examples kExamples[] = {
       "tbd-sim predict --scenarios runs.csv --format json"}},
     {"validate",
      {"tbd-sim validate", "tbd-sim validate --runs runs.csv --by gpu", "tbd-sim validate --worst 5"}},
-    {"observations", {"tbd-sim observations", "tbd-sim observations --format json"}},
+    {"observations",
+     {"tbd-sim observations", "tbd-sim observations --suite dawnbench",
+      "tbd-sim observations --format json"}},
     {"report",
      {"tbd-sim report --gpu titanxp -o report.html",
       "tbd-sim report --gpu my_gpu.yaml --model resnet50 --against titanxp,p4000 -o report.html"}},
@@ -58,6 +60,14 @@ constexpr Examples kExamples[] = {
       "tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32 --set gpu.memory_bandwidth=+50%",
       "tbd-sim whatif resnet50 --framework pytorch --gpu v100_sxm2_16gb --batch 4 --set "
       "framework=pytorch_graphs"}},
+    {"tta",
+     {"tbd-sim tta resnet50 --framework mxnet_ngc --variant v1.5 --gpu a100_sxm_80gb --precision amp --gpus "
+      "8",
+      "tbd-sim tta resnet50 --framework pytorch --gpu v100_sxm2_16gb --precision amp --machine dgx1_v100 "
+      "--gpus 8 "
+      "--machines 1,2,4,8,16,32",
+      "tbd-sim tta bert_large --variant pretraining_512 --framework pytorch --gpu h100_sxm --precision amp "
+      "--gpus 8 --global-batch 448"}},
     {"completion", {"tbd-sim completion bash -o tbd-sim.bash", "tbd-sim completion bash"}},
 };
 

@@ -13,6 +13,7 @@ constexpr const char* kBatch = "32";  // the default
 struct ReportOptions {
   ScenarioOptions scenario;
   std::string against;
+  std::string target;
   OutputOptions output;
 };
 
@@ -27,8 +28,9 @@ void run(const ReportOptions& options, SpecCache& specs, std::ostream& out) {
   const PageAssets assets = read_page_assets(specs.catalog().data_dir());
   ScenarioOptions asked = options.scenario;
   if (asked.batch.empty() && asked.tokens.empty()) asked.batch = kBatch;
-  const ReportData data =
-      report_data(scenarios_for(asked, specs), other_gpus(options), specs, {.sensitivities = true});
+  std::vector<Scenario> scenarios = scenarios_for(asked, specs);
+  for (Scenario& scenario : scenarios) scenario.target = options.target;
+  const ReportData data = report_data(scenarios, other_gpus(options), specs, {.sensitivities = true});
   const Page page = report_page(data, specs.catalog());
   write_output(options.output, out, [&](std::ostream& to) { write_page(to, page, assets); });
 }
@@ -46,6 +48,10 @@ Command add_report(CLI::App& root) {
       "samples in one iteration on one GPU (default 32; less where that does not fit)");
   app->add_option("--against", options->against,
                   "GPUs to compare with, as p4000,v100_sxm2_16gb (default p4000, for that titanxp)");
+  app->add_option(
+      "--target", options->target,
+      "of one --model, as 'tbd-sim list targets' has them, or usual: time, cost and energy until it is "
+      "reached over GPUs and batches");
   add_output_file(*app, options->output);
   return {app,
           [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};

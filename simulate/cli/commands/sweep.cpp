@@ -24,6 +24,8 @@ constexpr SweepFlag kFlags[] = {
     {"--precision", "precision", "fp32, tf32, fp16, bf16, amp (default: as captured, or fp32)"},
     {"--dataset", "dataset", "data sets, or YAML files"},
     {"--profile", "profile", "sources of kernel times"},
+    {"--target", "target",
+     "of 'tbd-sim list targets', for metrics as time_to_target (default: the model's usual one)"},
     {"--seq-len", "sequence_length", "steps of every sequence: 10:100:10"},
     {"--image-size", "image_size", "pixels of every square image"},
     {"--rois", "rois", "regions of interest in every image"},

@@ -4,6 +4,7 @@
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/report/html/validation_page.h"
+#include "simulate/report/tta_validation_table.h"
 #include "simulate/report/validation_tables.h"
 #include "simulate/validation/published_runs.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 struct ValidateOptions {
   std::string runs;    // a table of measured runs; empty: the project's own
+  std::string tta;     // a table of submissions instead
   std::string by;      // empty: group
   std::string unseen;  // a GPU, or all
   std::string worst;   // how many
@@ -73,7 +75,26 @@ void write_html(const ValidateOptions& options, const std::string& by, SpecCache
   file.commit();
 }
 
+Table tta_validated(const ValidateOptions& options, SpecCache& specs) {
+  if (!options.runs.empty() || !options.by.empty() || !options.unseen.empty() || !options.worst.empty() ||
+      !options.profile.empty() || !options.html.empty())
+    throw UsageError(
+        "--tta has a table of its own; expected no --runs, --by, --unseen, --worst, --profile or --html");
+  std::ifstream in = open_input(options.tta);
+  const std::vector<Submission> submissions = read_submissions(in, options.tta);
+  const SuiteRules rules =
+      read_suite_rules(specs.catalog().data_dir() / "simulate/validation/benchmarks/mlperf_training.yaml");
+  return tta_validation_table(validate_submissions(submissions, rules, specs), rules);
+}
+
 void run(const ValidateOptions& options, SpecCache& specs, std::ostream& out, const Progress& progress) {
+  if (!options.tta.empty()) {
+    const Format format = format_of(options.output);
+    const Table table = tta_validated(options, specs);
+    write_output(options.output, out,
+                 [&](std::ostream& to) { write_tables(to, std::span(&table, 1), format); });
+    return;
+  }
   const std::string by = options.by.empty() ? (options.unseen == "all" ? "gpu" : "group") : options.by;
   (void)choice("--by", by, {"group", "set", "gpu", "model", "framework"});
   if (!options.html.empty()) {
@@ -93,6 +114,10 @@ Command add_validate(CLI::App& root) {
   CLI::App* app = root.add_subcommand("validate", "predictions against measured runs: errors by group");
   app->add_option("--runs", options->runs,
                   "CSV of measured runs, as docs/formats.md describes (default: the project's own)");
+  app->add_option(
+      "--tta", options->tta,
+      "CSV of runs to a target quality, as docs/formats.md describes: throughput, time to the target, the "
+      "order of systems");
   app->add_option("--by", options->by, "group, set, gpu, model or framework (default group)");
   app->add_option("--unseen", options->unseen,
                   "a GPU, or all: also as if nothing had been measured on it but what its data sheet says");

@@ -15,6 +15,7 @@ struct WhatifOptions {
   ClusterOptions cluster;
   std::vector<std::string> changes;  // "gpu.memory_bandwidth=+50%"
   std::vector<std::string> files;
+  std::string target;
   bool bounds = false;
   bool elasticities = false;
   OutputOptions output;
@@ -38,6 +39,7 @@ void run(const WhatifOptions& options, SpecCache& specs, std::ostream& out) {
   if (asked.gpu.empty() && !cluster.machine.empty()) asked.gpu = specs.machine(cluster.machine)->gpu;
   Scenario scenario = scenario_for(asked, specs, "a what-if is of one iteration");
   scenario.cluster = cluster;
+  scenario.target = options.target;
   const SpecChanges changes = changes_of(options, specs.catalog());
   const Prediction before = predict(scenario, specs);
   std::vector<Table> tables;
@@ -72,6 +74,8 @@ Command add_whatif(CLI::App& root) {
   app->add_option("--changes", options->files,
                   "of 'tbd-sim list changes', or kept in a YAML file; may be given often")
       ->allow_extra_args(false);
+  app->add_option("--target", options->target,
+                  "of 'tbd-sim list targets' or usual: also time, cost and energy until it is reached");
   app->add_flag("--bounds", options->bounds,
                 "throughput with infinite bandwidth, infinite compute, free launches");
   app->add_flag("--elasticities", options->elasticities, "what each number of the hardware is worth");

@@ -93,6 +93,46 @@ std::vector<ScalingPoint> scaling_of(const Prediction& prediction, std::span<con
   return points;
 }
 
+constexpr int kGpusOfMachine = 8;
+constexpr int kMostMachines = 64;
+
+std::vector<Cluster> target_clusters() {
+  std::vector<Cluster> clusters;
+  for (int gpus = 1; gpus <= kGpusOfMachine; gpus *= 2) clusters.push_back({.gpus = gpus});
+  for (int machines = 2; machines <= kMostMachines; machines *= 2)
+    clusters.push_back({.gpus = kGpusOfMachine, .machines = machines, .network = "infiniband_200g"});
+  return clusters;
+}
+
+// The runs of the first clusters that the framework can use.
+std::vector<TargetRun> runs_to_target(const Scenario& scenario, const Resolver& resolve) {
+  std::vector<TargetRun> runs;
+  for (const Cluster& cluster : target_clusters()) {
+    try {
+      runs.push_back(std::move(target_runs(scenario, {}, std::span(&cluster, 1), resolve).front()));
+    } catch (const UsageError&) {
+      break;
+    }
+  }
+  return runs;
+}
+
+std::vector<TargetRun> runs_by_batch(const Scenario& scenario, const std::vector<Prediction>& growth,
+                                     const Resolver& resolve) {
+  const Cluster eight{.gpus = kGpusOfMachine};
+  std::vector<TargetRun> runs;
+  for (const Prediction& p : growth) {
+    try {
+      runs.push_back(std::move(
+          target_runs(scenario, {.each = p.scenario.batch, .global = {}}, std::span(&eight, 1), resolve)
+              .front()));
+    } catch (const UsageError&) {
+      break;
+    }
+  }
+  return runs;
+}
+
 }  // namespace
 
 std::vector<Cluster> paper_clusters() {
@@ -119,7 +159,16 @@ ReportData report_data(std::span<const Scenario> scenarios, std::span<const std:
   data.scaling.resize(scenarios.size());
   data.bounds.resize(scenarios.size());
   data.sensitivities.resize(scenarios.size());
+  const bool target = !scenarios.empty() && !scenarios.front().target.empty();
+  if (target) {
+    data.to_target.resize(scenarios.size());
+    data.to_target_by_batch.resize(scenarios.size());
+  }
   for_each_index(scenarios.size(), [&](std::size_t i) {
+    if (target) {
+      data.to_target[i] = runs_to_target(scenarios[i], resolve);
+      data.to_target_by_batch[i] = runs_by_batch(scenarios[i], data.growth[i], resolve);
+    }
     const Prediction& p = data.predictions[i];
     data.scaling[i] = scaling_of(p, scope.clusters, resolve);
     data.bounds[i] = upper_bounds(p);

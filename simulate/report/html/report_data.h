@@ -8,6 +8,7 @@
 
 #include "simulate/analysis/scaling.h"
 #include "simulate/analysis/sensitivity.h"
+#include "simulate/analysis/target_runs.h"
 #include "simulate/analysis/whatif.h"
 #include "simulate/prediction/prediction.h"
 #include "simulate/prediction/resolve.h"
@@ -24,7 +25,10 @@ struct ReportData {
   std::vector<std::vector<ScalingPoint>> scaling;  // on the clusters that the framework can use
   std::vector<std::vector<UpperBound>> bounds;     // throughput with one limit removed
   std::vector<std::vector<Sensitivity>> sensitivities;  // empty unless the scope includes them
-  bool all_fit = true;                                  // every prediction has the scenario's batch
+  // Of scenarios with a target (empty without): on one to eight GPUs and on machines of eight, each at its
+  // best batch; and on eight GPUs at the batches that fit.
+  std::vector<std::vector<TargetRun>> to_target, to_target_by_batch;
+  bool all_fit = true;  // every prediction has the scenario's batch
 };
 
 // One GPU, and the clusters of the paper's Figure 9: two and four GPUs in a machine, two machines with one

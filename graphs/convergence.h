@@ -1,0 +1,78 @@
+// How much training a model needs to reach a target quality: measured epochs over the global batch, the law
+// through them, and what a run does besides training. One YAML file for each target in graphs/convergence/.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graphs/convergence_law.h"
+#include "hwspecs/base/quantity.h"
+#include "hwspecs/base/sources.h"
+
+namespace tbdsim {
+
+// When a run looks whether it has reached the target.
+struct EvaluationSchedule {
+  double every = 0;       // epochs between two evaluations
+  double samples = 0;     // of one evaluation
+  Seconds overhead;       // of one evaluation beside the forward passes: switching over, scoring
+  bool overlaps = false;  // evaluated by others, or beside the training
+  bool exact = false;  // a run ends at an evaluation, and runs differ by less than `every`: epochs are whole
+                       // multiples of it
+};
+
+inline constexpr std::string_view kUsualTarget = "usual";  // the target that a model is usually trained to
+
+struct Convergence {
+  std::string name;   // the file's stem
+  std::string title;  // "ResNet-50 on ImageNet to 75.9 % top-1"
+  std::string model;
+  std::string target;                    // "0.759 top-1"
+  std::vector<std::string> also_called;  // other names of the target
+  bool usual = false;                    // the one that is meant where no target is named
+  std::string optimizer;
+  double epoch = 0;  // samples
+  Seconds startup;   // before the first training step: processes, data, compilers
+  EvaluationSchedule evaluation;
+  std::vector<ConvergencePoint> points;  // ascending batches
+  ConvergenceLaw law;
+  double law_spread = 0;  // standard deviation of ln(epochs / law) at batches that were left out
+  Sources sources;
+
+  [[nodiscard]] double largest_batch() const { return points.back().batch; }
+  // True for the stem, the target or another name of it, in capitals or not, however spaced.
+  [[nodiscard]] bool is_called(const std::string& name) const;
+};
+
+// Throws UsageError or SpecError.
+[[nodiscard]] Convergence read_convergence(const std::filesystem::path& file);
+
+// Where the epochs of a batch come from.
+enum class EpochsFrom { between, below, beyond };  // measured batches: between two, or outside of all
+[[nodiscard]] std::string_view name_of(EpochsFrom from);
+
+struct EpochsToTarget {
+  double epochs = 0;
+  EpochsFrom from = EpochsFrom::between;
+  double run_spread = 0;  // standard deviation of ln(epochs) between runs
+  double law_spread = 0;  // of the law itself; wider outside of the measured batches
+
+  // Both together.
+  [[nodiscard]] double spread() const;
+};
+
+// By which law_spread grows beyond the measured batches, for each factor of e. Root mean square of
+// ln(law / measured) / ln(factor beyond the others) over the first and last batches of 16 targets (MLPerf's
+// reference points, DAWNBench, Pollux), each left out of the fit. Those of the catalogue have 0.16, as
+// `tbd-calibrate fit-convergence` prints; RetinaNet's and DeepSpeech2's (not in the catalogue) are off most.
+inline constexpr double kOutsideSpread = 0.22;
+
+// Epochs to the target at a global batch. Quantised by the evaluation schedule where that is exact.
+[[nodiscard]] EpochsToTarget epochs_to_target(const Convergence& convergence, double global_batch);
+// The same by another law, as one that was fitted without some points.
+[[nodiscard]] EpochsToTarget epochs_to_target(const Convergence& convergence, const ConvergenceLaw& law,
+                                              double global_batch);
+
+}  // namespace tbdsim

@@ -1,0 +1,57 @@
+// The law of epochs over the global batch.
+//
+//   E(B) = E_min * (1 + (B / B_crit)^a)
+//
+//   E_min   epochs at a small batch
+//   B_crit  batch at which training takes twice as many
+//   a       exponent; 1 in the model of gradient noise (McCandlish et al., An Empirical Model of Large-Batch
+//           Training, arXiv 1812.06162)
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tbdsim {
+
+// Runs at one global batch that reached the target.
+struct ConvergencePoint {
+  double batch = 0;   // samples
+  double epochs = 0;  // mean of the runs
+  double spread = 0;  // standard deviation of one run over that mean
+  int runs = 1;
+  std::string source;  // where it is another than that of the file's points
+};
+
+struct ConvergenceLaw {
+  double minimum = 0;  // E_min
+  double critical_batch = 0;
+  double exponent = 1;
+
+  [[nodiscard]] double epochs_at(double batch) const;
+};
+
+// Limits of the exponent and of B_crit over the least and the largest batch. Below half the exponent the law
+// has no flat part; above 2 two neighbouring points would decide it.
+inline constexpr double kLeastExponent = 0.5, kLargestExponent = 2;
+
+// The law with the least sum of squares of ln(E(B) / epochs) over batches, and a penalty that holds the
+// exponent to 1 where points do not tell it; of several points at one batch their mean, weighted by runs.
+// Precondition: at least two batches.
+[[nodiscard]] ConvergenceLaw fit_convergence_law(std::span<const ConvergencePoint> points);
+
+// The points of another batch than this one.
+[[nodiscard]] std::vector<ConvergencePoint> without_batch(std::span<const ConvergencePoint> points,
+                                                          double batch);
+
+// The error of the law at a batch that was left out of its fit.
+struct LeftOutBatch {
+  double batch = 0;
+  double epochs = 0;   // measured
+  double ratio = 1;    // law over measured epochs
+  double outside = 1;  // factor by which the batch is beyond the others; 1 among them
+};
+// One for each batch; none with fewer than three.
+[[nodiscard]] std::vector<LeftOutBatch> left_out_batches(std::span<const ConvergencePoint> points);
+
+}  // namespace tbdsim

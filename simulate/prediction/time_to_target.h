@@ -1,0 +1,59 @@
+// Time, rent and energy of a training run that ends at a target quality.
+//
+//   time = start-up + epochs * samples of an epoch / rate + evaluations * time of one + checkpoints * time of one
+//
+// `rate` is that of the prediction, over all GPUs; the epochs are those of the global batch
+// (graphs/convergence.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "graphs/convergence.h"
+#include "simulate/prediction/energy.h"
+#include "simulate/prediction/prediction.h"
+
+namespace tbdsim {
+
+// What belongs to the time of a run.
+struct TimedParts {
+  bool startup = true;
+  bool checkpoints = true;
+};
+
+struct TimeToTarget {
+  double global_batch = 0;  // samples
+  EpochsToTarget epochs;
+  double samples = 0;      // that are trained on
+  double evaluations = 0;  // whole
+  double checkpoints = 0;  // whole
+  Seconds startup;
+  Seconds training;
+  Seconds evaluation;           // of all, as far as training waits for them
+  Seconds checkpointing;        // of all
+  double hardware_spread = 0;   // standard deviation of ln(time) from the prediction of the rate
+  std::optional<Dollars> cost;  // none where the GPU's file has no rent
+  Energy energy;
+
+  [[nodiscard]] Seconds total() const { return startup + training + evaluation + checkpointing; }
+  // 80 % of runs are expected within the total divided and multiplied by these factors: for the rate of the
+  // hardware alone, for the epochs alone (luck of a run, and the law), for both.
+  [[nodiscard]] double hardware_factor() const;
+  [[nodiscard]] double epochs_factor() const;
+  [[nodiscard]] double factor() const;
+};
+
+// Samples of all GPUs in one iteration.
+[[nodiscard]] double global_batch(const Prediction& prediction);
+
+// None without a target, and where the global batch is more than the samples of an epoch.
+[[nodiscard]] std::optional<TimeToTarget> time_to_target(const Prediction& prediction,
+                                                         const TimedParts& timed = {});
+// The same after so many epochs.
+[[nodiscard]] TimeToTarget time_of_epochs(const Prediction& prediction, const EpochsToTarget& epochs,
+                                          const TimedParts& timed = {});
+
+// Throws UsageError where the global batch is more than the samples of an epoch.
+void require_batch_within_epoch(const Prediction& prediction);
+
+}  // namespace tbdsim

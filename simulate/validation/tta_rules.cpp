@@ -1,0 +1,81 @@
+#include "simulate/validation/tta_rules.h"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <vector>
+
+#include "hwspecs/base/spec_reader.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostRuns = 1000;
+constexpr std::int64_t kLargestSize = 1'000'000;
+
+std::map<std::string, std::string> read_names(const SpecNode& node) {
+  std::map<std::string, std::string> names;
+  node.map([&](SpecMap& m) {
+    for (const auto& item : m.all()) names[item.name] = item.node.text();
+  });
+  return names;
+}
+
+TimedParts read_timed(const SpecNode& node) {
+  TimedParts timed;
+  node.map([&](SpecMap& m) {
+    timed.startup = m.at("startup").flag();
+    timed.checkpoints = m.at("checkpoints").flag();
+  });
+  return timed;
+}
+
+BenchmarkRules read_benchmark(const SpecNode& node) {
+  BenchmarkRules rules;
+  node.map([&](SpecMap& m) {
+    rules.model = m.at("model").text();
+    rules.variant = m.at("variant").text();
+    rules.framework = m.at("framework").text();
+    rules.target = m.at("target").text();
+    rules.runs = static_cast<int>(m.at("runs").count(1, kMostRuns));
+    rules.dropped = static_cast<int>(m.at("dropped").count(0, (rules.runs - 1) / 2));
+    if (const auto sizes = m.find("sizes")) {
+      sizes->map([&](SpecMap& named) {
+        for (const auto& item : named.all()) rules.sizes[item.name] = item.node.count(1, kLargestSize);
+      });
+    }
+  });
+  return rules;
+}
+
+}  // namespace
+
+SuiteRules read_suite_rules(const std::filesystem::path& file) {
+  const SpecTree tree = read_spec_file(file);
+  SuiteRules rules;
+  SpecNode(tree).map([&](SpecMap& m) {
+    rules.title = m.at("title").text();
+    rules.source = m.at("source").text();
+    rules.timed = read_timed(m.at("timed"));
+    rules.precisions = read_names(m.at("precisions"));
+    rules.machines = read_names(m.at("machines"));
+    rules.network = m.at("network").text();
+    m.at("benchmarks").map([&](SpecMap& named) {
+      for (const auto& item : named.all()) rules.benchmarks[item.name] = read_benchmark(item.node);
+    });
+    m.at("sources").map([&](SpecMap& sources) { (void)sources.all(); });
+  });
+  return rules;
+}
+
+Seconds result_of(std::vector<Seconds> times, const BenchmarkRules& rules) {
+  assert(times.size() > static_cast<std::size_t>(2 * rules.dropped));
+  std::sort(times.begin(), times.end());
+  const auto first = times.begin() + rules.dropped;
+  const auto last = times.end() - rules.dropped;
+  Seconds sum;
+  for (auto time = first; time != last; ++time) sum += *time;
+  return sum / static_cast<double>(std::distance(first, last));
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,38 @@
+// What the submissions of a benchmark suite are predicted with, from simulate/validation/benchmarks/.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graphs/model.h"
+#include "simulate/prediction/time_to_target.h"
+
+namespace tbdsim {
+
+struct BenchmarkRules {
+  std::string model, variant, framework, target;
+  int runs = 1;
+  int dropped = 0;  // of the fastest and of the slowest each
+  Sizes sizes;      // other than the model's own
+};
+
+struct SuiteRules {
+  std::string title;
+  std::string source;
+  TimedParts timed;
+  std::map<std::string, std::string> precisions;  // as a table calls them -> name
+  std::map<std::string, std::string> machines;    // GPU -> machine
+  std::string network;                            // between machines of other GPUs
+  std::map<std::string, BenchmarkRules> benchmarks;
+};
+
+// Throws UsageError or SpecError.
+[[nodiscard]] SuiteRules read_suite_rules(const std::filesystem::path& file);
+
+// The result of runs by the rules: the mean of their times without the fastest and slowest. Precondition:
+// more times than are dropped.
+[[nodiscard]] Seconds result_of(std::vector<Seconds> times, const BenchmarkRules& rules);
+
+}  // namespace tbdsim

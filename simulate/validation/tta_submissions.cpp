@@ -1,0 +1,238 @@
+#include "simulate/validation/tta_submissions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/csv.h"
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/number.h"
+#include "hwspecs/base/statistics.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/workload/parallel.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMost = 1'000'000'000;
+
+// One row of the table, column by column.
+class Row {
+ public:
+  Row(const CsvReader& reader, const std::vector<std::string>& fields) : reader_(reader), fields_(fields) {}
+
+  [[nodiscard]] const std::string& text(std::string_view column) const {
+    return fields_[reader_.column(column)];
+  }
+  [[nodiscard]] std::string text_or(std::string_view column, const std::string& unless) const {
+    const auto found = reader_.find_column(column);
+    return found && !fields_[*found].empty() ? fields_[*found] : unless;
+  }
+  [[nodiscard]] std::int64_t count(std::string_view column) const {
+    const auto number = parse_whole_number(text(column));
+    if (number && *number >= 1 && *number <= kMost) return *number;
+    fail(column, fmt::format("is no whole number from 1 to {}", kMost));
+  }
+  // None where the field is empty or the column is missing.
+  [[nodiscard]] std::optional<double> number(std::string_view column) const {
+    const std::string field = text_or(column, "");
+    if (field.empty()) return std::nullopt;
+    const auto number = parse_number(field);
+    if (number && *number > 0) return number;
+    fail(column, "is no number above 0");
+  }
+  [[noreturn]] void fail(std::string_view column, const std::string& what) const {
+    throw SpecError(reader_.row_mark(), fmt::format("{}: {} {}", column, in_quotes(text(column)), what));
+  }
+
+ private:
+  const CsvReader& reader_;
+  const std::vector<std::string>& fields_;
+};
+
+Submission submission_of(const Row& row) {
+  Submission s;
+  s.benchmark = row.text("benchmark");
+  s.round = row.text_or("round", "");
+  s.gpu = row.text("gpu");
+  s.precision = row.text_or("precision", "");
+  s.split = row.text_or("split", "score");
+  if (s.split != "fit" && s.split != "score") row.fail("split", "is neither fit nor score");
+  s.network = row.text_or("network", "");
+  s.machine = row.text_or("machine", "");
+  s.gpus = row.count("gpus");
+  s.nodes = row.count("nodes");
+  s.global_batch = row.count("global_batch");
+  s.samples_per_s = row.number("samples_per_s").value_or(0);
+  const auto time = row.number("tta_mean_s");
+  if (!time) row.fail("tta_mean_s", "is missing; expected the mean time to the target in seconds");
+  s.time = Seconds(*time);
+  s.samples = row.number("samples_mean");
+  return s;
+}
+
+Cluster cluster_of(const Submission& s, const SuiteRules& rules) {
+  if (s.gpus % s.nodes != 0)
+    throw UsageError(fmt::format("{} GPUs on {} machines: not the same number on each", s.gpus, s.nodes));
+  Cluster cluster;
+  cluster.gpus = static_cast<int>(s.gpus / s.nodes);
+  cluster.machines = static_cast<int>(s.nodes);
+  cluster.machine = s.machine;
+  cluster.network = s.network;
+  if (s.nodes == 1 || !s.machine.empty() || !s.network.empty()) return cluster;
+  const auto machine = rules.machines.find(s.gpu);
+  if (machine == rules.machines.end()) {
+    cluster.network = rules.network;
+  } else {
+    cluster.machine = machine->second;
+  }
+  return cluster;
+}
+
+Scenario scenario_of(const Submission& s, const SuiteRules& rules) {
+  const auto found = rules.benchmarks.find(s.benchmark);
+  if (found == rules.benchmarks.end())
+    throw UsageError("benchmark " + in_quotes(s.benchmark) + ": no network of it in the catalogue");
+  const BenchmarkRules& benchmark = found->second;
+  const auto precision = rules.precisions.find(s.precision);
+  if (precision == rules.precisions.end()) throw UsageError("unknown precision " + in_quotes(s.precision));
+  return {.model = benchmark.model,
+          .framework = benchmark.framework,
+          .gpu = s.gpu,
+          .batch = std::max<std::int64_t>(
+              1, std::llround(static_cast<double>(s.global_batch) / static_cast<double>(s.gpus))),
+          .variant = benchmark.variant,
+          .precision = precision->second,
+          .target = benchmark.target,
+          .sizes = benchmark.sizes,
+          .cluster = cluster_of(s, rules)};
+}
+
+// The law without the points of this batch, or the file's where no two other batches are left.
+ConvergenceLaw law_without(const Convergence& to, double batch) {
+  const std::vector<ConvergencePoint> others = without_batch(to.points, batch);
+  if (others.size() == to.points.size()) return to.law;
+  if (others.empty() || others.front().batch == others.back().batch) return to.law;
+  return fit_convergence_law(others);
+}
+
+void fill(SubmissionResult& result, const SuiteRules& rules, const Resolver& resolve) {
+  const Submission& s = *result.submission;
+  const Prediction p = predict(scenario_of(s, rules), resolve);
+  const Convergence& to = *p.convergence;
+  result.samples_per_s = p.samples_per_second();
+  if (s.samples) {
+    EpochsToTarget measured;
+    measured.epochs = *s.samples / to.epoch;
+    result.time_of_samples = time_of_epochs(p, measured, rules.timed).total();
+  }
+  const auto batch = static_cast<double>(s.global_batch);
+  const TimeToTarget by_law =
+      time_of_epochs(p, epochs_to_target(to, law_without(to, batch), batch), rules.timed);
+  result.time_by_law = by_law.total();
+  result.samples_by_law = by_law.samples;
+  result.law_factor = by_law.factor();
+}
+
+double error_of(double predicted, double measured) { return predicted / measured - 1; }
+
+std::optional<double> median_size(std::vector<double> errors) {
+  if (errors.empty()) return std::nullopt;
+  for (double& error : errors) error = std::abs(error);
+  return median(std::move(errors));
+}
+
+using Results = std::vector<const SubmissionResult*>;
+
+// Pairs of systems of one round whose measured times differ; the predicted order agrees or not.
+void add_order(const Results& results, SubmissionErrors& errors) {
+  int agreeing = 0;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    for (std::size_t j = i + 1; j < results.size(); ++j) {
+      const SubmissionResult &a = *results[i], &b = *results[j];
+      if (a.submission->round != b.submission->round || a.submission->time == b.submission->time) continue;
+      if (!a.time_of_samples || !b.time_of_samples) continue;
+      ++errors.pairs;
+      if (*a.time_of_samples == *b.time_of_samples) continue;
+      const bool alike =
+          (a.submission->time < b.submission->time) == (*a.time_of_samples < *b.time_of_samples);
+      agreeing += alike ? 1 : -1;
+    }
+  }
+  if (errors.pairs > 0) errors.tau = static_cast<double>(agreeing) / errors.pairs;
+}
+
+void add_errors(const Results& results, SubmissionErrors& errors) {
+  std::vector<double> rates, times, by_law, samples;
+  int inside = 0;
+  for (const SubmissionResult* result : results) {
+    const Submission& s = *result->submission;
+    if (s.samples_per_s > 0) rates.push_back(error_of(result->samples_per_s, s.samples_per_s));
+    if (result->time_of_samples) times.push_back(error_of(*result->time_of_samples / s.time, 1));
+    by_law.push_back(error_of(result->time_by_law / s.time, 1));
+    inside += std::abs(std::log(result->time_by_law / s.time)) <= std::log(result->law_factor);
+    if (s.samples) samples.push_back(error_of(result->samples_by_law, *s.samples));
+  }
+  errors.covered = static_cast<int>(results.size());
+  errors.rate = median_size(rates);
+  if (!rates.empty()) errors.rate_bias = median(rates);
+  errors.time = median_size(times);
+  errors.time_by_law = median_size(by_law);
+  errors.samples_by_law = median_size(samples);
+  if (!results.empty()) errors.inside = static_cast<double>(inside) / static_cast<double>(results.size());
+  add_order(results, errors);
+}
+
+}  // namespace
+
+std::vector<Submission> read_submissions(std::istream& in, const std::string& file) {
+  CsvReader reader(in, file);
+  std::vector<Submission> submissions;
+  for (std::vector<std::string> fields; reader.next(fields);)
+    submissions.push_back(submission_of(Row(reader, fields)));
+  return submissions;
+}
+
+SubmissionResult predict_submission(const Submission& submission, const SuiteRules& rules,
+                                    const Resolver& resolve) {
+  SubmissionResult result;
+  result.submission = &submission;
+  try {
+    fill(result, rules, resolve);
+    result.status = "ok";
+  } catch (const Error& reason) {
+    result.status = reason.what();
+  }
+  return result;
+}
+
+SubmissionValidation validate_submissions(std::span<const Submission> submissions, const SuiteRules& rules,
+                                          const Resolver& resolve) {
+  std::vector<SubmissionResult> results(submissions.size());
+  for_each_index(results.size(),
+                 [&](std::size_t i) { results[i] = predict_submission(submissions[i], rules, resolve); });
+  SubmissionValidation validation;
+  std::map<std::pair<std::string, std::string>, std::pair<int, Results>> groups;
+  for (const SubmissionResult& result : results) {
+    auto& [rows, covered] = groups[{result.submission->split, result.submission->benchmark}];
+    ++rows;
+    if (result.ok()) {
+      covered.push_back(&result);
+    } else {
+      ++validation.not_covered[result.status];
+    }
+  }
+  for (const auto& [key, group] : groups) {
+    SubmissionErrors& errors = validation.groups.emplace_back();
+    std::tie(errors.split, errors.benchmark) = key;
+    errors.rows = group.first;
+    add_errors(group.second, errors);
+  }
+  return validation;
+}
+
+}  // namespace tbdsim

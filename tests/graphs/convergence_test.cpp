@@ -1,0 +1,135 @@
+#include "graphs/convergence.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "hwspecs/base/catalog.h"
+#include "tests/hwspecs/message_of.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+
+// E(B) = 30 * (1 + (B / 8000)^a).
+std::vector<ConvergencePoint> points_of_law(double exponent) {
+  std::vector<ConvergencePoint> points;
+  for (const double batch : {500.0, 2000.0, 8000.0, 32000.0})
+    points.push_back({.batch = batch, .epochs = 30 * (1 + std::pow(batch / 8000, exponent)), .spread = 0});
+  return points;
+}
+
+TEST(ConvergenceLaw, FindsTheLawItsPointsAreOf) {
+  for (const double exponent : {0.8, 1.0, 1.5}) {
+    const ConvergenceLaw law = fit_convergence_law(points_of_law(exponent));
+    EXPECT_NEAR(law.minimum, 30, 0.3) << exponent;
+    EXPECT_NEAR(law.critical_batch, 8000, 120) << exponent;
+    EXPECT_NEAR(law.exponent, exponent, 0.01) << exponent;
+  }
+}
+
+// 30 * (1 + 1) at the critical batch; 30 * (1 + 4) at four times that.
+TEST(ConvergenceLaw, DoublesAtTheCriticalBatch) {
+  const ConvergenceLaw law{.minimum = 30, .critical_batch = 8000, .exponent = 1};
+  EXPECT_DOUBLE_EQ(law.epochs_at(8000), 60);
+  EXPECT_DOUBLE_EQ(law.epochs_at(32000), 150);
+}
+
+TEST(ConvergenceLaw, EpochsNeverFallWithTheBatch) {
+  const std::vector<ConvergencePoint> falling = {{.batch = 100, .epochs = 9}, {.batch = 1000, .epochs = 7}};
+  const ConvergenceLaw law = fit_convergence_law(falling);
+  EXPECT_LE(law.epochs_at(100), law.epochs_at(1000));
+}
+
+// Points at one batch count by their runs: (3 * 10 + 1 * 14) / 4 = 11.
+TEST(ConvergenceLaw, PoolsPointsOfOneBatch) {
+  const std::vector<ConvergencePoint> apart = {
+      {.batch = 100, .epochs = 10, .runs = 3}, {.batch = 100, .epochs = 14}, {.batch = 1000, .epochs = 20}};
+  const std::vector<ConvergencePoint> pooled = {{.batch = 100, .epochs = 11}, {.batch = 1000, .epochs = 20}};
+  EXPECT_DOUBLE_EQ(fit_convergence_law(apart).minimum, fit_convergence_law(pooled).minimum);
+}
+
+TEST(ConvergenceLaw, LeavesABatchOutAndSaysHowFarOff) {
+  const std::vector<LeftOutBatch> left_out = left_out_batches(points_of_law(1));
+  ASSERT_EQ(left_out.size(), 4u);
+  EXPECT_NEAR(left_out[1].ratio, 1, 0.02);
+  EXPECT_DOUBLE_EQ(left_out[0].outside, 4);  // 500 beside 2000
+  EXPECT_DOUBLE_EQ(left_out[2].outside, 1);
+  EXPECT_TRUE(left_out_batches(std::vector<ConvergencePoint>{{.batch = 1, .epochs = 1}, {.batch = 2, .epochs = 1}})
+                  .empty());
+}
+
+constexpr const char* kFile =
+    "title: Toy to 90 %\nmodel: toy\ntarget: 90 % top-1\nalso_called: [ninety]\noptimizer: sgd\nepoch: 1000\n"
+    "startup: 10 s\nevaluation: {every: 2, samples: 100, exact: true}\n"
+    "points:\n  - {batch: 10, epochs: 4, spread: 0.1, runs: 3}\n  - {batch: 100, samples: 8000, spread: 0.2, runs: 1}\n"
+    "law: {minimum: 4, critical_batch: 100, exponent: 1, spread: 0.03}\n"
+    "sources: {epoch: t, startup: t, evaluation: t, points: t, law: t}\n";
+
+TEST(Convergence, ReadsAFile) {
+  const test::TempDir dir;
+  const Convergence to = read_convergence(dir.write("toy_90.yaml", kFile));
+  EXPECT_EQ(to.points[1].epochs, 8);  // 8000 samples of 1000
+  EXPECT_TRUE(to.is_called("toy_90") && to.is_called("90 % TOP-1") && to.is_called("Ninety"));
+  EXPECT_FALSE(to.is_called("91 % top-1"));
+}
+
+// 4 * 1.4 = 5.6 epochs are three evaluations, after 6. Of one run: sqrt((3 * 0.01 + 1 * 0.04) / 4) = 0.132.
+TEST(Convergence, EpochsAreMultiplesOfTheEvaluationInterval) {
+  const test::TempDir dir;
+  const Convergence to = read_convergence(dir.write("toy_90.yaml", kFile));
+  const EpochsToTarget at = epochs_to_target(to, 40);
+  EXPECT_EQ(at.from, EpochsFrom::between);
+  EXPECT_DOUBLE_EQ(at.epochs, 6);
+  EXPECT_NEAR(at.run_spread, std::sqrt(0.0175), 1e-12);
+  EXPECT_DOUBLE_EQ(at.law_spread, 0.03);
+}
+
+// Four times the largest batch: 0.22 * ln 4 = 0.305 more.
+TEST(Convergence, BeyondMeasuredBatchesTheIntervalWidens) {
+  const test::TempDir dir;
+  const Convergence to = read_convergence(dir.write("toy_90.yaml", kFile));
+  const EpochsToTarget beyond = epochs_to_target(to, 400);
+  EXPECT_EQ(beyond.from, EpochsFrom::beyond);
+  EXPECT_NEAR(beyond.law_spread, std::hypot(0.03, kOutsideSpread * std::log(4)), 1e-12);
+  EXPECT_GT(epochs_to_target(to, 4000).law_spread, beyond.law_spread);
+  EXPECT_EQ(epochs_to_target(to, 5).from, EpochsFrom::below);
+}
+
+std::string refusal(std::string text, const std::string& what, const std::string& instead) {
+  const test::TempDir dir;
+  const std::size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  text.replace(at, what.size(), instead);
+  return test::message_of<SpecError>([&] { (void)read_convergence(dir.write("bad.yaml", text)); });
+}
+
+TEST(Convergence, RefusesWhatMakesNoSense) {
+  EXPECT_THAT(refusal(kFile, "batch: 100,", "batch: 9,"), HasSubstr("points[1].batch: is less than the one before"));
+  EXPECT_THAT(refusal(kFile, "batch: 100,", "batch: 10,"), HasSubstr("expected epochs at two batches or more"));
+  EXPECT_THAT(refusal(kFile, "exponent: 1,", "exponent: 3,"), HasSubstr("law.exponent"));
+  EXPECT_THAT(refusal(kFile, "epochs: 4", "epoch: 4"), HasSubstr("did you mean 'epochs'"));
+  EXPECT_THAT(refusal(kFile, "points: t,", ""), HasSubstr("no source for 'points'"));
+  EXPECT_THAT(refusal(kFile, "startup: 10 s", "startup: 10"), HasSubstr("bad.yaml:7:10: startup: '10' has no unit"));
+}
+
+// The constants of every file are those of its points, but for rounding; models have one usual target.
+TEST(Convergence, LawsOfTheCatalogueAreThoseOfTheirPoints) {
+  const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
+  std::map<std::string, int> usual;
+  for (const std::string& name : catalog.names(Kind::target)) {
+    const Convergence to = read_convergence(catalog.find(Kind::target, name));
+    const ConvergenceLaw law = fit_convergence_law(to.points);
+    for (const ConvergencePoint& point : to.points)
+      EXPECT_NEAR(to.law.epochs_at(point.batch) / law.epochs_at(point.batch), 1, 2e-3) << name << " " << point.batch;
+    EXPECT_TRUE(catalog.contains(Kind::model, to.model)) << name;
+    usual[to.model] += to.usual;
+  }
+  EXPECT_GE(usual.size(), 5u);
+  for (const auto& [model, count] : usual) EXPECT_EQ(count, 1) << model;
+}
+
+}  // namespace
+}  // namespace tbdsim

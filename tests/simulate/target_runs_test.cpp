@@ -1,0 +1,181 @@
+// Time, cost and energy to a target: by hand on the toy world, and on the command line.
+#include "simulate/analysis/target_runs.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "simulate/prediction/metrics.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/report/target_tables.h"
+#include "tests/simulate/toy_world.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kTarget =
+    "title: Toy to 90 %\nmodel: model\ntarget: 90 %\noptimizer: sgd\nepoch: 5000\nstartup: 10 s\n"
+    "evaluation: {every: 2, samples: 100, overhead: 1 s}\n"
+    "points:\n  - {batch: 10, epochs: 5, spread: 0.1, runs: 1}\n  - {batch: 30, epochs: 8, spread: 0.1, runs: 1}\n"
+    "law: {minimum: 4, critical_batch: 30, exponent: 1, spread: 0}\n"
+    "sources: {epoch: t, startup: t, evaluation: t, points: t, law: t}\n";
+
+class TargetRuns : public testing::Test {
+ protected:
+  [[nodiscard]] Scenario scenario(std::int64_t batch) const {
+    Scenario scenario = world_.scenario(batch);
+    scenario.target = target_;
+    return scenario;
+  }
+
+  test::ToyWorld world_;
+  test::TempDir dir_;
+  std::string target_ = dir_.write("ninety.yaml", kTarget).string();
+  SpecCache specs_ = test::source_specs();
+};
+
+// 4 * (1 + 10 / 30) = 5.333 epochs of 500 iterations are 2667 of 4.09 us; three evaluations of 1 s and ten
+// forward passes of 0.73 + 0.49 + 0.55 = 1.77 us; one checkpoint of 96 B at 1 GB/s.
+TEST_F(TargetRuns, TimeAndCostByHand) {
+  const Prediction p = predict(scenario(10), specs_);
+  const TimeToTarget t = time_to_target(p).value();
+  EXPECT_DOUBLE_EQ(t.epochs.epochs, 16.0 / 3);
+  EXPECT_NEAR(t.training.si(), 2667 * 4.09e-6, 1e-9);
+  EXPECT_DOUBLE_EQ(t.evaluations, 3);
+  EXPECT_NEAR(t.evaluation.si(), 3 * (1 + 10 * 1.77e-6), 1e-9);
+  EXPECT_NEAR(t.checkpointing.si(), 96e-9, 1e-15);
+  EXPECT_NEAR(t.total().si(), 10 + 2667 * 4.09e-6 + 3 * (1 + 17.7e-6) + 96e-9, 1e-9);
+  EXPECT_NEAR(t.cost->si(), 0.001 * t.total().si(), 1e-12);  // 3.6 USD an hour
+  EXPECT_NEAR(t.epochs_factor(), std::exp(kEightyPercent * 0.1), 1e-12);
+  EXPECT_GT(t.factor(), t.epochs_factor());
+  EXPECT_GT(t.factor(), t.hardware_factor());
+}
+
+// Of a board of 1 W: 0.95 while arithmetic limits (2.01 of 4.09 us), 0.65 while memory does (0.61), 0.5 in
+// small kernels (1.47), 0.2 during start-up and the checkpoint. The host adds 0.4 W, cooling 15 %.
+TEST_F(TargetRuns, EnergyByHand) {
+  const TimeToTarget t = time_to_target(predict(scenario(10), specs_)).value();
+  const double training = (0.95 * 2.01 + 0.65 * 0.61 + 0.5 * 1.47) / 4.09;
+  const double busy = (t.training + t.evaluation).si(), waiting = (t.startup + t.checkpointing).si();
+  EXPECT_NEAR(t.energy.board.si(), training * busy + 0.2 * waiting, 1e-9);
+  EXPECT_NEAR(t.energy.wall.si(), 1.15 * ((training + 0.4) * busy + (0.2 + 0.4) * waiting), 1e-9);
+}
+
+TEST_F(TargetRuns, RulesMayLeavePartsOut) {
+  const TimeToTarget t =
+      time_to_target(predict(scenario(10), specs_), {.startup = false, .checkpoints = false}).value();
+  EXPECT_NEAR(t.total().si(), 2667 * 4.09e-6 + 3 * (1 + 17.7e-6), 1e-9);
+}
+
+TEST_F(TargetRuns, MetricsHaveValuesWithATargetOnly) {
+  const Prediction with = predict(scenario(10), specs_), without = predict(world_.scenario(10), specs_);
+  for (const char* name : {"epochs_to_target", "time_to_target", "cost_to_target", "energy_to_target"}) {
+    const Metric& metric = find_metric(name);
+    EXPECT_TRUE(metric.value(with).has_value()) << name;
+    EXPECT_FALSE(metric.value(without).has_value()) << name;
+    EXPECT_FALSE(more_is_better(metric)) << name;
+  }
+}
+
+// A larger batch takes fewer iterations until epochs grow as fast: the best of the toy world is neither the
+// smallest nor the largest that fits.
+TEST_F(TargetRuns, TheBestBatchIsTheFastest) {
+  const Cluster one[] = {Cluster{}};
+  const TargetRun best = std::move(target_runs(scenario(1), {}, one, specs_).front());
+  for (const std::int64_t batch : {1, 2, 8, 64, 512, 4096}) {
+    const TargetRun other = std::move(target_runs(scenario(1), {.each = batch, .global = {}}, one, specs_).front());
+    EXPECT_LE(best.time.total(), other.time.total()) << batch;
+  }
+}
+
+TEST_F(TargetRuns, ABatchAboveTheDataSetIsRefused) {
+  const Cluster one[] = {Cluster{}};
+  EXPECT_THROW((void)target_runs(scenario(1), {.each = 5001, .global = {}}, one, specs_), UsageError);
+  EXPECT_FALSE(time_to_target(predict(scenario(5001), specs_)).has_value());
+}
+
+TEST_F(TargetRuns, MoreGpusStopPayingWhereAStepGainsLessThanHalf) {
+  const Prediction p = predict(scenario(10), specs_);
+  const auto run = [&](int gpus, double seconds) {
+    TargetRun made{p, {}, ""};
+    made.prediction.scenario.cluster.gpus = gpus;
+    made.time.training = Seconds(seconds);
+    return made;
+  };
+  // Twice the GPUs could halve the time; 100 / 60 is 67 % more, 60 / 45 33 %.
+  const std::vector<TargetRun> runs = {run(1, 100), run(2, 60), run(4, 45), run(8, 44)};
+  EXPECT_EQ(last_that_pays(runs), 1u);
+  EXPECT_EQ(last_that_pays(std::span(runs).first(2)), std::nullopt);
+}
+
+TEST(Durations, AreInTheUnitThatReadsBest) {
+  EXPECT_EQ(duration_text(Seconds(48)), "48 s");
+  EXPECT_EQ(duration_text(Seconds(1700)), "28.3 min");
+  EXPECT_EQ(duration_text(Seconds(18720)), "5.2 h");
+  EXPECT_EQ(duration_text(Seconds(3.1 * 86400)), "3.1 days");
+  EXPECT_EQ(duration_text(Seconds(1.4 * 365.25 * 86400)), "1.4 years");
+}
+
+const std::vector<std::string> kTta = {"tta", "resnet50", "--framework", "pytorch", "--gpu", "v100_sxm2_16gb"};
+
+std::vector<std::string> with(std::vector<std::string> more) {
+  std::vector<std::string> all = kTta;
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(Tta, SaysWhereMoreGpusStopPaying) {
+  const test::CliResult result = test::run(with({"--batch", "64", "--machine", "dgx1_v100", "--gpus", "8",
+                                                 "--machines", "1,4,16,64,256", "--precision", "amp"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("ResNet-50 v1.5 on ImageNet to 75.9 % top-1"));
+  EXPECT_THAT(result.out, HasSubstr("more GPUs stop paying at"));
+}
+
+TEST(Tta, ATargetNobodyMeasuredListsThoseThereAre) {
+  EXPECT_THAT(test::run(with({"--target", "0.8 top-1"})).err,
+              HasSubstr("nobody measured resnet50 to target '0.8 top-1'"));
+  EXPECT_THAT(test::run(with({"--target", "0.76 top-1"})).err, HasSubstr("resnet50_759 (0.759 top-1)"));
+  EXPECT_THAT(test::run({"tta", "alexnet", "--framework", "pytorch", "--gpu", "t4"}).err,
+              HasSubstr("no target was measured for alexnet"));
+}
+
+TEST(Tta, BatchesThatMakeNoSense) {
+  EXPECT_THAT(test::run(with({"--batch", "64", "--global-batch", "512"})).err, HasSubstr("both given"));
+  EXPECT_THAT(test::run(with({"--global-batch", "100", "--gpus", "8"})).err, HasSubstr("expected a multiple"));
+  EXPECT_THAT(test::run(with({"--batch", "2000000"})).err, HasSubstr("more than the 1281167 samples of an epoch"));
+  EXPECT_THAT(test::run(with({"--batch", "0"})).err, HasSubstr("--batch"));
+}
+
+// Nobody rents an RTX 3090 here: null, and a note. A GTX 970 takes years for BERT.
+TEST(Tta, UnknownRentsAndTimesBeyondAYear) {
+  const test::CliResult dear =
+      test::run({"tta", "resnet50", "--framework", "pytorch", "--gpu", "rtx3090", "--batch", "32"});
+  EXPECT_THAT(dear.out, HasSubstr("no rent is known of NVIDIA GeForce RTX 3090"));
+  EXPECT_THAT(test::run({"tta", "resnet50", "--framework", "pytorch", "--gpu", "rtx3090", "--batch", "32", "--format",
+                         "json"})
+                  .out,
+              HasSubstr("\"cost_to_target\": null"));
+  EXPECT_THAT(test::run({"tta", "resnet50", "--framework", "pytorch", "--gpu", "gtx970", "--batch", "1", "--target",
+                         "resnet50_adascale", "--input-time", "1 s"})
+                  .out,
+              HasSubstr("beyond a year"));
+}
+
+TEST(Tta, SweepsTakeTheUsualTarget) {
+  const test::CliResult swept =
+      test::run({"sweep", "--model", "resnet50", "--framework", "pytorch", "--gpu", "t4,v100_sxm2_16gb", "--batch",
+                 "32,64", "--best", "cost_to_target"});
+  ASSERT_EQ(swept.exit_code, 0) << swept.err;
+  EXPECT_THAT(swept.out, HasSubstr("usual"));
+  const test::CliResult changed =
+      test::run({"whatif", "resnet50", "--framework", "pytorch", "--gpu", "t4", "--batch", "32", "--target", "usual",
+                 "--set", "gpu.memory_bandwidth=+50%"});
+  EXPECT_THAT(changed.out, HasSubstr("time_to_target"));
+}
+
+}  // namespace
+}  // namespace tbdsim

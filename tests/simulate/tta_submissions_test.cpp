@@ -1,0 +1,139 @@
+// Submissions beside predictions: a table of a few made-up runs, whose errors are known.
+#include "simulate/validation/tta_submissions.h"
+
+#include <cmath>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "simulate/prediction/predict.h"
+#include "simulate/report/tta_validation_table.h"
+#include "tests/hwspecs/message_of.h"
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+
+SuiteRules rules() {
+  return read_suite_rules(std::filesystem::path(TBDSIM_SOURCE_DIR) /
+                          "simulate/validation/benchmarks/mlperf_training.yaml");
+}
+
+Submission resnet(const char* gpu, std::int64_t batch, double seconds) {
+  return {.benchmark = "resnet50_v15",
+          .round = "v1",
+          .gpu = gpu,
+          .precision = "fp16_mixed",
+          .split = "score",
+          .network = {},
+          .machine = {},
+          .gpus = 8,
+          .nodes = 1,
+          .global_batch = batch,
+          .samples_per_s = 20000,
+          .time = Seconds(seconds),
+          .samples = 35.0 * 1281167};
+}
+
+TEST(Submissions, TheMeanWithoutTheFastestAndTheSlowest) {
+  const BenchmarkRules five{.runs = 5, .dropped = 1};
+  EXPECT_DOUBLE_EQ(result_of({Seconds(9), Seconds(1), Seconds(4), Seconds(3), Seconds(5)}, five).si(), 4);
+}
+
+// The time after 35 epochs is the training of 35 epochs and nine evaluations: 35 / 4 rounded up.
+TEST(Submissions, TimeAfterTheMeasuredSamples) {
+  SpecCache specs = test::source_specs();
+  const Submission s = resnet("a100_sxm_80gb", 3264, 1700);
+  const SubmissionResult result = predict_submission(s, rules(), specs);
+  ASSERT_EQ(result.status, "ok");
+  const double training = 35.0 * 1281167 / result.samples_per_s;
+  EXPECT_GT(result.time_of_samples->si(), training + 9);
+  EXPECT_LT(result.time_of_samples->si(), training + 9 * 4);
+}
+
+// The law of a batch that is among the points is fitted without it.
+TEST(Submissions, TheLawIsFittedWithoutTheRowsBatch) {
+  SpecCache specs = test::source_specs();
+  const Convergence to =
+      read_convergence(specs.catalog().find(Kind::target, "resnet50_759"));
+  const ConvergenceLaw without = fit_convergence_law(without_batch(to.points, 3264));
+  const Submission s = resnet("a100_sxm_80gb", 3264, 1700);
+  EXPECT_NEAR(predict_submission(s, rules(), specs).samples_by_law, without.epochs_at(3264) * to.epoch, 1);
+}
+
+TEST(Submissions, MedianErrorsAndTheOrderOfSystems) {
+  SpecCache specs = test::source_specs();
+  const SuiteRules of = rules();
+  std::vector<Submission> rows = {resnet("v100_sxm2_16gb", 1664, 4000), resnet("a100_sxm_80gb", 3264, 1700),
+                                  resnet("h100_sxm", 3200, 5000)};
+  rows.push_back(resnet("a100_sxm_80gb", 3264, 1));
+  rows.back().benchmark = "minigo";
+  const SubmissionValidation validation = validate_submissions(rows, of, specs);
+  ASSERT_EQ(validation.groups.size(), 2u);
+  EXPECT_EQ(validation.groups[0].benchmark, "minigo");
+  EXPECT_EQ(validation.groups[0].covered, 0);
+  EXPECT_FALSE(validation.groups[0].rate.has_value());
+  const SubmissionErrors& errors = validation.groups[1];
+  std::vector<double> off;
+  for (int i = 0; i < 3; ++i)
+    off.push_back(std::abs(predict_submission(rows[static_cast<std::size_t>(i)], of, specs).samples_per_s / 20000 - 1));
+  std::sort(off.begin(), off.end());
+  EXPECT_DOUBLE_EQ(*errors.rate, off[1]);
+  EXPECT_EQ(errors.pairs, 3);
+  EXPECT_NEAR(*errors.tau, (1 - 2) / 3.0, 1e-12);  // the H100 is last where it should be first
+  EXPECT_THAT(tta_validation_table(validation, of).counts, testing::SizeIs(1));
+}
+
+TEST(Submissions, WhatIsNotCoveredSaysWhy) {
+  SpecCache specs = test::source_specs();
+  const auto status = [&](Submission s) { return predict_submission(s, rules(), specs).status; };
+  Submission s = resnet("a100_sxm_80gb", 3264, 1700);
+  s.nodes = 3;
+  EXPECT_THAT(status(s), HasSubstr("not the same number on each"));
+  EXPECT_THAT(status(resnet("mi300x", 3264, 1700)), HasSubstr("unknown GPU 'mi300x'"));
+  s = resnet("a100_sxm_80gb", 3264, 1700);
+  s.precision = "int8";
+  EXPECT_THAT(status(s), HasSubstr("unknown precision 'int8'"));
+}
+
+constexpr const char* kHeader =
+    "benchmark,round,gpu,gpus,nodes,global_batch,precision,samples_per_s,tta_mean_s,samples_mean,split\n";
+
+std::string refusal(const std::string& row) {
+  std::istringstream in(kHeader + row + "\n");
+  return test::message_of<SpecError>([&] { (void)read_submissions(in, "runs.csv"); });
+}
+
+TEST(Submissions, ReadsATable) {
+  std::istringstream in(std::string(kHeader) + "resnet50_v15,v1.0,a100_sxm_80gb,8,1,3264,fp16_mixed,,1700.5,,fit\n");
+  const std::vector<Submission> rows = read_submissions(in, "runs.csv");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].split, "fit");
+  EXPECT_EQ(rows[0].time, Seconds(1700.5));
+  EXPECT_FALSE(rows[0].samples.has_value());
+}
+
+TEST(Submissions, RefusesNumbersThatAreNone) {
+  EXPECT_THAT(refusal("r,,g,eight,1,1,,,1,,fit"), HasSubstr("runs.csv:2:1: gpus: 'eight' is no whole number"));
+  EXPECT_THAT(refusal("r,,g,8,1,1,,,,,fit"), HasSubstr("tta_mean_s: '' is missing"));
+  EXPECT_THAT(refusal("r,,g,8,1,1,,-5,1,,fit"), HasSubstr("samples_per_s: '-5' is no number above 0"));
+  EXPECT_THAT(refusal("r,,g,8,1,1,,,1,,test"), HasSubstr("split: 'test' is neither fit nor score"));
+}
+
+TEST(Submissions, OnTheCommandLine) {
+  const test::TempDir dir;
+  const std::string file = dir.write("runs.csv", std::string(kHeader) +
+                                                     "resnet50_v15,v1.0,a100_sxm_80gb,8,1,3264,fp16_mixed,26000,1700,44840845,fit\n")
+                               .string();
+  const test::CliResult result = test::run({"validate", "--tta", file});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("resnet50_v15"));
+  EXPECT_THAT(test::run({"validate", "--tta", file, "--worst", "3"}).err, HasSubstr("--tta has a table of its own"));
+  EXPECT_EQ(test::run({"validate", "--tta", "nothing.csv"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace tbdsim
