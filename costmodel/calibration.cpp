@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "costmodel/families/families.h"
 #include "costmodel/families/fast/grid_work_table.h"
@@ -64,9 +65,28 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
   return distance;
 }
 
+constexpr double kCubeRoot = 1.0 / 3;  // of the power for each busy SM
+
+// The clock of a measured board under another limit of power than it was measured with: full load runs at the
+// cube root of their ratio, no faster than the boost clock and no slower than what few busy SMs are left.
+void set_power(FamilyModel& model, const GpuSpec& gpu, MathType math) {
+  const double ratio = power_ratio(gpu, model.measured_watts);
+  const double boost = gpu.boost_clock.si() / rate_of(gpu, math).clock.si();
+  const double measured = model.sustained.clock;
+  model.sustained.clock = std::min(measured * ratio, std::max(measured, boost));
+  if (ratio < 1) model.hardware.power = {ratio, kCubeRoot};
+}
+
+// True for families whose formula says which instructions multiply: attention (attention.h).
+bool knows_instructions(std::size_t family) {
+  return for_each_family([&]<class Family>(FamilyTag<Family>) {
+    return family == index_of_family<Family>() && std::is_same_v<typename Family::Call, AttentionCall>;
+  });
+}
+
 // Sets the sustained shares of the GPU's clock and bandwidth: the block's where it was measured on the GPU,
 // else from the data sheet.
-void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
+void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math) {
   const ProfileBlock& block = *model.block;
   const Prior expected = expected_clock(gpu);
   model.hardware = hardware_of(gpu, math);
@@ -76,16 +96,19 @@ void set_sustained(FamilyModel& model, const GpuSpec& gpu, MathType math) {
   // In blocks of other GPUs instruction_share lowers the whole clock instead, below.
   if (block.own && math == MathType::tf32) model.hardware.across_k = tf32_across_k(gpu);
   if (block.clock_of_expected) model.hardware.power = small_board_limit(gpu);
-  if (model.measured_on_this_gpu) return;
+  if (model.measured_on_this_gpu) {
+    if (model.hardware.tensor_cores) set_power(model, gpu, math);
+    return;
+  }
   if (block.own) {  // the profile is another GPU's, whose clock is not this one's
     model.sustained.clock = expected.mean;
     model.clock_sd = expected.sd;
     model.hardware.power = small_board_limit(gpu);
   }
   if (model.hardware.tensor_cores) {
-    constexpr double kCubeRoot = 1.0 / 3;  // of the power for each busy SM
     const double share = power_share(gpu, math);
-    model.sustained.clock *= share * (block.own ? 1 : instruction_share(gpu));
+    const bool of_older_kernels = !block.own && !knows_instructions(family);
+    model.sustained.clock *= share * (of_older_kernels ? instruction_share(gpu) : 1);
     if (share < 1) model.hardware.power = {share, kCubeRoot};
   }
 }
@@ -106,7 +129,7 @@ std::shared_ptr<const GridWorkTable> grid_work_of(const FamilyModel& model, std:
 
 void set_rates(FamilyModel& model, std::size_t family, const GpuSpec& gpu, MathType math) {
   const Hardware before = model.hardware;
-  set_sustained(model, gpu, math);
+  set_sustained(model, family, gpu, math);
   const Hardware& now = model.hardware;
   const bool same_grids =
       now.sm_count == before.sm_count && now.rate_share == before.rate_share && now.power == before.power;
@@ -132,6 +155,7 @@ FamilyModel model_for(const Profile& profile, std::size_t family, const GpuSpec&
   if (model.block == nullptr) return model;
   model.precision_matches = alike(model.block->math, math);
   model.measured_on_this_gpu = model.block->own && of_gpu;
+  model.measured_watts = profile.board_power;
   return model;
 }
 

@@ -29,6 +29,7 @@ struct FamilyModel {
   const ProfileBlock* block = nullptr;  // null: the profile has none for the family; all else is then unset
   bool precision_matches = false;       // the block was measured in this arithmetic
   bool measured_on_this_gpu = false;
+  double measured_watts = 0;  // board power (W) of that GPU when it was measured; 0: not known
   Hardware hardware;
   AchievedFraction<double> sustained{1, 1};        // of the data sheet's clock and bandwidth
   double clock_sd = 0;                             // standard deviation of ln(sustained clock)

@@ -85,7 +85,8 @@ AttentionCall attention_call(const Kernel& kernel, const AttentionShape& s, doub
           .window = size(s.window),
           .queries_per_key = size(s.queries_per_key),
           .deterministic = s.deterministic,
-          .kernel = s.kernel};
+          .kernel = s.kernel,
+          .element_bytes = element_bytes(kernel.math)};
 }
 
 StreamCall stream_call(const Kernel& kernel, double batch) {

@@ -73,6 +73,7 @@ struct AttentionCall {
   double window = 0, queries_per_key = 1;  // as in AttentionShape
   bool deterministic = false;
   AttentionKernel kernel = AttentionKernel::flash2;
+  double element_bytes = 2;
 
   friend auto operator<=>(const AttentionCall&, const AttentionCall&) = default;
 };

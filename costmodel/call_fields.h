@@ -71,6 +71,15 @@ void visit_fields(AttentionCall& c, Visit visit) {
   visit("values", c.values);
   visit("causal", c.causal);
   visit("bytes", c.bytes);
+  visit("window", c.window);
+  visit("queries_per_key", c.queries_per_key);
+  visit("deterministic", c.deterministic);
+  visit("element_bytes", c.element_bytes);
+}
+
+template <class Visit>
+void visit_further_fields(GemmCall& c, Visit visit) {
+  visit("grouped", c.grouped);
 }
 
 template <class Visit>

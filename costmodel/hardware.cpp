@@ -21,14 +21,19 @@ double flops_per_joule(const GpuSpec& gpu) {
   return 57 * kGiga;
 }
 
-// Watts for each SM and GHz of an architecture's largest board; smaller ones may have more.
-double watts_of_full_board(const std::string& architecture) {
+// Watts for each SM and GHz of an architecture's largest board; smaller ones may have more. Blackwell: of the
+// board that has the least, since three of them sustain one clock (1.44 to 1.46 GHz in bf16 on B200, B300 and
+// GB200: stas00/ml-engineering, largest achieved products).
+double watts_of_full_board(const GpuSpec& gpu) {
+  const std::string& architecture = gpu.architecture;
   if (architecture == "volta") return 2.45;   // V100 SXM2: 300 W, 80 SMs, 1.53 GHz
   if (architecture == "turing") return 2.38;  // RTX 2080 Ti: 250 W, 68, 1.545
   if (architecture == "ampere") return 2.63;  // A100 SXM: 400 W, 108, 1.41
   if (architecture == "hopper") return 2.89;  // H100 SXM: 700 W, 132, 1.83
   if (architecture == "ada") return 1.39;     // RTX 4090: 450 W, 128, 2.52
-  return 0;                                   // no two boards to compare
+  if (architecture == "blackwell" && gpu.compute_capability < 11) return 3.64;  // B200: 1000 W, 148, 1.856
+  if (architecture == "blackwell") return 0.7;  // RTX PRO 6000 Max-Q: 300 W, 188, 2.28
+  return 0;                                     // no two boards to compare
 }
 
 bool follows_power(const GpuSpec& gpu) {
@@ -58,11 +63,15 @@ double rate_share(const GpuSpec& gpu, MathType asked) {
 }
 
 double power_share(const GpuSpec& gpu, MathType math) {
-  const double full = watts_of_full_board(gpu.architecture);
+  const double full = watts_of_full_board(gpu);
   const double watts = gpu.tdp.si();
   if (full == 0 || watts < kUnthrottledWatts) return 1;
   const double each = watts / (gpu.sm_count * rate_of(gpu, math).clock.si() / kGiga);
   return std::min(1.0, std::cbrt(each / full));
+}
+
+double power_ratio(const GpuSpec& gpu, double measured_watts) {
+  return measured_watts > 0 ? std::cbrt(gpu.tdp.si() / measured_watts) : 1;
 }
 
 double instruction_share(const GpuSpec& gpu) {

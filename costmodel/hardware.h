@@ -41,6 +41,10 @@ struct Prior {
 // below 150 W, whose power limits expected_clock.
 [[nodiscard]] double power_share(const GpuSpec& gpu, MathType math);
 
+// Tensor-core clock that the board's power sustains over that which `measured_watts` (W) sustained, by the same
+// cube root; 1 where these are 0, not known.
+[[nodiscard]] double power_ratio(const GpuSpec& gpu, double measured_watts);
+
 // Share of the tensor-core peak of kernels written for earlier architectures: they multiply warp by warp
 // (mma.sync), 0.62 on Hopper, 1 before. Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper
 // GPU Architecture via Microbenchmarking", 2024 (62.9 % on an H800); convolutions of VGG-13 in TF32 with

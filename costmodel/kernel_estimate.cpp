@@ -4,11 +4,12 @@
 #include <cmath>
 #include <type_traits>
 
-#include "costmodel/families/attention.h"
 #include "costmodel/families/fast/grid_work_table.h"
+#include "costmodel/families/memory_efficient_attention.h"
 #include "costmodel/families/physical_limit.h"
 #include "costmodel/families/roofline.h"
 #include "costmodel/hardware.h"
+#include "costmodel/model_of_kernel.h"
 #include "costmodel/profile/profile.h"
 #include "costmodel/residuals/fast/estimate_cache.h"
 
@@ -128,13 +129,13 @@ void set_cost(const Choice& choice, const TimeParts<double>& parts, double works
 
 namespace {
 
-// Writes the cost of an attention by its formula, which no profile fits.
-FormulaModel estimate_attention(const AttentionCall& call, MathType math, const Calibration& calibration,
+// Writes the cost of an attention that the profile has no block for, by its formula.
+FormulaModel estimate_unfitted_attention(const AttentionCall& call, MathType math, const Calibration& calibration,
                                 KernelCost& cost) {
   constexpr double kSpread = 0.3;  // of ln(time); estimate
   const Hardware hardware = hardware_of(*calibration.gpu, math);
   const double clock = expected_clock(*calibration.gpu).mean * power_share(*calibration.gpu, math);
-  set_cost(Choice{.algorithm = Algorithm::attention}, attention_time(call, hardware, clock), 0, cost);
+  set_cost(Choice{.algorithm = Algorithm::attention}, unfitted_attention_time(call, hardware, clock), 0, cost);
   cost.provenance = Provenance::modelled;
   cost.residual = 0;
   cost.sd = kSpread;
@@ -147,8 +148,9 @@ FormulaModel estimate_attention(const AttentionCall& call, MathType math, const 
 FormulaModel estimate_by_formula(const Kernel& kernel, MathType math, double batch,
                                  const Calibration& calibration, ResidualPoint* point, KernelCost& cost) {
   (void)rate_of(*calibration.gpu, math);  // throws where there is none
-  if (const auto* attention = std::get_if<AttentionShape>(&kernel.shape))
-    return estimate_attention(attention_call(kernel, *attention, batch), math, calibration, cost);
+  const auto* attention = std::get_if<AttentionShape>(&kernel.shape);
+  if (attention != nullptr && model_of_kernel(kernel, batch, math, calibration) == nullptr)
+    return estimate_unfitted_attention(attention_call(kernel, *attention, batch), math, calibration, cost);
   FormulaModel model;
   if (kernel.kind != KernelKind::transfer) {
     model = with_call(kernel, batch, [&](auto call) {

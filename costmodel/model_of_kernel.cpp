@@ -32,10 +32,13 @@ std::size_t family_of(const Kernel& kernel, double batch) {
 
 const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,
                                    const Calibration& calibration) {
-  if (kernel.kind == KernelKind::transfer || std::holds_alternative<AttentionShape>(kernel.shape))
-    return nullptr;
-  const FamilyModel& model = calibration.models[family_of(kernel, batch)][index_of(math)];
-  return model.block == nullptr ? nullptr : &model;
+  if (kernel.kind == KernelKind::transfer) return nullptr;
+  const std::size_t family = family_of(kernel, batch);
+  if (family == kFamilyCount) return nullptr;  // memory-efficient attention
+  const FamilyModel& model = calibration.models[family][index_of(math)];
+  const bool is_attention = std::holds_alternative<AttentionShape>(kernel.shape);
+  if (model.block == nullptr || (is_attention && !model.hardware.tensor_cores)) return nullptr;
+  return &model;
 }
 
 }  // namespace tbdsim

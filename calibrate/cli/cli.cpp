@@ -85,6 +85,11 @@ struct CommandLine {
     command->add_flag("--without", fit.without, "as if nothing had been measured on --gpu");
     command->add_flag("--one-gemm", fit.one_gemm,
                       "as --without, but for one large matrix product, which tells its clock");
+    command
+        ->add_option("--families", fit.families,
+                     "only these families of kernels, with commas between; blocks of others stay as the\n"
+                     "files have them")
+        ->delimiter(',');
     commands.push_back({command, [this](const ProgramContext& context) { fit_command(fit, context); }});
   }
 

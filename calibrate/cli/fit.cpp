@@ -138,11 +138,32 @@ std::string summary_of(const Profile& profile, const std::filesystem::path& file
                      file.string(), profile.title, blocks, unfinished, at_bounds);
 }
 
-void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& memo,
-                  const ProgramContext& context) {
+// Puts the blocks of all families but those fitted into the profile, as the file has them.
+void keep_other_families(const std::filesystem::path& file, const std::set<std::string>& fitted,
+                         const Catalog& catalog, Profile& profile) {
+  if (fitted.empty() || !std::filesystem::exists(file)) return;
+  const Profile before = read_profile(file, catalog);
+  for (std::size_t i = 0; i < kFamilyCount; ++i) {
+    if (!fitted.contains(std::string(kFamilyNames[i]))) profile.families[i] = before.families[i];
+  }
+  if (!before.title.empty()) profile.title = before.title;
+}
+
+void require_families(const std::vector<std::string>& families) {
+  const std::vector<std::string> known(kFamilyNames.begin(), kFamilyNames.end());
+  for (const std::string& family : families) {
+    if (std::find(known.begin(), known.end(), family) != known.end()) continue;
+    throw UsageError("--families: " + in_quotes(family) + " is unknown; expected some of " + joined(known) +
+                     did_you_mean(family, known));
+  }
+}
+
+void write_target(const Target& target, const FitCommand& command, const LoadedRecords& loaded,
+                  const Catalog& catalog, FitMemo& memo, const ProgramContext& context) {
   AtomicFile file(target.file);  // opened before the fit, which takes minutes: a bad path fails at once
   ProfileFitOptions options = target.options;
   options.memo = &memo;
+  options.families = {command.families.begin(), command.families.end()};
   const std::string name = target.file.stem().string();
   options.progress = [&](std::string_view step) {
     stop_if_interrupted(context);
@@ -153,6 +174,7 @@ void write_target(const Target& target, const LoadedRecords& loaded, FitMemo& me
     if (!is_permissive(from.licence)) options.unlisted.insert(set);
   }
   Profile profile = fit_profile(loaded.records, loaded.gpus, options);
+  keep_other_families(target.file, options.families, catalog, profile);
   profile.sources["families"] = source_of(profile, published);
   file.stream() << write_profile(profile);
   file.commit();
@@ -179,6 +201,7 @@ std::vector<Target> targets_of(const FitCommand& command, const LoadedRecords& l
 
 void fit_command(const FitCommand& command, const ProgramContext& context) {
   require_one_target(command);
+  require_families(command.families);
   const Catalog catalog = Catalog::from(context.data_dir);
   LoadedRecords loaded = load_records(command.files, catalog);
   if (!command.gpu.empty())
@@ -188,7 +211,7 @@ void fit_command(const FitCommand& command, const ProgramContext& context) {
   const std::vector<Target> targets = targets_of(command, loaded);
   if (!command.all.empty()) create_folder(std::filesystem::path(command.all) / "holdout");
   FitMemo memo;
-  for (const Target& target : targets) write_target(target, loaded, memo, context);
+  for (const Target& target : targets) write_target(target, command, loaded, catalog, memo, context);
 }
 
 }  // namespace tbdsim

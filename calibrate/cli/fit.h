@@ -17,6 +17,7 @@ struct FitCommand {
   bool generic = false;      // a profile for all GPUs
   bool without = false;      // as if nothing had been measured on the GPU
   bool one_gemm = false;     // the same, but for one large matrix product
+  std::vector<std::string> families;  // fitted; the files keep their blocks of others. Empty: all
 };
 
 void fit_command(const FitCommand& options, const ProgramContext& context);

@@ -45,9 +45,15 @@ struct Context {
   Profile& profile;
   std::vector<std::string> too_few{};  // blocks that were left out: "5 of gemm (cublas8/fp32)"
 
-  // True if the profile's GPU computes in the block's arithmetic; always for an architecture's profile.
+  // True if the profile's GPU, or a GPU of its architecture, computes in the block's arithmetic.
   [[nodiscard]] bool computes(std::string_view block) const {
-    return options.gpu.empty() || gpus.at(options.gpu).math[index_of(math_of_block(block))].has_value();
+    const std::size_t math = index_of(math_of_block(block));
+    if (!options.gpu.empty()) return gpus.at(options.gpu).math[math].has_value();
+    return std::any_of(gpus.begin(), gpus.end(), [&](const auto& named) {
+      const GpuSpec& gpu = named.second;
+      return gpu.math[math].has_value() &&
+             (options.architecture.empty() || gpu.architecture == options.architecture);
+    });
   }
   // Major compute capability of the GPU or architecture that the profile is for; 0: neither.
   [[nodiscard]] int architecture() const {
@@ -203,6 +209,8 @@ Samples<Family> like_target(const Samples<Family>& samples, const Context& conte
 
 template <class Family>
 void fit_blocks(std::span<const Record> records, Context& context) {
+  const std::set<std::string>& wanted = context.options.families;
+  if (!wanted.empty() && !wanted.contains(std::string(Family::name))) return;
   std::map<std::string, Samples<Family>> blocks, kin_of;  // by block; by library and precision
   for (const Sample<Family>& s :
        stratified<Family>(samples_of<Family>(records, context.gpus), context.options.most_samples)) {
@@ -265,12 +273,13 @@ Profile fit_profile(std::span<const Record> records, const GpuSpecs& gpus, const
   profile.title = title_of(options, gpus);
   profile.gpu = options.gpu;
   profile.architecture = options.gpu.empty() ? options.architecture : "";
+  if (!options.gpu.empty() && !options.without_gpu) profile.board_power = gpus.at(options.gpu).tdp.si();
   profile.calibrated = true;
   Context context{options, gpus, clock_priors(records, gpus), profile};
 #define TBDSIM_FIT(Family) fit_blocks<Family>(records, context);
   TBDSIM_FOR_EACH_FAMILY(TBDSIM_FIT)
 #undef TBDSIM_FIT
-  require_blocks(context);
+  if (options.families.empty()) require_blocks(context);
   profile.sources["families"] = "fitted to records";
   return profile;
 }

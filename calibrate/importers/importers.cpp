@@ -29,7 +29,12 @@ constexpr std::array kImporters{
     Importer{"pipeweave", "gpu,precision,M,N,K,avg_us,num_sms,source", import_pipeweave_gemm,
              "fp8 matrix products", "Apache-2.0", "zksainx/pipeweave@55e03178d15a"},
     Importer{"training_kernels", "gpu,op,shape,dtype,time_us,backend,source", import_training_kernels,
-             "bf16 matrix products of language-model training, two passes", "Apache-2.0", "MooreThreads/SimuMax@4dcaae513ba7"},
+             "matrix products of language-model training, three passes and grouped; norms", "Apache-2.0",
+             "MooreThreads/SimuMax@4dcaae513ba7, NVIDIA/cudnn-frontend"},
+    Importer{"attention_kernels",
+             "set,gpu,backend,pass,dtype,causal,batch,q_len,kv_len,q_heads,kv_heads,head_dim_qk,head_dim_v,time_us,deterministic,note,source",
+             import_attention_kernels, "attention in one kernel, forward and backward", "Apache-2.0 (SimuMax, aiconfigurator), MIT",
+             "ai-dynamo/aiconfigurator, NVIDIA/cudnn-frontend, MooreThreads/SimuMax@4dcaae513ba7"},
     Importer{"rnn_tables", "gpu,framework,library,cell,layers,bidirectional,batch,seq_len,input,hidden,mode,ms_per_batch,std_ms,n,source",
              import_rnn_tables, "recurrent networks of old frameworks", "none stated",
              "glample/rnn-benchmarks@7b737bf64943, MaximumEntropy/cudnn_rnn_theano_benchmarks@00fd5a42cbd2, "

@@ -67,6 +67,7 @@ ImportedRow import_neusight_elementwise(const TableRow& row);
 ImportedRow import_aiconfigurator_gemm(const TableRow& row);
 ImportedRow import_pipeweave_gemm(const TableRow& row);
 ImportedRow import_training_kernels(const TableRow& row);
+ImportedRow import_attention_kernels(const TableRow& row);
 ImportedRow import_rnn_tables(const TableRow& row);
 ImportedRow import_sockeye_kernels(const TableRow& row);
 ImportedRow import_torch7_networks(const TableRow& row);

@@ -64,6 +64,15 @@ std::string renamed(const TableRow& row, std::string_view column, std::span<cons
   row.fail(column, "one of: " + joined(known) + did_you_mean(text, known));
 }
 
+std::string file_before_revision(const std::string& source) {
+  const std::size_t at = source.find('@');
+  const std::size_t colon = source.find(':');
+  if (at == std::string::npos) return source;
+  if (colon == std::string::npos) return source.substr(0, at) + ":" + source.substr(at);
+  if (colon < at) return source;
+  return source.substr(0, at) + source.substr(colon) + source.substr(at, colon - at);
+}
+
 std::string generation(std::string_view library, std::string_view version) {
   return std::string(library) + std::string(version.substr(0, version.find('.')));
 }

@@ -52,6 +52,9 @@ struct TableName {
 [[nodiscard]] std::string renamed(const TableRow& row, std::string_view column,
                                   std::span<const TableName> names);
 
+// "owner/repository@revision:file" -> "owner/repository:file@revision", as records name sources.
+[[nodiscard]] std::string file_before_revision(const std::string& source);
+
 // "cudnn" and "7.6.2.24" -> "cudnn7".
 [[nodiscard]] std::string generation(std::string_view library, std::string_view version);
 

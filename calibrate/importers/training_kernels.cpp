@@ -1,10 +1,13 @@
-// Kernels of language-model training. Read are Transformer Engine's matrix products in bf16, a layer's passes
-// forward and to the gradient by the input, on an A100 PCIe 80 GB and a B200
-// (MooreThreads/SimuMax@4dcaae513ba7, Apache-2.0): y[m x n] = x[m x k] w, whose `layout` is cuBLAS's. Times
-// follow from stored efficiencies.
+// Kernels of language-model training: Transformer Engine's matrix products in bf16 on an A100 PCIe 80 GB and a
+// B200 (MooreThreads/SimuMax@4dcaae513ba7, Apache-2.0), three passes of a layer, alone and grouped by experts.
+// Times follow from stored efficiencies.
 //
-// Left out: products that add to their result, since no record states the bytes; norms, grouped products and
-// layers; other precisions.
+//   pass                  y[m x n], row by row         layout
+//   forward               x[m x k] w[n x k]'           TN
+//   gradient by x         dy[m x k] w[k x n]           NN
+//   gradient by w         dy[k x m]' x[k x n]          NT, added to a sum over micro-batches in bf16 or fp32
+//
+// Left out: norms, whole layers; other precisions.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -38,24 +41,49 @@ std::int64_t size_of(const TableRow& row, std::string_view key) {
   return size;
 }
 
+std::int64_t bytes_of(std::string_view type) { return type == "fp32" ? 4 : 2; }
+
+// An experts' product: M tokens of each, y[M x N] = x[M x K] w[N x K]' forward.
+void read_grouped(const TableRow& row, Record& record) {
+  const std::string_view list = row.text("shape");
+  const std::string_view stage = value_of(list, "stage");
+  const std::int64_t tokens = size_of(row, "M"), outputs = size_of(row, "N"), inputs = size_of(row, "K");
+  record.op = "grouped_gemm";
+  record.shape = stage == "fwd"            ? row_major_gemm(tokens, outputs, inputs)
+                 : stage == "bwd_grad_act" ? row_major_gemm(tokens, inputs, outputs)
+                                           : row_major_gemm(outputs, inputs, tokens);
+  record.shape.batch = size_of(row, "ng");
+  record.layout = stage == "fwd" ? "TN" : stage == "bwd_grad_act" ? "NN" : "NT";
+  record.shape.output_bytes = stage == "bwd_grad_w" ? bytes_of(value_of(list, "main_grad_dtype")) : 2;
+}
+
+void read_product(const TableRow& row, Record& record) {
+  record.op = "gemm";
+  record.shape = row_major_gemm(size_of(row, "m"), size_of(row, "n"), size_of(row, "k"));
+  record.layout = std::string(value_of(row.text("shape"), "layout"));
+  record.shape.output_bytes = bytes_of(value_of(row.text("shape"), "out_dtype"));
+}
+
 }  // namespace
 
 ImportedRow import_training_kernels(const TableRow& row) {
-  const std::string_view shape = row.text("shape");
-  if (row.text("op") != "gemm") return left_out("no matrix product: " + row.text("op"));
-  if (value_of(shape, "accumulate") != "False") return left_out("adds to its result");
+  const std::string& op = row.text("op");
+  if (op != "gemm" && op != "grouped_gemm") return left_out("no matrix product: " + op);
   Record record;
   record.gpu = renamed(row, "gpu", kGpus);
   record.generation = "cublas12";
   record.precision = row.text("dtype");
-  record.op = "gemm";
-  record.shape = row_major_gemm(size_of(row, "m"), size_of(row, "n"), size_of(row, "k"));
-  record.layout = std::string(value_of(shape, "layout"));
+  if (op == "gemm") {
+    read_product(row, record);
+  } else {
+    read_grouped(row, record);
+  }
+  if (value_of(row.text("shape"), "accumulate") == "True") record.layout += '+';
   record.cache = "unknown";
   record.algorithm = row.text("backend");
   record.time_s = row.seconds("time_us", kMicrosecond_s);
   record.timer = "host";
-  record.source = row.text("source");
+  record.source = file_before_revision(row.text("source"));
   return {.records = {record}, .left_out = ""};
 }
 

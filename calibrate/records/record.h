@@ -29,7 +29,9 @@ struct Record {
   std::string op;
   std::string phase;      // * forward, backward_data, backward_weights, double_backward, update; or empty
   RecordShape shape;      // sizes that do not apply are missing
-  std::string layout;     // * transposes NN, NT, TN, TT; tensors NCHW, NHWC; empty where there is none
+  // * transposes NN, NT, TN, TT, with + behind where C is added to; tensors NCHW, NHWC; attention: full or
+  // causal, with "ordered" behind where gradients are added up in a fixed order; empty where there is none
+  std::string layout;
   std::string cache;      // * hot (called back to back), cold (L2 overwritten before each call), unknown
   std::string algorithm;  // the one requested from the library: IMPLICIT_PRECOMP_GEMM, cublas, lt, pinned
 

@@ -33,7 +33,7 @@ std::optional<std::string> unknown(const char* column, const std::string& value,
 double matrix_flops(const Record& r) {
   const RecordShape& s = r.shape;
   const auto number = [](std::int64_t size) { return static_cast<double>(std::max<std::int64_t>(size, 1)); };
-  if (r.op == "gemm" || r.op == "batched_gemm")
+  if (r.op == "gemm" || r.op == "batched_gemm" || r.op == "grouped_gemm")
     return 2.0 * number(s.batch) * number(s.m) * number(s.n) * number(s.k);
   if (r.op != "conv") return 0;
   return 2.0 * number(s.batch) * number(output_height(s)) * number(output_width(s)) * number(s.filters) *
@@ -43,7 +43,9 @@ double matrix_flops(const Record& r) {
 // Sizes that an op must have; of other ops any may be missing.
 std::vector<std::string_view> required_sizes(const std::string& op) {
   if (op == "gemm") return {"m", "n", "k"};
-  if (op == "batched_gemm") return {"batch", "m", "n", "k"};
+  if (op == "batched_gemm" || op == "grouped_gemm") return {"batch", "m", "n", "k"};
+  if (op == "attention")
+    return {"batch", "heads", "kv_heads", "queries", "keys", "head_dim", "value_dim"};
   if (op == "conv") return {"batch", "channels", "height", "width", "filters", "filter_h", "filter_w"};
   if (op == "lstm" || op == "gru" || op == "rnn") return {"batch", "hidden", "steps"};
   return {};

@@ -33,6 +33,14 @@ constexpr std::array kColumns{
     ShapeColumn{"layers", &RecordShape::layers},
     ShapeColumn{"directions", &RecordShape::directions},
     ShapeColumn{"steps", &RecordShape::steps},
+    ShapeColumn{"output_bytes", &RecordShape::output_bytes},
+    ShapeColumn{"heads", &RecordShape::heads},
+    ShapeColumn{"kv_heads", &RecordShape::kv_heads},
+    ShapeColumn{"queries", &RecordShape::queries},
+    ShapeColumn{"keys", &RecordShape::keys},
+    ShapeColumn{"head_dim", &RecordShape::head_dim},
+    ShapeColumn{"value_dim", &RecordShape::value_dim},
+    ShapeColumn{"window", &RecordShape::window},
 };
 }  // namespace
 

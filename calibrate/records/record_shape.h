@@ -11,8 +11,12 @@ namespace tbdsim {
 // 0 means "does not apply" (an empty field), except for the padding, where 0 is a size. The fields of each op
 // are in calibrate/measure/plan/op_table.cpp; the conventions are:
 //
-//   gemm            C[m x n] = op(A)[m x k] * op(B)[k x n], column-major as in cuBLAS
+//   gemm            C[m x n] = op(A)[m x k] * op(B)[k x n], column-major as in cuBLAS; output_bytes: of an element
+//                   of C, where it is not the operands' type
 //   batched_gemm    `batch` such products
+//   grouped_gemm    the same in one call for the experts of a mixture
+//   attention       `batch` sequences of `heads` heads, queries x head_dim against keys x head_dim and keys x value_dim
+//                   of kv_heads heads; window: keys that a query sees at most
 //   conv            input batch x channels x height x width, `filters` outputs of filter_h x filter_w
 //   pooling         the same without `filters`
 //   batch_norm      batch x channels x height x width
@@ -35,6 +39,8 @@ struct RecordShape {
   std::int64_t elements = 0;
   std::int64_t bytes = 0, ranks = 0;
   std::int64_t input_size = 0, hidden = 0, layers = 0, directions = 0, steps = 0;
+  std::int64_t output_bytes = 0;
+  std::int64_t heads = 0, kv_heads = 0, queries = 0, keys = 0, head_dim = 0, value_dim = 0, window = 0;
 
   bool operator==(const RecordShape&) const = default;
 };

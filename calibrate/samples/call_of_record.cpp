@@ -29,9 +29,44 @@ GemmCall gemm_of(const Record& record, double element_bytes) {
   call.transpose_a = !record.layout.empty() && record.layout[0] == 'T';
   call.transpose_b = record.layout.size() > 1 && record.layout[1] == 'T';
   call.element_bytes = element_bytes;
-  call.output_bytes = std::max(element_bytes, 2.0);  // sums of fp8 products are stored as bf16
+  // Sums of fp8 products are stored as bf16.
+  call.output_bytes = s.output_bytes > 0 ? size(s.output_bytes) : std::max(element_bytes, 2.0);
   call.hot = record.cache != "cold";
+  call.reads_c = record.layout.ends_with('+');
+  call.grouped = record.op == "grouped_gemm";
   return call;
+}
+
+// Triton's kernels multiply warp by warp as FlashAttention 2's do; TensorRT-LLM's are NVIDIA's own as cuDNN's.
+AttentionKernel attention_kernel(std::string_view generation) {
+  if (generation == "flash3") return AttentionKernel::flash3;
+  const bool warp_by_warp = generation.starts_with("flash") || generation.starts_with("triton");
+  return warp_by_warp ? AttentionKernel::flash2 : AttentionKernel::cudnn;
+}
+
+// Forward Q, K and V are read and O is written; backward dO too is read, and dQ, dK and dV are written; two
+// bytes at least for each gradient. A sum of exponentials for each query is written, and read.
+AttentionCall attention_of(const Record& record, Phase phase, double element_bytes) {
+  const RecordShape& s = record.shape;
+  const double queries = size(s.batch) * size(s.heads) * size(s.queries);
+  const double keys = size(s.batch) * size(s.kv_heads) * size(s.keys);
+  const double q = queries * size(s.head_dim), o = queries * size(s.value_dim);
+  const double kv = keys * (size(s.head_dim) + size(s.value_dim));
+  const double forward = element_bytes * (q + kv + o) + 4 * queries;
+  const double backward = forward + element_bytes * o + std::max(element_bytes, 2.0) * (q + kv);
+  return {.phase = phase,
+          .heads = size(s.batch) * size(s.heads),
+          .queries = size(s.queries),
+          .keys = size(s.keys),
+          .features = size(s.head_dim),
+          .values = size(s.value_dim),
+          .causal = record.layout.starts_with("causal"),
+          .bytes = phase == Phase::forward ? forward : backward,
+          .window = size(s.window),
+          .queries_per_key = size(s.heads) / size(s.kv_heads),
+          .deterministic = record.layout.ends_with("ordered"),
+          .kernel = attention_kernel(record.generation),
+          .element_bytes = element_bytes};
 }
 
 ConvCall conv_of(const Record& record, Phase phase, double element_bytes) {
@@ -132,7 +167,9 @@ std::optional<Call> call_of(const Record& record) {
   const auto phase = phase_of(record);
   if (!math || !phase) return std::nullopt;
   const double element_bytes = bytes_of(*math);
-  if (record.op == "gemm" || record.op == "batched_gemm") return gemm_of(record, element_bytes);
+  if (record.op == "gemm" || record.op == "batched_gemm" || record.op == "grouped_gemm")
+    return gemm_of(record, element_bytes);
+  if (record.op == "attention") return attention_of(record, *phase, element_bytes);
   if (record.op == "conv") return conv_of(record, *phase, element_bytes);
   if (const auto call = recurrent_of(record, *phase, element_bytes)) return *call;
   if (const auto call = stream_of(record, *phase, element_bytes)) return *call;

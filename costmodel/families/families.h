@@ -4,10 +4,12 @@
 #include <type_traits>
 
 #include "costmodel/call.h"
+#include "costmodel/families/attention.h"
 #include "costmodel/families/batched_gemm.h"
 #include "costmodel/families/convolution.h"
 #include "costmodel/families/family_names.h"
 #include "costmodel/families/gemm.h"
+#include "costmodel/families/grouped_gemm.h"
 #include "costmodel/families/recurrent.h"
 #include "costmodel/families/stream.h"
 
@@ -15,9 +17,13 @@
 #define TBDSIM_FOR_EACH_FAMILY(X) \
   X(GemmFamily)                   \
   X(BatchedGemmFamily)            \
+  X(GroupedGemmFamily)            \
   X(ConvFamily)                   \
   X(RecurrentFamily)              \
-  X(StreamFamily)
+  X(StreamFamily)                 \
+  X(FlashAttention2Family)        \
+  X(FlashAttention3Family)        \
+  X(CudnnAttentionFamily)
 
 namespace tbdsim {
 
@@ -31,15 +37,25 @@ struct FamilyTag {
 template <class Visit>
 constexpr bool for_each_family(Visit visit) {
   const auto fold = [&]<class... Family>(FamilyTag<Family>... tags) { return (visit(tags) || ...); };
-  return fold(FamilyTag<GemmFamily>{}, FamilyTag<BatchedGemmFamily>{}, FamilyTag<ConvFamily>{},
-              FamilyTag<RecurrentFamily>{}, FamilyTag<StreamFamily>{});
+  return fold(FamilyTag<GemmFamily>{}, FamilyTag<BatchedGemmFamily>{}, FamilyTag<GroupedGemmFamily>{},
+              FamilyTag<ConvFamily>{}, FamilyTag<RecurrentFamily>{}, FamilyTag<StreamFamily>{},
+              FamilyTag<FlashAttention2Family>{}, FamilyTag<FlashAttention3Family>{},
+              FamilyTag<CudnnAttentionFamily>{});
 }
 
-// GEMMs of more than one matrix are BatchedGemmFamily's.
+// GEMMs of more than one matrix are BatchedGemmFamily's, those of experts GroupedGemmFamily's; an attention is
+// its library's.
 template <class Family>
 [[nodiscard]] bool belongs_to(const typename Family::Call& call) {
-  if constexpr (std::is_same_v<typename Family::Call, GemmCall>) return (call.batch > 1) == Family::batched;
-  return true;
+  if constexpr (std::is_same_v<Family, GroupedGemmFamily>) {
+    return call.grouped;
+  } else if constexpr (std::is_same_v<typename Family::Call, GemmCall>) {
+    return !call.grouped && (call.batch > 1) == Family::batched;
+  } else if constexpr (std::is_same_v<typename Family::Call, AttentionCall>) {
+    return call.kernel == Family::kernel;
+  } else {
+    return true;
+  }
 }
 
 }  // namespace tbdsim

@@ -7,8 +7,9 @@
 
 namespace tbdsim {
 
-inline constexpr std::array<std::string_view, 5> kFamilyNames = {"gemm", "batched_gemm", "convolution",
-                                                                 "recurrent", "stream"};
+inline constexpr std::array<std::string_view, 9> kFamilyNames = {
+    "gemm",      "batched_gemm", "grouped_gemm",      "convolution",       "recurrent",
+    "stream", "flash_attention_2", "flash_attention_3", "cudnn_attention"};
 inline constexpr std::size_t kFamilyCount = kFamilyNames.size();
 
 template <class Family>

@@ -80,6 +80,7 @@ Profile read_profile(const std::filesystem::path& file, const Catalog& catalog) 
     profile.title = m.at("title").text();
     if (const auto gpu = m.find("gpu")) profile.gpu = gpu->text();
     if (const auto architecture = m.find("architecture")) profile.architecture = architecture->text();
+    if (const auto power = m.find("board_power")) profile.board_power = power->quantity<Watts>().si();
     profile.calibrated = m.at("calibrated").flag();
     if (const auto roofline = m.find("roofline")) {
       take_kinds(*roofline, catalog, profile);
@@ -112,6 +113,8 @@ std::string write_profile(const Profile& profile) {
   add_entry(tree, "title", spec_scalar(profile.title));
   if (!profile.gpu.empty()) add_entry(tree, "gpu", spec_scalar(profile.gpu));
   if (!profile.architecture.empty()) add_entry(tree, "architecture", spec_scalar(profile.architecture));
+  if (profile.board_power > 0)
+    add_entry(tree, "board_power", spec_scalar(fmt::format("{:g} W", profile.board_power)));
   add_entry(tree, "calibrated", spec_scalar(profile.calibrated ? "true" : "false"));
   add_entry(tree, "roofline", spec_scalar(kRoofline));
   SpecTree families;

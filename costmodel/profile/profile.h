@@ -22,6 +22,7 @@ struct Profile {
   std::string title;
   std::string gpu;           // the card it is for; empty: any card ...
   std::string architecture;  // ... of this architecture; empty: any at all
+  double board_power = 0;    // W, of the card that was measured; 0: none was
   bool calibrated = false;   // fitted to measured kernels; reports mark a profile that is not
   std::array<std::vector<ProfileBlock>, kFamilyCount> families;
   std::array<Efficiency<double>, kKernelKindCount>

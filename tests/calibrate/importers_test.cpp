@@ -183,6 +183,48 @@ TEST_F(Importers, RecurrentNetworksAreOpsOnlyAsOneLibraryCall) {
   EXPECT_THAT(table.notes, ElementsAre(HasSubstr("several lengths")));
 }
 
+TEST_F(Importers, TrainingKernelsInThreePassesAndGrouped) {
+  const RecordTable table = read(
+      "gpu,op,shape,dtype,time_us,backend,source\n"
+      "A100-PCIe-80GB,gemm,\"m=64, k=32, n=16, layout=NT, accumulate=True, out_dtype=fp32\",bf16,9,TE,a/b@1:c\n"
+      "B200-SXM-180GB,grouped_gemm,\"ng=4, M=8, N=16, K=32, main_grad_dtype=fp32, stage=bwd_grad_act, "
+      "accumulate=False\",bf16,9,TE,a/b@1:c\n"
+      "B200-SXM-180GB,grouped_gemm,\"ng=4, M=8, N=16, K=32, main_grad_dtype=fp32, stage=bwd_grad_w, "
+      "accumulate=True\",bf16,9,TE,a/b@1:c\n"
+      "H200,rms_norm,\"N=1, C=2\",bf16,9,cudnn,a/b@1:c\n");
+  ASSERT_EQ(table.records.size(), 3u);
+  EXPECT_EQ(to_text(table.records[0].shape), "m=16 n=64 k=32 output_bytes=4");
+  EXPECT_EQ(table.records[0].layout, "NT+");
+  EXPECT_EQ(table.records[0].source, "a/b:c@1");
+  EXPECT_EQ(to_text(table.records[1].shape), "batch=4 m=32 n=8 k=16 output_bytes=2");
+  EXPECT_EQ(table.records[1].layout, "NN");
+  EXPECT_EQ(to_text(table.records[2].shape), "batch=4 m=32 n=16 k=8 output_bytes=4");
+  EXPECT_THAT(table.notes, ElementsAre(HasSubstr("no matrix product: rms_norm")));
+}
+
+TEST_F(Importers, AttentionKernels) {
+  const RecordTable table = read(
+      "set,gpu,backend,pass,dtype,causal,batch,q_len,kv_len,q_heads,kv_heads,head_dim_qk,head_dim_v,time_us,"
+      "deterministic,note,source\n"
+      "cudnn_sdpa,GB200,cudnn,bwd,bf16,y,2,64,96,8,2,192,128,9,True,gpt_oss; sliding window 32,a/b@1:c\n"
+      "aic_context,H100-SXM5-80GB,flash_attention,fwd,bf16,n,1,64,64,8,8,64,64,9,,,aiconfigurator@1\n"
+      "simumax_sdp,A100-PCIe-80GB,flash/cudnn (TE),fwd,bf16,y,1,64,64,8,8,64,64,9,,,a/b@1:c\n"
+      "cudnn_sdpa,B200,pyt_flash_attention,fwd,bf16,y,1,64,64,8,8,64,64,999,,,a/b@1:c\n"
+      "aic_context,B200,trtllm_mha,fwd,bf16,y,1,64,64,8,8,64,64,9,,,a/b@1:c\n");
+  ASSERT_EQ(table.records.size(), 3u);
+  const Record& cudnn = table.records[0];
+  EXPECT_EQ(cudnn.gpu + " " + cudnn.generation + " " + cudnn.phase + " " + cudnn.layout,
+            "gb200 cudnn9 backward_data causal ordered");
+  EXPECT_EQ(to_text(cudnn.shape),
+            "batch=2 heads=8 kv_heads=2 queries=64 keys=96 head_dim=192 value_dim=128 window=32");
+  EXPECT_DOUBLE_EQ(cudnn.time_s, 9e-6);
+  EXPECT_EQ(table.records[1].generation + " " + table.records[1].layout, "flash3 full");
+  EXPECT_EQ(table.records[1].source, "ai-dynamo/aiconfigurator:@1");
+  EXPECT_EQ(table.records[2].generation + " " + table.records[2].timer, "flash2 event");
+  EXPECT_THAT(table.notes,
+              ElementsAre(HasSubstr("with PyTorch's launches"), HasSubstr("do not grow with the sequence")));
+}
+
 TEST_F(Importers, SockeyeKernelsHaveNamesOnly) {
   const RecordTable table = read(
       "profile,batch,type,name,calls,total_ms,avg_ms,min_ms,max_ms,pct,source\n"

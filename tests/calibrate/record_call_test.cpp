@@ -16,6 +16,53 @@ Record record_of(std::string op, std::string phase, RecordShape shape, std::stri
 
 StreamCall stream(const Record& record) { return std::get<StreamCall>(call_of(record).value()); }
 
+// Two sequences of 8 heads, 2 of them with keys: Q 2 * 8 * 100 * 64 numbers, O as many, K and V a quarter of that each.
+TEST(RecordCall, Attention) {
+  Record record = record_of("attention", "forward",
+                            {.batch = 2,
+                             .heads = 8,
+                             .kv_heads = 2,
+                             .queries = 100,
+                             .keys = 100,
+                             .head_dim = 64,
+                             .value_dim = 64,
+                             .window = 16},
+                            "bf16");
+  record.generation = "cudnn9";
+  record.layout = "causal";
+  const auto forward = std::get<AttentionCall>(call_of(record).value());
+  EXPECT_EQ(forward.heads, 16);
+  EXPECT_EQ(forward.queries_per_key, 4);
+  EXPECT_EQ(forward.window, 16);
+  EXPECT_TRUE(forward.causal);
+  EXPECT_FALSE(forward.deterministic);
+  EXPECT_EQ(forward.kernel, AttentionKernel::cudnn);
+  constexpr double kQ = 2 * 8 * 100 * 64;
+  EXPECT_EQ(forward.bytes, 2 * 2.5 * kQ + 4 * 1600);
+  record.phase = "backward_data";
+  record.layout = "causal ordered";
+  const auto backward = std::get<AttentionCall>(call_of(record).value());
+  EXPECT_EQ(backward.bytes, forward.bytes + 2 * kQ + 2 * 1.5 * kQ);
+  EXPECT_TRUE(backward.deterministic);
+  record.generation = "triton3";
+  EXPECT_EQ(std::get<AttentionCall>(call_of(record).value()).kernel, AttentionKernel::flash2);
+  record.generation = "flash3";
+  EXPECT_EQ(std::get<AttentionCall>(call_of(record).value()).kernel, AttentionKernel::flash3);
+}
+
+// Weights' gradients of four experts, added to sums in fp32.
+TEST(RecordCall, GroupedProductThatAdds) {
+  Record record =
+      record_of("grouped_gemm", "", {.batch = 4, .m = 8, .n = 16, .k = 32, .output_bytes = 4}, "bf16");
+  record.layout = "NT+";
+  const auto call = std::get<GemmCall>(call_of(record).value());
+  EXPECT_TRUE(call.grouped);
+  EXPECT_TRUE(call.reads_c);
+  EXPECT_TRUE(call.transpose_b);
+  EXPECT_EQ(call.element_bytes, 2);
+  EXPECT_EQ(call.output_bytes, 4);
+}
+
 TEST(RecordCall, RecurrentLayers) {
   Record record =
       record_of("gru", "backward_data",

@@ -1,11 +1,13 @@
 // Attention in one kernel: blocks, products and softmax by hand, and its cost in a step.
 #include "costmodel/families/attention.h"
 
+#include <array>
 #include <cmath>
 
 #include <gmock/gmock.h>
 
 #include "costmodel/estimate.h"
+#include "costmodel/families/memory_efficient_attention.h"
 #include "tests/costmodel/small_gpu.h"
 
 namespace tbdsim {
@@ -21,66 +23,123 @@ AttentionCall call(Phase phase = Phase::forward) {
       .phase = phase, .heads = 12, .queries = 256, .keys = 200, .features = 64, .values = 64, .bytes = 1e5};
 }
 
-double compute(const AttentionCall& c, const Hardware& hardware = kCard) {
-  return attention_time(c, hardware, 1).compute;
-}
-
-// A score: 2 * 128 operations at 0.9 * 1,024 a clock, 8 instructions at 128.
-TEST(Attention, ForwardByBlocksOfQueries) {
+// Where nothing was fitted. A score: 2 * 128 operations at 0.9 * 1,024 a clock, 8 instructions at 128.
+TEST(UnfittedAttention, ByBlocks) {
   const double score = 256 / (0.9 * 1.024e12) + 8 / 128e9;
-  const TimeParts<double> time = attention_time(call(), kCard, 1);
+  const TimeParts<double> time = unfitted_attention_time(call(), kCard, 1);
   EXPECT_DOUBLE_EQ(time.compute, 3 * 128 * 256 * score);
   EXPECT_DOUBLE_EQ(time.memory, 1e5 / 80e9);
   EXPECT_DOUBLE_EQ(time.total, 5e-6 + std::hypot(time.compute, time.memory));
+  // 12 * 2 blocks of 128 keys over 256 queries; 2 * (3 + 2) * 64 operations at 0.7, 16 instructions.
+  const double gradients = 640 / (0.7 * 1.024e12) + 16 / 128e9;
+  EXPECT_DOUBLE_EQ(unfitted_attention_time(call(Phase::backward_data), kCard, 1).compute,
+                   3 * 128 * 256 * gradients);
+}
+
+TEST(Attention, FlopsOfTheScoresThatAreNeeded) {
   EXPECT_EQ(attention_flops(call()), 12.0 * 256 * 200 * 256);
-}
-
-// 12 * 2 blocks of 128 keys over 256 queries; 2 * (3 + 2) * 64 operations at 0.7, 16 instructions.
-TEST(Attention, BackwardByBlocksOfKeys) {
-  const double score = 640 / (0.7 * 1.024e12) + 16 / 128e9;
-  EXPECT_DOUBLE_EQ(compute(call(Phase::backward_data)), 3 * 128 * 256 * score);
   EXPECT_EQ(attention_flops(call(Phase::backward_data)), 12.0 * 256 * 200 * 640);
-}
-
-// Half of the scores, and half of the block on the diagonal: (256 + 128) / 2 instead of 256.
-TEST(Attention, CausalComputesHalf) {
   AttentionCall causal = call();
   causal.causal = true;
-  EXPECT_DOUBLE_EQ(compute(causal) / compute(call()), 192.0 / 256);
   EXPECT_EQ(attention_flops(causal), attention_flops(call()) / 2);
+  causal.window = 16;
+  EXPECT_EQ(attention_flops(causal), 12.0 * 256 * 16 * 256);
 }
 
-// Products warp by warp reach 0.62 of Hopper's 4,096 operations a clock, on later cards too.
-TEST(Attention, ProductsWarpByWarp) {
+// share 0.5, 0.25 backward, wide 1, softmax 1, prologue 10 and 20 keys, 1 and 2 us, all of the bandwidth, ordered 1.5.
+constexpr std::array<double, 10> kParameters = {0.5, 0.25, 1, 1, 10, 20, 1e-6, 2e-6, 1, 1.5};
+
+template <class Family = CudnnAttentionFamily>
+TimeParts<double> fitted(const AttentionCall& c, const Hardware& hardware = kCard) {
+  return kernel_time<Family>(c, hardware, {1, 1}, kParameters).parts;
+}
+
+// 24 blocks on 10 SMs: 3 rounds of 256 keys and 10. A score: 256 operations at 512 a clock beside an exponential at
+// 16: hypot(0.5, 1 / 16) ns.
+TEST(Attention, ForwardByBlocksOfQueries) {
+  const TimeParts<double> time = fitted(call());
+  EXPECT_NEAR(time.compute, 3 * 266 * 128 * std::hypot(0.5, 1.0 / 16) * 1e-9, 1e-15);
+  EXPECT_DOUBLE_EQ(time.memory, 1e-6);
+  EXPECT_DOUBLE_EQ(time.total, 1e-6 + std::hypot(time.compute, time.memory));
+}
+
+// With 64 features the share is 0.25 * 128 / 64: 640 operations at 512 a clock, two exponentials.
+TEST(Attention, BackwardByBlocksOfKeys) {
+  const double compute = 3 * 276 * 128 * std::hypot(1.25, 2.0 / 16) * 1e-9;
+  AttentionCall backward = call(Phase::backward_data);
+  EXPECT_NEAR(fitted(backward).compute, compute, 1e-15);
+  backward.deterministic = true;
+  EXPECT_NEAR(fitted(backward).compute, 1.5 * compute, 1e-15);
+}
+
+// 2.4 blocks an SM with 192 + 10 keys in the mean, the longest 266: their fourth powers' sum, instead of 3 * 266.
+TEST(Attention, CausalBlocksLongestFirst) {
+  AttentionCall causal = call();
+  causal.causal = true;
+  const double rounds = std::pow(std::pow(2.4 * 202, 4) + std::pow(266, 4), 0.25);
+  EXPECT_NEAR(fitted(causal).compute / fitted(call()).compute, rounds / (3 * 266), 1e-12);
+}
+
+// A window of 16 keys: one of 64 to 144 of them, 16 and a block of 128.
+TEST(Attention, WindowsSkipKeys) {
+  AttentionCall narrow = call();
+  narrow.window = 16;
+  EXPECT_NEAR(fitted(narrow).compute / fitted(call()).compute, (144 + 10) / 266.0, 1e-12);
+  narrow.phase = Phase::backward_data;
+  narrow.element_bytes = 1;
+  EXPECT_EQ(fitted(narrow).compute, fitted(call(Phase::backward_data)).compute) << "fp8 skips none";
+}
+
+// Twice the exponentials a clock from 10.3 on; only FlashAttention 2 multiplies warp by warp on Hopper.
+TEST(Attention, WhatAGenerationHas) {
+  Hardware ultra = kCard;
+  ultra.compute_capability = 103;
+  EXPECT_NEAR(fitted(call(), ultra).compute / fitted(call()).compute,
+              std::hypot(0.5, 1.0 / 32) / std::hypot(0.5, 1.0 / 16), 1e-12);
   Hardware hopper = kCard;
   hopper.peak = 10 * 4'096e9;
   Hardware blackwell = kCard;
   blackwell.peak = 10 * 8'192e9;
-  EXPECT_EQ(compute(call(), hopper), compute(call(), blackwell));
-  EXPECT_LT(compute(call(), hopper), compute(call()));
+  EXPECT_EQ(fitted<FlashAttention2Family>(call(), hopper).compute,
+            fitted<FlashAttention2Family>(call(), blackwell).compute);
+  EXPECT_LT(fitted(call(), blackwell).compute, fitted(call(), hopper).compute);
+  EXPECT_LT(fitted(call(), hopper).compute, fitted<FlashAttention2Family>(call(), hopper).compute);
 }
 
 TEST(Attention, MoreOfAnythingIsNeverSlowerAndMoreWorkNeverFaster) {
-  for (const Phase phase : {Phase::forward, Phase::backward_data}) {
-    double before = attention_time(call(phase), kCard, 1).total;
-    for (const int sms : {11, 12, 16, 24, 100}) {
-      Hardware more = kCard;
-      more.sm_count = sms;
-      more.peak = kCard.peak * sms / kCard.sm_count;
-      const double now = attention_time(call(phase), more, 1).total;
-      EXPECT_LE(now, before) << sms;
-      before = now;
-    }
-    AttentionCall longer = call(phase);
-    before = 0;
-    for (int i = 0; i < 50; ++i) {
-      const double now = attention_time(longer, kCard, 1).total;
-      EXPECT_GE(now, before) << i;
-      EXPECT_GE(now * kCard.peak, attention_flops(longer)) << i;
-      before = now;
-      longer.heads += i % 3 == 0;
-      longer.queries += i % 3 == 1;
-      longer.keys += i % 3 == 2;
+  for (const bool causal : {false, true}) {
+    for (const Phase phase : {Phase::forward, Phase::backward_data}) {
+      AttentionCall c = call(phase);
+      c.causal = causal;
+      double before = fitted(c).total;
+      for (const int sms : {11, 12, 16, 24, 100}) {
+        Hardware more = kCard;
+        more.sm_count = sms;
+        more.peak = kCard.peak * sms / kCard.sm_count;
+        const double now = fitted(c, more).total;
+        EXPECT_LE(now, before * (1 + 1e-12)) << sms;
+        before = now;
+      }
+      Hardware faster = kCard;
+      faster.clock *= 1.1;
+      faster.peak *= 1.1;
+      EXPECT_LT(fitted(c, faster).total, fitted(c).total);
+      Hardware wider = kCard;
+      wider.bandwidth *= 2;
+      EXPECT_LT(fitted(c, wider).total, fitted(c).total);
+      before = 0;
+      for (int i = 0; i < 60; ++i) {
+        const double now = fitted(c).total;
+        EXPECT_GE(now, before) << i;
+        EXPECT_GE(now * kCard.peak, attention_flops(c)) << i;
+        AttentionCall full = c;
+        full.causal = false;
+        EXPECT_LE(now, fitted(full).total) << "a mask is never slower than none, " << i;
+        before = now;
+        c.heads += i % 3 == 0;
+        c.queries += i % 3 == 1 ? 17 : 0;
+        c.keys += i % 3 == 2 ? 17 : 0;
+      }
     }
   }
 }
@@ -93,6 +152,8 @@ TEST(Attention, InAStep) {
       .heads = {0, 12}, .queries = fixed_size(256), .keys = fixed_size(200), .features = 64, .values = 64};
   kernel.read_bytes = {0, 1'000'000};
   EXPECT_EQ(shape_text(kernel, 2), "24x256x200 64");
+  std::get<AttentionShape>(kernel.shape).queries_per_key = 4;
+  EXPECT_EQ(shape_text(kernel, 2), "24x256x200 64 g4");
   GpuSpec gpu = test::small_gpu();
   gpu.sm_count = 10;
   gpu.tdp = Watts(300);

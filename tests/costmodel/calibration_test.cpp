@@ -43,6 +43,31 @@ TEST(CalibrationOf, PrecisionBeforeVersionAndGpu) {
   EXPECT_EQ(taken(blocks, {{"cudnn", 4}}, kHalf), "cudnn6");
 }
 
+// A measured clock of 0.8 at 700 W: the cube root of the ratio at others, at most the boost clock, which is 1.1 of the
+// clock that the peak is quoted at.
+TEST(CalibrationOf, MeasuredClockUnderAnotherLimitOfPower) {
+  GpuSpec gpu = test::small_gpu();
+  gpu.compute_capability = 9.0;
+  gpu.boost_clock = Hertz(1.1e9);
+  gpu.math[index_of(kHalf)]->clock = Hertz(1e9);
+  Profile profile = with_blocks({recurrent_block("cudnn9", kHalf)});
+  ProfileBlock& block = profile.families[index_of_family<RecurrentFamily>()][0];
+  block.own = true;
+  block.clock = 0.8;
+  const auto clock = [&](double watts) {
+    gpu.tdp = Watts(watts);
+    return calibration_of(profile, gpu)
+        .models[index_of_family<RecurrentFamily>()][index_of(kHalf)]
+        .sustained.clock;
+  };
+  EXPECT_EQ(clock(500), 0.8) << "measured with a power that nobody knows";
+  profile.board_power = 700;
+  EXPECT_EQ(clock(700), 0.8);
+  EXPECT_NEAR(clock(500), 0.8 * std::cbrt(5.0 / 7), 1e-12);
+  EXPECT_NEAR(clock(1'000), 0.8 * std::cbrt(10.0 / 7), 1e-12);
+  EXPECT_EQ(clock(5'000), 1.1);
+}
+
 // Tensor cores that take both formats of two bytes multiply them alike.
 TEST(CalibrationOf, EitherFormatOfTwoBytes) {
   const std::vector<ProfileBlock> blocks = {recurrent_block("cudnn5", kHalf),

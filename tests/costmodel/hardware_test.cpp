@@ -66,6 +66,22 @@ TEST(PowerShare, OfBoardsWithLessPower) {
   EXPECT_EQ(power_share(gpu("t4"), MathType::fp16), 1) << "its expected clock knows its power";
 }
 
+// Less than what the board of a generation with the least has; Blackwell's two sorts of SM apart.
+TEST(PowerShare, OfLimitedBlackwellBoards) {
+  GpuSpec b200 = gpu("b200");
+  EXPECT_NEAR(power_share(b200, MathType::bf16), 1, 0.001);
+  b200.tdp = Watts(500);
+  EXPECT_NEAR(power_share(b200, MathType::bf16), std::cbrt(0.5), 0.001);
+  for (const char* name : {"gb200", "b300", "gb300", "rtx_pro_6000", "rtx_pro_6000_maxq", "rtx5090"})
+    EXPECT_NEAR(power_share(gpu(name), MathType::bf16), 1, 0.001) << name;
+}
+
+TEST(PowerRatio, CubeRootOfTheWatts) {
+  EXPECT_EQ(power_ratio(gpu("h100_sxm"), 700), 1);
+  EXPECT_EQ(power_ratio(gpu("h100_sxm"), 0), 1);
+  EXPECT_NEAR(power_ratio(gpu("h100_sxm"), 1'400), std::cbrt(0.5), 1e-12);
+}
+
 TEST(InstructionShare, OfHopperAndLater) {
   EXPECT_EQ(instruction_share(gpu("h100_sxm")), 0.62);
   EXPECT_EQ(instruction_share(gpu("a100_sxm_80gb")), 1);
