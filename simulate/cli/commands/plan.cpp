@@ -9,6 +9,7 @@
 #include "hwspecs/base/suggest.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/layout/decoder_of_graph.h"
 #include "simulate/layout/layout_reader.h"
 #include "simulate/plan/search.h"
 #include "simulate/report/export/pipeline_trace.h"
@@ -105,6 +106,22 @@ ResolvedPlan resolve_plan(const PlanOptions& o, const DecoderShape& shape, SpecC
   return r;
 }
 
+// The decoder that the model is; sets the length of its sequences where none was asked for.
+DecoderShape decoder_named(PlanOptions& options, SpecCache& specs) {
+  const std::shared_ptr<const ModelFile> file = specs.model(options.model);
+  Sizes sizes;
+  if (!options.sequence.empty())
+    sizes[std::string(kLengthSize)] = whole_number("--seq-len", options.sequence, kMostTokens);
+  const Model model = build_model(*file, find_variant(*file, "", "pytorch"), sizes);
+  DecoderShape shape = decoder_of(model);
+  shape.name = options.model;
+  if (options.sequence.empty()) {
+    const auto length = model.sizes.find(std::string(kLengthSize));
+    options.sequence = length == model.sizes.end() ? "2048" : length->second.text;
+  }
+  return shape;
+}
+
 ParallelLayout layout_of(const PlanOptions& o) {
   ParallelLayout layout;
   if (!o.layout_file.empty()) layout = read_layout(o.layout_file);
@@ -181,8 +198,7 @@ void run(PlanOptions options, SpecCache& specs, std::ostream& out, const Progres
   if (!options.table.empty()) return run_table(options, specs, out, progress);
   if (options.model.empty()) throw UsageError("the model is missing; expected one, a file, or --table");
   const Format format = format_of(options.output);
-  const DecoderShape shape = read_decoder_shape(options.model);
-  if (options.sequence.empty()) options.sequence = "2048";
+  const DecoderShape shape = decoder_named(options, specs);
   const ResolvedPlan r = resolve_plan(options, shape, specs);
   const Job& job = r.inputs.job;
   const std::string title =
