@@ -52,6 +52,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      .gradient_bytes = 2,
      .reduced_bytes = 2,
      .update_traffic = 38,
+     .overlaps_gather = false,  // each rank broadcasts its part after the update
      .launch = Seconds(8 * kMicroseconds),
      .iteration = Seconds(10 * kMilli),
      .context = Bytes(1.6 * kGiga)},
