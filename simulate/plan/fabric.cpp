@@ -36,11 +36,13 @@ Fabric fabric_of(const MachineSpec& machine, const GpuSpec& gpu, std::int64_t gp
 CommGroup group_of(const Fabric& fabric, std::int64_t ranks, std::int64_t stride) {
   std::int64_t inner = std::clamp<std::int64_t>(fabric.domain / stride, 1, ranks);
   while (ranks % inner != 0) --inner;
+  // Ranks stand in a row: the last is (ranks - 1) x stride GPUs after the first.
+  const bool beyond_leaf = fabric.leaf > 0 && (ranks - 1) * stride >= fabric.leaf;
   return {.inner = inner,
           .outer = ranks / inner,
           .within = fabric.within,
           .switched = fabric.switched,
-          .network = fabric.network,
+          .network = beyond_leaf ? fabric.network * (1 / fabric.oversubscription) : fabric.network,
           .cost = fabric.cost};
 }
 

@@ -16,6 +16,10 @@ struct Fabric {
   BytesPerSecond switched;
   CollectiveCost cost;
   BytesPerSecond network;   // of each GPU, out of its domain; 0: there is none
+  // A fat tree: groups that reach beyond the GPUs below one leaf switch have this part less. 0 GPUs: all below
+  // one.
+  std::int64_t leaf = 0;
+  double oversubscription = 1;
 };
 
 // Of `gpus` GPUs in machines of this sort, whose first network joins them. Throws UsageError where there are

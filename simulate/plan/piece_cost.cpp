@@ -30,7 +30,8 @@ CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fab
 
 // A kernel's time in a step that keeps the board at its power limit.
 Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
-  const Seconds alone = estimate(kernel, 1, *inputs.calibration).total;
+  Seconds alone = estimate(kernel, 1, *inputs.calibration).total;
+  if (std::holds_alternative<AttentionShape>(kernel.shape)) alone = alone * inputs.stack.attention_factor;
   if (kernel.kind != KernelKind::gemm) return alone;
   const double limit = kernel.flops.at(1) / continuous_rate(*inputs.calibration->gpu, kernel.math).si();
   return std::max(alone, Seconds(limit));

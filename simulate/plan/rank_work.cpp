@@ -53,7 +53,9 @@ class Builder {
   // y = W x of `count` matrices of experts, or of one.
   void product(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as = Kept::product,
                std::int64_t count = 1, bool input_gradient = true) {
-    const Precision precision{"", math, math == MathType::fp8 ? 1 : 2, false, false, ""};
+    const Precision precision{
+        .name = {}, .math = math, .storage_bytes = math == MathType::fp8 ? 1 : 2, .master_weights = false,
+        .loss_scaling = false, .description = {}};
     for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
       if (phase == Phase::backward_data && !input_gradient) continue;
       Kernel kernel = linear_product(phase, fixed_size(rows), in, out, precision);
@@ -258,7 +260,8 @@ class Builder {
                                     .features = s_.head_size,
                                     .values = s_.value_size,
                                     .causal = s_.causal && !ring,
-                                    .queries_per_key = heads / groups};
+                                    .queries_per_key = heads / groups,
+                                    .kernel = stack_.attention};
       if (first) forward(std::move(kernel), Kept::attention);
       else work.backward.push_back(std::move(kernel));
     }

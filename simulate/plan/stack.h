@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "graphs/kernel.h"
 #include "hwspecs/base/quantity.h"
 
 namespace tbdsim {
@@ -19,6 +20,8 @@ struct Stack {
 
   // Kernels.
   bool fused_attention = true;  // keeps no scores
+  AttentionKernel attention = AttentionKernel::flash2;  // whose it is then
+  double attention_factor = 1;                          // times of it over that kernel's
   bool fused_pointwise = true;  // bias, activation, dropout and residual in one kernel each; norms in one
   bool fused_loss = false;       // the loss keeps scores in 16 bits only
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)

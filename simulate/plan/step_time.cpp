@@ -159,15 +159,18 @@ class Step {
     return all;
   }
 
+  // All-reduces of each shard of these parameters' gradients over its copies.
+  [[nodiscard]] Seconds sum_of_copies(double all) const {
+    const CommGroup copies = group_of(in_.fabric, l_.replicas() / shard_ranks(), l_.tp * shard_ranks());
+    const double shard = all / static_cast<double>(shard_ranks());
+    return collective_time(Collective::all_reduce, copies, Bytes(shard * in_.stack.reduced_bytes));
+  }
+
   // Exposed time of gradients and parameters between replicas, once a step.
   Seconds sync(std::int64_t i) {
     if (l_.zero == 3) {
       if (shard_ranks() == l_.replicas()) return Seconds(0);
-      const CommGroup copies = group_of(in_.fabric, l_.replicas() / shard_ranks(), l_.tp * shard_ranks());
-      const double shard = (parameters(i, false) + parameters(i, true)) / static_cast<double>(shard_ranks());
-      const Seconds sum =
-          collective_time(Collective::all_reduce, copies, Bytes(shard * in_.stack.reduced_bytes));
-      return std::max(Seconds(0), sum - backward_.gpu() * 0.9);
+      return beside(sum_of_copies(parameters(i, false) + parameters(i, true)), backward_.gpu());
     }
     const CommGroup replicas = group_of(in_.fabric, l_.replicas(), l_.tp);
     const CommGroup expert_replicas =
@@ -178,9 +181,15 @@ class Step {
     };
     const Stack& stack = in_.stack;
     const bool divided = l_.zero >= 1;
-    const Seconds reduce =
-        time(divided ? Collective::reduce_scatter : Collective::all_reduce, stack.reduced_bytes);
-    const Seconds gather = divided ? time(Collective::all_gather, stack.parameter_bytes) : Seconds(0);
+    Seconds reduce = time(divided ? Collective::reduce_scatter : Collective::all_reduce, stack.reduced_bytes);
+    Seconds gather = divided ? time(Collective::all_gather, stack.parameter_bytes) : Seconds(0);
+    if (divided && shard_ranks() < l_.replicas()) {  // within each group of shards, sums over their copies
+      const double all = parameters(i, false) + parameters(i, true);
+      const CommGroup shard = group_of(in_.fabric, shard_ranks(), l_.tp);
+      reduce = collective_time(Collective::reduce_scatter, shard, Bytes(all * stack.reduced_bytes)) +
+               sum_of_copies(all);
+      gather = collective_time(Collective::all_gather, shard, Bytes(all * stack.parameter_bytes));
+    }
     Seconds exposed = stack.overlaps_reduction ? beside(reduce, backward_.gpu()) : reduce;
     exposed += stack.overlaps_gather ? beside(gather, forward_.gpu()) : gather;
     return exposed;

@@ -47,9 +47,18 @@ const std::vector<Column> kColumns = {
     {"recompute_share", "again", true},
     {"memory", "GiB", true},
     {"headroom", "free", true},
+    {"cost_per_token", "USD/Gtoken", true},
 };
 
-std::vector<Cell> row_of(const LayoutPrediction& p, Bytes usable) {
+// Rent of all GPUs for a token; no value where the GPU has no price.
+Cell cost_cell(const LayoutPrediction& p, const PlanInputs& inputs) {
+  const auto& price = inputs.calibration->gpu->price_per_hour;
+  if (!price) return none_cell();
+  const double each = price->si() * static_cast<double>(inputs.job.gpus) / p.tokens_per_second;
+  return number_cell(each, fmt::format("{:.0f}", each * kGiga));
+}
+
+std::vector<Cell> row_of(const LayoutPrediction& p, const PlanInputs& inputs, Bytes usable) {
   return {text_cell(to_text(p.layout)),
           seconds_cell(p.step),
           count_cell(std::round(p.tokens_per_second)),
@@ -58,7 +67,8 @@ std::vector<Cell> row_of(const LayoutPrediction& p, Bytes usable) {
           share_cell(p.parts.bubble, p),
           share_cell(p.parts.again, p),
           gib_cell(p.most.device),
-          gib_cell(usable - p.most.device)};
+          gib_cell(usable - p.most.device),
+          cost_cell(p, inputs)};
 }
 
 // "compute 1.2 s less, bubble 0.1 s more": the parts by which two layouts differ most.
@@ -98,27 +108,27 @@ std::vector<Table> plan_tables(const Plan& plan, const PlanInputs& inputs, const
   best.name = "layouts";
   best.preface = {title, fmt::format("{} legal layouts, {} fit", plan.searched, plan.fitting)};
   best.columns = kColumns;
-  for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of(p, usable));
+  for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of(p, inputs, usable));
   if (plan.best.empty() && !plan.smallest.empty()) {
-    best.rows.push_back(row_of(plan.smallest[0], usable));
+    best.rows.push_back(row_of(plan.smallest[0], inputs, usable));
     add_lines(best.notes, "No layout fits; this one lacks least. More GPUs, a higher ZeRO stage, a smaller "
                           "micro-batch or more recomputation would make one fit.");
   }
   add_lines(best.notes,
             "comm.: exposed collectives and sends; bubble: stages wait for one another; again: recomputation; "
-            "each in % of the step. GiB: memory of the fullest GPU as nvidia-smi shows it.");
+            "each in % of the step. GiB: memory of the fullest GPU as nvidia-smi shows it; free: what it has more. "
+            "USD/Gtoken: rent of all GPUs for 10^9 tokens, on demand.");
   if (plan.best.size() > 1)
     add_lines(best.notes,
               fmt::format("The first beats the second by {}: {}.",
                           to_text(plan.best[1].step - plan.best[0].step), difference(plan.best[0], plan.best[1])));
-  (void)inputs;
   std::vector<Table> tables{std::move(best)};
   if (plan.pareto.size() > 1) {
     Table front;
     front.name = "layouts";
     front.preface = {"", "Less memory costs time: no other layout is as fast with as little"};
     front.columns = kColumns;
-    for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of(p, usable));
+    for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of(p, inputs, usable));
     tables.push_back(std::move(front));
   }
   return tables;

@@ -110,7 +110,9 @@ def stack_of(row):
     if "deepspeed" in framework:
         stack["stack"] = "megatron_deepspeed"
     elif "composer" in framework:
-        stack["stack"] = "fsdp"
+        stack["stack"] = "composer"
+    elif "nemo" in framework or row["set"] == "mlperf_pretrain":
+        stack["stack"] = "nemo"
     elif "torchtitan" in framework:
         stack["stack"] = "fsdp_compiled" if row["compile"].startswith("y") else "fsdp"
     elif "internevo" in framework:
@@ -121,8 +123,8 @@ def stack_of(row):
         stack["reduce_bytes"] = 2
     if "no overlap" in row["zero_stage_or_fsdp"]:
         stack["overlap_replicas"] = "false"
-    if "TP overlap True" in row["note"]:
-        stack["overlap_tensor"] = "true"
+    if "TP overlap" in row["note"]:
+        stack["overlap_tensor"] = "true" if "TP overlap True" in row["note"] else "false"
     if "(cef)" in row["note"]:
         stack["fused_loss"] = "true"
     return stack

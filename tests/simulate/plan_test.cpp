@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
+#include "simulate/layout/decoder_of_graph.h"
 #include "simulate/layout/layout_reader.h"
 #include "simulate/plan/rank_memory.h"
 #include "simulate/plan/search.h"
 #include "simulate/workload/spec_cache.h"
 #include "tests/hwspecs/message_of.h"
+#include "tests/support/cli.h"
 
 namespace tbdsim {
 namespace {
@@ -216,6 +218,60 @@ TEST(Fabric, DomainsFirst) {
   EXPECT_EQ(group_of(fabric, 16, 1).inner, 8);
   EXPECT_EQ(group_of(fabric, 16, 4).inner, 2);
   EXPECT_EQ(group_of(fabric, 16, 8).outer, 16);
+}
+
+// The layer graphs of the catalogue give the sizes written out above.
+TEST(DecoderOfGraph, FindsSizesByLayers) {
+  SpecCache specs = test::source_specs();
+  const auto decoder = [&](const std::string& name) {
+    const auto file = specs.model(name);
+    return decoder_of(build_model(*file, find_variant(*file, "", "pytorch")));
+  };
+  EXPECT_EQ(total_parameters(decoder("llama3_8b")), 8'030'261'248);
+  EXPECT_EQ(total_parameters(decoder("mixtral_8x7b")), 46'702'792'704);
+  const DecoderShape s = decoder("llama3_8b");
+  EXPECT_EQ(s.layers, 32);
+  EXPECT_EQ(s.heads, 32);
+  EXPECT_EQ(s.kv_heads, 8);
+  EXPECT_EQ(s.ffn, 14336);
+  EXPECT_TRUE(s.gated && s.rms_norm && s.rotary && !s.bias && !s.tied);
+  const DecoderShape d = decoder("deepseek_v3");
+  EXPECT_EQ(d.layers, 61);
+  EXPECT_EQ(d.dense_layers, 3);
+  EXPECT_EQ(d.experts, 256);
+  EXPECT_EQ(d.q_rank, 1536);
+  EXPECT_EQ(d.kv_rank, 512);
+  EXPECT_EQ(d.rotary_size, 64);
+  EXPECT_NEAR(total_parameters(d) / 671'026'404'352.0, 1, 1e-4);
+  EXPECT_THAT(test::message_of<UsageError>([&] { (void)decoder("resnet50"); }),
+              HasSubstr("resnet50 cannot be laid out"));
+}
+
+std::vector<std::string> plan_of(std::vector<std::string> more) {
+  std::vector<std::string> all = {"plan", "llama3_8b", "--gpu", "h100_sxm", "--gpus", "64", "--global-batch", "128",
+                                  "--seq-len", "4096"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(PlanCommand, SearchesAndPredicts) {
+  const test::CliResult best = test::run(plan_of({}));
+  EXPECT_EQ(best.exit_code, 0) << best.err;
+  EXPECT_THAT(best.out, HasSubstr("legal layouts"));
+  EXPECT_THAT(best.out, HasSubstr("The first beats the second by"));
+  const test::CliResult one = test::run(plan_of({"--tp", "2", "--pp", "4", "--zero", "1", "--format", "json"}));
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_THAT(one.out, HasSubstr("optimizer state, last stage"));
+}
+
+TEST(PlanCommand, WrongLayoutsAreUsageErrors) {
+  const test::CliResult heads = test::run(plan_of({"--tp", "3"}));
+  EXPECT_EQ(heads.exit_code, 2);
+  EXPECT_THAT(heads.err, HasSubstr("do not divide 64 GPUs"));
+  EXPECT_EQ(test::run(plan_of({"--stack", "megatro"})).exit_code, 2);
+  EXPECT_THAT(test::run(plan_of({"--stack", "megatro"})).err, HasSubstr("did you mean 'megatron'?"));
+  EXPECT_EQ(test::run(plan_of({"--dp", "99999999999999999999"})).exit_code, 2);
+  EXPECT_EQ(test::run({"plan", "resnet50", "--gpu", "h100_sxm"}).exit_code, 2);
 }
 
 }  // namespace

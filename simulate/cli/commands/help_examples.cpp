@@ -55,6 +55,11 @@ constexpr Examples kExamples[] = {
       "--per gpu",
       "tbd-sim sweep --model resnet50 --framework mxnet --gpu titanxp --batch 32 --set "
       "gpu.sm_count=20:60:10"}},
+    {"plan",
+     {"tbd-sim plan llama3_70b --gpu h100_sxm --gpus 512 --global-batch 2048 --seq-len 8192",
+      "tbd-sim plan llama3_8b --gpu a100_sxm_80gb --gpus 64 --global-batch 256 --tp 2 --pp 4 --zero 1 "
+      "--recompute full --trace step.json",
+      "tbd-sim plan mixtral_8x7b --gpu h100_sxm --gpus 64 --global-batch 256 --ep 8 --zero 1"}},
     {"whatif",
      {"tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32",
       "tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32 --set gpu.memory_bandwidth=+50%",

@@ -6,9 +6,11 @@
 
 #include "hwspecs/base/csv.h"
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/layout/decoder_of_graph.h"
 #include "simulate/layout/layout_reader.h"
 #include "simulate/plan/search.h"
 #include "simulate/report/export/pipeline_trace.h"
@@ -27,6 +29,8 @@ struct PlanOptions {
   std::string gpu;
   std::string machine;
   std::string network;
+  std::string oversubscription;
+  std::string leaf;
   std::string gpus = "8";
   std::string global_batch = "1";
   std::string sequence;
@@ -101,8 +105,32 @@ ResolvedPlan resolve_plan(const PlanOptions& o, const DecoderShape& shape, SpecC
   if (in.precision.math != MathType::fp8) in.precision.attention = in.precision.math;
   in.calibration = r.calibration.get();
   in.fabric = fabric_of(machine, *r.gpu, in.job.gpus);
+  if (!o.leaf.empty()) in.fabric.leaf = whole_number("--leaf-gpus", o.leaf, kMostRanks);
+  if (!o.oversubscription.empty()) {
+    const auto times = parse_number(o.oversubscription);
+    if (!times || *times < 1 || *times > 1000)
+      throw UsageError(fmt::format("--oversubscription {}; expected a number from 1 to 1000", in_quotes(o.oversubscription)));
+    in.fabric.oversubscription = *times;
+    if (in.fabric.leaf == 0) in.fabric.leaf = in.fabric.domain;
+  }
   r.peak = rate_of(*r.gpu, in.precision.math).peak;
   return r;
+}
+
+// The decoder that the model is; sets the length of its sequences where none was asked for.
+DecoderShape decoder_named(PlanOptions& options, SpecCache& specs) {
+  const std::shared_ptr<const ModelFile> file = specs.model(options.model);
+  Sizes sizes;
+  if (!options.sequence.empty())
+    sizes[std::string(kLengthSize)] = whole_number("--seq-len", options.sequence, kMostTokens);
+  const Model model = build_model(*file, find_variant(*file, "", "pytorch"), sizes);
+  DecoderShape shape = decoder_of(model);
+  shape.name = options.model;
+  if (options.sequence.empty()) {
+    const auto length = model.sizes.find(std::string(kLengthSize));
+    options.sequence = length == model.sizes.end() ? "2048" : length->second.text;
+  }
+  return shape;
 }
 
 ParallelLayout layout_of(const PlanOptions& o) {
@@ -181,8 +209,7 @@ void run(PlanOptions options, SpecCache& specs, std::ostream& out, const Progres
   if (!options.table.empty()) return run_table(options, specs, out, progress);
   if (options.model.empty()) throw UsageError("the model is missing; expected one, a file, or --table");
   const Format format = format_of(options.output);
-  const DecoderShape shape = read_decoder_shape(options.model);
-  if (options.sequence.empty()) options.sequence = "2048";
+  const DecoderShape shape = decoder_named(options, specs);
   const ResolvedPlan r = resolve_plan(options, shape, specs);
   const Job& job = r.inputs.job;
   const std::string title =
@@ -221,6 +248,9 @@ Command add_plan(CLI::App& root) {
   app->add_option("--gpu", options->gpu, "a GPU, or a YAML file");
   app->add_option("--machine", options->machine, "what joins the GPUs (default: what is usual for them)");
   app->add_option("--network", options->network, "between machines, instead of the machine's: a link, a file or a rate");
+  app->add_option("--oversubscription", options->oversubscription,
+                  "of the network's tree above its leaf switches: 2 for half of the bandwidth (default 1)");
+  app->add_option("--leaf-gpus", options->leaf, "GPUs below one leaf switch (default: those of a machine)");
   app->add_option("--gpus", options->gpus, "GPUs in all (default 8)");
   app->add_option("--global-batch", options->global_batch, "sequences in a step");
   app->add_option("--seq-len", options->sequence, "tokens in a sequence");
