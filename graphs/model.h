@@ -82,6 +82,8 @@ struct Variant {
   Optimizer optimizer;
   std::optional<Optimizer> mixed_optimizer;  // under mixed precision, where it is another
   Clip clip = Clip::none;                    // as kernels of its own; not where it is part of the update
+  bool average = false;       // a running average of all weights is kept, by operators of the program
+  bool graph_decay = false;   // weight decay as a loss of the graph, not as part of the update
   std::string dataset;                       // name of the data set it is trained on, or empty
   TokenBatches token_batches = TokenBatches::fitting;
   std::vector<std::int64_t> buckets;      // sequence lengths to which samples are padded; empty: one length
@@ -120,6 +122,7 @@ struct ModelFile {
   std::int64_t batches_per_iteration = 1;  // of the data set that an iteration reads
   std::int64_t largest_batch = 0;          // where its code takes no more samples at once; 0: any batch
   std::vector<Variant> variants;
+  std::vector<Variant> family;  // further sizes, each a model of its own name; tests of all models skip them
   std::map<std::string, SpecTree> parameters;  // with the values variants override
   std::map<std::string, SpecTree> sizes;       // the same, seen by the inputs of graphs only
   SpecTree blocks, graphs, training;
@@ -148,6 +151,9 @@ struct Model {
 // "did you mean" for a name.
 [[nodiscard]] const Variant& find_variant(const ModelFile& file, const std::string& variant,
                                           const std::string& framework);
+
+// The file with that member of its family as its only variant; unchanged where none is called so.
+[[nodiscard]] ModelFile member_of_family(ModelFile file, const std::string& called);
 
 // True if the model has a size or a parameter of that name.
 [[nodiscard]] bool has_size(const ModelFile& file, const std::string& name);

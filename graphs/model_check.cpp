@@ -40,6 +40,7 @@ void add_blocks_named_in(const SpecTree& tree, const SpecTree& blocks, Names& na
 Names blocks_of_all_variants(const ModelFile& file) {
   Names used;
   for (const Variant& variant : file.variants) used.merge(build_model(file, variant).blocks);
+  for (const Variant& member : file.family) used.merge(build_model(file, member).blocks);
   const Names built = used;
   add_blocks_named_in(file.graphs, file.blocks, used);
   for (const std::string& name : built) {

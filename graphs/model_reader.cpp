@@ -127,6 +127,8 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
     variant.optimizer = read_optimizer(m.at("optimizer"));
     if (const auto mixed = m.find("mixed_optimizer")) variant.mixed_optimizer = read_optimizer(*mixed);
     if (const auto clip = m.find("clip")) variant.clip = static_cast<Clip>(clip->one_of(kClipNames));
+    if (const auto average = m.find("average")) variant.average = average->flag();
+    if (const auto decay = m.find("graph_decay")) variant.graph_decay = decay->flag();
     variant.frameworks = read_frameworks(m.find("frameworks"));
     variant.also_called = m.texts("also_called");
     if (const auto dataset = m.find("dataset")) variant.dataset = dataset->text();
@@ -141,6 +143,20 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
     if (const auto parameters = m.find("parameters")) variant.parameters = read_overrides(*parameters, known);
   });
   return variant;
+}
+
+// A member of a family is the first variant in another size.
+Variant read_member(const std::string& name, const SpecNode& node, const Overridable& known, Variant member) {
+  member.name = name;
+  member.expected = {};
+  node.map([&](SpecMap& m) {
+    member.source = m.at("source").text();
+    member.description = m.at("description").text();
+    member.also_called = m.texts("also_called");
+    if (const auto expected = m.find("expected")) member.expected = read_expected(*expected, member.source);
+    for (const auto& [key, value] : read_overrides(m.at("parameters"), known)) member.parameters[key] = value;
+  });
+  return member;
 }
 
 ThroughputUnit read_throughput(const SpecNode& node, bool has_length) {
@@ -210,8 +226,17 @@ void read_model_keys(const SpecTree& tree, ModelFile& file) {
     if (const auto blocks = m.find("blocks")) file.blocks = with_blocks(file.blocks, blocks->tree());
     if (const auto graphs = key("graphs")) file.graphs = graphs->tree();
     if (const auto training = key("training")) file.training = training->tree();
-    if (const auto variants = key("variants"))
+    if (const auto variants = key("variants")) {
       file.variants = read_variants(*variants, {file.parameters, file.sizes});
+      file.family.clear();
+    }
+    if (const auto family = m.find("family")) {
+      family->map([&](SpecMap& members) {
+        for (const auto& [name, mark, member] : members.all())
+          file.family.push_back(
+              read_member(name, member, {file.parameters, file.sizes}, file.variants.front()));
+      });
+    }
   });
 }
 
@@ -265,6 +290,21 @@ std::vector<std::string> frameworks_of(const ModelFile& file) {
 ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& changes,
                           const std::filesystem::path& catalogue) {
   return read_based(path, changes_of(changes, "model", path.stem().string()), catalogue, 0);
+}
+
+ModelFile member_of_family(ModelFile file, const std::string& called) {
+  const std::string plain = plain_name(called);
+  const auto found = std::ranges::find_if(file.family, [&](const Variant& member) {
+    return plain_name(member.name) == plain || std::ranges::any_of(member.also_called, [&](const std::string& other) {
+             return plain_name(other) == plain;
+           });
+  });
+  if (found == file.family.end()) return file;
+  file.name = found->name;
+  file.title = found->description;
+  file.variants = {*found};
+  file.family.clear();
+  return file;
 }
 
 bool has_size(const ModelFile& file, const std::string& name) {

@@ -17,14 +17,28 @@ std::string plain_name(std::string_view name) {
   return text;
 }
 
+namespace {
+
+void add_texts(const SpecTree& list, std::vector<std::string>& texts) {
+  for (const SpecTree& text : list.items) texts.push_back(text.text);
+}
+
+}  // namespace
+
 std::vector<std::string> other_names(const std::filesystem::path& file) {
   std::vector<std::string> names{file.stem().string()};
   try {
     const SpecTree tree = read_spec_file(file);
     for (const SpecEntry& entry : tree.entries) {
       if (entry.key == "title") names.push_back(entry.value.text);
-      if (entry.key != "also_called") continue;
-      for (const SpecTree& name : entry.value.items) names.push_back(name.text);
+      if (entry.key == "also_called") add_texts(entry.value, names);
+      if (entry.key != "family") continue;
+      for (const SpecEntry& member : entry.value.entries) {
+        names.push_back(member.key);
+        for (const SpecEntry& key : member.value.entries) {
+          if (key.key == "also_called") add_texts(key.value, names);
+        }
+      }
     }
   } catch (const Error&) {  // of no matter before the file itself is asked for
   }

@@ -1,4 +1,5 @@
-// Names by which people know a file of the catalogue: its stem, its title, and what it is `also_called`.
+// Names by which people know a file of the catalogue: its stem, its title, what it is `also_called`, and the
+// members of its `family` with what they are called.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +14,8 @@ namespace tbdsim {
 // drivers print.
 [[nodiscard]] std::string plain_name(std::string_view name);
 
-// The stem, the title and the `also_called` names of a file; the stem alone where it cannot be read.
+// The stem, the title, the `also_called` names and those of the family of a file; the stem alone where it
+// cannot be read.
 [[nodiscard]] std::vector<std::string> other_names(const std::filesystem::path& file);
 
 }  // namespace tbdsim

@@ -164,7 +164,7 @@ std::shared_ptr<const ModelFile> SpecCache::model(const std::string& name) {
     ModelFile file =
         read_model_file(catalog_.find(Kind::model, name), changes_, catalog_.folder(Kind::model));
     if (is_path(name)) require_whole(file);  // the catalogue's are held to it by a test
-    return file;
+    return catalog_.contains(Kind::model, name) ? file : member_of_family(std::move(file), name);
   });
 }
 
