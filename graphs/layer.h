@@ -35,6 +35,8 @@ struct ParameterTensor {
   bool trained = true;   // false: kept up to date by the forward pass (moving statistics)
   bool cast = false;     // has a low-precision copy under mixed precision (weights of matrix products)
   Size gradient_rows{};  // elements of its gradient where only rows looked up have one; 0: all elements
+  // Whatever the framework's way: its gradient is that of the rows looked up, and only these are updated.
+  bool sparse = false;
 };
 
 // The place of a layer in its graph: the shapes around it and the gradients it has to compute.

@@ -151,6 +151,30 @@ void require_use(const std::string& graph, const Mark& mark, const std::vector<T
                    "graph " + in_quotes(graph) + " is in no pass of the training; expected one to run it");
 }
 
+// A table of which only rows are updated needs an optimizer that can do so.
+void require_sparse_form(const Model& model) {
+  const auto has_form = [&](const std::optional<Optimizer>& optimizer) {
+    return !optimizer || optimizer->sparse_form;
+  };
+  if (has_form(model.variant.optimizer) && has_form(model.variant.mixed_optimizer)) return;
+  for (const auto& [name, graph] : model.graphs) {
+    for (const GraphLayer& layer : graph.layers) {
+      const bool sparse = std::any_of(layer.parameters.begin(), layer.parameters.end(),
+                                      [](const ParameterTensor& tensor) { return tensor.sparse; });
+      if (!sparse || layer.spec.frozen) continue;
+      std::vector<std::string> known;
+      for (const Optimizer& optimizer : kOptimizers) {
+        if (optimizer.sparse_form) known.emplace_back(optimizer.name);
+      }
+      throw ModelError(layer.spec.mark,
+                       "layer " + in_quotes(layer.spec.name) + ": its gradient is sparse, but variant " +
+                           in_quotes(model.variant.name) + "'s optimizer " +
+                           in_quotes(std::string(model.variant.optimizer.name)) +
+                           " updates all rows; expected one of " + joined(known));
+    }
+  }
+}
+
 // The file's values, replaced by the variant's and by the given sizes.
 struct Values {
   Parameters parameters;
@@ -221,6 +245,7 @@ Model build_model(const ModelFile& file, const Variant& variant, const Sizes& si
   const auto marks = read_graphs(file, values.parameters, model);
   model.training = read_training(substitute(file.training, values.parameters), model.graphs);
   for (const auto& [name, mark] : marks) require_use(name, mark, model.training);
+  require_sparse_form(model);
   return model;
 }
 

@@ -127,6 +127,8 @@ Variant read_variant(const std::string& name, const SpecNode& node, const Overri
     variant.optimizer = read_optimizer(m.at("optimizer"));
     if (const auto mixed = m.find("mixed_optimizer")) variant.mixed_optimizer = read_optimizer(*mixed);
     if (const auto clip = m.find("clip")) variant.clip = static_cast<Clip>(clip->one_of(kClipNames));
+    if (const auto average = m.find("average")) variant.average = average->flag();
+    if (const auto decay = m.find("graph_decay")) variant.graph_decay = decay->flag();
     variant.frameworks = read_frameworks(m.find("frameworks"));
     variant.also_called = m.texts("also_called");
     if (const auto dataset = m.find("dataset")) variant.dataset = dataset->text();

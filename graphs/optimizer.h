@@ -20,12 +20,14 @@ struct Optimizer {
   // to None afterwards (apex). More: that many element-wise operators of the program for each tensor, after
   // its gradient is clipped by its norm.
   std::int64_t own_operators = 0;
+  // Has a form that reads and writes only the rows of a table that got a gradient.
+  bool sparse_form = false;
 };
 
 // "none" is for benchmarks that time forward and backward only.
-inline constexpr std::array<Optimizer, 8> kOptimizers = {{
-    {"none", 0, 0, "no update"},
-    {"sgd", 0, 2, "w -= lr g"},
+inline constexpr std::array<Optimizer, 10> kOptimizers = {{
+    {"none", 0, 0, "no update", 0, 0, 0, true},
+    {"sgd", 0, 2, "w -= lr g", 0, 0, 0, true},
     {"momentum", 1, 4, "v = mu v + g; w -= lr v"},
     {"nesterov", 1, 6, "v = mu v + g; w -= lr (g + mu v)"},
     {"adam", 2, 11, "m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr m / (sqrt v + eps)"},
@@ -38,6 +40,10 @@ inline constexpr std::array<Optimizer, 8> kOptimizers = {{
     // parameters; the update u, written over the gradient; its norm; the step. Adam's work and for g's norm
     // and scaling 3, decay 2, norms of w and u 4.
     {"lamb", 2, 20, "u = adam + decay w; w -= lr |w| / |u| u", 5, 1, 1},
+    // Loshchilov and Hutter, arXiv 1711.05101, as torch.optim.AdamW.
+    {"adamw", 2, 13, "adam; w -= lr decay w beforehand"},
+    // Hinton's running mean of squares, with momentum, as torch.optim.RMSprop.
+    {"rmsprop", 2, 10, "s = a s + (1-a) g^2; v = mu v + g / (sqrt s + eps); w -= lr v"},
 }};
 
 // Gradient clipping before an update. norm: all gradients are scaled so that their norm, or the norm of each,

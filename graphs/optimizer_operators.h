@@ -46,12 +46,36 @@ inline constexpr std::array<OptimizerOperator, 7> kAdamOperators = {{
     {"addcdiv", 3, 3},               // w -= lr m / d
 }};
 
+// torch/optim/adamw.py of PyTorch 1.4.
+inline constexpr std::array<OptimizerOperator, 8> kAdamwOperators = {{
+    {"mul", 1, 1},                   // w *= 1 - lr decay
+    {"mul", 1, 1},                   // m *= b1
+    {"add", 2, 2, false, true},      // m += (1 - b1) g
+    {"mul", 1, 1},                   // v *= b2
+    {"addcmul", 2, 3, false, true},  // v += (1 - b2) g g
+    {"sqrt", 1, 1, true},            // d = sqrt v
+    {"add", 1, 1},                   // d += eps
+    {"addcdiv", 3, 3},               // w -= lr m / d
+}};
+// torch/optim/rmsprop.py, neither centred nor with weight decay, but with momentum.
+inline constexpr std::array<OptimizerOperator, 7> kRmspropOperators = {{
+    {"mul", 1, 1},                   // s *= a
+    {"addcmul", 2, 3, false, true},  // s += (1 - a) g g
+    {"sqrt", 1, 1, true},            // d = sqrt s
+    {"add", 1, 1},                   // d += eps
+    {"mul", 1, 1},                   // v *= mu
+    {"addcdiv", 3, 2, false, true},  // v += g / d
+    {"add", 2, 2},                   // w -= lr v
+}};
+
 // The operators of an optimizer; empty for those that have kernels of their own.
 [[nodiscard]] constexpr std::span<const OptimizerOperator> operators_of(const Optimizer& optimizer) {
   if (optimizer.name == "sgd") return kSgdOperators;
   if (optimizer.name == "momentum") return kMomentumOperators;
   if (optimizer.name == "nesterov") return kNesterovOperators;
   if (optimizer.name == "adam") return kAdamOperators;
+  if (optimizer.name == "adamw") return kAdamwOperators;
+  if (optimizer.name == "rmsprop") return kRmspropOperators;
   return {};
 }
 

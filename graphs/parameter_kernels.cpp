@@ -31,8 +31,12 @@ Kernel bus_copy(Phase phase, std::string_view op, const Size& words) {
 }  // namespace
 
 Size gradient_elements(const ParameterTensor& tensor, const Lowering& lowering) {
-  const bool rows = lowering.embedding_gradient == TableGradient::sparse && tensor.gradient_rows != Size{};
-  return rows ? tensor.gradient_rows : fixed_size(tensor.elements);
+  const bool rows = tensor.sparse || lowering.embedding_gradient == TableGradient::sparse;
+  return rows && tensor.gradient_rows != Size{} ? tensor.gradient_rows : fixed_size(tensor.elements);
+}
+
+Size updated_elements(const ParameterTensor& tensor) {
+  return tensor.sparse ? tensor.gradient_rows : fixed_size(tensor.elements);
 }
 
 void ParameterKernels::append(Kernel kernel, int layer) {
@@ -114,6 +118,37 @@ void ParameterKernels::clip(Clip clip) {
   }
 }
 
+// As TensorFlow programs write it: l2_loss of every weight in the forward graph; back, the weight times the
+// decay, and a sum with the gradient of the other losses.
+void ParameterKernels::graph_decay() {
+  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    if (!tensor.cast || tensor.name == "bias") return;
+    const Size words = fixed_size(tensor.elements);
+    append(over_words(KernelKind::reduction, Phase::backward_weights, "l2_loss", words, 2, kFp32Bytes, 0),
+           layer);
+    append(over_words(KernelKind::elementwise, Phase::backward_weights, "l2_gradient", words, 1, kFp32Bytes,
+                      kFp32Bytes),
+           layer);
+    append(over_words(KernelKind::elementwise, Phase::backward_weights, "add", words, 1, 2 * kFp32Bytes,
+                      kFp32Bytes),
+           layer);
+  });
+}
+
+// a.mul_(mu), (1 - mu) * w, a.add_(): three operators for every tensor of the state, in a loop of the program
+// (DeepLearningExamples image_classification/models/common.py EMA, from memory).
+void ParameterKernels::average() {
+  for (std::size_t i = 0; i < graph_.layers.size(); ++i) {
+    for (const ParameterTensor& tensor : graph_.layers[i].parameters) {
+      const Size words = fixed_size(tensor.elements);
+      for (const std::int64_t reads : {1, 1, 2})
+        append(over_words(KernelKind::elementwise, Phase::update, "average", words, 1, reads * kFp32Bytes,
+                          kFp32Bytes),
+               static_cast<int>(i));
+    }
+  }
+}
+
 // torch.nn.utils.clip_grad_norm_ of one tensor: its norm, stacked, the norm of that, + 1e-6, max /. Then the
 // host reads whether the factor is below 1 (up to PyTorch 1.9; mostly it is not, and no gradient is scaled),
 // or all gradients are multiplied by a factor of at most 1.
@@ -139,7 +174,7 @@ void ParameterKernels::update_by_operators(const Optimizer& optimizer) {
   const std::span<const OptimizerOperator> operators = operators_of(optimizer);
   const bool makes_tensors = std::ranges::any_of(operators, &OptimizerOperator::new_tensor);
   const auto kernel_of = [&](const OptimizerOperator& term, const ParameterTensor& tensor) {
-    const Size words = fixed_size(tensor.elements);
+    const Size words = updated_elements(tensor);
     const Size gradient = term.reads_gradient ? gradient_elements(tensor, how_.lowering) : Size{};
     const Size reads = words * (term.reads - (term.reads_gradient ? 1 : 0)) + gradient;
     Kernel kernel = memory_kernel(KernelKind::update, Phase::update, term.name, {words, {}}, term.flops,
@@ -170,7 +205,7 @@ void ParameterKernels::update(const Optimizer& optimizer) {
   }
   const std::size_t fused = step_.kernels.size();
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
-    const Size words = fixed_size(tensor.elements);
+    const Size words = updated_elements(tensor);
     // The weight and the optimizer's state; the gradient.
     const Size kept = words * (updated_bytes() + optimizer.state_words * how_.precision.state_bytes);
     const Size gradient = gradient_elements(tensor, how_.lowering) * how_.precision.gradient_bytes;

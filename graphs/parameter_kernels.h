@@ -8,6 +8,9 @@ namespace tbdsim {
 // Number of elements of a parameter's gradient: of all rows, or of the rows that a batch looked up.
 [[nodiscard]] Size gradient_elements(const ParameterTensor& tensor, const Lowering& lowering);
 
+// Number of elements that an update reads and writes: all, or those of the rows looked up.
+[[nodiscard]] Size updated_elements(const ParameterTensor& tensor);
+
 // Calls `visit(layer, tensor)` for every parameter of the graph that gets a gradient.
 template <class Visit>
 void each_trained(const LayerGraph& graph, Visit visit) {
@@ -33,6 +36,8 @@ class ParameterKernels {
   void fill_gradients();  // zeros, to which new gradients are added
   void unscale();         // divides gradients by the loss scale and checks them for overflow
   void clip(Clip clip);   // gradients by their norm or by value
+  void graph_decay();     // the sum of squares of each weight, and its gradient added to the weight's
+  void average();         // a running average of every parameter and statistic
   void update(const Optimizer& optimizer);
   void fetch();  // copies weights that live on the host to the GPU, in one transfer
   // Copies all gradients to the host in one transfer; the host clips and updates, bound by its memory

@@ -9,10 +9,17 @@
 
 namespace tbdsim {
 
+// A model of a suite: a name of the catalogue, or {model: ..., variant: ..., framework: ...}.
+struct SuiteModel {
+  std::string model;
+  std::string variant;    // empty: each framework's own
+  std::string framework;  // empty: those that train the variant
+};
+
 struct Suite {
   std::string name;  // the file's stem
   std::string title;
-  std::vector<std::string> models;  // names of the catalogue, in the order in which they are shown
+  std::vector<SuiteModel> models;  // in the order in which they are shown
   Sources sources;
 };
 

@@ -31,6 +31,8 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
       const int at = first_layer + static_cast<int>(i);
       const std::int64_t cast = tensor.cast && how.precision.master_weights ? how.precision.storage_bytes : 0;
       step.tensors.push_back({TensorRole::weights, at, words * (how.precision.weight_bytes + cast), 0, last});
+      if (model.variant.average)
+        step.tensors.push_back({TensorRole::dynamic, at, words * kFp32Bytes, 0, last});
       const bool trained = tensor.trained && graph.layers[i].weight_gradient;
       if (trained && kept_bytes > 0)
         step.tensors.push_back({TensorRole::dynamic, at, words * kept_bytes, 0, last});
@@ -265,6 +267,7 @@ class StepExpansion {
 
   void update(ParameterKernels& parameters) const {
     const Optimizer& optimizer = optimizer_of(model_.variant, how_.precision);
+    if (model_.variant.graph_decay) parameters.graph_decay();
     parameters.unscale();
     if (how_.lowering.variables == Variables::host) {
       parameters.update_on_host(optimizer, model_.variant.clip);
@@ -272,6 +275,7 @@ class StepExpansion {
     }
     parameters.clip(model_.variant.clip);
     parameters.update(optimizer);
+    if (model_.variant.average) parameters.average();
     if (optimizer.name != "none") parameters.copy();
   }
 

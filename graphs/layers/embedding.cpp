@@ -14,6 +14,9 @@ class Embedding : public Layer {
   explicit Embedding(SpecMap& keys)
       : words_(keys.at("words").count(1, kMostWords)), outputs_(keys.at("outputs").count(1, kMostOutputs)) {
     if (const auto dense = keys.find("dense_gradient")) dense_gradient_ = dense->flag();
+    if (const auto sparse = keys.find("sparse")) sparse_ = sparse->flag();
+    if (sparse_ && dense_gradient_)
+      keys.at("sparse").fail("is true beside dense_gradient: true; expected one of them");
     if (const auto shards = keys.find("shards")) shards_ = shards->count(1, kMostShards);
   }
 
@@ -27,7 +30,8 @@ class Embedding : public Layer {
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
     return {{.name = "table",
              .elements = checked_multiply(words_, outputs_),
-             .gradient_rows = dense_gradient_ ? Size{} : elements(inputs[0]) * outputs_}};
+             .gradient_rows = dense_gradient_ ? Size{} : elements(inputs[0]) * outputs_,
+             .sparse = sparse_}};
   }
 
   void forward(const LayerContext& site, const LoweringContext& how,
@@ -44,7 +48,7 @@ class Embedding : public Layer {
     if (!site.weight_gradient) return;
     const Size dy = stored_bytes(site.output, how.precision);
     const Size rows = elements(site.output) * how.precision.gradient_bytes;
-    if (!dense_gradient_ && how.lowering.embedding_gradient == TableGradient::sparse) {
+    if (sparse_ || (!dense_gradient_ && how.lowering.embedding_gradient == TableGradient::sparse)) {
       add(site, Phase::backward_weights, 0, dy + indices(site), rows, kernels);
       return;
     }
@@ -80,6 +84,7 @@ class Embedding : public Layer {
   std::int64_t words_;
   std::int64_t outputs_;
   bool dense_gradient_ = false;  // instead of the framework's
+  bool sparse_ = false;          // likewise, and only the rows looked up are updated
   std::int64_t shards_ = 1;
 };
 

@@ -19,13 +19,22 @@ constexpr std::int64_t kApplyFlops = 2;
 constexpr std::int64_t kSumFlops = 3;
 constexpr std::int64_t kGradientFlops = 4;
 
+// Channels of an image or of a volume.
+const Shape& pixels_input(std::span<const Shape> inputs) {
+  require_inputs(inputs, 1);
+  if (inputs[0].dims.size() < 3)
+    throw ShapeMismatch("input has shape " + to_text(inputs[0]) +
+                        "; expected channels x height x width, or channels x depth x height x width");
+  return inputs[0];
+}
+
 class GroupNorm : public Layer {
  public:
   // `groups`: 0: as many as channels.
   GroupNorm(std::int64_t groups, bool affine) : groups_(groups), affine_(affine) {}
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    const Shape& in = image_input(inputs);
+    const Shape& in = of_channels() ? pixels_input(inputs) : image_input(inputs);
     if (groups_ > 0 && in.dims[0] % groups_ != 0) {
       throw ShapeMismatch("input has " + std::to_string(in.dims[0]) + " channels, which " +
                           std::to_string(groups_) +
@@ -103,7 +112,9 @@ class GroupNorm : public Layer {
   static void instance_norm(const LayerContext& site, Phase phase, std::int64_t flops, Size read,
                             Size written, std::vector<Kernel>& kernels) {
     add(KernelKind::batch_norm, "instance_norm", site.output, phase, flops, read, written, kernels);
-    kernels.back().shape = image_shape(site.output);
+    const std::int64_t width = site.output.dims.back();
+    const std::int64_t height = elements_per_row(site.output) / site.output.dims[0] / width;
+    kernels.back().shape = ImageShape{site.output.rows, site.output.dims[0], height, width};
   }
 
   std::int64_t groups_;

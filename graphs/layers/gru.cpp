@@ -1,5 +1,6 @@
 // gru: r, z = sigmoid(W * x + U * h + b), n = tanh(W * x + b + r * (U * h + b)), h = h + z * (n - h), as in
-// libraries. `gates: given`: the second input holds W * x + b of r and z for every step, possibly normalised,
+// libraries, whose input and state have biases of their own; `biases: 1` is of cells that have one (TensorFlow's
+// GRUCell). `gates: given`: the second input holds W * x + b of r and z for every step, possibly normalised,
 // and n = tanh(W * x + U * (r * h) + b); no library computes that.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/recurrent.h"
@@ -16,9 +17,9 @@ class Gru : public RecurrentLayer {
  public:
   explicit Gru(SpecMap& keys)
       : RecurrentLayer({.op = "gru", .gates = 3, .states = 1, .kept = kLibraryKeeps}, keys) {
-    if (biases() != 2) keys.at("biases").fail("is 1; expected 2, input and state apart");
     if (fed() > 0) keys.at("feed").fail("is of an lstm; expected none");
     if (const auto gates = keys.find("gates")) given_ = gates->one_of({"own", "given"}) == 1;
+    if (given_ && biases() != 2) keys.at("biases").fail("is 1; expected 2, input and state apart");
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -74,7 +75,12 @@ class Gru : public RecurrentLayer {
       own_backward(step);
     }
     linear_backward(in, 3 * h, site.weight_gradient, site.input_gradient, step);
-    linear_backward(h, 3 * h, site.weight_gradient, true, step);
+    if (biases() == 1) {
+      if (site.weight_gradient) step.weight_gradient(h, 3 * h);
+      step.data_gradient(h, 3 * h);
+    } else {
+      linear_backward(h, 3 * h, site.weight_gradient, true, step);
+    }
   }
 
   static void linear_forward(std::int64_t in, std::int64_t out, CellStep& step) {
@@ -90,7 +96,11 @@ class Gru : public RecurrentLayer {
   void own_forward(std::int64_t in, CellStep& step) const {
     const std::int64_t h = hidden();
     linear_forward(in, 3 * h, step);
-    linear_forward(h, 3 * h, step);
+    if (biases() == 1) {
+      step.product(h, 3 * h);
+    } else {
+      linear_forward(h, 3 * h, step);
+    }
     for (int source = 0; source < 2; ++source) step.split("split", Phase::forward, {h, h, h});
     for (int gate = 0; gate < 2; ++gate) {
       step.add(h);

@@ -1,19 +1,21 @@
-// layer_scale: y = gamma * x with a trained factor for each feature of a position, or for each channel of an
-// image (Touvron et al., "Going deeper with image transformers", ICCV 2021).
+// layer_scale: y = gamma * x with a trained factor for each feature of a position, for each channel of an
+// image, or one for all (Touvron et al., "Going deeper with image transformers", ICCV 2021).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
 namespace {
 
+enum class Axes { features, image, all };
+
 class LayerScale : public Layer {
  public:
   explicit LayerScale(SpecMap& keys) {
-    if (const auto axes = keys.find("axes")) image_ = axes->one_of({"features", "image"}) == 1;
+    if (const auto axes = keys.find("axes")) axes_ = static_cast<Axes>(axes->one_of({"features", "image", "all"}));
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
-    if (image_) return image_input(inputs);
+    if (axes_ == Axes::image) return image_input(inputs);
     (void)last_dimension(inputs[0]);
     return inputs[0];
   }
@@ -47,7 +49,10 @@ class LayerScale : public Layer {
   }
 
  private:
-  [[nodiscard]] std::int64_t channels(const Shape& x) const { return image_ ? x.dims[0] : last_dimension(x); }
+  [[nodiscard]] std::int64_t channels(const Shape& x) const {
+    if (axes_ == Axes::all) return 1;
+    return axes_ == Axes::image ? x.dims[0] : last_dimension(x);
+  }
   [[nodiscard]] Size gamma_bytes(const LayerContext& site) const {
     return fixed_size(checked_multiply(channels(site.output), kFp32Bytes));
   }
@@ -56,7 +61,7 @@ class LayerScale : public Layer {
     kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "mul", site.output, 1, read, written));
   }
 
-  bool image_ = false;
+  Axes axes_ = Axes::features;
 };
 
 }  // namespace

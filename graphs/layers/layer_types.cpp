@@ -19,6 +19,9 @@ constexpr LayerType kLayerTypes[] = {
      "(kernel: "
      "side by side; less: overlapping), padding (0), output_padding (0), bias (true)",
      make_conv_transpose2d},
+    {"conv3d", "convolution of volumes: filters, kernel (odd), stride (1), bias (false)", make_conv3d},
+    {"conv_transpose3d", "transposed convolution of volumes, cubes side by side: filters, kernel, bias (false)",
+     make_conv_transpose3d},
     {"batch_norm",
      "batch normalisation over rows and pixels or positions: scale (true), shift (true), statistics (batch): "
      "of the batch "
@@ -49,6 +52,10 @@ constexpr LayerType kLayerTypes[] = {
     {"upsample", "larger image: factor, in both directions, mode (nearest, bilinear)", make_upsample},
     {"depth_to_space", "channels laid out as pixels: factor, in both directions", make_depth_to_space},
     {"add", "element-wise sum of two or more inputs of one shape", make_add},
+    {"weighted_add",
+     "the same with a trained weight for each input: divides (true), each weight by the sum of all, "
+     "spare (0) weights that no input has",
+     make_weighted_add},
     {"multiply",
      "element-wise product of two inputs; dimensions of the second may be 1, as in squeeze-excite",
      make_multiply},
@@ -62,10 +69,14 @@ constexpr LayerType kLayerTypes[] = {
      "dimension",
      make_fully_connected},
     {"embedding",
-     "rows of a table, one for each position: words, outputs, dense_gradient (as the framework has it), "
-     "shards (1) in which the table is kept",
+     "rows of a table, one for each position: words, outputs, dense_gradient (as the framework has it), sparse "
+     "(false): only rows looked up have a gradient and are updated, shards (1) in which the table is kept",
      make_embedding},
-    {"softmax_loss", "softmax and cross entropy against one label for each row or position",
+    {"dot_interaction", "products of every two of a sample's vectors, and the first vector",
+     make_dot_interaction},
+    {"softmax_loss",
+     "softmax and cross entropy against one label for each row or position: targets (labels; dense: a share of "
+     "every class)",
      make_softmax_loss},
     {"smoothed_softmax_loss", "the same with a little of each label spread over all classes",
      make_smoothed_softmax_loss},
@@ -75,7 +86,7 @@ constexpr LayerType kLayerTypes[] = {
      "function (silu, gelu) of a gate times values; reads both, or one tensor with the two side by side",
      make_gated_activation},
     {"scale", "product with a constant, or with a factor for each position", make_scale},
-    {"layer_scale", "product with a trained factor for each feature: axes (features, or image: each channel)",
+    {"layer_scale", "product with a trained factor for each feature: axes (features; image: for each channel; all: one)",
      make_layer_scale},
     {"bias", "sum with a bias for each feature, for a product that is tied to another layer", make_bias},
     {"add_positions", "sum with a constant for each position and feature", make_add_positions},
@@ -147,8 +158,16 @@ constexpr LayerType kLayerTypes[] = {
     {"crop_and_resize",
      "bilinear samples of each region: size of the grid; reads features, of one or more levels, and regions",
      make_crop_and_resize},
-    {"smooth_l1_loss", "squared near the target, linear beyond; reads predictions and targets",
+    {"smooth_l1_loss",
+     "squared near the target, linear beyond; reads predictions and targets: targets (layer; given: by the "
+     "loader)",
      make_smooth_l1_loss},
+    {"focal_loss", "logistic loss weighted by each score's distance from its target: fused (false)",
+     make_focal_loss},
+    {"hard_negative_loss",
+     "softmax loss of boxes, {classes, boxes}, with an object and of the worst three times as many without",
+     make_hard_negative_loss},
+    {"dice_loss", "Dice loss and cross entropy of a volume's classes", make_dice_loss},
     {"logistic_loss", "logistic function and cross entropy of each score against its own target",
      make_logistic_loss},
     {"squared_loss", "squared difference from one target for each element", make_squared_loss},
@@ -170,6 +189,7 @@ constexpr LayerType kLayerTypes[] = {
      "scores v tanh(query + keys): score (matmul, sum), mask (none, select, sequence_mask), normalize, "
      "recompute",
      make_additive_score},
+    {"dot_score", "scores query * key of an attention: scale (true), by a trained number", make_dot_score},
     {"weighted_sum", "context of an attention: sum of a memory's vectors by weights", make_weighted_sum},
     {"unstack", "a sequence as tensors of one step each", make_unstack},
     {"stack", "tensors of one step each as a sequence", make_stack},
@@ -177,6 +197,13 @@ constexpr LayerType kLayerTypes[] = {
      make_sequence_reverse},
     {"sequence_last", "the last step of each sample", make_sequence_last},
     {"fold_time", "channels x time x frequencies as a sequence over time", make_fold_time},
+    {"stack_steps", "several steps of a sequence side by side as one: factor", make_stack_steps},
+    {"joint_sum", "sums of every frame and every label, {frames, labels, features}", make_joint_sum},
+    {"transducer_loss", "recurrent transducer's loss of {frames, labels, classes}", make_transducer_loss},
+    {"spectral_norm",
+     "divides the weights of the layer behind it by their largest singular value: filters, kernel (1)",
+     make_spectral_norm},
+    {"class_scale", "a trained scale and shift of each channel for each class: classes", make_class_scale},
     {"ctc_loss", "connectionist temporal classification of a sequence: labels, their number", make_ctc_loss},
     {"read_back", "the mean over samples and positions, copied to the host", make_read_back},
 };

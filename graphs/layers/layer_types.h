@@ -25,6 +25,19 @@ struct LayerType {
 // The makers, one a file. Each reads its own keys; the caller rejects the rest.
 std::unique_ptr<Layer> make_conv2d(SpecMap& keys);
 std::unique_ptr<Layer> make_conv_transpose2d(SpecMap& keys);
+std::unique_ptr<Layer> make_conv3d(SpecMap& keys);
+std::unique_ptr<Layer> make_conv_transpose3d(SpecMap& keys);
+std::unique_ptr<Layer> make_weighted_add(SpecMap& keys);
+std::unique_ptr<Layer> make_dot_interaction(SpecMap& keys);
+std::unique_ptr<Layer> make_stack_steps(SpecMap& keys);
+std::unique_ptr<Layer> make_joint_sum(SpecMap& keys);
+std::unique_ptr<Layer> make_transducer_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_spectral_norm(SpecMap& keys);
+std::unique_ptr<Layer> make_class_scale(SpecMap& keys);
+std::unique_ptr<Layer> make_dot_score(SpecMap& keys);
+std::unique_ptr<Layer> make_focal_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_dice_loss(SpecMap& keys);
+std::unique_ptr<Layer> make_hard_negative_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_batch_norm(SpecMap& keys);
 std::unique_ptr<Layer> make_lrn(SpecMap& keys);
 std::unique_ptr<Layer> make_relu(SpecMap& keys);

@@ -1,4 +1,5 @@
-// softmax_loss: p = softmax(x), loss = -log p[label] of each row or position; dx = p - one_hot(label).
+// softmax_loss: p = softmax(x), loss = -log p[label] of each row or position; dx = p - one_hot(label). With
+// `targets: dense` a share of every class takes the label's place, as of a search's visits.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -6,6 +7,11 @@ namespace {
 
 class SoftmaxLoss : public Layer {
  public:
+  explicit SoftmaxLoss(SpecMap& keys) {
+    const auto targets = keys.find("targets");
+    if (targets && targets->one_of({"labels", "dense"}) == 1) ++reads_;
+  }
+
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     return class_scores(inputs);
   }
@@ -13,13 +19,13 @@ class SoftmaxLoss : public Layer {
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     kernels.push_back(
-        softmax_kernel(Phase::forward, "softmax_loss", site.output, how.precision, kSoftmaxFlops, 1));
+        softmax_kernel(Phase::forward, "softmax_loss", site.output, how.precision, kSoftmaxFlops, reads_));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
-    kernels.push_back(softmax_kernel(Phase::backward_data, "softmax_loss", site.output, how.precision, 1, 1));
+    kernels.push_back(softmax_kernel(Phase::backward_data, "softmax_loss", site.output, how.precision, 1, reads_));
     kernels.back().timed_as = KernelKind::elementwise;  // p - one_hot(label)
   }
 
@@ -29,10 +35,13 @@ class SoftmaxLoss : public Layer {
                                              const LoweringContext&) const override {
     return {.output = site.input_gradient};
   }
+
+ private:
+  std::int64_t reads_ = 1;  // tensors of the scores' size
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_softmax_loss(SpecMap&) { return std::make_unique<SoftmaxLoss>(); }
+std::unique_ptr<Layer> make_softmax_loss(SpecMap& keys) { return std::make_unique<SoftmaxLoss>(keys); }
 
 }  // namespace tbdsim

@@ -6,6 +6,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/prediction/time_to_target.h"
+#include "simulate/prediction/pipe_utilization.h"
 #include "simulate/prediction/utilization.h"
 
 namespace tbdsim {
@@ -32,6 +33,12 @@ Value achieved_bandwidth(const P& p) {
   if (activity.gpu == Seconds(0)) return std::nullopt;
   const BytesPerSecond bandwidth = activity.moved / activity.gpu;
   return bandwidth.si();
+}
+
+template <double PipeUse::* pipe>
+Value pipe_of(const P& p) {
+  const std::optional<PipeUse> use = pipe_use(p);
+  return use ? Value((*use).*pipe) : std::nullopt;
 }
 
 Value nvprof_level(const P& p) {
@@ -99,7 +106,7 @@ Value of_target(const P& p) {
 
 constexpr std::string_view kSamplesPerSecond = "samples/s";
 
-constexpr std::array<Metric, 42> kMetrics = {{
+constexpr std::array<Metric, 46> kMetrics = {{
     {"throughput", MetricGroup::time, kSamplesPerSecond, "what the model's throughput counts, in a second",
      [](const P& p) -> Value { return p.throughput(); }},
     {"throughput_low", MetricGroup::time, kSamplesPerSecond,
@@ -134,6 +141,14 @@ constexpr std::array<Metric, 42> kMetrics = {{
     {"tensor_core_utilization", MetricGroup::time, kRatio,
      "the same of tensor cores and their arithmetic; none on GPUs without",
      [](const P& p) { return tensor_core_utilization(activity_of(p), *p.gpu); }},
+    {"fma_pipe_utilization", MetricGroup::time, kRatio,
+     "what the single-precision pipe executes over its peak while kernels run", pipe_of<&PipeUse::fma>},
+    {"fp16_pipe_utilization", MetricGroup::time, kRatio,
+     "the same of packed half precision without tensor cores", pipe_of<&PipeUse::fp16>},
+    {"tensor_pipe_utilization", MetricGroup::time, kRatio, "the same of tensor cores",
+     pipe_of<&PipeUse::tensor>},
+    {"sfu_pipe_utilization", MetricGroup::time, kRatio,
+     "the same of reciprocals, roots, exponentials and logarithms", pipe_of<&PipeUse::special>},
     {"cpu_utilization", MetricGroup::time, kRatio,
      "an estimate: issuing thread and decoding of samples, over 28 cores",
      [](const P& p) -> Value { return cpu_utilization(times_of(p)); }},

@@ -151,7 +151,11 @@ Table list_suites(const Catalog& catalog) {
   table.columns = {{"name", "name"}, {"title", "suite"}, {"models", "models"}};
   for (const std::string& name : catalog.names(Kind::suite)) {
     const Suite suite = read_suite(catalog.find(Kind::suite, name));
-    table.rows.push_back({text_cell(name), text_cell(suite.title), text_cell(joined(suite.models))});
+    std::vector<std::string> models;  // each once
+    for (const SuiteModel& model : suite.models) {
+      if (std::find(models.begin(), models.end(), model.model) == models.end()) models.push_back(model.model);
+    }
+    table.rows.push_back({text_cell(name), text_cell(suite.title), text_cell(joined(models))});
   }
   return table;
 }

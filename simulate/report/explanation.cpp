@@ -9,6 +9,7 @@
 #include "hwspecs/base/table.h"
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/uncertainty.h"
+#include "simulate/prediction/pipe_utilization.h"
 #include "simulate/prediction/utilization.h"
 #include "simulate/report/kernel_sources.h"
 #include "simulate/report/kernel_table.h"
@@ -151,6 +152,12 @@ std::string utilization_step(const Prediction& p) {
     text += fmt::format(" FP32: {} executed of the {} that {} does in that time are {:.1f} % (equation 2).",
                         to_text(a.fp32), to_text(rate_of(*p.gpu, MathType::fp32).peak * a.gpu), p.gpu->title,
                         kPercent * *fp32);
+  }
+  if (const auto pipes = pipe_use(p)) {
+    text += fmt::format(
+        " Of the pipes' peaks while kernels run: FMA {:.1f} %, FP16 {:.1f} %, tensor cores {:.1f} %, special "
+        "functions {:.1f} %.",
+        kPercent * pipes->fma, kPercent * pipes->fp16, kPercent * pipes->tensor, kPercent * pipes->special);
   }
   return text;
 }

@@ -12,9 +12,11 @@
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/prediction/pipe_utilization.h"
 #include "simulate/prediction/utilization.h"
 #include "simulate/report/cells.h"
 #include "simulate/report/kernel_sources.h"
+#include "simulate/report/prediction_label.h"
 
 namespace tbdsim {
 namespace {
@@ -22,27 +24,32 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kNoteWidth = 100;
+constexpr std::ptrdiff_t kTensorColumn = 7;  // behind FP32
 
-std::string legend() {
+std::string legend(bool tensor) {
   return fmt::format(
-      "+-%: 80 % of measured throughputs are expected so near; time: of an iteration; GPU, FP32, CPU: "
-      "utilization in %, of the iteration, of the single-precision peak while the GPU is active, of {} cores "
+      "+-%: 80 % of measured throughputs are expected so near; time: of an iteration; GPU, FP32,{} CPU: "
+      "utilization in %, of the iteration, of the single-precision peak while the GPU is active,{} of {} cores "
       "(an estimate); par. to total: GPU memory at its peak, in GiB (parameters, their gradients, feature "
       "maps, workspace, dynamic; total with the CUDA context, ! where it does not fit); bound: what limits "
       "most of the time.",
-      kHostCores);
+      tensor ? " TC," : "", tensor ? " of tensor cores' peak while kernels run," : "", kHostCores);
 }
 
 std::string gib_text(double gib) { return fmt::format("{:.{}f}", gib, gib >= 10 ? 1 : 2); }
 
 Cell utilization_cell(std::optional<double> ratio) { return ratio ? bare_percent_cell(*ratio, 0) : Cell{}; }
 
-std::vector<Cell> table_row(const Prediction& p) {
+double tensor_share(const Prediction& p) { return pipe_use(p).value_or(PipeUse{}).tensor; }
+
+// `tensor`: with a column for tensor cores.
+std::vector<Cell> table_row(std::span<const Prediction> predictions, const Prediction& p, bool tensor) {
   const Activity activity = activity_of(p);
   const MemoryPlan& m = p.memory;
   const auto memory = [](Bytes bytes) { return number_cell(bytes.si(), gib_text(in_unit(bytes, "GiB"))); };
   const std::string total = gib_text(in_unit(m.total(), "GiB"));
-  return {text_cell(p.model->name),
+  std::vector<Cell> row{
+          text_cell(label_among(predictions, p)),
           text_cell(p.framework->name),
           text_cell(three_digits(p.throughput()) + " " + throughput_unit(*p.model)),
           bare_percent_cell(p.interval_factor() - 1, 0),
@@ -57,6 +64,8 @@ std::vector<Cell> table_row(const Prediction& p) {
           memory(m.use[MemoryCategory::dynamic]),
           number_cell(m.total().si(), p.fits ? total : total + "!"),
           text_cell(name_of(p.bound()))};
+  if (tensor) row.insert(row.begin() + kTensorColumn, bare_percent_cell(tensor_share(p), 0));
+  return row;
 }
 
 // Keys whose source begins with "estimate:".
@@ -245,12 +254,15 @@ Table wide_table(std::span<const Prediction> predictions) {
     const bool right = name != "model" && name != "framework" && name != "bound";
     table.columns.push_back({header, header, right});
   }
-  for (const Prediction& p : predictions) table.rows.push_back(table_row(p));
+  const bool tensor = std::any_of(predictions.begin(), predictions.end(),
+                                  [](const Prediction& p) { return tensor_share(p) > 0; });
+  if (tensor) table.columns.insert(table.columns.begin() + kTensorColumn, {"TC", "TC", true});
+  for (const Prediction& p : predictions) table.rows.push_back(table_row(predictions, p, tensor));
   for (const auto& notes : {mfu_notes(predictions), batch_notes(predictions), length_notes(predictions),
                             input_notes(predictions), step_notes(predictions), estimate_notes(predictions)}) {
     table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   }
-  for (const std::string& line : wrapped(legend(), kNoteWidth)) table.notes.push_back(line);
+  for (const std::string& line : wrapped(legend(tensor), kNoteWidth)) table.notes.push_back(line);
   const auto notes = fit_notes(predictions);
   table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   return table;

@@ -6,6 +6,7 @@
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/quantity_text.h"
 #include "hwspecs/base/suggest.h"
+#include "hwspecs/base/table.h"
 #include "simulate/analysis/allocator_replay.h"
 #include "simulate/analysis/fragmentation.h"
 #include "simulate/prediction/metrics.h"
@@ -67,7 +68,7 @@ std::string known_name(const Catalog& catalog, Kind kind, const std::string& cal
   if (is_path(called)) return called;
   const auto name = catalog.name_of(kind, called);
   if (!name) throw NotCovered(fmt::format("{} {} is not in the catalogue", what, in_quotes(called)));
-  return *name;
+  return kind == Kind::model ? called : *name;  // of a family, the member
 }
 
 // Bytes that the allocator reserved on the device and has not allocated: free blocks of its segments.
@@ -151,6 +152,20 @@ Interval in_steps(const Prediction& p) {
   return {steps / p.interval_factor(), steps * p.interval_factor()};
 }
 
+// A ratio among the metrics, where the row gives it in percent.
+std::optional<RowPrediction> percent_value(const Prediction& p, const std::string& metric,
+                                           const std::string& unit) {
+  if (unit != "%") return std::nullopt;
+  for (const Metric& known : metrics()) {
+    if (known.name != metric || known.unit != kRatio) continue;
+    const std::optional<double> ratio = known.value(p);
+    if (!ratio) return std::nullopt;
+    const double percent = kPercent * *ratio;
+    return RowPrediction{"ok", percent, {percent / p.interval_factor(), percent * p.interval_factor()}};
+  }
+  return std::nullopt;
+}
+
 RowPrediction memory_value(Bytes memory) {
   const double bytes = memory.si();
   return {"ok", bytes, {bytes / kMemoryIntervalFactor, bytes * kMemoryIntervalFactor}};
@@ -174,6 +189,7 @@ RowPrediction value_of(const Prediction& p, const std::string& metric, const std
   }
   if (metric == "iteration_time") return time_value(p, p.iteration_time(), unit);
   if (const auto time = phase_time(p, metric)) return time_value(p, *time, unit);
+  if (const auto percent = percent_value(p, metric, unit)) return *percent;
   if (metric == "memory_used") return memory_value(used_memory(p, unit_text, resolve));
   if (const auto category = category_of(p, metric, gpus)) return memory_value(*category);
   throw NotCovered(fmt::format("metric {} is not predicted", in_quotes(metric)));

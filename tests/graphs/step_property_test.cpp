@@ -19,7 +19,7 @@ struct Case {
   const LayerGraph* graph;  // the only one, so that layers of the step are layers of the graph
 };
 
-// All combinations, made once.
+// All combinations, made once; frameworks that lower a model alike count as one.
 const std::vector<Case>& cases() {
   static std::vector<Model> models;
   static const std::vector<Case> all = [] {
@@ -32,9 +32,13 @@ const std::vector<Case>& cases() {
     std::vector<Case> made;
     for (const Model& model : models) {
       if (model.graphs.size() != 1 || model.training.size() != 1) continue;
-      for (const std::string& framework : catalog.names(Kind::framework)) {
-        for (const Precision& precision : kPrecisions) {
+      for (const Precision& precision : kPrecisions) {
+        std::vector<Lowering> seen;
+        for (const std::string& framework : catalog.names(Kind::framework)) {
           const Lowering& lowering = specs.framework(framework)->lowering;
+          if (std::find(seen.begin(), seen.end(), lowering_of(model, lowering, precision)) != seen.end())
+            continue;
+          seen.push_back(lowering_of(model, lowering, precision));
           made.push_back(
               {model.name + " " + model.variant.name + " " + framework + " " + std::string(precision.name),
                &model, lowering_of(model, lowering, precision),

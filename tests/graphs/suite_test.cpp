@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "graphs/model.h"
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/error.h"
 #include "tests/support/temp_dir.h"
@@ -16,14 +17,31 @@ using testing::ThrowsMessage;
 TEST(Suite, EveryOneOfTheCatalogueNamesModelsOfIt) {
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
   for (const std::string& name : catalog.names(Kind::suite)) {
-    for (const std::string& model : read_suite(catalog.find(Kind::suite, name)).models) {
-      EXPECT_TRUE(catalog.contains(Kind::model, model)) << name << ": " << model;
+    for (const SuiteModel& entry : read_suite(catalog.find(Kind::suite, name)).models) {
+      SCOPED_TRACE(name + ": " + entry.model + " " + entry.variant);
+      const ModelFile file =
+          member_of_family(read_model_file(catalog.find(Kind::model, entry.model)), entry.model);
+      EXPECT_NO_THROW((void)find_variant(file, entry.variant, ""));
+      if (!entry.framework.empty()) {
+        EXPECT_TRUE(catalog.contains(Kind::framework, entry.framework));
+      }
     }
   }
 }
 
 TEST(Suite, TheEightModelsOfTheTbdPaper) {
   EXPECT_EQ(read_suite(Catalog::from(TBDSIM_SOURCE_DIR).find(Kind::suite, "tbd")).models.size(), 8u);
+}
+
+TEST(Suite, ModelsInAVariantAndOnAFramework) {
+  const test::TempDir directory;
+  const Suite suite = read_suite(directory.write(
+      "s.yaml",
+      "title: T\nmodels: [resnet50, {model: gnmt, variant: a, framework: b}]\nsources: {models: t}\n"));
+  EXPECT_EQ(suite.models.at(0).model, "resnet50");
+  EXPECT_EQ(suite.models.at(0).variant, "");
+  EXPECT_EQ(suite.models.at(1).variant, "a");
+  EXPECT_EQ(suite.models.at(1).framework, "b");
 }
 
 TEST(SuiteErrors, NameTheKey) {

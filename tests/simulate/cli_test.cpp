@@ -97,6 +97,27 @@ TEST(Cli, EveryFrameworkOfEveryModelByDefault) {
   EXPECT_THAT(one.out, AllOf(HasSubstr("cntk"), testing::Not(HasSubstr("mxnet"))));
 }
 
+// A suite names models in variants and on frameworks of its own.
+TEST(Cli, AnotherSuite) {
+  const test::TempDir directory;
+  const std::string suite = directory.write("s.yaml", "title: T\nmodels: [{model: resnet50, variant: v1, framework: cntk}, resnet18]\nsources: {models: t}\n").string();
+  const CliResult result = test::run({"--suite", suite, "--gpu", "titanxp", "--batch", "8", "--format", "csv"});
+  const std::vector<test::Row> rows = test::rows_of(result.out);
+  ASSERT_EQ(rows.size(), 2u) << result.err;
+  EXPECT_EQ(rows[0].at("variant"), "v1");
+  EXPECT_EQ(rows[0].at("framework"), "cntk");
+  EXPECT_EQ(rows[1].at("framework"), "pytorch");
+  const CliResult both = test::run({"--suite", "tbd", "--model", "resnet50", "--gpu", "titanxp", "--batch", "8"});
+  EXPECT_THAT(both.err, HasSubstr("--suite and --model are both given"));
+}
+
+// A member of a family goes by its own name.
+TEST(Cli, SizesOfAFamilyAreModels) {
+  const CliResult result = test::run({"--model", "efficientnet_b1", "--gpu", "titanxp", "--batch", "8", "--format", "csv"});
+  ASSERT_EQ(test::rows_of(result.out).size(), 1u) << result.err;
+  EXPECT_EQ(test::rows_of(result.out)[0].at("model"), "efficientnet_b1");
+}
+
 // Nobody's own variant is predicted for every framework there is.
 TEST(Cli, VariantChoosesItsFrameworks) {
   const auto frameworks = [](const std::string& variant) {

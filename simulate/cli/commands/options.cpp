@@ -56,11 +56,10 @@ void require_gpu(const ScenarioOptions& options) {
 
 // The frameworks to predict a model for where none is named: those that train the option's variant (any
 // variant without one); where none trains it, the first version of every framework.
-std::vector<std::string> frameworks_for(const ScenarioOptions& options, const ModelFile& model,
-                                        SpecCache& specs) {
+std::vector<std::string> frameworks_for(const std::string& asked, const ModelFile& model, SpecCache& specs) {
   std::vector<std::string> frameworks;
   for (const Variant& variant : model.variants) {
-    if (!options.variant.empty() && &variant != &find_variant(model, options.variant, "")) continue;
+    if (!asked.empty() && &variant != &find_variant(model, asked, "")) continue;
     for (const std::string& framework : variant.frameworks) {
       if (std::find(frameworks.begin(), frameworks.end(), framework) == frameworks.end())
         frameworks.push_back(framework);
@@ -72,11 +71,29 @@ std::vector<std::string> frameworks_for(const ScenarioOptions& options, const Mo
   return frameworks;
 }
 
-// The option's model; all of the catalogue for "all", those of the suite without an option.
-std::vector<std::string> models_for(const ScenarioOptions& options, SpecCache& specs) {
-  if (!options.model.empty() && options.model != "all") return {options.model};
-  if (options.model == "all") return specs.catalog().names(Kind::model);
-  return read_suite(specs.catalog().find(Kind::suite, kSuite)).models;
+// The option's model; all of the catalogue for "all", those of the suite without an option. Each in the
+// option's variant and framework, where the suite names none.
+std::vector<SuiteModel> models_for(const ScenarioOptions& options, SpecCache& specs) {
+  if (!options.model.empty() && !options.suite.empty())
+    throw UsageError("--suite and --model are both given; expected one of them");
+  std::vector<SuiteModel> models;
+  if (options.model == "all") {
+    for (std::string& name : specs.catalog().names(Kind::model)) models.push_back({std::move(name), "", ""});
+  } else if (!options.model.empty()) {
+    models.push_back({options.model, "", ""});
+  } else {
+    models = read_suite(specs.catalog().find(Kind::suite, options.suite.empty() ? kSuite : options.suite)).models;
+  }
+  for (SuiteModel& model : models) {
+    if (model.variant.empty()) model.variant = options.variant;
+  }
+  return models;
+}
+
+// True if the suite shows this model on a framework of the option's family, or if none is asked for.
+bool shows(const SuiteModel& model, const std::string& asked, SpecCache& specs) {
+  if (model.framework.empty() || asked.empty()) return true;
+  return specs.framework(model.framework)->family == specs.framework(asked)->family;
 }
 
 // The framework asked for, by its name in the catalogue or its path; empty where none is.
@@ -108,14 +125,14 @@ SampleInput input_for(const InputOptions& options) {
 
 // Reads the files of the models, the GPU and its profile into the cache, several at a time. Errors are thrown
 // at the next look-up.
-void read_all(std::span<const std::string> models, const std::string& gpu, const std::string& profile,
+void read_all(std::span<const SuiteModel> models, const std::string& gpu, const std::string& profile,
               SpecCache& specs) {
   for_each_index(models.size() + 1, [&](std::size_t i) {
     try {
       if (i == 0) {
         (void)specs.profile_for({gpu, specs.gpu(gpu)}, profile);
       } else {
-        (void)specs.model(models[i - 1]);
+        (void)specs.model(models[i - 1].model);
       }
     } catch (const Error&) {
     }
@@ -149,6 +166,11 @@ void add_scenario_options(CLI::App& app, ScenarioOptions& options) {
                  "instead of --batch: steps of all sequences of an iteration, each as long as the longest");
   app.add_option("--dataset", options.dataset, "a data set, or a YAML file (default: the variant's)");
   add_profile_option(app, options.profile);
+}
+
+void add_suite_option(CLI::App& app, ScenarioOptions& options) {
+  app.add_option("--suite", options.suite,
+                 "instead of a model: a suite of 'tbd-sim list suites', or a YAML file (default tbd)");
 }
 
 void add_input_options(CLI::App& app, InputOptions& options) {
@@ -249,21 +271,29 @@ std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& s
   const bool named = !options.model.empty() && options.model != "all";
   const std::string asked = framework_asked_for(options, specs);
   std::vector<Scenario> scenarios;
-  const std::vector<std::string> models = models_for(options, specs);
+  const std::vector<SuiteModel> models = models_for(options, specs);
   read_all(models, options.gpu, options.profile, specs);
-  for (const std::string& model : models) {
-    const ModelFile& file = *specs.model(model);
-    if (!named && !trains(file, asked)) continue;
+  for (const SuiteModel& model : models) {
+    const ModelFile& file = *specs.model(model.model);
+    if (!shows(model, asked, specs)) continue;
+    if (!named && model.framework.empty() && !trains(file, asked)) continue;
     const Sizes sizes = sizes_for(options, file);
-    for (const std::string& framework :
-         asked.empty() ? frameworks_for(options, file, specs) : std::vector{asked}) {
+    std::vector<std::string> frameworks;
+    if (!asked.empty()) {
+      frameworks = {asked};
+    } else if (!model.framework.empty()) {
+      frameworks = {model.framework};
+    } else {
+      frameworks = frameworks_for(model.variant, file, specs);
+    }
+    for (const std::string& framework : frameworks) {
       scenarios.push_back(
-          {.model = model,
+          {.model = model.model,
            .framework = framework,
            .gpu = options.gpu,
            .batch = batch,
            .tokens = options.tokens.empty() ? 0 : whole_number("--tokens", options.tokens, kMostSamples),
-           .variant = options.variant,
+           .variant = model.variant,
            .precision = options.precision,
            .profile = options.profile,
            .dataset = options.dataset,

@@ -38,6 +38,7 @@ struct InputOptions {
 
 // The model with the GPU, the batch and the data it is trained on.
 struct ScenarioOptions : ModelOptions {
+  std::string suite;    // instead of the model, of commands that have add_suite_option()
   std::string gpu;
   std::string batch;
   std::string tokens;   // instead of the batch
@@ -66,6 +67,7 @@ struct OutputOptions {
 void add_model_options(CLI::App& app, ModelOptions& options);
 void add_profile_option(CLI::App& app, std::string& profile);
 void add_scenario_options(CLI::App& app, ScenarioOptions& options);
+void add_suite_option(CLI::App& app, ScenarioOptions& options);
 void add_input_options(CLI::App& app, InputOptions& options);
 void add_cluster_options(CLI::App& app, ClusterOptions& options);
 void add_output_file(CLI::App& app, OutputOptions& options);

@@ -40,6 +40,7 @@ Command add_predict_scenario(CLI::App& root) {
   root.add_option("--model", options->scenario.model,
                   "a model of 'tbd-sim list models', or a YAML file (default: the eight of the TBD suite; "
                   "all: the whole catalogue)");
+  add_suite_option(root, options->scenario);
   add_scenario_options(root, options->scenario);
   add_input_options(root, options->scenario.input);
   add_output_options(root, options->output);

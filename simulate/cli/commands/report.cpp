@@ -42,6 +42,7 @@ Command add_report(CLI::App& root) {
   CLI::App* app = root.add_subcommand("report", "the paper's figures for any hardware, as one HTML file");
   app->add_option("--model", options->scenario.model,
                   "a model, a YAML file, or all (default: the eight of the TBD suite)");
+  add_suite_option(*app, options->scenario);
   add_scenario_options(*app, options->scenario);
   add_input_options(*app, options->scenario.input);
   app->get_option("--batch")->description(

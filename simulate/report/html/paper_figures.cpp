@@ -7,8 +7,10 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/prediction/pipe_utilization.h"
 #include "simulate/prediction/uncertainty.h"
 #include "simulate/prediction/utilization.h"
+#include "simulate/report/prediction_label.h"
 
 namespace tbdsim {
 namespace {
@@ -203,6 +205,7 @@ Section overview_section(const ReportData& data) {
                    {"time", "iteration", true},
                    {"gpu", "GPU %", true},
                    {"fp32", "FP32 %", true},
+                   {"fp16", "FP16 and tensor %", true},
                    {"memory", "memory", true},
                    {"largest", "largest batch", true},
                    {"bound", "bound"}};
@@ -211,12 +214,15 @@ Section overview_section(const ReportData& data) {
     const Interval interval = p.throughput_interval();
     const std::string unit = throughput_unit(*p.model);
     const double fp32 = fp32_utilization(activity_of(p), *p.gpu).value_or(0);
-    table.rows.push_back({text_cell(p.model->name), text_cell(p.framework->name), count_cell(size_of(p)),
+    const PipeUse pipes = pipe_use(p).value_or(PipeUse{});
+    table.rows.push_back({text_cell(label_among(data.predictions, p)), text_cell(p.framework->name),
+                          count_cell(size_of(p)),
                           number_cell(p.throughput(), rate(p.throughput()) + " " + unit), text_cell(unit),
                           text_cell(rate(interval.low) + " to " + rate(interval.high)),
                           text_cell(parts_text(deviations_of(p))),
                           number_cell(p.iteration_time().si(), to_text(p.iteration_time())),
                           bare_percent_cell(gpu_utilization(times_of(p)), 0), bare_percent_cell(fp32, 0),
+                          bare_percent_cell(pipes.fp16 + pipes.tensor, 0),
                           number_cell(p.memory.total().si(), to_text(p.memory.total()) + (p.fits ? "" : "!")),
                           count_cell(static_cast<double>(p.largest_batch())), text_cell(name_of(p.bound()))});
   }

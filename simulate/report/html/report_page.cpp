@@ -5,6 +5,7 @@
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/report/html/kernel_sections.h"
 #include "simulate/report/html/paper_figures.h"
+#include "simulate/report/html/pipe_section.h"
 #include "simulate/report/html/scaling_sections.h"
 #include "simulate/report/html/target_sections.h"
 #include "simulate/report/kernel_sources.h"
@@ -29,8 +30,8 @@ std::vector<std::string> summary_of(const ReportData& data) {
 
 Page report_page(const ReportData& data, const Catalog& catalog) {
   constexpr Section (*kSections[])(const ReportData&) = {
-      overview_section, throughput_section, gpu_section,    fp32_section, comparison_section, memory_section,
-      scaling_section,  target_section,     whatif_section, time_section, kernels_section};
+      overview_section, throughput_section, gpu_section,    fp32_section, pipe_section, comparison_section,
+      memory_section,   scaling_section,    target_section, whatif_section, time_section, kernels_section};
   const Prediction& first = data.predictions[0];
   Page page;
   page.title = fmt::format("Training on {}, {}", first.gpu->title, first.scenario.precision);
