@@ -46,5 +46,7 @@ struct Command {
 [[nodiscard]] Command add_completion(CLI::App& root);
 [[nodiscard]] Command add_sweep(CLI::App& root);
 [[nodiscard]] Command add_whatif(CLI::App& root);
+[[nodiscard]] Command add_import(CLI::App& root);
+[[nodiscard]] Command add_compare(CLI::App& root);
 
 }  // namespace tbdsim
