@@ -48,5 +48,7 @@ struct Command {
 [[nodiscard]] Command add_whatif(CLI::App& root);
 [[nodiscard]] Command add_plan(CLI::App& root);
 [[nodiscard]] Command add_tta(CLI::App& root);
+[[nodiscard]] Command add_import(CLI::App& root);
+[[nodiscard]] Command add_compare(CLI::App& root);
 
 }  // namespace tbdsim

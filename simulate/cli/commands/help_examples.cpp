@@ -73,6 +73,13 @@ constexpr Examples kExamples[] = {
       "--machines 1,2,4,8,16,32",
       "tbd-sim tta bert_large --variant pretraining_512 --framework pytorch --gpu h100_sxm --precision amp "
       "--gpus 8 --global-batch 448"}},
+    {"import",
+     {"tbd-sim import deviceQuery.txt -o mine", "tbd-sim import topo.txt --gpu rtx3090 -o mine",
+      "tbd-sim import query.csv --set tdp=250W -o mine"}},
+    {"compare",
+     {"tbd-sim compare trace.json.gz --model resnet50 --framework pytorch --batch 32",
+      "tbd-sim compare trace.json --model resnet50 --framework pytorch --batch 32 --on h100_sxm",
+      "tbd-sim compare kernels.csv --model resnet50 --framework mxnet --gpu titanxp --batch 32 --steps 10"}},
     {"completion", {"tbd-sim completion bash -o tbd-sim.bash", "tbd-sim completion bash"}},
 };
 

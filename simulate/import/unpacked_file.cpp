@@ -1,0 +1,68 @@
+#include "simulate/import/unpacked_file.h"
+
+#include <algorithm>
+#include <limits>
+#include <system_error>
+
+#include <zlib.h>
+
+#include "hwspecs/base/error.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::size_t kBuffer = 1U << 18U;
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 35U;  // unpacked bytes, 32 GiB
+
+}  // namespace
+
+// zlib's file, which is read as it is where it is not compressed.
+struct UnpackedFile::Unzip {
+  explicit Unzip(const std::string& path) : file(gzopen(path.c_str(), "rb")) {
+    if (file != nullptr) gzbuffer(file, kBuffer);
+  }
+  ~Unzip() {
+    if (file != nullptr) gzclose_r(file);
+  }
+  Unzip(const Unzip&) = delete;
+  Unzip& operator=(const Unzip&) = delete;
+  gzFile file;
+};
+
+UnpackedFile::UnpackedFile(const std::filesystem::path& file, std::uint64_t beginning)
+    : file_(file.string()),
+      buffer_(kBuffer),
+      end_(beginning == 0 ? kLargest : beginning),
+      allowed_(std::numeric_limits<std::uint64_t>::max()) {
+  std::error_code wrong;
+  const auto status = std::filesystem::status(file, wrong);
+  if (!std::filesystem::exists(status)) throw UsageError(file_ + ": cannot be read: there is no such file");
+  if (!std::filesystem::is_regular_file(status)) throw UsageError(file_ + ": is no regular file");
+  unzip_ = std::make_unique<Unzip>(file_);
+  if (unzip_->file == nullptr) throw UsageError(file_ + ": cannot be read");
+}
+
+UnpackedFile::~UnpackedFile() = default;
+
+UnpackedFile::int_type UnpackedFile::underflow() {
+  const Mark whole{.file = std::make_shared<const std::string>(file_)};
+  if (read_ > allowed_) throw SpecError(whole, "a value of so many bytes that it cannot be meant; expected shorter texts");
+  if (read_ >= end_) {
+    if (end_ == kLargest) throw SpecError(whole, "holds more than 32 GiB; expected a shorter trace");
+    return traits_type::eof();
+  }
+  const auto most = static_cast<unsigned>(std::min<std::uint64_t>(buffer_.size(), end_ - read_));
+  const int count = gzread(unzip_->file, buffer_.data(), most);
+  if (count < 0) throw SpecError(whole, "is no whole gzip file; expected one that unpacks");
+  if (count == 0) {
+    int state = Z_OK;
+    (void)gzerror(unzip_->file, &state);
+    if (state != Z_OK && state != Z_STREAM_END) throw SpecError(whole, "is no whole gzip file; expected one that unpacks");
+    return traits_type::eof();
+  }
+  read_ += static_cast<std::uint64_t>(count);
+  setg(buffer_.data(), buffer_.data(), buffer_.data() + count);
+  return traits_type::to_int_type(*gptr());
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,159 @@
+// What drivers say of a GPU becomes a GPU file that loads and predicts.
+#include <gmock/gmock.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/file.h"
+#include "hwspecs/base/quantity_text.h"
+#include "hwspecs/gpu_spec.h"
+#include "simulate/import/gpu_facts.h"
+#include "simulate/import/recognise.h"
+#include "tests/hwspecs/message_of.h"
+#include "tests/import/files.h"
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using test::import_file;
+
+std::string text_of(const std::string& name) { return read_file(import_file(name), 1'000'000); }
+
+TEST(DeviceQuery, SaysWhatARooflineNeeds) {
+  const auto all = read_device_query(text_of("devicequery_v100.txt"), "x");
+  ASSERT_EQ(all.size(), 1u);
+  const GpuFacts& v100 = all[0];
+  EXPECT_EQ(v100.name, "Tesla V100-SXM2-32GB");
+  EXPECT_EQ(v100.capability, "7.0");
+  EXPECT_EQ(v100.sm_count, 80);
+  EXPECT_EQ(v100.fp32_lanes_per_sm, 64);
+  EXPECT_DOUBLE_EQ(v100.clock->si(), 1530e6);
+  EXPECT_TRUE(v100.clock_is_boost);
+  EXPECT_DOUBLE_EQ(v100.memory_bandwidth->si(), 2 * 877e6 * 4096 / 8);  // 898 GB/s
+  EXPECT_DOUBLE_EQ(v100.usable_memory->si(), 34072559616.0);
+  EXPECT_DOUBLE_EQ(v100.l2_size->si(), 6291456.0);
+  EXPECT_EQ(v100.ecc, true);
+}
+
+TEST(Smi, TextXmlAndTablesSayTheSame) {
+  const GpuFacts text = read_smi_text(text_of("smi_q_quadro_rtx5000.txt"), "x").at(0);
+  EXPECT_EQ(text.name, "Quadro RTX 5000");
+  EXPECT_DOUBLE_EQ(text.usable_memory->si(), 16125.0 * 1048576);
+  EXPECT_DOUBLE_EQ(text.power_limit->si(), 230);
+  EXPECT_DOUBLE_EQ(text.clock->si(), 2100e6);
+  EXPECT_FALSE(text.clock_is_boost);
+  EXPECT_EQ(text.pcie_generation, 3);
+  EXPECT_EQ(text.ecc, std::nullopt);  // "N/A"
+
+  const GpuFacts xml = read_smi_xml(text_of("smi_q_t4.xml"), "x").at(0);
+  EXPECT_EQ(xml.name, "Tesla T4");
+  EXPECT_DOUBLE_EQ(xml.usable_memory->si(), (15360.0 - 432) * 1048576);  // less what the driver keeps
+  EXPECT_EQ(xml.ecc, true);
+  EXPECT_DOUBLE_EQ(xml.power_limit->si(), 70);
+
+  const auto table = read_smi_csv(text_of("smi_query.csv"), "x");
+  ASSERT_EQ(table.size(), 2u);
+  EXPECT_EQ(table[1].name, "NVIDIA A100-SXM4-40GB");
+  EXPECT_EQ(table[1].capability, "8.0");
+  EXPECT_DOUBLE_EQ(table[1].power_limit->si(), 400);
+}
+
+TEST(GpuImport, RecognisesACardOfTheCatalogue) {
+  const test::TempDir dir;
+  const test::CliResult result = test::run({"import", import_file("devicequery_v100.txt"), "-o", dir.path().string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("deviceQuery of CUDA's samples"),
+                                HasSubstr("v100_sxm2_32gb of the catalogue, and nothing differs")));
+  const GpuSpec gpu = read_gpu(dir.path() / "v100_sxm2_32gb.yaml", test::source_specs().catalog());
+  EXPECT_EQ(gpu.usable_memory.si(), 34072559616.0);
+  EXPECT_NEAR(gpu.memory_bandwidth.si(), 898.048e9, 1e6);
+  EXPECT_NEAR(rate_of(gpu, MathType::fp32).peak.si(), 15.67e12, 0.01e12);
+  EXPECT_EQ(gpu.sources.at("sm_count"), "deviceQuery, devicequery_v100.txt");
+}
+
+TEST(GpuImport, NamesWhatDiffers) {
+  const test::TempDir dir;
+  std::string text = text_of("devicequery_v100.txt");
+  text.replace(text.find("1530 MHz (1.53"), 4, "1380");
+  const auto file = dir.write("slow.txt", text);
+  const test::CliResult result = test::run({"import", file.string(), "-o", dir.path().string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("what differs: boost_clock 1380 MHz (1530 MHz there)"));
+  const GpuSpec gpu = read_gpu(dir.path() / "v100_sxm2_32gb.yaml", test::source_specs().catalog());
+  EXPECT_NEAR(rate_of(gpu, MathType::fp32).peak.si(), 80 * 128 * 1380e6, 1e9);
+}
+
+TEST(GpuImport, AsksByNameForWhatIsMissing) {
+  const test::CliResult result = test::run({"import", import_file("devicequery_quadro_rtx5000.txt")});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("'Quadro RTX 5000' is no card of the catalogue"), HasSubstr("its tdp;"),
+                                HasSubstr("--set tdp="), Not(HasSubstr("l2_size"))));
+  const test::CliResult smi = test::run({"import", import_file("smi_q_quadro_rtx5000.txt")});
+  EXPECT_THAT(smi.err, HasSubstr("compute_capability, sm_count, memory_bandwidth, l2_size"));
+}
+
+// Two files of one card, or a value on the command line, say what the first does not; the file predicts at once.
+TEST(GpuImport, PredictsACardThatTheCatalogueHasNot) {
+  const test::TempDir dir;
+  const std::string query = import_file("devicequery_quadro_rtx5000.txt");
+  const test::CliResult result =
+      test::run({"import", query, import_file("smi_q_quadro_rtx5000.txt"), "-o", dir.path().string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string path = (dir.path() / "quadro_rtx_5000.yaml").string();
+  const GpuSpec gpu = read_gpu(path, test::source_specs().catalog());
+  EXPECT_EQ(gpu.architecture, "turing");
+  EXPECT_EQ(gpu.product_line, ProductLine::workstation);
+  EXPECT_EQ(gpu.tdp.si(), 230);
+  EXPECT_EQ(in_unit(gpu.memory_size, "GiB"), 16);
+  EXPECT_DOUBLE_EQ(gpu.boost_clock.si(), 1815e6);  // not the driver's 2100 MHz
+  EXPECT_NEAR(rate_of(gpu, MathType::fp16).peak.si(), 48 * 1024 * 1815e6, 1e9);
+  const test::CliResult predicted =
+      test::run({"--model", "resnet50", "--framework", "pytorch", "--gpu", path, "--batch", "16"});
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.err;
+  EXPECT_THAT(predicted.out, HasSubstr("Quadro RTX 5000"));
+
+  const test::TempDir other;
+  EXPECT_EQ(test::run({"import", query, "--set", "tdp=230W", "-o", other.path().string()}).exit_code, 0);
+  EXPECT_EQ(read_gpu(other.path() / "quadro_rtx_5000.yaml", test::source_specs().catalog()).tdp.si(), 230);
+}
+
+TEST(GpuImport, RefusesOddValues) {
+  const std::string query = import_file("devicequery_quadro_rtx5000.txt");
+  EXPECT_THAT(test::run({"import", query, "--set", "tpd=230W"}).err, HasSubstr("did you mean 'tdp'?"));
+  EXPECT_THAT(test::run({"import", query, "--set", "tdp=230"}).err, HasSubstr("--set tdp: "));
+  EXPECT_THAT(test::run({"import", query, "--set", "tdp"}).err, HasSubstr("expected KEY=VALUE"));
+  EXPECT_THAT(test::message_of<SpecError>([] {
+                (void)read_device_query("Device 0: \"T\"\n  CUDA Capability Major/Minor version number: x\n", "f.txt");
+              }),
+              HasSubstr("f.txt:2:1: 'x'; expected a compute capability as 7.0"));
+}
+
+TEST(Recognise, KnowsEachFormatByItsBeginning) {
+  const std::pair<const char*, FileFormat> files[] = {{"devicequery_v100.txt", FileFormat::device_query},
+                                                      {"smi_q_quadro_rtx5000.txt", FileFormat::smi_text},
+                                                      {"smi_q_t4.xml", FileFormat::smi_xml},
+                                                      {"smi_query.csv", FileFormat::smi_csv},
+                                                      {"topo_1080ti.txt", FileFormat::topology_matrix},
+                                                      {"topo_4090.txt", FileFormat::topology_matrix},
+                                                      {"topo_h100.txt", FileFormat::topology_matrix},
+                                                      {"lspci_4x1080ti.txt", FileFormat::lspci_tree},
+                                                      {"hwloc_2xp100.xml", FileFormat::hwloc_xml},
+                                                      {"trace.json", FileFormat::chrome_trace},
+                                                      {"trace_old.json.gz", FileFormat::chrome_trace},
+                                                      {"nsys_kern_sum.csv", FileFormat::nsys_kernels},
+                                                      {"nsys_gpu_trace.csv", FileFormat::nsys_trace},
+                                                      {"nvprof_summary.csv", FileFormat::nvprof_summary},
+                                                      {"nvprof_summary_old.csv", FileFormat::nvprof_summary},
+                                                      {"nvprof_trace.csv", FileFormat::nvprof_trace},
+                                                      {"ncu.csv", FileFormat::ncu_csv},
+                                                      {"ncu_raw.csv", FileFormat::ncu_csv}};
+  for (const auto& [name, format] : files) EXPECT_EQ(recognise(import_file(name)), format) << name;
+  EXPECT_EQ(recognise(import_file("README.md")), std::nullopt);
+  EXPECT_THAT(test::run({"import", import_file("README.md")}).err, HasSubstr("no format that is known; expected one of"));
+}
+
+}  // namespace
+}  // namespace tbdsim
