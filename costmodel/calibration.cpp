@@ -65,8 +65,6 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
   return distance;
 }
 
-constexpr double kCubeRoot = 1.0 / 3;  // of the power for each busy SM
-
 // The clock of a measured board under another limit of power than it was measured with: full load runs at the
 // cube root of their ratio, no faster than the boost clock and no slower than what few busy SMs are left.
 void set_power(FamilyModel& model, const GpuSpec& gpu, MathType math) {
@@ -106,10 +104,11 @@ void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, M
     model.hardware.power = small_board_limit(gpu);
   }
   if (model.hardware.tensor_cores) {
-    const double share = power_share(gpu, math);
-    const bool of_older_kernels = !block.own && !knows_instructions(family);
-    model.sustained.clock *= share * (of_older_kernels ? instruction_share(gpu) : 1);
-    if (share < 1) model.hardware.power = {share, kCubeRoot};
+    const bool may_be_older = !block.own && !knows_instructions(family);
+    model.sustained.clock *=
+        power_share(gpu, math) * (may_be_older ? instruction_share(gpu, block.capability) : 1);
+    const PowerLimit limit = limit_of_unmeasured(gpu, math);
+    if (limit.exponent == kCubeRoot) model.hardware.power = limit;
   }
 }
 

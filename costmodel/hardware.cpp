@@ -74,9 +74,10 @@ double power_ratio(const GpuSpec& gpu, double measured_watts) {
   return measured_watts > 0 ? std::cbrt(gpu.tdp.si() / measured_watts) : 1;
 }
 
-double instruction_share(const GpuSpec& gpu) {
-  const bool warp_groups = gpu.compute_capability >= kHopper;
-  return warp_groups ? kWarpInstructions : 1;
+double instruction_share(const GpuSpec& gpu, double measured) {
+  constexpr double kOnlyWarps = 12;
+  const bool warp_groups = gpu.compute_capability >= kHopper && gpu.compute_capability < kOnlyWarps;
+  return warp_groups && measured < kHopper ? kWarpInstructions : 1;
 }
 
 double tf32_across_k(const GpuSpec& gpu) { return gpu.architecture == "hopper" ? kWarpInstructions : 1; }
@@ -108,6 +109,11 @@ PowerLimit small_board_limit(const GpuSpec& gpu) {
   const double cap = flops_per_joule(gpu) * watts / rate_of(gpu, MathType::fp32).peak.si();
   const bool limited = watts < kUnthrottledWatts && (gpu.sustained_share || follows_power(gpu));
   return {limited ? std::min(1.0, cap / unlimited_clock(gpu).mean) : 1};
+}
+
+PowerLimit limit_of_unmeasured(const GpuSpec& gpu, MathType math) {
+  const double share = has_tensor_cores(gpu, math) ? power_share(gpu, math) : 1;
+  return share < 1 ? PowerLimit{share, kCubeRoot} : small_board_limit(gpu);
 }
 
 Prior expected_clock(const GpuSpec& gpu) {

@@ -41,15 +41,22 @@ struct Prior {
 // below 150 W, whose power limits expected_clock.
 [[nodiscard]] double power_share(const GpuSpec& gpu, MathType math);
 
+inline constexpr double kCubeRoot = 1.0 / 3;  // exponent of tensor cores: power grows with the cube of the clock
+
+// The limit of power that the expected clock of an unmeasured GPU includes in this arithmetic: power_share() of tensor
+// cores, which falls with the cube root of the share of busy SMs, else small_board_limit().
+[[nodiscard]] PowerLimit limit_of_unmeasured(const GpuSpec& gpu, MathType math);
+
 // Tensor-core clock that the board's power sustains over that which `measured_watts` (W) sustained, by the same
 // cube root; 1 where these are 0, not known.
 [[nodiscard]] double power_ratio(const GpuSpec& gpu, double measured_watts);
 
-// Share of the tensor-core peak of kernels written for earlier architectures: they multiply warp by warp
-// (mma.sync), 0.62 on Hopper, 1 before. Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper
-// GPU Architecture via Microbenchmarking", 2024 (62.9 % on an H800); convolutions of VGG-13 in TF32 with
-// cuDNN 8 on an H100 agree.
-[[nodiscard]] double instruction_share(const GpuSpec& gpu);
+// Share of the tensor-core peak of kernels that were measured on GPUs up to compute capability `measured` (0: not
+// known, taken as older): those for architectures before Hopper multiply warp by warp (mma.sync), which
+// reaches 0.62 on Hopper and later; 1 else. Source: Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
+// Architecture via Microbenchmarking", 2024 (62.9 % on an H800); convolutions of VGG-13 in TF32 with cuDNN 8 on an
+// H100 agree. 12.x has the instructions of 8.x, and loses nothing.
+[[nodiscard]] double instruction_share(const GpuSpec& gpu, double measured);
 
 // Operations per clock and SM with this math type, over the most of its generation's SMs: tensor cores of
 // GeForce cards run at half rate with fp32 accumulation, those of 8.6 and 8.9 at half of 8.0's. 1 for math

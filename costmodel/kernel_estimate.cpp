@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <type_traits>
 
 #include "costmodel/families/fast/grid_work_table.h"
@@ -209,6 +210,15 @@ const Size* narrow_size(const Kernel& kernel) {
 
 constexpr double kWidestTile = 128;
 
+// The same attention without its mask: it takes no less time, whatever the residuals of calls nearby say.
+std::optional<Kernel> without_mask(const Kernel& kernel) {
+  const auto* attention = std::get_if<AttentionShape>(&kernel.shape);
+  if (attention == nullptr || !attention->causal || attention->window > 0) return std::nullopt;
+  Kernel full = kernel;
+  std::get<AttentionShape>(full.shape).causal = false;
+  return full;
+}
+
 }  // namespace
 
 bool is_narrow(const Kernel& kernel, double batch) {
@@ -223,6 +233,11 @@ void estimate_kernel(const Kernel& kernel, double batch, const Calibration& cali
     KernelCost fp32;
     estimate_in(MathType::fp32, kernel, batch, calibration, factor, fp32, number, cache);
     if (fp32.total < cost.total + copies) cost = fp32;
+  }
+  if (const auto full = without_mask(kernel)) {
+    KernelCost unmasked;
+    estimate_in(kernel.math, *full, batch, calibration, factor, unmasked, number, cache);
+    if (unmasked.total < cost.total) cost = unmasked;
   }
   if (!is_narrow(kernel, batch)) return;
   const Size& size = *narrow_size(kernel);

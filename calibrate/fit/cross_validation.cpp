@@ -40,7 +40,7 @@ template <template <class> class Simple, class Family>
 Samples<Simple<Family>> as(const Samples<Family>& samples) {
   Samples<Simple<Family>> converted;
   for (const Sample<Family>& s : samples) {
-    converted.push_back({s.call, s.hardware, s.gpu, s.block, s.set, s.shape, s.layer, s.phase, s.time_s,
+    converted.push_back({s.call, s.hardware, s.unmeasured, s.gpu, s.block, s.set, s.shape, s.layer, s.phase, s.time_s,
                          s.sigma, s.floor, s.op, s.features});
   }
   return converted;
@@ -233,7 +233,8 @@ std::vector<Outcome> without_gpu(const std::string& gpu, const Samples<Family>& 
                                  const Samples<Family>& all, Protocol protocol,
                                  const CrossvalOptions& options) {
   std::vector<Outcome> outcomes;
-  const Samples<Family> test = where(block, [&](const Sample<Family>& s) { return s.gpu == gpu; });
+  Samples<Family> test = where(block, [&](const Sample<Family>& s) { return s.gpu == gpu; });
+  for (Sample<Family>& s : test) s.hardware.power = s.unmeasured;
   const Sample<Family>& held = test.front();
   const Samples<Family> train = same_architecture(held, all);
   if (train.empty()) return outcomes;

@@ -68,7 +68,10 @@ struct Context {
 
 template <class Family>
 void note_records(const Samples<Family>& samples, ProfileBlock& block) {
-  for (const Sample<Family>& s : samples) ++block.records[s.gpu + ", " + s.set];
+  for (const Sample<Family>& s : samples) {
+    ++block.records[s.gpu + ", " + s.set];
+    block.capability = std::max(block.capability, s.hardware.compute_capability / 10);
+  }
 }
 
 template <class Family>

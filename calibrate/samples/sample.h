@@ -13,6 +13,7 @@ template <class Family>
 struct Sample {
   typename Family::Call call;
   Hardware hardware;
+  PowerLimit unmeasured{};  // what the expected clock includes of it: hardware.h, limit_of_unmeasured
   std::string gpu;    // stem of its file in hwspecs/gpus
   std::string block;  // library generation and arithmetic, "cudnn6/fp32": what parameters are shared by
   std::string set;    // the data set: what a measured clock goes with

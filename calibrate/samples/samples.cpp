@@ -42,6 +42,7 @@ std::vector<Sample<Family>> samples_of(std::span<const Record> records, const Gp
     Sample<Family> s;
     s.call = *mine;
     s.hardware = hardware_of(gpu, math);
+    s.unmeasured = limit_of_unmeasured(gpu, math);
     s.gpu = record.gpu;
     s.block = record.generation + "/" + record.precision;
     s.set = set_of(record);
@@ -53,7 +54,7 @@ std::vector<Sample<Family>> samples_of(std::span<const Record> records, const Gp
     s.time_s = record.time_s;
     s.sigma = std::hypot(kLeastSigma, record.spread);
     s.floor = record.timer == "event";
-    s.op = record.op;
+    s.op = record.phase.empty() || record.phase == "forward" ? record.op : record.op + " " + record.phase;
     s.features = Family::features(s.call);
     samples.push_back(std::move(s));
   }

@@ -204,6 +204,7 @@ ProfileBlock read_profile_block(const SpecNode& node, std::string_view family) {
     block.generation = m.at("generation").text();
     block.math = static_cast<MathType>(m.at("precision").one_of(kMathTypeNames));
     block.own = m.at("measured_on").one_of({"this", "others"}) == 0;
+    if (const auto capability = m.find("capability")) block.capability = capability->number(1, 100);
     read_parameters(m, info, block);
     if (const auto effective = m.find("effective_parameters"))
       block.effective_parameters = effective->number(0, static_cast<double>(info.parameters.size()));
@@ -239,6 +240,7 @@ SpecTree write_profile_block(const ProfileBlock& block, std::string_view family)
   add_entry(tree, "generation", spec_scalar(block.generation));
   add_entry(tree, "precision", spec_scalar(std::string(name_of(block.math))));
   add_entry(tree, "measured_on", spec_scalar(block.own ? "this" : "others"));
+  if (block.capability > 0) add_entry(tree, "capability", number(block.capability, 3));
   SpecTree parameters;
   parameters.kind = SpecTree::Kind::map;
   for (std::size_t i = 0; i < info.parameters.size(); ++i) {

@@ -18,6 +18,7 @@ struct ProfileBlock {
   std::string generation;          // library and major version: cublas8, cudnn6, torch2
   MathType math = MathType::fp32;  // precision of the measured calls
   bool own = false;                // measured on the profile's GPU; else on others
+  double capability = 0;           // the newest compute capability measured, 9.0; 0: not known
   std::vector<double> parameters;  // in the order of the family's table
   std::vector<std::string> at_bound;
   double effective_parameters = 0;  // how many the records determine, the rest being priors'; 0: not known

@@ -2,6 +2,7 @@
 // x 1 GHz = 320 GB/s.
 #include "costmodel/families/gemm.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "costmodel/families/batched_gemm.h"
+#include "costmodel/families/families.h"
 
 namespace tbdsim {
 namespace {
@@ -115,6 +117,27 @@ TEST(GemmTime, RowsAlongTheDepthAreReadInPieces) {
   GemmCall call = square();
   call.transpose_a = true;
   EXPECT_NEAR(time(call, kWhole).memory, 29.81888e-6, 1e-12);
+}
+
+// Four experts of `square` with 1 ms each at least: the square root of the sum of squares.
+TEST(GroupedGemmTime, ExpertsTakeALeastTimeEach) {
+  GemmCall call = square();
+  call.batch = 4;
+  call.grouped = true;
+  std::array<double, kParameterCount<GroupedGemmFamily>> p;
+  std::transform(GroupedGemmFamily::parameters.begin(), GroupedGemmFamily::parameters.end(), p.begin(),
+                 [](const Parameter& parameter) { return parameter.start; });
+  const auto total = [&](double expert) {
+    p[GroupedGemmFamily::kExpert] = expert;
+    return kernel_time<GroupedGemmFamily>(call, kCard, {1, 1}, p).parts;
+  };
+  const TimeParts<double> without = total(0);
+  const double work = without.total - without.overhead;
+  EXPECT_NEAR(total(1e-3).total, without.overhead + std::hypot(work, 4e-3), 1e-12);
+  EXPECT_TRUE(belongs_to<GroupedGemmFamily>(call));
+  EXPECT_FALSE(belongs_to<BatchedGemmFamily>(call));
+  call.grouped = false;
+  EXPECT_FALSE(belongs_to<GroupedGemmFamily>(call));
 }
 
 template <class Family>

@@ -82,9 +82,13 @@ TEST(PowerRatio, CubeRootOfTheWatts) {
   EXPECT_NEAR(power_ratio(gpu("h100_sxm"), 1'400), std::cbrt(0.5), 1e-12);
 }
 
-TEST(InstructionShare, OfHopperAndLater) {
-  EXPECT_EQ(instruction_share(gpu("h100_sxm")), 0.62);
-  EXPECT_EQ(instruction_share(gpu("a100_sxm_80gb")), 1);
+TEST(InstructionShare, OfOlderKernelsOnHopperAndLater) {
+  EXPECT_EQ(instruction_share(gpu("h100_sxm"), 8.0), 0.62);
+  EXPECT_EQ(instruction_share(gpu("h100_sxm"), 0), 0.62) << "not known";
+  EXPECT_EQ(instruction_share(gpu("h100_pcie"), 9.0), 1) << "measured on a Hopper GPU";
+  EXPECT_EQ(instruction_share(gpu("gb200"), 10.0), 1);
+  EXPECT_EQ(instruction_share(gpu("a100_sxm_80gb"), 7.0), 1);
+  EXPECT_EQ(instruction_share(gpu("rtx_pro_6000"), 8.0), 1) << "whose instructions are those of 8.x";
 }
 
 // The clock is that of the product line; a card's title is for readers.
