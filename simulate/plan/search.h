@@ -14,6 +14,9 @@ struct SearchSpace {
   std::int64_t most_cp = 16;
   std::int64_t most_micro_batch = 16;
   std::int64_t most_chunks = 8;
+  // Besides none and full: what the stack can compute again.
+  bool selective = false;
+  bool operators = false;
   int zero = -1;  // only this stage; -1: 1 and, without a pipeline, 3
 };
 

@@ -175,8 +175,10 @@ class Step {
     const CommGroup expert_replicas =
         group_of(in_.fabric, std::max<std::int64_t>(1, l_.replicas() * l_.tp / l_.ep), l_.ep);
     const auto time = [&](Collective collective, double bytes) {
-      return collective_time(collective, replicas, Bytes(parameters(i, false) * bytes)) +
-             collective_time(collective, expert_replicas, Bytes(parameters(i, true) * bytes));
+      Seconds sum = collective_time(collective, replicas, Bytes(parameters(i, false) * bytes));
+      const double experts = parameters(i, true);
+      if (experts > 0) sum += collective_time(collective, expert_replicas, Bytes(experts * bytes));
+      return sum;
     };
     const Stack& stack = in_.stack;
     const bool divided = l_.zero >= 1;

@@ -234,7 +234,10 @@ void run(PlanOptions options, SpecCache& specs, std::ostream& out, const Progres
     }
     tables.push_back(layout_table(p, r.inputs, title, r.gpu->usable_memory));
   } else {
-    const std::vector<ParallelLayout> layouts = legal_layouts(shape, job, r.inputs.fabric.domain);
+    SearchSpace space;
+    space.selective = !r.inputs.stack.fused_attention;
+    space.operators = !r.inputs.stack.joined_products;  // torch's selective checkpointing
+    const std::vector<ParallelLayout> layouts = legal_layouts(shape, job, r.inputs.fabric.domain, space);
     if (layouts.empty())
       throw UsageError(
           fmt::format("no layout of {} divides {} GPUs and a global batch of {}; expected a batch that "
