@@ -210,7 +210,9 @@ TEST_F(PlanTest, TheBestLayoutIsLegalFitsAndIsFastest) {
   for (std::size_t i = 0; i < plan.best.size(); ++i) {
     EXPECT_TRUE(is_legal(plan.best[i].layout, in.shape, in.job));
     EXPECT_LE(plan.best[i].most.device, gpu_->usable_memory);
-    if (i > 0) EXPECT_GE(plan.best[i].step, plan.best[i - 1].step);
+    if (i > 0) {
+      EXPECT_GE(plan.best[i].step, plan.best[i - 1].step);
+    }
   }
   EXPECT_EQ(plan.pareto.front().step, plan.best.front().step);
   for (std::size_t i = 1; i < plan.pareto.size(); ++i)
