@@ -54,10 +54,12 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share,
   b.residual();
 }
 
+// `experts_here`: those on this rank; 0: the layer is no expert.
 void feed_forward(WorkBuilder& b, const DecoderShape& s, std::int64_t rows, std::int64_t inner, MathType math,
-                  std::int64_t experts = 1) {
+                  std::int64_t experts_here = 0) {
   const std::int64_t up = s.gated ? 2 * inner : inner;
-  const bool expert = experts > 1;
+  const bool expert = experts_here > 0;
+  const std::int64_t experts = std::max<std::int64_t>(1, experts_here);
   if (b.joined() || !s.gated) {
     b.product(rows, s.hidden, up, math, Kept::product, experts);
   } else {

@@ -38,6 +38,7 @@ Cell gib_cell(Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.1f}"
 Cell share_cell(Seconds part, const LayoutPrediction& p) { return bare_percent_cell(part / p.step, 1); }
 
 const std::vector<Column> kColumns = {
+    {"list", ""},  // best or front
     {"layout", "layout"},
     {"step_time", "step", true},
     {"tokens_per_second", "tokens/s", true},
@@ -58,12 +59,19 @@ Cell cost_cell(const LayoutPrediction& p, const PlanInputs& inputs) {
   return number_cell(each, fmt::format("{:.0f}", each * kGiga));
 }
 
-std::vector<Cell> row_of(const LayoutPrediction& p, const PlanInputs& inputs, Bytes usable) {
-  return {
-      text_cell(to_text(p.layout)), seconds_cell(p.step),       count_cell(std::round(p.tokens_per_second)),
-      bare_percent_cell(p.mfu, 1),  share_cell(p.exposed(), p), share_cell(p.parts.bubble, p),
-      share_cell(p.parts.again, p), gib_cell(p.most.device),    gib_cell(usable - p.most.device),
-      cost_cell(p, inputs)};
+std::vector<Cell> row_of(std::string_view list, const LayoutPrediction& p, const PlanInputs& inputs,
+                         Bytes usable) {
+  return {text_cell(list),
+          text_cell(to_text(p.layout)),
+          seconds_cell(p.step),
+          count_cell(std::round(p.tokens_per_second)),
+          bare_percent_cell(p.mfu, 1),
+          share_cell(p.exposed(), p),
+          share_cell(p.parts.bubble, p),
+          share_cell(p.parts.again, p),
+          gib_cell(p.most.device),
+          gib_cell(usable - p.most.device),
+          cost_cell(p, inputs)};
 }
 
 // "compute 1.2 s less, bubble 0.1 s more": the parts by which two layouts differ most.
@@ -104,9 +112,9 @@ std::vector<Table> plan_tables(const Plan& plan, const PlanInputs& inputs, const
   best.name = "layouts";
   best.preface = {title, fmt::format("{} legal layouts, {} fit", plan.searched, plan.fitting)};
   best.columns = kColumns;
-  for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of(p, inputs, usable));
+  for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of("best", p, inputs, usable));
   if (plan.best.empty() && !plan.smallest.empty()) {
-    best.rows.push_back(row_of(plan.smallest[0], inputs, usable));
+    best.rows.push_back(row_of("smallest", plan.smallest[0], inputs, usable));
     add_lines(best.notes,
               "No layout fits; this one lacks least. More GPUs, a higher ZeRO stage, a smaller "
               "micro-batch or more recomputation would make one fit.");
@@ -126,7 +134,7 @@ std::vector<Table> plan_tables(const Plan& plan, const PlanInputs& inputs, const
     front.name = "layouts";
     front.preface = {"", "Less memory costs time: no other layout is as fast with as little"};
     front.columns = kColumns;
-    for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of(p, inputs, usable));
+    for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of("front", p, inputs, usable));
     tables.push_back(std::move(front));
   }
   return tables;
@@ -141,7 +149,7 @@ Table layout_table(const LayoutPrediction& p, const PlanInputs& inputs, const st
       fmt::format("{} a step, {:.0f} tokens/s, {:.0f} tokens/s a GPU, MFU {:.1f} %", to_text(p.step),
                   p.tokens_per_second, p.tokens_per_second / static_cast<double>(inputs.job.gpus),
                   kPercent * p.mfu)};
-  table.columns = {{"part", "part"}, {"value", "", true}, {"share", "%", true}};
+  table.columns = {{"part", "part"}, {"value", "amount", true}, {"share", "%", true}};
   for (const NamedPart& part : kParts)
     table.rows.push_back(
         {text_cell(part.name), seconds_cell(p.parts.*part.time), share_cell(p.parts.*part.time, p)});
