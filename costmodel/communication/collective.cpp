@@ -7,8 +7,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kOwnPart = 0.45;    // collective.h
-constexpr double kTreeShare = 0.92;  // of the bandwidth: tuning.cc
+constexpr double kOwnPart = 0.45;          // collective.h
+constexpr double kTreeShare = 0.92;        // of the bandwidth: tuning.cc
 constexpr double kNetworkLaunch = 8.4e-6;  // s: tuning.cc, baseLatencies, Simple
 
 // hwLatencies of NET in tuning.cc, and the share of the bandwidth that carries data.
@@ -17,16 +17,17 @@ struct Protocol {
   double ring_step;  // s, between domains
   double tree_step;
 };
-constexpr std::array<Protocol, 3> kProtocols = {{{0.5, 2.7e-6, 5e-6}, {0.92, 4e-6, 8.5e-6}, {1, 14e-6, 14e-6}}};
+constexpr std::array<Protocol, 3> kProtocols = {
+    {{0.5, 2.7e-6, 5e-6}, {0.92, 4e-6, 8.5e-6}, {1, 14e-6, 14e-6}}};
 
 // Numbers of one collective in SI units.
 struct Work {
   double inner, outer, ranks;
   double bytes;
-  double rate;    // of the narrower links, of plain rings
+  double rate;  // of the narrower links, of plain rings
   double launch;
-  double step;    // within a domain
-  double root;    // at these bytes
+  double step;  // within a domain
+  double root;  // at these bytes
 };
 
 Work work_of(const CommGroup& group, Bytes bytes) {
@@ -37,8 +38,10 @@ Work work_of(const CommGroup& group, Bytes bytes) {
   w.bytes = bytes.si();
   const double within = group.within.si() * group.cost.efficiency;
   const double network = group.network.si() * w.inner;
-  if (group.outer == 1) w.rate = within;
-  else w.rate = group.inner == 1 ? network : std::min(within, network);
+  if (group.outer == 1)
+    w.rate = within;
+  else
+    w.rate = group.inner == 1 ? network : std::min(within, network);
   w.launch = group.outer == 1 ? group.cost.launch.si() : std::max(group.cost.launch.si(), kNetworkLaunch);
   w.step = group.cost.step.si();
   w.root = group.cost.root.si() * std::sqrt(w.bytes / kMebi);

@@ -14,9 +14,10 @@ namespace tbdsim {
 namespace {
 
 [[noreturn]] void no_decoder(const Model& model, std::string_view lacking) {
-  throw UsageError(fmt::format("{} cannot be laid out: it has {}; expected blocks of attention between an embedding "
-                               "and scores of words, as of llama3_8b",
-                               model.name, lacking));
+  throw UsageError(
+      fmt::format("{} cannot be laid out: it has {}; expected blocks of attention between an embedding "
+                  "and scores of words, as of llama3_8b",
+                  model.name, lacking));
 }
 
 std::int64_t outputs_of(const GraphLayer& layer) { return layer.output.dims.back(); }

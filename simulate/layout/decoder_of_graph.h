@@ -1,5 +1,5 @@
-// The sizes of a decoder, found in its layer graph: attention layers are its blocks, and how each layer may be
-// shared among GPUs (Sharding) tells columns from rows, heads, words and experts.
+// The sizes of a decoder, found in its layer graph: attention layers are its blocks, and how each layer may
+// be shared among GPUs (Sharding) tells columns from rows, heads, words and experts.
 #pragma once
 
 #include "graphs/model.h"

@@ -61,8 +61,8 @@ double model_flops_per_token(const DecoderShape& s, std::int64_t sequence) {
                         mixed * (static_cast<double>(c.expert) * static_cast<double>(s.experts_per_token) +
                                  static_cast<double>(c.shared)) +
                         static_cast<double>(s.vocabulary) * static_cast<double>(s.hidden);
-  const double scores = layers * static_cast<double>(s.heads * (s.head_size + s.value_size)) *
-                        static_cast<double>(sequence);
+  const double scores =
+      layers * static_cast<double>(s.heads * (s.head_size + s.value_size)) * static_cast<double>(sequence);
   return 6 * active + 6 * scores;
 }
 

@@ -11,18 +11,18 @@ struct DecoderShape {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;   // heads of keys and values
-  std::int64_t head_size = 0;  // features of a query and a key
-  std::int64_t value_size = 0; // features of a value
-  std::int64_t ffn = 0;        // inner features of a dense block's feed-forward layer
+  std::int64_t kv_heads = 0;    // heads of keys and values
+  std::int64_t head_size = 0;   // features of a query and a key
+  std::int64_t value_size = 0;  // features of a value
+  std::int64_t ffn = 0;         // inner features of a dense block's feed-forward layer
   std::int64_t vocabulary = 0;
   std::int64_t positions = 0;  // learned positions; 0: none
   bool gated = false;          // three matrices in a feed-forward layer, not two
   bool rms_norm = false;
   bool rotary = false;
-  bool bias = true;      // of the matrix products
-  bool tied = false;     // the logits' weight is the embedding's
-  double dropout = 0;    // 0: no kernels and masks of dropout
+  bool bias = true;    // of the matrix products
+  bool tied = false;   // the logits' weight is the embedding's
+  double dropout = 0;  // 0: no kernels and masks of dropout
   bool causal = true;
 
   // Multi-head latent attention (DeepSeek-V2): ranks of the compressed queries, keys and values; 0: none.
@@ -34,8 +34,8 @@ struct DecoderShape {
   std::int64_t experts = 0;
   std::int64_t experts_per_token = 0;
   std::int64_t expert_ffn = 0;
-  std::int64_t shared_ffn = 0;     // inner features of the experts that every token passes
-  std::int64_t dense_layers = 0;   // first blocks without experts
+  std::int64_t shared_ffn = 0;    // inner features of the experts that every token passes
+  std::int64_t dense_layers = 0;  // first blocks without experts
 
   [[nodiscard]] bool mixture() const { return experts > 0; }
 };

@@ -52,12 +52,16 @@ class Check {
   }
 
   bool positive() {
-    const std::pair<std::string_view, std::int64_t> numbers[] = {
-        {"dp", l_.dp},  {"tp", l_.tp},
-        {"pp", l_.pp},  {"vp", l_.vp},
-        {"cp", l_.cp},  {"ep", l_.ep},
-        {"micro-batch", l_.micro_batch}, {"GPUs", j_.gpus},
-        {"global batch", j_.global_batch}, {"sequence length", j_.sequence}};
+    const std::pair<std::string_view, std::int64_t> numbers[] = {{"dp", l_.dp},
+                                                                 {"tp", l_.tp},
+                                                                 {"pp", l_.pp},
+                                                                 {"vp", l_.vp},
+                                                                 {"cp", l_.cp},
+                                                                 {"ep", l_.ep},
+                                                                 {"micro-batch", l_.micro_batch},
+                                                                 {"GPUs", j_.gpus},
+                                                                 {"global batch", j_.global_batch},
+                                                                 {"sequence length", j_.sequence}};
     for (const auto& [name, number] : numbers) {
       if (number < 1 || number > kMostRanks)
         return wrong("{} {} is out of range; expected 1 to {}", name, number, kMostRanks);
@@ -89,24 +93,25 @@ class Check {
       return wrong("pp {} x vp {} are more than the {} layers of {}", l_.pp, l_.vp, s_.layers, s_.name);
     const std::int64_t count = l_.pp * l_.vp;
     if (l_.uneven || s_.layers % count == 0 || ((s_.layers + 2) % count == 0 && count > 2)) return true;
-    return wrong("{} {} layers cannot be divided by pp {} x vp {} = {}; the nearest that divides is {}", s_.name,
-                 s_.layers, l_.pp, l_.vp, count, nearest_divisor(s_.layers, count));
+    return wrong("{} {} layers cannot be divided by pp {} x vp {} = {}; the nearest that divides is {}",
+                 s_.name, s_.layers, l_.pp, l_.vp, count, nearest_divisor(s_.layers, count));
   }
 
   bool batch() {
     const double together = static_cast<double>(l_.dp) * static_cast<double>(l_.micro_batch);
     if (together > static_cast<double>(j_.global_batch) || j_.global_batch % (l_.dp * l_.micro_batch) != 0)
-      return wrong("global batch {} cannot be divided by dp {} x micro-batch {} = {:.0f}; the nearest that divides "
-                   "is {}",
-                   j_.global_batch, l_.dp, l_.micro_batch, together,
-                   nearest_divisor(j_.global_batch, static_cast<std::int64_t>(together)));
+      return wrong(
+          "global batch {} cannot be divided by dp {} x micro-batch {} = {:.0f}; the nearest that divides "
+          "is {}",
+          j_.global_batch, l_.dp, l_.micro_batch, together,
+          nearest_divisor(j_.global_batch, static_cast<std::int64_t>(together)));
     const std::int64_t passes = micro_batches(l_, j_);
     if (l_.vp > 1 && passes % l_.pp != 0)
-      return wrong("vp {} needs micro-batches in multiples of pp {}, not {} (global batch {} / dp {} / "
-                   "micro-batch {})",
-                   l_.vp, l_.pp, passes, j_.global_batch, l_.dp, l_.micro_batch);
-    if (l_.vp > 1 && l_.order != PipelineOrder::one_f_one_b)
-      return wrong("vp {} goes with 1f1b only", l_.vp);
+      return wrong(
+          "vp {} needs micro-batches in multiples of pp {}, not {} (global batch {} / dp {} / "
+          "micro-batch {})",
+          l_.vp, l_.pp, passes, j_.global_batch, l_.dp, l_.micro_batch);
+    if (l_.vp > 1 && l_.order != PipelineOrder::one_f_one_b) return wrong("vp {} goes with 1f1b only", l_.vp);
     return true;
   }
 
@@ -126,16 +131,16 @@ class Check {
     if (!divides("experts", s_.experts, "ep", l_.ep)) return false;
     const std::int64_t over = l_.dp * l_.cp * l_.tp;
     if (over % l_.ep == 0) return true;
-    return wrong("ep {} does not divide dp {} x cp {} x tp {} = {}; the nearest that divides is {}", l_.ep, l_.dp,
-                 l_.cp, l_.tp, over, nearest_divisor(over, l_.ep));
+    return wrong("ep {} does not divide dp {} x cp {} x tp {} = {}; the nearest that divides is {}", l_.ep,
+                 l_.dp, l_.cp, l_.tp, over, nearest_divisor(over, l_.ep));
   }
 
   bool zero() {
     if (l_.zero < 0 || l_.zero > 3) return wrong("ZeRO stage {} is out of range; expected 0 to 3", l_.zero);
     if (l_.shard == 0) return true;
     if (l_.shard > 0 && l_.replicas() % l_.shard == 0) return true;
-    return wrong("shards over {} ranks do not divide dp {} x cp {} = {}; the nearest that divides is {}", l_.shard,
-                 l_.dp, l_.cp, l_.replicas(), nearest_divisor(l_.replicas(), l_.shard));
+    return wrong("shards over {} ranks do not divide dp {} x cp {} = {}; the nearest that divides is {}",
+                 l_.shard, l_.dp, l_.cp, l_.replicas(), nearest_divisor(l_.replicas(), l_.shard));
   }
 
   const ParallelLayout& l_;
@@ -149,17 +154,17 @@ class Check {
 
 ParallelLayout legal_layout(ParallelLayout layout, const DecoderShape& shape, const Job& job) {
   if (layout.dp == 0) {
-    const double model = static_cast<double>(layout.tp) * static_cast<double>(layout.pp) *
-                         static_cast<double>(layout.cp);
+    const double model =
+        static_cast<double>(layout.tp) * static_cast<double>(layout.pp) * static_cast<double>(layout.cp);
     if (model >= 1 && model <= static_cast<double>(job.gpus) && job.gpus % layout.model_ranks() == 0) {
       layout.dp = job.gpus / layout.model_ranks();
     } else {
-      throw UsageError(
-          fmt::format("tp {} x pp {} x cp {} = {:.0f} ranks do not divide {} GPUs; the nearest that divides is {}",
-                      layout.tp, layout.pp, layout.cp, model, job.gpus,
-                      nearest_divisor(job.gpus, model > static_cast<double>(kMostRanks)
-                                                    ? kMostRanks
-                                                    : static_cast<std::int64_t>(model))));
+      throw UsageError(fmt::format(
+          "tp {} x pp {} x cp {} = {:.0f} ranks do not divide {} GPUs; the nearest that divides is {}",
+          layout.tp, layout.pp, layout.cp, model, job.gpus,
+          nearest_divisor(job.gpus, model > static_cast<double>(kMostRanks)
+                                        ? kMostRanks
+                                        : static_cast<std::int64_t>(model))));
     }
   }
   if (const auto problem = Check(layout, shape, job).problem(true)) throw UsageError(*problem);

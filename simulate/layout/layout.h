@@ -17,7 +17,7 @@ namespace tbdsim {
 //   full       all of a block but its input
 enum class Recomputation { none, selective, operators, full };
 inline constexpr std::array<std::string_view, 4> kRecomputationNames = {"none", "selective", "operators",
-                                                                    "full"};
+                                                                        "full"};
 
 struct ParallelLayout {
   std::int64_t dp = 0;  // replicas of the whole network; 0: what the GPUs allow
@@ -31,7 +31,7 @@ struct ParallelLayout {
   int zero = 0;
   std::int64_t shard = 0;  // ranks over which it is divided, the others are copies (HSDP); 0: all replicas
   bool reshard = true;     // with zero 3: parameters are gathered again for the backward pass
-  bool uneven = false;             // chunks may differ by one layer, the first have more
+  bool uneven = false;     // chunks may differ by one layer, the first have more
   bool sequence_parallel = false;  // norms and residuals are divided over the tp ranks
   std::int64_t micro_batch = 1;    // sequences in one pass
   Recomputation recompute = Recomputation::none;
@@ -69,7 +69,8 @@ inline constexpr std::int64_t kMostRanks = 10'000'000;
 // Layers of a chunk, counted from the network's input. Where layers / (pp x vp) is not whole, the first and
 // the last have one less, for the embedding and the logits, if (layers + 2) / (pp x vp) is whole; else the
 // first ones have one more.
-[[nodiscard]] std::int64_t layers_of_chunk(const ParallelLayout& layout, std::int64_t chunk, std::int64_t layers);
+[[nodiscard]] std::int64_t layers_of_chunk(const ParallelLayout& layout, std::int64_t chunk,
+                                           std::int64_t layers);
 
 // "dp 16 tp 8 pp 4 vp 2 mbs 1 zero 1 sp selective": what differs from one GPU alone.
 [[nodiscard]] std::string to_text(const ParallelLayout& layout);

@@ -15,20 +15,23 @@
 namespace tbdsim {
 namespace {
 
-constexpr auto kLayoutKeys = std::to_array<std::string_view>(
-    {"dp", "tp", "pp", "vp", "cp", "ep", "zero", "shard", "reshard", "sequence_parallel", "uneven",
-     "micro_batch", "recompute", "schedule"});
+constexpr auto kLayoutKeys =
+    std::to_array<std::string_view>({"dp", "tp", "pp", "vp", "cp", "ep", "zero", "shard", "reshard",
+                                     "sequence_parallel", "uneven", "micro_batch", "recompute", "schedule"});
 constexpr auto kShapeKeys = std::to_array<std::string_view>(
-    {"layers", "hidden", "heads", "kv_heads", "head_size", "value_size", "ffn", "vocabulary", "positions",
-     "gated", "rms_norm", "rotary", "bias", "tied", "dropout", "causal", "q_rank", "kv_rank", "rotary_size",
-     "experts", "experts_per_token", "expert_ffn", "shared_ffn", "dense_layers"});
+    {"layers",     "hidden",     "heads",       "kv_heads", "head_size",   "value_size", "ffn",
+     "vocabulary", "positions",  "gated",       "rms_norm", "rotary",      "bias",       "tied",
+     "dropout",    "causal",     "q_rank",      "kv_rank",  "rotary_size", "experts",    "experts_per_token",
+     "expert_ffn", "shared_ffn", "dense_layers"});
 constexpr std::int64_t kMostOfASize = 1'000'000'000;
 
-std::int64_t number_of(std::string_view key, const std::string& value, std::int64_t least, std::int64_t most) {
+std::int64_t number_of(std::string_view key, const std::string& value, std::int64_t least,
+                       std::int64_t most) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
-    throw UsageError(fmt::format("{} {}; expected a whole number from {} to {}", key, in_quotes(value), least, most));
+    throw UsageError(
+        fmt::format("{} {}; expected a whole number from {} to {}", key, in_quotes(value), least, most));
   return number;
 }
 
@@ -38,7 +41,8 @@ bool flag_of(std::string_view key, const std::string& value) {
   throw UsageError(fmt::format("{} {}; expected true or false", key, in_quotes(value)));
 }
 
-std::size_t choice_of(std::string_view key, const std::string& value, std::span<const std::string_view> names) {
+std::size_t choice_of(std::string_view key, const std::string& value,
+                      std::span<const std::string_view> names) {
   std::vector<std::string> known(names.begin(), names.end());
   const auto found = std::find(known.begin(), known.end(), value);
   if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
@@ -59,16 +63,23 @@ std::int64_t* number_in(ParallelLayout& l, std::string_view key) {
 }
 
 std::int64_t* number_in(DecoderShape& s, std::string_view key) {
-  const std::pair<std::string_view, std::int64_t*> numbers[] = {
-      {"layers", &s.layers},       {"hidden", &s.hidden},
-      {"heads", &s.heads},         {"kv_heads", &s.kv_heads},
-      {"head_size", &s.head_size}, {"value_size", &s.value_size},
-      {"ffn", &s.ffn},             {"vocabulary", &s.vocabulary},
-      {"positions", &s.positions}, {"q_rank", &s.q_rank},
-      {"kv_rank", &s.kv_rank},     {"rotary_size", &s.rotary_size},
-      {"experts", &s.experts},     {"experts_per_token", &s.experts_per_token},
-      {"expert_ffn", &s.expert_ffn}, {"shared_ffn", &s.shared_ffn},
-      {"dense_layers", &s.dense_layers}};
+  const std::pair<std::string_view, std::int64_t*> numbers[] = {{"layers", &s.layers},
+                                                                {"hidden", &s.hidden},
+                                                                {"heads", &s.heads},
+                                                                {"kv_heads", &s.kv_heads},
+                                                                {"head_size", &s.head_size},
+                                                                {"value_size", &s.value_size},
+                                                                {"ffn", &s.ffn},
+                                                                {"vocabulary", &s.vocabulary},
+                                                                {"positions", &s.positions},
+                                                                {"q_rank", &s.q_rank},
+                                                                {"kv_rank", &s.kv_rank},
+                                                                {"rotary_size", &s.rotary_size},
+                                                                {"experts", &s.experts},
+                                                                {"experts_per_token", &s.experts_per_token},
+                                                                {"expert_ffn", &s.expert_ffn},
+                                                                {"shared_ffn", &s.shared_ffn},
+                                                                {"dense_layers", &s.dense_layers}};
   for (const auto& [name, number] : numbers) {
     if (name == key) return number;
   }
@@ -160,13 +171,15 @@ DecoderShape completed(DecoderShape s) {
 
 ParallelLayout read_layout(const std::filesystem::path& file) {
   ParallelLayout layout;
-  read_keys(file, kLayoutKeys, [&](std::string_view key, const std::string& value) { set_layout(layout, key, value); });
+  read_keys(file, kLayoutKeys,
+            [&](std::string_view key, const std::string& value) { set_layout(layout, key, value); });
   return layout;
 }
 
 DecoderShape read_decoder_shape(const std::filesystem::path& file) {
   DecoderShape shape;
-  read_keys(file, kShapeKeys, [&](std::string_view key, const std::string& value) { set_shape(shape, key, value); });
+  read_keys(file, kShapeKeys,
+            [&](std::string_view key, const std::string& value) { set_shape(shape, key, value); });
   shape.name = file.stem().string();
   return completed(shape);
 }

@@ -7,19 +7,20 @@ namespace {
 
 struct OperationsForAJoule {
   double least_capability;
-  double operations;
+  double sixteen_bits;
+  double eight_bits;  // Ampere has none: as 16 bits
 };
-constexpr OperationsForAJoule kGenerations[] = {{10, 1.45e12}, {9, 0.88e12}, {8, 0.58e12}};
-constexpr double kEightBits = 1.7;
+constexpr OperationsForAJoule kGenerations[] = {
+    {10, 1e12, 2.1e12}, {9, 0.88e12, 1.5e12}, {8, 0.55e12, 0.55e12}};
 
 }  // namespace
 
 FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math) {
   for (const auto& generation : kGenerations) {
     if (gpu.compute_capability < generation.least_capability) continue;
-    const double narrow = math == MathType::fp8 ? kEightBits : 1;
+    const double narrow = math == MathType::fp8 ? generation.eight_bits : generation.sixteen_bits;
     const double wide = math == MathType::tf32 || math == MathType::fp32 ? 0.5 : 1;
-    return FlopsPerSecond(gpu.tdp.si() * generation.operations * narrow * wide);
+    return FlopsPerSecond(gpu.tdp.si() * narrow * wide);
   }
   return FlopsPerSecond(std::numeric_limits<double>::infinity());
 }

@@ -12,8 +12,8 @@
 namespace tbdsim {
 
 // Operations a second of matrix products in this arithmetic; infinite before Ampere, where no run says.
-// Operations for a joule in 16 bits: 0.58e12 on Ampere, 0.88e12 on Hopper, 1.45e12 on Blackwell; in 8 bits
-// 1.7 times as many. Fitted to the `fit` rows of runs of several stacks for each (docs/model/clusters.md).
+// Operations for a joule in 16 bits: 0.55e12 on Ampere, 0.88e12 on Hopper, 1e12 on Blackwell; in 8 bits
+// 1.5e12 and 2.1e12. Fitted to the `fit` rows of runs of several stacks for each (docs/model/clusters.md).
 [[nodiscard]] FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math);
 
 }  // namespace tbdsim

@@ -28,8 +28,8 @@ Fabric fabric_of(const MachineSpec& machine, const GpuSpec& gpu, std::int64_t gp
   }
   const Network& network = machine.networks.front();
   const auto cards = static_cast<double>(std::max<std::size_t>(1, network.below.size()));
-  fabric.network = std::min(achievable(network.link) * (cards / static_cast<double>(machine.gpus)),
-                            topology.slot_rate());
+  fabric.network =
+      std::min(achievable(network.link) * (cards / static_cast<double>(machine.gpus)), topology.slot_rate());
   return fabric;
 }
 

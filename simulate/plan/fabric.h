@@ -15,9 +15,9 @@ struct Fabric {
   BytesPerSecond within;    // as CommGroup
   BytesPerSecond switched;
   CollectiveCost cost;
-  BytesPerSecond network;   // of each GPU, out of its domain; 0: there is none
-  // A fat tree: groups that reach beyond the GPUs below one leaf switch have this part less. 0 GPUs: all below
-  // one.
+  BytesPerSecond network;  // of each GPU, out of its domain; 0: there is none
+  // A fat tree: groups that reach beyond the GPUs below one leaf switch have this part less. 0 GPUs: all
+  // below one.
   std::int64_t leaf = 0;
   double oversubscription = 1;
 };

@@ -82,7 +82,8 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   };
   const double exposed = inputs.stack.overlaps_tensor ? kOfPieces : 1;
   const Seconds tensor = waits(work.backward_messages, AcrossRanks::tensor);
-  const Seconds beside = tensor * (share.sequence_parallel ? kBesideOfSequence : kBeside);
+  Seconds beside = tensor * (share.sequence_parallel ? kBesideOfSequence : kBeside);
+  if (!inputs.stack.overlaps_weights) beside = Seconds(0);
   cost.forward_wait = waits(work.forward_messages, AcrossRanks::tensor) * exposed +
                       waits(work.forward_messages, AcrossRanks::expert);
   cost.backward_wait = (tensor - std::min(beside, cost.weights)) * exposed +
@@ -114,16 +115,15 @@ const PieceCosts& PieceTable::of(const Share& share) {
   const std::int64_t sequence = inputs_.job.sequence;
   PieceCosts costs;
   if (!shape.mixture() || shape.dense_layers > 0) {
-    costs.dense = cost_of(block_work(shape, share, sequence, false, inputs_.stack, inputs_.precision), share,
-                          inputs_);
+    costs.dense =
+        cost_of(block_work(shape, share, sequence, false, inputs_.stack, inputs_.precision), share, inputs_);
   }
   if (shape.mixture()) {
     costs.expert =
         cost_of(block_work(shape, share, sequence, true, inputs_.stack, inputs_.precision), share, inputs_);
   }
   costs.embedding = cost_of(embedding_work(shape, share, sequence, inputs_.stack), share, inputs_);
-  costs.head =
-      cost_of(head_work(shape, share, sequence, inputs_.stack, inputs_.precision), share, inputs_);
+  costs.head = cost_of(head_work(shape, share, sequence, inputs_.stack, inputs_.precision), share, inputs_);
   return costs_.emplace(share, costs).first->second;
 }
 

@@ -1,5 +1,6 @@
-// Seconds and bytes of one micro-batch through a block, the embedding or the logits on one rank: the project's
-// kernels and collectives, summed once for each way to share a block. A layout's step is a closed form of them.
+// Seconds and bytes of one micro-batch through a block, the embedding or the logits on one rank: the
+// project's kernels and collectives, summed once for each way to share a block. A layout's step is a closed
+// form of them.
 #pragma once
 
 #include <array>
@@ -16,9 +17,9 @@ namespace tbdsim {
 struct PieceCost {
   // GPU time of kernels, and of collectives that kernels wait for, in seconds.
   Seconds forward;
-  Seconds backward;                   // without what is computed again
-  Seconds weights;                    // of it: gradients of weights
-  std::array<Seconds, 4> again{};     // by Recomputation
+  Seconds backward;                // without what is computed again
+  Seconds weights;                 // of it: gradients of weights
+  std::array<Seconds, 4> again{};  // by Recomputation
   Seconds forward_wait;
   Seconds backward_wait;
   // Launches of kernels and collectives.

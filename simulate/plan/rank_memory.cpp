@@ -43,25 +43,25 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
   memory.optimizer = bytes(stack.master_bytes + stack.moment_bytes, 1);
 
   const auto r = static_cast<std::size_t>(layout.recompute);
-  const double flight = micro_batches_in_flight(layout.order, stage, layout.pp, micro_batches(layout, inputs.job),
-                                                layout.vp);
+  const double flight =
+      micro_batches_in_flight(layout.order, stage, layout.pp, micro_batches(layout, inputs.job), layout.vp);
   const Bytes kept = costs.dense.kept[r] * layers.dense + costs.expert.kept[r] * layers.expert +
                      (first ? costs.embedding.kept[r] : Bytes(0));
   memory.activations = kept * flight;
   Bytes working = std::max(costs.dense.largest, costs.expert.largest);
-  if (layout.recompute == Recomputation::full)
-    working += std::max(costs.dense.kept[0], costs.expert.kept[0]);
+  if (layout.recompute == Recomputation::full) working += std::max(costs.dense.kept[0], costs.expert.kept[0]);
   if (last) working = std::max(working, costs.head.largest);
   if (gathers) {
-    const double block = std::max(costs.dense.parameters,
-                                  costs.expert.parameters + costs.expert.expert_parameters);
+    const double block =
+        std::max(costs.dense.parameters, costs.expert.parameters + costs.expert.expert_parameters);
     const double ends = std::max(costs.embedding.parameters, costs.head.parameters);
     const double held = layout.reshard ? 2 * block : layers.dense * costs.dense.parameters;
     // Gathered copies of the pass and of the next block, and gradients of one block before they are reduced.
     working += Bytes(stack.parameter_bytes * (held + ends) + stack.reduced_bytes * std::max(block, ends));
   }
   memory.working = working;
-  memory.allocated = memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.working;
+  memory.allocated =
+      memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.working;
   memory.reserved = memory.allocated * stack.reserved;
   memory.device = memory.reserved + stack.context;
   return memory;

@@ -49,9 +49,9 @@ struct RankWork {
   std::vector<Kernel> backward;  // gradients of inputs and of weights
   std::vector<Message> forward_messages;
   std::vector<Message> backward_messages;
-  Bytes ring;               // keys and values that a context-parallel rank passes on, beside attention
-  std::array<Bytes, 4> kept{};  // by Recomputation: activations between forward and backward pass
-  Bytes largest;            // activations of the pass that are alive at once beside those
+  Bytes ring;                    // keys and values that a context-parallel rank passes on, beside attention
+  std::array<Bytes, 4> kept{};   // by Recomputation: activations between forward and backward pass
+  Bytes largest;                 // activations of the pass that are alive at once beside those
   double parameters = 0;         // on this rank, of layers that all replicas share
   double expert_parameters = 0;  // of experts
 };

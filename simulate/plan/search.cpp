@@ -22,7 +22,7 @@ std::vector<std::int64_t> powers(std::int64_t most) {
 class Enumeration {
  public:
   Enumeration(const DecoderShape& shape, const Job& job, std::int64_t domain, const SearchSpace& space)
-      : shape_(shape), job_(job), space_(space) {
+      : shape_(shape), job_(job), domain_(domain), space_(space) {
     most_tp_ = space.most_tp > 0 ? space.most_tp : std::min(domain, shape.heads);
   }
 
@@ -68,16 +68,31 @@ class Enumeration {
     for (const int zero : {0, 1, 2, 3}) {
       if (space_.zero >= 0 && zero != space_.zero) continue;
       if (space_.zero < 0 && zero != 1 && (zero != 3 || layout_.pp > 1 || layout_.replicas() == 1)) continue;
-      for (const Recomputation r : {Recomputation::none, Recomputation::operators, Recomputation::full}) {
-        layout_.zero = zero;
-        layout_.recompute = r;
-        all_.push_back(layout_);
-      }
+      layout_.zero = zero;
+      layout_.shard = 0;
+      of_recomputation();
+      // Shards within a domain, copies beyond it.
+      const std::int64_t near = domain_ / layout_.tp;
+      if (zero != 3 || near <= 1 || near >= layout_.replicas() || layout_.replicas() % near != 0) continue;
+      layout_.shard = near;
+      of_recomputation();
+    }
+    layout_.shard = 0;
+  }
+
+  void of_recomputation() {
+    for (const Recomputation r :
+         {Recomputation::none, Recomputation::selective, Recomputation::operators, Recomputation::full}) {
+      if (r == Recomputation::selective && !space_.selective) continue;
+      if (r == Recomputation::operators && !space_.operators) continue;
+      layout_.recompute = r;
+      all_.push_back(layout_);
     }
   }
 
   const DecoderShape& shape_;
   const Job& job_;
+  std::int64_t domain_;
   const SearchSpace& space_;
   std::int64_t most_tp_ = 1;
   ParallelLayout layout_;

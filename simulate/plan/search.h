@@ -10,11 +10,14 @@ namespace tbdsim {
 
 // Limits of the search, so that it ends.
 struct SearchSpace {
-  std::int64_t most_tp = 0;      // 0: the GPUs of a domain
+  std::int64_t most_tp = 0;  // 0: the GPUs of a domain
   std::int64_t most_cp = 16;
   std::int64_t most_micro_batch = 16;
   std::int64_t most_chunks = 8;
-  int zero = -1;                 // only this stage; -1: 1 and, without a pipeline, 3
+  // Besides none and full: what the stack can compute again.
+  bool selective = false;
+  bool operators = false;
+  int zero = -1;  // only this stage; -1: 1 and, without a pipeline, 3
 };
 
 // Every legal layout within the space, in a fixed order.

@@ -11,13 +11,15 @@ namespace tbdsim {
 namespace {
 
 constexpr double kMicroseconds = kMicro;
-// Dao, "FlashAttention-2", 2023: 1.7 to 3 times as fast as FlashAttention, about 2 times as its Triton version.
+// Dao, "FlashAttention-2", 2023: 1.7 to 3 times as fast as FlashAttention, about 2 times as its Triton
+// version.
 constexpr double kFirstFlash = 2;
 
 // Bytes of states follow from the code of each stack; `launch` and `iteration` are fitted (tests/cluster).
 constexpr std::array<Stack, 7> kStacks = {{
     {.name = "megatron",
-     .title = "Megatron-Core with Transformer Engine: fused kernels, distributed optimizer, overlapped reduction",
+     .title =
+         "Megatron-Core with Transformer Engine: fused kernels, distributed optimizer, overlapped reduction",
      .attention = AttentionKernel::cudnn,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
@@ -26,7 +28,8 @@ constexpr std::array<Stack, 7> kStacks = {{
      .iteration = Seconds(10 * kMilli),
      .context = Bytes(1.6 * kGiga)},
     {.name = "nemo",
-     .title = "NeMo on Megatron-Core: the same, with collectives of tensor parallelism in pieces beside products",
+     .title =
+         "NeMo on Megatron-Core: the same, with collectives of tensor parallelism in pieces beside products",
      .attention = AttentionKernel::cudnn,
      .overlaps_tensor = true,
      .gradient_bytes = 4,
@@ -36,18 +39,21 @@ constexpr std::array<Stack, 7> kStacks = {{
      .iteration = Seconds(10 * kMilli),
      .context = Bytes(1.6 * kGiga)},
     {.name = "megatron_deepspeed",
-     .title = "Megatron-DeepSpeed, 2022: fused softmax that keeps scores, gradients reduced after the backward pass",
+     .title = "Megatron-DeepSpeed, 2022: fused softmax that keeps scores, gradients reduced after the "
+              "backward pass",
      .fused_attention = false,
+     .overlaps_weights = false,
      .gradient_bytes = 2,
      .reduced_bytes = 2,
      .update_traffic = 54,
      .overlaps_reduction = false,
      .overlaps_gather = false,
-     .launch = Seconds(60 * kMicroseconds),
+     .launch = Seconds(62 * kMicroseconds),
      .iteration = Seconds(10 * kMilli),
      .context = Bytes(1.6 * kGiga)},
     {.name = "internevo",
-     .title = "InternEvo 0.2: flash attention of its first version, fused norms, ZeRO-1 with overlapped reduction",
+     .title =
+         "InternEvo 0.2: flash attention of its first version, fused norms, ZeRO-1 with overlapped reduction",
      .attention_factor = kFirstFlash,
      .gradient_bytes = 2,
      .reduced_bytes = 2,
@@ -69,6 +75,7 @@ constexpr std::array<Stack, 7> kStacks = {{
     {.name = "fsdp",
      .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, eager",
      .fused_pointwise = false,
+     .joined_products = false,
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
@@ -79,6 +86,7 @@ constexpr std::array<Stack, 7> kStacks = {{
     {.name = "fsdp_compiled",
      .title = "the same with torch.compile of each block",
      .fused_pointwise = true,
+     .joined_products = false,
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
@@ -88,18 +96,19 @@ constexpr std::array<Stack, 7> kStacks = {{
      .context = Bytes(1.6 * kGiga)},
 }};
 
-constexpr auto kKeys = std::to_array<std::string_view>({"fused_attention", "fused_pointwise", "fused_loss",
-                                                        "overlap_tensor", "overlap_replicas", "reduce_bytes"});
+constexpr auto kKeys =
+    std::to_array<std::string_view>({"fused_attention", "fused_pointwise", "fused_loss", "overlap_tensor",
+                                     "overlap_replicas", "reduce_bytes", "gradient_bytes"});
 
 }  // namespace
 
 std::span<const std::string_view> stack_keys() { return kKeys; }
 
 void set_stack(Stack& stack, std::string_view key, const std::string& value) {
-  if (key == "reduce_bytes") {
-    if (value != "2" && value != "4")
-      throw UsageError(fmt::format("reduce_bytes {}; expected 2 or 4", in_quotes(value)));
-    stack.reduced_bytes = value == "2" ? 2 : 4;
+  if (key == "reduce_bytes" || key == "gradient_bytes") {
+    if (value != "2" && value != "4" && value != "6")
+      throw UsageError(fmt::format("{} {}; expected 2, 4 or 6 (2 and 4)", key, in_quotes(value)));
+    (key == "reduce_bytes" ? stack.reduced_bytes : stack.gradient_bytes) = value[0] - '0';
     return;
   }
   if (value != "true" && value != "false")
@@ -120,8 +129,8 @@ const Stack& stack_named(const std::string& name) {
     if (stack.name == name) return stack;
     known.emplace_back(stack.name);
   }
-  throw UsageError(fmt::format("unknown training stack {}; expected one of {}{}", in_quotes(name), joined(known),
-                               did_you_mean(name, known)));
+  throw UsageError(fmt::format("unknown training stack {}; expected one of {}{}", in_quotes(name),
+                               joined(known), did_you_mean(name, known)));
 }
 
 }  // namespace tbdsim

@@ -1,5 +1,5 @@
-// What a training stack (Megatron-LM, DeepSpeed, FSDP) does beside the network's mathematics: its kernels, its
-// buffers, what it overlaps, and what its host work costs. One set of constants for a stack, whatever the
+// What a training stack (Megatron-LM, DeepSpeed, FSDP) does beside the network's mathematics: its kernels,
+// its buffers, what it overlaps, and what its host work costs. One set of constants for a stack, whatever the
 // runs.
 #pragma once
 
@@ -19,11 +19,13 @@ struct Stack {
   std::string_view title;
 
   // Kernels.
-  bool fused_attention = true;  // keeps no scores
+  bool fused_attention = true;                          // keeps no scores
   AttentionKernel attention = AttentionKernel::flash2;  // whose it is then
   double attention_factor = 1;                          // times of it over that kernel's
-  bool fused_pointwise = true;  // bias, activation, dropout and residual in one kernel each; norms in one
+  bool fused_pointwise = true;   // bias, activation, dropout and residual in one kernel each; norms in one
+  bool joined_products = true;   // queries, keys and values in one product; gate and up in one
   bool fused_loss = false;       // the loss keeps scores in 16 bits only
+  bool overlaps_weights = true;  // collectives of the backward pass run beside gradients of weights
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)
 
   // States, bytes for each parameter.
@@ -32,15 +34,16 @@ struct Stack {
   double gradient_bytes = 2;   // as they accumulate
   double reduced_bytes = 2;    // as they are reduced over replicas
   double moment_bytes = 8;     // Adam's two
-  double update_traffic = 30;  // bytes that clipping, update and copies read and write for each local parameter
+  double update_traffic =
+      30;  // bytes that clipping, update and copies read and write for each local parameter
 
   // Communication over replicas.
   bool overlaps_reduction = true;  // of gradients, with the last backward pass
   bool overlaps_gather = true;     // of updated parameters, with the next forward pass
 
   // Host.
-  Seconds launch;      // of each kernel or collective, by the thread that launches
-  Seconds iteration;   // once a step: data, logging, synchronizing
+  Seconds launch;     // of each kernel or collective, by the thread that launches
+  Seconds iteration;  // once a step: data, logging, synchronizing
 
   // Memory.
   double reserved = 1.06;  // reserved by the caching allocator over allocated, for layouts without a peer
@@ -54,7 +57,7 @@ inline constexpr std::string_view kDefaultStack = "megatron";
 [[nodiscard]] std::span<const Stack> all_stacks();
 
 // What a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss, overlap_tensor,
-// overlap_replicas (true, false), reduce_bytes (2, 4).
+// overlap_replicas (true, false), reduce_bytes, gradient_bytes (2, 4, 6).
 [[nodiscard]] std::span<const std::string_view> stack_keys();
 // Throws UsageError for another value; `key` is one of stack_keys().
 void set_stack(Stack& stack, std::string_view key, const std::string& value);

@@ -10,13 +10,14 @@ namespace {
 // How much longer kernels take while a collective runs beside them, which holds SMs and memory bandwidth:
 // Calculon's 0.15 for NVLink (Isaev et al. 2023, networks of its system files).
 constexpr double kBesideCollective = 0.15;
-constexpr double kUpdateBandwidth = 0.85;  // share of the memory bandwidth of one fused pass over many tensors
+constexpr double kUpdateBandwidth =
+    0.85;  // share of the memory bandwidth of one fused pass over many tensors
 
 // One pass of one micro-batch through a stage.
 struct Pass {
   Seconds kernels;
   Seconds again;
-  Seconds waits;    // for collectives within blocks
+  Seconds waits;  // for collectives within blocks
   double launches = 0;
 
   void add(const Pass& other, double times) {
@@ -63,8 +64,7 @@ class Step {
     parts.other = in_.stack.iteration;
     p.step = parts.compute + parts.again + parts.launch + parts.tensor + parts.sends + parts.bubble +
              parts.replicas + parts.update + parts.other;
-    const double tokens =
-        static_cast<double>(in_.job.global_batch) * static_cast<double>(in_.job.sequence);
+    const double tokens = static_cast<double>(in_.job.global_batch) * static_cast<double>(in_.job.sequence);
     p.tokens_per_second = tokens / p.step.si();
     p.mfu = model_flops_per_token(in_.shape, in_.job.sequence) * p.tokens_per_second /
             (peak.si() * static_cast<double>(in_.job.gpus));
@@ -124,8 +124,7 @@ class Step {
   Seconds hide(Seconds collectives, Seconds pass, double blocks) {
     if (blocks <= 0) return Seconds(0);
     const Seconds slowed = std::min(collectives, pass) * kBesideCollective;
-    const Seconds exposed =
-        std::max(Seconds(0), collectives - (pass + slowed)) + collectives * (1 / blocks);
+    const Seconds exposed = std::max(Seconds(0), collectives - (pass + slowed)) + collectives * (1 / blocks);
     const Seconds added = slowed + std::min(exposed, collectives);
     gathers_ += added;
     return added;
@@ -176,8 +175,10 @@ class Step {
     const CommGroup expert_replicas =
         group_of(in_.fabric, std::max<std::int64_t>(1, l_.replicas() * l_.tp / l_.ep), l_.ep);
     const auto time = [&](Collective collective, double bytes) {
-      return collective_time(collective, replicas, Bytes(parameters(i, false) * bytes)) +
-             collective_time(collective, expert_replicas, Bytes(parameters(i, true) * bytes));
+      Seconds sum = collective_time(collective, replicas, Bytes(parameters(i, false) * bytes));
+      const double experts = parameters(i, true);
+      if (experts > 0) sum += collective_time(collective, expert_replicas, Bytes(experts * bytes));
+      return sum;
     };
     const Stack& stack = in_.stack;
     const bool divided = l_.zero >= 1;
@@ -207,8 +208,8 @@ class Step {
     const auto replicas = static_cast<double>(shard_ranks());
     const double experts = std::max(1.0, replicas * static_cast<double>(l_.tp) / static_cast<double>(l_.ep));
     const bool divided = l_.zero >= 1;
-    const double local = parameters(i, false) / (divided ? replicas : 1) +
-                         parameters(i, true) / (divided ? experts : 1);
+    const double local =
+        parameters(i, false) / (divided ? replicas : 1) + parameters(i, true) / (divided ? experts : 1);
     return Bytes(local * in_.stack.update_traffic) /
            (in_.calibration->gpu->memory_bandwidth * kUpdateBandwidth);
   }

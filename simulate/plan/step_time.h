@@ -10,15 +10,15 @@ namespace tbdsim {
 
 // Parts of a step, in seconds; they sum to `step`. Of the stage that sets the pace.
 struct StepParts {
-  Seconds compute;    // kernels, all micro-batches
-  Seconds again;      // of recomputation
-  Seconds launch;     // that the GPU waits for the host
-  Seconds tensor;     // exposed collectives within blocks: tensor, context and expert parallelism
-  Seconds sends;      // exposed, between stages
-  Seconds bubble;     // fill and drain of the pipeline
-  Seconds replicas;   // exposed, of gradients and parameters between replicas
-  Seconds update;     // optimizer, with clipping
-  Seconds other;      // once a step: host
+  Seconds compute;   // kernels, all micro-batches
+  Seconds again;     // of recomputation
+  Seconds launch;    // that the GPU waits for the host
+  Seconds tensor;    // exposed collectives within blocks: tensor, context and expert parallelism
+  Seconds sends;     // exposed, between stages
+  Seconds bubble;    // fill and drain of the pipeline
+  Seconds replicas;  // exposed, of gradients and parameters between replicas
+  Seconds update;    // optimizer, with clipping
+  Seconds other;     // once a step: host
 };
 
 // Bytes on one rank.
@@ -36,8 +36,8 @@ struct LayoutPrediction {
   ParallelLayout layout;
   Seconds step;
   StepParts parts;
-  double tokens_per_second = 0;  // of all GPUs
-  double mfu = 0;                // of the arithmetic's data-sheet peak
+  double tokens_per_second = 0;   // of all GPUs
+  double mfu = 0;                 // of the arithmetic's data-sheet peak
   std::vector<StageTime> stages;  // with waits, as the pipeline's schedule sees them
   RankMemory first, last;
   RankMemory most;  // of the rank with most reserved

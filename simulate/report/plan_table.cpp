@@ -16,7 +16,7 @@ constexpr std::size_t kNoteWidth = 100;
 
 struct NamedPart {
   std::string_view name;
-  Seconds StepParts::* time;
+  Seconds StepParts::*time;
 };
 constexpr auto kParts = std::to_array<NamedPart>({{"compute", &StepParts::compute},
                                                   {"recomputation", &StepParts::again},
@@ -38,6 +38,7 @@ Cell gib_cell(Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.1f}"
 Cell share_cell(Seconds part, const LayoutPrediction& p) { return bare_percent_cell(part / p.step, 1); }
 
 const std::vector<Column> kColumns = {
+    {"list", ""},  // best or front
     {"layout", "layout"},
     {"step_time", "step", true},
     {"tokens_per_second", "tokens/s", true},
@@ -58,8 +59,10 @@ Cell cost_cell(const LayoutPrediction& p, const PlanInputs& inputs) {
   return number_cell(each, fmt::format("{:.0f}", each * kGiga));
 }
 
-std::vector<Cell> row_of(const LayoutPrediction& p, const PlanInputs& inputs, Bytes usable) {
-  return {text_cell(to_text(p.layout)),
+std::vector<Cell> row_of(std::string_view list, const LayoutPrediction& p, const PlanInputs& inputs,
+                         Bytes usable) {
+  return {text_cell(list),
+          text_cell(to_text(p.layout)),
           seconds_cell(p.step),
           count_cell(std::round(p.tokens_per_second)),
           bare_percent_cell(p.mfu, 1),
@@ -97,7 +100,8 @@ void add_memory(Table& table, const RankMemory& m, const std::string& where) {
       {"reserved", m.reserved},       {"on the device", m.device}};
   for (const auto& [name, bytes] : rows)
     table.rows.push_back({text_cell(fmt::format("{}, {}", name, where)),
-                          number_cell(bytes.si(), fmt::format("{:.2f} GiB", in_unit(bytes, "GiB"))), none_cell()});
+                          number_cell(bytes.si(), fmt::format("{:.2f} GiB", in_unit(bytes, "GiB"))),
+                          none_cell()});
 }
 
 }  // namespace
@@ -108,48 +112,54 @@ std::vector<Table> plan_tables(const Plan& plan, const PlanInputs& inputs, const
   best.name = "layouts";
   best.preface = {title, fmt::format("{} legal layouts, {} fit", plan.searched, plan.fitting)};
   best.columns = kColumns;
-  for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of(p, inputs, usable));
+  for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of("best", p, inputs, usable));
   if (plan.best.empty() && !plan.smallest.empty()) {
-    best.rows.push_back(row_of(plan.smallest[0], inputs, usable));
-    add_lines(best.notes, "No layout fits; this one lacks least. More GPUs, a higher ZeRO stage, a smaller "
-                          "micro-batch or more recomputation would make one fit.");
-  }
-  add_lines(best.notes,
-            "comm.: exposed collectives and sends; bubble: stages wait for one another; again: recomputation; "
-            "each in % of the step. GiB: memory of the fullest GPU as nvidia-smi shows it; free: what it has more. "
-            "USD/Gtoken: rent of all GPUs for 10^9 tokens, on demand.");
-  if (plan.best.size() > 1)
+    best.rows.push_back(row_of("smallest", plan.smallest[0], inputs, usable));
     add_lines(best.notes,
-              fmt::format("The first beats the second by {}: {}.",
-                          to_text(plan.best[1].step - plan.best[0].step), difference(plan.best[0], plan.best[1])));
+              "No layout fits; this one lacks least. More GPUs, a higher ZeRO stage, a smaller "
+              "micro-batch or more recomputation would make one fit.");
+  }
+  add_lines(
+      best.notes,
+      "comm.: exposed collectives and sends; bubble: stages wait for one another; again: recomputation; "
+      "each in % of the step. GiB: memory of the fullest GPU as nvidia-smi shows it; free: what it has more. "
+      "USD/Gtoken: rent of all GPUs for 10^9 tokens, on demand.");
+  if (plan.best.size() > 1)
+    add_lines(best.notes, fmt::format("The first beats the second by {}: {}.",
+                                      to_text(plan.best[1].step - plan.best[0].step),
+                                      difference(plan.best[0], plan.best[1])));
   std::vector<Table> tables{std::move(best)};
   if (plan.pareto.size() > 1) {
     Table front;
     front.name = "layouts";
     front.preface = {"", "Less memory costs time: no other layout is as fast with as little"};
     front.columns = kColumns;
-    for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of(p, inputs, usable));
+    for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of("front", p, inputs, usable));
     tables.push_back(std::move(front));
   }
   return tables;
 }
 
-Table layout_table(const LayoutPrediction& p, const PlanInputs& inputs, const std::string& title, Bytes usable) {
+Table layout_table(const LayoutPrediction& p, const PlanInputs& inputs, const std::string& title,
+                   Bytes usable) {
   Table table;
   table.name = "parts";
-  table.preface = {title, fmt::format("{}, {} micro-batches", to_text(p.layout), micro_batches(p.layout, inputs.job)),
-                   fmt::format("{} a step, {:.0f} tokens/s, {:.0f} tokens/s a GPU, MFU {:.1f} %", to_text(p.step),
-                               p.tokens_per_second, p.tokens_per_second / static_cast<double>(inputs.job.gpus),
-                               kPercent * p.mfu)};
-  table.columns = {{"part", "part"}, {"value", "", true}, {"share", "%", true}};
+  table.preface = {
+      title, fmt::format("{}, {} micro-batches", to_text(p.layout), micro_batches(p.layout, inputs.job)),
+      fmt::format("{} a step, {:.0f} tokens/s, {:.0f} tokens/s a GPU, MFU {:.1f} %", to_text(p.step),
+                  p.tokens_per_second, p.tokens_per_second / static_cast<double>(inputs.job.gpus),
+                  kPercent * p.mfu)};
+  table.columns = {{"part", "part"}, {"value", "amount", true}, {"share", "%", true}};
   for (const NamedPart& part : kParts)
-    table.rows.push_back({text_cell(part.name), seconds_cell(p.parts.*part.time), share_cell(p.parts.*part.time, p)});
+    table.rows.push_back(
+        {text_cell(part.name), seconds_cell(p.parts.*part.time), share_cell(p.parts.*part.time, p)});
   add_memory(table, p.first, p.layout.pp > 1 ? "first stage" : "each rank");
   if (p.layout.pp > 1) add_memory(table, p.last, "last stage");
   const Bytes most = p.most.device;
-  add_lines(table.notes, most <= usable ? fmt::format("{} of {} are free.", to_text(usable - most), to_text(usable))
-                                        : fmt::format("{} are lacking: a GPU has {}.", to_text(most - usable),
-                                                      to_text(usable)));
+  add_lines(table.notes,
+            most <= usable
+                ? fmt::format("{} of {} are free.", to_text(usable - most), to_text(usable))
+                : fmt::format("{} are lacking: a GPU has {}.", to_text(most - usable), to_text(usable)));
   return table;
 }
 

@@ -53,9 +53,9 @@ struct PipelineTime {
 [[nodiscard]] PipelineTime pipeline_time(PipelineOrder order, std::span<const StageTime> stages,
                                          std::int64_t micro_batches, std::int64_t chunks = 1);
 
-// Micro-batches whose activations stage `stage` of `stages` holds at most, in micro-batches of all its layers:
-// with v chunks (Korthikanti et al. 2022, section 4.2.3) min(p, m) * (1 + (p - 1) / (p * v)) on the first
-// stage, two micro-batches' chunks fewer on each later one.
+// Micro-batches whose activations stage `stage` of `stages` holds at most, in micro-batches of all its
+// layers: with v chunks (Korthikanti et al. 2022, section 4.2.3) min(p, m) * (1 + (p - 1) / (p * v)) on the
+// first stage, two micro-batches' chunks fewer on each later one.
 [[nodiscard]] double micro_batches_in_flight(PipelineOrder order, std::int64_t stage, std::int64_t stages,
                                              std::int64_t micro_batches, std::int64_t chunks = 1);
 

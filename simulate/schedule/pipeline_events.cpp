@@ -122,9 +122,9 @@ class Simulation {
   std::size_t stages_;
   std::int64_t micro_batches_;
   Seconds send_;
-  std::vector<std::vector<Pass>> passes_;              // of each stage
-  std::vector<std::vector<PipelineEvent>> of_stage_;   // done so far
-  std::vector<double> ends_;                           // by index()
+  std::vector<std::vector<Pass>> passes_;             // of each stage
+  std::vector<std::vector<PipelineEvent>> of_stage_;  // done so far
+  std::vector<double> ends_;                          // by index()
 };
 
 }  // namespace

@@ -121,6 +121,8 @@ def stack_of(row):
         stack["stack"] = "megatron"
     if "PURE" in row["zero_stage_or_fsdp"]:
         stack["reduce_bytes"] = 2
+    if "bf16 optimizer with fp32 grad accumulation" in row["optimizer"]:
+        stack["gradient_bytes"] = 6
     if "no overlap" in row["zero_stage_or_fsdp"]:
         stack["overlap_replicas"] = "false"
     if "TP overlap" in row["note"]:

@@ -25,12 +25,13 @@ TEST(Collective, OneRankTakesNoTime) {
     EXPECT_EQ(seconds(c, group(1, 1), 1e9), 0);
 }
 
-// Four ranks of a domain, 1 GB: all-reduce 10 us + 6 steps + 1.5 * 10 ms; all-gather 10 us + 3 steps + (3 + 0.45)
-// / 4 * 10 ms.
+// Four ranks of a domain, 1 GB: all-reduce 10 us + 6 steps + 1.5 * 10 ms; all-gather 10 us + 3 steps + (3 +
+// 0.45) / 4 * 10 ms.
 TEST(Collective, RingByHand) {
   EXPECT_NEAR(seconds(Collective::all_reduce, group(4, 1), 1e9), 16e-6 + 15e-3, 1e-12);
   EXPECT_NEAR(seconds(Collective::all_gather, group(4, 1), 1e9), 13e-6 + 3.45 / 4 * 10e-3, 1e-12);
-  EXPECT_EQ(seconds(Collective::reduce_scatter, group(4, 1), 1e9), seconds(Collective::all_gather, group(4, 1), 1e9));
+  EXPECT_EQ(seconds(Collective::reduce_scatter, group(4, 1), 1e9),
+            seconds(Collective::all_gather, group(4, 1), 1e9));
 }
 
 // Two domains of four ranks: rings run at the smaller of 100 GB/s and 4 * 20 GB/s. 1 GB all-gathered over 8
@@ -53,7 +54,8 @@ TEST(Collective, ManyDomainsReduceInTrees) {
 TEST(Collective, MoreIsNeverFaster) {
   for (std::size_t c = 0; c < kCollectiveNames.size(); ++c) {
     const auto collective = static_cast<Collective>(c);
-    for (const auto& [inner, outer] : {std::pair<std::int64_t, std::int64_t>{2, 1}, {8, 1}, {8, 4}, {1, 16}}) {
+    for (const auto& [inner, outer] :
+         {std::pair<std::int64_t, std::int64_t>{2, 1}, {8, 1}, {8, 4}, {1, 16}}) {
       double before = 0;
       for (double bytes = 64; bytes < 1e10; bytes *= 2) {
         const double time = seconds(collective, group(inner, outer), bytes);

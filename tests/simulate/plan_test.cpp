@@ -88,7 +88,8 @@ TEST(Layout, HugeNumbersAreErrors) {
   const std::int64_t most = 10'000'000;
   EXPECT_THAT(complaint({.dp = most, .tp = most, .pp = most, .cp = most}, s, job), HasSubstr("on 8 GPUs"));
   EXPECT_THAT(complaint({.tp = most, .pp = most, .cp = most}, s, job), HasSubstr("do not divide 8 GPUs"));
-  EXPECT_THAT(complaint({.dp = most + 1}, s, job), HasSubstr("dp 10000001 is out of range; expected 1 to 10000000"));
+  EXPECT_THAT(complaint({.dp = most + 1}, s, job),
+              HasSubstr("dp 10000001 is out of range; expected 1 to 10000000"));
   EXPECT_THAT(complaint({.dp = 8, .micro_batch = most}, s, job), HasSubstr("cannot be divided"));
 }
 
@@ -117,7 +118,8 @@ class PlanTest : public testing::Test {
  protected:
   PlanInputs inputs(const DecoderShape& shape, std::int64_t gpus, std::int64_t batch) {
     gpu_ = specs_.gpu("h100_sxm");
-    calibration_ = specs_.calibration({"h100_sxm", gpu_}, "", {"pytorch_ngc_2_8", specs_.framework("pytorch_ngc_2_8")});
+    calibration_ =
+        specs_.calibration({"h100_sxm", gpu_}, "", {"pytorch_ngc_2_8", specs_.framework("pytorch_ngc_2_8")});
     PlanInputs in;
     in.shape = shape;
     in.job = {.gpus = gpus, .global_batch = batch, .sequence = 4096};
@@ -156,20 +158,24 @@ TEST_F(PlanTest, ActivationsByHand) {
   EXPECT_DOUBLE_EQ(full.activations.si(), 32.0 * 2 * 4096 * 4096);
   const RankMemory none = predict(in, {.zero = 1}).first;
   // Input, norm, q k v, context and its statistics, input and norm again, gate and up, product.
-  const double each = 2.0 * 4096 * (4096 * 2 + (4096 + 2048) + 4096 + 4096 * 2 + 2 * 14336 + 14336) + 4 * 32 * 4096;
+  const double each =
+      2.0 * 4096 * (4096 * 2 + (4096 + 2048) + 4096 + 4096 * 2 + 2 * 14336 + 14336) + 4 * 32 * 4096;
   EXPECT_DOUBLE_EQ(none.activations.si(), 32 * each);
 }
 
 TEST_F(PlanTest, PartsSumToTheStep) {
   const PlanInputs in = inputs(llama3_8b(), 64, 128);
-  for (const ParallelLayout& layout : {ParallelLayout{.tp = 2, .pp = 4, .vp = 2, .zero = 1, .sequence_parallel = true},
-                                       ParallelLayout{.pp = 4, .recompute = Recomputation::full},
-                                       ParallelLayout{.zero = 3, .shard = 8}, ParallelLayout{.tp = 8, .cp = 2}}) {
+  for (const ParallelLayout& layout :
+       {ParallelLayout{.tp = 2, .pp = 4, .vp = 2, .zero = 1, .sequence_parallel = true},
+        ParallelLayout{.pp = 4, .recompute = Recomputation::full}, ParallelLayout{.zero = 3, .shard = 8},
+        ParallelLayout{.tp = 8, .cp = 2}}) {
     const LayoutPrediction p = predict(in, layout);
     const StepParts& s = p.parts;
-    const Seconds sum = s.compute + s.again + s.launch + s.tensor + s.sends + s.bubble + s.replicas + s.update + s.other;
+    const Seconds sum =
+        s.compute + s.again + s.launch + s.tensor + s.sends + s.bubble + s.replicas + s.update + s.other;
     EXPECT_NEAR(sum.si(), p.step.si(), 1e-9 * p.step.si());
-    for (const Seconds part : {s.compute, s.bubble, s.replicas, s.tensor, s.launch}) EXPECT_GE(part.si(), -1e-9);
+    for (const Seconds part : {s.compute, s.bubble, s.replicas, s.tensor, s.launch})
+      EXPECT_GE(part.si(), -1e-9);
   }
 }
 
@@ -204,7 +210,9 @@ TEST_F(PlanTest, TheBestLayoutIsLegalFitsAndIsFastest) {
   for (std::size_t i = 0; i < plan.best.size(); ++i) {
     EXPECT_TRUE(is_legal(plan.best[i].layout, in.shape, in.job));
     EXPECT_LE(plan.best[i].most.device, gpu_->usable_memory);
-    if (i > 0) EXPECT_GE(plan.best[i].step, plan.best[i - 1].step);
+    if (i > 0) {
+      EXPECT_GE(plan.best[i].step, plan.best[i - 1].step);
+    }
   }
   EXPECT_EQ(plan.pareto.front().step, plan.best.front().step);
   for (std::size_t i = 1; i < plan.pareto.size(); ++i)
@@ -248,8 +256,8 @@ TEST(DecoderOfGraph, FindsSizesByLayers) {
 }
 
 std::vector<std::string> plan_of(std::vector<std::string> more) {
-  std::vector<std::string> all = {"plan", "llama3_8b", "--gpu", "h100_sxm", "--gpus", "64", "--global-batch", "128",
-                                  "--seq-len", "4096"};
+  std::vector<std::string> all = {"plan", "llama3_8b",      "--gpu", "h100_sxm",  "--gpus",
+                                  "64",   "--global-batch", "128",   "--seq-len", "4096"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -259,7 +267,8 @@ TEST(PlanCommand, SearchesAndPredicts) {
   EXPECT_EQ(best.exit_code, 0) << best.err;
   EXPECT_THAT(best.out, HasSubstr("legal layouts"));
   EXPECT_THAT(best.out, HasSubstr("The first beats the second by"));
-  const test::CliResult one = test::run(plan_of({"--tp", "2", "--pp", "4", "--zero", "1", "--format", "json"}));
+  const test::CliResult one =
+      test::run(plan_of({"--tp", "2", "--pp", "4", "--zero", "1", "--format", "json"}));
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("optimizer state, last stage"));
 }

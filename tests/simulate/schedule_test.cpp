@@ -46,8 +46,8 @@ TEST(Schedule, EqualStagesByHand) {
   }
 }
 
-// Narayanan et al. 2021: v chunks divide the bubble (p - 1)(f + b) by v. 4 stages of 2 chunks, 8 micro-batches
-// of 1 + 2 s: 8 * 3 + 3 * 3 / 2 = 28.5 s.
+// Narayanan et al. 2021: v chunks divide the bubble (p - 1)(f + b) by v. 4 stages of 2 chunks, 8
+// micro-batches of 1 + 2 s: 8 * 3 + 3 * 3 / 2 = 28.5 s.
 TEST(Schedule, InterleavingDividesTheBubble) {
   const Stages stages(4, stage(1, 2));
   EXPECT_DOUBLE_EQ(pipeline_time(PipelineOrder::one_f_one_b, stages, 8, 2).step.si(), 28.5);
@@ -78,7 +78,8 @@ TEST(Schedule, ClosedFormIsExactForEqualStagesAndLongerEnds) {
     EXPECT_NEAR(pipeline_time(PipelineOrder::one_f_one_b, stages, passes).step.si(), exact, 1e-12 * exact)
         << count << " stages, " << passes << " micro-batches";
     const double all = simulated(PipelineOrder::gpipe, Stages(count, stages[0]), passes).si();
-    EXPECT_NEAR(pipeline_time(PipelineOrder::gpipe, Stages(count, stages[0]), passes).step.si(), all, 1e-12 * all);
+    EXPECT_NEAR(pipeline_time(PipelineOrder::gpipe, Stages(count, stages[0]), passes).step.si(), all,
+                1e-12 * all);
   }
 }
 
@@ -100,7 +101,8 @@ TEST(Schedule, InterleavedClosedFormIsNear) {
   for (int i = 0; i < 200; ++i) {
     const std::int64_t count = 2 * numbers.next(1, 4), v = numbers.next(2, 6);
     const std::int64_t passes = count * numbers.next(1, 6);
-    std::vector<Stages> chunks(static_cast<std::size_t>(v), Stages(static_cast<std::size_t>(count), stage(1, 2)));
+    std::vector<Stages> chunks(static_cast<std::size_t>(v),
+                               Stages(static_cast<std::size_t>(count), stage(1, 2)));
     chunks.back().back().forward += Seconds(0.5 * numbers.next());
     Stages stages(static_cast<std::size_t>(count));
     for (const Stages& chunk : chunks) {

@@ -38,7 +38,7 @@ struct PlanOptions {
   std::string stack{kDefaultStack};
   std::string profile;
   std::string layout_file;
-  std::string trace;  // file
+  std::string trace;                               // file
   std::map<std::string, std::string> layout;       // by key of set_layout()
   std::map<std::string, std::string> differences;  // of the stack, by key of set_stack()
   OutputOptions output;
@@ -81,12 +81,13 @@ ResolvedPlan resolve_plan(const PlanOptions& o, const DecoderShape& shape, SpecC
   ResolvedPlan r;
   std::string gpu = o.gpu;
   if (gpu.empty()) {
-    if (o.machine.empty()) throw UsageError("--gpu is missing; expected one of 'tbd-sim list gpus', or --machine");
+    if (o.machine.empty())
+      throw UsageError("--gpu is missing; expected one of 'tbd-sim list gpus', or --machine");
     gpu = specs.machine(o.machine)->gpu;
   }
   r.gpu = specs.gpu(gpu);
-  r.calibration =
-      specs.calibration({gpu, r.gpu}, o.profile, {kFrameworkOfLibraries, specs.framework(kFrameworkOfLibraries)});
+  r.calibration = specs.calibration({gpu, r.gpu}, o.profile,
+                                    {kFrameworkOfLibraries, specs.framework(kFrameworkOfLibraries)});
   MachineSpec machine = *specs.machine(machine_of(o.machine, gpu, specs));
   if (!o.network.empty()) {
     const std::vector<int> below = machine.networks.empty() ? std::vector<int>{} : machine.networks[0].below;
@@ -109,7 +110,8 @@ ResolvedPlan resolve_plan(const PlanOptions& o, const DecoderShape& shape, SpecC
   if (!o.oversubscription.empty()) {
     const auto times = parse_number(o.oversubscription);
     if (!times || *times < 1 || *times > 1000)
-      throw UsageError(fmt::format("--oversubscription {}; expected a number from 1 to 1000", in_quotes(o.oversubscription)));
+      throw UsageError(fmt::format("--oversubscription {}; expected a number from 1 to 1000",
+                                   in_quotes(o.oversubscription)));
     in.fabric.oversubscription = *times;
     if (in.fabric.leaf == 0) in.fabric.leaf = in.fabric.domain;
   }
@@ -144,7 +146,8 @@ ParallelLayout layout_of(const PlanOptions& o) {
 
 bool has_layout(const PlanOptions& o) {
   if (!o.layout_file.empty()) return true;
-  return std::any_of(o.layout.begin(), o.layout.end(), [](const auto& entry) { return !entry.second.empty(); });
+  return std::any_of(o.layout.begin(), o.layout.end(),
+                     [](const auto& entry) { return !entry.second.empty(); });
 }
 
 // Sets what a column of a table means; false for a column that means nothing here.
@@ -155,10 +158,14 @@ bool set_column(PlanOptions& o, DecoderShape& shape, const std::string& column, 
   if (is_one_of(shape_keys())) return set_shape(shape, column, value), true;
   if (is_one_of(layout_keys())) return o.layout[column] = value, true;
   if (is_one_of(stack_keys())) return o.differences[column] = value, true;
-  const std::pair<std::string_view, std::string*> texts[] = {
-      {"gpu", &o.gpu},         {"machine", &o.machine},           {"network", &o.network},
-      {"gpus", &o.gpus},       {"global_batch", &o.global_batch}, {"seq_len", &o.sequence},
-      {"precision", &o.precision}, {"stack", &o.stack}};
+  const std::pair<std::string_view, std::string*> texts[] = {{"gpu", &o.gpu},
+                                                             {"machine", &o.machine},
+                                                             {"network", &o.network},
+                                                             {"gpus", &o.gpus},
+                                                             {"global_batch", &o.global_batch},
+                                                             {"seq_len", &o.sequence},
+                                                             {"precision", &o.precision},
+                                                             {"stack", &o.stack}};
   for (const auto& [name, text] : texts) {
     if (name == column) return *text = value, true;
   }
@@ -227,11 +234,15 @@ void run(PlanOptions options, SpecCache& specs, std::ostream& out, const Progres
     }
     tables.push_back(layout_table(p, r.inputs, title, r.gpu->usable_memory));
   } else {
-    const std::vector<ParallelLayout> layouts = legal_layouts(shape, job, r.inputs.fabric.domain);
+    SearchSpace space;
+    space.selective = !r.inputs.stack.fused_attention;
+    space.operators = !r.inputs.stack.joined_products;  // torch's selective checkpointing
+    const std::vector<ParallelLayout> layouts = legal_layouts(shape, job, r.inputs.fabric.domain, space);
     if (layouts.empty())
-      throw UsageError(fmt::format("no layout of {} divides {} GPUs and a global batch of {}; expected a batch that "
-                                   "has a common divisor with the GPUs",
-                                   shape.name, job.gpus, job.global_batch));
+      throw UsageError(
+          fmt::format("no layout of {} divides {} GPUs and a global batch of {}; expected a batch that "
+                      "has a common divisor with the GPUs",
+                      shape.name, job.gpus, job.global_batch));
     tables = plan_tables(best_layouts(layouts, r.inputs, r.peak, r.gpu->usable_memory), r.inputs, title,
                          r.gpu->usable_memory);
   }
@@ -247,17 +258,21 @@ Command add_plan(CLI::App& root) {
   app->add_option("model", options->model, "a decoder, or a YAML file");
   app->add_option("--gpu", options->gpu, "a GPU, or a YAML file");
   app->add_option("--machine", options->machine, "what joins the GPUs (default: what is usual for them)");
-  app->add_option("--network", options->network, "between machines, instead of the machine's: a link, a file or a rate");
+  app->add_option("--network", options->network,
+                  "between machines, instead of the machine's: a link, a file or a rate");
   app->add_option("--oversubscription", options->oversubscription,
                   "of the network's tree above its leaf switches: 2 for half of the bandwidth (default 1)");
   app->add_option("--leaf-gpus", options->leaf, "GPUs below one leaf switch (default: those of a machine)");
   app->add_option("--gpus", options->gpus, "GPUs in all (default 8)");
   app->add_option("--global-batch", options->global_batch, "sequences in a step");
   app->add_option("--seq-len", options->sequence, "tokens in a sequence");
-  app->add_option("--precision", options->precision, "of the products of layers: bf16 (default), fp16, fp8, tf32");
+  app->add_option("--precision", options->precision,
+                  "of the products of layers: bf16 (default), fp16, fp8, tf32");
   app->add_option("--stack", options->stack, "megatron (default), megatron_deepspeed, fsdp, fsdp_compiled");
-  app->add_option("--layout", options->layout_file, "a YAML file with a layout, to predict instead of searching");
-  app->add_option("--trace", options->trace, "with a layout: a file for ui.perfetto.dev, a thread for each stage");
+  app->add_option("--layout", options->layout_file,
+                  "a YAML file with a layout, to predict instead of searching");
+  app->add_option("--trace", options->trace,
+                  "with a layout: a file for ui.perfetto.dev, a thread for each stage");
   app->add_option("--table", options->table, "a CSV of layouts to predict, a row each");
   const auto add = [&](std::map<std::string, std::string>& texts, const std::string& key, const char* help) {
     std::string flag = "--" + key;

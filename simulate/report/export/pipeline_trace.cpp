@@ -16,8 +16,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json slice(int stage, const std::string& name, const char* category, Seconds start, Seconds time) {
-  return {{"ph", "X"},  {"cat", category}, {"name", name}, {"pid", 0}, {"tid", stage},
-          {"ts", in_unit(start, "us")}, {"dur", in_unit(time, "us")}};
+  return {{"ph", "X"},
+          {"cat", category},
+          {"name", name},
+          {"pid", 0},
+          {"tid", stage},
+          {"ts", in_unit(start, "us")},
+          {"dur", in_unit(time, "us")}};
 }
 
 }  // namespace
@@ -29,9 +34,10 @@ void write_pipeline_trace(std::ostream& out, const LayoutPrediction& p, const Jo
   if (l.order == PipelineOrder::zero_bubble)
     throw UsageError("a trace of zero_bubble: its order depends on the times; expected 1f1b or gpipe");
   if (2.0 * static_cast<double>(passes) * static_cast<double>(l.pp * l.vp) > kMostPasses)
-    throw UsageError(fmt::format("a trace of {} micro-batches through {} stages of {} chunks; expected up to {:.0f} "
-                                 "passes",
-                                 passes, l.pp, l.vp, kMostPasses));
+    throw UsageError(
+        fmt::format("a trace of {} micro-batches through {} stages of {} chunks; expected up to {:.0f} "
+                    "passes",
+                    passes, l.pp, l.vp, kMostPasses));
   const double part = 1 / static_cast<double>(l.vp);
   std::vector<StageTime> chunk;
   for (const StageTime& stage : p.stages)
@@ -42,7 +48,11 @@ void write_pipeline_trace(std::ostream& out, const LayoutPrediction& p, const Jo
   Json all = Json::array();
   all.push_back({{"ph", "M"}, {"name", "process_name"}, {"pid", 0}, {"args", {{"name", to_text(l)}}}});
   for (std::int64_t i = 0; i < l.pp; ++i)
-    all.push_back({{"ph", "M"}, {"name", "thread_name"}, {"pid", 0}, {"tid", i}, {"args", {{"name", fmt::format("stage {}", i)}}}});
+    all.push_back({{"ph", "M"},
+                   {"name", "thread_name"},
+                   {"pid", 0},
+                   {"tid", i},
+                   {"args", {{"name", fmt::format("stage {}", i)}}}});
   for (const PipelineEvent& e : events.events) {
     const std::string name = fmt::format("{} {}{}", e.forward ? "forward" : "backward", e.micro_batch,
                                          l.vp > 1 ? fmt::format(", chunk {}", e.chunk) : "");

@@ -1,5 +1,5 @@
-// A step of a pipeline as a trace for Perfetto: a thread for each stage, a slice for each forward and backward
-// pass of a micro-batch, the gaps are the bubble; then the exchange between replicas and the update.
+// A step of a pipeline as a trace for Perfetto: a thread for each stage, a slice for each forward and
+// backward pass of a micro-batch, the gaps are the bubble; then the exchange between replicas and the update.
 #pragma once
 
 #include <iosfwd>

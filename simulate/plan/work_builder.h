@@ -1,0 +1,289 @@
+// Collects what one rank computes, sends and keeps of a piece of a network, operator by operator.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "graphs/layer.h"
+#include "graphs/layers/linear_product.h"
+#include "simulate/plan/rank_work.h"
+
+namespace tbdsim {
+
+inline constexpr double kHalf = 2;   // bytes of a bf16 or fp16 number
+inline constexpr double kStatistic = 4;
+
+[[nodiscard]] inline std::size_t index_of(Recomputation r) { return static_cast<std::size_t>(r); }
+
+// Bytes that a kernel reads and writes for each element.
+struct BytesOfElement {
+  double reads, writes;
+};
+
+class WorkBuilder {
+ public:
+  WorkBuilder(const DecoderShape& shape, const Share& share, std::int64_t sequence, const Stack& stack,
+          const WorkPrecision& precision)
+      : s_(shape), share_(share), stack_(stack), precision_(precision), sequence_(sequence) {
+    rows_ = share.micro_batch * sequence / share.cp;
+    own_rows_ = share.sequence_parallel ? rows_ / share.tp : rows_;
+  }
+
+  RankWork work;
+
+  [[nodiscard]] bool joined() const { return stack_.joined_products; }
+  [[nodiscard]] std::int64_t rows() const { return rows_; }
+  [[nodiscard]] std::int64_t own_rows() const { return own_rows_; }  // of norms and residuals
+  [[nodiscard]] static double matrix(std::int64_t rows, std::int64_t columns, double bytes = kHalf) {
+    return static_cast<double>(rows) * static_cast<double>(columns) * bytes;
+  }
+
+  void keep(double bytes, Kept as) {
+    work.kept[index_of(Recomputation::none)] += Bytes(bytes);
+    if (as != Kept::scores) work.kept[index_of(Recomputation::selective)] += Bytes(bytes);
+  }
+  void keep_of_operators(double bytes) { work.kept[index_of(Recomputation::operators)] += Bytes(bytes); }
+  // The block's input, which every recomputation starts from.
+  void keep_input(double bytes) {
+    for (Bytes& kept : work.kept) kept += Bytes(bytes);
+  }
+
+  void forward(Kernel kernel, Kept as) {
+    work.forward.push_back(std::move(kernel));
+    work.again.push_back(as);
+  }
+
+  // y = W x of `count` matrices of experts, or of one.
+  void product(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as = Kept::product,
+               std::int64_t count = 1, bool input_gradient = true) {
+    const Precision precision{
+        .name = {}, .math = math, .storage_bytes = math == MathType::fp8 ? 1 : 2, .master_weights = false,
+        .loss_scaling = false, .description = {}};
+    for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
+      if (phase == Phase::backward_data && !input_gradient) continue;
+      Kernel kernel = linear_product(phase, fixed_size(rows), in, out, precision);
+      if (count > 1) {
+        auto& shape = std::get<GemmShape>(kernel.shape);
+        shape.batch = fixed_size(count);
+        shape.grouped = true;
+        for (Size* size : {&kernel.flops, &kernel.macs, &kernel.read_bytes, &kernel.written_bytes})
+          *size = *size * count;
+      }
+      if (phase == Phase::forward) forward(std::move(kernel), as);
+      else work.backward.push_back(std::move(kernel));
+    }
+    // Values and their transposes in fp8, made of what is in 16 bits: inputs forward, gradients backward.
+    if (math == MathType::fp8) {
+      pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, {2, 2});
+      pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, {2, 2});
+    }
+    if (as == Kept::product) keep_of_operators(matrix(rows * count, out));
+  }
+
+  void parameters(std::int64_t in, std::int64_t out, bool expert = false, std::int64_t count = 1) {
+    const double number = static_cast<double>(in + (s_.bias ? 1 : 0)) * static_cast<double>(out) *
+                          static_cast<double>(count);
+    (expert ? work.expert_parameters : work.parameters) += number;
+  }
+
+  void norm(std::int64_t columns) {
+    const bool eager = !stack_.fused_pointwise && s_.rms_norm;
+    // Eager: float, square, mean, scale, cast, weight.
+    if (eager) {
+      for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 4}, {4, 0}, {4, 4}, {4, 2}, {2, 2}})
+        pointwise_forward(KernelKind::elementwise, "rms_norm", own_rows_, columns, t);
+      for (const BytesOfElement t : {BytesOfElement{2, 2}, {4, 0}, {2, 4}, {8, 4}, {8, 0}, {8, 4}, {8, 4}, {4, 2}, {4, 2}})
+        pointwise_backward(KernelKind::elementwise, "rms_norm", own_rows_, columns, t);
+      keep(matrix(own_rows_, columns, 4), Kept::pointwise);  // in fp32
+    } else {
+      pointwise_forward(KernelKind::layer_norm, "norm", own_rows_, columns, {2, 2});
+      pointwise_backward(KernelKind::layer_norm, "norm", own_rows_, columns, {4, 2});
+    }
+    keep(matrix(own_rows_, columns), Kept::pointwise);  // its output, the products' input
+    work.parameters += static_cast<double>(columns) * (s_.rms_norm ? 1 : 2);
+  }
+
+  // The sum of a branch and what it branched from, with bias and dropout.
+  void residual() {
+    const bool drops = s_.dropout > 0;
+    pointwise_forward(KernelKind::elementwise, "residual", own_rows_, s_.hidden,
+                      {4, drops ? 3.0 : 2.0});
+    if (drops) {
+      pointwise_backward(KernelKind::elementwise, "dropout", own_rows_, s_.hidden, {3, 2});
+      keep(matrix(own_rows_, s_.hidden, 1), Kept::pointwise);
+    }
+    if (s_.bias) pointwise_backward(KernelKind::reduction, "bias", own_rows_, s_.hidden, {2, 0});
+    // Gradients of both paths are added.
+    pointwise_backward(KernelKind::elementwise, "add", own_rows_, s_.hidden, {4, 2});
+  }
+
+  void activation(std::int64_t rows, std::int64_t inner) {
+    const double up = s_.gated ? 4 : 2;
+    if (s_.gated && !stack_.fused_pointwise) {
+      pointwise_forward(KernelKind::elementwise, "silu", rows, inner, {2, 2});
+      pointwise_forward(KernelKind::elementwise, "mul", rows, inner, {4, 2});
+      for (int i = 0; i < 3; ++i) pointwise_backward(KernelKind::elementwise, "mul", rows, inner, {4, 2});
+      keep(matrix(rows, inner), Kept::pointwise);
+    } else {
+      pointwise_forward(KernelKind::elementwise, "activation", rows, inner, {up, 2});
+      pointwise_backward(KernelKind::elementwise, "activation", rows, inner, {up + 2, up});
+      if (s_.bias) pointwise_backward(KernelKind::reduction, "bias", rows, inner, {up, 0});
+    }
+    keep(matrix(rows, inner, up), Kept::pointwise);  // the activation's input
+    keep(matrix(rows, inner), Kept::pointwise);      // its output
+    work.largest = std::max(work.largest, Bytes(matrix(rows, inner, up + 2)));
+  }
+
+  void pointwise_forward(KernelKind kind, std::string_view op, std::int64_t rows, std::int64_t columns,
+                         BytesOfElement t, Kept as = Kept::pointwise) {
+    forward(kernel_of(kind, Phase::forward, op, rows, columns, t), as);
+  }
+  void pointwise_backward(KernelKind kind, std::string_view op, std::int64_t rows, std::int64_t columns,
+                          BytesOfElement t) {
+    work.backward.push_back(kernel_of(kind, Phase::backward_data, op, rows, columns, t));
+  }
+
+  void attention_kernels() {
+    const std::int64_t heads = s_.heads / share_.tp;
+    const std::int64_t groups = std::max<std::int64_t>(1, s_.kv_heads / share_.tp);
+    if (stack_.fused_attention) return fused_attention(heads, groups);
+    const std::int64_t batch = share_.micro_batch * heads;
+    const std::int64_t queries = sequence_ / share_.cp;
+    bmm(Phase::forward, batch, sequence_, queries, s_.head_size);
+    softmax(Phase::forward, batch * queries, {2, 2});
+    if (s_.dropout > 0)
+      pointwise_forward(KernelKind::elementwise, "dropout", batch * queries, sequence_, {2, 3}, Kept::scores);
+    bmm(Phase::forward, batch, s_.value_size, queries, sequence_);
+    for (const std::int64_t k : {s_.value_size, s_.head_size}) {
+      bmm(Phase::backward_data, batch, sequence_, queries, k);
+      bmm(Phase::backward_data, batch, k, sequence_, queries);
+    }
+    if (s_.dropout > 0)
+      pointwise_backward(KernelKind::elementwise, "dropout", batch * queries, sequence_, {3, 2});
+    softmax(Phase::backward_data, batch * queries, {4, 2});
+    const double scores = matrix(batch * queries, sequence_, 1);
+    keep(scores * (s_.dropout > 0 ? 5 : 2), Kept::scores);
+    keep(matrix(rows_, heads * s_.value_size), Kept::attention);
+    work.largest = std::max(work.largest, Bytes(scores * 4));
+  }
+
+  // Collectives before and after a pair of a column-wise and a row-wise product, forward and backward.
+  void tensor_messages() {
+    if (share_.tp == 1) return;
+    const Bytes all(matrix(rows_, s_.hidden));
+    if (!share_.sequence_parallel) {
+      work.forward_messages.push_back({Collective::all_reduce, AcrossRanks::tensor, all});
+      work.backward_messages.push_back({Collective::all_reduce, AcrossRanks::tensor, all});
+      return;
+    }
+    for (auto* messages : {&work.forward_messages, &work.backward_messages}) {
+      messages->push_back({Collective::all_gather, AcrossRanks::tensor, all});
+      messages->push_back({Collective::reduce_scatter, AcrossRanks::tensor, all});
+    }
+    // The input is gathered again for the gradients of weights.
+    work.backward_messages.push_back({Collective::all_gather, AcrossRanks::tensor, all});
+  }
+
+  void exchange_tokens(double bytes) {
+    if (share_.ep == 1) return;
+    for (auto* messages : {&work.forward_messages, &work.backward_messages}) {
+      for (int i = 0; i < 2; ++i)
+        messages->push_back({Collective::all_to_all, AcrossRanks::expert, Bytes(bytes)});
+    }
+  }
+
+ private:
+  Kernel kernel_of(KernelKind kind, Phase phase, std::string_view op, std::int64_t rows, std::int64_t columns,
+                   BytesOfElement t) const {
+    const Shape shape{fixed_size(rows), {columns}};
+    const auto bytes = [&](double each) {
+      return fixed_size(static_cast<std::int64_t>(matrix(rows, columns, each)));
+    };
+    Kernel kernel = memory_kernel(kind, phase, op, shape, 4, bytes(t.reads), bytes(t.writes));
+    kernel.element_bytes = 2;
+    if (kind == KernelKind::layer_norm || kind == KernelKind::softmax)
+      kernel.shape = MatrixShape{fixed_size(rows), columns};
+    return kernel;
+  }
+
+  void softmax(Phase phase, std::int64_t rows, BytesOfElement t) {
+    Kernel kernel = kernel_of(KernelKind::softmax, phase, "softmax", rows, sequence_, t);
+    if (phase == Phase::forward) forward(std::move(kernel), Kept::scores);
+    else work.backward.push_back(std::move(kernel));
+  }
+
+  void bmm(Phase phase, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
+    Kernel kernel;
+    kernel.kind = KernelKind::gemm;
+    kernel.phase = phase;
+    kernel.op = "batched_matmul";
+    kernel.math = precision_.attention;
+    kernel.element_bytes = 2;
+    kernel.macs = fixed_size(batch * m * n) * k;
+    kernel.flops = kernel.macs * 2;
+    kernel.read_bytes = fixed_size(batch * (m + n) * k * 2);
+    kernel.written_bytes = fixed_size(batch * m * n * 2);
+    kernel.shape = GemmShape{.m = fixed_size(m),
+                             .n = fixed_size(n),
+                             .k = fixed_size(k),
+                             .batch = fixed_size(batch),
+                             .transpose_a = true};
+    if (phase == Phase::forward) forward(std::move(kernel), Kept::scores);
+    else work.backward.push_back(std::move(kernel));
+  }
+
+  // With several context-parallel ranks as many blocks of length / cp as each of them computes: half of all,
+  // where zig-zag halves what a causal mask leaves.
+  void fused_attention(std::int64_t heads, std::int64_t groups) {
+    const std::int64_t length = sequence_ / share_.cp;
+    const bool ring = share_.cp > 1;
+    const std::int64_t blocks = ring ? (s_.causal ? share_.cp / 2 : share_.cp) : 1;
+    const double queries = matrix(rows_, heads * s_.head_size);
+    const double context = matrix(rows_, heads * s_.value_size);
+    const double keys = matrix(rows_, groups * (s_.head_size + s_.value_size)) * static_cast<double>(share_.cp);
+    for (const Phase phase : {Phase::forward, Phase::backward_data}) {
+      const bool first = phase == Phase::forward;
+      Kernel kernel;
+      kernel.kind = KernelKind::gemm;
+      kernel.phase = phase;
+      kernel.op = "attention";
+      kernel.math = precision_.attention;
+      kernel.element_bytes = 2;
+      const std::int64_t scores = share_.micro_batch * heads * blocks * length;
+      const std::int64_t each = first ? s_.head_size + s_.value_size : 3 * s_.head_size + 2 * s_.value_size;
+      kernel.macs = fixed_size(scores * length) * each;
+      kernel.flops = s_.causal && !ring ? kernel.macs : kernel.macs * 2;
+      const double read = first ? queries + keys : queries + keys + 2 * context;
+      const double written = first ? context : queries + keys;
+      kernel.read_bytes = fixed_size(static_cast<std::int64_t>(read));
+      kernel.written_bytes = fixed_size(static_cast<std::int64_t>(written));
+      kernel.shape = AttentionShape{.heads = fixed_size(share_.micro_batch * heads * blocks),
+                                    .queries = fixed_size(length),
+                                    .keys = fixed_size(length),
+                                    .features = s_.head_size,
+                                    .values = s_.value_size,
+                                    .causal = s_.causal && !ring,
+                                    .queries_per_key = heads / groups,
+                                    .kernel = stack_.attention};
+      if (first) forward(std::move(kernel), Kept::attention);
+      else work.backward.push_back(std::move(kernel));
+    }
+    const double statistics = static_cast<double>(rows_ * heads) * kStatistic;
+    keep(context + statistics, Kept::attention);
+    keep_of_operators(context + statistics);
+    if (ring) work.ring = Bytes(keys);
+  }
+
+  const DecoderShape& s_;
+  const Share& share_;
+  const Stack& stack_;
+  const WorkPrecision& precision_;
+  std::int64_t sequence_;
+  std::int64_t rows_ = 0;      // tokens of the micro-batch on this rank
+  std::int64_t own_rows_ = 0;  // of those divided over tensor-parallel ranks too
+};
+
+}  // namespace tbdsim
