@@ -98,7 +98,7 @@ Scenario scenario_of(const Submission& s, const SuiteRules& rules) {
   if (found == rules.benchmarks.end())
     throw UsageError("benchmark " + in_quotes(s.benchmark) + ": no network of it in the catalogue");
   const BenchmarkRules& benchmark = found->second;
-  const auto precision = rules.precisions.find(s.precision);
+  const auto precision = rules.precisions.find(s.precision.empty() ? "unknown" : s.precision);
   if (precision == rules.precisions.end()) throw UsageError("unknown precision " + in_quotes(s.precision));
   return {.model = benchmark.model,
           .framework = benchmark.framework,

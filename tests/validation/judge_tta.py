@@ -30,8 +30,9 @@ TRACED = {
 }
 # How the traces' GPUs are joined, within one machine and across several.
 CLUSTERS = {
-    "t4": ({"network": "pcie3"}, {"network": "50 Gbit/s"}),
-    "rtx2080ti": ({"network": "pcie3_host"}, {"network": "50 Gbit/s"}),
+    "t4": ({"network": "pcie3"}, {"network": "5 Gbit/s", "exchange": "all_reduce_tcp"}),  # what AWS gives one flow
+    "rtx2080ti": ({"machine": "rtx2080ti_8x"},
+                  {"machine": "rtx2080ti_8x", "network": "50 Gbit/s", "exchange": "all_reduce_tcp"}),
     "a100_sxm_40gb": ({"machine": "dgx_a100"}, {"machine": "dgx_a100"}),
 }
 
