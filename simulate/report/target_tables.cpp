@@ -104,8 +104,8 @@ std::string cluster_text(const TargetRun& run) {
 
 std::string parts_text(const TimeToTarget& t) {
   return fmt::format("start-up {}, training {}, evaluations {} ({:.0f}), checkpoints {} ({:.0f})",
-                     duration_text(t.startup), duration_text(t.training), duration_text(t.evaluation), t.evaluations,
-                     duration_text(t.checkpointing), t.checkpoints);
+                     duration_text(t.startup), duration_text(t.training), duration_text(t.evaluation),
+                     t.evaluations, duration_text(t.checkpointing), t.checkpoints);
 }
 
 std::string paying_text(std::span<const TargetRun> runs) {

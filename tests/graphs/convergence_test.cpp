@@ -57,14 +57,16 @@ TEST(ConvergenceLaw, LeavesABatchOutAndSaysHowFarOff) {
   EXPECT_NEAR(left_out[1].ratio, 1, 0.02);
   EXPECT_DOUBLE_EQ(left_out[0].outside, 4);  // 500 beside 2000
   EXPECT_DOUBLE_EQ(left_out[2].outside, 1);
-  EXPECT_TRUE(left_out_batches(std::vector<ConvergencePoint>{{.batch = 1, .epochs = 1}, {.batch = 2, .epochs = 1}})
-                  .empty());
+  EXPECT_TRUE(
+      left_out_batches(std::vector<ConvergencePoint>{{.batch = 1, .epochs = 1}, {.batch = 2, .epochs = 1}})
+          .empty());
 }
 
 constexpr const char* kFile =
     "title: Toy to 90 %\nmodel: toy\ntarget: 90 % top-1\nalso_called: [ninety]\noptimizer: sgd\nepoch: 1000\n"
     "startup: 10 s\nevaluation: {every: 2, samples: 100, exact: true}\n"
-    "points:\n  - {batch: 10, epochs: 4, spread: 0.1, runs: 3}\n  - {batch: 100, samples: 8000, spread: 0.2, runs: 1}\n"
+    "points:\n  - {batch: 10, epochs: 4, spread: 0.1, runs: 3}\n  - {batch: 100, samples: 8000, spread: 0.2, "
+    "runs: 1}\n"
     "law: {minimum: 4, critical_batch: 100, exponent: 1, spread: 0.03}\n"
     "sources: {epoch: t, startup: t, evaluation: t, points: t, law: t}\n";
 
@@ -107,12 +109,15 @@ std::string refusal(std::string text, const std::string& what, const std::string
 }
 
 TEST(Convergence, RefusesWhatMakesNoSense) {
-  EXPECT_THAT(refusal(kFile, "batch: 100,", "batch: 9,"), HasSubstr("points[1].batch: is less than the one before"));
-  EXPECT_THAT(refusal(kFile, "batch: 100,", "batch: 10,"), HasSubstr("expected epochs at two batches or more"));
+  EXPECT_THAT(refusal(kFile, "batch: 100,", "batch: 9,"),
+              HasSubstr("points[1].batch: is less than the one before"));
+  EXPECT_THAT(refusal(kFile, "batch: 100,", "batch: 10,"),
+              HasSubstr("expected epochs at two batches or more"));
   EXPECT_THAT(refusal(kFile, "exponent: 1,", "exponent: 3,"), HasSubstr("law.exponent"));
   EXPECT_THAT(refusal(kFile, "epochs: 4", "epoch: 4"), HasSubstr("did you mean 'epochs'"));
   EXPECT_THAT(refusal(kFile, "points: t,", ""), HasSubstr("no source for 'points'"));
-  EXPECT_THAT(refusal(kFile, "startup: 10 s", "startup: 10"), HasSubstr("bad.yaml:7:10: startup: '10' has no unit"));
+  EXPECT_THAT(refusal(kFile, "startup: 10 s", "startup: 10"),
+              HasSubstr("bad.yaml:7:10: startup: '10' has no unit"));
 }
 
 // The constants of every file are those of its points, but for rounding; models have one usual target.
@@ -123,7 +128,8 @@ TEST(Convergence, LawsOfTheCatalogueAreThoseOfTheirPoints) {
     const Convergence to = read_convergence(catalog.find(Kind::target, name));
     const ConvergenceLaw law = fit_convergence_law(to.points);
     for (const ConvergencePoint& point : to.points)
-      EXPECT_NEAR(to.law.epochs_at(point.batch) / law.epochs_at(point.batch), 1, 2e-3) << name << " " << point.batch;
+      EXPECT_NEAR(to.law.epochs_at(point.batch) / law.epochs_at(point.batch), 1, 2e-3)
+          << name << " " << point.batch;
     EXPECT_TRUE(catalog.contains(Kind::model, to.model)) << name;
     usual[to.model] += to.usual;
   }
