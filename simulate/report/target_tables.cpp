@@ -39,7 +39,7 @@ const std::vector<Column> kColumns = {{"model", ""},
                                       {"hardware_factor", "rate", true},
                                       {"epochs_factor", "luck", true},
                                       {"cost_to_target", "USD", true},
-                                      {"energy_board", "board", true},
+                                      {"energy_board", "kWh board", true},
                                       {"energy_to_target", "wall", true},
                                       {"exchange_share", "wait", true},
                                       {"memory", "GiB", true}};
@@ -48,7 +48,7 @@ constexpr const char* kLegend =
     "batch: samples in an iteration on each GPU, of all: on all; epochs: to the target, * beyond measured "
     "batches; time: until then, with start-up, evaluation and checkpoints; rate, luck: 80 % of runs are "
     "expected so near, in %, as far as the rate of the hardware is unknown, and as epochs differ from run to "
-    "run and from their law; USD: rent of the GPUs; board, wall: energy of the boards, and with hosts and "
+    "run and from their law; USD: rent of the GPUs; kWh: energy of the boards, and at the wall with hosts and "
     "cooling; wait: for other GPUs, in % of the training; GiB: memory of one.";
 
 // "+-%": by which a factor widens an interval.
@@ -57,6 +57,8 @@ Cell factor_cell(double factor) {
 }
 
 Cell seconds_cell(Seconds time) { return number_cell(time.si(), duration_text(time)); }
+
+Cell energy_cell(Joules energy) { return number_cell(energy.si(), three_digits(in_unit(energy, "kWh"))); }
 
 std::vector<Cell> row_of(const TargetRun& run) {
   const Prediction& p = run.prediction;
@@ -90,8 +92,8 @@ std::vector<Cell> row_of(const TargetRun& run) {
           factor_cell(t.hardware_factor()),
           factor_cell(t.epochs_factor()),
           t.cost ? number_cell(t.cost->si(), three_digits(t.cost->si())) : none_cell(),
-          number_cell(t.energy.board.si(), to_text(t.energy.board)),
-          number_cell(t.energy.wall.si(), to_text(t.energy.wall)),
+          energy_cell(t.energy.board),
+          energy_cell(t.energy.wall),
           bare_percent_cell(p.exposed_time() / p.iteration_time(), 0),
           number_cell(memory.si(), fmt::format("{:.1f}{}", in_unit(memory, "GiB"), p.fits ? "" : "!"))};
 }
