@@ -41,15 +41,16 @@ const std::vector<Column> kColumns = {{"model", ""},
                                       {"cost_to_target", "USD", true},
                                       {"energy_board", "kWh board", true},
                                       {"energy_to_target", "wall", true},
-                                      {"exchange_share", "wait", true},
+                                      {"exchange_share", ""},
                                       {"memory", "GiB", true}};
 
 constexpr const char* kLegend =
     "batch: samples in an iteration on each GPU, of all: on all; epochs: to the target, * beyond measured "
     "batches; time: until then, with start-up, evaluation and checkpoints; rate, luck: 80 % of runs are "
     "expected so near, in %, as far as the rate of the hardware is unknown, and as epochs differ from run to "
-    "run and from their law; USD: rent of the GPUs; kWh: energy of the boards, and at the wall with hosts and "
-    "cooling; wait: for other GPUs, in % of the training; GiB: memory of one.";
+    "run and from their law; USD: rent of the GPUs; kWh: energy of the boards, and at the wall with hosts "
+    "and "
+    "cooling; GiB: memory of one GPU.";
 
 // "+-%": by which a factor widens an interval.
 Cell factor_cell(double factor) {
@@ -162,9 +163,11 @@ Table target_table(std::span<const TargetRun> runs) {
   for (const TargetRun& run : runs) table.rows.push_back(row_of(run));
   if (runs.empty()) return table;
   const Prediction& first = runs.front().prediction;
-  table.preface = {fmt::format("{}, {}; {} on {}, {}", first.convergence->title, first.convergence->optimizer,
-                               first.framework->title, first.gpu->title, first.scenario.precision),
-                   ""};
+  table.preface =
+      wrapped(fmt::format("{}, {}; {} on {}, {}", first.convergence->title, first.convergence->optimizer,
+                          first.framework->title, first.gpu->title, first.scenario.precision),
+              kScreenWidth);
+  table.preface.emplace_back();
   const auto note = [&](const std::string& text) {
     for (const std::string& line : wrapped(text, kNoteWidth)) table.notes.push_back(line);
   };

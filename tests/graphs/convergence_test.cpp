@@ -1,6 +1,9 @@
 #include "graphs/convergence.h"
 
 #include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -13,11 +16,19 @@ namespace {
 
 using testing::HasSubstr;
 
+ConvergencePoint point(double batch, double epochs, int runs = 1) {
+  ConvergencePoint made;
+  made.batch = batch;
+  made.epochs = epochs;
+  made.runs = runs;
+  return made;
+}
+
 // E(B) = 30 * (1 + (B / 8000)^a).
 std::vector<ConvergencePoint> points_of_law(double exponent) {
   std::vector<ConvergencePoint> points;
   for (const double batch : {500.0, 2000.0, 8000.0, 32000.0})
-    points.push_back({.batch = batch, .epochs = 30 * (1 + std::pow(batch / 8000, exponent)), .spread = 0});
+    points.push_back(point(batch, 30 * (1 + std::pow(batch / 8000, exponent))));
   return points;
 }
 
@@ -38,16 +49,15 @@ TEST(ConvergenceLaw, DoublesAtTheCriticalBatch) {
 }
 
 TEST(ConvergenceLaw, EpochsNeverFallWithTheBatch) {
-  const std::vector<ConvergencePoint> falling = {{.batch = 100, .epochs = 9}, {.batch = 1000, .epochs = 7}};
+  const std::vector<ConvergencePoint> falling = {point(100, 9), point(1000, 7)};
   const ConvergenceLaw law = fit_convergence_law(falling);
   EXPECT_LE(law.epochs_at(100), law.epochs_at(1000));
 }
 
 // Points at one batch count by their runs: (3 * 10 + 1 * 14) / 4 = 11.
 TEST(ConvergenceLaw, PoolsPointsOfOneBatch) {
-  const std::vector<ConvergencePoint> apart = {
-      {.batch = 100, .epochs = 10, .runs = 3}, {.batch = 100, .epochs = 14}, {.batch = 1000, .epochs = 20}};
-  const std::vector<ConvergencePoint> pooled = {{.batch = 100, .epochs = 11}, {.batch = 1000, .epochs = 20}};
+  const std::vector<ConvergencePoint> apart = {point(100, 10, 3), point(100, 14), point(1000, 20)};
+  const std::vector<ConvergencePoint> pooled = {point(100, 11), point(1000, 20)};
   EXPECT_DOUBLE_EQ(fit_convergence_law(apart).minimum, fit_convergence_law(pooled).minimum);
 }
 
@@ -57,9 +67,7 @@ TEST(ConvergenceLaw, LeavesABatchOutAndSaysHowFarOff) {
   EXPECT_NEAR(left_out[1].ratio, 1, 0.02);
   EXPECT_DOUBLE_EQ(left_out[0].outside, 4);  // 500 beside 2000
   EXPECT_DOUBLE_EQ(left_out[2].outside, 1);
-  EXPECT_TRUE(
-      left_out_batches(std::vector<ConvergencePoint>{{.batch = 1, .epochs = 1}, {.batch = 2, .epochs = 1}})
-          .empty());
+  EXPECT_TRUE(left_out_batches(std::vector{point(1, 1), point(2, 1)}).empty());
 }
 
 constexpr const char* kFile =
