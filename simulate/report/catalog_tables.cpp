@@ -241,7 +241,7 @@ Table list_targets(const Catalog& catalog) {
   table.columns = {{"name", "name"},
                    {"model", "model"},
                    {"target", "target"},
-                   {"optimizer", "optimizer"},
+                   {"optimizer", ""},
                    {"epochs", "epochs", true},
                    {"critical_batch", "critical batch", true},
                    {"smallest_batch", "from", true},

@@ -20,7 +20,8 @@ std::string limit_text(double limit, const std::string& unit) {
 std::string limits(const Check& check, const std::string& unit) {
   if (!check.at_least) return "at most " + limit_text(check.at_most.value_or(0), unit);
   if (!check.at_most) return limit_text(*check.at_least, unit) + " and more";
-  return limit_text(*check.at_least, "") + " to " + limit_text(*check.at_most, unit);
+  const double least = unit == kRatio ? kPercent * *check.at_least : *check.at_least;
+  return fmt::format("{:.6g} to {}", least, limit_text(*check.at_most, unit));
 }
 
 Cell value_cell(double value, const std::string& unit) {

@@ -39,17 +39,18 @@ const std::vector<Column> kColumns = {{"model", ""},
                                       {"hardware_factor", "rate", true},
                                       {"epochs_factor", "luck", true},
                                       {"cost_to_target", "USD", true},
-                                      {"energy_board", "board", true},
+                                      {"energy_board", "kWh board", true},
                                       {"energy_to_target", "wall", true},
-                                      {"exchange_share", "wait", true},
+                                      {"exchange_share", ""},
                                       {"memory", "GiB", true}};
 
 constexpr const char* kLegend =
     "batch: samples in an iteration on each GPU, of all: on all; epochs: to the target, * beyond measured "
     "batches; time: until then, with start-up, evaluation and checkpoints; rate, luck: 80 % of runs are "
     "expected so near, in %, as far as the rate of the hardware is unknown, and as epochs differ from run to "
-    "run and from their law; USD: rent of the GPUs; board, wall: energy of the boards, and with hosts and "
-    "cooling; wait: for other GPUs, in % of the training; GiB: memory of one.";
+    "run and from their law; USD: rent of the GPUs; kWh: energy of the boards, and at the wall with hosts "
+    "and "
+    "cooling; GiB: memory of one GPU.";
 
 // "+-%": by which a factor widens an interval.
 Cell factor_cell(double factor) {
@@ -57,6 +58,8 @@ Cell factor_cell(double factor) {
 }
 
 Cell seconds_cell(Seconds time) { return number_cell(time.si(), duration_text(time)); }
+
+Cell energy_cell(Joules energy) { return number_cell(energy.si(), three_digits(in_unit(energy, "kWh"))); }
 
 std::vector<Cell> row_of(const TargetRun& run) {
   const Prediction& p = run.prediction;
@@ -90,8 +93,8 @@ std::vector<Cell> row_of(const TargetRun& run) {
           factor_cell(t.hardware_factor()),
           factor_cell(t.epochs_factor()),
           t.cost ? number_cell(t.cost->si(), three_digits(t.cost->si())) : none_cell(),
-          number_cell(t.energy.board.si(), to_text(t.energy.board)),
-          number_cell(t.energy.wall.si(), to_text(t.energy.wall)),
+          energy_cell(t.energy.board),
+          energy_cell(t.energy.wall),
           bare_percent_cell(p.exposed_time() / p.iteration_time(), 0),
           number_cell(memory.si(), fmt::format("{:.1f}{}", in_unit(memory, "GiB"), p.fits ? "" : "!"))};
 }
@@ -103,9 +106,9 @@ std::string cluster_text(const TargetRun& run) {
 }
 
 std::string parts_text(const TimeToTarget& t) {
-  return fmt::format("start-up {}, training {}, {:.0f} evaluations {}, {:.0f} checkpoints {}",
-                     duration_text(t.startup), duration_text(t.training), t.evaluations,
-                     duration_text(t.evaluation), t.checkpoints, duration_text(t.checkpointing));
+  return fmt::format("start-up {}, training {}, evaluations {} ({:.0f}), checkpoints {} ({:.0f})",
+                     duration_text(t.startup), duration_text(t.training), duration_text(t.evaluation),
+                     t.evaluations, duration_text(t.checkpointing), t.checkpoints);
 }
 
 std::string paying_text(std::span<const TargetRun> runs) {
@@ -160,9 +163,11 @@ Table target_table(std::span<const TargetRun> runs) {
   for (const TargetRun& run : runs) table.rows.push_back(row_of(run));
   if (runs.empty()) return table;
   const Prediction& first = runs.front().prediction;
-  table.preface = {fmt::format("{}, {}; {} on {}, {}", first.convergence->title, first.convergence->optimizer,
-                               first.framework->title, first.gpu->title, first.scenario.precision),
-                   ""};
+  table.preface =
+      wrapped(fmt::format("{}, {}; {} on {}, {}", first.convergence->title, first.convergence->optimizer,
+                          first.framework->title, first.gpu->title, first.scenario.precision),
+              kScreenWidth);
+  table.preface.emplace_back();
   const auto note = [&](const std::string& text) {
     for (const std::string& line : wrapped(text, kNoteWidth)) table.notes.push_back(line);
   };

@@ -41,7 +41,8 @@ Table tta_validation_table(const SubmissionValidation& validation, const SuiteRu
       "Median errors in %. rate: throughput, bias: its sign; time: to the target after the measured samples; "
       "by "
       "law: after those of the law, fitted without the row's batch; law: its samples alone; inside: share of "
-      "times within their 80 % interval by law; tau: Kendall's, of the order of systems within each round by "
+      "times within their 80 % interval by law; tau: Kendall's tau-b, of the order of systems within each "
+      "round by "
       "time, over so many pairs.";
   for (const std::string& line : wrapped(legend, kNoteWidth)) table.notes.push_back(line);
   table.counts_name = "not_covered";

@@ -29,6 +29,7 @@ Cluster read_cluster(const SpecNode& node) {
     if (const auto machines = m.find("machines"))
       cluster.machines = static_cast<int>(machines->count(1, kMostMachines));
     if (const auto network = m.find("network")) cluster.network = network->text();
+    if (const auto method = m.find("exchange")) cluster.method = method->text();
   });
   return cluster;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <tuple>
 #include <utility>
 
@@ -98,7 +99,7 @@ Scenario scenario_of(const Submission& s, const SuiteRules& rules) {
   if (found == rules.benchmarks.end())
     throw UsageError("benchmark " + in_quotes(s.benchmark) + ": no network of it in the catalogue");
   const BenchmarkRules& benchmark = found->second;
-  const auto precision = rules.precisions.find(s.precision);
+  const auto precision = rules.precisions.find(s.precision.empty() ? "unknown" : s.precision);
   if (precision == rules.precisions.end()) throw UsageError("unknown precision " + in_quotes(s.precision));
   return {.model = benchmark.model,
           .framework = benchmark.framework,
@@ -148,22 +149,23 @@ std::optional<double> median_size(std::vector<double> errors) {
 
 using Results = std::vector<const SubmissionResult*>;
 
-// Pairs of systems of one round whose measured times differ; the predicted order agrees or not.
+// Kendall's tau-b over the pairs of systems of one round: systems that are alike are predicted alike.
 void add_order(const Results& results, SubmissionErrors& errors) {
-  int agreeing = 0;
+  int agreeing = 0, measured_apart = 0, predicted_apart = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
     for (std::size_t j = i + 1; j < results.size(); ++j) {
       const SubmissionResult &a = *results[i], &b = *results[j];
-      if (a.submission->round != b.submission->round || a.submission->time == b.submission->time) continue;
-      if (!a.time_of_samples || !b.time_of_samples) continue;
+      if (a.submission->round != b.submission->round || !a.time_of_samples || !b.time_of_samples) continue;
       ++errors.pairs;
-      if (*a.time_of_samples == *b.time_of_samples) continue;
-      const bool alike =
-          (a.submission->time < b.submission->time) == (*a.time_of_samples < *b.time_of_samples);
-      agreeing += alike ? 1 : -1;
+      const auto measured = a.submission->time <=> b.submission->time;
+      const auto predicted = *a.time_of_samples <=> *b.time_of_samples;
+      measured_apart += measured != 0;
+      predicted_apart += predicted != 0;
+      if (measured != 0 && predicted != 0) agreeing += measured == predicted ? 1 : -1;
     }
   }
-  if (errors.pairs > 0) errors.tau = static_cast<double>(agreeing) / errors.pairs;
+  if (measured_apart > 0 && predicted_apart > 0)
+    errors.tau = agreeing / std::sqrt(static_cast<double>(measured_apart) * predicted_apart);
 }
 
 void add_errors(const Results& results, SubmissionErrors& errors) {

@@ -51,7 +51,7 @@ struct SubmissionErrors {
   std::optional<double> time_by_law;      // with the law's
   std::optional<double> samples_by_law;   // of the law alone
   std::optional<double> inside;           // share of times within the interval of those by law
-  std::optional<double> tau;              // Kendall's, of times given samples within each round; pairs pooled
+  std::optional<double> tau;  // Kendall's tau-b of times given samples within each round, pairs pooled
   int pairs = 0;
 };
 

@@ -248,7 +248,7 @@ const std::vector<BadCommand> kBadCommands = {
     {{"list", "gpuss"},
      "list: 'gpuss' is unknown; expected one of gpus, cpus, links, machines, models, suites, datasets, "
      "frameworks, changes, "
-     "profiles, metrics, precisions, layers, optimizers; did you mean 'gpus'?"},
+     "profiles, targets, metrics, precisions, layers, optimizers; did you mean 'gpus'?"},
     {{"validate", "--runs", kValidRuns, "--by", "gpuu"},
      "--by: 'gpuu' is unknown; expected one of group, set, gpu, model, framework; did you mean 'gpu'?"},
     {{"validate", "--runs", kValidRuns, "--by", "set"}, kValidRuns + ":1:1: column 'set' is missing"},
@@ -281,7 +281,7 @@ const std::vector<BadCommand> kBadCommands = {
     {{"list"},
      "list: says not of what; expected one of gpus, cpus, links, machines, models, suites, datasets, "
      "frameworks, changes, "
-     "profiles, metrics, precisions, layers, optimizers"},
+     "profiles, targets, metrics, precisions, layers, optimizers"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/no/such/folder/out.csv"},
      "/no/such/folder/out.csv: cannot be written: No such file or directory"},
     {{"predict", "--scenarios", kValidRuns, "-o", "/dev/full"},

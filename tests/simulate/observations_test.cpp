@@ -1,11 +1,15 @@
 // Observations as checks: what the reader accepts, the arithmetic of a check by hand, and which of the
 // paper's twelve hold.
+#include <set>
+#include <string>
+
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/report/observations_table.h"
 #include "simulate/validation/observations_reader.h"
+#include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"
 
@@ -147,6 +151,21 @@ TEST(Observations, OfThePaper) {
                                     "does_not_hold  4, 7, 9, 12\n"
                                     "not_decidable  none\n"));
   EXPECT_THAT(result.out, HasSubstr("why not: every further environment"));
+}
+
+// Checks on time to a target have evidence, each at the case's own network, precision and GPU.
+TEST(Observations, OfDawnbenchHaveEvidence) {
+  const test::CliResult result = test::run({"observations", "--suite", "dawnbench", "--format", "csv"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::set<std::string> numbers;
+  for (const auto& row : test::rows_of(result.out)) {
+    EXPECT_NE(row.at("verdict"), "not decidable") << row.at("statement");
+    EXPECT_FALSE(row.at("value").empty()) << row.at("case");
+    numbers.insert(row.at("number"));
+  }
+  EXPECT_EQ(numbers.size(), 6u);
+  EXPECT_THAT(test::run({"observations", "--suite", "dawnbensh"}).err,
+              testing::HasSubstr("did you mean 'dawnbench'"));
 }
 
 }  // namespace

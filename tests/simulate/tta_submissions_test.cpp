@@ -39,7 +39,9 @@ Submission resnet(const char* gpu, std::int64_t batch, double seconds) {
 }
 
 TEST(Submissions, TheMeanWithoutTheFastestAndTheSlowest) {
-  const BenchmarkRules five{.runs = 5, .dropped = 1};
+  BenchmarkRules five;
+  five.runs = 5;
+  five.dropped = 1;
   EXPECT_DOUBLE_EQ(result_of({Seconds(9), Seconds(1), Seconds(4), Seconds(3), Seconds(5)}, five).si(), 4);
 }
 
@@ -57,8 +59,7 @@ TEST(Submissions, TimeAfterTheMeasuredSamples) {
 // The law of a batch that is among the points is fitted without it.
 TEST(Submissions, TheLawIsFittedWithoutTheRowsBatch) {
   SpecCache specs = test::source_specs();
-  const Convergence to =
-      read_convergence(specs.catalog().find(Kind::target, "resnet50_759"));
+  const Convergence to = read_convergence(specs.catalog().find(Kind::target, "resnet50_759"));
   const ConvergenceLaw without = fit_convergence_law(without_batch(to.points, 3264));
   const Submission s = resnet("a100_sxm_80gb", 3264, 1700);
   EXPECT_NEAR(predict_submission(s, rules(), specs).samples_by_law, without.epochs_at(3264) * to.epoch, 1);
@@ -79,7 +80,8 @@ TEST(Submissions, MedianErrorsAndTheOrderOfSystems) {
   const SubmissionErrors& errors = validation.groups[1];
   std::vector<double> off;
   for (int i = 0; i < 3; ++i)
-    off.push_back(std::abs(predict_submission(rows[static_cast<std::size_t>(i)], of, specs).samples_per_s / 20000 - 1));
+    off.push_back(
+        std::abs(predict_submission(rows[static_cast<std::size_t>(i)], of, specs).samples_per_s / 20000 - 1));
   std::sort(off.begin(), off.end());
   EXPECT_DOUBLE_EQ(*errors.rate, off[1]);
   EXPECT_EQ(errors.pairs, 3);
@@ -108,7 +110,8 @@ std::string refusal(const std::string& row) {
 }
 
 TEST(Submissions, ReadsATable) {
-  std::istringstream in(std::string(kHeader) + "resnet50_v15,v1.0,a100_sxm_80gb,8,1,3264,fp16_mixed,,1700.5,,fit\n");
+  std::istringstream in(std::string(kHeader) +
+                        "resnet50_v15,v1.0,a100_sxm_80gb,8,1,3264,fp16_mixed,,1700.5,,fit\n");
   const std::vector<Submission> rows = read_submissions(in, "runs.csv");
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].split, "fit");
@@ -117,7 +120,8 @@ TEST(Submissions, ReadsATable) {
 }
 
 TEST(Submissions, RefusesNumbersThatAreNone) {
-  EXPECT_THAT(refusal("r,,g,eight,1,1,,,1,,fit"), HasSubstr("runs.csv:2:1: gpus: 'eight' is no whole number"));
+  EXPECT_THAT(refusal("r,,g,eight,1,1,,,1,,fit"),
+              HasSubstr("runs.csv:2:1: gpus: 'eight' is no whole number"));
   EXPECT_THAT(refusal("r,,g,8,1,1,,,,,fit"), HasSubstr("tta_mean_s: '' is missing"));
   EXPECT_THAT(refusal("r,,g,8,1,1,,-5,1,,fit"), HasSubstr("samples_per_s: '-5' is no number above 0"));
   EXPECT_THAT(refusal("r,,g,8,1,1,,,1,,test"), HasSubstr("split: 'test' is neither fit nor score"));
@@ -125,13 +129,16 @@ TEST(Submissions, RefusesNumbersThatAreNone) {
 
 TEST(Submissions, OnTheCommandLine) {
   const test::TempDir dir;
-  const std::string file = dir.write("runs.csv", std::string(kHeader) +
-                                                     "resnet50_v15,v1.0,a100_sxm_80gb,8,1,3264,fp16_mixed,26000,1700,44840845,fit\n")
-                               .string();
+  const std::string file =
+      dir.write("runs.csv",
+                std::string(kHeader) +
+                    "resnet50_v15,v1.0,a100_sxm_80gb,8,1,3264,fp16_mixed,26000,1700,44840845,fit\n")
+          .string();
   const test::CliResult result = test::run({"validate", "--tta", file});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("resnet50_v15"));
-  EXPECT_THAT(test::run({"validate", "--tta", file, "--worst", "3"}).err, HasSubstr("--tta has a table of its own"));
+  EXPECT_THAT(test::run({"validate", "--tta", file, "--worst", "3"}).err,
+              HasSubstr("--tta has a table of its own"));
   EXPECT_EQ(test::run({"validate", "--tta", "nothing.csv"}).exit_code, 2);
 }
 

@@ -22,16 +22,18 @@ COLUMNS = ["id", "benchmark", "round", "gpu", "gpus", "nodes", "global_batch", "
            "tta_mean_s", "samples_mean", "split"]
 UNFAIR = ("open_division", "rate_from_whole_run", "audit_")
 
-# Of the traces' models: network, variant, framework, precision.
+# Of the traces' models: network, variant, framework, precision, steps of every sequence. DeepSpeech2 hears CMU ARCTIC, 1,132
+# sentences of 3 s (Kominek and Black, SSW5, 2004), in frames of 10 ms.
 TRACED = {
-    "imagenet": ("resnet50", "v1.5", "pytorch_1_8", "amp"),
-    "bert": ("bert_base", "", "pytorch_1_8", ""),
-    "deepspeech2": ("deep_speech2", "", "pytorch_1_8", ""),
+    "imagenet": ("resnet50", "v1.5", "pytorch_1_8", "amp", ""),
+    "bert": ("bert_base", "", "pytorch_1_8", "", ""),
+    "deepspeech2": ("deep_speech2", "", "pytorch_1_8", "", "300"),
 }
 # How the traces' GPUs are joined, within one machine and across several.
 CLUSTERS = {
-    "t4": ({"network": "pcie3"}, {"network": "50 Gbit/s"}),
-    "rtx2080ti": ({"network": "pcie3_host"}, {"network": "50 Gbit/s"}),
+    "t4": ({"network": "pcie3"}, {"network": "5 Gbit/s", "exchange": "all_reduce_tcp"}),  # what AWS gives one flow
+    "rtx2080ti": ({"machine": "rtx2080ti_8x"},
+                  {"machine": "rtx2080ti_8x", "network": "50 Gbit/s", "exchange": "all_reduce_tcp"}),
     "a100_sxm_40gb": ({"machine": "dgx_a100"}, {"machine": "dgx_a100"}),
 }
 
@@ -81,12 +83,12 @@ def equal_placements(folder: Path) -> dict:
 
 def predicted_shares(program: str, key: tuple, batches: list[int]) -> dict[int, float]:
     model, gpu, gpus, nodes = key
-    network, variant, framework, precision = TRACED[model]
+    network, variant, framework, precision, steps = TRACED[model]
     if not precision:
         precision = "tf32" if gpu.startswith("a100") else "fp32"
     options = {"model": network, "variant": variant, "framework": framework, "precision": precision, "gpu": gpu,
                "gpus": str(gpus), "machines": str(nodes), "batch": ",".join(map(str, batches)),
-               "metrics": "exchange_bound_share", **CLUSTERS[gpu][nodes > 1]}
+               "seq-len": steps, "metrics": "exchange_bound_share", **CLUSTERS[gpu][nodes > 1]}
     arguments = [word for name, value in options.items() if value for word in (f"--{name}", value)]
     lines = run(program, "--quiet", "sweep", *arguments, "--format", "jsonl").splitlines()
     rows = [json.loads(line) for line in lines]

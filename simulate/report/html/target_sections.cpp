@@ -16,7 +16,8 @@ std::string hover_of(const TargetRun& run) {
 
 // `value` of every run over `x`, with the interval of its time where it has one.
 template <class X, class Value>
-Series series_of(const ReportData& data, const std::vector<TargetRun>& runs, X x, Value value, bool interval) {
+Series series_of(const ReportData& data, const std::vector<TargetRun>& runs, X x, Value value,
+                 bool interval) {
   Series series{.mark = ChartMark::line,
                 .name = title_of(runs.front().prediction),
                 .colour = colour_of(data, runs.front().prediction)};
@@ -38,8 +39,9 @@ double batch_of(const TargetRun& run) { return run.time.global_batch; }
 
 // One chart: a line for each framework.
 template <class X, class Value>
-Chart chart_of(const ReportData& data, const std::vector<std::vector<TargetRun>>& all, const std::string& title,
-               const std::string& x_title, const std::string& y_title, X x, Value value, bool interval) {
+Chart chart_of(const ReportData& data, const std::vector<std::vector<TargetRun>>& all,
+               const std::string& title, const std::string& x_title, const std::string& y_title, X x,
+               Value value, bool interval) {
   Chart chart{.title = title,
               .x = {.title = x_title, .logarithmic = true},
               .y = {.title = y_title, .logarithmic = true}};
@@ -54,25 +56,28 @@ Chart chart_of(const ReportData& data, const std::vector<std::vector<TargetRun>>
 }  // namespace
 
 Section target_section(const ReportData& data) {
-  Section section{.title = "Time, cost and energy to the target",
-                  .text = {"Until the target quality is reached: start-up, epochs at the batch, evaluations and "
-                           "checkpoints, with the best batch of each number of GPUs. The area holds 80 % of runs: "
-                           "what is not known of the hardware's rate, and the luck of a run."}};
+  Section section{
+      .title = "Time, cost and energy to the target",
+      .text = {"Until the target quality is reached: start-up, epochs at the batch, evaluations and "
+               "checkpoints, with the best batch of each number of GPUs. The area holds 80 % of runs: "
+               "what is not known of the hardware's rate, and the luck of a run."}};
   if (data.to_target.empty()) return section;
   section.text.push_back(data.predictions.front().convergence->title + ".");
   const auto hours = [](const TargetRun& run) { return std::optional(in_unit(run.time.total(), "h")); };
   const auto cost = [](const TargetRun& run) {
     return run.time.cost ? std::optional(run.time.cost->si()) : std::nullopt;
   };
-  const auto energy = [](const TargetRun& run) { return std::optional(in_unit(run.time.energy.wall, "kWh")); };
+  const auto energy = [](const TargetRun& run) {
+    return std::optional(in_unit(run.time.energy.wall, "kWh"));
+  };
   View view;
   const char* gpus = "GPUs, eight in a machine";
-  for (Chart& chart :
-       std::vector{chart_of(data, data.to_target, "Time", gpus, "time, h", gpus_of, hours, true),
-                   chart_of(data, data.to_target, "Cost", gpus, "rent, USD", gpus_of, cost, true),
-                   chart_of(data, data.to_target, "Energy", gpus, "energy at the wall, kWh", gpus_of, energy, false),
-                   chart_of(data, data.to_target_by_batch, "Time over the batch, on eight GPUs",
-                            "samples of all GPUs in an iteration", "time, h", batch_of, hours, true)}) {
+  for (Chart& chart : std::vector{
+           chart_of(data, data.to_target, "Time", gpus, "time, h", gpus_of, hours, true),
+           chart_of(data, data.to_target, "Cost", gpus, "rent, USD", gpus_of, cost, true),
+           chart_of(data, data.to_target, "Energy", gpus, "energy at the wall, kWh", gpus_of, energy, false),
+           chart_of(data, data.to_target_by_batch, "Time over the batch, on eight GPUs",
+                    "samples of all GPUs in an iteration", "time, h", batch_of, hours, true)}) {
     if (!chart.series.empty()) view.charts.push_back(std::move(chart));
   }
   section.views.push_back(std::move(view));
