@@ -211,6 +211,31 @@ TEST(RunningAverage, OfEveryTensor) {
   EXPECT_EQ(kept, fixed_size(15 * 4));
 }
 
+// In half precision a layer in single precision reads and writes 4 B a number; what reads it casts, and casts the
+// gradient back. In fp32 nothing differs.
+TEST(SinglePrecisionLayer, IsCastByItsReaders) {
+  const std::string layers =
+      "      - {name: a, type: fully_connected, outputs: 8}\n"
+      "      - {name: b, type: tanh, fp32: true}\n"
+      "      - {name: c, type: fully_connected, outputs: 1}\n"
+      "      - {name: loss, type: logistic_loss}\n";
+  const Model model = test::small_model("[4]", layers);
+  const Precision& amp = kPrecisions[4];
+  ASSERT_EQ(amp.name, "amp");
+  const auto casts_of_maps = [](const TrainingStep& step) {
+    std::vector<Size> read;
+    for (const Kernel& kernel : test::kernels_of(step, "cast")) {
+      if (kernel.layer == 2 && kernel.read_bytes.per_sample > 0) read.push_back(kernel.read_bytes);
+    }
+    return read;
+  };
+  const TrainingStep half = test::step_of(model, {}, amp);
+  EXPECT_THAT(casts_of_maps(half), testing::ElementsAre(per_sample(8 * 4), per_sample(8 * 2)));
+  EXPECT_EQ(test::kernels_of(half, "tanh")[0].written_bytes, per_sample(8 * 4));
+  const TrainingStep full = test::step_of(model);
+  EXPECT_THAT(casts_of_maps(full), testing::IsEmpty());
+}
+
 // The 12 weights only: their squares' sum, its gradient, and a sum with the other one.
 TEST(GraphDecay, OfWeightsNotBiases) {
   const TrainingStep step = test::step_of(test::model_from(with_key("graph_decay: true")));

@@ -111,6 +111,17 @@ TEST(Cli, AnotherSuite) {
   EXPECT_THAT(both.err, HasSubstr("--suite and --model are both given"));
 }
 
+// A framework that trains no variant says which do; a variant asked of another framework says whose it is.
+TEST(Cli, WhoTrainsAVariant) {
+  const std::vector<std::string> common = {"--model", "bert_large", "--gpu", "v100_sxm2_16gb", "--batch", "2",
+                                           "--framework", "tensorflow"};
+  EXPECT_THAT(test::run(common).err, HasSubstr("bert_large is trained by pytorch, not by 'tensorflow'"));
+  std::vector<std::string> named = common;
+  named.insert(named.end(), {"--variant", "squad"});
+  EXPECT_THAT(test::run(named).out,
+              HasSubstr("bert_large squad is trained by pytorch: on tensorflow it is hypothetical."));
+}
+
 // A member of a family goes by its own name.
 TEST(Cli, SizesOfAFamilyAreModels) {
   const CliResult result = test::run({"--model", "efficientnet_b1", "--gpu", "titanxp", "--batch", "8", "--format", "csv"});
