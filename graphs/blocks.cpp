@@ -284,6 +284,7 @@ class Expander {
       const LayerType& type = layer_type(type_name);
       layer.type = type.name;
       if (const auto frozen = m.find("frozen")) layer.frozen = frozen->flag();
+      if (const auto fp32 = m.find("fp32")) layer.fp32 = fp32->flag();
       if (const auto per_step = m.find("per_step")) layer.per_step = per_step->flag();
       if (const auto whole = m.find("whole")) layer.whole = names_of(*whole);
       if (const auto tied = m.find("tied_to")) layer.tied_to = tied->text();

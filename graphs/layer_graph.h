@@ -26,6 +26,7 @@ struct LayerSpec {
   std::shared_ptr<const Layer> layer;
   std::vector<std::string> from;     // names of layers or graph inputs
   bool frozen = false;               // its parameters are not trained
+  bool fp32 = false;                 // in single precision where others are in half
   bool per_step = false;             // runs step by step over the first dimension of its inputs
   std::vector<std::string> whole{};  // of `from`: read whole at every step
   std::string tied_to{};             // its weight is the first parameter of that layer

@@ -166,11 +166,11 @@ void require_sparse_form(const Model& model) {
       for (const Optimizer& optimizer : kOptimizers) {
         if (optimizer.sparse_form) known.emplace_back(optimizer.name);
       }
-      throw ModelError(layer.spec.mark,
-                       "layer " + in_quotes(layer.spec.name) + ": its gradient is sparse, but variant " +
-                           in_quotes(model.variant.name) + "'s optimizer " +
-                           in_quotes(std::string(model.variant.optimizer.name)) +
-                           " updates all rows; expected one of " + joined(known));
+      throw ModelError(layer.spec.mark, "layer " + in_quotes(layer.spec.name) +
+                                            ": its gradient is sparse, but the optimizer " +
+                                            in_quotes(std::string(model.variant.optimizer.name)) +
+                                            " of variant " + in_quotes(model.variant.name) +
+                                            " updates all rows; expected one of " + joined(known));
     }
   }
 }

@@ -99,6 +99,7 @@ void ParameterKernels::gradient_casts() {
 
 void ParameterKernels::fill_gradients() {
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    if (tensor.sparse) return;  // it has no rows yet
     append(over_words(KernelKind::elementwise, Phase::backward_weights, "fill",
                       gradient_elements(tensor, how_.lowering), 0, 0, how_.precision.gradient_bytes),
            layer);

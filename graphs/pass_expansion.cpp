@@ -81,10 +81,26 @@ PassExpansion::Span PassExpansion::emit(int i, std::int64_t steps,
   return {first, std::max(first, static_cast<int>(step_.kernels.size()) - 1)};
 }
 
+void PassExpansion::cast_inputs(int i, Phase phase, std::vector<Kernel>& out) const {
+  const auto inputs = layer(i).inputs.size();
+  for (std::size_t k = 0; k < inputs; ++k) {
+    if (in_fp32(i) || !in_fp32(layer(i).inputs[k])) continue;
+    const Shape& shape = layer(i).input_shapes[k];
+    const Size wide = elements(shape) * kFp32Bytes;
+    const Size half = stored_bytes(shape, how_.precision);
+    const bool forward = phase == Phase::forward;
+    out.push_back(memory_kernel(KernelKind::elementwise, phase, "cast", shape, 1, forward ? wide : half,
+                                forward ? half : wide));
+  }
+}
+
 void PassExpansion::forward() {
   for (int i = 0; i < count(); ++i) {
     forward_[static_cast<std::size_t>(i)] =
-        emit(i, [&](std::vector<Kernel>& out) { layer(i).spec.layer->forward(layer(i).site(), how_, out); });
+        emit(i, [&](std::vector<Kernel>& out) {
+          cast_inputs(i, Phase::forward, out);
+          layer(i).spec.layer->forward(layer(i).site(), how_of(i), out);
+        });
   }
   forward_chains();
 }
@@ -123,7 +139,8 @@ void PassExpansion::sum_gradients_of_inputs() {
 void PassExpansion::backward_of_layer(int i, const LayerContext& at, bool adds,
                                       std::vector<Kernel>& out) const {
   const std::size_t first = out.size();
-  layer(i).spec.layer->backward(at, how_, out);
+  layer(i).spec.layer->backward(at, how_of(i), out);
+  if (at.input_gradient) cast_inputs(i, Phase::backward_data, out);
   if (how_.lowering.step_gradients == GradientAccumulation::added) add_step_gradients(i, at, out);
   if (adds || layer(i).steps > 1) add_in_place(first, out);
 }
@@ -170,7 +187,7 @@ void PassExpansion::add_step_gradients(int i, const LayerContext& at, std::vecto
 void PassExpansion::add_to_gradients(int i, bool all, std::int64_t times, Span& span) {
   if (times == 0 || how_.lowering.step_gradients != GradientAccumulation::added) return;
   for (const ParameterTensor& tensor : layer(i).parameters) {
-    if (!tensor.trained) continue;
+    if (!tensor.trained || tensor.sparse) continue;  // rows are the gradient, or follow one another
     const Shape shape{fixed_size(tensor.elements), {}};
     at_layer(i, [&] {
       const Size bytes = elements(shape) * how_.precision.gradient_bytes;
@@ -205,7 +222,7 @@ Kernel PassExpansion::sum_of_gradients(const Shape& shape, const std::vector<Gra
   Size read;
   std::int64_t whole = 0;
   for (const Gradient& gradient : gradients) {
-    read += part_bytes(shape, gradient.parts);
+    read += part_bytes(shape, gradient.parts, how_.precision);
     if (gradient.parts == 1) ++whole;
   }
   const bool adds = whole > 0;
@@ -214,9 +231,9 @@ Kernel PassExpansion::sum_of_gradients(const Shape& shape, const std::vector<Gra
       adds ? std::max<std::int64_t>(1, whole - 1) : 0, read, stored_bytes(shape, how_.precision));
 }
 
-Size PassExpansion::part_bytes(Shape shape, std::int64_t parts) const {
+Size PassExpansion::part_bytes(Shape shape, std::int64_t parts, const Precision& precision) {
   if (parts > 1) shape.dims.back() /= parts;
-  return stored_bytes(shape, how_.precision);
+  return stored_bytes(shape, precision);
 }
 
 // A penalty's second order reads what gradients of weights need, too.
@@ -224,7 +241,7 @@ BackwardNeeds PassExpansion::needs(int i) const {
   LayerContext at = site(i);
   if (backward_ == Backward::penalty) at.weight_gradient = layer(i).weight_gradient;
   BackwardNeeds needs;
-  at_layer(i, [&] { needs = layer(i).spec.layer->backward_needs(at, how_); });
+  at_layer(i, [&] { needs = layer(i).spec.layer->backward_needs(at, how_of(i)); });
   return needs;
 }
 
@@ -292,8 +309,8 @@ void PassExpansion::feature_maps() {
 
 void PassExpansion::feature_map(int i, const Uses& uses) {
   if (written_in_place(i)) return;
-  add_tensor(TensorRole::feature_map, i, stored_bytes(layer(i).output, how_.precision), forward_of(i).first,
-             uses.last);
+  add_tensor(TensorRole::feature_map, i, stored_bytes(layer(i).output, how_of(i).precision),
+             forward_of(i).first, uses.last);
   if (uses.first_again >= 0) {
     step_.tensors.back().last_forward = uses.last_forward;
     step_.tensors.back().first_again = uses.first_again;
@@ -319,14 +336,17 @@ std::int64_t PassExpansion::output_pieces(int i) const {
 void PassExpansion::gradients_of(int i, const Shape& shape, const std::vector<Gradient>& gradients, int sum,
                                  int end) {
   bool sum_has_place = false;
+  const Precision& precision = in_fp32(i) ? kPrecisions[0] : how_.precision;
   for (const Gradient& gradient : gradients) {
     if (!gradient.map) continue;
     const bool holds_sum = !sum_has_place && gradient.parts == 1;
-    add_tensor(TensorRole::gradient_map, i, part_bytes(shape, gradient.parts), gradient.born,
+    add_tensor(TensorRole::gradient_map, i, part_bytes(shape, gradient.parts, precision), gradient.born,
                holds_sum ? end : sum);
     sum_has_place = sum_has_place || holds_sum;
   }
-  if (!sum_has_place && sum >= 0) add_tensor(TensorRole::gradient_map, i, part_bytes(shape, 1), sum, end);
+  if (!sum_has_place && sum >= 0) {
+    add_tensor(TensorRole::gradient_map, i, part_bytes(shape, 1, precision), sum, end);
+  }
 }
 
 // Each reader of a tensor contributes a gradient, which lives from that reader's backward kernels until the

@@ -50,6 +50,16 @@ class PassExpansion {
 
   [[nodiscard]] int count() const { return static_cast<int>(graph_.layers.size()); }
   [[nodiscard]] const GraphLayer& layer(int i) const { return graph_.layers[static_cast<std::size_t>(i)]; }
+  // How layer i is lowered: as the pass, or in single precision.
+  [[nodiscard]] LoweringContext how_of(int i) const {
+    return in_fp32(i) ? LoweringContext{how_.lowering, kPrecisions[0]} : how_;
+  }
+  // True if the layer stays in single precision while others are in half.
+  [[nodiscard]] bool in_fp32(int i) const {
+    return i >= 0 && layer(i).spec.fp32 && how_.precision.storage_bytes < kFp32Bytes;
+  }
+  // Appends casts of what layer i reads from layers in single precision, or of its gradients back to it.
+  void cast_inputs(int i, Phase phase, std::vector<Kernel>& out) const;
   [[nodiscard]] const std::vector<int>& consumers(int i) const {
     return consumers_[static_cast<std::size_t>(i)];
   }
@@ -71,7 +81,7 @@ class PassExpansion {
   [[nodiscard]] std::vector<Gradient> gradients_from(const std::vector<int>& readers) const;
   // True if a kernel has to add or concatenate them: there are several, or parts.
   [[nodiscard]] static bool gathers(const std::vector<Gradient>& gradients);
-  [[nodiscard]] Size part_bytes(Shape shape, std::int64_t parts) const;
+  [[nodiscard]] static Size part_bytes(Shape shape, std::int64_t parts, const Precision& precision);
   // The last kernel of layer i's backward pass that reads tensors of the forward pass.
   [[nodiscard]] int last_reading_again(int i) const;
   [[nodiscard]] BackwardNeeds needs(int i) const;

@@ -146,7 +146,10 @@ class StepExpansion {
     step_.sample = model.sample;
     for (const auto& [name, graph] : model.graphs) {
       first_layers_[name] = static_cast<int>(step_.layers.size());
-      for (const GraphLayer& layer : graph.layers) step_.layers.push_back(summarise(layer));
+      for (const GraphLayer& layer : graph.layers) {
+        step_.layers.push_back(summarise(layer));
+        in_fp32_.push_back(layer.spec.fp32);
+      }
     }
   }
 
@@ -202,8 +205,11 @@ class StepExpansion {
     std::vector<PassExpansion> runs = run_forward(pass);
     TrainedGraphs trained = run_backward(pass, runs);
     const int backward_end = static_cast<int>(step_.kernels.size()) - 1;
-    for (std::size_t k = first; k < step_.kernels.size(); ++k)
+    for (std::size_t k = first; k < step_.kernels.size(); ++k) {
+      const int layer = step_.kernels[k].layer;
+      if (layer >= 0 && in_fp32_[static_cast<std::size_t>(layer)]) continue;
       step_.kernels[k].element_bytes = how_.precision.storage_bytes;
+    }
     if (pass.update) exchange(pass, trained, first);
     update_parameters(pass, trained);
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -342,6 +348,7 @@ class StepExpansion {
   const LoweringContext& how_;
   TrainingStep step_;
   std::map<std::string, int> first_layers_;
+  std::vector<bool> in_fp32_;  // by layer: single precision always
   std::map<std::string, GradientUse> gradients_;
   std::set<std::string> lowered_graphs_;          // graphs that ran already
   std::set<std::string> accumulating_gradients_;  // graphs whose gradients wait for an update

@@ -16,8 +16,8 @@ struct PipeUse {
   double special = 0;  // reciprocals, roots, exponentials and logarithms
 };
 
-// Means over the iterations of a prediction; none where no kernel runs. A lower bound: instructions that only
-// compute addresses, convert types or copy are not counted, of which some GPUs give a part to the FMA pipe.
+// Means over the iterations of a prediction; none where no kernel runs. Instructions that convert types or copy
+// are not counted.
 [[nodiscard]] std::optional<PipeUse> pipe_use(const Prediction& prediction);
 
 // Reciprocals, roots, exponentials and logarithms of one launch: so many for each element, by the operation.

@@ -238,6 +238,18 @@ std::vector<std::string> step_notes(std::span<const Prediction> predictions) {
   return notes;
 }
 
+// A note for each variant that other frameworks train than the one it is predicted on.
+std::vector<std::string> variant_notes(std::span<const Prediction> predictions) {
+  std::vector<std::string> notes;
+  for (const Prediction& p : predictions) {
+    const std::vector<std::string>& own = p.variant->frameworks;
+    if (own.empty() || std::find(own.begin(), own.end(), p.framework->family) != own.end()) continue;
+    notes.push_back(fmt::format("{} {} is trained by {}: on {} it is hypothetical.", p.model->name,
+                                p.variant->name, joined(own), p.framework->name));
+  }
+  return notes;
+}
+
 std::string batch_title(const Prediction& p) {
   if (p.scenario.tokens > 0) return fmt::format("{} tokens a batch", p.scenario.tokens);
   return fmt::format("batch {}", p.batch_limited ? p.batch_asked : p.scenario.batch);
@@ -258,8 +270,9 @@ Table wide_table(std::span<const Prediction> predictions) {
                                   [](const Prediction& p) { return tensor_share(p) > 0; });
   if (tensor) table.columns.insert(table.columns.begin() + kTensorColumn, {"TC", "TC", true});
   for (const Prediction& p : predictions) table.rows.push_back(table_row(predictions, p, tensor));
-  for (const auto& notes : {mfu_notes(predictions), batch_notes(predictions), length_notes(predictions),
-                            input_notes(predictions), step_notes(predictions), estimate_notes(predictions)}) {
+  for (const auto& notes :
+       {mfu_notes(predictions), batch_notes(predictions), length_notes(predictions), input_notes(predictions), variant_notes(predictions),
+        step_notes(predictions), estimate_notes(predictions)}) {
     table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   }
   for (const std::string& line : wrapped(legend(tensor), kNoteWidth)) table.notes.push_back(line);

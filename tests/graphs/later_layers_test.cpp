@@ -1,6 +1,6 @@
-// Layers of the suite's later page and of MLPerf: volumes, weighted sums, dot interaction, transducers, spectral
-// norm, class-conditional scales, multiplicative attention, losses of detectors; tables updated row by row; weight
-// decay and running averages as operators.
+// Layers of the suite's later page and of MLPerf: volumes, weighted sums, dot interaction, transducers,
+// spectral norm, class-conditional scales, multiplicative attention, losses of detectors; tables updated row
+// by row; weight decay and running averages as operators.
 #include <algorithm>
 
 #include <gmock/gmock.h>
@@ -67,8 +67,8 @@ TEST(InstanceNorm, OfVolumes) {
   EXPECT_EQ(bench.layer->parameters(bench.inputs).size(), 2u);
 }
 
-// Of two maps of 20 numbers (80 B): a product and a division each, a sum that reads both; back the same products
-// and divisions, and for either weight a product of two maps and its sum.
+// Of two maps of 20 numbers (80 B): a product and a division each, a sum that reads both; back the same
+// products and divisions, and for either weight a product of two maps and its sum.
 TEST(WeightedAdd, OperatorsOfTwoMaps) {
   const Shape map = image(1, 4, 5);
   const LayerBench bench{"{type: weighted_add}", {map, map}};
@@ -86,7 +86,8 @@ TEST(WeightedAdd, OperatorsOfTwoMaps) {
   EXPECT_EQ(count_of(plain.forward(), "div"), 0);
 }
 
-// 27 vectors of 128: 351 pairs and 128 are 479, padded to 480; 27 * 27 * 128 multiply-adds, and once again back.
+// 27 vectors of 128: 351 pairs and 128 are 479, padded to 480; 27 * 27 * 128 multiply-adds, and once again
+// back.
 TEST(DotInteraction, PairsBelowTheDiagonal) {
   const LayerBench bench{"{type: dot_interaction}", {Shape{per_sample(1), {27, 128}}}};
   EXPECT_EQ(bench.output.dims, (std::vector<std::int64_t>{480}));
@@ -186,12 +187,13 @@ TEST(SparseTable, OnlyRowsLookedUpAreUpdated) {
 }
 
 TEST(SparseTable, NeedsAnOptimizerThatHasSuchAForm) {
-  EXPECT_THAT([] { (void)test::small_model("[3]", kTable, "adam"); },
-              ThrowsMessage<ModelError>(HasSubstr("layer 'table': its gradient is sparse, but variant 'v1's "
-                                                  "optimizer 'adam' updates all rows; expected one of none, sgd")));
-  EXPECT_THROW((void)test::make_layer(
-                   "{type: embedding, words: 9, outputs: 2, sparse: true, dense_gradient: true}"),
-               SpecError);
+  EXPECT_THAT(
+      [] { (void)test::small_model("[3]", kTable, "adam"); },
+      ThrowsMessage<ModelError>(HasSubstr("layer 'table': its gradient is sparse, but the optimizer 'adam' "
+                                          "of variant 'v1' updates all rows; expected one of none, sgd")));
+  EXPECT_THROW(
+      (void)test::make_layer("{type: embedding, words: 9, outputs: 2, sparse: true, dense_gradient: true}"),
+      SpecError);
 }
 
 std::string with_key(const std::string& key) {
@@ -209,6 +211,31 @@ TEST(RunningAverage, OfEveryTensor) {
     if (tensor.role == TensorRole::dynamic) kept += tensor.bytes;
   }
   EXPECT_EQ(kept, fixed_size(15 * 4));
+}
+
+// In half precision a layer in single precision reads and writes 4 B a number; what reads it casts, and casts
+// the gradient back. In fp32 nothing differs.
+TEST(SinglePrecisionLayer, IsCastByItsReaders) {
+  const std::string layers =
+      "      - {name: a, type: fully_connected, outputs: 8}\n"
+      "      - {name: b, type: tanh, fp32: true}\n"
+      "      - {name: c, type: fully_connected, outputs: 1}\n"
+      "      - {name: loss, type: logistic_loss}\n";
+  const Model model = test::small_model("[4]", layers);
+  const Precision& amp = kPrecisions[4];
+  ASSERT_EQ(amp.name, "amp");
+  const auto casts_of_maps = [](const TrainingStep& step) {
+    std::vector<Size> read;
+    for (const Kernel& kernel : test::kernels_of(step, "cast")) {
+      if (kernel.layer == 2 && kernel.read_bytes.per_sample > 0) read.push_back(kernel.read_bytes);
+    }
+    return read;
+  };
+  const TrainingStep half = test::step_of(model, {}, amp);
+  EXPECT_THAT(casts_of_maps(half), testing::ElementsAre(per_sample(8 * 4), per_sample(8 * 2)));
+  EXPECT_EQ(test::kernels_of(half, "tanh")[0].written_bytes, per_sample(8 * 4));
+  const TrainingStep full = test::step_of(model);
+  EXPECT_THAT(casts_of_maps(full), testing::IsEmpty());
 }
 
 // The 12 weights only: their squares' sum, its gradient, and a sum with the other one.

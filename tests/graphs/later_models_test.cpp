@@ -1,12 +1,13 @@
-// Networks of the suite's later page, of DAWNBench and of MLPerf against counts of a program that knows nothing of
-// this project: later_models.csv has a row for each, counted from the original programs' layers.
+// Networks of the suite's later page, of DAWNBench and of MLPerf against counts of a program that knows
+// nothing of this project: later_models.csv has a row for each, counted from the original programs' layers.
 //
 //   parameters     trained ones, met exactly
 //   forward_macs   multiply-adds of one sample forward, met within 0.1 %
 //   training_macs  and of an iteration; empty where the table counts graphs of a training program apart
 //
-// One number is not the program's own: of RNN-T's first layer it leaves out the products of the state's gradient
-// with that of the input, which no layer needs; the 4 x 1024 x 1024 x 557 of the state are added to it here.
+// One number is not the program's own: of RNN-T's first layer it leaves out the products of the state's
+// gradient with that of the input, which no layer needs; the 4 x 1024 x 1024 x 557 of the state are added to
+// it here.
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -50,8 +51,9 @@ TEST(LaterModels, MeetTheCountsOfTheirTables) {
     const auto expected = [&](std::string_view column) { return parse_number(text(column)).value(); };
     EXPECT_EQ(counts.parameters, expected("parameters"));
     EXPECT_NEAR(counts.forward_macs / expected("forward_macs"), 1, kTolerance);
-    if (!text("training_macs").empty())
+    if (!text("training_macs").empty()) {
       EXPECT_NEAR(counts.training_macs / expected("training_macs"), 1, kTolerance);
+    }
   }
   EXPECT_EQ(rows, 51);
 }

@@ -279,7 +279,7 @@ TEST(GruCell, GivenGates) {
 }
 
 TEST(Gru, RefusesWhatOnlyAnLstmHas) {
-  EXPECT_THAT([] { (void)test::make_layer("{type: gru, hidden: 5, biases: 1}"); },
+  EXPECT_THAT([] { (void)test::make_layer("{type: gru, hidden: 5, biases: 1, gates: given}"); },
               ThrowsMessage<SpecError>(HasSubstr("biases: is 1; expected 2")));
   EXPECT_THAT([] { (void)test::make_layer("{type: gru, hidden: 5, feed: 2}"); },
               ThrowsMessage<SpecError>(HasSubstr("feed: is of an lstm")));

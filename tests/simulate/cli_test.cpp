@@ -100,20 +100,38 @@ TEST(Cli, EveryFrameworkOfEveryModelByDefault) {
 // A suite names models in variants and on frameworks of its own.
 TEST(Cli, AnotherSuite) {
   const test::TempDir directory;
-  const std::string suite = directory.write("s.yaml", "title: T\nmodels: [{model: resnet50, variant: v1, framework: cntk}, resnet18]\nsources: {models: t}\n").string();
-  const CliResult result = test::run({"--suite", suite, "--gpu", "titanxp", "--batch", "8", "--format", "csv"});
+  const std::string suite = directory
+                                .write("s.yaml",
+                                       "title: T\nmodels: [{model: resnet50, variant: v1, framework: cntk}, "
+                                       "resnet18]\nsources: {models: t}\n")
+                                .string();
+  const CliResult result =
+      test::run({"--suite", suite, "--gpu", "titanxp", "--batch", "8", "--format", "csv"});
   const std::vector<test::Row> rows = test::rows_of(result.out);
   ASSERT_EQ(rows.size(), 2u) << result.err;
   EXPECT_EQ(rows[0].at("variant"), "v1");
   EXPECT_EQ(rows[0].at("framework"), "cntk");
   EXPECT_EQ(rows[1].at("framework"), "pytorch");
-  const CliResult both = test::run({"--suite", "tbd", "--model", "resnet50", "--gpu", "titanxp", "--batch", "8"});
+  const CliResult both =
+      test::run({"--suite", "tbd", "--model", "resnet50", "--gpu", "titanxp", "--batch", "8"});
   EXPECT_THAT(both.err, HasSubstr("--suite and --model are both given"));
+}
+
+// A framework that trains no variant says which do; a variant asked of another framework says whose it is.
+TEST(Cli, WhoTrainsAVariant) {
+  const std::vector<std::string> common = {"--model", "bert_large", "--gpu",       "v100_sxm2_16gb",
+                                           "--batch", "2",          "--framework", "tensorflow"};
+  EXPECT_THAT(test::run(common).err, HasSubstr("bert_large is trained by pytorch, not by 'tensorflow'"));
+  std::vector<std::string> named = common;
+  named.insert(named.end(), {"--variant", "squad"});
+  EXPECT_THAT(test::run(named).out,
+              HasSubstr("bert_large squad is trained by pytorch: on tensorflow it is hypothetical."));
 }
 
 // A member of a family goes by its own name.
 TEST(Cli, SizesOfAFamilyAreModels) {
-  const CliResult result = test::run({"--model", "efficientnet_b1", "--gpu", "titanxp", "--batch", "8", "--format", "csv"});
+  const CliResult result =
+      test::run({"--model", "efficientnet_b1", "--gpu", "titanxp", "--batch", "8", "--format", "csv"});
   ASSERT_EQ(test::rows_of(result.out).size(), 1u) << result.err;
   EXPECT_EQ(test::rows_of(result.out)[0].at("model"), "efficientnet_b1");
 }

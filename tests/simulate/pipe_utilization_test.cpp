@@ -13,8 +13,9 @@ namespace {
 
 Prediction resnet(const char* gpu, const char* precision) {
   static SpecCache specs = test::source_specs();
-  return predict(Scenario{.model = "resnet50", .framework = "pytorch", .gpu = gpu, .batch = 16, .precision = precision},
-                 specs);
+  return predict(
+      Scenario{.model = "resnet50", .framework = "pytorch", .gpu = gpu, .batch = 16, .precision = precision},
+      specs);
 }
 
 // An exponential and a reciprocal for each of 10 numbers of every sample.

@@ -35,7 +35,7 @@ Section pipe_section(const ReportData& data) {
       .title = "Pipes",
       .text = {"What each pipe of the multiprocessors executes over its peak while kernels run, weighted by "
                "their time, as the TBD suite's later page measures it with Nsight Compute. Instructions for "
-               "addresses, conversions and copies are not counted."}};
+               "conversions and copies are not counted."}};
   section.views.push_back({.name = "", .charts = {std::move(chart)}});
   return section;
 }
