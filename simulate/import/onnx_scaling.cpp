@@ -13,7 +13,7 @@ constexpr std::int64_t kMostFactor = 64;  // as the layer upsample has it
 std::optional<NetworkTensor> add_transposed(NetworkBuilder& builder, const OnnxNode& node,
                                             const NetworkTensor& from, std::int64_t filters,
                                             const std::pair<WindowSide, WindowSide>& window) {
-  const auto& [tall, wide] = window;
+  const WindowSide &tall = window.first, &wide = window.second;
   const std::vector<std::int64_t> more = whole_numbers(node, "output_padding");
   const std::int64_t extra = more.empty() ? 0 : more[0];
   const bool square = tall.kernel == wide.kernel && tall.stride == wide.stride &&

@@ -139,6 +139,7 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
   const Catalog& catalog = specs.catalog();
   Writer writer(options.folder, out);
   Imports imports;
+  bool networks = false;
   for (const std::string& file : options.files) {
     const FormatInfo& info = info_of(require_format(file));
     const std::string name = std::filesystem::path(file).filename().string();
@@ -149,6 +150,7 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
       imports.machines.emplace_back(read_machine_facts(info.format, read_file(file, kLargestText), name),
                                     name);
     if (info.kind == ImportKind::model) {
+      networks = true;
       const ImportedFile network = read_network(info.format, file, given);
       const std::string path = writer.write(network);
       if (!path.empty()) (void)specs.model(path);
@@ -166,6 +168,8 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
       writer.say("  wrote " + path.string());
     }
   }
+  if (!given.empty() && imports.gpus.empty() && imports.machines.empty() && !networks)
+    throw UsageError("--set: none of the files becomes a GPU, a machine or a model; expected one that does");
   std::string gpu = options.gpu;
   for (const auto& [name, facts] : imports.gpus) {
     const std::string path = writer.write(gpu_file(facts.first, facts.second, given, catalog));
