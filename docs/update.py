@@ -31,6 +31,8 @@ class Program:
         self.path, self.folder = str(pathlib.Path(path).resolve()), folder
         for file in EXAMPLES.glob("my_*.yaml"):
             shutil.copy(file, folder)
+        for file in (ROOT / "tests" / "import" / "files").iterdir():
+            shutil.copy(file, folder)
         shutil.copy(ROOT / "simulate" / "validation" / "runs" / "tbd_paper.csv", pathlib.Path(folder) / "runs.csv")
 
     def run(self, arguments):

@@ -8,15 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from .command_line import TbdSimError
-from .commands import kernels, list_of, max_batch, memory, predict, scaling, show, sweep, tta, validate, whatif
+from .commands import (compare, doctor, import_files, kernels, list_of, max_batch, memory, predict, scaling, show, sweep,
+                       validate, whatif)
 from .errors import CaptureError, StepFileError
 from .step import Step
 from .step_file import load
 from .tables import Row, Table
 
 __all__ = [
-    "CaptureError", "Row", "Step", "StepFileError", "Table", "TbdSimError", "capture", "kernels", "list_of", "load", "max_batch",
-    "memory", "predict", "scaling", "show", "sweep", "tta", "validate", "whatif",
+    "CaptureError", "Row", "Step", "StepFileError", "Table", "TbdSimError", "capture", "compare", "doctor", "import_files",
+    "kernels", "list_of", "load", "max_batch", "memory", "predict", "scaling", "show", "sweep", "tta", "validate", "whatif",
 ]
 
 

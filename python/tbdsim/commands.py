@@ -141,3 +141,22 @@ def validate(runs: str | Path | None = None, **flags: Any) -> Table:
     """Errors of predictions against measured runs by group; ``runs``: a CSV as docs/formats.md describes, by default the
     project's own."""
     return _table(run_json("validate", *options(runs=runs, **flags)))
+
+
+def compare(profile: str | Path, model: Model, *, batch: int, framework: str | None = "pytorch", **flags: Any) -> Table:
+    """A measured profile (Chrome trace of the PyTorch profiler, CSV of nsys, nvprof or ncu) beside the prediction of the
+    same run, a row for each kind of kernels; ``totals`` has the step. ``on="h100_sxm"``: what it would take there."""
+    with _named(model) as name:
+        return _table(run_json("compare", str(profile),
+                               *options(model=name, batch=batch, framework=framework, **flags)))
+
+
+def import_files(*files: str | Path, output: str | Path, **flags: Any) -> str:
+    """Makes files of tbd-sim in the folder ``output`` of files that other tools wrote (docs/import.md); returns what was
+    recognised and written, as text. ``gpu="rtx4090"``, ``set=["tdp=250W"]``: what the files do not say."""
+    return run("import", *map(str, files), *options(output=output, **flags))
+
+
+def doctor() -> Table:
+    """What of tbd-sim is installed: data, profiles, optional parts."""
+    return _table(run_json("doctor"))

@@ -55,3 +55,7 @@ class Table(Sequence):
         import pandas
 
         return pandas.DataFrame([row.to_dict() for row in self._rows])
+
+    def to_parquet(self, path: "str | os.PathLike[str]") -> None:  # noqa: F821
+        """Writes the rows to a Parquet file; needs pandas and pyarrow (``pip install tbdsim[parquet]``)."""
+        self.to_pandas().to_parquet(path, index=False, engine="pyarrow")

@@ -82,3 +82,22 @@ def test_a_captured_step_stands_where_a_model_does():
     (largest,) = tbdsim.max_batch(step, gpu="rtx3090")
     assert largest.largest_batch > 64
     assert tbdsim.show(step).totals.parameters == 25_557_032
+
+
+def test_to_parquet(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    table = tbdsim.predict("resnet50", gpu="t4", batch=[8, 16])
+    table.to_parquet(tmp_path / "x.parquet")
+    pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "x.parquet"), table.to_pandas())
+
+
+def test_files_of_other_tools(tmp_path):
+    files = Path(__file__).parents[2] / "tests/import/files"
+    said = tbdsim.import_files(files / "devicequery_quadro_rtx5000.txt", output=tmp_path, set=["tdp=230W"])
+    assert "deviceQuery of CUDA's samples" in said
+    (row,) = tbdsim.predict("resnet50", gpu=str(tmp_path / "quadro_rtx_5000.yaml"), batch=8)
+    assert row.throughput > 0
+    rows = tbdsim.compare(files / "trace.json", "resnet50", batch=32, framework="pytorch_1_8", on="a100_sxm_40gb")
+    assert rows.totals.measured_kernels == 6 and rows.totals.gpu_elsewhere == "a100_sxm_40gb"
+    assert any(row.part == "data" and row.there for row in tbdsim.doctor())

@@ -32,8 +32,8 @@ StepPart part_of(const Kernel& kernel) {
   }
 }
 
-// All kernels of an update are one kind, whatever they do one by one: some frameworks launch a loop of element-wise
-// kernels for what others do in one.
+// All kernels of an update are one kind, whatever they do one by one: some frameworks launch a loop of
+// element-wise kernels for what others do in one.
 Key key_of(StepPart part, std::string kind, bool parts) {
   if (part == StepPart::update) kind = kUpdate;
   return {parts ? part : StepPart::unknown, std::move(kind)};
@@ -91,8 +91,9 @@ Seconds difference(const ComparedKernels& row) {
 
 Comparison compare_run(const Prediction& p, const MeasuredRun& run, double steps) {
   Comparison comparison;
-  comparison.parts = std::any_of(run.kernels.begin(), run.kernels.end(),
-                                 [](const MeasuredKernel& kernel) { return kernel.part != StepPart::unknown; });
+  comparison.parts = std::any_of(run.kernels.begin(), run.kernels.end(), [](const MeasuredKernel& kernel) {
+    return kernel.part != StepPart::unknown;
+  });
   Sums predicted = predicted_sums(p, comparison.parts);
   Sums measured = measured_sums(run, steps, comparison.parts);
   if (!comparison.parts && !measured.contains({StepPart::unknown, std::string(kUpdate)})) {
@@ -106,7 +107,8 @@ Comparison compare_run(const Prediction& p, const MeasuredRun& run, double steps
                           .step = step,
                           .idle = step - p.typical().timeline.gpu_busy,
                           .memory = p.memory.model()};
-  comparison.measured = {.kernels = all_measured.count, .kernel_time = all_measured.time, .memory = run.memory_peak};
+  comparison.measured = {
+      .kernels = all_measured.count, .kernel_time = all_measured.time, .memory = run.memory_peak};
   if (run.span) comparison.measured.step = *run.span * (1 / steps);
   if (run.span && run.busy)
     comparison.measured.idle = Seconds(std::max(0.0, (run.span->si() - run.busy->si()) / steps));
@@ -148,8 +150,9 @@ ScaledStep scale_to(Comparison& comparison, const Prediction& here, const Predic
     scaled.kernel_time += *row.elsewhere;
   }
   if (comparison.measured.idle) scaled.step = scaled.kernel_time + *comparison.measured.idle;
-  // The spread of the model on the other GPU. What it has in common with the spread on this one, as a kernel that the
-  // model has not, the measurement takes away, so that steps are expected nearer rather than farther.
+  // The spread of the model on the other GPU. What it has in common with the spread on this one, as a kernel
+  // that the model has not, the measurement takes away, so that steps are expected nearer rather than
+  // farther.
   scaled.factor = there.interval_factor();
   return scaled;
 }

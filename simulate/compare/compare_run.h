@@ -20,11 +20,11 @@ struct ComparedKernels {
 };
 
 struct ComparedTotals {
-  double kernels = 0;    // launches of a step
-  Seconds kernel_time{};   // sum over a step
-  std::optional<Seconds> step{};    // from one to the next
-  std::optional<Seconds> idle{};    // no kernel runs
-  std::optional<Bytes> memory{};    // allocated tensors at their peak
+  double kernels = 0;             // launches of a step
+  Seconds kernel_time{};          // sum over a step
+  std::optional<Seconds> step{};  // from one to the next
+  std::optional<Seconds> idle{};  // no kernel runs
+  std::optional<Bytes> memory{};  // allocated tensors at their peak
 };
 
 struct Comparison {
@@ -37,13 +37,13 @@ struct Comparison {
 // `steps`: training steps in the run. The prediction's are those of its typical iteration.
 [[nodiscard]] Comparison compare_run(const Prediction& prediction, const MeasuredRun& run, double steps);
 
-// What the measured step takes on another GPU: each row times what the model says of those kernels on both GPUs, the
-// ratio of all kernels where a row has no prediction. `there` is the same scenario on the other GPU. Sets
-// `elsewhere` of each row.
+// What the measured step takes on another GPU: each row times what the model says of those kernels on both
+// GPUs, the ratio of all kernels where a row has no prediction. `there` is the same scenario on the other
+// GPU. Sets `elsewhere` of each row.
 struct ScaledStep {
   Seconds kernel_time{};
   std::optional<Seconds> step{};  // the kernels, and the time without a kernel as it was measured
-  double factor = 1;  // 80 % of steps are expected between time / factor and time * factor
+  double factor = 1;              // 80 % of steps are expected between time / factor and time * factor
 };
 [[nodiscard]] ScaledStep scale_to(Comparison& comparison, const Prediction& here, const Prediction& there);
 

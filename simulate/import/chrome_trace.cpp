@@ -65,7 +65,7 @@ struct Collected {
   std::vector<Execution> executions;
   std::vector<Launch> launches;
   std::vector<MemoryEvent> memory;
-  std::map<std::string, Span> steps;             // "ProfilerStep#12"
+  std::map<std::string, Span> steps;                   // "ProfilerStep#12"
   std::map<std::uint32_t, std::vector<Span>> updates;  // of a thread
   std::set<std::uint32_t> step_threads;
   Names names, threads;
@@ -73,8 +73,8 @@ struct Collected {
 };
 
 bool on_gpu(const std::string& category) {
-  return category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset" || category == "memcpy" ||
-         category == "memset";
+  return category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset" ||
+         category == "memcpy" || category == "memset";
 }
 
 bool launches_work(const std::string& category, const std::string& name) {
@@ -84,13 +84,15 @@ bool launches_work(const std::string& category, const std::string& name) {
 
 void collect(const TraceEvent& event, Collected& all) {
   if (event.name == "[memory]") {
-    all.memory.push_back({event.start, event.device_type == 1 ? event.device : -1, event.bytes, event.allocated});
+    all.memory.push_back(
+        {event.start, event.device_type == 1 ? event.device : -1, event.bytes, event.allocated});
     return;
   }
   if (event.phase != "X" || event.duration < 0) return;
   const std::string category = in_small_letters(event.category);
   if (on_gpu(category)) {
-    if (all.executions.size() >= kMostKernels) throw UsageError("a trace of more than 100000000 kernels; expected some steps");
+    if (all.executions.size() >= kMostKernels)
+      throw UsageError("a trace of more than 100000000 kernels; expected some steps");
     const auto device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(event.device, 0, 65'535));
     all.executions.push_back(
         {event.start, event.duration, event.correlation, all.names.number(event.name), device});
@@ -133,8 +135,8 @@ std::int64_t busy_time(std::vector<Span> spans) {
   return busy;
 }
 
-// Tells which part of the step a launch belongs to: inside a call of the optimizer it is the update's; the backward
-// pass has a thread of its own.
+// Tells which part of the step a launch belongs to: inside a call of the optimizer it is the update's; the
+// backward pass has a thread of its own.
 class Parts {
  public:
   explicit Parts(Collected& all) : all_(all) {
@@ -150,24 +152,26 @@ class Parts {
     if (!all_.step_threads.contains(launch->thread)) return StepPart::backward;
     const auto spans = all_.updates.find(launch->thread);
     if (spans == all_.updates.end()) return StepPart::forward;
-    const auto after = std::upper_bound(spans->second.begin(), spans->second.end(), launch->start,
-                                        [](std::int64_t time, const Span& span) { return time < span.start; });
+    const auto after =
+        std::upper_bound(spans->second.begin(), spans->second.end(), launch->start,
+                         [](std::int64_t time, const Span& span) { return time < span.start; });
     return after != spans->second.begin() && launch->start <= std::prev(after)->end ? StepPart::update
-                                                                                     : StepPart::forward;
+                                                                                    : StepPart::forward;
   }
 
  private:
   [[nodiscard]] const Launch* launch_of(std::int64_t correlation) const {
     const auto found = std::lower_bound(all_.launches.begin(), all_.launches.end(), correlation,
                                         [](const Launch& a, std::int64_t c) { return a.correlation < c; });
-    return correlation >= 0 && found != all_.launches.end() && found->correlation == correlation ? &*found : nullptr;
+    return correlation >= 0 && found != all_.launches.end() && found->correlation == correlation ? &*found
+                                                                                                 : nullptr;
   }
 
   const Collected& all_;
 };
 
-// The largest sum of allocated tensors of a device: as the trace has it, or by adding up what it allocates and frees,
-// above what is there before.
+// The largest sum of allocated tensors of a device: as the trace has it, or by adding up what it allocates
+// and frees, above what is there before.
 std::optional<Bytes> memory_peak(std::vector<MemoryEvent> events, std::int64_t device) {
   std::erase_if(events, [&](const MemoryEvent& event) { return event.device != device; });
   if (events.empty()) return std::nullopt;
@@ -184,13 +188,15 @@ std::optional<Bytes> memory_peak(std::vector<MemoryEvent> events, std::int64_t d
 
 void set_steps(const Collected& all, MeasuredRun& run) {
   if (all.steps.empty()) {
-    run.notes.push_back("no step is marked (profiler.step()): the run counts as one; --steps says how many it has");
+    run.notes.push_back(
+        "no step is marked (profiler.step()): the run counts as one; --steps says how many it has");
     return;
   }
   run.steps = static_cast<double>(all.steps.size());
   run.steps_known = true;
   Span whole = all.steps.begin()->second;
-  for (const auto& [name, span] : all.steps) whole = {std::min(whole.start, span.start), std::max(whole.end, span.end)};
+  for (const auto& [name, span] : all.steps)
+    whole = {std::min(whole.start, span.start), std::max(whole.end, span.end)};
   run.span = Seconds(kNano * static_cast<double>(whole.end - whole.start));
 }
 
@@ -200,7 +206,8 @@ MeasuredRun read_chrome_trace(const std::filesystem::path& file) {
   Collected all;
   visit_trace(file, {.event = [&](const TraceEvent& event) { collect(event, all); },
                      .device = [&](const TraceDevice& device) { all.gpus[device.id] = device.name; }});
-  MeasuredRun run{.file = file.string(), .tool = std::string(info_of(FileFormat::chrome_trace).title), .gpu = {}};
+  MeasuredRun run{
+      .file = file.string(), .tool = std::string(info_of(FileFormat::chrome_trace).title), .gpu = {}};
   set_steps(all, run);
   const std::uint32_t device = busiest(all.executions);
   if (const auto gpu = all.gpus.find(device); gpu != all.gpus.end()) run.gpu = gpu->second;
@@ -224,11 +231,13 @@ MeasuredRun read_chrome_trace(const std::filesystem::path& file) {
   }
   KernelSums kernels;
   for (const auto& [key, sum] : sums)
-    kernels.add(all.names.text(key.first), key.second, sum.count, Seconds(kNano * static_cast<double>(sum.time)));
+    kernels.add(all.names.text(key.first), key.second, sum.count,
+                Seconds(kNano * static_cast<double>(sum.time)));
   kernels.put_into(run);
   run.busy = Seconds(kNano * static_cast<double>(busy_time(std::move(spans))));
   if (devices.size() > 1)
-    run.notes.push_back(fmt::format("kernels of {} GPUs; those of GPU {}, the busiest, are counted", devices.size(), device));
+    run.notes.push_back(
+        fmt::format("kernels of {} GPUs; those of GPU {}, the busiest, are counted", devices.size(), device));
   return run;
 }
 

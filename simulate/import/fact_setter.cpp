@@ -10,11 +10,11 @@ namespace tbdsim {
 namespace {
 
 constexpr double kMega = 1e6;
-constexpr double kMostClock = 100'000;            // MHz
+constexpr double kMostClock = 100'000;  // MHz
 constexpr double kMostBusBits = 100'000;
-constexpr double kLargestMemory = 1e15;           // bytes
+constexpr double kLargestMemory = 1e15;  // bytes
 constexpr double kMostWatts = 100'000;
-constexpr double kMostUnits = 10'000;             // SMs, lanes: as gpu_spec.cpp has it
+constexpr double kMostUnits = 10'000;  // SMs, lanes: as gpu_spec.cpp has it
 constexpr int kNewestPcie = 9;
 
 bool unknown(std::string_view text) {
@@ -60,7 +60,8 @@ void FactSetter::clock(std::string_view megahertz) const {
 }
 
 void FactSetter::memory_clock(double megahertz) const {
-  if (megahertz < 1 || megahertz > kMostClock) fail_at(file_, line_, "no clock of a memory; expected one in MHz");
+  if (megahertz < 1 || megahertz > kMostClock)
+    fail_at(file_, line_, "no clock of a memory; expected one in MHz");
   if (facts_.memory_bus_bits)
     facts_.memory_bandwidth = bandwidth_of(Hertz(kMega * megahertz), *facts_.memory_bus_bits);
 }

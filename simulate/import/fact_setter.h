@@ -31,7 +31,8 @@ class FactSetter {
   [[nodiscard]] double positive(std::string_view text, std::string_view expected) const;
 
  private:
-  [[nodiscard]] double number(std::string_view text, double least, double most, std::string_view expected) const;
+  [[nodiscard]] double number(std::string_view text, double least, double most,
+                              std::string_view expected) const;
 
   GpuFacts& facts_;
   const std::string& file_;

@@ -51,7 +51,8 @@ std::vector<GpuFacts> read_device_query(std::string_view text, const std::string
     ++number;
     const auto [key, value] = key_value(line);
     if (key.starts_with("Device ") && holds(value, "\"")) {
-      all.push_back({.name = std::string(between_quotes(value)), .tool = "deviceQuery", .clock_is_boost = true});
+      all.push_back(
+          {.name = std::string(between_quotes(value)), .tool = "deviceQuery", .clock_is_boost = true});
       memory_clock = 0;
       continue;
     }
@@ -60,7 +61,8 @@ std::vector<GpuFacts> read_device_query(std::string_view text, const std::string
     if (key.starts_with("CUDA Capability")) set.capability(value);
     if (key == "Total amount of global memory") {
       const std::size_t bytes = value.find('(');
-      if (bytes == std::string_view::npos) fail_at(file, number, in_quotes(value) + "; expected bytes in brackets");
+      if (bytes == std::string_view::npos)
+        fail_at(file, number, in_quotes(value) + "; expected bytes in brackets");
       set.usable_memory(value.substr(bytes), "B");
     }
     if (holds(key, "Multiprocessors") && holds(key, "CUDA Cores/MP")) set_units(set, key);
@@ -117,10 +119,12 @@ std::vector<GpuFacts> read_smi_csv(std::string_view text, const std::string& fil
       const std::string_view column = trimmed(csv.columns()[i]);
       set_smi_query_fact(set, trimmed(column.substr(0, column.find('['))), trimmed(fields[i]));
     }
-    if (facts.name.empty()) fail_at(file, csv.row_mark().line, "no name; expected --query-gpu=name,... with a name");
+    if (facts.name.empty())
+      fail_at(file, csv.row_mark().line, "no name; expected --query-gpu=name,... with a name");
     all.push_back(std::move(facts));
   }
-  return require_some(std::move(all), file, "a row for each GPU of nvidia-smi --query-gpu=name,... --format=csv");
+  return require_some(std::move(all), file,
+                      "a row for each GPU of nvidia-smi --query-gpu=name,... --format=csv");
 }
 
 GpuFacts merged(GpuFacts first, const GpuFacts& second) {

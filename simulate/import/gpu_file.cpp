@@ -51,7 +51,8 @@ constexpr Key kKeys[] = {{"title", Sort::text, false, ""},
                          {"bus", Sort::text, false, ""}};
 
 const Key& key_of(const std::string& name) {
-  const auto found = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& k) { return k.name == name; });
+  const auto found =
+      std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& k) { return k.name == name; });
   if (found != std::end(kKeys)) return *found;
   std::vector<std::string> known;
   for (const Key& key : kKeys) known.emplace_back(key.name);
@@ -136,9 +137,11 @@ void set_peaks(SpecTree& tree, const std::string& why) {
       const SpecTree* flops = entry_of(rate.value, "flops_per_clock_per_sm");
       if (flops == nullptr) continue;
       const SpecTree* own = entry_of(rate.value, "clock");
-      const double clock = si_of(own != nullptr ? own->text : entry_of(tree, "boost_clock")->text, Sort::clock);
+      const double clock =
+          si_of(own != nullptr ? own->text : entry_of(tree, "boost_clock")->text, Sort::clock);
       const FlopsPerSecond peak(sms * parse_number(flops->text).value_or(0) * clock);
-      set_entry(rate.value, "quoted_peak", spec_scalar(fmt::format("{:.6g} TFLOP/s", in_unit(peak, "TFLOP/s"))));
+      set_entry(rate.value, "quoted_peak",
+                spec_scalar(fmt::format("{:.6g} TFLOP/s", in_unit(peak, "TFLOP/s"))));
     }
   }
   for (SpecEntry& entry : tree.entries) {
@@ -172,7 +175,8 @@ ImportedFile known_card(const std::string& name, const GpuFacts& facts, const Va
     if (!asked && key.name == "bus") continue;  // of the slot, perhaps, not of the card
     if (!asked && key.name == "boost_clock" && !facts.clock_is_boost) continue;
     if (!asked && key.name == "ecc" && !entry_of(tree, "ecc")) {
-      const bool datacenter = !entry_of(tree, "product_line") || entry_of(tree, "product_line")->text == "datacenter";
+      const bool datacenter =
+          !entry_of(tree, "product_line") || entry_of(tree, "product_line")->text == "datacenter";
       if ((value->second.text == "true") == datacenter) continue;
     }
     const SpecTree* now = entry_of(tree, key.name);
@@ -183,14 +187,14 @@ ImportedFile known_card(const std::string& name, const GpuFacts& facts, const Va
     }
     set_sourced(tree, name_of_key, value->second, key.sort);
   }
-  if (other_rate)
-    set_peaks(tree, source_in(tree, "math") + "; peaks by the SMs and the clock of this file");
+  if (other_rate) set_peaks(tree, source_in(tree, "math") + "; peaks by the SMs and the clock of this file");
   ImportedFile file{.name = name, .yaml = write_spec(tree), .notes = {}};
-  file.notes.push_back(fmt::format("{} is {} of the catalogue{}", facts.name, name,
-                                   differences.empty() ? ", and nothing differs"
-                                                       : "; what differs: " + joined(differences)));
+  file.notes.push_back(
+      fmt::format("{} is {} of the catalogue{}", facts.name, name,
+                  differences.empty() ? ", and nothing differs" : "; what differs: " + joined(differences)));
   if (catalog.contains(Kind::profile, name))
-    file.notes.push_back(fmt::format("kernels were timed on such a card: --profile {} uses that with this file", name));
+    file.notes.push_back(
+        fmt::format("kernels were timed on such a card: --profile {} uses that with this file", name));
   return file;
 }
 
@@ -202,8 +206,8 @@ ProductLine line_of(const std::string& name) {
   return workstation ? ProductLine::workstation : ProductLine::datacenter;
 }
 
-// The catalogue's card whose SMs are most like those of another: of its capability, and of its range if there is
-// one. Throws UsageError where no card has that capability.
+// The catalogue's card whose SMs are most like those of another: of its capability, and of its range if there
+// is one. Throws UsageError where no card has that capability.
 std::string card_like(const std::string& capability, ProductLine line, const Catalog& catalog) {
   std::string best;
   for (const std::string& name : catalog.names(Kind::gpu)) {
@@ -213,9 +217,10 @@ std::string card_like(const std::string& capability, ProductLine line, const Cat
     if (gpu.product_line == line) return best;
   }
   if (best.empty())
-    throw UsageError(fmt::format("compute capability {}: no card of the catalogue has it, so the arithmetic of its "
-                                 "SMs is not known; expected a file written by hand (docs/extending.md)",
-                                 capability));
+    throw UsageError(
+        fmt::format("compute capability {}: no card of the catalogue has it, so the arithmetic of its "
+                    "SMs is not known; expected a file written by hand (docs/extending.md)",
+                    capability));
   return best;
 }
 
@@ -227,9 +232,10 @@ void require_all(const Values& values, const GpuFacts& facts, const std::string&
     options += fmt::format(" --set {}={}", key.name, key.example);
   }
   if (missing.empty()) return;
-  throw UsageError(fmt::format("{}: {} is no card of the catalogue, and {} does not say its {}; expected a further "
-                               "file that does (deviceQuery, nvidia-smi -q) or options as{}",
-                               file, in_quotes(facts.name), facts.tool, missing, options));
+  throw UsageError(
+      fmt::format("{}: {} is no card of the catalogue, and {} does not say its {}; expected a further "
+                  "file that does (deviceQuery, nvidia-smi -q) or options as{}",
+                  file, in_quotes(facts.name), facts.tool, missing, options));
 }
 
 // The size that a card with so much usable memory is sold with: whole GiB.
@@ -279,12 +285,13 @@ ImportedFile new_card(const GpuFacts& facts, const std::string& file, Values val
   set_peaks(tree, fmt::format("compute capability {}, an SM as the catalogue's {}: {}", capability, like,
                               source_in(tree_of_other, "math")));
   ImportedFile imported{.name = file_name_of(facts.name, "gpu"), .yaml = write_spec(tree), .notes = {}};
-  imported.notes.push_back(fmt::format("{} is no card of the catalogue: an SM of compute capability {} computes as "
-                                       "that of {}, memory is {}, the bus {}",
-                                       facts.name, capability, like, values.at("memory_type").text,
-                                       values.at("bus").text));
+  imported.notes.push_back(
+      fmt::format("{} is no card of the catalogue: an SM of compute capability {} computes as "
+                  "that of {}, memory is {}, the bus {}",
+                  facts.name, capability, like, values.at("memory_type").text, values.at("bus").text));
   if (facts.clock && !facts.clock_is_boost)
-    imported.notes.push_back("boost_clock is the highest clock of the driver; deviceQuery prints the boost clock");
+    imported.notes.push_back(
+        "boost_clock is the highest clock of the driver; deviceQuery prints the boost clock");
   return imported;
 }
 

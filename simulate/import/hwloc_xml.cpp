@@ -61,8 +61,10 @@ void note_gpu(const XmlElement& device, const Place& place, Walk& walk) {
       name = std::string(device_name.substr(first + 1, last - first - 1));
   }
   walk.objects[std::string(device.attribute("gp_index"))] = number;
-  for (const XmlElement& child : device.children) walk.objects[std::string(child.attribute("gp_index"))] = number;
-  walk.facts.slots.push_back({.gpu = name, .port = place.port < 0 ? walk.ports++ : place.port, .socket = place.socket});
+  for (const XmlElement& child : device.children)
+    walk.objects[std::string(child.attribute("gp_index"))] = number;
+  walk.facts.slots.push_back(
+      {.gpu = name, .port = place.port < 0 ? walk.ports++ : place.port, .socket = place.socket});
 }
 
 void visit(const XmlElement& object, Place place, Walk& walk) {
@@ -79,15 +81,16 @@ void visit(const XmlElement& object, Place place, Walk& walk) {
   }
 }
 
-// Rates over NVLink of pairs of GPUs: "distances2" of that name, whose indexes are objects and whose values, row by
-// row, are in MB/s of one direction.
+// Rates over NVLink of pairs of GPUs: "distances2" of that name, whose indexes are objects and whose values,
+// row by row, are in MB/s of one direction.
 void read_nvlinks(const XmlElement& distances, Walk& walk) {
   std::vector<std::string> objects;
   std::vector<double> values;
   for (const XmlElement& part : distances.children) {
     for (const std::string& word : words_of(part.text)) {
       const std::size_t colon = word.find(':');  // "OSDev:802" where kinds differ
-      if (part.name == "indexes") objects.push_back(colon == std::string::npos ? word : word.substr(colon + 1));
+      if (part.name == "indexes")
+        objects.push_back(colon == std::string::npos ? word : word.substr(colon + 1));
       if (part.name == "u64values") values.push_back(leading_number(word).value_or(0));
     }
   }
@@ -121,7 +124,8 @@ MachineFacts read_hwloc_xml(std::string_view text, const std::string& file) {
   if (walk.facts.slots.empty())
     fail_at(file, 0, "names no GPU; expected lstopo --of xml with PCI devices (--whole-io)");
   for (const XmlElement& child : topology.children) {
-    if (child.name.starts_with("distances") && child.attribute("name") == "NVLinkBandwidth") read_nvlinks(child, walk);
+    if (child.name.starts_with("distances") && child.attribute("name") == "NVLinkBandwidth")
+      read_nvlinks(child, walk);
   }
   std::map<int, int> of_port;
   for (const GpuSlot& slot : walk.facts.slots) walk.facts.pcie_pairs |= ++of_port[slot.port] > 1;

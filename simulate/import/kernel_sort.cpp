@@ -8,8 +8,8 @@ namespace tbdsim {
 namespace {
 
 // The first entry that is part of the name, in small letters, tells the kind. Sources: kernel names of cuDNN,
-// cuBLAS, CUTLASS, NCCL and of PyTorch's and MXNet's own kernels as profilers print them; a name that says what it
-// computes ("batch_norm") goes before one that says how ("reduce", "elementwise").
+// cuBLAS, CUTLASS, NCCL and of PyTorch's and MXNet's own kernels as profilers print them; a name that says
+// what it computes ("batch_norm") goes before one that says how ("reduce", "elementwise").
 struct Part {
   std::string_view text;
   std::string_view kind;

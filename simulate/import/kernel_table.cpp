@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t kLargestTable = std::size_t{1} << 30U;
 
-// The text with lines before the table and beside it empty, so that lines keep their numbers. A second header begins
-// a table of the host's calls, as nvprof before CUDA 9 writes it: the text ends there.
+// The text with lines before the table and beside it empty, so that lines keep their numbers. A second header
+// begins a table of the host's calls, as nvprof before CUDA 9 writes it: the text ends there.
 std::string table_in(const std::filesystem::path& file) {
   UnpackedFile unpacked(file, kLargestTable + 1);
   std::istream in(&unpacked);
@@ -39,16 +39,26 @@ std::string table_in(const std::filesystem::path& file) {
     }
     if (line == header) break;
     text += beside ? "\n" : line + "\n";
-    if (text.size() > kLargestTable) fail_at(file.string(), 0, "a table of more than 1 GiB; expected a shorter run");
+    if (text.size() > kLargestTable)
+      fail_at(file.string(), 0, "a table of more than 1 GiB; expected a shorter run");
   }
   return text;
 }
 
 // Seconds of a unit as the tools print it; none for another.
 std::optional<double> seconds_of(std::string_view unit) {
-  for (const auto& [name, seconds] :
-       {std::pair{"s", 1.0}, {"ms", kMilli}, {"us", kMicro}, {"ns", kNano}, {"second", 1.0}, {"msecond", kMilli},
-        {"usecond", kMicro}, {"nsecond", kNano}, {"nsec", kNano}, {"usec", kMicro}, {"msec", kMilli}, {"sec", 1.0}}) {
+  for (const auto& [name, seconds] : {std::pair{"s", 1.0},
+                                      {"ms", kMilli},
+                                      {"us", kMicro},
+                                      {"ns", kNano},
+                                      {"second", 1.0},
+                                      {"msecond", kMilli},
+                                      {"usecond", kMicro},
+                                      {"nsecond", kNano},
+                                      {"nsec", kNano},
+                                      {"usec", kMicro},
+                                      {"msec", kMilli},
+                                      {"sec", 1.0}}) {
     if (unit == name) return seconds;
   }
   return std::nullopt;
@@ -113,14 +123,16 @@ void read_sums(Table& table, const std::string& count, const std::string& time, 
   }
   while (table.next()) {
     if (type && table.fields[*type] != "GPU activities") continue;
-    sums.add(table.fields[name], StepPart::unknown, table.number(counts), Seconds(*unit * table.number(times)));
+    sums.add(table.fields[name], StepPart::unknown, table.number(counts),
+             Seconds(*unit * table.number(times)));
   }
 }
 
 // One row an execution. Sets the run's busy time and span.
 void read_executions(Table& table, const std::string& start, const std::string& duration, MeasuredRun& run,
                      KernelSums& sums) {
-  const std::size_t name = table.column("Name"), starts = table.column(start), durations = table.column(duration);
+  const std::size_t name = table.column("Name"), starts = table.column(start),
+                    durations = table.column(duration);
   const auto device = table.find("Device");
   auto start_unit = seconds_of_column(table.columns()[starts]);
   auto unit = seconds_of_column(table.columns()[durations]);
@@ -133,14 +145,16 @@ void read_executions(Table& table, const std::string& start, const std::string& 
   std::map<std::string, std::pair<double, double>> totals;  // count and seconds of a name
   std::vector<std::pair<double, double>> spans;
   while (table.next()) {
-    if (device && run.gpu.empty()) run.gpu = table.fields[*device].substr(0, table.fields[*device].find(" ("));
+    if (device && run.gpu.empty())
+      run.gpu = table.fields[*device].substr(0, table.fields[*device].find(" ("));
     const double from = *start_unit * table.number(starts), seconds = *unit * table.number(durations);
     spans.emplace_back(from, from + seconds);
     auto& [count, time] = totals[table.fields[name]];
     ++count;
     time += seconds;
   }
-  for (const auto& [kernel, total] : totals) sums.add(kernel, StepPart::unknown, total.first, Seconds(total.second));
+  for (const auto& [kernel, total] : totals)
+    sums.add(kernel, StepPart::unknown, total.first, Seconds(total.second));
   std::sort(spans.begin(), spans.end());
   double busy = 0, until = spans.empty() ? 0 : spans.front().first;
   for (const auto& [from, to] : spans) {
@@ -169,7 +183,8 @@ void read_metrics(Table& table, KernelSums& sums) {
   if (!table.next()) table.fail("no line of units; expected one below the names of columns");
   const auto unit = seconds_of(trimmed(table.fields[times]));
   if (!unit) table.fail(in_quotes(table.fields[times]) + " is no unit of time; expected ns, us, ms or s");
-  while (table.next()) sums.add(table.fields[name], StepPart::unknown, 1, Seconds(*unit * table.number(times)));
+  while (table.next())
+    sums.add(table.fields[name], StepPart::unknown, 1, Seconds(*unit * table.number(times)));
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') ||
 
 // The length of a device "00.0" at a place; 0 where there is none.
 std::size_t device_at(std::string_view line, std::size_t at) {
-  const bool device = at + 4 <= line.size() && is_hex(line[at]) && is_hex(line[at + 1]) && line[at + 2] == '.' &&
-                      line[at + 3] >= '0' && line[at + 3] <= '7';
+  const bool device = at + 4 <= line.size() && is_hex(line[at]) && is_hex(line[at + 1]) &&
+                      line[at + 2] == '.' && line[at + 3] >= '0' && line[at + 3] <= '7';
   return device ? 4 : 0;
 }
 
@@ -83,7 +83,8 @@ class TreeReader {
   }
 
   MachineFacts facts() {
-    if (facts_.slots.empty()) fail_at(file_, 0, "names no GPU; expected lspci -tv of a machine with NVIDIA cards");
+    if (facts_.slots.empty())
+      fail_at(file_, 0, "names no GPU; expected lspci -tv of a machine with NVIDIA cards");
     std::vector<int> sockets;
     for (const GpuSlot& slot : facts_.slots) sockets.push_back(slot.socket);
     facts_.sockets = *std::max_element(sockets.begin(), sockets.end()) + 1;

@@ -13,7 +13,7 @@ namespace tbdsim {
 
 struct GpuSlot {
   std::string gpu{};  // as the tool names it, or empty
-  int port = 0;     // number of the root port it is below
+  int port = 0;       // number of the root port it is below
   int socket = 0;
 };
 
@@ -27,12 +27,12 @@ struct MachineFacts {
   int sockets = 1;
   bool sockets_known = false;
   bool pcie_pairs = false;  // some pair of GPUs is joined below one root complex
-  std::string cpu{};          // as the tool names it, or empty
+  std::string cpu{};        // as the tool names it, or empty
   std::optional<Bytes> memory_size{};
 };
 
-// The machine of a matrix of `nvidia-smi topo -m`, of a tree of `lspci -tv`, of `lstopo --of xml`. Throw SpecError
-// for text that names no GPU, a matrix that is not square or not symmetric.
+// The machine of a matrix of `nvidia-smi topo -m`, of a tree of `lspci -tv`, of `lstopo --of xml`. Throw
+// SpecError for text that names no GPU, a matrix that is not square or not symmetric.
 [[nodiscard]] MachineFacts read_topology_matrix(std::string_view text, const std::string& file);
 [[nodiscard]] MachineFacts read_lspci_tree(std::string_view text, const std::string& file);
 [[nodiscard]] MachineFacts read_hwloc_xml(std::string_view text, const std::string& file);

@@ -34,8 +34,8 @@ struct Gpu {
   bool stands_in = false;
 };
 
-// Links of the GPU that has the most. Through a switch every pair has all links of a GPU, so that the sum is more
-// than any card has.
+// Links of the GPU that has the most. Through a switch every pair has all links of a GPU, so that the sum is
+// more than any card has.
 int most_links(const MachineFacts& facts) {
   constexpr int kMostOfACard = 18;  // NVIDIA H100 and Blackwell architecture whitepapers
   std::map<int, int> of_gpu;
@@ -54,9 +54,10 @@ Gpu gpu_of(const MachineFacts& facts, const std::string& given, const Catalog& c
     if (const auto known = known_gpu(facts.slots.front().gpu, catalog)) name = *known;
   }
   if (name.empty() && !facts.slots.front().gpu.empty())
-    throw UsageError(fmt::format("{}: names the GPU {}, which is not in the catalogue; expected --gpu with a name or "
-                                 "a file of it ('tbd-sim import' makes one of deviceQuery's output)",
-                                 facts.tool, in_quotes(facts.slots.front().gpu)));
+    throw UsageError(
+        fmt::format("{}: names the GPU {}, which is not in the catalogue; expected --gpu with a name or "
+                    "a file of it ('tbd-sim import' makes one of deviceQuery's output)",
+                    facts.tool, in_quotes(facts.slots.front().gpu)));
   if (name.empty()) {
     stands_in = true;
     name = kUsualGpu;
@@ -72,7 +73,8 @@ Gpu gpu_of(const MachineFacts& facts, const std::string& given, const Catalog& c
 // The reach of PCIe peers. GeForce cards of Turing and later have none but over NVLink.
 PeerAccess peers_of(const MachineFacts& facts, const Gpu& gpu) {
   constexpr double kTuring = 7.5;
-  const bool without = gpu.spec.product_line == ProductLine::geforce && gpu.spec.compute_capability >= kTuring;
+  const bool without =
+      gpu.spec.product_line == ProductLine::geforce && gpu.spec.compute_capability >= kTuring;
   if (without && !gpu.stands_in) return PeerAccess::none;
   if (facts.pcie_pairs) return PeerAccess::socket;
   return gpu.stands_in ? PeerAccess::none : PeerAccess::socket;
@@ -87,7 +89,8 @@ SpecTree list_of_numbers(const std::vector<int>& numbers) {
 
 SpecTree root_ports_of(const MachineFacts& facts, const std::string& link) {
   std::map<int, std::vector<int>> gpus;
-  for (std::size_t i = 0; i < facts.slots.size(); ++i) gpus[facts.slots[i].port].push_back(static_cast<int>(i));
+  for (std::size_t i = 0; i < facts.slots.size(); ++i)
+    gpus[facts.slots[i].port].push_back(static_cast<int>(i));
   SpecTree ports;
   ports.kind = SpecTree::Kind::list;
   for (const auto& [port, below] : gpus) {
@@ -114,8 +117,9 @@ std::vector<NvLinkPair> counted(const MachineFacts& facts, const NvLinkPorts& po
 std::optional<SpecTree> nvlink_of(const MachineFacts& facts, const Gpu& gpu) {
   if (facts.nvlinks.empty()) return std::nullopt;
   if (!gpu.spec.nvlink)
-    throw UsageError(fmt::format("{}: pairs of GPUs are joined by NVLink, which {} has not; expected another --gpu",
-                                 facts.tool, gpu.spec.title));
+    throw UsageError(
+        fmt::format("{}: pairs of GPUs are joined by NVLink, which {} has not; expected another --gpu",
+                    facts.tool, gpu.spec.title));
   const NvLinkPorts& ports = *gpu.spec.nvlink;
   const std::vector<NvLinkPair> pairs = counted(facts, ports);
   SpecTree nvlink;
@@ -123,7 +127,8 @@ std::optional<SpecTree> nvlink_of(const MachineFacts& facts, const Gpu& gpu) {
   // Every pair has the same links, more than a GPU could give to each of the others: there is a switch.
   const std::size_t n = facts.slots.size();
   const int each = pairs.front().links;
-  const bool alike = std::all_of(pairs.begin(), pairs.end(), [&](const NvLinkPair& p) { return p.links == each; });
+  const bool alike =
+      std::all_of(pairs.begin(), pairs.end(), [&](const NvLinkPair& p) { return p.links == each; });
   if (alike && n > 2 && pairs.size() == n * (n - 1) / 2 && each * static_cast<int>(n - 1) > ports.count) {
     add_entry(nvlink, "to_switch", spec_scalar(std::to_string(std::min(each, ports.count))));
     return nvlink;
@@ -163,8 +168,8 @@ void require_known_keys(const GivenValues& given) {
   const std::vector<std::string> known = {"title", "cpu", "memory_size", "peer_access"};
   for (const auto& [key, unused] : given) {
     if (std::find(known.begin(), known.end(), key) == known.end())
-      throw UsageError(fmt::format("--set {}: no key of an imported machine; expected one of {}{}", in_quotes(key),
-                                   joined(known), did_you_mean(key, known)));
+      throw UsageError(fmt::format("--set {}: no key of an imported machine; expected one of {}{}",
+                                   in_quotes(key), joined(known), did_you_mean(key, known)));
   }
 }
 
@@ -209,19 +214,26 @@ ImportedFile machine_file(const MachineFacts& facts, const std::string& file, co
     add("socket_link", std::move(link), "estimate: two links of the usual kind");
   }
   add("peer_access", spec_scalar(peers),
-      why("peer_access", "estimate: peers below one socket over PCI Express; none between GeForce cards of Turing and later"));
+      why("peer_access",
+          "estimate: peers below one socket over PCI Express; none between GeForce cards of Turing and "
+          "later"));
   if (nvlink) add("nvlink", *nvlink, source);
   add_entry(tree, "sources", std::move(sources));
 
-  ImportedFile imported{.name = file_name_of(std::filesystem::path(file).stem().string(), "machine"), .yaml = write_spec(tree), .notes = {}};
+  ImportedFile imported{.name = file_name_of(std::filesystem::path(file).stem().string(), "machine"),
+                        .yaml = write_spec(tree),
+                        .notes = {}};
   if (gpu.stands_in)
-    imported.notes.push_back(fmt::format("{} names no GPU: {} stands for it; --gpu here, or wherever the machine is "
-                                         "used, says which",
-                                         facts.tool, gpu.name));
+    imported.notes.push_back(
+        fmt::format("{} names no GPU: {} stands for it; --gpu here, or wherever the machine is "
+                    "used, says which",
+                    facts.tool, gpu.name));
   if (!cpu && !given.contains("cpu"))
-    imported.notes.push_back(fmt::format("the CPU is {}: {} stands for it; --set cpu=... names another of 'tbd-sim list cpus'",
-                                         facts.cpu.empty() ? "not named" : in_quotes(facts.cpu), kUsualCpu));
-  imported.notes.push_back("networks to other machines are not in such a file: --network says which, where it is used");
+    imported.notes.push_back(
+        fmt::format("the CPU is {}: {} stands for it; --set cpu=... names another of 'tbd-sim list cpus'",
+                    facts.cpu.empty() ? "not named" : in_quotes(facts.cpu), kUsualCpu));
+  imported.notes.push_back(
+      "networks to other machines are not in such a file: --network says which, where it is used");
   return imported;
 }
 

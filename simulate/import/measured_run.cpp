@@ -25,7 +25,8 @@ void KernelSums::put_into(MeasuredRun& run) const {
   std::stable_sort(sorted.begin(), sorted.end(), before);
   for (MeasuredKernel& kernel : sorted) {
     run.kernel_time += kernel.time;
-    if (!run.kernels.empty() && run.kernels.back().name == kernel.name && run.kernels.back().part == kernel.part) {
+    if (!run.kernels.empty() && run.kernels.back().name == kernel.name &&
+        run.kernels.back().part == kernel.part) {
       run.kernels.back().count += kernel.count;
       run.kernels.back().time += kernel.time;
     } else {
@@ -40,8 +41,9 @@ MeasuredRun read_measured_run(const std::filesystem::path& file) {
   const FileFormat format = require_format(file);
   if (format == FileFormat::chrome_trace) return read_chrome_trace(file);
   if (info_of(format).kind == ImportKind::kernels) return read_kernel_table(file);
-  throw UsageError(file.string() + ": is of " + std::string(info_of(format).title) +
-                   "; expected kernels of a run: a trace of the PyTorch profiler, or CSV of nsys, nvprof or ncu");
+  throw UsageError(
+      file.string() + ": is of " + std::string(info_of(format).title) +
+      "; expected kernels of a run: a trace of the PyTorch profiler, or CSV of nsys, nvprof or ncu");
 }
 
 }  // namespace tbdsim

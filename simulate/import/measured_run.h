@@ -23,7 +23,7 @@ struct MeasuredKernel {
   std::string_view kind{};  // one of kKernelKindNames, or of those of kernel_sort.h
   StepPart part = StepPart::unknown;
   double count = 0;  // in the whole run
-  Seconds time{};      // of all of them
+  Seconds time{};    // of all of them
 };
 
 // Sums over the whole run, of the GPU that was busy longest.
@@ -31,7 +31,7 @@ struct MeasuredRun {
   std::string file{};
   std::string tool{};  // title of the format
   std::string gpu{};   // as the profiler names it, or empty
-  double steps = 1;  // training steps in it
+  double steps = 1;    // training steps in it
   bool steps_known = false;
   std::vector<MeasuredKernel> kernels{};  // the most time first
   Seconds kernel_time{};                  // their sum
@@ -41,8 +41,8 @@ struct MeasuredRun {
   std::vector<std::string> notes{};
 };
 
-// Readers of traces and tables. Throw UsageError for a file that cannot be read, SpecError for one of another format
-// or with values that cannot be, and for one without kernels.
+// Readers of traces and tables. Throw UsageError for a file that cannot be read, SpecError for one of another
+// format or with values that cannot be, and for one without kernels.
 [[nodiscard]] MeasuredRun read_chrome_trace(const std::filesystem::path& file);
 [[nodiscard]] MeasuredRun read_kernel_table(const std::filesystem::path& file);  // CSV of nsys, nvprof, ncu
 

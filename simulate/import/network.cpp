@@ -67,8 +67,9 @@ void NetworkBuilder::fail(const std::string& what) const { fail_at(file_, 0, wha
 
 NetworkTensor NetworkBuilder::input(const std::vector<std::int64_t>& shape) {
   constexpr std::size_t kMostDimensions = 8;
-  const bool can_be = !shape.empty() && shape.size() <= kMostDimensions &&
-                      std::all_of(shape.begin(), shape.end(), [](auto side) { return side > 0 && side <= kLargestSide; });
+  const bool can_be =
+      !shape.empty() && shape.size() <= kMostDimensions &&
+      std::all_of(shape.begin(), shape.end(), [](auto side) { return side > 0 && side <= kLargestSide; });
   if (!can_be) fail("the input has no shape of 1 to 8 sides above 0; expected channels x height x width");
   input_ = shape;
   names_.insert(kInput);
@@ -79,7 +80,8 @@ std::string NetworkBuilder::unique(std::string_view name, const std::string& typ
   constexpr std::size_t kLongest = 100;
   std::string plain;
   for (const char c : name.substr(0, kLongest)) {
-    const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '/' || c == '.';
+    const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '_' || c == '/' || c == '.';
     if (kept || !plain.empty()) plain += kept ? c : '_';
     if (plain == "/") plain.clear();
   }
@@ -89,8 +91,9 @@ std::string NetworkBuilder::unique(std::string_view name, const std::string& typ
   return free;
 }
 
-NetworkTensor NetworkBuilder::add(const std::string& type, std::string_view name, const std::vector<NetworkTensor>& from,
-                                  std::vector<std::int64_t> shape, LayerKeys keys) {
+NetworkTensor NetworkBuilder::add(const std::string& type, std::string_view name,
+                                  const std::vector<NetworkTensor>& from, std::vector<std::int64_t> shape,
+                                  LayerKeys keys) {
   if (layers_.size() >= kMostLayers) fail("more than 100000 layers; expected a smaller network");
   Layer layer{.name = unique(name, type), .from = {}, .entry = {}};
   add_entry(layer.entry, "name", spec_text(layer.name));
@@ -102,26 +105,37 @@ NetworkTensor NetworkBuilder::add(const std::string& type, std::string_view name
   }
   add_entry(layer.entry, "from", inputs.size() == 1 ? inputs[0] : list_of(inputs));
   for (auto& [key, value] : keys) add_entry(layer.entry, key, std::move(value));
-  fixed_shapes_ |= type == "reshape";
   NetworkTensor output{.layer = layer.name, .shape = std::move(shape)};
   layers_.push_back(std::move(layer));
   return output;
 }
 
-NetworkTensor NetworkBuilder::add_window(const std::string& type, std::string_view name, const NetworkTensor& from,
-                                         const WindowSide& height, const WindowSide& width, std::int64_t channels,
-                                         LayerKeys keys) {
+NetworkTensor NetworkBuilder::add_reshape(std::string_view name, const NetworkTensor& from,
+                                          const std::vector<std::int64_t>& shape) {
+  const bool one_pixel = from.shape.size() == 3 && from.shape[1] == 1 && from.shape[2] == 1;
+  fixed_shapes_ |= !one_pixel;  // else the sides do not follow from the image's
+  std::vector<SpecTree> dims;
+  for (const std::int64_t side : shape) dims.push_back(spec_number(side));
+  return add("reshape", name, {from}, shape, {{"dims", list_of(dims)}});
+}
+
+NetworkTensor NetworkBuilder::add_window(const std::string& type, std::string_view name,
+                                         const NetworkTensor& from, const WindowSide& height,
+                                         const WindowSide& width, std::int64_t channels, LayerKeys keys) {
+  if (channels < 1) fail(fmt::format("{}: {} filters; expected one or more", name, channels));
   if (from.shape.size() != 3) {
     note_unsupported(fmt::format("{} of an input of {} sides", type, from.shape.size()));
     return {.layer = from.layer, .shape = {channels, 1, 1}};
   }
-  const std::vector<std::int64_t> shape = {channels, height.outputs(from.shape[1]), width.outputs(from.shape[2])};
+  const std::vector<std::int64_t> shape = {channels, height.outputs(from.shape[1]),
+                                           width.outputs(from.shape[2])};
   if (shape[1] == 0 || shape[2] == 0)
-    fail(fmt::format("{}: a window of {} x {} does not fit its input of {} x {}; expected a larger input", name,
-                     height.kernel, width.kernel, from.shape[1], from.shape[2]));
+    fail(fmt::format("{}: a window of {} x {} does not fit its input of {} x {}; expected a larger input",
+                     name, height.kernel, width.kernel, from.shape[1], from.shape[2]));
   const auto tall = pad_of(height, from.shape[1]), wide = pad_of(width, from.shape[2]);
   if (!tall || !wide || tall->same != wide->same) {
-    note_unsupported(fmt::format("{} with pads {}, {} and {}, {}", type, height.before, height.after, width.before, width.after));
+    note_unsupported(fmt::format("{} with pads {}, {} and {}, {}", type, height.before, height.after,
+                                 width.before, width.after));
     return {.layer = from.layer, .shape = shape};
   }
   const auto both = [](std::int64_t a, std::int64_t b) {
@@ -130,7 +144,8 @@ NetworkTensor NetworkBuilder::add_window(const std::string& type, std::string_vi
   keys.emplace_back("kernel", both(height.kernel, width.kernel));
   if (height.stride != 1 || width.stride != 1) keys.emplace_back("stride", both(height.stride, width.stride));
   keys.emplace_back("padding", tall->same ? spec_scalar("same") : both(tall->number, wide->number));
-  if (height.dilation != 1 || width.dilation != 1) keys.emplace_back("dilation", both(height.dilation, width.dilation));
+  if (height.dilation != 1 || width.dilation != 1)
+    keys.emplace_back("dilation", both(height.dilation, width.dilation));
   return add(type, name, {from}, shape, std::move(keys));
 }
 
@@ -146,14 +161,16 @@ std::set<std::string> NetworkBuilder::needed_for(const std::string& name) const 
 ImportedFile NetworkBuilder::finish(const NetworkTensor& given, const std::string& tool) {
   if (!unsupported_.empty()) {
     std::string list;
-    for (const auto& [what, count] : unsupported_) list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", what, count);
-    fail("operators without a layer of tbd-sim: " + list + "; expected those of convolutional and fully connected "
+    for (const auto& [what, count] : unsupported_)
+      list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", what, count);
+    fail("operators without a layer of tbd-sim: " + list +
+         "; expected those of convolutional and fully connected "
          "networks (a captured step has no such limit: docs/capture.md)");
   }
   if (layers_.empty()) fail("holds no layer; expected a network");
   NetworkTensor output = given;
   if (output.shape.size() == 3 && output.shape[1] == 1 && output.shape[2] == 1)
-    output = add("reshape", "scores", {output}, {output.shape[0]}, {{"dims", list_of({spec_number(output.shape[0])})}});
+    output = add_reshape("scores", output, {output.shape[0]});
   const bool labels = output.shape.size() == 1;
   (void)add(labels ? "softmax_loss" : "mean_loss", "loss", {output}, {});
   const std::set<std::string> needed = needed_for(layers_.back().name);
@@ -190,8 +207,12 @@ ImportedFile NetworkBuilder::finish(const NetworkTensor& given, const std::strin
   add_entry(pass, "graph", spec_scalar("main"));
   add_entry(tree, "training", list_of({pass}));
 
-  ImportedFile imported{.name = file_name_of(std::filesystem::path(file_).stem().string(), "model"), .yaml = write_spec(tree), .notes = notes_};
-  if (left_out > 0) imported.notes.push_back(fmt::format("{} layers that the first output does not need are left out", left_out));
+  ImportedFile imported{.name = file_name_of(std::filesystem::path(file_).stem().string(), "model"),
+                        .yaml = write_spec(tree),
+                        .notes = notes_};
+  if (left_out > 0)
+    imported.notes.push_back(
+        fmt::format("{} layers that the first output does not need are left out", left_out));
   imported.notes.push_back(fmt::format("{} layers; behind the last one {}", layers.size() - 1,
                                        labels ? "softmax and cross entropy" : "the mean as a loss"));
   return imported;

@@ -1,4 +1,5 @@
-// A network as it is read from a file of another tool: layers of tbd-sim in order, each with the shape of its output.
+// A network as it is read from a file of another tool: layers of tbd-sim in order, each with the shape of its
+// output.
 #pragma once
 
 #include <cstdint>
@@ -42,17 +43,23 @@ class NetworkBuilder {
   NetworkTensor add(const std::string& type, std::string_view name, const std::vector<NetworkTensor>& from,
                     std::vector<std::int64_t> shape, LayerKeys keys = {});
 
-  // Layers whose outputs follow from the window: conv2d, max_pool, avg_pool. A window that tbd-sim has no padding for
-  // is noted as unsupported.
+  // Layers whose outputs follow from the window: conv2d, max_pool, avg_pool. A window that tbd-sim has no
+  // padding for is noted as unsupported.
   NetworkTensor add_window(const std::string& type, std::string_view name, const NetworkTensor& from,
-                           const WindowSide& height, const WindowSide& width, std::int64_t channels, LayerKeys keys = {});
+                           const WindowSide& height, const WindowSide& width, std::int64_t channels,
+                           LayerKeys keys = {});
+
+  // The same elements in other sides.
+  NetworkTensor add_reshape(std::string_view name, const NetworkTensor& from,
+                            const std::vector<std::int64_t>& shape);
 
   // Counts an operator that no layer of tbd-sim computes; finish() throws then, and names them all.
   void note_unsupported(const std::string& what) { ++unsupported_[what]; }
+  [[nodiscard]] bool has_unsupported() const { return !unsupported_.empty(); }
   void note(std::string sentence) { notes_.push_back(std::move(sentence)); }
 
-  // The model's file: the layers that `output` needs, with a loss behind them. Throws SpecError for unsupported
-  // operators, listed with their counts, and for a network without layers.
+  // The model's file: the layers that `output` needs, with a loss behind them. Throws SpecError for
+  // unsupported operators, listed with their counts, and for a network without layers.
   [[nodiscard]] ImportedFile finish(const NetworkTensor& output, const std::string& tool);
 
   [[nodiscard]] const std::string& file() const { return file_; }

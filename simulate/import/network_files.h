@@ -12,8 +12,8 @@
 
 namespace tbdsim {
 
-// Networks of Paleo (JSON; Qi et al., ICLR 2017) and of Caffe (prototxt). Throw SpecError for another text and for
-// layers that tbd-sim has not, with their counts.
+// Networks of Paleo (JSON; Qi et al., ICLR 2017) and of Caffe (prototxt). Throw SpecError for another text
+// and for layers that tbd-sim has not, with their counts.
 [[nodiscard]] ImportedFile paleo_network(const std::string& text, const std::string& file);
 [[nodiscard]] ImportedFile prototxt_network(const std::string& text, const std::string& file);
 
@@ -47,7 +47,8 @@ struct OnnxGraph {
   std::vector<OnnxNode> nodes{};                // in order
 };
 
-// Throws UsageError for a file that cannot be read, SpecError for one that is no ONNX. `file` names it in errors.
+// Throws UsageError for a file that cannot be read, SpecError for one that is no ONNX. `file` names it in
+// errors.
 [[nodiscard]] OnnxGraph read_onnx(const std::filesystem::path& file);
 [[nodiscard]] OnnxGraph parse_onnx(std::string_view bytes, const std::string& file);
 

@@ -1,6 +1,7 @@
-// ONNX files: messages of onnx/onnx.proto (github.com/onnx/onnx), whose fields have the numbers below in every
-// version of the format. They are read without the ONNX library, which a network of layers needs no more of than names,
-// shapes and attributes: weights stay in the file, and neither the program nor the Python package depends on it.
+// ONNX files: messages of onnx/onnx.proto (github.com/onnx/onnx), whose fields have the numbers below in
+// every version of the format. They are read without the ONNX library, which a network of layers needs no
+// more of than names, shapes and attributes: weights stay in the file, and neither the program nor the Python
+// package depends on it.
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -16,19 +17,37 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::size_t kMostValues = 64;     // of a tensor: more are weights, of which only the shape matters
+constexpr std::size_t kMostValues = 64;  // of a tensor: more are weights, of which only the shape matters
 constexpr std::size_t kMostNodes = 1'000'000;
 constexpr std::size_t kMostDimensions = 64;
 
-namespace model { constexpr std::uint32_t kGraph = 7; }
-namespace graph { constexpr std::uint32_t kNode = 1, kName = 2, kInitializer = 5, kInput = 11, kOutput = 12; }
-namespace node { constexpr std::uint32_t kInput = 1, kOutput = 2, kName = 3, kOperator = 4, kAttribute = 5; }
-namespace attribute { constexpr std::uint32_t kName = 1, kFloat = 2, kInt = 3, kText = 4, kTensor = 5, kInts = 8; }
-namespace tensor { constexpr std::uint32_t kDims = 1, kType = 2, kFloats = 4, kInt32s = 5, kInt64s = 7, kName = 8, kRaw = 9; }
-namespace data_type { constexpr std::int64_t kFloat = 1, kInt32 = 6, kInt64 = 7; }
-namespace value_info { constexpr std::uint32_t kName = 1, kType = 2; }
-namespace type { constexpr std::uint32_t kTensor = 1, kShape = 2; }
-namespace shape { constexpr std::uint32_t kDim = 1, kValue = 1; }
+namespace model {
+constexpr std::uint32_t kGraph = 7;
+}
+namespace graph {
+constexpr std::uint32_t kNode = 1, kName = 2, kInitializer = 5, kInput = 11, kOutput = 12;
+}
+namespace node {
+constexpr std::uint32_t kInput = 1, kOutput = 2, kName = 3, kOperator = 4, kAttribute = 5;
+}
+namespace attribute {
+constexpr std::uint32_t kName = 1, kFloat = 2, kInt = 3, kText = 4, kTensor = 5, kInts = 8;
+}
+namespace tensor {
+constexpr std::uint32_t kDims = 1, kType = 2, kFloats = 4, kInt32s = 5, kInt64s = 7, kName = 8, kRaw = 9;
+}
+namespace data_type {
+constexpr std::int64_t kFloat = 1, kInt32 = 6, kInt64 = 7;
+}
+namespace value_info {
+constexpr std::uint32_t kName = 1, kType = 2;
+}
+namespace type {
+constexpr std::uint32_t kTensor = 1, kShape = 2;
+}
+namespace shape {
+constexpr std::uint32_t kDim = 1, kValue = 1;
+}
 
 using OnField = std::function<void(const WireField&)>;
 
@@ -40,7 +59,8 @@ void for_each_field(std::string_view bytes, const OnField& on_field) {
 // The numbers of a tensor's bytes, which are little-endian.
 template <class Number, class Value>
 void append_raw(std::string_view raw, std::vector<Value>& values) {
-  for (std::size_t at = 0; at + sizeof(Number) <= raw.size() && values.size() < kMostValues; at += sizeof(Number)) {
+  for (std::size_t at = 0; at + sizeof(Number) <= raw.size() && values.size() < kMostValues;
+       at += sizeof(Number)) {
     Number number{};
     std::memcpy(&number, raw.data() + at, sizeof(Number));
     values.push_back(static_cast<Value>(number));
@@ -61,7 +81,8 @@ NamedTensor read_tensor(std::string_view bytes) {
     if (field.number == tensor::kDims) append_whole_numbers(field, kMostDimensions, to.tensor.dims);
     if (field.number == tensor::kType) kind = field.whole();
     if (field.number == tensor::kFloats) floats = field.bytes;
-    if (field.number == tensor::kInt32s || field.number == tensor::kInt64s) append_whole_numbers(field, kMostValues, whole);
+    if (field.number == tensor::kInt32s || field.number == tensor::kInt64s)
+      append_whole_numbers(field, kMostValues, whole);
     if (field.number == tensor::kName) to.name = std::string(field.bytes);
     if (field.number == tensor::kRaw) raw = field.bytes;
   });
@@ -164,9 +185,11 @@ OnnxGraph parse_onnx(std::string_view bytes, const std::string& file) {
       if (field.number == model::kGraph) read_graph(field.bytes, graph);
     });
   } catch (const std::runtime_error& wrong) {
-    fail_at(file, 0, fmt::format("no ONNX: {}; expected a file as torch.onnx.export writes it", wrong.what()));
+    fail_at(file, 0,
+            fmt::format("no ONNX: {}; expected a file as torch.onnx.export writes it", wrong.what()));
   }
-  if (graph.nodes.empty()) fail_at(file, 0, "no ONNX model with nodes; expected a file as torch.onnx.export writes it");
+  if (graph.nodes.empty())
+    fail_at(file, 0, "no ONNX model with nodes; expected a file as torch.onnx.export writes it");
   return graph;
 }
 

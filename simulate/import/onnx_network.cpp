@@ -1,5 +1,5 @@
-// Operators of an ONNX graph as layers of tbd-sim. A layer's backward pass is tbd-sim's own, so only the forward graph
-// is read.
+// Operators of an ONNX graph as layers of tbd-sim. A layer's backward pass is tbd-sim's own, so only the
+// forward graph is read.
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
@@ -13,6 +13,7 @@
 #include "simulate/import/network.h"
 #include "simulate/import/network_files.h"
 #include "simulate/import/onnx_node.h"
+#include "simulate/import/onnx_scaling.h"
 #include "simulate/import/text_lines.h"
 
 namespace tbdsim {
@@ -20,11 +21,15 @@ namespace {
 
 // Operators that are one layer without keys and keep the shape.
 const std::map<std::string, std::string> kSameShape = {
-    {"Relu", "relu"},       {"LeakyRelu", "relu"},       {"PRelu", "relu"}, {"Elu", "relu"},
-    {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"},            {"Gelu", "gelu"},  {"HardSwish", "hardswish"},
-    {"Softmax", "softmax"}, {"HardSigmoid", "hardsigmoid"}, {"LogSoftmax", "softmax"}};
+    {"Relu", "relu"},         {"LeakyRelu", "relu"},
+    {"PRelu", "relu"},        {"Elu", "relu"},
+    {"Sigmoid", "sigmoid"},   {"Tanh", "tanh"},
+    {"Gelu", "gelu"},         {"HardSwish", "hardswish"},
+    {"Softmax", "softmax"},   {"HardSigmoid", "hardsigmoid"},
+    {"LogSoftmax", "softmax"}};
 
-// Operators that compute nothing in training, or whose kernels a framework does not launch: their output is the input.
+// Operators that compute nothing in training, or whose kernels a framework does not launch: their output is
+// the input.
 const std::vector<std::string> kAliases = {"Identity", "Cast", "Squeeze", "Unsqueeze", "Flatten"};
 
 class Converter {
@@ -43,7 +48,12 @@ class Converter {
     for (const OnnxNode& node : graph_.nodes) convert(node);
     const std::string output = graph_.outputs.empty() ? std::string() : graph_.outputs.front();
     const auto last = tensors_.find(output);
+    if (last == tensors_.end() && builder_.has_unsupported()) return builder_.finish({}, "ONNX");
     if (last == tensors_.end()) builder_.fail(in_quotes(output) + " is the output and no node computes it");
+    if (norms_ == 0 && biases_ > 0)
+      builder_.note(
+          "no batch norm: if the network has some, the export folded them into its convolutions "
+          "(torch.onnx.export with training=TrainingMode.TRAINING and do_constant_folding=False keeps them)");
     return builder_.finish(without_softmax(output), "ONNX");
   }
 
@@ -53,11 +63,13 @@ class Converter {
     if (graph_.inputs.size() > 1)
       builder_.fail(fmt::format("{} inputs; expected one, the samples", graph_.inputs.size()));
     std::vector<std::int64_t> shape = graph_.inputs[0].dims;
-    if (shape.size() < 2) builder_.fail("the input has no batch before its sides; expected batch x channels x height x width");
+    if (shape.size() < 2)
+      builder_.fail("the input has no batch before its sides; expected batch x channels x height x width");
     shape.erase(shape.begin());
     if (const auto size = given_.find("image_size"); size != given_.end() && shape.size() == 3) {
       const auto number = parse_whole_number(size->second);
-      if (!number || *number < 1) throw UsageError("--set image_size: " + in_quotes(size->second) + "; expected a whole number");
+      if (!number || *number < 1)
+        throw UsageError("--set image_size: " + in_quotes(size->second) + "; expected a whole number");
       shape[1] = shape[2] = *number;
     }
     if (std::find(shape.begin(), shape.end(), -1) != shape.end())
@@ -92,7 +104,8 @@ class Converter {
     if (!node.outputs.empty()) tensors_[node.outputs[0]] = std::move(tensor);
   }
 
-  // Notes the operator; what reads it goes on as if it kept the shape, so that all unsupported ones are found.
+  // Notes the operator; what reads it goes on as if it kept the shape, so that all unsupported ones are
+  // found.
   void unsupported(const OnnxNode& node, const std::string& why = "") {
     builder_.note_unsupported(why.empty() ? node.op : node.op + " " + why);
     const auto from = data(node, 0);
@@ -112,7 +125,8 @@ class Converter {
     const auto from = data(node, 0);
     const bool beside = is_beside_data(node);
     if (beside) {
-      for (const std::string& output : node.outputs) tensors_[output] = {.layer = {}, .shape = {}, .is_data = false};
+      for (const std::string& output : node.outputs)
+        tensors_[output] = {.layer = {}, .shape = {}, .is_data = false};
       return;
     }
     if (!from) return of_constants(node);
@@ -122,10 +136,12 @@ class Converter {
     if (node.op == "Clip") return clip(node, *from);
     if (node.op == "Conv") return convolution(node, *from);
     if (node.op == "ConvTranspose") return transposed(node, *from);
+    if (node.op == "BatchNormalization") ++norms_;
     if (node.op == "BatchNormalization")
       return set(node, builder_.add("batch_norm", name_of_layer(node), {*from}, from->shape));
     if (node.op == "InstanceNormalization")
-      return set(node, builder_.add("instance_norm", name_of_layer(node), {*from}, from->shape, {{"affine", spec_scalar("true")}}));
+      return set(node, builder_.add("instance_norm", name_of_layer(node), {*from}, from->shape,
+                                    {{"affine", spec_scalar("true")}}));
     if (node.op == "LayerNormalization")
       return set(node, builder_.add("layer_norm", name_of_layer(node), {*from}, from->shape));
     if (node.op == "MaxPool" || node.op == "AveragePool") return pooling(node, *from);
@@ -137,14 +153,16 @@ class Converter {
     if (node.op == "Gemm" || node.op == "MatMul") return matrix_product(node, *from);
     if (node.op == "Dropout") return dropout(node, *from);
     if (node.op == "LRN")
-      return set(node, builder_.add("lrn", name_of_layer(node), {*from}, from->shape, {{"window", spec_number(whole_number_of(node, "size", 5))}}));
+      return set(node, builder_.add("lrn", name_of_layer(node), {*from}, from->shape,
+                                    {{"window", spec_number(whole_number_of(node, "size", 5))}}));
     if (node.op == "Resize" || node.op == "Upsample") return upsample(node, *from);
     if (node.op == "DepthToSpace") return depth_to_space(node, *from);
     if (node.op == "Reshape") return reshape(node, *from);
     if (node.op == "Pad") return pad(node, *from);
     if (std::find(kAliases.begin(), kAliases.end(), node.op) != kAliases.end()) {
       NetworkTensor to = *from;
-      if (node.op == "Flatten" || (node.op == "Squeeze" && product_of(to.shape) == to.shape[0])) to = flat(to);
+      if (node.op == "Flatten" || (node.op == "Squeeze" && product_of(to.shape) == to.shape[0]))
+        to = flat(node, to);
       return set(node, to);
     }
     unsupported(node);
@@ -156,9 +174,10 @@ class Converter {
     if (weight == nullptr || node.outputs.empty()) return unsupported(node, "of constants");
     OnnxTensor to{.dims = weight->dims};
     if (node.op == "Transpose") std::reverse(to.dims.begin(), to.dims.end());
-    if (const OnnxTensor* dims = constant(node, 1); node.op == "Reshape" && dims != nullptr) to.dims = dims->integers;
-    const bool known = node.op == "Transpose" || node.op == "Reshape" || node.op == "Unsqueeze" || node.op == "Squeeze" ||
-                       node.op == "Cast" || node.op == "Identity";
+    if (const OnnxTensor* dims = constant(node, 1); node.op == "Reshape" && dims != nullptr)
+      to.dims = dims->integers;
+    const bool known = node.op == "Transpose" || node.op == "Reshape" || node.op == "Unsqueeze" ||
+                       node.op == "Squeeze" || node.op == "Cast" || node.op == "Identity";
     if (!known) return unsupported(node, "of constants");
     filled_[node.outputs[0]] = std::move(to);
   }
@@ -176,15 +195,16 @@ class Converter {
     return any;
   }
 
-  // A flat view needs no layer: what follows flattens its input.
-  [[nodiscard]] static NetworkTensor flat(NetworkTensor tensor) {
-    tensor.shape = {product_of(tensor.shape)};
-    return tensor;
+  // One row of features for each sample.
+  NetworkTensor flat(const OnnxNode& node, const NetworkTensor& from) {
+    return from.shape.size() == 1 ? from
+                                  : builder_.add_reshape(name_of_layer(node), from, {product_of(from.shape)});
   }
 
   void clip(const OnnxNode& node, const NetworkTensor& from) {
     const auto bound = [&](const char* name, std::size_t input) -> std::optional<double> {
-      if (const auto found = node.attributes.find(name); found != node.attributes.end()) return found->second.number;
+      if (const auto found = node.attributes.find(name); found != node.attributes.end())
+        return found->second.number;
       const OnnxTensor* tensor = constant(node, input);
       return tensor == nullptr || tensor->numbers.empty() ? std::nullopt : std::optional(tensor->numbers[0]);
     };
@@ -193,8 +213,8 @@ class Converter {
     set(node, builder_.add(six ? "relu6" : "relu", name_of_layer(node), {from}, from.shape));
   }
 
-  [[nodiscard]] std::optional<std::pair<WindowSide, WindowSide>> window(const OnnxNode& node, const NetworkTensor& from,
-                                                                        const std::vector<std::int64_t>& kernel) const {
+  [[nodiscard]] std::optional<std::pair<WindowSide, WindowSide>> window(
+      const OnnxNode& node, const NetworkTensor& from, const std::vector<std::int64_t>& kernel) const {
     try {
       return window_of(node, from.shape, kernel);
     } catch (const std::invalid_argument& wrong) {
@@ -204,43 +224,38 @@ class Converter {
 
   void convolution(const OnnxNode& node, const NetworkTensor& from) {
     const OnnxTensor* weight = constant(node, 1);
-    if (weight == nullptr || weight->dims.size() != 4) return unsupported(node, "without a weight of four sides");
+    if (weight == nullptr || weight->dims.size() != 4)
+      return unsupported(node, "without a weight of four sides");
     const auto sides = window(node, from, {weight->dims[2], weight->dims[3]});
     if (!sides) return unsupported(node, "of no images");
     const std::int64_t groups = whole_number_of(node, "group", 1);
-    if (groups < 1 || weight->dims[1] * groups != from.shape[0])
-      builder_.fail(fmt::format("{}: a weight of {} channels in {} groups for an input of {}", name_of_layer(node),
-                                weight->dims[1], groups, from.shape[0]));
+    if (groups < 1 || weight->dims[1] * groups != from.shape[0]) {
+      if (builder_.has_unsupported()) return unsupported(node);
+      builder_.fail(fmt::format("{}: a weight of {} channels in {} groups for an input of {}",
+                                name_of_layer(node), weight->dims[1], groups, from.shape[0]));
+    }
     LayerKeys keys = {{"filters", spec_number(weight->dims[0])}};
     if (node.inputs.size() > 2) keys.emplace_back("bias", spec_scalar("true"));
+    if (node.inputs.size() > 2) ++biases_;
     if (groups != 1) keys.emplace_back("groups", spec_number(groups));
-    set(node, builder_.add_window("conv2d", name_of_layer(node), from, sides->first, sides->second, weight->dims[0], std::move(keys)));
+    set(node, builder_.add_window("conv2d", name_of_layer(node), from, sides->first, sides->second,
+                                  weight->dims[0], std::move(keys)));
   }
 
   void transposed(const OnnxNode& node, const NetworkTensor& from) {
     const OnnxTensor* weight = constant(node, 1);
-    if (weight == nullptr || weight->dims.size() != 4) return unsupported(node, "without a weight of four sides");
+    if (weight == nullptr || weight->dims.size() != 4)
+      return unsupported(node, "without a weight of four sides");
     const auto sides = window(node, from, {weight->dims[2], weight->dims[3]});
-    if (!sides || whole_number_of(node, "group", 1) != 1) return unsupported(node, "in groups, or of no images");
-    const auto& [tall, wide] = *sides;
-    const std::vector<std::int64_t> more = whole_numbers(node, "output_padding");
-    const std::int64_t extra = more.empty() ? 0 : more[0];
-    if (tall.kernel != wide.kernel || tall.stride != wide.stride || tall.before != tall.after || wide.before != wide.after ||
-        tall.before != wide.before || tall.dilation != 1 || wide.dilation != 1)
-      return unsupported(node, "that is not square");
-    const auto side = [&](std::int64_t in) { return (in - 1) * tall.stride - 2 * tall.before + tall.kernel + extra; };
-    set(node, builder_.add("conv_transpose2d", name_of_layer(node), {from},
-                           {weight->dims[1], side(from.shape[1]), side(from.shape[2])},
-                           {{"filters", spec_number(weight->dims[1])}, {"kernel", spec_number(tall.kernel)},
-                            {"stride", spec_number(tall.stride)}, {"padding", spec_number(tall.before)},
-                            {"output_padding", spec_number(extra)}, {"bias", spec_scalar(node.inputs.size() > 2 ? "true" : "false")}}));
+    const auto to = sides ? add_transposed(builder_, node, from, weight->dims[1], *sides) : std::nullopt;
+    to ? set(node, *to) : unsupported(node, "in groups, or not square");
   }
 
   void pooling(const OnnxNode& node, const NetworkTensor& from) {
     const auto sides = window(node, from, whole_numbers(node, "kernel_shape"));
     if (!sides) return unsupported(node, "of no images");
-    set(node, builder_.add_window(node.op == "MaxPool" ? "max_pool" : "avg_pool", name_of_layer(node), from, sides->first,
-                                  sides->second, from.shape[0]));
+    set(node, builder_.add_window(node.op == "MaxPool" ? "max_pool" : "avg_pool", name_of_layer(node), from,
+                                  sides->first, sides->second, from.shape[0]));
   }
 
   void mean_of_pixels(const OnnxNode& node, const NetworkTensor& from) {
@@ -251,7 +266,7 @@ class Converter {
     if (from.shape.size() != 3 || (node.op == "ReduceMean" && axes != std::vector<std::int64_t>{2, 3}))
       return unsupported(node, "over other sides than pixels");
     NetworkTensor to = builder_.add("global_avg_pool", name_of_layer(node), {from}, {from.shape[0], 1, 1});
-    if (node.op == "ReduceMean" && whole_number_of(node, "keepdims", 1) == 0) to = flat(to);
+    if (node.op == "ReduceMean" && whole_number_of(node, "keepdims", 1) == 0) to = flat(node, to);
     set(node, to);
   }
 
@@ -260,7 +275,8 @@ class Converter {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (const auto term = data(node, i)) terms.push_back(*term);
     }
-    const bool alike = std::all_of(terms.begin(), terms.end(), [&](const auto& t) { return t.shape == terms[0].shape; });
+    const bool alike =
+        std::all_of(terms.begin(), terms.end(), [&](const auto& t) { return t.shape == terms[0].shape; });
     if (terms.size() == node.inputs.size() && terms.size() > 1 && alike)
       return set(node, builder_.add("add", name_of_layer(node), terms, terms[0].shape));
     if (terms.size() == 1 && node.inputs.size() == 2) {  // a bias or a number
@@ -272,12 +288,14 @@ class Converter {
         return set(node, builder_.add("bias", name_of_layer(node), terms, terms[0].shape));
       }
       const std::int64_t others = product_of(other->dims);
-      if (others == 1 || others == terms[0].shape.front()) return set(node, builder_.add("scale", name_of_layer(node), terms, terms[0].shape));
+      if (others == 1 || others == terms[0].shape.front())
+        return set(node, builder_.add("scale", name_of_layer(node), terms, terms[0].shape));
     }
     unsupported(node, "of tensors of several shapes");
   }
 
-  // x * sigmoid(x) and x * hardsigmoid(x), as exports write activations that frameworks compute in one kernel.
+  // x * sigmoid(x) and x * hardsigmoid(x), as exports write activations that frameworks compute in one
+  // kernel.
   [[nodiscard]] std::optional<NetworkTensor> gated(const OnnxNode& node) {
     for (const std::size_t gate : {std::size_t{0}, std::size_t{1}}) {
       if (node.inputs.size() != 2) return std::nullopt;
@@ -285,10 +303,13 @@ class Converter {
       const auto producer = producers_.find(factor);
       if (producer == producers_.end() || uses_[factor] != 1) continue;
       const OnnxNode& sigmoid = *producer->second;
-      if ((sigmoid.op != "Sigmoid" && sigmoid.op != "HardSigmoid") || sigmoid.inputs.empty() || sigmoid.inputs[0] != other) continue;
+      if ((sigmoid.op != "Sigmoid" && sigmoid.op != "HardSigmoid") || sigmoid.inputs.empty() ||
+          sigmoid.inputs[0] != other)
+        continue;
       const auto from = tensors_.find(other);
       if (from == tensors_.end()) continue;
-      return builder_.add(sigmoid.op == "Sigmoid" ? "silu" : "hardswish", name_of_layer(node), {from->second}, from->second.shape);
+      return builder_.add(sigmoid.op == "Sigmoid" ? "silu" : "hardswish", name_of_layer(node), {from->second},
+                          from->second.shape);
     }
     return std::nullopt;
   }
@@ -296,11 +317,12 @@ class Converter {
   void product(const OnnxNode& node, const NetworkTensor& from) {
     if (auto activation = gated(node)) return set(node, std::move(*activation));
     auto other = data(node, 1);
-    if (!other) return with_constant(node, from);
+    if (!other || !other->is_data) return with_constant(node, from);
     NetworkTensor large = from, small = *other;
     if (product_of(small.shape) > product_of(large.shape)) std::swap(small, large);
     bool spreads = small.shape.size() == large.shape.size();
-    for (std::size_t i = 0; spreads && i < small.shape.size(); ++i) spreads = small.shape[i] == 1 || small.shape[i] == large.shape[i];
+    for (std::size_t i = 0; spreads && i < small.shape.size(); ++i)
+      spreads = small.shape[i] == 1 || small.shape[i] == large.shape[i];
     if (!spreads) return unsupported(node, "of tensors of several shapes");
     set(node, builder_.add("multiply", name_of_layer(node), {large, small}, large.shape));
   }
@@ -308,7 +330,11 @@ class Converter {
   // A number, or one for each channel, that is no parameter: y = c x.
   void with_constant(const OnnxNode& node, const NetworkTensor& from) {
     const OnnxTensor* other = constant(node, 1);
-    if (other == nullptr || product_of(other->dims) > product_of(from.shape)) return unsupported(node, "of tensors of several shapes");
+    // Numbers that are drawn beside the data, as stochastic depth does, are a factor for each sample.
+    const auto beside = node.inputs.size() > 1 ? tensors_.find(node.inputs[1]) : tensors_.end();
+    const bool factor = beside != tensors_.end() && !beside->second.is_data;
+    if (!factor && (other == nullptr || product_of(other->dims) > product_of(from.shape)))
+      return unsupported(node, "of tensors of several shapes");
     set(node, builder_.add("scale", name_of_layer(node), {from}, from.shape));
   }
 
@@ -319,10 +345,12 @@ class Converter {
       if (!part) return unsupported(node, "with a constant");
       parts.push_back(*part);
     }
+    if (parts.size() == 1) return set(node, parts[0]);
     const auto sides = static_cast<std::int64_t>(parts[0].shape.size());
     std::int64_t axis = whole_number_of(node, "axis", 1);
     if (axis < 0) axis += sides + 1;
-    if (axis != 1 && axis != sides) return unsupported(node, "along another side than the first and the last");
+    if (axis != 1 && axis != sides)
+      return unsupported(node, "along another side than the first and the last");
     std::vector<std::int64_t> shape = parts[0].shape;
     for (std::size_t i = 1; i < parts.size(); ++i) {
       if (parts[i].shape.size() != shape.size()) return unsupported(node, "of tensors of several shapes");
@@ -338,23 +366,31 @@ class Converter {
     if (weight == nullptr || weight->dims.size() != 2) return unsupported(node, "of two computed tensors");
     const bool transposed = node.op == "Gemm" && whole_number_of(node, "transB", 0) == 1;
     const std::int64_t inputs = weight->dims[transposed ? 1 : 0], outputs = weight->dims[transposed ? 0 : 1];
-    const bool positions = from.shape.size() > 1 && from.shape.back() == inputs && product_of(from.shape) != inputs;
-    if (!positions && product_of(from.shape) != inputs)
-      builder_.fail(fmt::format("{}: a weight for {} features and an input of {}", name_of_layer(node), inputs, product_of(from.shape)));
+    const bool positions =
+        from.shape.size() > 1 && from.shape.back() == inputs && product_of(from.shape) != inputs;
+    if (!positions && product_of(from.shape) != inputs) {
+      if (builder_.has_unsupported()) return unsupported(node);
+      builder_.fail(fmt::format("{}: a weight for {} features and an input of {}", name_of_layer(node),
+                                inputs, product_of(from.shape)));
+    }
     std::vector<std::int64_t> shape = positions ? from.shape : std::vector<std::int64_t>{outputs};
     shape.back() = outputs;
     LayerKeys keys = {{"outputs", spec_number(outputs)}};
     if (node.op == "MatMul" || node.inputs.size() < 3) keys.emplace_back("bias", spec_scalar("false"));
     if (positions) keys.emplace_back("per_position", spec_scalar("true"));
-    set(node, builder_.add("fully_connected", name_of_layer(node), {from}, std::move(shape), std::move(keys)));
+    set(node,
+        builder_.add("fully_connected", name_of_layer(node), {from}, std::move(shape), std::move(keys)));
   }
 
   void dropout(const OnnxNode& node, const NetworkTensor& from) {
     double ratio = 0.5;  // the format's default
-    if (const auto found = node.attributes.find("ratio"); found != node.attributes.end()) ratio = found->second.number;
-    if (const OnnxTensor* given = constant(node, 1); given != nullptr && !given->numbers.empty()) ratio = given->numbers[0];
+    if (const auto found = node.attributes.find("ratio"); found != node.attributes.end())
+      ratio = found->second.number;
+    if (const OnnxTensor* given = constant(node, 1); given != nullptr && !given->numbers.empty())
+      ratio = given->numbers[0];
     if (!(ratio > 0 && ratio < 1)) return set(node, from);
-    set(node, builder_.add("dropout", name_of_layer(node), {from}, from.shape, {{"keep", spec_scalar(fmt::format("{:.6g}", 1 - ratio))}}));
+    set(node, builder_.add("dropout", name_of_layer(node), {from}, from.shape,
+                           {{"keep", spec_scalar(fmt::format("{:.6g}", 1 - ratio))}}));
   }
 
   void upsample(const OnnxNode& node, const NetworkTensor& from) {
@@ -363,53 +399,30 @@ class Converter {
       const OnnxTensor* tensor = constant(node, i);
       if (tensor != nullptr && tensor->numbers.size() == 4) scales = tensor->numbers;
     }
-    constexpr double kMost = 64;
-    const bool can = scales.size() == 4 && from.shape.size() == 3 && scales[2] == scales[3] && scales[2] >= 2 && scales[2] <= kMost;
-    if (!can) return unsupported(node, "by other than one whole factor");
-    const auto factor = static_cast<std::int64_t>(scales[2]);
-    const auto mode = node.attributes.find("mode");
-    LayerKeys keys = {{"factor", spec_number(factor)}};
-    if (mode != node.attributes.end() && mode->second.text == "linear") keys.emplace_back("mode", spec_scalar("bilinear"));
-    set(node, builder_.add("upsample", name_of_layer(node), {from}, {from.shape[0], from.shape[1] * factor, from.shape[2] * factor}, std::move(keys)));
+    const auto to = add_upsample(builder_, node, from, scales);
+    to ? set(node, *to) : unsupported(node, "by other than one whole factor");
   }
 
   void depth_to_space(const OnnxNode& node, const NetworkTensor& from) {
-    constexpr std::int64_t kMostFactor = 64;
-    const std::int64_t factor = whole_number_of(node, "blocksize", 1);
-    if (from.shape.size() != 3 || factor < 2 || factor > kMostFactor || from.shape[0] % (factor * factor) != 0)
-      return unsupported(node, "of no images");
-    set(node, builder_.add("depth_to_space", name_of_layer(node), {from},
-                           {from.shape[0] / (factor * factor), from.shape[1] * factor, from.shape[2] * factor},
-                           {{"factor", spec_number(factor)}}));
+    const auto to = add_depth_to_space(builder_, node, from);
+    to ? set(node, *to) : unsupported(node, "of no images");
   }
 
   // To one row of features for each sample, or to other sides.
   void reshape(const OnnxNode& node, const NetworkTensor& from) {
     const OnnxTensor* to = constant(node, 1);
     std::vector<std::int64_t> dims = to == nullptr ? whole_numbers(node, "shape") : to->integers;
-    if (dims.size() == 2 || dims.empty()) return set(node, flat(from));
-    dims.erase(dims.begin());
-    std::int64_t known = 1, unknown = 0;
-    for (std::size_t i = 0; i < dims.size(); ++i) {
-      if (dims[i] == 0 && i < from.shape.size()) dims[i] = from.shape[i];
-      if (dims[i] > 0) known = product_of({known, dims[i]});
-      unknown += dims[i] <= 0;
-    }
-    const std::int64_t all = product_of(from.shape);
-    if (unknown > 1 || known == 0 || all % known != 0 || (unknown == 0 && known != all)) return unsupported(node, "to sides that do not fit");
-    SpecTree sides;
-    sides.kind = SpecTree::Kind::list;
-    for (std::int64_t& dim : dims) {
-      if (dim <= 0) dim = all / known;
-      sides.items.push_back(spec_number(dim));
-    }
-    set(node, builder_.add("reshape", name_of_layer(node), {from}, dims, {{"dims", sides}}));
+    if (dims.size() == 2 || dims.empty()) return set(node, flat(node, from));
+    const auto sides = reshaped(dims, from.shape);
+    if (!sides) return unsupported(node, "to sides that do not fit");
+    set(node, builder_.add_reshape(name_of_layer(node), from, *sides));
   }
 
   void pad(const OnnxNode& node, const NetworkTensor& from) {
     std::vector<std::int64_t> pads = whole_numbers(node, "pads");
     if (const OnnxTensor* given = constant(node, 1); pads.empty() && given != nullptr) pads = given->integers;
-    if (!pads.empty() && std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; })) return set(node, from);
+    if (!pads.empty() && std::all_of(pads.begin(), pads.end(), [](auto p) { return p == 0; }))
+      return set(node, from);
     unsupported(node, "that is no convolution's own");
   }
 
@@ -418,12 +431,15 @@ class Converter {
   NetworkBuilder builder_;
   std::map<std::string, NetworkTensor> tensors_;
   std::map<std::string, OnnxTensor> filled_;  // by ConstantOfShape
+  int norms_ = 0, biases_ = 0;                // batch norms; convolutions with a bias
   std::map<std::string, int> uses_;
   std::map<std::string, const OnnxNode*> producers_;
 };
 
 }  // namespace
 
-ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) { return Converter(graph, given).convert(); }
+ImportedFile onnx_network(const OnnxGraph& graph, const GivenValues& given) {
+  return Converter(graph, given).convert();
+}
 
 }  // namespace tbdsim

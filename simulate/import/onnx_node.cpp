@@ -8,7 +8,8 @@ namespace tbdsim {
 
 std::int64_t whole_number_of(const OnnxNode& node, const std::string& name, std::int64_t otherwise) {
   const auto found = node.attributes.find(name);
-  return found == node.attributes.end() || found->second.integers.empty() ? otherwise : found->second.integers[0];
+  return found == node.attributes.end() || found->second.integers.empty() ? otherwise
+                                                                          : found->second.integers[0];
 }
 
 std::vector<std::int64_t> whole_numbers(const OnnxNode& node, const std::string& name) {
@@ -21,11 +22,13 @@ std::string name_of_layer(const OnnxNode& node) {
   return node.outputs.empty() ? node.op : node.outputs[0];
 }
 
-std::optional<std::pair<WindowSide, WindowSide>> window_of(const OnnxNode& node, const std::vector<std::int64_t>& shape,
+std::optional<std::pair<WindowSide, WindowSide>> window_of(const OnnxNode& node,
+                                                           const std::vector<std::int64_t>& shape,
                                                            const std::vector<std::int64_t>& kernel) {
   constexpr std::int64_t kLargest = 1'000'000;
   if (kernel.size() != 2 || shape.size() != 3) return std::nullopt;
-  auto strides = whole_numbers(node, "strides"), pads = whole_numbers(node, "pads"), dilations = whole_numbers(node, "dilations");
+  auto strides = whole_numbers(node, "strides"), pads = whole_numbers(node, "pads"),
+       dilations = whole_numbers(node, "dilations");
   if (strides.empty()) strides = {1, 1};
   if (dilations.empty()) dilations = {1, 1};
   if (pads.empty()) pads = {0, 0, 0, 0};
@@ -54,6 +57,23 @@ std::optional<std::pair<WindowSide, WindowSide>> window_of(const OnnxNode& node,
     sides[i].after = needed - needed / 2;
   }
   return std::pair(sides[0], sides[1]);
+}
+
+std::optional<std::vector<std::int64_t>> reshaped(std::vector<std::int64_t> dims,
+                                                  const std::vector<std::int64_t>& shape) {
+  if (dims.empty()) return std::nullopt;
+  dims.erase(dims.begin());
+  if (dims.empty()) return std::nullopt;
+  std::int64_t known = 1, unknown = 0;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 0 && i < shape.size()) dims[i] = shape[i];
+    if (dims[i] > 0) known = product_of({known, dims[i]});
+    if (dims[i] <= 0) ++unknown;
+  }
+  const std::int64_t all = product_of(shape);
+  if (unknown > 1 || all % known != 0 || (unknown == 0 && known != all)) return std::nullopt;
+  for (std::int64_t& dim : dims) dim = dim > 0 ? dim : all / known;
+  return dims;
 }
 
 }  // namespace tbdsim

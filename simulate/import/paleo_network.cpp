@@ -1,5 +1,5 @@
-// Networks of Paleo: {"name": ..., "layers": {name: {"parents": [...], "type": ..., ...}}}, sides as N, H, W, C and
-// filters as H, W, inputs, outputs (TalwalkarLab/paleo, nets/*.json).
+// Networks of Paleo: {"name": ..., "layers": {name: {"parents": [...], "type": ..., ...}}}, sides as N, H, W,
+// C and filters as H, W, inputs, outputs (TalwalkarLab/paleo, nets/*.json).
 #include <algorithm>
 #include <functional>
 
@@ -22,8 +22,11 @@ constexpr int kDeepest = 64;
 class Reader {
  public:
   Reader(const Json& root, const std::string& file)
-      : file_(file), builder_(file, root.contains("name") && root["name"].is_string() ? root["name"].get<std::string>() : "imported network") {
-    if (!root.contains("layers") || !root["layers"].is_object()) builder_.fail("no map of layers; expected a network of Paleo");
+      : file_(file),
+        builder_(file, root.contains("name") && root["name"].is_string() ? root["name"].get<std::string>()
+                                                                         : "imported network") {
+    if (!root.contains("layers") || !root["layers"].is_object())
+      builder_.fail("no map of layers; expected a network of Paleo");
     for (const auto& [name, layer] : root["layers"].items()) {
       if (!layer.is_object()) builder_.fail(in_quotes(name) + " is no map; expected a layer");
       read(name, layer);
@@ -36,7 +39,8 @@ class Reader {
   }
 
  private:
-  [[nodiscard]] std::vector<std::int64_t> numbers(const std::string& name, const Json& layer, const char* key, std::size_t count) const {
+  [[nodiscard]] std::vector<std::int64_t> numbers(const std::string& name, const Json& layer, const char* key,
+                                                  std::size_t count) const {
     std::vector<std::int64_t> list;
     if (layer.contains(key) && layer[key].is_array()) {
       for (const Json& item : layer[key]) {
@@ -45,7 +49,8 @@ class Reader {
       }
     }
     if (list.size() != count)
-      builder_.fail(fmt::format("{}: {}: expected a list of {} whole numbers above 0", in_quotes(name), key, count));
+      builder_.fail(
+          fmt::format("{}: {}: expected a list of {} whole numbers above 0", in_quotes(name), key, count));
     return list;
   }
   [[nodiscard]] static std::string text(const Json& layer, const char* key) {
@@ -57,7 +62,8 @@ class Reader {
     if (layer.contains("parents") && layer["parents"].is_array()) {
       for (const Json& parent : layer["parents"]) {
         const auto found = parent.is_string() ? tensors_.find(parent.get<std::string>()) : tensors_.end();
-        if (found == tensors_.end()) builder_.fail(in_quotes(name) + ": a parent that no layer before it is called");
+        if (found == tensors_.end())
+          builder_.fail(in_quotes(name) + ": a parent that no layer before it is called");
         all.push_back(found->second);
       }
     }
@@ -65,8 +71,9 @@ class Reader {
     return all;
   }
 
-  [[nodiscard]] std::pair<WindowSide, WindowSide> window(const std::string& name, const Json& layer, const NetworkTensor& from,
-                                                         std::int64_t height, std::int64_t width) const {
+  [[nodiscard]] std::pair<WindowSide, WindowSide> window(const std::string& name, const Json& layer,
+                                                         const NetworkTensor& from, std::int64_t height,
+                                                         std::int64_t width) const {
     const std::vector<std::int64_t> strides = numbers(name, layer, "strides", 4);
     const auto side = [&](std::int64_t kernel, std::int64_t stride, std::size_t axis) {
       WindowSide window{.kernel = kernel, .stride = stride};
@@ -83,8 +90,10 @@ class Reader {
 
   void activate(const std::string& name, const Json& layer, NetworkTensor& to) {
     const std::string activation = text(layer, "activation_fn");
-    if (activation == "relu") to = builder_.add("relu", name + "/relu", {to}, to.shape);
-    else if (!activation.empty()) builder_.note_unsupported("activation_fn " + activation);
+    if (activation == "relu")
+      to = builder_.add("relu", name + "/relu", {to}, to.shape);
+    else if (!activation.empty())
+      builder_.note_unsupported("activation_fn " + activation);
   }
 
   void read(const std::string& name, const Json& layer) {
@@ -100,12 +109,14 @@ class Reader {
     last_ = tensors_[name] = to;
   }
 
-  NetworkTensor convert(const std::string& name, const std::string& type, const Json& layer, const std::vector<NetworkTensor>& from) {
+  NetworkTensor convert(const std::string& name, const std::string& type, const Json& layer,
+                        const std::vector<NetworkTensor>& from) {
     if (type == "Convolution") {
       const std::vector<std::int64_t> filter = numbers(name, layer, "filter", 4);
       const auto [tall, wide] = window(name, layer, from[0], filter[0], filter[1]);
-      NetworkTensor to = builder_.add_window("conv2d", name, from[0], tall, wide, filter[3],
-                                             {{"filters", spec_number(filter[3])}, {"bias", spec_scalar("true")}});
+      NetworkTensor to =
+          builder_.add_window("conv2d", name, from[0], tall, wide, filter[3],
+                              {{"filters", spec_number(filter[3])}, {"bias", spec_scalar("true")}});
       activate(name, layer, to);
       return to;
     }
@@ -118,12 +129,15 @@ class Reader {
     if (type == "InnerProduct") {
       const bool given = layer.contains("num_outputs") && layer["num_outputs"].is_number_integer();
       const std::int64_t outputs = given ? layer["num_outputs"].get<std::int64_t>() : 0;
-      if (outputs < 1 || outputs > kLargest) builder_.fail(in_quotes(name) + ": num_outputs: expected a whole number above 0");
-      NetworkTensor to = builder_.add("fully_connected", name, {from[0]}, {outputs}, {{"outputs", spec_number(outputs)}});
+      if (outputs < 1 || outputs > kLargest)
+        builder_.fail(in_quotes(name) + ": num_outputs: expected a whole number above 0");
+      NetworkTensor to =
+          builder_.add("fully_connected", name, {from[0]}, {outputs}, {{"outputs", spec_number(outputs)}});
       activate(name, layer, to);
       return to;
     }
-    if (type == "Dropout") return builder_.add("dropout", name, {from[0]}, from[0].shape, {{"keep", spec_scalar("0.5")}});
+    if (type == "Dropout")
+      return builder_.add("dropout", name, {from[0]}, from[0].shape, {{"keep", spec_scalar("0.5")}});
     if (type == "Concatenate") {
       std::vector<std::int64_t> shape = from[0].shape;
       for (std::size_t i = 1; i < from.size(); ++i) shape[0] += from[i].shape[0];

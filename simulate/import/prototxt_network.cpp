@@ -82,7 +82,9 @@ class Parser {
     return message;
   }
 
-  [[noreturn]] void fail(const std::string& what) const { fail_at(file_, line_, what + "; expected a prototxt of Caffe"); }
+  [[noreturn]] void fail(const std::string& what) const {
+    fail_at(file_, line_, what + "; expected a prototxt of Caffe");
+  }
 
  private:
   static constexpr std::size_t kMostFields = 1'000'000;
@@ -112,7 +114,9 @@ class Parser {
       if (at_++ >= text_.size()) fail("a text without its closing quote");
       return word.empty() ? " " : word;
     }
-    while (at_ < text_.size() && std::string_view("{}:;, \t\r\n#\"'").find(text_[at_]) == std::string_view::npos) word += text_[at_++];
+    while (at_ < text_.size() &&
+           std::string_view("{}:;, \t\r\n#\"'").find(text_[at_]) == std::string_view::npos)
+      word += text_[at_++];
     return word;
   }
 
@@ -126,10 +130,18 @@ class Parser {
 // Types of the format before 2014 are names in capitals.
 std::string type_of(const Message& layer) {
   std::string type = layer.text("type");
-  const std::pair<const char*, const char*> old[] = {{"CONVOLUTION", "Convolution"}, {"POOLING", "Pooling"}, {"RELU", "ReLU"}, {"LRN", "LRN"},
-                                                     {"INNER_PRODUCT", "InnerProduct"}, {"DROPOUT", "Dropout"}, {"CONCAT", "Concat"},
-                                                     {"SOFTMAX", "Softmax"}, {"SOFTMAX_LOSS", "SoftmaxWithLoss"}, {"DATA", "Data"},
-                                                     {"ACCURACY", "Accuracy"}, {"ELTWISE", "Eltwise"}};
+  const std::pair<const char*, const char*> old[] = {{"CONVOLUTION", "Convolution"},
+                                                     {"POOLING", "Pooling"},
+                                                     {"RELU", "ReLU"},
+                                                     {"LRN", "LRN"},
+                                                     {"INNER_PRODUCT", "InnerProduct"},
+                                                     {"DROPOUT", "Dropout"},
+                                                     {"CONCAT", "Concat"},
+                                                     {"SOFTMAX", "Softmax"},
+                                                     {"SOFTMAX_LOSS", "SoftmaxWithLoss"},
+                                                     {"DATA", "Data"},
+                                                     {"ACCURACY", "Accuracy"},
+                                                     {"ELTWISE", "Eltwise"}};
   for (const auto& [capitals, now] : old) {
     if (type == capitals) return now;
   }
@@ -146,20 +158,24 @@ class Reader {
     if (dims.empty()) dims = whole_numbers(net.message("input_shape").texts("dim"), "dim");
     if (!dims.empty()) set_input(net.text("input"), dims);
     for (const Message::Field& field : net.fields) {
-      if ((field.name == "layer" || field.name == "layers") && field.message && !only_for_testing(*field.message)) read(*field.message);
+      if ((field.name == "layer" || field.name == "layers") && field.message &&
+          !only_for_testing(*field.message))
+        read(*field.message);
     }
   }
 
   ImportedFile file() { return builder_.finish(last_, "Caffe"); }
 
  private:
-  [[nodiscard]] std::int64_t number(const std::string& text, const std::string& what, std::int64_t least) const {
+  [[nodiscard]] std::int64_t number(const std::string& text, const std::string& what,
+                                    std::int64_t least) const {
     const auto value = parse_whole_number(text);
     if (!value || *value < least || *value > kLargest)
       builder_.fail(fmt::format("{}: {}; expected a whole number, {} or more", what, in_quotes(text), least));
     return *value;
   }
-  [[nodiscard]] std::vector<std::int64_t> whole_numbers(const std::vector<std::string>& texts, const std::string& what) const {
+  [[nodiscard]] std::vector<std::int64_t> whole_numbers(const std::vector<std::string>& texts,
+                                                        const std::string& what) const {
     std::vector<std::int64_t> numbers;
     for (const std::string& text : texts) numbers.push_back(number(text, what, 1));
     return numbers;
@@ -175,21 +191,26 @@ class Reader {
     std::vector<NetworkTensor> all;
     for (const std::string& bottom : layer.texts("bottom")) {
       const auto found = blobs_.find(bottom);
-      if (found != blobs_.end()) all.push_back(found->second);
-      else if (bottom != "label") builder_.fail(fmt::format("{}: no layer before it makes {}", in_quotes(layer.text("name")), in_quotes(bottom)));
+      if (found != blobs_.end())
+        all.push_back(found->second);
+      else if (bottom != "label")
+        builder_.fail(
+            fmt::format("{}: no layer before it makes {}", in_quotes(layer.text("name")), in_quotes(bottom)));
     }
     if (all.empty()) builder_.fail(in_quotes(layer.text("name")) + ": no bottom; expected what it reads");
     return all;
   }
 
   // Of a key, its form with _h or _w, or a default.
-  [[nodiscard]] std::int64_t side(const Message& parameters, const std::string& key, const char* side, std::int64_t otherwise, std::int64_t least) const {
+  [[nodiscard]] std::int64_t side(const Message& parameters, const std::string& key, const char* side,
+                                  std::int64_t otherwise, std::int64_t least) const {
     for (const std::string& name : {key + side, key, key + "_size"}) {
       if (const std::string text = parameters.text(name); !text.empty()) return number(text, name, least);
     }
     return otherwise;
   }
-  [[nodiscard]] WindowSide window(const Message& p, const char* which, std::int64_t input, bool pooling) const {
+  [[nodiscard]] WindowSide window(const Message& p, const char* which, std::int64_t input,
+                                  bool pooling) const {
     const bool global = p.text("global_pooling") == "true";
     const std::int64_t pad = side(p, "pad", which, 0, 0);
     return {.kernel = global ? input : side(p, "kernel", which, 0, 1),
@@ -203,7 +224,8 @@ class Reader {
   void read(const Message& layer) {
     const std::string type = type_of(layer), name = layer.text("name");
     if (type == "Accuracy" || type == "Silence") return;
-    if (type == "Data" || type == "Input" || type == "ImageData" || type == "DummyData") return read_data(layer, type);
+    if (type == "Data" || type == "Input" || type == "ImageData" || type == "DummyData")
+      return read_data(layer, type);
     const std::vector<NetworkTensor> from = inputs(layer);
     NetworkTensor to = convert(layer, type, name, from);
     last_ = to;
@@ -213,27 +235,35 @@ class Reader {
   // Layers that read images tell their size by what they cut out of them.
   void read_data(const Message& layer, const std::string& type) {
     if (!blobs_.empty()) return;
-    std::vector<std::int64_t> dims = whole_numbers(layer.message(type == "DummyData" ? "dummy_data_param" : "input_param").message("shape").texts("dim"), "dim");
+    std::vector<std::int64_t> dims = whole_numbers(
+        layer.message(type == "DummyData" ? "dummy_data_param" : "input_param").message("shape").texts("dim"),
+        "dim");
     if (dims.empty()) {
       std::string crop = layer.message("transform_param").text("crop_size");
       if (crop.empty()) crop = layer.message("data_param").text("crop_size");
-      if (crop.empty()) builder_.fail(in_quotes(layer.text("name")) + " tells no size of images; expected crop_size or input_param");
+      if (crop.empty())
+        builder_.fail(in_quotes(layer.text("name")) +
+                      " tells no size of images; expected crop_size or input_param");
       const std::int64_t pixels = number(crop, "crop_size", 1);
       dims = {1, 3, pixels, pixels};
     }
     set_input(layer.text("top"), dims);
   }
 
-  NetworkTensor convert(const Message& layer, const std::string& type, const std::string& name, const std::vector<NetworkTensor>& from) {
+  NetworkTensor convert(const Message& layer, const std::string& type, const std::string& name,
+                        const std::vector<NetworkTensor>& from) {
     const NetworkTensor& in = from[0];
     const bool image = in.shape.size() == 3;
-    if ((type == "Convolution" || type == "Pooling") && !image) builder_.fail(in_quotes(name) + " reads no image; expected one");
+    if ((type == "Convolution" || type == "Pooling") && !image)
+      builder_.fail(in_quotes(name) + " reads no image; expected one");
     if (type == "Convolution") return convolution(layer.message("convolution_param"), name, in);
     if (type == "Pooling") {
       const Message& p = layer.message("pooling_param");
       const WindowSide tall = window(p, "_h", in.shape[1], true), wide = window(p, "_w", in.shape[2], true);
-      if (tall.kernel < 1 || wide.kernel < 1) builder_.fail(in_quotes(name) + ": no kernel_size; expected one");
-      return builder_.add_window(p.text("pool") == "AVE" ? "avg_pool" : "max_pool", name, in, tall, wide, in.shape[0]);
+      if (tall.kernel < 1 || wide.kernel < 1)
+        builder_.fail(in_quotes(name) + ": no kernel_size; expected one");
+      return builder_.add_window(p.text("pool") == "AVE" ? "avg_pool" : "max_pool", name, in, tall, wide,
+                                 in.shape[0]);
     }
     if (type == "InnerProduct") {
       const Message& p = layer.message("inner_product_param");
@@ -246,27 +276,35 @@ class Reader {
     if (type == "Sigmoid") return builder_.add("sigmoid", name, {in}, in.shape);
     if (type == "TanH") return builder_.add("tanh", name, {in}, in.shape);
     if (type == "BatchNorm") return builder_.add("batch_norm", name, {in}, in.shape);
-    if (type == "Scale" || type == "Flatten" || type == "Split" || type == "Softmax" || type == "SoftmaxWithLoss") return in;  // Scale: of a batch norm
+    if (type == "Scale" || type == "Flatten" || type == "Split" || type == "Softmax" ||
+        type == "SoftmaxWithLoss")
+      return in;  // Scale: of a batch norm
     if (type == "LRN") {
       const std::string size = layer.message("lrn_param").text("local_size");
-      return builder_.add("lrn", name, {in}, in.shape, {{"window", spec_number(size.empty() ? 5 : number(size, "local_size", 1))}});
+      return builder_.add("lrn", name, {in}, in.shape,
+                          {{"window", spec_number(size.empty() ? 5 : number(size, "local_size", 1))}});
     }
     if (type == "Dropout") {
       const std::string ratio = layer.message("dropout_param").text("dropout_ratio");
       const double drop = ratio.empty() ? 0.5 : parse_number(ratio).value_or(-1);
-      if (!(drop > 0 && drop < 1)) builder_.fail(fmt::format("{}: dropout_ratio: {}; expected a number from 0 to 1", in_quotes(name), in_quotes(ratio)));
-      return builder_.add("dropout", name, {in}, in.shape, {{"keep", spec_scalar(fmt::format("{:.6g}", 1 - drop))}});
+      if (!(drop > 0 && drop < 1))
+        builder_.fail(fmt::format("{}: dropout_ratio: {}; expected a number from 0 to 1", in_quotes(name),
+                                  in_quotes(ratio)));
+      return builder_.add("dropout", name, {in}, in.shape,
+                          {{"keep", spec_scalar(fmt::format("{:.6g}", 1 - drop))}});
     }
     if (type == "Concat") {
       std::vector<std::int64_t> shape = in.shape;
       for (std::size_t i = 1; i < from.size(); ++i) {
-        if (from[i].shape.size() != shape.size()) builder_.fail(in_quotes(name) + ": inputs of several shapes; expected them alike but for channels");
+        if (from[i].shape.size() != shape.size())
+          builder_.fail(in_quotes(name) + ": inputs of several shapes; expected them alike but for channels");
         shape[0] += from[i].shape[0];
       }
       return builder_.add("concat", name, from, shape);
     }
     const std::string operation = layer.message("eltwise_param").text("operation");
-    if (type == "Eltwise" && from.size() > 1 && (operation.empty() || operation == "SUM")) return builder_.add("add", name, from, in.shape);
+    if (type == "Eltwise" && from.size() > 1 && (operation.empty() || operation == "SUM"))
+      return builder_.add("add", name, from, in.shape);
     builder_.note_unsupported(type.empty() ? "a layer without a type" : type);
     return in;
   }
@@ -278,7 +316,8 @@ class Reader {
     LayerKeys keys = {{"filters", spec_number(filters)}};
     if (p.text("bias_term") != "false") keys.emplace_back("bias", spec_scalar("true"));
     const std::string groups = p.text("group");
-    if (!groups.empty() && groups != "1") keys.emplace_back("groups", spec_number(number(groups, name + ": group", 1)));
+    if (!groups.empty() && groups != "1")
+      keys.emplace_back("groups", spec_number(number(groups, name + ": group", 1)));
     return builder_.add_window("conv2d", name, in, tall, wide, filters, std::move(keys));
   }
 

@@ -13,7 +13,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::size_t kBeginning = 1U << 16U;  // bytes; the CUDA version before a matrix, options before a table
+constexpr std::size_t kBeginning = 1U
+                                   << 16U;  // bytes; the CUDA version before a matrix, options before a table
 
 // The cells of a line of CSV, without blanks and quotes around them. Titles of columns hold no commas.
 std::vector<std::string> cells_of(std::string_view line) {
@@ -31,14 +32,18 @@ std::vector<std::string> cells_of(std::string_view line) {
 std::optional<FileFormat> format_of_table(const std::vector<std::string>& columns) {
   const std::set<std::string> has(columns.begin(), columns.end());
   const auto begins = [&](const char* text) {
-    return std::any_of(columns.begin(), columns.end(), [&](const std::string& c) { return c.starts_with(text); });
+    return std::any_of(columns.begin(), columns.end(),
+                       [&](const std::string& c) { return c.starts_with(text); });
   };
-  if (has.contains("Kernel Name") && (has.contains("Metric Value") || begins("gpu__time_duration"))) return FileFormat::ncu_csv;
+  if (has.contains("Kernel Name") && (has.contains("Metric Value") || begins("gpu__time_duration")))
+    return FileFormat::ncu_csv;
   if (has.contains("Instances") && begins("Total Time")) return FileFormat::nsys_kernels;
   if (begins("Start (") || begins("Start(")) return FileFormat::nsys_trace;
   if (has.contains("Time(%)") && has.contains("Calls")) return FileFormat::nvprof_summary;
-  if (has.contains("Start") && has.contains("Duration") && has.contains("Name")) return FileFormat::nvprof_trace;
-  const bool query = begins("memory.") || begins("compute_cap") || begins("power.") || begins("clocks.") || begins("pcie.");
+  if (has.contains("Start") && has.contains("Duration") && has.contains("Name"))
+    return FileFormat::nvprof_trace;
+  const bool query =
+      begins("memory.") || begins("compute_cap") || begins("power.") || begins("clocks.") || begins("pcie.");
   if ((has.contains("name") || has.contains("gpu_name")) && query) return FileFormat::smi_csv;
   return std::nullopt;
 }
@@ -68,7 +73,8 @@ std::optional<FileFormat> recognise_text(std::string_view text) {
     if (holds(text, "<topology")) return FileFormat::hwloc_xml;
     return std::nullopt;
   }
-  if (begins.starts_with('{') || (begins.starts_with('[') && holds(begins.substr(0, 200), "{"))) return format_of_json(text);
+  if (begins.starts_with('{') || (begins.starts_with('[') && holds(begins.substr(0, 200), "{")))
+    return format_of_json(text);
   if (holds(text, "CUDA Capability Major/Minor")) return FileFormat::device_query;
   if (holds(text, "Product Name") && holds(text, "FB Memory Usage")) return FileFormat::smi_text;
   if (holds(text, "NVSMI LOG")) return FileFormat::smi_text;
@@ -79,7 +85,8 @@ std::optional<FileFormat> recognise_text(std::string_view text) {
     if (trimmed(line).empty() || line.starts_with("==")) continue;
     if (const auto table = format_of_table(cells_of(line))) return table;
   }
-  const bool layers = holds(text, "layer {") || holds(text, "layers {") || holds(text, "layer{") || holds(text, "layers{");
+  const bool layers =
+      holds(text, "layer {") || holds(text, "layers {") || holds(text, "layer{") || holds(text, "layers{");
   if (layers && holds(text, "type:")) return FileFormat::prototxt;
   return std::nullopt;
 }

@@ -29,7 +29,8 @@ enum class FileFormat : std::uint8_t {
   prototxt
 };
 
-// What the import makes of a file: the description of a GPU, a machine or a model, or kernels measured in a run.
+// What the import makes of a file: the description of a GPU, a machine or a model, or kernels measured in a
+// run.
 enum class ImportKind : std::uint8_t { gpu, machine, kernels, model };
 
 struct FormatInfo {
@@ -59,8 +60,8 @@ inline constexpr std::array<FormatInfo, 16> kFileFormats = {{
   return kFileFormats[static_cast<std::size_t>(format)];
 }
 
-// The format of a text by its beginning, and of a file by that and its name; none for another. Throw UsageError for
-// a file that cannot be read.
+// The format of a text by its beginning, and of a file by that and its name; none for another. Throw
+// UsageError for a file that cannot be read.
 [[nodiscard]] std::optional<FileFormat> recognise_text(std::string_view beginning);
 [[nodiscard]] std::optional<FileFormat> recognise(const std::filesystem::path& file);
 

@@ -13,7 +13,8 @@ std::vector<GpuFacts> read_smi_xml(std::string_view text, const std::string& fil
     GpuFacts facts{.name = {}, .tool = "nvidia-smi -q -x"};
     const FactSetter set(facts, file, gpu.line);
     set.name(gpu.text_at("product_name"));
-    if (facts.name.empty()) fail_at(file, gpu.line, "a gpu without a product_name; expected nvidia-smi -q -x");
+    if (facts.name.empty())
+      fail_at(file, gpu.line, "a gpu without a product_name; expected nvidia-smi -q -x");
     set.pcie_generation(gpu.text_at("pci/pci_gpu_link_info/pcie_gen/max_link_gen"));
     set.usable_memory(gpu.text_at("fb_memory_usage/total"), "MiB");
     set.reserved_memory(gpu.text_at("fb_memory_usage/reserved"));

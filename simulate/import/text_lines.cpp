@@ -68,8 +68,8 @@ std::optional<double> leading_number(std::string_view text) {
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 void fail_at(const std::string& file, int line, const std::string& what) {
-  throw SpecError({.file = std::make_shared<const std::string>(file), .line = line, .column = line > 0 ? 1 : 0},
-                  what);
+  throw SpecError(
+      {.file = std::make_shared<const std::string>(file), .line = line, .column = line > 0 ? 1 : 0}, what);
 }
 
 }  // namespace tbdsim

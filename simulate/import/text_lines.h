@@ -18,8 +18,8 @@ namespace tbdsim {
 // The words between blanks.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view line);
 
-// The number a text begins with, "1530 MHz" -> 1530, "(080) ..." -> 80 after the bracket; none where it begins
-// with none.
+// The number a text begins with, "1530 MHz" -> 1530, "(080) ..." -> 80 after the bracket; none where it
+// begins with none.
 [[nodiscard]] std::optional<double> leading_number(std::string_view text);
 
 [[nodiscard]] bool holds(std::string_view text, std::string_view part);

@@ -45,8 +45,8 @@ Matrix read_matrix(std::string_view text, const std::string& file) {
     const std::vector<std::string> words = words_of(line);
     if (words.empty() || !is_gpu(words[0])) continue;
     if (matrix.gpus == 0) {
-      const bool header = words.size() == 1 || is_gpu(words[1]) || words[1] == "CPU" || words[1].starts_with("mlx") ||
-                          words[1].starts_with("NIC");
+      const bool header = words.size() == 1 || is_gpu(words[1]) || words[1] == "CPU" ||
+                          words[1].starts_with("mlx") || words[1].starts_with("NIC");
       if (!header) continue;
       matrix.gpus = static_cast<std::size_t>(std::count_if(words.begin(), words.end(), is_gpu));
       matrix.columns = static_cast<std::size_t>(std::find(words.begin(), words.end(), "CPU") - words.begin());
@@ -55,8 +55,9 @@ Matrix read_matrix(std::string_view text, const std::string& file) {
     }
     if (matrix.rows.size() == matrix.gpus) break;
     if (words.size() < matrix.columns + 1)
-      fail_at(file, number, fmt::format("{} words; expected {} and how it is joined to each of {} columns",
-                                        words.size(), words[0], matrix.columns));
+      fail_at(file, number,
+              fmt::format("{} words; expected {} and how it is joined to each of {} columns", words.size(),
+                          words[0], matrix.columns));
     Row row{.line = number, .cells = {}, .affinity = {}};
     row.cells.assign(words.begin() + 1, words.begin() + 1 + static_cast<std::ptrdiff_t>(matrix.columns));
     if (words.size() > matrix.columns + 1) row.affinity = words[matrix.columns + 1];
@@ -82,7 +83,9 @@ int links_of(const Row& row, std::size_t column, const std::string& file) {
 }
 
 bool below_one_port(const std::string& cell) { return cell == "PIX" || cell == "PXB" || cell == "PSB"; }
-bool within_socket(const std::string& cell) { return below_one_port(cell) || cell == "PHB" || cell == "NODE"; }
+bool within_socket(const std::string& cell) {
+  return below_one_port(cell) || cell == "PHB" || cell == "NODE";
+}
 
 // Numbers of groups, from 0 in the order of their first members, of members that `joined` pairs join.
 template <class Joined>
@@ -105,7 +108,8 @@ std::vector<int> groups_of(std::size_t members, Joined joined) {
   return groups;
 }
 
-// Sockets by the CPU cores near each GPU where several sets of them are named, else by the ways of the matrix.
+// Sockets by the CPU cores near each GPU where several sets of them are named, else by the ways of the
+// matrix.
 std::vector<int> sockets_of(const Matrix& matrix) {
   std::set<std::string> affinities;
   for (const Row& row : matrix.rows) affinities.insert(row.affinity);
@@ -122,30 +126,35 @@ std::vector<int> sockets_of(const Matrix& matrix) {
 
 MachineFacts read_topology_matrix(std::string_view text, const std::string& file) {
   const Matrix matrix = read_matrix(text, file);
-  MachineFacts facts{.tool = "nvidia-smi topo -m", .title = {}, .slots = {}, .nvlinks = {}, .nvlink_rates = {}, .cpu = {}};
+  MachineFacts facts{
+      .tool = "nvidia-smi topo -m", .title = {}, .slots = {}, .nvlinks = {}, .nvlink_rates = {}, .cpu = {}};
   for (std::size_t i = 0; i < matrix.gpus; ++i) {
     for (std::size_t j = 0; j < matrix.gpus; ++j) {
       const int links = links_of(matrix.rows[i], j, file);
       if ((i == j) != (matrix.rows[i].cells[j] == "X") || matrix.rows[i].cells[j] != matrix.rows[j].cells[i])
-        fail_at(file, matrix.rows[i].line,
-                fmt::format("GPU{} to GPU{} is {} and back {}; expected X at a GPU itself and one way for a pair", i, j,
-                            in_quotes(matrix.rows[i].cells[j]), in_quotes(matrix.rows[j].cells[i])));
+        fail_at(
+            file, matrix.rows[i].line,
+            fmt::format("GPU{} to GPU{} is {} and back {}; expected X at a GPU itself and one way for a pair",
+                        i, j, in_quotes(matrix.rows[i].cells[j]), in_quotes(matrix.rows[j].cells[i])));
       if (links > 0 && i < j) facts.nvlinks.push_back({static_cast<int>(i), static_cast<int>(j), links});
       facts.pcie_pairs |= within_socket(matrix.rows[i].cells[j]);
     }
   }
-  // GPUs whose NVLinks hide the way over PCI Express share a root port where they share it with a network card.
+  // GPUs whose NVLinks hide the way over PCI Express share a root port where they share it with a network
+  // card.
   const std::vector<int> ports = groups_of(matrix.gpus, [&](std::size_t i, std::size_t j) {
     if (below_one_port(matrix.rows[i].cells[j])) return true;
     for (std::size_t card = matrix.gpus; card < matrix.columns; ++card) {
-      if (below_one_port(matrix.rows[i].cells[card]) && below_one_port(matrix.rows[j].cells[card])) return true;
+      if (below_one_port(matrix.rows[i].cells[card]) && below_one_port(matrix.rows[j].cells[card]))
+        return true;
     }
     return false;
   });
   const std::vector<int> sockets = sockets_of(matrix);
   for (std::size_t i = 0; i < matrix.gpus; ++i) {
     // GPUs below one port have one socket, that of the first of them, whatever their affinities say.
-    const auto first = static_cast<std::size_t>(std::find(ports.begin(), ports.end(), ports[i]) - ports.begin());
+    const auto first =
+        static_cast<std::size_t>(std::find(ports.begin(), ports.end(), ports[i]) - ports.begin());
     facts.slots.push_back({.gpu = {}, .port = ports[i], .socket = sockets[first]});
   }
   facts.sockets = *std::max_element(sockets.begin(), sockets.end()) + 1;

@@ -24,8 +24,8 @@ std::int64_t whole(double value) {
   return std::abs(value) < kLongestTrace ? static_cast<std::int64_t>(std::llround(value)) : 0;
 }
 
-// Follows the document's nesting: events are the maps of the list "traceEvents" of the root, or of the root itself;
-// devices those of the list "deviceProperties". Keys of an event's map "args" count like its own.
+// Follows the document's nesting: events are the maps of the list "traceEvents" of the root, or of the root
+// itself; devices those of the list "deviceProperties". Keys of an event's map "args" count like its own.
 class Reader : public nlohmann::json_sax<Json> {
  public:
   Reader(std::string file, UnpackedFile& bytes, const TraceVisitor& visitor)
@@ -94,7 +94,9 @@ class Reader : public nlohmann::json_sax<Json> {
   [[nodiscard]] bool in_event() const {
     return of_events() && (depth_ == list_depth() + 1 || (in_args_ && depth_ == list_depth() + 2));
   }
-  [[nodiscard]] bool in_device() const { return section_ == "deviceProperties" && depth_ == list_depth() + 1; }
+  [[nodiscard]] bool in_device() const {
+    return section_ == "deviceProperties" && depth_ == list_depth() + 1;
+  }
 
   bool next() {
     bytes_.expect_at_most(kLongestText);

@@ -8,12 +8,13 @@
 
 namespace tbdsim {
 
-// What a reader of the PyTorch profiler's traces needs of an event; texts are empty and numbers 0 where it has none.
+// What a reader of the PyTorch profiler's traces needs of an event; texts are empty and numbers 0 where it
+// has none.
 struct TraceEvent {
   std::string phase;     // "X": it has a duration; "i": an instant
   std::string category;  // "kernel"; capitals as the writer has them
   std::string name;
-  std::string thread;  // number or name
+  std::string thread;      // number or name
   std::int64_t start = 0;  // ns
   std::int64_t duration = 0;
   std::int64_t device = -1;
@@ -34,8 +35,8 @@ struct TraceVisitor {
   std::function<void(const TraceDevice&)> device;
 };
 
-// Reads the file once and holds one event at a time. Throws UsageError for a file that cannot be read, SpecError for
-// one that is no JSON, nests deeper than 64 or has a text beyond 64 MiB.
+// Reads the file once and holds one event at a time. Throws UsageError for a file that cannot be read,
+// SpecError for one that is no JSON, nests deeper than 64 or has a text beyond 64 MiB.
 void visit_trace(const std::filesystem::path& file, const TraceVisitor& visitor);
 
 }  // namespace tbdsim

@@ -46,7 +46,8 @@ UnpackedFile::~UnpackedFile() = default;
 
 UnpackedFile::int_type UnpackedFile::underflow() {
   const Mark whole{.file = std::make_shared<const std::string>(file_)};
-  if (read_ > allowed_) throw SpecError(whole, "a value of so many bytes that it cannot be meant; expected shorter texts");
+  if (read_ > allowed_)
+    throw SpecError(whole, "a value of so many bytes that it cannot be meant; expected shorter texts");
   if (read_ >= end_) {
     if (end_ == kLargest) throw SpecError(whole, "holds more than 32 GiB; expected a shorter trace");
     return traits_type::eof();
@@ -57,7 +58,8 @@ UnpackedFile::int_type UnpackedFile::underflow() {
   if (count == 0) {
     int state = Z_OK;
     (void)gzerror(unzip_->file, &state);
-    if (state != Z_OK && state != Z_STREAM_END) throw SpecError(whole, "is no whole gzip file; expected one that unpacks");
+    if (state != Z_OK && state != Z_STREAM_END)
+      throw SpecError(whole, "is no whole gzip file; expected one that unpacks");
     return traits_type::eof();
   }
   read_ += static_cast<std::uint64_t>(count);

@@ -44,7 +44,8 @@ bool WireMessage::next(WireField& field) {
   if (rest_.empty()) return false;
   const std::uint64_t tag = take_number(rest_);
   field = {};
-  if ((tag >> kTypeBits) == 0 || (tag >> kTypeBits) > kMostNumber) throw std::runtime_error("holds a field without a number");
+  if ((tag >> kTypeBits) == 0 || (tag >> kTypeBits) > kMostNumber)
+    throw std::runtime_error("holds a field without a number");
   field.number = static_cast<std::uint32_t>(tag >> kTypeBits);
   switch (tag & ((1U << kTypeBits) - 1)) {
     case kVarint:
@@ -70,7 +71,8 @@ void append_whole_numbers(const WireField& field, std::size_t most, std::vector<
     return;
   }
   std::string_view rest = field.bytes;
-  while (!rest.empty() && values.size() < most) values.push_back(static_cast<std::int64_t>(take_number(rest)));
+  while (!rest.empty() && values.size() < most)
+    values.push_back(static_cast<std::int64_t>(take_number(rest)));
 }
 
 }  // namespace tbdsim

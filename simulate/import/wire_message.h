@@ -1,5 +1,5 @@
-// A message in the binary form of Protocol Buffers (protobuf.dev/programming-guides/encoding), field by field. Fields
-// lie in the bytes that it was made of: nothing is copied.
+// A message in the binary form of Protocol Buffers (protobuf.dev/programming-guides/encoding), field by
+// field. Fields lie in the bytes that it was made of: nothing is copied.
 #pragma once
 
 #include <cstdint>

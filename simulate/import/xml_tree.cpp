@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kMostElements = 1'000'000;
 
-// Builds the tree as the parser meets its parts. No exception may pass through the parser, which is C: what is
-// wrong is kept, and the parser is told to stop.
+// Builds the tree as the parser meets its parts. No exception may pass through the parser, which is C: what
+// is wrong is kept, and the parser is told to stop.
 struct Builder {
   XML_Parser parser;
   XmlElement root;
@@ -48,8 +48,8 @@ void XMLCALL on_text(void* data, const XML_Char* text, int length) {
   if (!builder.open.empty()) builder.open.back()->text.append(text, static_cast<std::size_t>(length));
 }
 
-void XMLCALL on_entity(void* data, const XML_Char*, int, const XML_Char*, int, const XML_Char*, const XML_Char*,
-                       const XML_Char*, const XML_Char*) {
+void XMLCALL on_entity(void* data, const XML_Char*, int, const XML_Char*, int, const XML_Char*,
+                       const XML_Char*, const XML_Char*, const XML_Char*) {
   static_cast<Builder*>(data)->stop("declares an entity");
 }
 
@@ -82,9 +82,11 @@ XmlElement read_xml(std::string_view text, const std::string& file) {
   XML_SetElementHandler(parser.get(), on_start, on_end);
   XML_SetCharacterDataHandler(parser.get(), on_text);
   XML_SetEntityDeclHandler(parser.get(), on_entity);
-  if (text.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) fail_at(file, 0, "is too large");
+  if (text.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()))
+    fail_at(file, 0, "is too large");
   if (XML_Parse(parser.get(), text.data(), static_cast<int>(text.size()), XML_TRUE) != XML_STATUS_OK) {
-    const char* wrong = builder.wrong != nullptr ? builder.wrong : XML_ErrorString(XML_GetErrorCode(parser.get()));
+    const char* wrong =
+        builder.wrong != nullptr ? builder.wrong : XML_ErrorString(XML_GetErrorCode(parser.get()));
     fail_at(file, static_cast<int>(XML_GetCurrentLineNumber(parser.get())),
             std::string(wrong) + "; expected XML of nvidia-smi or hwloc");
   }

@@ -23,8 +23,8 @@ struct XmlElement {
   [[nodiscard]] std::string_view attribute(const std::string& name) const;
 };
 
-// The root of the document. Throws SpecError with its line for text that is no XML, nests deeper than 64, has more
-// than a million elements, or declares entities of its own.
+// The root of the document. Throws SpecError with its line for text that is no XML, nests deeper than 64, has
+// more than a million elements, or declares entities of its own.
 [[nodiscard]] XmlElement read_xml(std::string_view text, const std::string& file);
 
 }  // namespace tbdsim

@@ -33,18 +33,22 @@ Table measured_kernel_table(const MeasuredRun& run) {
   Table table;
   table.name = "kernels";
   table.preface = {fmt::format("{}: {}{}", run.file, run.tool, run.gpu.empty() ? "" : ", " + run.gpu), ""};
-  table.columns = {{"part", "part"},       {"kind", "kind"},      {"count", "x a step", true},
-                   {"time", "ms a step", true}, {"share", "%", true}, {"kernel", "kernel"}};
+  table.columns = {
+      {"part", "part"},     {"kind", "kind"},    {"count", "x a step", true}, {"time", "ms a step", true},
+      {"share", "%", true}, {"kernel", "kernel"}};
   for (const MeasuredKernel& kernel : run.kernels) {
     Cell name = text_cell(kernel.name);
     if (name.text.size() > kLongest) name.text = name.text.substr(0, kLongest - 3) + "...";
     table.rows.push_back({part_cell(kernel.part), text_cell(kernel.kind), count_of(kernel.count / run.steps),
                           milliseconds(kernel.time * (1 / run.steps)),
-                          bare_percent_cell(run.kernel_time > Seconds(0) ? kernel.time / run.kernel_time : 0), name});
+                          bare_percent_cell(run.kernel_time > Seconds(0) ? kernel.time / run.kernel_time : 0),
+                          name});
   }
-  table.totals = {{"steps", count_cell(run.steps)}, {"kernel_time", text_of(run.kernel_time * (1 / run.steps))}};
+  table.totals = {{"steps", count_cell(run.steps)},
+                  {"kernel_time", text_of(run.kernel_time * (1 / run.steps))}};
   if (run.span) table.totals.emplace_back("step_time", text_of(*run.span * (1 / run.steps)));
-  if (run.memory_peak) table.totals.emplace_back("memory_peak", number_cell(run.memory_peak->si(), to_text(*run.memory_peak)));
+  if (run.memory_peak)
+    table.totals.emplace_back("memory_peak", number_cell(run.memory_peak->si(), to_text(*run.memory_peak)));
   table.notes = run.notes;
   return table;
 }
@@ -55,31 +59,33 @@ Table comparison_table(const Prediction& p, const MeasuredRun& run, const Compar
   table.name = "kinds";
   table.preface = kernel_preface(p);
   table.preface.push_back(fmt::format("measured: {}, {}{}, {:g} step{}", run.file, run.tool,
-                                      run.gpu.empty() ? "" : ", " + run.gpu, run.steps, run.steps == 1 ? "" : "s"));
+                                      run.gpu.empty() ? "" : ", " + run.gpu, run.steps,
+                                      run.steps == 1 ? "" : "s"));
   table.preface.emplace_back();
-  table.columns = {{"part", comparison.parts ? "part" : ""},
-                   {"kind", "kind"},
-                   {"predicted_count", "x pred.", true},
-                   {"measured_count", "x meas.", true},
-                   {"predicted_time", "ms pred.", true},
-                   {"measured_time", "ms meas.", true},
-                   {"difference", "ms off", true},
-                   {"error", "% off", true}};
-  for (const ScaledOn& other : elsewhere) table.columns.push_back({"time_elsewhere", "ms on " + other.gpu, true});
+  table.columns = {{"part", comparison.parts ? "part" : ""}, {"kind", "kind"},
+                   {"predicted_count", "x pred.", true},     {"measured_count", "x meas.", true},
+                   {"predicted_time", "ms pred.", true},     {"measured_time", "ms meas.", true},
+                   {"difference", "ms off", true},           {"error", "% off", true}};
+  for (const ScaledOn& other : elsewhere)
+    table.columns.push_back({"time_elsewhere", "ms on " + other.gpu, true});
   for (const ComparedKernels& row : comparison.rows) {
     const Seconds off = row.predicted - row.measured;
     table.rows.push_back({part_cell(row.part), text_cell(row.kind), count_of(row.predicted_count),
-                          count_of(row.measured_count), milliseconds(row.predicted), milliseconds(row.measured),
+                          count_of(row.measured_count), milliseconds(row.predicted),
+                          milliseconds(row.measured),
                           number_cell(off.si(), fmt::format("{:+.3f}", in_unit(off, "ms"))),
                           error_cell(row.predicted.si(), row.measured.si())});
-    if (!elsewhere.empty()) table.rows.back().push_back(row.elsewhere ? milliseconds(*row.elsewhere) : none_cell());
+    if (!elsewhere.empty())
+      table.rows.back().push_back(row.elsewhere ? milliseconds(*row.elsewhere) : none_cell());
   }
   const ComparedTotals &predicted = comparison.predicted, &measured = comparison.measured;
-  table.totals = {{"predicted_kernels", count_of(predicted.kernels)}, {"measured_kernels", count_of(measured.kernels)}};
+  table.totals = {{"predicted_kernels", count_of(predicted.kernels)},
+                  {"measured_kernels", count_of(measured.kernels)}};
   add_both(table, "kernel_time", predicted.kernel_time, measured.kernel_time);
   add_both(table, "step_time", predicted.step, measured.step);
   add_both(table, "idle_time", predicted.idle, measured.idle);
-  for (const auto& [name, bytes] : {std::pair("predicted_memory", predicted.memory), {"measured_memory", measured.memory}})
+  for (const auto& [name, bytes] :
+       {std::pair("predicted_memory", predicted.memory), {"measured_memory", measured.memory}})
     if (bytes) table.totals.emplace_back(name, number_cell(bytes->si(), to_text(*bytes)));
   for (const ScaledOn& other : elsewhere) {
     table.totals.emplace_back("gpu_elsewhere", text_cell(other.gpu));
@@ -91,10 +97,12 @@ Table comparison_table(const Prediction& p, const MeasuredRun& run, const Compar
   }
   table.notes = run.notes;
   if (comparison.updates_merged)
-    table.notes.push_back("The profile does not tell updates from other element-wise kernels: both are one kind here.");
+    table.notes.push_back(
+        "The profile does not tell updates from other element-wise kernels: both are one kind here.");
   if (!elsewhere.empty())
-    table.notes.push_back("On another GPU: each kind's measured time times what the model says of it on both; time "
-                          "without a kernel stays as it was measured.");
+    table.notes.push_back(
+        "On another GPU: each kind's measured time times what the model says of it on both; time "
+        "without a kernel stays as it was measured.");
   return table;
 }
 

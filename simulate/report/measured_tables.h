@@ -18,7 +18,7 @@ struct ScaledOn {
 };
 
 // One row a kind of kernels, the largest difference first; below, totals of a step. `elsewhere`: none or one.
-[[nodiscard]] Table comparison_table(const Prediction& prediction, const MeasuredRun& run, const Comparison& comparison,
-                                     const std::vector<ScaledOn>& elsewhere);
+[[nodiscard]] Table comparison_table(const Prediction& prediction, const MeasuredRun& run,
+                                     const Comparison& comparison, const std::vector<ScaledOn>& elsewhere);
 
 }  // namespace tbdsim

@@ -1,5 +1,5 @@
 // Every tbd-sim command that README.md, docs/ or a command's help shows works as written, in a folder that
-// holds the reader's own files: those of docs/examples and runs.csv.
+// holds the reader's own files: those of docs/examples and tests/import/files, and runs.csv.
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
@@ -116,6 +116,8 @@ class DocumentedCommand : public testing::TestWithParam<std::string> {
   void SetUp() override {
     for (const auto& entry : fs::directory_iterator(kSource / "docs/examples"))
       if (entry.path().extension() == ".yaml") copy(entry.path(), entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(kSource / "tests/import/files"))
+      copy(entry.path(), entry.path().filename());
     copy(kSource / "simulate/validation/runs/tbd_paper.csv", "runs.csv");
     before_ = fs::current_path();
     fs::current_path(directory_.path());

@@ -71,8 +71,8 @@ TEST(Compare, MergesUpdatesThatAProfileCannotTell) {
   }
 }
 
-// A step that takes what is predicted on one GPU is scaled to what is predicted on another; one that takes twice as
-// long to twice that.
+// A step that takes what is predicted on one GPU is scaled to what is predicted on another; one that takes
+// twice as long to twice that.
 TEST(Compare, ScalesTheMeasuredKernelsToAnotherGpu) {
   const Prediction here = prediction_on("v100_sxm2_16gb"), there = prediction_on("a100_sxm_40gb");
   MeasuredRun run = run_as_predicted(here, 1, true);
@@ -87,8 +87,8 @@ TEST(Compare, ScalesTheMeasuredKernelsToAnotherGpu) {
 
 TEST(Compare, IsACommand) {
   const test::CliResult result =
-      test::run({"compare", import_file("trace.json"), "--model", "resnet50", "--framework", "pytorch_1_8", "--batch",
-                 "32", "--on", "a100_sxm_40gb", "--format", "json"});
+      test::run({"compare", import_file("trace.json"), "--model", "resnet50", "--framework", "pytorch_1_8",
+                 "--batch", "32", "--on", "a100_sxm_40gb", "--format", "json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
   const auto& totals = json.at("totals").at(0);
@@ -96,15 +96,18 @@ TEST(Compare, IsACommand) {
   EXPECT_NEAR(totals.at("measured_step_time").get<double>(), 1e-3, 1e-12);
   EXPECT_EQ(totals.at("measured_kernels"), 6);
   EXPECT_EQ(totals.at("gpu_elsewhere"), "a100_sxm_40gb");
-  EXPECT_LT(totals.at("step_time_elsewhere_low").get<double>(), totals.at("step_time_elsewhere").get<double>());
+  EXPECT_LT(totals.at("step_time_elsewhere_low").get<double>(),
+            totals.at("step_time_elsewhere").get<double>());
   // The GPU is the trace's, unless one is given.
-  EXPECT_THAT(test::run({"compare", import_file("trace.json"), "--model", "resnet50", "--framework", "pytorch_1_8",
-                         "--batch", "32"}).out,
+  EXPECT_THAT(test::run({"compare", import_file("trace.json"), "--model", "resnet50", "--framework",
+                         "pytorch_1_8", "--batch", "32"})
+                  .out,
               HasSubstr("NVIDIA Tesla V100 SXM2 16 GB"));
   EXPECT_THAT(test::run({"compare", import_file("ncu.csv"), "--model", "resnet50", "--batch", "32"}).err,
               HasSubstr("--gpu is missing"));
-  EXPECT_THAT(test::run({"compare", import_file("smi_query.csv"), "--model", "resnet50", "--batch", "32"}).err,
-              HasSubstr("expected kernels of a run"));
+  EXPECT_THAT(
+      test::run({"compare", import_file("smi_query.csv"), "--model", "resnet50", "--batch", "32"}).err,
+      HasSubstr("expected kernels of a run"));
 }
 
 }  // namespace

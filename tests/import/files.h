@@ -1,5 +1,5 @@
-// Files of this folder, in the formats that `tbd-sim import` knows. Values of real cards and machines, in the form
-// that the tools print (README.md beside them).
+// Files of this folder, in the formats that `tbd-sim import` knows. Values of real cards and machines, in the
+// form that the tools print (README.md beside them).
 #pragma once
 
 #include <string>

@@ -15,10 +15,10 @@
 namespace tbdsim {
 namespace {
 
+using test::import_file;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using test::import_file;
 
 std::string text_of(const std::string& name) { return read_file(import_file(name), 1'000'000); }
 
@@ -63,7 +63,8 @@ TEST(Smi, TextXmlAndTablesSayTheSame) {
 
 TEST(GpuImport, RecognisesACardOfTheCatalogue) {
   const test::TempDir dir;
-  const test::CliResult result = test::run({"import", import_file("devicequery_v100.txt"), "-o", dir.path().string()});
+  const test::CliResult result =
+      test::run({"import", import_file("devicequery_v100.txt"), "-o", dir.path().string()});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("deviceQuery of CUDA's samples"),
                                 HasSubstr("v100_sxm2_32gb of the catalogue, and nothing differs")));
@@ -89,13 +90,14 @@ TEST(GpuImport, NamesWhatDiffers) {
 TEST(GpuImport, AsksByNameForWhatIsMissing) {
   const test::CliResult result = test::run({"import", import_file("devicequery_quadro_rtx5000.txt")});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("'Quadro RTX 5000' is no card of the catalogue"), HasSubstr("its tdp;"),
-                                HasSubstr("--set tdp="), Not(HasSubstr("l2_size"))));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("'Quadro RTX 5000' is no card of the catalogue"),
+                                HasSubstr("its tdp;"), HasSubstr("--set tdp="), Not(HasSubstr("l2_size"))));
   const test::CliResult smi = test::run({"import", import_file("smi_q_quadro_rtx5000.txt")});
   EXPECT_THAT(smi.err, HasSubstr("compute_capability, sm_count, memory_bandwidth, l2_size"));
 }
 
-// Two files of one card, or a value on the command line, say what the first does not; the file predicts at once.
+// Two files of one card, or a value on the command line, say what the first does not; the file predicts at
+// once.
 TEST(GpuImport, PredictsACardThatTheCatalogueHasNot) {
   const test::TempDir dir;
   const std::string query = import_file("devicequery_quadro_rtx5000.txt");
@@ -126,7 +128,8 @@ TEST(GpuImport, RefusesOddValues) {
   EXPECT_THAT(test::run({"import", query, "--set", "tdp=230"}).err, HasSubstr("--set tdp: "));
   EXPECT_THAT(test::run({"import", query, "--set", "tdp"}).err, HasSubstr("expected KEY=VALUE"));
   EXPECT_THAT(test::message_of<SpecError>([] {
-                (void)read_device_query("Device 0: \"T\"\n  CUDA Capability Major/Minor version number: x\n", "f.txt");
+                (void)read_device_query("Device 0: \"T\"\n  CUDA Capability Major/Minor version number: x\n",
+                                        "f.txt");
               }),
               HasSubstr("f.txt:2:1: 'x'; expected a compute capability as 7.0"));
 }
@@ -152,7 +155,8 @@ TEST(Recognise, KnowsEachFormatByItsBeginning) {
                                                       {"ncu_raw.csv", FileFormat::ncu_csv}};
   for (const auto& [name, format] : files) EXPECT_EQ(recognise(import_file(name)), format) << name;
   EXPECT_EQ(recognise(import_file("README.md")), std::nullopt);
-  EXPECT_THAT(test::run({"import", import_file("README.md")}).err, HasSubstr("no format that is known; expected one of"));
+  EXPECT_THAT(test::run({"import", import_file("README.md")}).err,
+              HasSubstr("no format that is known; expected one of"));
 }
 
 }  // namespace

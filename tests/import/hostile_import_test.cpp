@@ -1,0 +1,152 @@
+// Damaged, cut and absurd files of each format: an error that names the file, no crash, no hang.
+#include <cstring>
+#include <functional>
+
+#include <gmock/gmock.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/file.h"
+#include "simulate/import/gpu_facts.h"
+#include "simulate/import/machine_facts.h"
+#include "simulate/import/measured_run.h"
+#include "simulate/import/network_files.h"
+#include "simulate/import/recognise.h"
+#include "tests/import/files.h"
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+
+using test::import_file;
+
+constexpr const char* kFiles[] = {"devicequery_v100.txt",
+                                  "smi_q_quadro_rtx5000.txt",
+                                  "smi_q_t4.xml",
+                                  "smi_query.csv",
+                                  "topo_dgx1.txt",
+                                  "topo_h100.txt",
+                                  "lspci_4x1080ti.txt",
+                                  "hwloc_2xp100.xml",
+                                  "trace.json",
+                                  "trace_old.json.gz",
+                                  "nsys_kern_sum.csv",
+                                  "nsys_gpu_trace.csv",
+                                  "nvprof_summary.csv",
+                                  "nvprof_trace.csv",
+                                  "ncu.csv",
+                                  "ncu_raw.csv",
+                                  "small_opset13.onnx",
+                                  "alexnet_paleo.json",
+                                  "alexnet.prototxt"};
+
+// A hundred damages of each file: cut short, a byte changed, a piece left out or put in twice, at places and
+// with bytes that follow from the damage's number.
+std::string damaged(std::string bytes, int number) {
+  constexpr int kKinds = 4;
+  const std::size_t at = bytes.size() * static_cast<std::size_t>(number) / 101;
+  const std::size_t piece =
+      std::min<std::size_t>(bytes.size() - at, 1 + static_cast<std::size_t>(number) * 7 % 60);
+  switch (number % kKinds) {
+    case 0:
+      return bytes.substr(0, at);
+    case 1:
+      bytes[at] = static_cast<char>("\0\xff{}<>\"',:-9"[number % 12]);
+      return bytes;
+    case 2:
+      return bytes.erase(at, piece);
+    default:
+      return bytes.insert(at, bytes.substr(at, piece));
+  }
+}
+
+class DamagedFile : public testing::TestWithParam<const char*> {};
+
+TEST_P(DamagedFile, IsReadOrRefused) {
+  const std::string whole = read_file(import_file(GetParam()), 1'000'000);
+  const test::TempDir dir;
+  int refused = 0;
+  for (int number = 0; number <= 100; ++number) {
+    const auto file = dir.write(GetParam(), damaged(whole, number));
+    const test::CliResult result = test::run({"import", file.string()});
+    EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 2) << number;
+    if (result.exit_code != 2) continue;
+    ++refused;
+    EXPECT_THAT(result.err, testing::StartsWith("tbd-sim: ")) << number;
+  }
+  EXPECT_GT(refused, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DamagedFile, testing::ValuesIn(kFiles));
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// Files made to exhaust a reader: nesting without end, numbers that cannot be, names of megabytes.
+TEST(HostileFiles, AreRefused) {
+  const std::string event = R"({"ph":"X","cat":"kernel","name":"k","ts":0,"dur":1,"args":{}})";
+  const std::pair<const char*, std::string> files[] = {
+      {"deep.json", "{\"traceEvents\":" + repeated("[", 100'000)},
+      {"deep_args.json", "{\"traceEvents\":[{\"ph\":\"X\",\"args\":" + repeated("{\"a\":", 1'000) + "1"},
+      {"no_kernels.json", "{\"traceEvents\":[]}"},
+      {"cut.json", "{\"traceEvents\":[" + event},
+      {"text.json", "{\"traceEvents\":[\"" + std::string(1'000'000, 'x')},
+      {"bomb.xml",
+       "<?xml version=\"1.0\"?><!DOCTYPE nvidia_smi_log [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b "
+       "\"&a;&a;&a;&a;\">]>"
+       "<nvidia_smi_log><gpu><product_name>&b;</product_name></gpu></nvidia_smi_log>"},
+      {"deep.xml", "<nvidia_smi_log>" + repeated("<gpu>", 1'000)},
+      {"external.xml",
+       "<!DOCTYPE topology [<!ENTITY x SYSTEM "
+       "\"file:///etc/passwd\">]><topology><object>&x;</object></topology>"},
+      {"huge.txt", "Device 0: \"T\"\n  CUDA Capability Major/Minor version number: 1e999\n"},
+      {"negative.txt",
+       "Device 0: \"T\"\n  CUDA Capability Major/Minor version number: 7.0\n  L2 Cache Size: -1 bytes\n"},
+      {"nan.txt", "Device 0: \"T\"\n  CUDA Capability Major/Minor version number: nan\n"},
+      {"wide.txt", "\t" + repeated("GPU0\t", 5'000) + "CPU Affinity\nGPU0\t X \t0\n"},
+      {"links.txt", "\tGPU0\tGPU1\nGPU0\tX\tNV99999999999\nGPU1\tNV99999999999\tX\n"},
+      {"deep_tree.txt", "-+-[0000:00]-" + repeated("00.0-[01]-", 1'000) + "-00.0  NVIDIA Corporation X\n"},
+      {"deep.prototxt", "layer { type: \"x\" " + repeated("a {", 100'000)},
+      {"open.prototxt", "layer { name: \"x type: 1\n"},
+      {"huge.prototxt", "input_dim: 1\ninput_dim: 99999999999999999999\nlayer { type: \"ReLU\" }\n"},
+      {"wide.prototxt",
+       "input_dim: 1 input_dim: 3 input_dim: 8 input_dim: 8\nlayer { name: \"c\" type: \"Convolution\" "
+       "bottom: \"\" convolution_param { num_output: -4 kernel_size: 3 } }\n"},
+      {"loop.json",
+       R"({"layers": {"a": {"parents": ["b"], "type": "Pooling"}, "b": {"parents": ["a"], "type": "Pooling"}}})"},
+      {"deep_net.json", "{\"layers\": {\"parents\": " + repeated("[", 100'000)},
+      {"huge_net.json", R"({"layers": {"a": {"parents": [], "type": "Input", "tensor": [1, 1e300, 8, 3]}}})"},
+      {"empty.onnx", ""},
+      {"text.onnx", "not a model"},
+      {"deep.onnx", std::string(100'000, '\x3a')},
+      {"long.onnx", "\x3a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"},
+      {"units.csv",
+       "\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n%,fortnights,,us,us,us,\n"},
+      {"negative.csv", "Time (%),Total Time (ns),Instances,Name\n1,-5,1,k\n"},
+      {"infinite.csv", "Time (%),Total Time (ns),Instances,Name\n1,1e999,1,k\n"},
+      {"quote.csv", "Time (%),Total Time (ns),Instances,Name\n1,5,1,\"k\n"},
+      {"nul.csv", std::string("name, memory.total [MiB]\nT\0T, 5 MiB\n", 38)},
+      {"half.json.gz", std::string("\x1f\x8b\x08\x00{\"traceEvents\"", 18)},
+  };
+  const test::TempDir dir;
+  for (const auto& [name, content] : files) {
+    const test::CliResult result = test::run({"import", dir.write(name, content).string()});
+    EXPECT_EQ(result.exit_code, 2) << name << ": " << result.out;
+    EXPECT_THAT(result.err, testing::HasSubstr(name)) << result.err;
+  }
+}
+
+TEST(HostileFiles, ThatAreNoFilesAreRefused) {
+  const test::TempDir dir;
+  for (const std::string& path :
+       {dir.path().string(), std::string("/dev/zero"), (dir.path() / "missing.json").string()}) {
+    EXPECT_EQ(test::run({"import", path}).exit_code, 2) << path;
+    EXPECT_EQ(test::run({"compare", path, "--model", "resnet50", "--batch", "1"}).exit_code, 2) << path;
+  }
+}
+
+}  // namespace
+}  // namespace tbdsim

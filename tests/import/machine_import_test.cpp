@@ -13,9 +13,9 @@
 namespace tbdsim {
 namespace {
 
+using test::import_file;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using test::import_file;
 
 MachineSpec imported(const std::string& file, const std::vector<std::string>& more = {}) {
   const test::TempDir dir;
@@ -53,14 +53,19 @@ TEST(TopologyMatrix, OfSysOnlyHasNoPeers) {
 // The matrix of a DGX-1 holds all that the catalogue's file of it says of the exchange between its GPUs.
 TEST(TopologyMatrix, OfADgx1PredictsAsTheCataloguesFile) {
   const test::TempDir dir;
-  ASSERT_EQ(test::run({"import", import_file("topo_dgx1.txt"), "--gpu", "v100_sxm2_16gb", "-o", dir.path().string()}).exit_code, 0);
+  ASSERT_EQ(test::run({"import", import_file("topo_dgx1.txt"), "--gpu", "v100_sxm2_16gb", "-o",
+                       dir.path().string()})
+                .exit_code,
+            0);
   const std::string path = (dir.path() / "topo_dgx1.yaml").string();
   const MachineSpec machine = read_machine(path, test::source_specs().catalog());
   EXPECT_EQ(nvlinks_between(machine, 0, 3), 2);
   EXPECT_EQ(nvlinks_between(machine, 0, 5), 0);
   EXPECT_THAT(machine.root_ports[1].gpus, ElementsAre(2, 3));  // by the network card that both are near
   const auto scaling = [](const std::string& name) {
-    return test::run({"scaling", "resnet50:pytorch", "--machine", name, "--batch", "32", "--gpus", "1,2,4,8", "--format", "csv"}).out;
+    return test::run({"scaling", "resnet50:pytorch", "--machine", name, "--batch", "32", "--gpus", "1,2,4,8",
+                      "--format", "csv"})
+        .out;
   };
   EXPECT_EQ(scaling(path), scaling("dgx1_v100"));
 }
@@ -79,7 +84,8 @@ TEST(TopologyMatrix, IsSquareAndSymmetric) {
   };
   EXPECT_THAT(message("\tGPU0\tGPU1\tCPU Affinity\nGPU0\tX\tPIX\t0\n"), HasSubstr("1 rows for 2 GPUs"));
   EXPECT_THAT(message("\tGPU0\tGPU1\nGPU0\tX\tPIX\nGPU1\tSYS\tX\n"), HasSubstr("one way for a pair"));
-  EXPECT_THAT(message("\tGPU0\tGPU1\nGPU0\tX\tPIY\nGPU1\tPIY\tX\n"), HasSubstr("t:2:1: 'PIY'; expected X, NV<links>"));
+  EXPECT_THAT(message("\tGPU0\tGPU1\nGPU0\tX\tPIY\nGPU1\tPIY\tX\n"),
+              HasSubstr("t:2:1: 'PIY'; expected X, NV<links>"));
   EXPECT_THAT(message("nothing"), HasSubstr("expected a matrix of nvidia-smi topo -m"));
 }
 
@@ -111,7 +117,8 @@ TEST(Hwloc, TellsSocketsMemoryAndNvlinks) {
 // A machine of several files: its GPU is the one that the other file describes.
 TEST(MachineImport, TakesItsGpuFromAnotherFile) {
   const test::TempDir dir;
-  const test::CliResult result = test::run({"import", import_file("smi_query.csv"), import_file("topo_4090.txt"), "-o", dir.path().string()});
+  const test::CliResult result = test::run(
+      {"import", import_file("smi_query.csv"), import_file("topo_4090.txt"), "-o", dir.path().string()});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const MachineSpec machine = read_machine(dir.path() / "topo_4090.yaml", test::source_specs().catalog());
   EXPECT_THAT(machine.gpu, HasSubstr("a100_sxm_40gb.yaml"));

@@ -52,8 +52,8 @@ TEST(ChromeTraces, MayBeAListAndCountKernelsOfOneGpu) {
     return R"({"ph":"X","cat":"kernel","name":"gemm","ts":)" + std::to_string(start) +
            R"(,"dur":10,"args":{"device":)" + std::to_string(device) + "}}";
   };
-  const MeasuredRun run =
-      read_measured_run(dir.write("t.json", "[" + kernel(1, 0) + "," + kernel(1, 5) + "," + kernel(0, 3) + "]"));
+  const MeasuredRun run = read_measured_run(
+      dir.write("t.json", "[" + kernel(1, 0) + "," + kernel(1, 5) + "," + kernel(0, 3) + "]"));
   EXPECT_FALSE(run.steps_known);
   EXPECT_EQ(run.kernels.at(0).count, 2);
   EXPECT_NEAR(run.busy->si(), 15e-6, kExact);  // they overlap
@@ -93,13 +93,15 @@ TEST(KernelTables, AreOfNsightToo) {
 
 TEST(KernelTables, NameThePlaceOfWhatIsWrong) {
   const test::TempDir dir;
-  const std::string head = "==1== Profiling result:\n\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n";
+  const std::string head =
+      "==1== Profiling result:\n\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n";
   const auto message = [&](const std::string& rows) {
     const auto file = dir.write("p.csv", head + rows);
     return test::message_of<SpecError>([&] { (void)read_measured_run(file); });
   };
   EXPECT_THAT(message("%,parsec,,us,us,us,\n"), HasSubstr("p.csv:3:1: 'parsec' is no unit of time"));
-  EXPECT_THAT(message("%,us,,us,us,us,\n1,x,1,1,1,1,k\n"), HasSubstr("p.csv:4:1: 'x' of Time; expected a number"));
+  EXPECT_THAT(message("%,us,,us,us,us,\n1,x,1,1,1,1,k\n"),
+              HasSubstr("p.csv:4:1: 'x' of Time; expected a number"));
   EXPECT_THAT(message("%,us,,us,us,us,\n"), HasSubstr("names no kernel"));
 }
 

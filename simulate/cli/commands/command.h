@@ -50,5 +50,6 @@ struct Command {
 [[nodiscard]] Command add_tta(CLI::App& root);
 [[nodiscard]] Command add_import(CLI::App& root);
 [[nodiscard]] Command add_compare(CLI::App& root);
+[[nodiscard]] Command add_doctor(CLI::App& root);
 
 }  // namespace tbdsim

@@ -31,11 +31,12 @@ struct CompareOptions {
 std::string gpu_of(const CompareOptions& options, const MeasuredRun& run, const Catalog& catalog) {
   if (!options.scenario.gpu.empty()) return options.scenario.gpu;
   if (const auto known = known_gpu(run.gpu, catalog)) return *known;
-  throw UsageError(run.gpu.empty()
-                       ? fmt::format("--gpu is missing and {} names none; expected a name or a YAML file", run.file)
-                       : fmt::format("--gpu is missing and {} names {}, which is not in the catalogue; expected a name "
-                                     "or a YAML file",
-                                     run.file, in_quotes(run.gpu)));
+  throw UsageError(
+      run.gpu.empty()
+          ? fmt::format("--gpu is missing and {} names none; expected a name or a YAML file", run.file)
+          : fmt::format("--gpu is missing and {} names {}, which is not in the catalogue; expected a name "
+                        "or a YAML file",
+                        run.file, in_quotes(run.gpu)));
 }
 
 void run(const CompareOptions& options, SpecCache& specs, std::ostream& out) {
@@ -61,15 +62,18 @@ void run(const CompareOptions& options, SpecCache& specs, std::ostream& out) {
     const ScaledStep scaled = scale_to(comparison, here, other);
     elsewhere.push_back({other.gpu->name, scaled});
   }
-  const Table table = by_name ? measured_kernel_table(measured) : comparison_table(here, measured, comparison, elsewhere);
-  write_output(options.output, out, [&](std::ostream& to) { write_tables(to, std::span(&table, 1), format); });
+  const Table table =
+      by_name ? measured_kernel_table(measured) : comparison_table(here, measured, comparison, elsewhere);
+  write_output(options.output, out,
+               [&](std::ostream& to) { write_tables(to, std::span(&table, 1), format); });
 }
 
 }  // namespace
 
 Command add_compare(CLI::App& root) {
   const auto options = std::make_shared<CompareOptions>();
-  CLI::App* app = root.add_subcommand("compare", "a profile that was measured beside the prediction of the same run");
+  CLI::App* app =
+      root.add_subcommand("compare", "a profile that was measured beside the prediction of the same run");
   app->add_option("trace", options->profile,
                   "a Chrome trace of the PyTorch profiler (.json, .json.gz), or CSV of nsys, nvprof or ncu")
       ->required();
@@ -79,9 +83,11 @@ Command add_compare(CLI::App& root) {
   add_input_options(*app, options->scenario.input);
   app->add_option("--steps", options->steps, "training steps in the profile (default: as it marks them)");
   app->add_option("--on", options->on, "what the measured step would take on this GPU");
-  app->add_option("--by", options->by, "kind: of kernels, beside the prediction; kernel: the measured ones by name");
+  app->add_option("--by", options->by,
+                  "kind: of kernels, beside the prediction; kernel: the measured ones by name");
   add_output_options(*app, options->output);
-  return {app, [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};
+  return {app,
+          [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};
 }
 
 }  // namespace tbdsim

@@ -17,13 +17,10 @@ struct Listed {
   std::string_view option;
   std::string_view kind;
 };
-constexpr Listed kListed[] = {{"--gpu", "gpus"},
-                              {"--against", "gpus"},
-                              {"--model", "models"},
-                              {"--framework", "frameworks"},
-                              {"--dataset", "datasets"},
-                              {"--profile", "profiles"},
-                              {"--precision", "precisions"}};
+constexpr Listed kListed[] = {
+    {"--gpu", "gpus"},         {"--against", "gpus"},         {"--on", "gpus"},
+    {"--model", "models"},     {"--framework", "frameworks"}, {"--dataset", "datasets"},
+    {"--profile", "profiles"}, {"--precision", "precisions"}};
 
 std::vector<const CLI::App*> commands_of(const CLI::App& root) {
   const std::vector<const CLI::App*> all = root.get_subcommands([](const CLI::App*) { return true; });

@@ -38,7 +38,8 @@ GivenValues given_values(const std::vector<std::string>& set) {
     if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
       throw UsageError(fmt::format("--set {}: no value; expected KEY=VALUE as tdp=250W", in_quotes(text)));
     if (!values.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
-      throw UsageError(fmt::format("--set {}: given twice; expected it once", in_quotes(text.substr(0, equals))));
+      throw UsageError(
+          fmt::format("--set {}: given twice; expected it once", in_quotes(text.substr(0, equals))));
   }
   return values;
 }
@@ -99,7 +100,8 @@ class Writer {
     }
     const std::filesystem::path path = std::filesystem::path(folder_) / (file.name + ".yaml");
     if (!written_.insert(path.string()).second)
-      throw UsageError(path.string() + ": two of the files would have this name; expected one of them at a time");
+      throw UsageError(path.string() +
+                       ": two of the files would have this name; expected one of them at a time");
     AtomicFile to(path);
     to.stream() << file.yaml;
     to.commit();
@@ -137,6 +139,7 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
   const Catalog& catalog = specs.catalog();
   Writer writer(options.folder, out);
   Imports imports;
+  bool networks = false;
   for (const std::string& file : options.files) {
     const FormatInfo& info = info_of(require_format(file));
     const std::string name = std::filesystem::path(file).filename().string();
@@ -144,8 +147,10 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
     if (info.kind == ImportKind::gpu)
       note_gpus(read_gpus(info.format, read_file(file, kLargestText), name), name, imports);
     if (info.kind == ImportKind::machine)
-      imports.machines.emplace_back(read_machine_facts(info.format, read_file(file, kLargestText), name), name);
+      imports.machines.emplace_back(read_machine_facts(info.format, read_file(file, kLargestText), name),
+                                    name);
     if (info.kind == ImportKind::model) {
+      networks = true;
       const ImportedFile network = read_network(info.format, file, given);
       const std::string path = writer.write(network);
       if (!path.empty()) (void)specs.model(path);
@@ -163,6 +168,8 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
       writer.say("  wrote " + path.string());
     }
   }
+  if (!given.empty() && imports.gpus.empty() && imports.machines.empty() && !networks)
+    throw UsageError("--set: none of the files becomes a GPU, a machine or a model; expected one that does");
   std::string gpu = options.gpu;
   for (const auto& [name, facts] : imports.gpus) {
     const std::string path = writer.write(gpu_file(facts.first, facts.second, given, catalog));
@@ -172,7 +179,8 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
     }
   }
   for (const auto& [facts, file] : imports.machines) {
-    const std::string path = writer.write(machine_file(facts, file, gpu, imports.gpus.empty() ? given : GivenValues{}, catalog));
+    const std::string path =
+        writer.write(machine_file(facts, file, gpu, imports.gpus.empty() ? given : GivenValues{}, catalog));
     if (!path.empty()) (void)read_machine(path, catalog);
   }
 }
@@ -182,13 +190,17 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
 Command add_import(CLI::App& root) {
   const auto options = std::make_shared<ImportOptions>();
   CLI::App* app = root.add_subcommand(
-      "import", "files that you have (deviceQuery, nvidia-smi, lspci, hwloc, profiles, ONNX) as files of tbd-sim");
-  app->add_option("files", options->files, "files of any format that 'tbd-sim import' knows; several of one GPU add up")->required();
+      "import",
+      "files that you have (deviceQuery, nvidia-smi, lspci, hwloc, profiles, ONNX) as files of tbd-sim");
+  app->add_option("files", options->files,
+                  "files of any format that 'tbd-sim import' knows; several of one GPU add up")
+      ->required();
   app->add_option("-o,--output", options->folder, "write into this folder (default: to standard output)");
   app->add_option("--gpu", options->gpu, "the GPU of a machine whose file does not name it, or a YAML file");
   app->add_option("--set", options->set, "what the files do not say, as tdp=250W; more than once")
       ->allow_extra_args(false);
-  return {app, [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};
+  return {app,
+          [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};
 }
 
 }  // namespace tbdsim
