@@ -9,7 +9,7 @@ from typing import Any
 
 from .command_line import TbdSimError
 from .commands import (compare, doctor, import_files, kernels, list_of, max_batch, memory, predict, scaling, show, sweep,
-                       validate, whatif)
+                       tta, validate, whatif)
 from .errors import CaptureError, StepFileError
 from .step import Step
 from .step_file import load
