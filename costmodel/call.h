@@ -69,7 +69,7 @@ struct AttentionCall {
   Phase phase = Phase::forward;
   double heads = 1, queries = 1, keys = 1, features = 1, values = 1;
   bool causal = false;
-  double bytes = 0;  // read and written
+  double bytes = 0;                        // read and written
   double window = 0, queries_per_key = 1;  // as in AttentionShape
   bool deterministic = false;
   AttentionKernel kernel = AttentionKernel::flash2;

@@ -38,8 +38,8 @@ double watts_of_full_board(const GpuSpec& gpu) {
   return 0;                                     // no two boards to compare
 }
 
-// The clock that a share `watts` of the power sustains of what tensor cores under full load draw, over the clock
-// that all of it does.
+// The clock that a share `watts` of the power sustains of what tensor cores under full load draw, over the
+// clock that all of it does.
 double clock_at(double watts) {
   constexpr double kLeast = 0.01;
   return std::cbrt(std::max(kLeast, (watts - kPowerBesideClock) / (1 - kPowerBesideClock)));

@@ -74,8 +74,8 @@ struct GemmShape {
   Size batch{1, 0};
   bool transpose_a = false;
   bool transpose_b = false;
-  // True for the products of a mixture's experts, which one call computes: `batch` experts, sizes those of the
-  // mean expert.
+  // True for the products of a mixture's experts, which one call computes: `batch` experts, sizes those of
+  // the mean expert.
   bool grouped = false;
 
   friend auto operator<=>(const GemmShape&, const GemmShape&) = default;

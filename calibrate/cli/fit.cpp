@@ -138,8 +138,8 @@ std::string summary_of(const Profile& profile, const std::filesystem::path& file
                      file.string(), profile.title, blocks, unfinished, at_bounds);
 }
 
-// Puts the blocks of all families but those fitted into the profile: as its file has them, or, where there is none
-// yet, as that of the architecture has.
+// Puts the blocks of all families but those fitted into the profile: as its file has them, or, where there is
+// none yet, as that of the architecture has.
 void keep_other_families(const Target& target, const LoadedRecords& loaded, const Catalog& catalog,
                          Profile& profile) {
   const std::set<std::string>& fitted = target.options.families;

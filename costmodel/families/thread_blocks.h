@@ -86,8 +86,8 @@ inline constexpr std::size_t kTileAreas = 5;
 inline constexpr double kPowerBesideClock = 0.15;
 
 // Time of SMs that are busy for a share of it, over the time at the clock that power leaves them under full
-// load. Tensor cores (exponent 1/3): a board whose full load has the clock s has W = 0.15 + 0.85 s^3 of the power
-// that the whole clock needs, and W / busy for its busy SMs.
+// load. Tensor cores (exponent 1/3): a board whose full load has the clock s has W = 0.15 + 0.85 s^3 of the
+// power that the whole clock needs, and W / busy for its busy SMs.
 template <class T>
 [[nodiscard]] T power_relief(const PowerLimit& power, const T& busy) {
   using std::pow;

@@ -43,8 +43,8 @@ TEST(CalibrationOf, PrecisionBeforeVersionAndGpu) {
   EXPECT_EQ(taken(blocks, {{"cudnn", 4}}, kHalf), "cudnn6");
 }
 
-// A measured clock of 0.8 at 700 W: by the power that follows the clock at others, at most the boost clock, which is 1.1 of the
-// clock that the peak is quoted at.
+// A measured clock of 0.8 at 700 W: by the power that follows the clock at others, at most the boost clock,
+// which is 1.1 of the clock that the peak is quoted at.
 TEST(CalibrationOf, MeasuredClockUnderAnotherLimitOfPower) {
   GpuSpec gpu = test::small_gpu();
   gpu.compute_capability = 9.0;
