@@ -90,14 +90,23 @@ struct Published {
   std::string revision;
   std::string licence;
 };
+std::vector<std::string> listed(std::string_view text) {
+  std::istringstream all{std::string(text)};
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(all >> std::ws, part, ',');) parts.push_back(part);
+  return parts;
+}
+
 std::map<std::string, Published> published_sets() {
   std::map<std::string, Published> sets;
   for (const Importer& importer : importers()) {
-    std::istringstream all{std::string(importer.from)};
-    for (std::string from; std::getline(all >> std::ws, from, ',');) {
+    const std::vector<std::string> licences = listed(importer.licence);
+    const std::vector<std::string> sources = listed(importer.from);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const std::string& from = sources[i];
       const std::size_t at = from.find('@');
       sets[from.substr(0, at)] = {at == std::string::npos ? "" : from.substr(at),
-                                  std::string(importer.licence)};
+                                  licences.size() == sources.size() ? licences[i] : std::string(importer.licence)};
     }
   }
   return sets;
