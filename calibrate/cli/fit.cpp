@@ -105,8 +105,9 @@ std::map<std::string, Published> published_sets() {
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const std::string& from = sources[i];
       const std::size_t at = from.find('@');
-      sets[from.substr(0, at)] = {at == std::string::npos ? "" : from.substr(at),
-                                  licences.size() == sources.size() ? licences[i] : std::string(importer.licence)};
+      sets[from.substr(0, at)] = {
+          at == std::string::npos ? "" : from.substr(at),
+          licences.size() == sources.size() ? licences[i] : std::string(importer.licence)};
     }
   }
   return sets;
