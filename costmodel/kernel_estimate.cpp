@@ -131,12 +131,14 @@ void set_cost(const Choice& choice, const TimeParts<double>& parts, double works
 namespace {
 
 // Writes the cost of an attention that the profile has no block for, by its formula.
-FormulaModel estimate_unfitted_attention(const AttentionCall& call, MathType math, const Calibration& calibration,
-                                KernelCost& cost) {
+FormulaModel estimate_unfitted_attention(const AttentionCall& call, MathType math,
+                                         const Calibration& calibration, KernelCost& cost) {
   constexpr double kSpread = 0.3;  // of ln(time); estimate
-  const Hardware hardware = hardware_of(*calibration.gpu, math);
+  Hardware hardware = hardware_of(*calibration.gpu, math);
+  hardware.power = limit_of_unmeasured(*calibration.gpu, math);
   const double clock = expected_clock(*calibration.gpu).mean * power_share(*calibration.gpu, math);
-  set_cost(Choice{.algorithm = Algorithm::attention}, unfitted_attention_time(call, hardware, clock), 0, cost);
+  set_cost(Choice{.algorithm = Algorithm::attention}, unfitted_attention_time(call, hardware, clock), 0,
+           cost);
   cost.provenance = Provenance::modelled;
   cost.residual = 0;
   cost.sd = kSpread;

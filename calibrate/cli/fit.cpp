@@ -90,14 +90,24 @@ struct Published {
   std::string revision;
   std::string licence;
 };
+std::vector<std::string> listed(std::string_view text) {
+  std::istringstream all{std::string(text)};
+  std::vector<std::string> parts;
+  for (std::string part; std::getline(all >> std::ws, part, ',');) parts.push_back(part);
+  return parts;
+}
+
 std::map<std::string, Published> published_sets() {
   std::map<std::string, Published> sets;
   for (const Importer& importer : importers()) {
-    std::istringstream all{std::string(importer.from)};
-    for (std::string from; std::getline(all >> std::ws, from, ',');) {
+    const std::vector<std::string> licences = listed(importer.licence);
+    const std::vector<std::string> sources = listed(importer.from);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const std::string& from = sources[i];
       const std::size_t at = from.find('@');
-      sets[from.substr(0, at)] = {at == std::string::npos ? "" : from.substr(at),
-                                  std::string(importer.licence)};
+      sets[from.substr(0, at)] = {
+          at == std::string::npos ? "" : from.substr(at),
+          licences.size() == sources.size() ? licences[i] : std::string(importer.licence)};
     }
   }
   return sets;
@@ -138,8 +148,8 @@ std::string summary_of(const Profile& profile, const std::filesystem::path& file
                      file.string(), profile.title, blocks, unfinished, at_bounds);
 }
 
-// Puts the blocks of all families but those fitted into the profile: as its file has them, or, where there is none
-// yet, as that of the architecture has.
+// Puts the blocks of all families but those fitted into the profile: as its file has them, or, where there is
+// none yet, as that of the architecture has.
 void keep_other_families(const Target& target, const LoadedRecords& loaded, const Catalog& catalog,
                          Profile& profile) {
   const std::set<std::string>& fitted = target.options.families;

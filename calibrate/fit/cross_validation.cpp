@@ -40,8 +40,8 @@ template <template <class> class Simple, class Family>
 Samples<Simple<Family>> as(const Samples<Family>& samples) {
   Samples<Simple<Family>> converted;
   for (const Sample<Family>& s : samples) {
-    converted.push_back({s.call, s.hardware, s.unmeasured, s.gpu, s.block, s.set, s.shape, s.layer, s.phase, s.time_s,
-                         s.sigma, s.floor, s.op, s.features});
+    converted.push_back({s.call, s.hardware, s.unmeasured, s.gpu, s.block, s.set, s.shape, s.layer, s.phase,
+                         s.time_s, s.sigma, s.floor, s.op, s.features});
   }
   return converted;
 }

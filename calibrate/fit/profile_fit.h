@@ -40,7 +40,7 @@ struct ProfileFitOptions {
   int starts = 2;
   int threads = 2;
   std::set<std::string>
-      unlisted;             // data sets whose licence forbids publishing rows of them in a residual table
+      unlisted;  // data sets whose licence forbids publishing rows of them in a residual table
   std::set<std::string> families;  // fitted; empty: all
   bool refuse_thin = true;  // too few records of an op on the GPU: an error, or the block of other GPUs
   FitMemo* memo = nullptr;  // shared by calls with the same records; or none

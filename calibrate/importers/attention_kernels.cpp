@@ -5,9 +5,10 @@
 //                 cuDNN on a B200; times follow from stored efficiencies and hold launches
 //   aic_context   forward kernels of inference frameworks (ai-dynamo/aiconfigurator, Apache-2.0)
 //
-// Left out: PyTorch's composite attention; calls through PyTorch below 1 ms, which hold its launches; mxfp8; rows
-// without a time; aic_context on the B200, whose time does not grow with the sequence (one head of 10,240 queries in
-// 16.6 us: its 80 blocks would run at 1.3 of the peak of the 80 SMs that can hold them, launch included).
+// Left out: PyTorch's composite attention; calls through PyTorch below 1 ms, which hold its launches; mxfp8;
+// rows without a time; aic_context on the B200, whose time does not grow with the sequence (one head of
+// 10,240 queries in 16.6 us: its 80 blocks would run at 1.3 of the peak of the 80 SMs that can hold them,
+// launch included).
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -54,7 +55,8 @@ std::string library_of(const TableRow& row, const std::string& gpu) {
   if (backend == "trtllm_mha") return "trtllm_gen1";
   if (backend == "triton") return "triton3";
   if (backend == "flash_attention" && hopper) return "flash3";
-  if (backend == "flash_attention" || backend == "pyt_flash_attention" || backend == "flash2") return "flash2";
+  if (backend == "flash_attention" || backend == "pyt_flash_attention" || backend == "flash2")
+    return "flash2";
   row.fail("backend", "cudnn, pyt_cudnn, flash_attention, torch_flow, trtllm_mha or triton");
 }
 

@@ -30,7 +30,7 @@ struct Importer {
   std::string_view columns;  // that are read, "gpu,M,N,K"; a table that has all of them is recognised
   ImportedRow (*import_row)(const TableRow& row);
   std::string_view reads;    // contents of the table
-  std::string_view licence;  // as the source states it
+  std::string_view licence;  // as the source states it; "A, B": of each of `from`, in order
   std::string_view from;     // repository and revision
 };
 

@@ -1,6 +1,6 @@
-// Kernels of language-model training: Transformer Engine's matrix products in bf16 on an A100 PCIe 80 GB and a
-// B200 (MooreThreads/SimuMax@4dcaae513ba7, Apache-2.0), three passes of a layer, alone and grouped by experts.
-// Times follow from stored efficiencies.
+// Kernels of language-model training: Transformer Engine's matrix products in bf16 on an A100 PCIe 80 GB and
+// a B200 (MooreThreads/SimuMax@4dcaae513ba7, Apache-2.0), three passes of a layer, alone and grouped by
+// experts. Times follow from stored efficiencies.
 //
 //   pass                  y[m x n], row by row         layout
 //   forward               x[m x k] w[n x k]'           TN

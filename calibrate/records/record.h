@@ -27,8 +27,8 @@ struct Record {
   // * gemm, batched_gemm, conv, batch_norm, ... (measure/plan/op_table.cpp). Published tables also have rnn,
   // mul, ..., `network` (several kernels) and `kernel` (without a shape).
   std::string op;
-  std::string phase;      // * forward, backward_data, backward_weights, double_backward, update; or empty
-  RecordShape shape;      // sizes that do not apply are missing
+  std::string phase;  // * forward, backward_data, backward_weights, double_backward, update; or empty
+  RecordShape shape;  // sizes that do not apply are missing
   // * transposes NN, NT, TN, TT, with + behind where C is added to; tensors NCHW, NHWC; attention: full or
   // causal, with "ordered" behind where gradients are added up in a fixed order; empty where there is none
   std::string layout;

@@ -44,8 +44,7 @@ double matrix_flops(const Record& r) {
 std::vector<std::string_view> required_sizes(const std::string& op) {
   if (op == "gemm") return {"m", "n", "k"};
   if (op == "batched_gemm" || op == "grouped_gemm") return {"batch", "m", "n", "k"};
-  if (op == "attention")
-    return {"batch", "heads", "kv_heads", "queries", "keys", "head_dim", "value_dim"};
+  if (op == "attention") return {"batch", "heads", "kv_heads", "queries", "keys", "head_dim", "value_dim"};
   if (op == "conv") return {"batch", "channels", "height", "width", "filters", "filter_h", "filter_w"};
   if (op == "lstm" || op == "gru" || op == "rnn") return {"batch", "hidden", "steps"};
   return {};

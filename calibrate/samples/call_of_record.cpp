@@ -37,7 +37,8 @@ GemmCall gemm_of(const Record& record, double element_bytes) {
   return call;
 }
 
-// Triton's kernels multiply warp by warp as FlashAttention 2's do; TensorRT-LLM's are NVIDIA's own as cuDNN's.
+// Triton's kernels multiply warp by warp as FlashAttention 2's do; TensorRT-LLM's are NVIDIA's own as
+// cuDNN's.
 AttentionKernel attention_kernel(std::string_view generation) {
   if (generation == "flash3") return AttentionKernel::flash3;
   const bool warp_by_warp = generation.starts_with("flash") || generation.starts_with("triton");

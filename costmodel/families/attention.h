@@ -12,25 +12,25 @@
 //   forward   heads * ceil(queries / 128)   keys     2 (features + values)     1
 //   backward  heads * ceil(keys / 128)      queries  2 (3 features + 2 values) 2
 //
-// length, longest: keys that a block goes over in the mean and at most, rounded up to 64; of a causal mask half
-// of them and half a block, of a window no more than it and a block. rate: operations a second and SM; units:
-// exponentials a clock and SM, 16 up to compute capability 10.0 and 32 from 10.3 (CUDA C++ Programming Guide,
-// throughput of special functions; NVIDIA Blackwell Ultra: twice the exponentials). Products and exponentials
-// overlap in part. share, prologue (keys), launch (s) of each pass, softmax and bandwidth are fitted;
-// backward the share is that of 128 features times (128 / features)^wide, and gradients that are added up in a
-// fixed order take `ordered` times as long.
+// length, longest: keys that a block goes over in the mean and at most, rounded up to 64; of a causal mask
+// half of them and half a block, of a window no more than it and a block. rate: operations a second and SM;
+// units: exponentials a clock and SM, 16 up to compute capability 10.0 and 32 from 10.3 (CUDA C++ Programming
+// Guide, throughput of special functions; NVIDIA Blackwell Ultra: twice the exponentials). Products and
+// exponentials overlap in part. share, prologue (keys), launch (s) of each pass, softmax and bandwidth are
+// fitted; backward the share is that of 128 features times (128 / features)^wide, and gradients that are
+// added up in a fixed order take `ordered` times as long.
 //
-// Why exponentials: cuDNN 9 on a GB200, bf16 and fp8 with 64 to 256 features forward, fits with one share (0.94)
-// and softmax = 1.02, 4 % median error: half the operations of an fp8 product do not make it twice as fast.
-// FlashAttention 2 multiplies warp by warp (mma.sync): its rate is no more than 0.62 of Hopper's 4,096
+// Why exponentials: cuDNN 9 on a GB200, bf16 and fp8 with 64 to 256 features forward, fits with one share
+// (0.94) and softmax = 1.02, 4 % median error: half the operations of an fp8 product do not make it twice as
+// fast. FlashAttention 2 multiplies warp by warp (mma.sync): its rate is no more than 0.62 of Hopper's 4,096
 // operations a clock, on later GPUs too.
 //
 // Where power limits the clock of full load (kernel_time.h, PowerLimit), a score takes power_relief() of
-// the time, by the share of it in which the tensor cores multiply: an A100 PCIe runs attention at the clock of an
-// SXM board, though not its matrix products.
+// the time, by the share of it in which the tensor cores multiply: an A100 PCIe runs attention at the clock
+// of an SXM board, though not its matrix products.
 //
-// Sources of the form: Dao, "FlashAttention-2", 2023, sections 3 and 4; Shah et al., "FlashAttention-3", 2024,
-// section 3 (exponentials beside products).
+// Sources of the form: Dao, "FlashAttention-2", 2023, sections 3 and 4; Shah et al., "FlashAttention-3",
+// 2024, section 3 (exponentials beside products).
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,8 @@
 
 namespace tbdsim {
 
-// Keys that a block skips none within; 0: no limit. cuDNN's backward pass in fp8 takes as long with a window of
-// 128 as without (cuDNN 9.19 and 9.22 on a GB200).
+// Keys that a block skips none within; 0: no limit. cuDNN's backward pass in fp8 takes as long with a window
+// of 128 as without (cuDNN 9.19 and 9.22 on a GB200).
 [[nodiscard]] inline double window_of(const AttentionCall& c) {
   return c.phase != Phase::forward && c.element_bytes == 1 ? 0 : c.window;
 }
@@ -145,9 +145,16 @@ using FlashAttention2Family = AttentionFamily<AttentionKernel::flash2>;
 using FlashAttention3Family = AttentionFamily<AttentionKernel::flash3>;
 using CudnnAttentionFamily = AttentionFamily<AttentionKernel::cudnn>;
 
-// Keys (backward: queries) that the SM with the most work goes over, start and end of its blocks included.
 template <class T>
-[[nodiscard]] T attention_rounds(const AttentionCall& c, double sm_count, const T& prologue) {
+struct AttentionRounds {
+  T keys;  // (backward: queries) that the SM with the most work goes over, start and end of its blocks
+           // included
+  T busy;  // mean share of that time in which an SM has a block
+};
+
+template <class T>
+[[nodiscard]] AttentionRounds<T> attention_rounds(const AttentionCall& c, double sm_count,
+                                                  const T& prologue) {
   using std::pow;
   constexpr double kBlock = 128, kStep = 64;
   const bool forward = c.phase == Phase::forward;
@@ -157,12 +164,13 @@ template <class T>
   const double widest = window > 0 ? std::min(steps, window + kBlock) : steps;
   const double mean = std::min(widest, c.causal ? 0.5 * (steps + std::min(kBlock, steps)) : steps);
   const T longest = widest + prologue;
-  const T whole_waves = ceil_nonneg(blocks / sm_count) * longest;
-  if (!c.causal) return whole_waves;
   const T shared = blocks / sm_count * (mean + prologue);
+  const T whole_waves = ceil_nonneg(blocks / sm_count) * longest;
+  if (!c.causal) return {whole_waves, shared / whole_waves};
   const T ratio = longest / shared;
   const T scheduled = shared * pow(1.0 + pow(ratio, 4.0), 0.25);
-  return std::min<T>(whole_waves, scheduled);
+  const T rounds = std::min<T>(whole_waves, scheduled);
+  return {rounds, shared / rounds};
 }
 
 template <AttentionKernel library>
@@ -176,19 +184,20 @@ TimeParts<T> AttentionFamily<library>::time(const Call& c, const Choice&, const 
   const double rate =
       library == AttentionKernel::flash2 ? warp_product_rate(hardware) : hardware.peak / hardware.sm_count;
   T share = p[P::kShare];
-  if (!forward) share = std::min<T>(T(1.0), p[P::kShareBackward] * pow(T(kFeatures / c.features), p[P::kWide]));
+  if (!forward)
+    share = std::min<T>(T(1.0), p[P::kShareBackward] * pow(T(kFeatures / c.features), p[P::kWide]));
   const double operations = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
   const T products = operations / (rate * sustained.clock * share);
   const double exponentials = (forward ? 1 : 2) / (exponentials_per_clock(hardware) * hardware.clock);
   const T softmax = p[P::kSoftmax] * exponentials / sustained.clock;
   T score = smooth_max(products, softmax);
-  // Tensor cores that wait for the softmax draw less power than those of a GEMM.
-  if (hardware.power.clock_share < 1)
-    score = score * power_relief(hardware.power, T(share * products / score));
-  if (!forward && c.deterministic) score = score * p[P::kOrdered];
-  const T rounds =
+  const AttentionRounds<T> rounds =
       attention_rounds(c, hardware.sm_count, p[forward ? P::kPrologue : P::kPrologueBackward]);
-  const T compute = rounds * kBlock * score;
+  // Tensor cores that wait for the softmax, or for work, draw less power than those of a GEMM.
+  if (hardware.power.clock_share < 1)
+    score = score * power_relief(hardware.power, T(rounds.busy * share * products / score));
+  if (!forward && c.deterministic) score = score * p[P::kOrdered];
+  const T compute = rounds.keys * kBlock * score;
   const T memory = c.bytes / (hardware.bandwidth * sustained.bandwidth * p[P::kBandwidth]);
   const T launch = p[forward ? P::kLaunch : P::kLaunchBackward];
   return {compute, memory, launch, launch + smooth_max(compute, memory)};

@@ -43,8 +43,8 @@ constexpr bool for_each_family(Visit visit) {
               FamilyTag<CudnnAttentionFamily>{});
 }
 
-// GEMMs of more than one matrix are BatchedGemmFamily's, those of experts GroupedGemmFamily's; an attention is
-// its library's.
+// GEMMs of more than one matrix are BatchedGemmFamily's, those of experts GroupedGemmFamily's; an attention
+// is its library's.
 template <class Family>
 [[nodiscard]] bool belongs_to(const typename Family::Call& call) {
   if constexpr (std::is_same_v<Family, GroupedGemmFamily>) {

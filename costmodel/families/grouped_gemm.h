@@ -4,8 +4,8 @@
 //
 //   time = launch + sqrt(compute^2 + memory^2 + (experts * expert)^2), the least over the tiles
 //
-// compute, memory and launch: tile_time.h; expert (s): fitted. Small experts take 8.6 to 9.2 us each on a B200,
-// whatever their size (MooreThreads/SimuMax's table: 80 experts of 308 x 5120 x 1536 and 160 of 154).
+// compute, memory and launch: tile_time.h; expert (s): fitted. Small experts take 8.6 to 9.2 us each on a
+// B200, whatever their size (MooreThreads/SimuMax's table: 80 experts of 308 x 5120 x 1536 and 160 of 154).
 #pragma once
 
 #include "costmodel/families/batched_gemm.h"
@@ -41,9 +41,10 @@ struct GroupedGemmFamily {
   static void for_each_time(const Call& call, const Hardware& hardware,
                             const AchievedFraction<double>& sustained, std::span<const double> p,
                             const Grids& grids, Visit visit) {
-    BatchedGemmFamily::for_each_time(
-        call, hardware, sustained, p, grids,
-        [&](const Choice& choice, const TimeParts<double>& parts) { visit(choice, with_experts(parts, call, p)); });
+    BatchedGemmFamily::for_each_time(call, hardware, sustained, p, grids,
+                                     [&](const Choice& choice, const TimeParts<double>& parts) {
+                                       visit(choice, with_experts(parts, call, p));
+                                     });
   }
   static double workspace_bytes(const Call&, const Choice&) { return 0; }
   static double flops(const Call& call) { return GemmFamily::flops(call); }

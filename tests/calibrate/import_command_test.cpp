@@ -67,8 +67,9 @@ TEST_F(ImportCommand, AnInterruptLeavesNothingBehind) {
 
 TEST_F(ImportCommand, ListNamesEverySource) {
   EXPECT_EQ(run({"import", "--list"}), 0);
-  for (const char* source : {"deepbench", "neusight", "aiconfigurator", "pipeweave", "training_kernels",
-                             "attention_kernels", "rnn_tables", "sockeye", "tensorflow", "torch7", "records"}) {
+  for (const char* source :
+       {"deepbench", "neusight", "aiconfigurator", "pipeweave", "training_kernels", "attention_kernels",
+        "rnn_tables", "sockeye", "tensorflow", "torch7", "records"}) {
     EXPECT_THAT(out_.str(), HasSubstr(std::string("\n") + source + " "));
   }
 }

@@ -186,7 +186,8 @@ TEST_F(Importers, RecurrentNetworksAreOpsOnlyAsOneLibraryCall) {
 TEST_F(Importers, TrainingKernelsInThreePassesAndGrouped) {
   const RecordTable table = read(
       "gpu,op,shape,dtype,time_us,backend,source\n"
-      "A100-PCIe-80GB,gemm,\"m=64, k=32, n=16, layout=NT, accumulate=True, out_dtype=fp32\",bf16,9,TE,a/b@1:c\n"
+      "A100-PCIe-80GB,gemm,\"m=64, k=32, n=16, layout=NT, accumulate=True, "
+      "out_dtype=fp32\",bf16,9,TE,a/b@1:c\n"
       "B200-SXM-180GB,grouped_gemm,\"ng=4, M=8, N=16, K=32, main_grad_dtype=fp32, stage=bwd_grad_act, "
       "accumulate=False\",bf16,9,TE,a/b@1:c\n"
       "B200-SXM-180GB,grouped_gemm,\"ng=4, M=8, N=16, K=32, main_grad_dtype=fp32, stage=bwd_grad_w, "

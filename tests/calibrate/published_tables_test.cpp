@@ -48,25 +48,24 @@ TEST_P(PublishedTables, EveryRowOfTheWholeTableIsARecordOrCounted) {
   expect_counts(*folder / GetParam().file, GetParam().whole);
 }
 
-INSTANTIATE_TEST_SUITE_P(, PublishedTables,
-                         testing::Values(PublishedTable{"deepbench_gemm.csv", {108, 106}, {2060, 1600}},
-                                         PublishedTable{"deepbench_conv.csv", {8, 8}, {2860, 2600}},
-                                         PublishedTable{"deepbench_rnn.csv", {99, 97}, {1558, 1245}},
-                                         PublishedTable{"neusight_gemm.csv", {8, 8}, {141562, 141562}},
-                                         PublishedTable{"neusight_conv.csv", {8, 8}, {24662, 24662}},
-                                         PublishedTable{"neusight_elementwise.csv", {8, 8}, {117624, 117624}},
-                                         PublishedTable{"aic_gemm_bf16.csv", {8, 8}, {30000, 30000}},
-                                         PublishedTable{"gemm_fp8.csv", {8, 1}, {5000, 879}},
-                                         PublishedTable{"../llm/training_kernels.csv", {8, 7}, {1099, 817}},
-                                         PublishedTable{"../llm/attention_kernels.csv", {8, 4}, {18847, 17349}},
-                                         PublishedTable{"rnn_train_benchmarks.csv", {8, 7}, {184, 148}},
-                                         PublishedTable{"echo_sockeye_kernels.csv", {8, 5}, {753, 629}},
-                                         PublishedTable{"cnn_benchmarks_torch7.csv", {8, 12}, {214, 362}},
-                                         PublishedTable{"justus_conv_tensorflow.csv", {8, 3}, {8000, 3327}},
-                                         PublishedTable{"justus_dense_tensorflow.csv", {8, 4}, {8000, 4024}}),
-                         [](const auto& test) {
-                           return std::filesystem::path(test.param.file).stem().string();
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , PublishedTables,
+    testing::Values(PublishedTable{"deepbench_gemm.csv", {108, 106}, {2060, 1600}},
+                    PublishedTable{"deepbench_conv.csv", {8, 8}, {2860, 2600}},
+                    PublishedTable{"deepbench_rnn.csv", {99, 97}, {1558, 1245}},
+                    PublishedTable{"neusight_gemm.csv", {8, 8}, {141562, 141562}},
+                    PublishedTable{"neusight_conv.csv", {8, 8}, {24662, 24662}},
+                    PublishedTable{"neusight_elementwise.csv", {8, 8}, {117624, 117624}},
+                    PublishedTable{"aic_gemm_bf16.csv", {8, 8}, {30000, 30000}},
+                    PublishedTable{"gemm_fp8.csv", {8, 1}, {5000, 879}},
+                    PublishedTable{"../llm/training_kernels.csv", {8, 7}, {1099, 817}},
+                    PublishedTable{"../llm/attention_kernels.csv", {8, 4}, {18847, 17349}},
+                    PublishedTable{"rnn_train_benchmarks.csv", {8, 7}, {184, 148}},
+                    PublishedTable{"echo_sockeye_kernels.csv", {8, 5}, {753, 629}},
+                    PublishedTable{"cnn_benchmarks_torch7.csv", {8, 12}, {214, 362}},
+                    PublishedTable{"justus_conv_tensorflow.csv", {8, 3}, {8000, 3327}},
+                    PublishedTable{"justus_dense_tensorflow.csv", {8, 4}, {8000, 4024}}),
+    [](const auto& test) { return std::filesystem::path(test.param.file).stem().string(); });
 
 }  // namespace
 }  // namespace tbdsim

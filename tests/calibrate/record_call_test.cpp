@@ -16,7 +16,8 @@ Record record_of(std::string op, std::string phase, RecordShape shape, std::stri
 
 StreamCall stream(const Record& record) { return std::get<StreamCall>(call_of(record).value()); }
 
-// Two sequences of 8 heads, 2 of them with keys: Q 2 * 8 * 100 * 64 numbers, O as many, K and V a quarter of that each.
+// Two sequences of 8 heads, 2 of them with keys: Q 2 * 8 * 100 * 64 numbers, O as many, K and V a quarter of
+// that each.
 TEST(RecordCall, Attention) {
   Record record = record_of("attention", "forward",
                             {.batch = 2,

@@ -1,5 +1,5 @@
-// Properties of attention by the fitted profiles, residuals included: more of anything is never slower, more work
-// never takes less time, a mask never costs time, and nothing is faster than the peak.
+// Properties of attention by the fitted profiles, residuals included: more of anything is never slower, more
+// work never takes less time, a mask never costs time, and nothing is faster than the peak.
 #include <array>
 #include <cmath>
 
@@ -59,8 +59,8 @@ class AttentionProperties : public testing::TestWithParam<const char*> {
   // Calls `check` for the kernels of each library, pass and mask.
   template <class Check>
   void for_each_case(Check check) const {
-    for (const AttentionKernel library : {AttentionKernel::flash2, AttentionKernel::flash3, AttentionKernel::cudnn,
-                                          AttentionKernel::memory_efficient}) {
+    for (const AttentionKernel library : {AttentionKernel::flash2, AttentionKernel::flash3,
+                                          AttentionKernel::cudnn, AttentionKernel::memory_efficient}) {
       for (const Phase phase : {Phase::forward, Phase::backward_data}) {
         for (const bool causal : {false, true}) check(Case{library, phase, causal});
       }
@@ -122,7 +122,8 @@ TEST_P(AttentionProperties, AMaskCostsNoTimeAndNothingExceedsThePeak) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, AttentionProperties,
-                         testing::Values("a100_pcie_80gb", "h100_sxm", "h200", "b200", "gb300", "l40s", "rtx4090"),
+                         testing::Values("a100_pcie_80gb", "h100_sxm", "h200", "b200", "gb300", "l40s",
+                                         "rtx4090"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

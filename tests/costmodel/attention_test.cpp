@@ -46,7 +46,8 @@ TEST(Attention, FlopsOfTheScoresThatAreNeeded) {
   EXPECT_EQ(attention_flops(causal), 12.0 * 256 * 16 * 256);
 }
 
-// share 0.5, 0.25 backward, wide 1, softmax 1, prologue 10 and 20 keys, 1 and 2 us, all of the bandwidth, ordered 1.5.
+// share 0.5, 0.25 backward, wide 1, softmax 1, prologue 10 and 20 keys, 1 and 2 us, all of the bandwidth,
+// ordered 1.5.
 constexpr std::array<double, 10> kParameters = {0.5, 0.25, 1, 1, 10, 20, 1e-6, 2e-6, 1, 1.5};
 
 template <class Family = CudnnAttentionFamily>
@@ -54,8 +55,8 @@ TimeParts<double> fitted(const AttentionCall& c, const Hardware& hardware = kCar
   return kernel_time<Family>(c, hardware, {1, 1}, kParameters).parts;
 }
 
-// 24 blocks on 10 SMs: 3 rounds of 256 keys and 10. A score: 256 operations at 512 a clock beside an exponential at
-// 16: hypot(0.5, 1 / 16) ns.
+// 24 blocks on 10 SMs: 3 rounds of 256 keys and 10. A score: 256 operations at 512 a clock beside an
+// exponential at 16: hypot(0.5, 1 / 16) ns.
 TEST(Attention, ForwardByBlocksOfQueries) {
   const TimeParts<double> time = fitted(call());
   EXPECT_NEAR(time.compute, 3 * 266 * 128 * std::hypot(0.5, 1.0 / 16) * 1e-9, 1e-15);
@@ -72,7 +73,8 @@ TEST(Attention, BackwardByBlocksOfKeys) {
   EXPECT_NEAR(fitted(backward).compute, 1.5 * compute, 1e-15);
 }
 
-// 2.4 blocks an SM with 192 + 10 keys in the mean, the longest 266: their fourth powers' sum, instead of 3 * 266.
+// 2.4 blocks an SM with 192 + 10 keys in the mean, the longest 266: their fourth powers' sum, instead of 3 *
+// 266.
 TEST(Attention, CausalBlocksLongestFirst) {
   AttentionCall causal = call();
   causal.causal = true;
