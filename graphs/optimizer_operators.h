@@ -1,7 +1,7 @@
 // Optimizers written as tensor operators: the element-wise kernels of one update in the order they run.
 //
-// Source: torch/optim/sgd.py and adam.py (PyTorch 1.0 to 1.13), without weight decay. _multi_tensor_sgd and
-// _multi_tensor_adam of PyTorch 2.1 read and write as much in as many operators.
+// Source: torch/optim/sgd.py and adam.py (PyTorch 1.0 to 1.13), without weight decay, and adamw.py.
+// _multi_tensor_sgd and _multi_tensor_adam of PyTorch 2.1 read and write as much in as many operators.
 #pragma once
 
 #include <array>
@@ -46,12 +46,24 @@ inline constexpr std::array<OptimizerOperator, 7> kAdamOperators = {{
     {"addcdiv", 3, 3},               // w -= lr m / d
 }};
 
+inline constexpr std::array<OptimizerOperator, 8> kAdamwOperators = {{
+    {"mul", 1, 1},                   // w *= 1 - lr lambda
+    {"mul", 1, 1},                   // then as Adam
+    {"add", 2, 2, false, true},      //
+    {"mul", 1, 1},                   //
+    {"addcmul", 2, 3, false, true},  //
+    {"sqrt", 1, 1, true},            //
+    {"add", 1, 1},                   //
+    {"addcdiv", 3, 3},               //
+}};
+
 // The operators of an optimizer; empty for those that have kernels of their own.
 [[nodiscard]] constexpr std::span<const OptimizerOperator> operators_of(const Optimizer& optimizer) {
   if (optimizer.name == "sgd") return kSgdOperators;
   if (optimizer.name == "momentum") return kMomentumOperators;
   if (optimizer.name == "nesterov") return kNesterovOperators;
   if (optimizer.name == "adam") return kAdamOperators;
+  if (optimizer.name == "adamw") return kAdamwOperators;
   return {};
 }
 

@@ -110,7 +110,7 @@ void mixtral(ConfigValues& v) {
 void qwen3_moe(ConfigValues& v) {
   llama_heads(v);
   set_layers(v, "num_hidden_layers");
-  set_experts(v, "num_experts", "moe_intermediate_size");
+  set_experts(v, v.given("num_experts") ? "num_experts" : "num_local_experts", "moe_intermediate_size");
   v.require(v.count("decoder_sparse_step", kMostLayers, 1) == 1, "decoder_sparse_step",
             "1: experts in every layer");
 }
@@ -231,7 +231,7 @@ void vit(ConfigValues& v) {
   v.set("patch", patch);
   v.set("image_size", side);
   v.set("most_positions", side / patch * (side / patch) + 1);
-  v.set("classes", v.count("num_labels", kMostWords, 1000));
+  v.set("classes", v.entries("id2label", 2));
   set_layers(v, "num_hidden_layers");
 }
 
@@ -300,6 +300,12 @@ double ConfigValues::number(std::string_view key, double otherwise) const {
 std::string ConfigValues::text(std::string_view key, const std::string& otherwise) const {
   constexpr std::size_t kMostBytes = 200;
   return given(key) ? config_.at(key).text(kMostBytes) : otherwise;
+}
+
+std::int64_t ConfigValues::entries(std::string_view key, std::int64_t otherwise) const {
+  if (!given(key)) return otherwise;
+  if (!config_.at(key).is_map()) config_.at(key).fail("a map");
+  return static_cast<std::int64_t>(config_.at(key).size());
 }
 
 void ConfigValues::require(bool holds, std::string_view key, const std::string& expected) const {
