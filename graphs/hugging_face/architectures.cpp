@@ -119,6 +119,7 @@ void gpt_oss(ConfigValues& v) {
   llama_heads(v);
   const std::int64_t layers = v.count("num_hidden_layers", kMostLayers);
   v.require(layers % 2 == 0, "num_hidden_layers", "an even number: windows alternate");
+  v.require(!v.flag("tie_word_embeddings", false), "tie_word_embeddings", "false");
   v.set("last_pair", layers / 2 - 1);
   const std::int64_t experts = v.count("num_local_experts", kMostHeads);
   v.set("experts", experts);
