@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "costmodel/families/thread_blocks.h"
+
 namespace tbdsim {
 namespace {
 
@@ -34,6 +36,13 @@ double watts_of_full_board(const GpuSpec& gpu) {
   if (architecture == "blackwell" && gpu.compute_capability < 11) return 3.64;  // B200: 1000 W, 148, 1.856
   if (architecture == "blackwell") return 0.7;  // RTX PRO 6000 Max-Q: 300 W, 188, 2.28
   return 0;                                     // no two boards to compare
+}
+
+// The clock that a share `watts` of the power sustains of what tensor cores under full load draw, over the clock
+// that all of it does.
+double clock_at(double watts) {
+  constexpr double kLeast = 0.01;
+  return std::cbrt(std::max(kLeast, (watts - kPowerBesideClock) / (1 - kPowerBesideClock)));
 }
 
 bool follows_power(const GpuSpec& gpu) {
@@ -67,11 +76,11 @@ double power_share(const GpuSpec& gpu, MathType math) {
   const double watts = gpu.tdp.si();
   if (full == 0 || watts < kUnthrottledWatts) return 1;
   const double each = watts / (gpu.sm_count * rate_of(gpu, math).clock.si() / kGiga);
-  return std::min(1.0, std::cbrt(each / full));
+  return std::min(1.0, clock_at(each / full));
 }
 
 double power_ratio(const GpuSpec& gpu, double measured_watts) {
-  return measured_watts > 0 ? std::cbrt(gpu.tdp.si() / measured_watts) : 1;
+  return measured_watts > 0 ? clock_at(gpu.tdp.si() / measured_watts) : 1;
 }
 
 double instruction_share(const GpuSpec& gpu, double measured) {

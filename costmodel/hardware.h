@@ -35,10 +35,15 @@ struct Prior {
 [[nodiscard]] PowerLimit small_board_limit(const GpuSpec& gpu);
 
 // Sustained tensor-core clock relative to the largest board of the same architecture, by the watts per SM and
-// GHz (of the clock that this math type is quoted at): the cube root of the ratio of these watts, because
-// tensor cores under load draw the board's power limit and power grows with the cube of the clock. An A100 on
-// PCIe (250 W) has 0.86 of the SXM board (400 W); BERT takes 1.12 to 1.14 times as long there. 1 for boards
-// below 150 W, whose power limits expected_clock.
+// GHz (of the clock that this math type is quoted at), because tensor cores under load draw the board's power limit:
+//
+//   W = W0 (0.15 + 0.85 clock^3)
+//
+// Power grows with the cube of the clock but for a part, which is memory, leakage and what else does not follow it.
+// 0.15: large bf16 products on an A100 PCIe 80 GB of 300 W (SimuMax) reach 0.89 of what they do on the SXM board of
+// 400 W (aiconfigurator), 237 and 265 TFLOP/s at the 90th percentile. BERT takes 1.12 to 1.14 times as long on an A100
+// PCIe of 250 W, three fifths of it products (0.83 here). 1 for boards below 150 W, whose power limits
+// expected_clock.
 [[nodiscard]] double power_share(const GpuSpec& gpu, MathType math);
 
 inline constexpr double kCubeRoot = 1.0 / 3;  // exponent of tensor cores: power grows with the cube of the clock
@@ -48,7 +53,7 @@ inline constexpr double kCubeRoot = 1.0 / 3;  // exponent of tensor cores: power
 [[nodiscard]] PowerLimit limit_of_unmeasured(const GpuSpec& gpu, MathType math);
 
 // Tensor-core clock that the board's power sustains over that which `measured_watts` (W) sustained, by the same
-// cube root; 1 where these are 0, not known.
+// rule; 1 where these are 0, not known.
 [[nodiscard]] double power_ratio(const GpuSpec& gpu, double measured_watts);
 
 // Share of the tensor-core peak of kernels that were measured on GPUs up to compute capability `measured` (0: not

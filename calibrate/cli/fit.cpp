@@ -138,15 +138,22 @@ std::string summary_of(const Profile& profile, const std::filesystem::path& file
                      file.string(), profile.title, blocks, unfinished, at_bounds);
 }
 
-// Puts the blocks of all families but those fitted into the profile, as the file has them.
-void keep_other_families(const std::filesystem::path& file, const std::set<std::string>& fitted,
-                         const Catalog& catalog, Profile& profile) {
-  if (fitted.empty() || !std::filesystem::exists(file)) return;
+// Puts the blocks of all families but those fitted into the profile: as its file has them, or, where there is none
+// yet, as that of the architecture has.
+void keep_other_families(const Target& target, const LoadedRecords& loaded, const Catalog& catalog,
+                         Profile& profile) {
+  const std::set<std::string>& fitted = target.options.families;
+  if (fitted.empty()) return;
+  std::filesystem::path file = target.file;
+  if (!std::filesystem::exists(file)) {
+    const auto gpu = loaded.gpus.find(target.options.gpu);
+    if (gpu == loaded.gpus.end() || !catalog.contains(Kind::profile, gpu->second.architecture)) return;
+    file = catalog.find(Kind::profile, gpu->second.architecture);
+  }
   const Profile before = read_profile(file, catalog);
   for (std::size_t i = 0; i < kFamilyCount; ++i) {
     if (!fitted.contains(std::string(kFamilyNames[i]))) profile.families[i] = before.families[i];
   }
-  if (!before.title.empty()) profile.title = before.title;
 }
 
 void require_families(const std::vector<std::string>& families) {
@@ -158,12 +165,11 @@ void require_families(const std::vector<std::string>& families) {
   }
 }
 
-void write_target(const Target& target, const FitCommand& command, const LoadedRecords& loaded,
-                  const Catalog& catalog, FitMemo& memo, const ProgramContext& context) {
+void write_target(const Target& target, const LoadedRecords& loaded, const Catalog& catalog, FitMemo& memo,
+                  const ProgramContext& context) {
   AtomicFile file(target.file);  // opened before the fit, which takes minutes: a bad path fails at once
   ProfileFitOptions options = target.options;
   options.memo = &memo;
-  options.families = {command.families.begin(), command.families.end()};
   const std::string name = target.file.stem().string();
   options.progress = [&](std::string_view step) {
     stop_if_interrupted(context);
@@ -174,7 +180,10 @@ void write_target(const Target& target, const FitCommand& command, const LoadedR
     if (!is_permissive(from.licence)) options.unlisted.insert(set);
   }
   Profile profile = fit_profile(loaded.records, loaded.gpus, options);
-  keep_other_families(target.file, options.families, catalog, profile);
+  const bool empty = std::all_of(profile.families.begin(), profile.families.end(),
+                                 [](const auto& blocks) { return blocks.empty(); });
+  if (empty && !std::filesystem::exists(target.file)) return;
+  keep_other_families(target, loaded, catalog, profile);
   profile.sources["families"] = source_of(profile, published);
   file.stream() << write_profile(profile);
   file.commit();
@@ -208,10 +217,11 @@ void fit_command(const FitCommand& command, const ProgramContext& context) {
     loaded.gpus.try_emplace(command.gpu, read_gpu(catalog.find(Kind::gpu, command.gpu), catalog));
   if (context.catch_signals != nullptr) context.catch_signals();
   for (const std::string& note : loaded.notes) context.out << note << '\n';
-  const std::vector<Target> targets = targets_of(command, loaded);
+  std::vector<Target> targets = targets_of(command, loaded);
+  for (Target& target : targets) target.options.families = {command.families.begin(), command.families.end()};
   if (!command.all.empty()) create_folder(std::filesystem::path(command.all) / "holdout");
   FitMemo memo;
-  for (const Target& target : targets) write_target(target, command, loaded, catalog, memo, context);
+  for (const Target& target : targets) write_target(target, loaded, catalog, memo, context);
 }
 
 }  // namespace tbdsim

@@ -145,9 +145,14 @@ using FlashAttention2Family = AttentionFamily<AttentionKernel::flash2>;
 using FlashAttention3Family = AttentionFamily<AttentionKernel::flash3>;
 using CudnnAttentionFamily = AttentionFamily<AttentionKernel::cudnn>;
 
-// Keys (backward: queries) that the SM with the most work goes over, start and end of its blocks included.
 template <class T>
-[[nodiscard]] T attention_rounds(const AttentionCall& c, double sm_count, const T& prologue) {
+struct AttentionRounds {
+  T keys;  // (backward: queries) that the SM with the most work goes over, start and end of its blocks included
+  T busy;  // mean share of that time in which an SM has a block
+};
+
+template <class T>
+[[nodiscard]] AttentionRounds<T> attention_rounds(const AttentionCall& c, double sm_count, const T& prologue) {
   using std::pow;
   constexpr double kBlock = 128, kStep = 64;
   const bool forward = c.phase == Phase::forward;
@@ -157,12 +162,13 @@ template <class T>
   const double widest = window > 0 ? std::min(steps, window + kBlock) : steps;
   const double mean = std::min(widest, c.causal ? 0.5 * (steps + std::min(kBlock, steps)) : steps);
   const T longest = widest + prologue;
-  const T whole_waves = ceil_nonneg(blocks / sm_count) * longest;
-  if (!c.causal) return whole_waves;
   const T shared = blocks / sm_count * (mean + prologue);
+  const T whole_waves = ceil_nonneg(blocks / sm_count) * longest;
+  if (!c.causal) return {whole_waves, shared / whole_waves};
   const T ratio = longest / shared;
   const T scheduled = shared * pow(1.0 + pow(ratio, 4.0), 0.25);
-  return std::min<T>(whole_waves, scheduled);
+  const T rounds = std::min<T>(whole_waves, scheduled);
+  return {rounds, shared / rounds};
 }
 
 template <AttentionKernel library>
@@ -182,13 +188,13 @@ TimeParts<T> AttentionFamily<library>::time(const Call& c, const Choice&, const 
   const double exponentials = (forward ? 1 : 2) / (exponentials_per_clock(hardware) * hardware.clock);
   const T softmax = p[P::kSoftmax] * exponentials / sustained.clock;
   T score = smooth_max(products, softmax);
-  // Tensor cores that wait for the softmax draw less power than those of a GEMM.
-  if (hardware.power.clock_share < 1)
-    score = score * power_relief(hardware.power, T(share * products / score));
-  if (!forward && c.deterministic) score = score * p[P::kOrdered];
-  const T rounds =
+  const AttentionRounds<T> rounds =
       attention_rounds(c, hardware.sm_count, p[forward ? P::kPrologue : P::kPrologueBackward]);
-  const T compute = rounds * kBlock * score;
+  // Tensor cores that wait for the softmax, or for work, draw less power than those of a GEMM.
+  if (hardware.power.clock_share < 1)
+    score = score * power_relief(hardware.power, T(rounds.busy * share * products / score));
+  if (!forward && c.deterministic) score = score * p[P::kOrdered];
+  const T compute = rounds.keys * kBlock * score;
   const T memory = c.bytes / (hardware.bandwidth * sustained.bandwidth * p[P::kBandwidth]);
   const T launch = p[forward ? P::kLaunch : P::kLaunchBackward];
   return {compute, memory, launch, launch + smooth_max(compute, memory)};

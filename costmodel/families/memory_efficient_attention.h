@@ -45,7 +45,9 @@ namespace tbdsim {
   const double products = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
   const double score = products / ((forward ? 0.9 : 0.7) * rate) +
                        (forward ? 8 : 16) / (kIssuedPerClock * hardware.clock * sustained_clock);
-  const double compute = waves * kBlock * length * score;
+  const double busy = c.heads * ceil_nonneg(held / kBlock) / (waves * hardware.sm_count);
+  const double relief = hardware.power.clock_share < 1 ? power_relief(hardware.power, busy) : 1;
+  const double compute = waves * kBlock * length * score * relief;
   const double memory = c.bytes / (kBandwidth * hardware.bandwidth);
   return {compute, memory, kLaunch, kLaunch + smooth_max(compute, memory)};
 }

@@ -6,8 +6,8 @@
 //                h = latency * 16384 / area
 //   small      = small_tile^-log2(16384 / area): a smaller tile's time over its share of the largest one's time
 //   operations = waves * 2 * area * (depth + prologue) * SMs * small / hidden * relief
-//   relief     = max((hidden * blocks / (waves * SMs))^e, s): where power limits the clock to the share s of the one
-//                without the limit, SMs that idle or wait leave theirs to the others; e: kernel_time.h, PowerLimit
+//   relief     = power_relief(hidden * blocks / (waves * SMs)): where power limits the clock, SMs that idle or wait
+//                leave theirs to the others
 //   seconds    = operations / (peak * clock * efficiency)
 //
 // area: results of a block; depth: multiply-adds for each; latency (blocks), prologue (steps of the depth),
@@ -82,13 +82,21 @@ inline constexpr std::size_t kTileAreas = 5;
   return (std::bit_cast<std::uint64_t>(kMaxTileArea / area) >> 52U) - 1'023;
 }
 
+// Share of a board's power that does not follow the clock of tensor cores: hardware.h, power_share.
+inline constexpr double kPowerBesideClock = 0.15;
+
 // Time of SMs that are busy for a share of it, over the time at the clock that power leaves them under full
-// load.
+// load. Tensor cores (exponent 1/3): a board whose full load has the clock s has W = 0.15 + 0.85 s^3 of the power
+// that the whole clock needs, and W / busy for its busy SMs.
 template <class T>
 [[nodiscard]] T power_relief(const PowerLimit& power, const T& busy) {
   using std::pow;
-  const T limited = power.exponent == 1 ? busy : pow(busy, T(power.exponent));
-  return std::max<T>(limited, T(power.clock_share));
+  const double s = power.clock_share;
+  if (power.exponent == 1) return std::max<T>(busy, T(s));
+  constexpr double kFollows = 1 - kPowerBesideClock;
+  const double watts = kPowerBesideClock + kFollows * s * s * s;
+  const T clock = pow((watts / std::min<T>(busy, T(1.0)) - kPowerBesideClock) / kFollows, power.exponent);
+  return std::max<T>(s / clock, T(s));
 }
 
 // Work of grids on one GPU, in operations that take the GPU as long at the rate of full tiles of 128 x 128.
