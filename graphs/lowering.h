@@ -14,7 +14,12 @@ enum class Conv1x1 { convolution, gemm };  // gemm: of stride 1 and NHWC images,
 // Tensors that backward passes of activations read. input: the input of ReLUs that do not run in place, else
 // the output.
 enum class ReluKeeps { output, input_and_output, input };
-enum class GradientStorage { transient, persistent };  // weight gradients: freed after the update, or kept
+// Weight gradients.
+//   transient      each is freed once it is applied, or with the last where the optimizer has state
+//   persistent     kept from iteration to iteration
+//   until_update   made by the backward pass, freed after the update of all (zero_grad(set_to_none=True))
+//   at_once        applied and freed as soon as it is made, whatever the optimizer
+enum class GradientStorage { transient, persistent, until_update, at_once };
 // Kernels of an optimizer's update.
 //   per_tensor  one kernel for each parameter tensor
 //   fused       one kernel over all parameters
@@ -72,7 +77,8 @@ inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"}
 inline constexpr std::array<std::string_view, 2> kNormLayoutNames = {"any", "nchw"};
 inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
 inline constexpr std::array<std::string_view, 3> kReluKeepsNames = {"output", "input_and_output", "input"};
-inline constexpr std::array<std::string_view, 2> kGradientStorageNames = {"transient", "persistent"};
+inline constexpr std::array<std::string_view, 4> kGradientStorageNames = {"transient", "persistent",
+                                                                          "until_update", "at_once"};
 inline constexpr std::array<std::string_view, 4> kUpdateKernelsNames = {"per_tensor", "fused", "for_loop",
                                                                         "foreach"};
 inline constexpr std::array<std::string_view, 2> kRecurrenceNames = {"cells", "fused"};
@@ -121,7 +127,9 @@ struct Lowering {
   Composition gated = Composition::composite;     // activation of one half times the other
   Composition gelu_new = Composition::composite;  // GELU by its hyperbolic tangent
   LossKernels loss = LossKernels::eager;
-  bool repeat_keys = false;  // keys and values shared by heads of queries are copied for each of them
+  Composition linear_bias =
+      Composition::composite;  // of models' layers: part of the product, or added after it
+  bool repeat_keys = false;    // keys and values shared by heads of queries are copied for each of them
   Composition product_bias =
       Composition::fused;                     // of captured steps: added by the product, or copied before it
   std::optional<Layout> half_layout = {};     // of images in half precision; none: `layout`

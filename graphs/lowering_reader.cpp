@@ -62,6 +62,7 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
   const auto composition = [&](std::string_view name, Composition& value) {
     if (const auto node = m.find(name)) value = static_cast<Composition>(node->one_of(kCompositionNames));
   };
+  composition("linear_bias", lowering.linear_bias);
   composition("rms_norm", lowering.rms_norm);
   composition("rotary", lowering.rotary);
   composition("gated", lowering.gated);

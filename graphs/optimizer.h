@@ -10,8 +10,9 @@ namespace tbdsim {
 
 struct Optimizer {
   std::string_view name;
-  std::int64_t state_words;  // 4 B words of optimizer state for each parameter
-  std::int64_t flops;        // for each parameter
+  std::int64_t
+      state_words;     // words of optimizer state for each parameter, of 4 B, or as the precision has it
+  std::int64_t flops;  // for each parameter
   std::string_view rule;
   // 4 B words for each parameter read and written in addition to one pass over gradient, parameter and state.
   std::int64_t further_reads = 0;
@@ -20,14 +21,21 @@ struct Optimizer {
   // to None afterwards (apex). More: that many element-wise operators of the program for each tensor, after
   // its gradient is clipped by its norm.
   std::int64_t own_operators = 0;
+  std::int64_t word_bytes = 0;  // of a word of state, whatever the precision; 0: as the precision has it
   // Has a form that reads and writes only the rows of a table that got a gradient.
   bool sparse_form = false;
 };
 
+// Bytes of optimizer state for each parameter where a word has `word_bytes` unless the optimizer says
+// otherwise.
+[[nodiscard]] constexpr std::int64_t state_bytes(const Optimizer& optimizer, std::int64_t word_bytes) {
+  return optimizer.state_words * (optimizer.word_bytes > 0 ? optimizer.word_bytes : word_bytes);
+}
+
 // "none" is for benchmarks that time forward and backward only.
-inline constexpr std::array<Optimizer, 10> kOptimizers = {{
-    {"none", 0, 0, "no update", 0, 0, 0, true},
-    {"sgd", 0, 2, "w -= lr g", 0, 0, 0, true},
+inline constexpr std::array<Optimizer, 12> kOptimizers = {{
+    {"none", 0, 0, "no update", 0, 0, 0, 0, true},
+    {"sgd", 0, 2, "w -= lr g", 0, 0, 0, 0, true},
     {"momentum", 1, 4, "v = mu v + g; w -= lr v"},
     {"nesterov", 1, 6, "v = mu v + g; w -= lr (g + mu v)"},
     {"adam", 2, 11, "m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2; w -= lr m / (sqrt v + eps)"},
@@ -35,6 +43,11 @@ inline constexpr std::array<Optimizer, 10> kOptimizers = {{
     // add_; v.mul_, addcmul_; sqrt, + eps, m /; decay w, +=; lr *, negated, w.add_: 17 words read, 12
     // written), and apex FusedAdam under mixed precision.
     {"bert_adam", 2, 15, "adam with decay, twelve operators for each parameter", 13, 9, 12},
+    // Dettmers et al., arXiv 2110.02861: states of a byte and a scale for each block of 2048, which is left
+    // out.
+    {"adam_8bit", 2, 21, "adam with states of one byte, in one kernel over all parameters", 0, 0, 1, 1},
+    // Chen et al., arXiv 2302.06675.
+    {"lion", 1, 9, "u = sign(b1 m + (1-b1) g); m = b2 m + (1-b2) g; w -= lr (u + lambda w)"},
     {"fused_adam", 2, 11, "adam in one kernel over all parameters", 0, 0, 1},
     // You et al., arXiv 1904.00962, as NVIDIA apex FusedLAMB runs it: norm of all gradients; norm of the
     // parameters; the update u, written over the gradient; its norm; the step. Adam's work and for g's norm

@@ -1,7 +1,7 @@
 // Optimizers written as tensor operators: the element-wise kernels of one update in the order they run.
 //
-// Source: torch/optim/sgd.py and adam.py (PyTorch 1.0 to 1.13), without weight decay. _multi_tensor_sgd and
-// _multi_tensor_adam of PyTorch 2.1 read and write as much in as many operators.
+// Source: torch/optim/sgd.py and adam.py (PyTorch 1.0 to 1.13), without weight decay, and adamw.py.
+// _multi_tensor_sgd and _multi_tensor_adam of PyTorch 2.1 read and write as much in as many operators.
 #pragma once
 
 #include <array>

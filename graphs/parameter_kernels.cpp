@@ -208,7 +208,7 @@ void ParameterKernels::update(const Optimizer& optimizer) {
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
     const Size words = updated_elements(tensor);
     // The weight and the optimizer's state; the gradient.
-    const Size kept = words * (updated_bytes() + optimizer.state_words * how_.precision.state_bytes);
+    const Size kept = words * (updated_bytes() + state_bytes(optimizer, how_.precision.state_bytes));
     const Size gradient = gradient_elements(tensor, how_.lowering) * how_.precision.gradient_bytes;
     const Size reads = kept + gradient + words * (optimizer.further_reads * updated_bytes());
     const Size stored = words * (how_.precision.fp32_copy ? how_.precision.weight_bytes : 0);

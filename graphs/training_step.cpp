@@ -24,7 +24,7 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
   const Optimizer& optimizer = optimizer_of(model.variant, how.precision);
   const std::int64_t copies = how.lowering.parameter_copies + (how.precision.fp32_copy ? 1 : 0);
   const std::int64_t kept_bytes =
-      (on_host ? 0 : optimizer.state_words * how.precision.state_bytes) + copies * kFp32Bytes;
+      (on_host ? 0 : state_bytes(optimizer, how.precision.state_bytes)) + copies * kFp32Bytes;
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     for (const ParameterTensor& tensor : graph.layers[i].parameters) {
       const Size words = fixed_size(tensor.elements);
@@ -63,9 +63,11 @@ struct GradientUse {
 // V100, TensorFlow 2018: Adam needs more memory than SGD by its state and these gradients).
 void append_weight_gradients(const LayerGraph& graph, int first_layer, const GradientUse& use,
                              const Model& model, const LoweringContext& how, TrainingStep& step) {
-  const bool persistent = how.lowering.weight_gradients == GradientStorage::persistent;
-  const bool at_once =
-      optimizer_of(model.variant, how.precision).state_words == 0 && model.variant.clip != Clip::norm;
+  const GradientStorage storage = how.lowering.weight_gradients;
+  const bool persistent = storage == GradientStorage::persistent;
+  const bool stateless = optimizer_of(model.variant, how.precision).state_words == 0;
+  const bool at_once = storage == GradientStorage::at_once || (storage == GradientStorage::transient &&
+                                                               stateless && model.variant.clip != Clip::norm);
   const std::vector<int> made = last_gradient_kernels(step);
   const int end = static_cast<int>(step.kernels.size()) - 1;
   each_trained(graph, [&](int layer, const ParameterTensor& tensor) {

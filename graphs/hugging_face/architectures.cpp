@@ -110,7 +110,7 @@ void mixtral(ConfigValues& v) {
 void qwen3_moe(ConfigValues& v) {
   llama_heads(v);
   set_layers(v, "num_hidden_layers");
-  set_experts(v, "num_experts", "moe_intermediate_size");
+  set_experts(v, v.given("num_experts") ? "num_experts" : "num_local_experts", "moe_intermediate_size");
   v.require(v.count("decoder_sparse_step", kMostLayers, 1) == 1, "decoder_sparse_step",
             "1: experts in every layer");
 }
@@ -119,6 +119,7 @@ void gpt_oss(ConfigValues& v) {
   llama_heads(v);
   const std::int64_t layers = v.count("num_hidden_layers", kMostLayers);
   v.require(layers % 2 == 0, "num_hidden_layers", "an even number: windows alternate");
+  v.require(!v.flag("tie_word_embeddings", false), "tie_word_embeddings", "false");
   v.set("last_pair", layers / 2 - 1);
   const std::int64_t experts = v.count("num_local_experts", kMostHeads);
   v.set("experts", experts);
@@ -231,7 +232,7 @@ void vit(ConfigValues& v) {
   v.set("patch", patch);
   v.set("image_size", side);
   v.set("most_positions", side / patch * (side / patch) + 1);
-  v.set("classes", v.count("num_labels", kMostWords, 1000));
+  v.set("classes", v.entries("id2label", 2));
   set_layers(v, "num_hidden_layers");
 }
 
@@ -300,6 +301,12 @@ double ConfigValues::number(std::string_view key, double otherwise) const {
 std::string ConfigValues::text(std::string_view key, const std::string& otherwise) const {
   constexpr std::size_t kMostBytes = 200;
   return given(key) ? config_.at(key).text(kMostBytes) : otherwise;
+}
+
+std::int64_t ConfigValues::entries(std::string_view key, std::int64_t otherwise) const {
+  if (!given(key)) return otherwise;
+  if (!config_.at(key).is_map()) config_.at(key).fail("a map");
+  return static_cast<std::int64_t>(config_.at(key).size());
 }
 
 void ConfigValues::require(bool holds, std::string_view key, const std::string& expected) const {

@@ -21,6 +21,9 @@ class ConfigValues {
   [[nodiscard]] bool flag(std::string_view key, bool otherwise) const;
   [[nodiscard]] double number(std::string_view key, double otherwise) const;
   [[nodiscard]] std::string text(std::string_view key, const std::string& otherwise) const;
+  [[nodiscard]] bool given(std::string_view key) const;  // there, and not null
+  // The number of entries of the map there; `otherwise` where there is none.
+  [[nodiscard]] std::int64_t entries(std::string_view key, std::int64_t otherwise) const;
   // Throws SpecError that names the key unless `holds`.
   void require(bool holds, std::string_view key, const std::string& expected) const;
 
@@ -34,8 +37,6 @@ class ConfigValues {
   [[nodiscard]] const std::map<std::string, std::string>& parameters() const { return parameters_; }
 
  private:
-  [[nodiscard]] bool given(std::string_view key) const;
-
   const JsonNode& config_;
   std::map<std::string, std::string> parameters_;
 };

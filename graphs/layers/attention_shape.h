@@ -33,10 +33,13 @@ struct AttentionSizes {
   std::int64_t features = 0, values = 0;  // of a key, of a value, of one head
 
   // Elements of all heads and samples.
-  [[nodiscard]] Size q(const AttentionKeys& k) const { return rows * (k.heads * queries * features); }
-  [[nodiscard]] Size k(std::int64_t heads) const { return rows * (heads * keys * features); }
-  [[nodiscard]] Size v(std::int64_t heads) const { return rows * (heads * keys * values); }
-  [[nodiscard]] Size output(const AttentionKeys& k) const { return rows * (k.heads * queries * values); }
+  [[nodiscard]] Size q(const AttentionKeys& a) const { return of(a.heads, queries, features); }
+  [[nodiscard]] Size k(std::int64_t heads) const { return of(heads, keys, features); }
+  [[nodiscard]] Size v(std::int64_t heads) const { return of(heads, keys, values); }
+  [[nodiscard]] Size output(const AttentionKeys& a) const { return of(a.heads, queries, values); }
+  [[nodiscard]] Size of(std::int64_t heads, std::int64_t positions, std::int64_t each) const {
+    return rows * checked_multiply(checked_multiply(heads, positions), each);
+  }
 };
 
 // Throws ShapeMismatch for inputs that heads do not divide or that do not belong together: one input with

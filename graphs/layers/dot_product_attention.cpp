@@ -55,6 +55,12 @@ class Kernels {
 
  private:
   [[nodiscard]] bool eager() const { return how_.lowering.attention == AttentionKernels::eager; }
+  // Bytes of a probability as softmax computes it, which eager code asks for in fp32. One kernel reads fp16
+  // and writes fp32; bf16 is converted before it (aten/native/SoftMax.cpp, half_to_float).
+  [[nodiscard]] std::int64_t wide() const { return eager() ? kFp32Bytes : how_.precision.storage_bytes; }
+  [[nodiscard]] bool converts() const {
+    return wide() != how_.precision.storage_bytes && how_.precision.math != MathType::fp16;
+  }
   // Keys and values are copied for every head of queries that shares them.
   [[nodiscard]] bool repeats() const {
     return keys_.kv_heads != keys_.heads && (eager() || how_.lowering.repeat_keys);
@@ -98,7 +104,7 @@ class Kernels {
       copy("concat", KernelKind::elementwise, all, all);
     }
     if (keys_.shared == 0) return;
-    const Size shared = sizes_.rows * (keys_.heads * sizes_.keys * keys_.shared);
+    const Size shared = sizes_.of(keys_.heads, sizes_.keys, keys_.shared);
     out_.push_back(memory_kernel(KernelKind::reduction, phase_, "sum", {shared, {}}, 1, bytes(shared),
                                  stored_bytes(site_.inputs[2], how_.precision)));
     copy("concat", KernelKind::elementwise, elements(site_.inputs[1]), elements(site_.inputs[1]));
@@ -134,7 +140,7 @@ class Kernels {
     kernel.math = how_.precision.math;
     kernel.macs = heads() * checked_multiply(checked_multiply(m, n), k);
     kernel.flops = kernel.macs * 2;
-    kernel.read_bytes = bytes(heads() * (m * k + k * n));
+    kernel.read_bytes = bytes(heads() * checked_multiply(m, k) + heads() * checked_multiply(k, n));
     kernel.written_bytes = bytes(heads() * checked_multiply(m, n));
     kernel.scratch_bytes = bytes(scores());
     kernel.shape = GemmShape{.m = fixed_size(m),
@@ -162,7 +168,6 @@ class Kernels {
   // torch.matmul copies inputs of which heads are not contiguous. Softmax in fp32 is eager code's own.
   void composite_forward() {
     const std::int64_t stored = how_.precision.storage_bytes;
-    const std::int64_t wide = eager() ? kFp32Bytes : stored;
     assemble_keys();
     copy("copy", KernelKind::transpose, sizes_.q(keys_), sizes_.q(keys_));
     copy_heads("copy", keys_.kv_heads, keys_.heads);
@@ -171,28 +176,33 @@ class Kernels {
     if (keys_.bias != ScoreBias::none) over_scores("add", 2 * stored, stored);
     if (keys_.causal || keys_.window > 0) over_scores("attention_mask", stored, stored);
     if (keys_.sinks) over_scores("concat", stored, stored);
-    softmax(kSoftmaxFlops, stored, wide);
-    if (wide != stored) over_scores("cast", wide, stored);
+    if (converts()) over_scores("cast", stored, wide());
+    softmax(kSoftmaxFlops, converts() ? wide() : stored, wide());
+    if (wide() != stored) over_scores("cast", wide(), stored);
     if (keys_.drops) over_scores("dropout", stored, stored + 1);
     product(sizes_.values, sizes_.queries, sizes_.keys, false, false);
     copy("copy", KernelKind::transpose, sizes_.output(keys_), sizes_.output(keys_));
   }
   void composite_backward() {
     const std::int64_t stored = how_.precision.storage_bytes;
-    const std::int64_t wide = eager() ? kFp32Bytes : stored;
     copy("copy", KernelKind::transpose, sizes_.output(keys_), sizes_.output(keys_));
     product(sizes_.values, sizes_.keys, sizes_.queries, false, true);  // of the values
     product(sizes_.keys, sizes_.queries, sizes_.values, true, false);  // of the probabilities
     if (keys_.drops) over_scores("dropout", stored + 1, stored);
-    if (wide != stored) over_scores("cast", stored, wide);
-    softmax(kSoftmaxBackwardFlops, 2 * wide, stored);
+    if (wide() != stored) over_scores("cast", stored, wide());
+    softmax(kSoftmaxBackwardFlops, 2 * wide(), converts() ? wide() : stored);
+    if (converts()) over_scores("cast", wide(), stored);
     if (keys_.sinks) over_scores("concat", stored, stored);
-    if (keys_.causal || keys_.window > 0) over_scores("attention_mask", stored, stored);
     if (keys_.bias == ScoreBias::relative) over_scores("sum", stored, 0);
     over_scores("scale", stored, stored);
     product(sizes_.features, sizes_.queries, sizes_.keys, false, false);  // of the queries
     product(sizes_.features, sizes_.keys, sizes_.queries, false, true);   // of the keys
     if (keys_.kv_heads != keys_.heads) sum_heads();
+    // Gradients go back to the layout of products: of all three where one product made them, of values alone
+    // where rotary positions have done so for queries and keys.
+    const bool joined = site_.inputs.size() == 1;
+    if (joined) copy("copy", KernelKind::transpose, sizes_.q(keys_), sizes_.q(keys_));
+    copy("copy", KernelKind::transpose, sizes_.v(keys_.kv_heads), sizes_.v(keys_.kv_heads));
   }
 
   const AttentionKeys& keys_;
@@ -240,7 +250,7 @@ class Attention : public Layer {
       const Size assembled = keys_.shared == 0 ? Size{} : sizes.k(keys_.kv_heads) * stored;
       return {.inputs = true,
               .output = true,
-              .extra_bytes = sizes.rows * (keys_.heads * sizes.queries * kFp32Bytes) + assembled +
+              .extra_bytes = sizes.of(keys_.heads, sizes.queries, kFp32Bytes) + assembled +
                              (copies ? repeated : Size{})};
     }
     const bool eager = how.lowering.attention == AttentionKernels::eager;

@@ -33,7 +33,8 @@ class FullyConnected : public Layer {
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     kernels.push_back(product(site, how, Phase::forward));
-    if (bias_) kernels.push_back(bias_add(site, how.precision, position_matrix(site.output)));
+    const bool apart = how.lowering.linear_bias == Composition::composite;
+    if (bias_ && apart) kernels.push_back(bias_add(site, how.precision, position_matrix(site.output)));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,

@@ -12,8 +12,9 @@ constexpr std::int64_t kFlops = 3;  // two products and a sum for each element
 // Composite: transformers, models/llama/modeling_llama.py apply_rotary_pos_emb, x * cos + cat(-x2, x1) * sin.
 // Sizes are halves of x: a whole tensor counts 2. Backward each half's gradient is put into zeros.
 constexpr Term kForward[] = {{"mul", 2, 2}, {"neg", 1, 1}, {"concat", 2, 2}, {"mul", 2, 2}, {"add", 4, 2}};
-constexpr Term kBackward[] = {
-    {"mul", 2, 2, 2}, {"neg", 1, 1}, {"fill", 0, 2, 2}, {"copy", 1, 1, 2}, {"add", 4, 2, 2}};
+// Then it is copied to the layout of products.
+constexpr Term kBackward[] = {{"mul", 2, 2, 2},  {"neg", 1, 1},    {"fill", 0, 2, 2},
+                              {"copy", 1, 1, 2}, {"add", 4, 2, 2}, {"copy", 2, 2}};
 constexpr std::int64_t kForwardScratch = 4;  // halves
 constexpr std::int64_t kBackwardScratch = 6;
 constexpr Term kJoin[] = {{"concat", 1, 1}};  // the turned features with those that are not

@@ -27,6 +27,19 @@ std::string hint_for(std::string_view name, const std::vector<std::string>& know
   return longer.empty() ? "" : "; expected one of " + joined(longer);
 }
 
+// Names of files and of sizes in them; not the titles, which have capitals or spaces.
+std::vector<std::string> names_of_models(const Catalog& catalog) {
+  std::vector<std::string> known;
+  for (const std::string& name : catalog.names(Kind::model)) {
+    for (std::string& other : other_names(catalog.folder(Kind::model) / (name + ".yaml"))) {
+      const bool title =
+          std::ranges::any_of(other, [](char c) { return c == ' ' || (c >= 'A' && c <= 'Z'); });
+      if (!title) known.push_back(std::move(other));
+    }
+  }
+  return known;
+}
+
 }  // namespace
 
 Catalog Catalog::from(const fs::path& data_dir) {
@@ -93,7 +106,7 @@ fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
                      "' names them): no file is read here that the command line does not name");
   }
   if (const auto name = name_of(kind, name_or_path)) return folder(kind) / (*name + ".yaml");
-  const std::string hint = hint_for(name_or_path, names(kind));
+  const std::string hint = hint_for(name_or_path, kind == Kind::model ? names_of_models(*this) : names(kind));
   throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint +
                    " ('tbd-sim list " + std::string(info.plural) +
                    (files_ ? "' names them)" : "' names them; a path to a YAML file works too)"));

@@ -142,6 +142,10 @@ Table list_models(const Catalog& catalog) {
                             text_cell(variant.name), text_cell(joined(variant.frameworks)),
                             text_cell(variant.description)});
     }
+    for (const Variant& member : model.family) {
+      table.rows.push_back({text_cell(member.name), text_cell(member.description), text_cell(model.sample + "s"), Cell{},
+                            text_cell(joined(member.frameworks)), text_cell("a size of " + name)});
+    }
   }
   return table;
 }
@@ -313,7 +317,7 @@ Table list_optimizers(const Catalog&) {
                    {"rule", "for each parameter"}};
   for (const Optimizer& optimizer : kOptimizers) {
     table.rows.push_back({text_cell(optimizer.name),
-                          count_cell(static_cast<double>(optimizer.state_words * kFp32Bytes)),
+                          count_cell(static_cast<double>(state_bytes(optimizer, kFp32Bytes))),
                           count_cell(static_cast<double>(optimizer.flops)), text_cell(optimizer.rule)});
   }
   table.notes = {

@@ -19,6 +19,24 @@ struct Case {
   const LayerGraph* graph;  // the only one, so that layers of the step are layers of the graph
 };
 
+bool has_attention(const Model& model) {
+  const std::vector<GraphLayer>& layers = model.graphs.begin()->second.layers;
+  return std::any_of(layers.begin(), layers.end(), [](const GraphLayer& l) { return l.spec.type == "attention"; });
+}
+
+// Transformers run in these, each with lowerings of its own, and other models in none of those that are only
+// for transformers; transformers in half of the precisions.
+constexpr std::string_view kTransformerFrameworks[] = {"pytorch", "pytorch_hf_eager", "megatron"};
+constexpr std::string_view kTransformersOnly[] = {"pytorch_hf",       "pytorch_hf_eager", "pytorch_hf_cudnn", "llm_c",
+                                                  "pytorch_compiled", "megatron",         "pytorch_hf_mem_efficient"};
+
+bool runs_in(const Model& model, const std::string& framework, const Precision& precision) {
+  if (has_attention(model))
+    return std::ranges::count(kTransformerFrameworks, framework) > 0 && precision.math != MathType::fp16;
+  const bool first = &precision < kPrecisions.data() + kFp32VariablePrecisions;
+  return first && std::ranges::count(kTransformersOnly, framework) == 0;
+}
+
 // All combinations, made once; frameworks that lower a model alike count as one.
 const std::vector<Case>& cases() {
   static std::vector<Model> models;
@@ -35,6 +53,7 @@ const std::vector<Case>& cases() {
       for (const Precision& precision : kPrecisions) {
         std::vector<Lowering> seen;
         for (const std::string& framework : catalog.names(Kind::framework)) {
+          if (!runs_in(model, framework, precision)) continue;
           const Lowering& lowering = specs.framework(framework)->lowering;
           if (std::find(seen.begin(), seen.end(), lowering_of(model, lowering, precision)) != seen.end())
             continue;
@@ -265,7 +284,8 @@ TEST(StepProperty, OneGradientSumForEachJoin) {
   }
 }
 
-// No lowering and no precision changes what is learnt or how much arithmetic that is.
+// No lowering and no precision changes what is learnt or how much arithmetic that is, but for attention, whose
+// scores are computed again going back where none are kept.
 TEST(StepProperty, CountsDoNotDependOnFrameworkOrPrecision) {
   std::map<const Model*, const TrainingStep*> first;
   for (const Case& c : cases()) {
@@ -274,7 +294,8 @@ TEST(StepProperty, CountsDoNotDependOnFrameworkOrPrecision) {
     ASSERT_EQ(c.step.layers.size(), reference.layers.size());
     for (std::size_t i = 0; i < reference.layers.size(); ++i) {
       ASSERT_EQ(c.step.layers[i].trained_parameters, reference.layers[i].trained_parameters);
-      ASSERT_EQ(c.step.layers[i].training_macs, reference.layers[i].training_macs);
+      if (reference.layers[i].type != "attention")
+        ASSERT_EQ(c.step.layers[i].training_macs, reference.layers[i].training_macs);
     }
   }
 }

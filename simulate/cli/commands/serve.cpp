@@ -151,7 +151,7 @@ Command add_serve(CLI::App& root) {
   app->add_option("--framework", scenario.framework, "the framework to begin with");
   app->add_option("--variant", scenario.variant, "a variant of the model (default: the framework's)");
   app->add_option("--precision", scenario.precision,
-                  "fp32, tf32, fp16, bf16 or amp (default: as captured, or fp32)");
+                  "one of 'tbd-sim list precisions', as bf16 or fp8 (default: as captured, or fp32)");
   app->add_option("--gpu", scenario.gpu, "the GPU to begin with, or a YAML file (default titanxp)");
   app->add_option("--batch", scenario.batch, "samples in one iteration on one GPU (default 32)");
   add_input_options(*app, scenario.input);
