@@ -253,6 +253,10 @@ TEST(DecoderOfGraph, FindsSizesByLayers) {
   EXPECT_NEAR(total_parameters(d) / 671'026'404'352.0, 1, 1e-4);
   EXPECT_THAT(test::message_of<UsageError>([&] { (void)decoder("resnet50"); }),
               HasSubstr("resnet50 cannot be laid out"));
+  for (const char* other : {"vit", "t5", "bert_large", "transformer"}) {
+    EXPECT_THAT(test::message_of<UsageError>([&] { (void)decoder(other); }), HasSubstr("cannot be laid out"))
+        << other;
+  }
 }
 
 std::vector<std::string> plan_of(std::vector<std::string> more) {
