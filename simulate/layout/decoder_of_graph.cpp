@@ -123,12 +123,11 @@ class Reader {
     if (latent_.size() > 2) shape_.q_rank = latent_.front();
   }
 
+  // The product back to the network's features has the inner ones whole, also where gate and up are one.
   void read_experts(const GraphLayer& layer) {
-    const std::int64_t in = inputs_of(layer);
-    if (in == shape_.hidden && shape_.expert_ffn == 0) {
-      shape_.expert_ffn = outputs_of(layer);
-      shape_.experts = layer.parameters.front().elements / (in * shape_.expert_ffn);
-    }
+    if (outputs_of(layer) != shape_.hidden || shape_.expert_ffn > 0) return;
+    shape_.expert_ffn = inputs_of(layer);
+    shape_.experts = layer.parameters.front().elements / (shape_.expert_ffn * shape_.hidden);
   }
 
   void read_product(const GraphLayer& layer) {

@@ -89,7 +89,9 @@ class Check {
   bool layers() {
     const double chunks = static_cast<double>(l_.pp) * static_cast<double>(l_.vp);
     if (l_.vp > 1 && l_.pp == 1) return wrong("vp {} without a pipeline; expected pp above 1 or vp 1", l_.vp);
-    if (chunks > static_cast<double>(s_.layers))
+    // As many chunks as layers, embedding and logits together leave the first and the last without a layer.
+    const auto pieces = static_cast<double>(s_.layers) + 2;
+    if (chunks > static_cast<double>(s_.layers) && chunks != pieces)
       return wrong("pp {} x vp {} are more than the {} layers of {}", l_.pp, l_.vp, s_.layers, s_.name);
     const std::int64_t count = l_.pp * l_.vp;
     if (l_.uneven || s_.layers % count == 0 || ((s_.layers + 2) % count == 0 && count > 2)) return true;
