@@ -100,6 +100,10 @@ class Check {
   }
 
   bool batch() {
+    constexpr std::int64_t kMostTokens = std::int64_t{1} << 26;  // of a pass: products of sizes fit 64 bits
+    if (l_.micro_batch > kMostTokens / j_.sequence)
+      return wrong("micro-batch {} x sequence length {} are more than {} tokens in one pass", l_.micro_batch,
+                   j_.sequence, kMostTokens);
     const double together = static_cast<double>(l_.dp) * static_cast<double>(l_.micro_batch);
     if (together > static_cast<double>(j_.global_batch) || j_.global_batch % (l_.dp * l_.micro_batch) != 0)
       return wrong(
