@@ -1,6 +1,7 @@
 #include "simulate/layout/decoder_of_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <vector>
 
@@ -55,12 +56,31 @@ class Reader {
     if (shape_.layers == 0) no_decoder(model_, "no attention");
     if (shape_.vocabulary == 0) no_decoder(model_, "no scores of words");
     shape_.dense_layers = shape_.mixture() ? shape_.layers - mixed_ : 0;
-    return completed(shape_);
+    shape_ = completed(shape_);
+    require_all_parameters();
+    return shape_;
   }
 
  private:
+  // Encoders, second attentions and other layers have parameters that the sizes found do not account for.
+  void require_all_parameters() const {
+    constexpr double kToleranceOfParameters = 0.03;  // biases of some products alone
+    double number = 0;
+    for (const GraphLayer& layer : model_.graphs.begin()->second.layers) {
+      for (const ParameterTensor& p : layer.parameters) number += static_cast<double>(p.elements);
+    }
+    const double found = total_parameters(shape_);
+    if (std::abs(found / number - 1) > kToleranceOfParameters)
+      no_decoder(model_,
+                 fmt::format("{:.4g} parameters, of which blocks that are alike have {:.4g}", number, found));
+  }
+
   void read_layer(const GraphLayer& layer) {
     const std::string& type = layer.spec.type;
+    if (shape_.hidden == 0 && type != "embedding") {
+      if (type == "attention" || type == "learned_positions") no_decoder(model_, "no embedding of words");
+      return;
+    }
     if (type == "embedding") {
       shape_.hidden = outputs_of(layer);
     } else if (type == "learned_positions") {
@@ -103,12 +123,11 @@ class Reader {
     if (latent_.size() > 2) shape_.q_rank = latent_.front();
   }
 
+  // The product back to the network's features has the inner ones whole, also where gate and up are one.
   void read_experts(const GraphLayer& layer) {
-    const std::int64_t in = inputs_of(layer);
-    if (in == shape_.hidden && shape_.expert_ffn == 0) {
-      shape_.expert_ffn = outputs_of(layer);
-      shape_.experts = layer.parameters.front().elements / (in * shape_.expert_ffn);
-    }
+    if (outputs_of(layer) != shape_.hidden || shape_.expert_ffn > 0) return;
+    shape_.expert_ffn = inputs_of(layer);
+    shape_.experts = layer.parameters.front().elements / (shape_.expert_ffn * shape_.hidden);
   }
 
   void read_product(const GraphLayer& layer) {

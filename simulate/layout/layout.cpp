@@ -89,7 +89,9 @@ class Check {
   bool layers() {
     const double chunks = static_cast<double>(l_.pp) * static_cast<double>(l_.vp);
     if (l_.vp > 1 && l_.pp == 1) return wrong("vp {} without a pipeline; expected pp above 1 or vp 1", l_.vp);
-    if (chunks > static_cast<double>(s_.layers))
+    // As many chunks as layers, embedding and logits together leave the first and the last without a layer.
+    const auto pieces = static_cast<double>(s_.layers) + 2;
+    if (chunks > static_cast<double>(s_.layers) && chunks != pieces)
       return wrong("pp {} x vp {} are more than the {} layers of {}", l_.pp, l_.vp, s_.layers, s_.name);
     const std::int64_t count = l_.pp * l_.vp;
     if (l_.uneven || s_.layers % count == 0 || ((s_.layers + 2) % count == 0 && count > 2)) return true;
@@ -98,6 +100,10 @@ class Check {
   }
 
   bool batch() {
+    constexpr std::int64_t kMostTokens = std::int64_t{1} << 26;  // of a pass: products of sizes fit 64 bits
+    if (l_.micro_batch > kMostTokens / j_.sequence)
+      return wrong("micro-batch {} x sequence length {} are more than {} tokens in one pass", l_.micro_batch,
+                   j_.sequence, kMostTokens);
     const double together = static_cast<double>(l_.dp) * static_cast<double>(l_.micro_batch);
     if (together > static_cast<double>(j_.global_batch) || j_.global_batch % (l_.dp * l_.micro_batch) != 0)
       return wrong(

@@ -10,8 +10,9 @@ struct OperationsForAJoule {
   double sixteen_bits;
   double eight_bits;  // Ampere has none: as 16 bits
 };
+constexpr double kTera = 1'000 * kGiga;
 constexpr OperationsForAJoule kGenerations[] = {
-    {10, 1e12, 2.1e12}, {9, 0.88e12, 1.5e12}, {8, 0.55e12, 0.55e12}};
+    {10, 1 * kTera, 2.1 * kTera}, {9, 0.88 * kTera, 1.5 * kTera}, {8, 0.55 * kTera, 0.55 * kTera}};
 
 }  // namespace
 

@@ -1,8 +1,12 @@
 #include "simulate/plan/piece_cost.h"
 
 #include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "costmodel/estimate.h"
+#include "hwspecs/base/error.h"
 #include "simulate/plan/continuous_load.h"
 
 namespace tbdsim {
@@ -108,23 +112,31 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   return cost;
 }
 
+PieceCosts costs_of(const Share& share, const PlanInputs& inputs) {
+  const DecoderShape& shape = inputs.shape;
+  const std::int64_t sequence = inputs.job.sequence;
+  const auto block = [&](bool experts) {
+    return cost_of(block_work(shape, share, sequence, experts, inputs.stack, inputs.precision), share,
+                   inputs);
+  };
+  PieceCosts costs;
+  if (!shape.mixture() || shape.dense_layers > 0) costs.dense = block(false);
+  if (shape.mixture()) costs.expert = block(true);
+  costs.embedding = cost_of(embedding_work(shape, share, sequence, inputs.stack), share, inputs);
+  costs.head = cost_of(head_work(shape, share, sequence, inputs.stack, inputs.precision), share, inputs);
+  return costs;
+}
+
 const PieceCosts& PieceTable::of(const Share& share) {
   const auto found = costs_.find(share);
   if (found != costs_.end()) return found->second;
-  const DecoderShape& shape = inputs_.shape;
-  const std::int64_t sequence = inputs_.job.sequence;
-  PieceCosts costs;
-  if (!shape.mixture() || shape.dense_layers > 0) {
-    costs.dense =
-        cost_of(block_work(shape, share, sequence, false, inputs_.stack, inputs_.precision), share, inputs_);
+  try {
+    return costs_.emplace(share, costs_of(share, inputs_)).first->second;
+  } catch (const std::overflow_error&) {
+    throw UsageError(
+        fmt::format("{} sequences of {} tokens in one pass of {} are beyond 64 bits; expected fewer",
+                    share.micro_batch, inputs_.job.sequence, inputs_.shape.name));
   }
-  if (shape.mixture()) {
-    costs.expert =
-        cost_of(block_work(shape, share, sequence, true, inputs_.stack, inputs_.precision), share, inputs_);
-  }
-  costs.embedding = cost_of(embedding_work(shape, share, sequence, inputs_.stack), share, inputs_);
-  costs.head = cost_of(head_work(shape, share, sequence, inputs_.stack, inputs_.precision), share, inputs_);
-  return costs_.emplace(share, costs).first->second;
 }
 
 }  // namespace tbdsim

@@ -52,10 +52,14 @@ struct PieceCosts {
   PieceCost head;
 };
 
+// Throws std::overflow_error for sizes beyond 64 bits.
+[[nodiscard]] PieceCosts costs_of(const Share& share, const PlanInputs& inputs);
+
 // The costs of each share, computed when first asked for. For one thread.
 class PieceTable {
  public:
   explicit PieceTable(const PlanInputs& inputs) : inputs_(inputs) {}
+  // Throws UsageError for sizes beyond 64 bits.
   [[nodiscard]] const PieceCosts& of(const Share& share);
   [[nodiscard]] const PlanInputs& inputs() const { return inputs_; }
 

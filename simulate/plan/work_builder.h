@@ -13,7 +13,7 @@
 
 namespace tbdsim {
 
-inline constexpr double kHalf = 2;   // bytes of a bf16 or fp16 number
+inline constexpr double kHalf = 2;  // bytes of a bf16 or fp16 number
 inline constexpr double kStatistic = 4;
 
 [[nodiscard]] inline std::size_t index_of(Recomputation r) { return static_cast<std::size_t>(r); }
@@ -26,7 +26,7 @@ struct BytesOfElement {
 class WorkBuilder {
  public:
   WorkBuilder(const DecoderShape& shape, const Share& share, std::int64_t sequence, const Stack& stack,
-          const WorkPrecision& precision)
+              const WorkPrecision& precision)
       : s_(shape), share_(share), stack_(stack), precision_(precision), sequence_(sequence) {
     rows_ = share.micro_batch * sequence / share.cp;
     own_rows_ = share.sequence_parallel ? rows_ / share.tp : rows_;
@@ -59,9 +59,12 @@ class WorkBuilder {
   // y = W x of `count` matrices of experts, or of one.
   void product(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as = Kept::product,
                std::int64_t count = 1, bool input_gradient = true) {
-    const Precision precision{
-        .name = {}, .math = math, .storage_bytes = math == MathType::fp8 ? 1 : 2, .master_weights = false,
-        .loss_scaling = false, .description = {}};
+    const Precision precision{.name = {},
+                              .math = math,
+                              .storage_bytes = math == MathType::fp8 ? 1 : 2,
+                              .master_weights = false,
+                              .loss_scaling = false,
+                              .description = {}};
     for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
       if (phase == Phase::backward_data && !input_gradient) continue;
       Kernel kernel = linear_product(phase, fixed_size(rows), in, out, precision);
@@ -72,8 +75,10 @@ class WorkBuilder {
         for (Size* size : {&kernel.flops, &kernel.macs, &kernel.read_bytes, &kernel.written_bytes})
           *size = *size * count;
       }
-      if (phase == Phase::forward) forward(std::move(kernel), as);
-      else work.backward.push_back(std::move(kernel));
+      if (phase == Phase::forward)
+        forward(std::move(kernel), as);
+      else
+        work.backward.push_back(std::move(kernel));
     }
     // Values and their transposes in fp8, made of what is in 16 bits: inputs forward, gradients backward.
     if (math == MathType::fp8) {
@@ -84,8 +89,8 @@ class WorkBuilder {
   }
 
   void parameters(std::int64_t in, std::int64_t out, bool expert = false, std::int64_t count = 1) {
-    const double number = static_cast<double>(in + (s_.bias ? 1 : 0)) * static_cast<double>(out) *
-                          static_cast<double>(count);
+    const double number =
+        static_cast<double>(in + (s_.bias ? 1 : 0)) * static_cast<double>(out) * static_cast<double>(count);
     (expert ? work.expert_parameters : work.parameters) += number;
   }
 
@@ -95,7 +100,8 @@ class WorkBuilder {
     if (eager) {
       for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 4}, {4, 0}, {4, 4}, {4, 2}, {2, 2}})
         pointwise_forward(KernelKind::elementwise, "rms_norm", own_rows_, columns, t);
-      for (const BytesOfElement t : {BytesOfElement{2, 2}, {4, 0}, {2, 4}, {8, 4}, {8, 0}, {8, 4}, {8, 4}, {4, 2}, {4, 2}})
+      for (const BytesOfElement t :
+           {BytesOfElement{2, 2}, {4, 0}, {2, 4}, {8, 4}, {8, 0}, {8, 4}, {8, 4}, {4, 2}, {4, 2}})
         pointwise_backward(KernelKind::elementwise, "rms_norm", own_rows_, columns, t);
       keep(matrix(own_rows_, columns, 4), Kept::pointwise);  // in fp32
     } else {
@@ -109,8 +115,7 @@ class WorkBuilder {
   // The sum of a branch and what it branched from, with bias and dropout.
   void residual() {
     const bool drops = s_.dropout > 0;
-    pointwise_forward(KernelKind::elementwise, "residual", own_rows_, s_.hidden,
-                      {4, drops ? 3.0 : 2.0});
+    pointwise_forward(KernelKind::elementwise, "residual", own_rows_, s_.hidden, {4, drops ? 3.0 : 2.0});
     if (drops) {
       pointwise_backward(KernelKind::elementwise, "dropout", own_rows_, s_.hidden, {3, 2});
       keep(matrix(own_rows_, s_.hidden, 1), Kept::pointwise);
@@ -211,8 +216,10 @@ class WorkBuilder {
 
   void softmax(Phase phase, std::int64_t rows, BytesOfElement t) {
     Kernel kernel = kernel_of(KernelKind::softmax, phase, "softmax", rows, sequence_, t);
-    if (phase == Phase::forward) forward(std::move(kernel), Kept::scores);
-    else work.backward.push_back(std::move(kernel));
+    if (phase == Phase::forward)
+      forward(std::move(kernel), Kept::scores);
+    else
+      work.backward.push_back(std::move(kernel));
   }
 
   void bmm(Phase phase, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -231,8 +238,10 @@ class WorkBuilder {
                              .k = fixed_size(k),
                              .batch = fixed_size(batch),
                              .transpose_a = true};
-    if (phase == Phase::forward) forward(std::move(kernel), Kept::scores);
-    else work.backward.push_back(std::move(kernel));
+    if (phase == Phase::forward)
+      forward(std::move(kernel), Kept::scores);
+    else
+      work.backward.push_back(std::move(kernel));
   }
 
   // With several context-parallel ranks as many blocks of length / cp as each of them computes: half of all,
@@ -243,7 +252,8 @@ class WorkBuilder {
     const std::int64_t blocks = ring ? (s_.causal ? share_.cp / 2 : share_.cp) : 1;
     const double queries = matrix(rows_, heads * s_.head_size);
     const double context = matrix(rows_, heads * s_.value_size);
-    const double keys = matrix(rows_, groups * (s_.head_size + s_.value_size)) * static_cast<double>(share_.cp);
+    const double keys =
+        matrix(rows_, groups * (s_.head_size + s_.value_size)) * static_cast<double>(share_.cp);
     for (const Phase phase : {Phase::forward, Phase::backward_data}) {
       const bool first = phase == Phase::forward;
       Kernel kernel;
@@ -268,8 +278,10 @@ class WorkBuilder {
                                     .causal = s_.causal && !ring,
                                     .queries_per_key = heads / groups,
                                     .kernel = stack_.attention};
-      if (first) forward(std::move(kernel), Kept::attention);
-      else work.backward.push_back(std::move(kernel));
+      if (first)
+        forward(std::move(kernel), Kept::attention);
+      else
+        work.backward.push_back(std::move(kernel));
     }
     const double statistics = static_cast<double>(rows_ * heads) * kStatistic;
     keep(context + statistics, Kept::attention);

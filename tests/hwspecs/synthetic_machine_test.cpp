@@ -145,7 +145,7 @@ TEST(SyntheticMachine, LinksAreKnownByTheirKind) {
   EXPECT_EQ(machine.networks.front().link.title, "RoCE");
   EXPECT_EQ(machine.root_ports.front().link.name, "pcie3");
   EXPECT_EQ(kind_of_link("roce_100g", catalog), LinkKind::network);
-  EXPECT_EQ(kind_of_link("roce_200g", catalog), std::nullopt);
+  EXPECT_EQ(kind_of_link("roce_800g", catalog), std::nullopt);
   const auto refused = [&](const std::string& word) {
     return test::message_of<UsageError>([&] { (void)synthesize_machine(gpu, 1, word, catalog); });
   };

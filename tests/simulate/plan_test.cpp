@@ -90,7 +90,10 @@ TEST(Layout, HugeNumbersAreErrors) {
   EXPECT_THAT(complaint({.tp = most, .pp = most, .cp = most}, s, job), HasSubstr("do not divide 8 GPUs"));
   EXPECT_THAT(complaint({.dp = most + 1}, s, job),
               HasSubstr("dp 10000001 is out of range; expected 1 to 10000000"));
-  EXPECT_THAT(complaint({.dp = 8, .micro_batch = most}, s, job), HasSubstr("cannot be divided"));
+  EXPECT_THAT(
+      complaint({.dp = 8, .micro_batch = most}, s, job),
+      HasSubstr("micro-batch 10000000 x sequence length 8192 are more than 67108864 tokens in one pass"));
+  EXPECT_THAT(complaint({.dp = 8, .micro_batch = 3}, s, job), HasSubstr("cannot be divided"));
 }
 
 TEST(Layout, EndsWithEmbeddingAndLogitsMayHaveOneLayerLess) {
@@ -253,6 +256,10 @@ TEST(DecoderOfGraph, FindsSizesByLayers) {
   EXPECT_NEAR(total_parameters(d) / 671'026'404'352.0, 1, 1e-4);
   EXPECT_THAT(test::message_of<UsageError>([&] { (void)decoder("resnet50"); }),
               HasSubstr("resnet50 cannot be laid out"));
+  for (const char* other : {"vit", "t5", "bert_large", "transformer"}) {
+    EXPECT_THAT(test::message_of<UsageError>([&] { (void)decoder(other); }), HasSubstr("cannot be laid out"))
+        << other;
+  }
 }
 
 std::vector<std::string> plan_of(std::vector<std::string> more) {
@@ -281,6 +288,10 @@ TEST(PlanCommand, WrongLayoutsAreUsageErrors) {
   EXPECT_THAT(test::run(plan_of({"--stack", "megatro"})).err, HasSubstr("did you mean 'megatron'?"));
   EXPECT_EQ(test::run(plan_of({"--dp", "99999999999999999999"})).exit_code, 2);
   EXPECT_EQ(test::run({"plan", "resnet50", "--gpu", "h100_sxm"}).exit_code, 2);
+  EXPECT_EQ(test::run({"plan", "llama3_8b", "--gpu", "h100_sxm", "--seq-len", "60000000", "--dp", "8",
+                       "--global-batch", "8"})
+                .exit_code,
+            2);
 }
 
 }  // namespace

@@ -122,10 +122,7 @@ ResolvedPlan resolve_plan(const PlanOptions& o, const DecoderShape& shape, SpecC
 // The decoder that the model is; sets the length of its sequences where none was asked for.
 DecoderShape decoder_named(PlanOptions& options, SpecCache& specs) {
   const std::shared_ptr<const ModelFile> file = specs.model(options.model);
-  Sizes sizes;
-  if (!options.sequence.empty())
-    sizes[std::string(kLengthSize)] = whole_number("--seq-len", options.sequence, kMostTokens);
-  const Model model = build_model(*file, find_variant(*file, "", "pytorch"), sizes);
+  const Model model = build_model(*file, find_variant(*file, "", "pytorch"));
   DecoderShape shape = decoder_of(model);
   shape.name = options.model;
   if (options.sequence.empty()) {
