@@ -7,6 +7,7 @@
 
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/predict.h"
+#include "simulate/report/html/target_sections.h"
 #include "simulate/report/target_tables.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
@@ -112,6 +113,20 @@ TEST_F(TargetRuns, MoreGpusStopPayingWhereAStepGainsLessThanHalf) {
   const std::vector<TargetRun> runs = {run(1, 100), run(2, 60), run(4, 45), run(8, 44)};
   EXPECT_EQ(last_that_pays(runs), 1u);
   EXPECT_EQ(last_that_pays(std::span(runs).first(2)), std::nullopt);
+}
+
+TEST_F(TargetRuns, ThePageShowsThemOverGpusAndBatches) {
+  const Scenario with[] = {scenario(10)}, without[] = {world_.scenario(10)};
+  const Section section = target_section(report_data(with, {}, specs_));
+  ASSERT_EQ(section.views.size(), 1u);
+  std::vector<std::string> titles;
+  for (const Chart& chart : section.views[0].charts) titles.push_back(chart.title);
+  EXPECT_THAT(titles, testing::ElementsAre("Time", "Cost", "Energy", "Time over the batch, on eight GPUs"));
+  const Series& time = section.views[0].charts[0].series.at(0);
+  EXPECT_THAT(time.x, testing::IsSupersetOf({1.0, 2.0, 4.0, 8.0}));
+  EXPECT_LT(time.low[0], time.y[0]);
+  EXPECT_GT(time.high[0], time.y[0]);
+  EXPECT_TRUE(target_section(report_data(without, {}, specs_)).views.empty());
 }
 
 TEST(Durations, AreInTheUnitThatReadsBest) {
