@@ -168,7 +168,9 @@ TEST(Tta, BatchesThatMakeNoSense) {
               HasSubstr("expected a multiple"));
   EXPECT_THAT(test::run(with({"--batch", "2000000"})).err,
               HasSubstr("more than the 1281167 samples of an epoch"));
-  EXPECT_THAT(test::run(with({"--batch", "0"})).err, HasSubstr("--batch"));
+  EXPECT_THAT(test::run(with({"--batch", "0"})).err, HasSubstr("--batch: '0' is out of range"));
+  EXPECT_THAT(test::run(with({"--batch", "bset"})).err,
+              HasSubstr("'bset' is neither a whole number nor best"));
 }
 
 // Nobody rents an RTX 3090 here: null, and a note. A GTX 970 takes years for BERT.
