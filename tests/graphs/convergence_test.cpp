@@ -122,7 +122,7 @@ TEST(Convergence, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal(kFile, "batch: 100,", "batch: 10,"),
               HasSubstr("expected epochs at two batches or more"));
   EXPECT_THAT(refusal(kFile, "exponent: 1,", "exponent: 3,"), HasSubstr("law.exponent"));
-  EXPECT_THAT(refusal(kFile, "epochs: 4", "epoch: 4"), HasSubstr("did you mean 'epochs'"));
+  EXPECT_THAT(refusal(kFile, "epochs: 4", "epoch: 4"), HasSubstr("is 'epoch' meant to be it"));
   EXPECT_THAT(refusal(kFile, "points: t,", ""), HasSubstr("no source for 'points'"));
   EXPECT_THAT(refusal(kFile, "startup: 10 s", "startup: 10"),
               HasSubstr("bad.yaml:7:10: startup: '10' has no unit"));

@@ -7,6 +7,7 @@
 
 #include "simulate/prediction/metrics.h"
 #include "simulate/prediction/predict.h"
+#include "simulate/report/html/target_sections.h"
 #include "simulate/report/target_tables.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
@@ -114,6 +115,20 @@ TEST_F(TargetRuns, MoreGpusStopPayingWhereAStepGainsLessThanHalf) {
   EXPECT_EQ(last_that_pays(std::span(runs).first(2)), std::nullopt);
 }
 
+TEST_F(TargetRuns, ThePageShowsThemOverGpusAndBatches) {
+  const Scenario with[] = {scenario(10)}, without[] = {world_.scenario(10)};
+  const Section section = target_section(report_data(with, {}, specs_));
+  ASSERT_EQ(section.views.size(), 1u);
+  std::vector<std::string> titles;
+  for (const Chart& chart : section.views[0].charts) titles.push_back(chart.title);
+  EXPECT_THAT(titles, testing::ElementsAre("Time", "Cost", "Energy", "Time over the batch, on eight GPUs"));
+  const Series& time = section.views[0].charts[0].series.at(0);
+  EXPECT_THAT(time.x, testing::IsSupersetOf({1.0, 2.0, 4.0, 8.0}));
+  EXPECT_LT(time.low[0], time.y[0]);
+  EXPECT_GT(time.high[0], time.y[0]);
+  EXPECT_TRUE(target_section(report_data(without, {}, specs_)).views.empty());
+}
+
 TEST(Durations, AreInTheUnitThatReadsBest) {
   EXPECT_EQ(duration_text(Seconds(48)), "48 s");
   EXPECT_EQ(duration_text(Seconds(1700)), "28.3 min");
@@ -153,7 +168,9 @@ TEST(Tta, BatchesThatMakeNoSense) {
               HasSubstr("expected a multiple"));
   EXPECT_THAT(test::run(with({"--batch", "2000000"})).err,
               HasSubstr("more than the 1281167 samples of an epoch"));
-  EXPECT_THAT(test::run(with({"--batch", "0"})).err, HasSubstr("--batch"));
+  EXPECT_THAT(test::run(with({"--batch", "0"})).err, HasSubstr("--batch: '0' is out of range"));
+  EXPECT_THAT(test::run(with({"--batch", "bset"})).err,
+              HasSubstr("'bset' is neither a whole number nor best"));
 }
 
 // Nobody rents an RTX 3090 here: null, and a note. A GTX 970 takes years for BERT.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/number.h"
+#include "hwspecs/base/suggest.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/report/target_tables.h"
@@ -29,6 +31,8 @@ BatchChoice batch_choice(const TtaOptions& options) {
   if (!options.global_batch.empty())
     return {.each = {}, .global = whole_number("--global-batch", options.global_batch, kMostSamples)};
   if (each.empty() || each == "best") return {};
+  if (!parse_whole_number(each))
+    throw UsageError("--batch: " + in_quotes(each) + " is neither a whole number nor best");
   return {.each = whole_number("--batch", each, kMostSamples), .global = {}};
 }
 
