@@ -51,6 +51,8 @@ double special_functions(const Kernel& kernel, double batch) {
   }
   if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
     return a->heads.at(batch) * a->queries.at(batch) * a->keys.at(batch) * (a->causal ? 0.5 : 1);
+  const bool subtracts = kernel.op == "softmax_loss" && kernel.phase != Phase::forward;  // p - one_hot(label)
+  if (subtracts) return 0;
   const auto* found = std::find_if(kSpecial.begin(), kSpecial.end(),
                                    [&](const SpecialCount& count) { return count.op == kernel.op; });
   return found == kSpecial.end() ? 0 : found->each * elements_of(kernel, batch);
