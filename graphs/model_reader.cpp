@@ -295,9 +295,9 @@ ModelFile read_model_file(const std::filesystem::path& path, const SpecChanges& 
 ModelFile member_of_family(ModelFile file, const std::string& called) {
   const std::string plain = plain_name(called);
   const auto found = std::ranges::find_if(file.family, [&](const Variant& member) {
-    return plain_name(member.name) == plain || std::ranges::any_of(member.also_called, [&](const std::string& other) {
-             return plain_name(other) == plain;
-           });
+    return plain_name(member.name) == plain ||
+           std::ranges::any_of(member.also_called,
+                               [&](const std::string& other) { return plain_name(other) == plain; });
   });
   if (found == file.family.end()) return file;
   file.name = found->name;
