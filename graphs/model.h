@@ -82,9 +82,9 @@ struct Variant {
   Optimizer optimizer;
   std::optional<Optimizer> mixed_optimizer;  // under mixed precision, where it is another
   Clip clip = Clip::none;                    // as kernels of its own; not where it is part of the update
-  bool average = false;       // a running average of all weights is kept, by operators of the program
-  bool graph_decay = false;   // weight decay as a loss of the graph, not as part of the update
-  std::string dataset;                       // name of the data set it is trained on, or empty
+  bool average = false;      // a running average of all weights is kept, by operators of the program
+  bool graph_decay = false;  // weight decay as a loss of the graph, not as part of the update
+  std::string dataset;       // name of the data set it is trained on, or empty
   TokenBatches token_batches = TokenBatches::fitting;
   std::vector<std::int64_t> buckets;      // sequence lengths to which samples are padded; empty: one length
   double source_share = 1;                // of the target's length that a source is padded to

@@ -130,7 +130,7 @@ void ParameterKernels::graph_decay() {
     append(over_words(KernelKind::elementwise, Phase::backward_weights, "l2_gradient", words, 1, kFp32Bytes,
                       kFp32Bytes),
            layer);
-    append(over_words(KernelKind::elementwise, Phase::backward_weights, "add", words, 1, 2 * kFp32Bytes,
+    append(over_words(KernelKind::elementwise, Phase::backward_weights, "l2_sum", words, 1, 2 * kFp32Bytes,
                       kFp32Bytes),
            layer);
   });

@@ -96,11 +96,10 @@ void PassExpansion::cast_inputs(int i, Phase phase, std::vector<Kernel>& out) co
 
 void PassExpansion::forward() {
   for (int i = 0; i < count(); ++i) {
-    forward_[static_cast<std::size_t>(i)] =
-        emit(i, [&](std::vector<Kernel>& out) {
-          cast_inputs(i, Phase::forward, out);
-          layer(i).spec.layer->forward(layer(i).site(), how_of(i), out);
-        });
+    forward_[static_cast<std::size_t>(i)] = emit(i, [&](std::vector<Kernel>& out) {
+      cast_inputs(i, Phase::forward, out);
+      layer(i).spec.layer->forward(layer(i).site(), how_of(i), out);
+    });
   }
   forward_chains();
 }

@@ -1,6 +1,6 @@
-// class_scale: y = gamma[c] * x + beta[c] for each channel of an image, with rows gamma[c], beta[c] of two tables
-// for the sample's class c: behind a batch norm without scale and shift, a conditional batch norm (Dumoulin et
-// al., ICLR 2017).
+// class_scale: y = gamma[c] * x + beta[c] for each channel of an image, with rows gamma[c], beta[c] of two
+// tables for the sample's class c: behind a batch norm without scale and shift, a conditional batch norm
+// (Dumoulin et al., ICLR 2017).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -37,17 +37,17 @@ class ClassScale : public Layer {
     const Size x = stored_bytes(site.output, how.precision);
     const Size rows = factors(site.output) * kFp32Bytes;
     if (site.weight_gradient) {
-      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_weights, "mul", site.output, 1,
-                                      x * 2, x));
+      kernels.push_back(
+          memory_kernel(KernelKind::elementwise, Phase::backward_weights, "mul", site.output, 1, x * 2, x));
       kernels.back().scratch_bytes = x;
       for (int table = 0; table < 2; ++table)
-        kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "sum", site.output, 1,
-                                        x, rows));
+        kernels.push_back(
+            memory_kernel(KernelKind::reduction, Phase::backward_weights, "sum", site.output, 1, x, rows));
       gather(site, Phase::backward_weights, rows, kernels);
     }
     if (site.input_gradient)
-      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, "mul", site.output, 1,
-                                      x + rows, x));
+      kernels.push_back(
+          memory_kernel(KernelKind::elementwise, Phase::backward_data, "mul", site.output, 1, x + rows, x));
   }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
@@ -61,8 +61,7 @@ class ClassScale : public Layer {
   static void gather(const LayerContext& site, Phase phase, Size rows, std::vector<Kernel>& kernels) {
     const Shape looked_up{site.output.rows, {site.output.dims[0]}};
     for (int table = 0; table < 2; ++table) {
-      kernels.push_back(
-          memory_kernel(KernelKind::gather, phase, "embedding", looked_up, 0, rows, rows));
+      kernels.push_back(memory_kernel(KernelKind::gather, phase, "embedding", looked_up, 0, rows, rows));
       kernels.back().shape = position_matrix(looked_up);
     }
   }

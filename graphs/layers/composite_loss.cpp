@@ -18,18 +18,18 @@ constexpr Term kLogistic[] = {{"neg", 1, 1, 3}, {"clamp", 1, 1},  {"sub", 1, 1},
                               {"add", 2, 1, 3}, {"log", 1, 1},    {"mean", 1, 0}};
 // Cross entropy of the logistic function, weighted by how far a score is from its target (Lin et al., "Focal
 // Loss", ICCV 2017). As google/automl's EfficientDet writes it in TensorFlow: the targets of all classes, the
-// logistic function, the cross entropy of scores, p_t, a power, alpha's factor, their product, a sum; and back
-// through each (the number of operators is derived, not traced). Fused, as DeepLearningExamples' EfficientDet has
-// it: one kernel that also writes what the backward pass multiplies by the loss's gradient.
+// logistic function, the cross entropy of scores, p_t, a power, alpha's factor, their product, a sum; and
+// back through each (the number of operators is derived, not traced). Fused, as DeepLearningExamples'
+// EfficientDet has it: one kernel that also writes what the backward pass multiplies by the loss's gradient.
 constexpr Term kFocal[] = {{"one_hot", 0, 1}, {"sigmoid", 1, 1}, {"logistic", 2, 1, 3}, {"mul", 2, 1, 3},
                            {"pow", 1, 1},     {"select", 2, 1},  {"sum", 1, 0}};
 constexpr Term kFocalBackward[] = {{"mul", 2, 1, 5}, {"pow", 2, 1}, {"sigmoid", 2, 1}, {"add", 2, 1, 2}};
 constexpr Term kFusedFocal[] = {{"focal_loss", 1, 1}};
 constexpr Term kFusedFocalBackward[] = {{"focal_loss", 1, 1}};
-// 1 - 2 sum(p t) / (sum(p) + sum(t)) of each class, with p the softmax, and the cross entropy of the same scores
-// (MLPerf image_segmentation/pytorch model/losses.py DiceCELoss, from memory): targets of all classes, products
-// and sums.
-constexpr Term kDice[] = {{"one_hot", 0, 1}, {"softmax", 1, 1}, {"mul", 2, 1},        {"sum", 1, 0, 3},
+// 1 - 2 sum(p t) / (sum(p) + sum(t)) of each class, with p the softmax, and the cross entropy of the same
+// scores (MLPerf image_segmentation/pytorch model/losses.py DiceCELoss, from memory): targets of all classes,
+// products and sums.
+constexpr Term kDice[] = {{"one_hot", 0, 1}, {"softmax", 1, 1}, {"mul", 2, 1},         {"sum", 1, 0, 3},
                           {"add", 0, 0, 6},  {"mean", 0, 0},    {"log_softmax", 1, 1}, {"nll", 1, 0}};
 constexpr Term kDiceBackward[] = {{"mul", 1, 1, 2}, {"softmax", 2, 1}, {"log_softmax", 2, 1}, {"add", 2, 1}};
 constexpr Term kLogisticBackward[] = {{"sigmoid", 1, 1}, {"sub", 2, 1}, {"mul", 1, 1}};

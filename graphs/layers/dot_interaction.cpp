@@ -1,7 +1,7 @@
-// dot_interaction: products of every two of a sample's vectors {vectors, features} and the first vector itself
-// beside them, padded to a multiple of eight (Naumov et al., "Deep Learning Recommendation Model", arXiv
-// 1906.00091): Z = X X', of which the part below the diagonal is kept. Backward dX = (dZ + dZ') X, one product
-// of the same size (NVIDIA DeepLearningExamples, DLRM, cuda_ext/dot_based_interact).
+// dot_interaction: products of every two of a sample's vectors {vectors, features} and the first vector
+// itself beside them, padded to a multiple of eight (Naumov et al., "Deep Learning Recommendation Model",
+// arXiv 1906.00091): Z = X X', of which the part below the diagonal is kept. Backward dX = (dZ + dZ') X, one
+// product of the same size (NVIDIA DeepLearningExamples, DLRM, cuda_ext/dot_based_interact).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -25,12 +25,10 @@ class DotInteraction : public Layer {
                std::vector<Kernel>& kernels) const override {
     const std::int64_t vectors = site.inputs[0].dims[0];
     const std::int64_t features = site.inputs[0].dims[1];
-    product(site, how, Phase::forward,
-            {.m = fixed_size(vectors),
-             .n = fixed_size(vectors),
-             .k = fixed_size(features),
-             .transpose_a = true},
-            kernels);
+    product(
+        site, how, Phase::forward,
+        {.m = fixed_size(vectors), .n = fixed_size(vectors), .k = fixed_size(features), .transpose_a = true},
+        kernels);
     kernels.back().read_bytes = stored_bytes(site.inputs[0], how.precision);
     kernels.back().written_bytes = stored_bytes(site.output, how.precision);
   }

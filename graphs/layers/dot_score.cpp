@@ -1,6 +1,6 @@
-// dot_score: scores of a memory's positions for each query, query' * key, with a trained factor (Luong et al.,
-// EMNLP 2015; "scaled_luong" of tensorflow/nmt) unless `scale: false`. Inputs: query {width} or {queries, width},
-// keys {positions, width}.
+// dot_score: scores of a memory's positions for each query, query' * key, with a trained factor (Luong et
+// al., EMNLP 2015; "scaled_luong" of tensorflow/nmt) unless `scale: false`. Inputs: query {width} or
+// {queries, width}, keys {positions, width}.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -35,9 +35,8 @@ class DotScore : public Layer {
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     const Sizes s(site, how);
-    product(site, how, Phase::forward,
-            {.m = s.positions, .n = s.queries, .k = s.width, .transpose_a = true}, s.query + s.keys, s.scores,
-            kernels);
+    product(site, how, Phase::forward, {.m = s.positions, .n = s.queries, .k = s.width, .transpose_a = true},
+            s.query + s.keys, s.scores, kernels);
     if (scale_) over_scores("scale", site, Phase::forward, s.scores, kernels);
   }
 

@@ -1,7 +1,7 @@
 // gru: r, z = sigmoid(W * x + U * h + b), n = tanh(W * x + b + r * (U * h + b)), h = h + z * (n - h), as in
-// libraries, whose input and state have biases of their own; `biases: 1` is of cells that have one (TensorFlow's
-// GRUCell). `gates: given`: the second input holds W * x + b of r and z for every step, possibly normalised,
-// and n = tanh(W * x + U * (r * h) + b); no library computes that.
+// libraries, whose input and state have biases of their own; `biases: 1` is of cells that have one
+// (TensorFlow's GRUCell). `gates: given`: the second input holds W * x + b of r and z for every step,
+// possibly normalised, and n = tanh(W * x + U * (r * h) + b); no library computes that.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/recurrent.h"
 

@@ -1,8 +1,10 @@
-// hard_negative_loss: softmax and cross entropy of every box of an image {classes, boxes}, of which those with an
-// object count and of the others the three times as many with the largest loss (Liu et al., "SSD", ECCV 2016).
+// hard_negative_loss: softmax and cross entropy of every box of an image {classes, boxes}, of which those
+// with an object count and of the others the three times as many with the largest loss (Liu et al., "SSD",
+// ECCV 2016).
 //
-// PyTorch, as MLPerf's ssd/base_model.py and NVIDIA's SSD/ssd/model.py write it (Loss.forward): a log-softmax and
-// a gather; a masked copy; two sorts, whose second gives each box its rank; a comparison; a product and a sum.
+// PyTorch, as MLPerf's ssd/base_model.py and NVIDIA's SSD/ssd/model.py write it (Loss.forward): a log-softmax
+// and a gather; a masked copy; two sorts, whose second gives each box its rank; a comparison; a product and a
+// sum.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/terms.h"
 
@@ -38,8 +40,8 @@ class HardNegativeLoss : public Layer {
     append_terms(kMask, sizes, Phase::forward, how.precision, kernels);
     for (int sort = 0; sort < 2; ++sort) {
       const Size bytes = boxes(site) * kSortedBytes;
-      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "radix_sort", {boxes(site), {}},
-                                      4, bytes, bytes));
+      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "radix_sort",
+                                      {boxes(site), {}}, 4, bytes, bytes));
       kernels.back().repeat = 2 * kSortPasses;
     }
     append_terms(kSelect, sizes, Phase::forward, how.precision, kernels);

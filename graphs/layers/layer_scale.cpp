@@ -10,7 +10,8 @@ enum class Axes { features, image, all };
 class LayerScale : public Layer {
  public:
   explicit LayerScale(SpecMap& keys) {
-    if (const auto axes = keys.find("axes")) axes_ = static_cast<Axes>(axes->one_of({"features", "image", "all"}));
+    if (const auto axes = keys.find("axes"))
+      axes_ = static_cast<Axes>(axes->one_of({"features", "image", "all"}));
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {

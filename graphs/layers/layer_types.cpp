@@ -20,7 +20,8 @@ constexpr LayerType kLayerTypes[] = {
      "side by side; less: overlapping), padding (0), output_padding (0), bias (true)",
      make_conv_transpose2d},
     {"conv3d", "convolution of volumes: filters, kernel (odd), stride (1), bias (false)", make_conv3d},
-    {"conv_transpose3d", "transposed convolution of volumes, cubes side by side: filters, kernel, bias (false)",
+    {"conv_transpose3d",
+     "transposed convolution of volumes, cubes side by side: filters, kernel, bias (false)",
      make_conv_transpose3d},
     {"batch_norm",
      "batch normalisation over rows and pixels or positions: scale (true), shift (true), statistics (batch): "
@@ -69,13 +70,15 @@ constexpr LayerType kLayerTypes[] = {
      "dimension",
      make_fully_connected},
     {"embedding",
-     "rows of a table, one for each position: words, outputs, dense_gradient (as the framework has it), sparse "
+     "rows of a table, one for each position: words, outputs, dense_gradient (as the framework has it), "
+     "sparse "
      "(false): only rows looked up have a gradient and are updated, shards (1) in which the table is kept",
      make_embedding},
     {"dot_interaction", "products of every two of a sample's vectors, and the first vector",
      make_dot_interaction},
     {"softmax_loss",
-     "softmax and cross entropy against one label for each row or position: targets (labels; dense: a share of "
+     "softmax and cross entropy against one label for each row or position: targets (labels; dense: a share "
+     "of "
      "every class)",
      make_softmax_loss},
     {"smoothed_softmax_loss", "the same with a little of each label spread over all classes",
@@ -86,7 +89,8 @@ constexpr LayerType kLayerTypes[] = {
      "function (silu, gelu) of a gate times values; reads both, or one tensor with the two side by side",
      make_gated_activation},
     {"scale", "product with a constant, or with a factor for each position", make_scale},
-    {"layer_scale", "product with a trained factor for each feature: axes (features; image: for each channel; all: one)",
+    {"layer_scale",
+     "product with a trained factor for each feature: axes (features; image: for each channel; all: one)",
      make_layer_scale},
     {"bias", "sum with a bias for each feature, for a product that is tied to another layer", make_bias},
     {"add_positions", "sum with a constant for each position and feature", make_add_positions},

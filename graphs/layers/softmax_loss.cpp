@@ -25,7 +25,8 @@ class SoftmaxLoss : public Layer {
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
-    kernels.push_back(softmax_kernel(Phase::backward_data, "softmax_loss", site.output, how.precision, 1, reads_));
+    kernels.push_back(
+        softmax_kernel(Phase::backward_data, "softmax_loss", site.output, how.precision, 1, reads_));
     kernels.back().timed_as = KernelKind::elementwise;  // p - one_hot(label)
   }
 

@@ -1,7 +1,7 @@
 // spectral_norm: passes its input through to the convolution or product behind it, whose weights W {inputs x
-// kernel^2, filters} it divides by their largest singular value (Miyato et al., ICLR 2018), found by one step of
-// the power iteration: v = W u, u = W' v, both normalised, sigma = v' W u. Backward, the weights' gradient loses
-// its part along u v'. Work is the same for every batch.
+// kernel^2, filters} it divides by their largest singular value (Miyato et al., ICLR 2018), found by one step
+// of the power iteration: v = W u, u = W' v, both normalised, sigma = v' W u. Backward, the weights' gradient
+// loses its part along u v'. Work is the same for every batch.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {

@@ -58,7 +58,8 @@ class JointSum : public Layer {
   }
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
-    const Size read = stored_bytes(site.inputs[0], how.precision) + stored_bytes(site.inputs[1], how.precision);
+    const Size read =
+        stored_bytes(site.inputs[0], how.precision) + stored_bytes(site.inputs[1], how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "joint_sum", site.output, 1,
                                     read, stored_bytes(site.output, how.precision)));
   }

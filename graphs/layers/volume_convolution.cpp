@@ -1,10 +1,11 @@
 // conv3d: a convolution of volumes {channels, depth, height, width} by cubes of kernel^3 pixels, with as much
-// padding as keeps the volume at stride 1. conv_transpose3d: every pixel becomes a cube of kernel^3 pixels side by
-// side.
+// padding as keeps the volume at stride 1. conv_transpose3d: every pixel becomes a cube of kernel^3 pixels
+// side by side.
 //
 // No table of measured calls has volumes. Their kernels are timed as convolutions of images of as many
-// multiply-adds: each slice of the output is an image, whose channels are those of the `kernel` slices that it
-// reads; a transposed one is a 1x1 convolution to filters x kernel^3 channels. Bytes are those of the volumes.
+// multiply-adds: each slice of the output is an image, whose channels are those of the `kernel` slices that
+// it reads; a transposed one is a 1x1 convolution to filters x kernel^3 channels. Bytes are those of the
+// volumes.
 #include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 

@@ -55,7 +55,7 @@ void write_table(std::ostream& out, const Table& table) {
       if (!line.empty()) line += "  ";
       if (c == last && !table.columns[c].right) {  // continued on the next line where it is too long
         const std::size_t indent = line.size();
-        const auto parts = wrapped(text_of(c), kScreenWidth > indent + 20 ? kScreenWidth - indent : 20);
+        const auto parts = wrapped(text_of(c), kScreenWidth > indent + 16 ? kScreenWidth - indent : 16);
         for (std::size_t i = 0; i < parts.size(); ++i)
           line += (i == 0 ? "" : "\n" + std::string(indent, ' ')) + parts[i];
       } else {

@@ -35,7 +35,7 @@ Value achieved_bandwidth(const P& p) {
   return bandwidth.si();
 }
 
-template <double PipeUse::* pipe>
+template <double PipeUse::*pipe>
 Value pipe_of(const P& p) {
   const std::optional<PipeUse> use = pipe_use(p);
   return use ? Value((*use).*pipe) : std::nullopt;

@@ -17,16 +17,18 @@ struct SpecialCount {
   double each = 0;  // of an element
 };
 constexpr std::array<SpecialCount, 24> kSpecial = {{
-    {"sigmoid", 2},    {"silu", 2},      {"tanh", 2},       {"gelu", 1},          {"exp", 1},
-    {"exp_sum", 1},    {"log", 1},       {"sqrt", 1},       {"rsqrt", 1},         {"div", 1},
-    {"pow", 2},        {"logistic", 1},  {"softmax", 1},    {"log_softmax", 1},   {"softmax_loss", 1},
-    {"focal_loss", 3}, {"addcdiv", 1},   {"adam", 2},       {"bert_adam", 2},     {"fused_adam", 2},
-    {"lamb", 2},       {"lstm_cell", 2}, {"gru_cell", 1.2}, {"transducer_loss", 1},
+    {"sigmoid", 2}, {"silu", 2},        {"tanh", 2},         {"gelu", 1},
+    {"exp", 1},     {"exp_sum", 1},     {"log", 1},          {"sqrt", 1},
+    {"rsqrt", 1},   {"div", 1},         {"pow", 2},          {"logistic", 1},
+    {"softmax", 1}, {"log_softmax", 1}, {"softmax_loss", 1}, {"focal_loss", 3},
+    {"addcdiv", 1}, {"adam", 2},        {"bert_adam", 2},    {"fused_adam", 2},
+    {"lamb", 2},    {"lstm_cell", 2},   {"gru_cell", 1.2},   {"transducer_loss", 1},
 }};
 
-// Instructions of the pipe over multiply-adds in products, whose addresses and transforms it computes, too: what
-// nvprof's levels in the TBD paper were fitted to (utilization.h). With it MiniGo, by the suite's later page 66.6 to
-// 72.0 % on an RTX 2080 Ti, is predicted at 61 to 71 %. Elsewhere each operation is an instruction of two.
+// Instructions of the pipe over multiply-adds in products, whose addresses and transforms it computes, too:
+// what nvprof's levels in the TBD paper were fitted to (utilization.h). With it MiniGo, by the suite's later
+// page 66.6 to 72.0 % on an RTX 2080 Ti, is predicted at 61 to 71 %. Elsewhere each operation is an
+// instruction of two.
 constexpr double kProductInstructions = 1.7;
 
 double elements_of(const Kernel& kernel, double batch) {
@@ -47,10 +49,13 @@ double special_functions(const Kernel& kernel, double batch) {
   if (const auto* r = std::get_if<RecurrentShape>(&kernel.shape)) {
     // LSTM: four gates and tanh(c); GRU: three gates; each an exponential and a reciprocal.
     const double activations = r->gates == 4 ? 5 : 3;
-    return 2 * activations * r->batch.at(batch) * static_cast<double>(r->steps) * static_cast<double>(r->hidden);
+    return 2 * activations * r->batch.at(batch) * static_cast<double>(r->steps) *
+           static_cast<double>(r->hidden);
   }
   if (const auto* a = std::get_if<AttentionShape>(&kernel.shape))
     return a->heads.at(batch) * a->queries.at(batch) * a->keys.at(batch) * (a->causal ? 0.5 : 1);
+  const bool subtracts = kernel.op == "softmax_loss" && kernel.phase != Phase::forward;  // p - one_hot(label)
+  if (subtracts) return 0;
   const auto* found = std::find_if(kSpecial.begin(), kSpecial.end(),
                                    [&](const SpecialCount& count) { return count.op == kernel.op; });
   return found == kSpecial.end() ? 0 : found->each * elements_of(kernel, batch);

@@ -1,5 +1,6 @@
-// Utilization of the pipes of a GPU's multiprocessors while kernels run, as Nsight Compute counts it: what a pipe
-// executes over what it could, averaged over kernels by their time. The TBD suite's later page reports these.
+// Utilization of the pipes of a GPU's multiprocessors while kernels run, as Nsight Compute counts it: what a
+// pipe executes over what it could, averaged over kernels by their time. The TBD suite's later page reports
+// these.
 #pragma once
 
 #include <optional>
@@ -16,8 +17,8 @@ struct PipeUse {
   double special = 0;  // reciprocals, roots, exponentials and logarithms
 };
 
-// Means over the iterations of a prediction; none where no kernel runs. Instructions that convert types or copy
-// are not counted.
+// Means over the iterations of a prediction; none where no kernel runs. Instructions that convert types or
+// copy are not counted.
 [[nodiscard]] std::optional<PipeUse> pipe_use(const Prediction& prediction);
 
 // Reciprocals, roots, exponentials and logarithms of one launch: so many for each element, by the operation.

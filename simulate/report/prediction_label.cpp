@@ -8,7 +8,8 @@ std::string label_among(std::span<const Prediction> predictions, const Predictio
   const Scenario& own = prediction.scenario;
   const bool another = std::any_of(predictions.begin(), predictions.end(), [&](const Prediction& other) {
     const Scenario& s = other.scenario;
-    return other.model->name == prediction.model->name && s.framework == own.framework && s.variant != own.variant;
+    return other.model->name == prediction.model->name && s.framework == own.framework &&
+           s.variant != own.variant;
   });
   return another ? prediction.model->name + " " + own.variant : prediction.model->name;
 }

@@ -29,7 +29,8 @@ constexpr std::ptrdiff_t kTensorColumn = 7;  // behind FP32
 std::string legend(bool tensor) {
   return fmt::format(
       "+-%: 80 % of measured throughputs are expected so near; time: of an iteration; GPU, FP32,{} CPU: "
-      "utilization in %, of the iteration, of the single-precision peak while the GPU is active,{} of {} cores "
+      "utilization in %, of the iteration, of the single-precision peak while the GPU is active,{} of {} "
+      "cores "
       "(an estimate); par. to total: GPU memory at its peak, in GiB (parameters, their gradients, feature "
       "maps, workspace, dynamic; total with the CUDA context, ! where it does not fit); bound: what limits "
       "most of the time.",
@@ -48,22 +49,21 @@ std::vector<Cell> table_row(std::span<const Prediction> predictions, const Predi
   const MemoryPlan& m = p.memory;
   const auto memory = [](Bytes bytes) { return number_cell(bytes.si(), gib_text(in_unit(bytes, "GiB"))); };
   const std::string total = gib_text(in_unit(m.total(), "GiB"));
-  std::vector<Cell> row{
-          text_cell(label_among(predictions, p)),
-          text_cell(p.framework->name),
-          text_cell(three_digits(p.throughput()) + " " + throughput_unit(*p.model)),
-          bare_percent_cell(p.interval_factor() - 1, 0),
-          text_cell(to_text(p.iteration_time())),
-          utilization_cell(gpu_utilization(activity)),
-          utilization_cell(fp32_utilization(activity, *p.gpu)),
-          utilization_cell(cpu_utilization(activity)),
-          memory(m.use[MemoryCategory::weights]),
-          memory(m.use[MemoryCategory::weight_gradients]),
-          memory(m.use[MemoryCategory::feature_maps]),
-          memory(m.use[MemoryCategory::workspace]),
-          memory(m.use[MemoryCategory::dynamic]),
-          number_cell(m.total().si(), p.fits ? total : total + "!"),
-          text_cell(name_of(p.bound()))};
+  std::vector<Cell> row{text_cell(label_among(predictions, p)),
+                        text_cell(p.framework->name),
+                        text_cell(three_digits(p.throughput()) + " " + throughput_unit(*p.model)),
+                        bare_percent_cell(p.interval_factor() - 1, 0),
+                        text_cell(to_text(p.iteration_time())),
+                        utilization_cell(gpu_utilization(activity)),
+                        utilization_cell(fp32_utilization(activity, *p.gpu)),
+                        utilization_cell(cpu_utilization(activity)),
+                        memory(m.use[MemoryCategory::weights]),
+                        memory(m.use[MemoryCategory::weight_gradients]),
+                        memory(m.use[MemoryCategory::feature_maps]),
+                        memory(m.use[MemoryCategory::workspace]),
+                        memory(m.use[MemoryCategory::dynamic]),
+                        number_cell(m.total().si(), p.fits ? total : total + "!"),
+                        text_cell(name_of(p.bound()))};
   if (tensor) row.insert(row.begin() + kTensorColumn, bare_percent_cell(tensor_share(p), 0));
   return row;
 }

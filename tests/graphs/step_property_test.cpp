@@ -37,7 +37,8 @@ bool runs_in(const Model& model, const std::string& framework, const Precision& 
   return first && std::ranges::count(kTransformersOnly, framework) == 0;
 }
 
-// All combinations, made once; frameworks that lower a model alike count as one.
+// All combinations, made once, of training steps; frameworks that lower a model alike count as one, and amp,
+// whose steps are those of fp16, is left out.
 const std::vector<Case>& cases() {
   static std::vector<Model> models;
   static const std::vector<Case> all = [] {
@@ -50,7 +51,9 @@ const std::vector<Case>& cases() {
     std::vector<Case> made;
     for (const Model& model : models) {
       if (model.graphs.size() != 1 || model.training.size() != 1) continue;
+      if (model.training[0].runs[0].backward == Backward::none) continue;
       for (const Precision& precision : kPrecisions) {
+        if (precision.name == "amp") continue;
         std::vector<Lowering> seen;
         for (const std::string& framework : catalog.names(Kind::framework)) {
           if (!runs_in(model, framework, precision)) continue;
@@ -165,10 +168,10 @@ TEST(StepProperty, PhasesFollowEachOther) {
 // Puts together the gradients that a layer's readers hand back.
 bool gathers(const Kernel& kernel) { return kernel.op == "gradient_sum" || kernel.op == "gradient_concat"; }
 
-// Between the precisions of weights and their gradients, outside the passes.
+// Between the precisions of weights and their gradients, or of weights alone, outside the passes.
 bool converts(const Kernel& kernel) {
   return kernel.op == "cast" || kernel.op == "unscale" || kernel.op == "gradient_norm" ||
-         kernel.op == "clip" || kernel.op == "fill" || kernel.op == "copy";
+         kernel.op == "clip" || kernel.op == "fill" || kernel.op == "copy" || kernel.op.starts_with("l2_");
 }
 
 // Feature maps are born in the forward pass, with the first kernel of their layer.
@@ -285,7 +288,8 @@ TEST(StepProperty, OneGradientSumForEachJoin) {
 }
 
 // No lowering and no precision changes what is learnt or how much arithmetic that is, but for attention, whose
-// scores are computed again going back where none are kept.
+// scores are computed again going back where none are kept; and where a recurrent cell multiplies input and
+// state at once, it also computes a gradient of its input that nothing needs.
 TEST(StepProperty, CountsDoNotDependOnFrameworkOrPrecision) {
   std::map<const Model*, const TrainingStep*> first;
   for (const Case& c : cases()) {
@@ -294,8 +298,9 @@ TEST(StepProperty, CountsDoNotDependOnFrameworkOrPrecision) {
     ASSERT_EQ(c.step.layers.size(), reference.layers.size());
     for (std::size_t i = 0; i < reference.layers.size(); ++i) {
       ASSERT_EQ(c.step.layers[i].trained_parameters, reference.layers[i].trained_parameters);
-      if (reference.layers[i].type != "attention")
-        ASSERT_EQ(c.step.layers[i].training_macs, reference.layers[i].training_macs);
+      if (reference.layers[i].type == "attention") continue;
+      if (reference.layers[i].type == "lstm" && !c.graph->layers[i].input_gradient) continue;
+      ASSERT_EQ(c.step.layers[i].training_macs, reference.layers[i].training_macs);
     }
   }
 }
@@ -311,12 +316,14 @@ Size masks(const Case& c, const Precision& precision) {
   return bytes;
 }
 
-// Half the bytes an element, from fp32 to fp16: the sum of all feature maps halves exactly, but for masks and
-// where another layout makes a copy a view.
+// Half the bytes an element, from fp32 to fp16: the sum of all feature maps halves exactly, but for masks,
+// where another layout makes a copy a view, and where layers stay in single precision.
 TEST(StepProperty, HalfPrecisionHalvesFeatureMaps) {
   std::map<std::string, Size> fp32;
   std::map<std::string, Layout> layouts;
   for (const Case& c : cases()) {
+    if (std::ranges::any_of(c.graph->layers, [](const GraphLayer& layer) { return layer.spec.fp32; }))
+      continue;
     const std::size_t space = c.name.rfind(' ');
     const std::string base = c.name.substr(0, space);
     const Precision* precision = nullptr;

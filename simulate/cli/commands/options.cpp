@@ -82,7 +82,8 @@ std::vector<SuiteModel> models_for(const ScenarioOptions& options, SpecCache& sp
   } else if (!options.model.empty()) {
     models.push_back({options.model, "", ""});
   } else {
-    models = read_suite(specs.catalog().find(Kind::suite, options.suite.empty() ? kSuite : options.suite)).models;
+    models =
+        read_suite(specs.catalog().find(Kind::suite, options.suite.empty() ? kSuite : options.suite)).models;
   }
   for (SuiteModel& model : models) {
     if (model.variant.empty()) model.variant = options.variant;

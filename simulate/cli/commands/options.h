@@ -38,7 +38,7 @@ struct InputOptions {
 
 // The model with the GPU, the batch and the data it is trained on.
 struct ScenarioOptions : ModelOptions {
-  std::string suite;    // instead of the model, of commands that have add_suite_option()
+  std::string suite;  // instead of the model, of commands that have add_suite_option()
   std::string gpu;
   std::string batch;
   std::string tokens;   // instead of the batch

@@ -10,7 +10,7 @@ namespace {
 
 struct Pipe {
   const char* name;
-  double PipeUse::* share;
+  double PipeUse::*share;
 };
 constexpr std::array<Pipe, 4> kPipes = {{{"FMA (fp32)", &PipeUse::fma},
                                          {"FP16", &PipeUse::fp16},

@@ -1,5 +1,5 @@
-// The section of `tbd-sim report` with the use of each pipe of the multiprocessors, as the TBD suite's later page
-// reports it.
+// The section of `tbd-sim report` with the use of each pipe of the multiprocessors, as the TBD suite's later
+// page reports it.
 #pragma once
 
 #include "simulate/report/html/page.h"
