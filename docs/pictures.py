@@ -24,11 +24,11 @@ ROOMS = [
     ("serve", "the live page", 4, 1, 6),
     ("report", "tables, CSV, JSON, HTML pages, traces", 4, 2, 6),
     ("validation", "how far off?", 4, 3, 3), ("sweep", "a million scenarios", 7, 3, 3),
-    ("analysis", "what follows from a prediction? scaling, what if, savings", 4, 4, 6),
+    ("analysis", "scaling, what if, savings", 4, 4, 3), ("compare", "a profile beside its prediction", 7, 4, 3),
     ("prediction", "from a scenario to metrics", 4, 5, 6),
     ("workload", "steps by length; files read once", 4, 6, 3), ("communication", "synchronizing gradients", 7, 6, 3),
     ("memory", "what must be resident?", 4, 7, 3), ("timeline", "when does each kernel run?", 7, 7, 3),
-    ("framework", "what does a framework version do?", 4, 8, 6),
+    ("framework", "what does a framework version do?", 4, 8, 3), ("import", "files of other tools", 7, 8, 3),
     *((name, caption, 0, i * (ROWS - 1) / 6, 3.75) for i, (name, caption) in enumerate([
         ("cli", "argv"), ("framework_fit", "training runs to a framework's constants"), ("fit", "records to profiles"),
         ("samples", "records ready for fitting"), ("importers", "published tables to records"),

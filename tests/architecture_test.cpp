@@ -70,7 +70,7 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
       "simulate/analysis"}},
     {"simulate/compare",
      {"hwspecs", "graphs", "costmodel", "simulate/timeline", "simulate/memory", "simulate/prediction",
-      "simulate/analysis", "simulate/import"}},
+      "simulate/import"}},
     {"simulate/report",
      {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework", "simulate/timeline",
       "simulate/memory", "simulate/workload", "simulate/communication", "simulate/prediction",

@@ -48,7 +48,9 @@ Matrix read_matrix(std::string_view text, const std::string& file) {
       const bool header = words.size() == 1 || is_gpu(words[1]) || words[1] == "CPU" ||
                           words[1].starts_with("mlx") || words[1].starts_with("NIC");
       if (!header) continue;
-      matrix.gpus = static_cast<std::size_t>(std::count_if(words.begin(), words.end(), is_gpu));
+      // GPUs come first: what is called so behind other columns is none.
+      matrix.gpus =
+          static_cast<std::size_t>(std::find_if_not(words.begin(), words.end(), is_gpu) - words.begin());
       matrix.columns = static_cast<std::size_t>(std::find(words.begin(), words.end(), "CPU") - words.begin());
       if (matrix.gpus > kMostGpus) fail_at(file, number, "more than 1000 GPUs; expected a machine");
       continue;

@@ -107,6 +107,8 @@ TEST(HostileFiles, AreRefused) {
        "Device 0: \"T\"\n  CUDA Capability Major/Minor version number: 7.0\n  L2 Cache Size: -1 bytes\n"},
       {"nan.txt", "Device 0: \"T\"\n  CUDA Capability Major/Minor version number: nan\n"},
       {"wide.txt", "\t" + repeated("GPU0\t", 5'000) + "CPU Affinity\nGPU0\t X \t0\n"},
+      {"twice.txt",
+       "\tGPU0\tGPU1\tCPU Affinity\tGPU0\tGPU1\tGPU2\nGPU0\tX\tPIX\t0\nGPU1\tSYS\tX\t0\nGPU2\tX\tX\t0\n"},
       {"links.txt", "\tGPU0\tGPU1\nGPU0\tX\tNV99999999999\nGPU1\tNV99999999999\tX\n"},
       {"deep_tree.txt", "-+-[0000:00]-" + repeated("00.0-[01]-", 1'000) + "-00.0  NVIDIA Corporation X\n"},
       {"deep.prototxt", "layer { type: \"x\" " + repeated("a {", 100'000)},
