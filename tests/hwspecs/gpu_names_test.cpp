@@ -117,6 +117,7 @@ TEST(GpuNames, EveryCardByTheNameOfItsDriver) {
       {"rtx6000_ada", {"NVIDIA RTX 6000 Ada Generation"}},
       {"rtx_pro_6000", {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition"}},
       {"rtx_pro_6000_maxq", {"NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition"}},
+      {"rtx_pro_6000_server", {"NVIDIA RTX PRO 6000 Blackwell Server Edition"}},
       {"rtxa6000", {"NVIDIA RTX A6000", "RTX A6000"}},
       {"t4", {"Tesla T4"}},
       {"titanrtx", {"NVIDIA TITAN RTX", "TITAN RTX"}},
