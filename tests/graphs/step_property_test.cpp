@@ -22,14 +22,16 @@ struct Case {
 
 bool has_attention(const Model& model) {
   const std::vector<GraphLayer>& layers = model.graphs.begin()->second.layers;
-  return std::any_of(layers.begin(), layers.end(), [](const GraphLayer& l) { return l.spec.type == "attention"; });
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const GraphLayer& l) { return l.spec.type == "attention"; });
 }
 
 // Transformers run in these, each with lowerings of its own, and other models in none of those that are only
 // for transformers; transformers in half of the precisions.
 constexpr std::string_view kTransformerFrameworks[] = {"pytorch", "pytorch_hf_eager", "megatron"};
-constexpr std::string_view kTransformersOnly[] = {"pytorch_hf",       "pytorch_hf_eager", "pytorch_hf_cudnn", "llm_c",
-                                                  "pytorch_compiled", "megatron",         "pytorch_hf_mem_efficient"};
+constexpr std::string_view kTransformersOnly[] = {
+    "pytorch_hf",       "pytorch_hf_eager", "pytorch_hf_cudnn",        "llm_c",
+    "pytorch_compiled", "megatron",         "pytorch_hf_mem_efficient"};
 
 bool runs_in(const Model& model, const std::string& framework, const Precision& precision) {
   if (has_attention(model))
@@ -281,8 +283,8 @@ TEST(StepProperty, OneGradientSumForEachJoin) {
   }
 }
 
-// No lowering and no precision changes what is learnt or how much arithmetic that is, but for attention, whose
-// scores are computed again going back where none are kept.
+// No lowering and no precision changes what is learnt or how much arithmetic that is, but for attention,
+// whose scores are computed again going back where none are kept.
 TEST(StepProperty, CountsDoNotDependOnFrameworkOrPrecision) {
   std::map<const Model*, const TrainingStep*> first;
   for (const Case& c : cases()) {
