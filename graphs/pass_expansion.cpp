@@ -165,7 +165,8 @@ void PassExpansion::add_step_gradients(int i, const LayerContext& at, std::vecto
   const int owner = layer(i).tied_to;
   if (owner >= 0 && at.weight_gradient) {
     for (const ParameterTensor& shared : layer(i).spec.layer->parameters(layer(i).input_shapes)) {
-      add(Phase::backward_weights, {fixed_size(shared.elements), {}}, how_.precision.product_gradient_bytes());
+      add(Phase::backward_weights, {fixed_size(shared.elements), {}},
+          how_.precision.product_gradient_bytes());
     }
   }
   if (layer(i).steps > 1) {

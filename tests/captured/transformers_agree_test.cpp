@@ -1,5 +1,6 @@
-// Captured transformers of Hugging Face and the catalogue's with as many layers are the same network: multiply-adds
-// and bytes of all kernels, and memory by what the backward pass keeps. Captures also make positions and masks.
+// Captured transformers of Hugging Face and the catalogue's with as many layers are the same network:
+// multiply-adds and bytes of all kernels, and memory by what the backward pass keeps. Captures also make
+// positions and masks.
 #include <gmock/gmock.h>
 
 #include "simulate/prediction/predict.h"
@@ -33,14 +34,15 @@ class CapturedTransformers : public testing::TestWithParam<Pair> {};
 TEST_P(CapturedTransformers, AgreeWithTheCatalogue) {
   const Pair& pair = GetParam();
   const test::TempDir directory;
-  const std::string model =
-      directory.write("two_layers.yaml", "title: t\nbased_on: " + pair.model +
-                                             "\nvariants:\n  two: {description: d, source: s, optimizer: adam, "
-                                             "parameters: {last_layer: 1, sequence_length: 1024}}\n");
+  const std::string model = directory.write(
+      "two_layers.yaml", "title: t\nbased_on: " + pair.model +
+                             "\nvariants:\n  two: {description: d, source: s, optimizer: adam, "
+                             "parameters: {last_layer: 1, sequence_length: 1024}}\n");
   const std::string framework =
-      directory.write("framework.yaml", "title: t\nbased_on: pytorch\nlowering: {weight_gradients: until_update, "
-                                        "linear_bias: fused, attention: " +
-                                            pair.attention + "}\nsources: {lowering: as pytorch_hf}\n");
+      directory.write("framework.yaml",
+                      "title: t\nbased_on: pytorch\nlowering: {weight_gradients: until_update, "
+                      "linear_bias: fused, attention: " +
+                          pair.attention + "}\nsources: {lowering: as pytorch_hf}\n");
   const std::string step = TBDSIM_SOURCE_DIR "/tests/captured/transformers." + pair.step + ".step.json.gz";
   SpecCache specs = test::source_specs();
   const auto predicted = [&](const std::string& what, const std::string& precision) {

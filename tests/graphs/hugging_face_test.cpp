@@ -35,19 +35,23 @@ std::int64_t parameters_of(const std::string& json) {
 
 // Counts are those of the classes of transformers 5.24 on the device meta.
 TEST(HuggingFaceConfig, HasTheParametersOfItsClass) {
-  EXPECT_EQ(parameters_of(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_attention_heads": 32,
+  EXPECT_EQ(
+      parameters_of(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_attention_heads": 32,
       "num_key_value_heads": 8, "intermediate_size": 14336, "num_hidden_layers": 32, "vocab_size": 128256,
       "rope_parameters": {"rope_type": "default"}, "max_position_embeddings": 8192})"),
-            8'030'261'248);
-  EXPECT_EQ(parameters_of(R"({"architectures": ["Qwen2ForCausalLM"], "hidden_size": 4096, "num_attention_heads": 32,
+      8'030'261'248);
+  EXPECT_EQ(
+      parameters_of(R"({"architectures": ["Qwen2ForCausalLM"], "hidden_size": 4096, "num_attention_heads": 32,
       "num_key_value_heads": 32, "intermediate_size": 22016, "num_hidden_layers": 32, "vocab_size": 151936})"),
-            12'049'846'272);
-  EXPECT_EQ(parameters_of(R"({"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_head": 12, "n_layer": 12,
+      12'049'846'272);
+  EXPECT_EQ(
+      parameters_of(R"({"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_head": 12, "n_layer": 12,
       "n_positions": 1024, "vocab_size": 50257, "n_inner": null, "attn_pdrop": 0.1})"),
-            124'439'808);
-  EXPECT_EQ(parameters_of(R"({"architectures": ["ViTForImageClassification"], "hidden_size": 768, "image_size": 224,
+      124'439'808);
+  EXPECT_EQ(
+      parameters_of(R"({"architectures": ["ViTForImageClassification"], "hidden_size": 768, "image_size": 224,
       "num_attention_heads": 12, "num_hidden_layers": 12, "intermediate_size": 3072, "patch_size": 16})"),
-            85'800'194);
+      85'800'194);
   EXPECT_EQ(parameters_of(R"({"architectures": ["T5ForConditionalGeneration"], "d_model": 512, "d_ff": 2048,
       "d_kv": 64, "num_heads": 8, "num_layers": 6, "vocab_size": 32128})"),
             60'506'624);
@@ -55,7 +59,8 @@ TEST(HuggingFaceConfig, HasTheParametersOfItsClass) {
 
 TEST(HuggingFaceConfig, NamesTheNearestOfAnUnknownArchitecture) {
   EXPECT_THAT([] { (void)read(R"({"architectures": ["LLamaForCausalLM"]})"); },
-              ThrowsMessage<SpecError>(AllOf(HasSubstr("architectures[0]"), HasSubstr("did you mean 'LlamaForCausalLM'"))));
+              ThrowsMessage<SpecError>(
+                  AllOf(HasSubstr("architectures[0]"), HasSubstr("did you mean 'LlamaForCausalLM'"))));
   EXPECT_THAT([] { (void)read(R"({"architectures": []})"); },
               ThrowsMessage<SpecError>(HasSubstr("a list of one architecture")));
   EXPECT_THAT([] { (void)read(R"({"architectures": "LlamaForCausalLM"})"); },
@@ -72,16 +77,18 @@ TEST(HuggingFaceConfig, RejectsSizesThatDoNotFit) {
               ThrowsMessage<SpecError>(HasSubstr("heads that divide the width of 4096")));
   EXPECT_THAT(llama(R"("hidden_size": -1)"), ThrowsMessage<SpecError>(HasSubstr("hidden_size")));
   EXPECT_THAT(llama(R"("hidden_size": 1e99)"), ThrowsMessage<SpecError>(HasSubstr("hidden_size")));
-  EXPECT_THAT(llama(R"("num_attention_heads": 32)"), ThrowsMessage<SpecError>(HasSubstr("a key hidden_size")));
+  EXPECT_THAT(llama(R"("num_attention_heads": 32)"),
+              ThrowsMessage<SpecError>(HasSubstr("a key hidden_size")));
 }
 
 TEST(HuggingFaceConfig, RejectsWhatTheFamilyDoesNotHave) {
-  EXPECT_THAT([] {
-    (void)read(R"({"architectures": ["OPTForCausalLM"], "hidden_size": 1024, "num_attention_heads": 16,
+  EXPECT_THAT(
+      [] {
+        (void)read(R"({"architectures": ["OPTForCausalLM"], "hidden_size": 1024, "num_attention_heads": 16,
         "num_hidden_layers": 24, "ffn_dim": 4096, "vocab_size": 50272, "max_position_embeddings": 2048,
         "do_layer_norm_before": false})");
-  },
-              ThrowsMessage<SpecError>(HasSubstr("do_layer_norm_before")));
+      },
+      ThrowsMessage<SpecError>(HasSubstr("do_layer_norm_before")));
 }
 
 TEST(HuggingFaceConfig, IsToldFromAStepFile) {

@@ -27,8 +27,8 @@ std::vector<std::filesystem::path> catalogue_models() {
   return files;
 }
 
-// The counts a variant promises under `expected:` are those of its kernels: trained parameters and, where they
-// are given, multiply-adds of one sample forward and in training.
+// The counts a variant promises under `expected:` are those of its kernels: trained parameters and, where
+// they are given, multiply-adds of one sample forward and in training.
 void expect_promised_counts(const ModelFile& file, const Variant& variant) {
   const TrainingStep step = test::step_of(build_model(file, variant));
   std::int64_t parameters = 0;

@@ -17,18 +17,21 @@ struct Case {
   Lowering lowering;
   TrainingStep step;
   const LayerGraph* graph;  // the only one, so that layers of the step are layers of the graph
+  const Precision* precision;
 };
 
 bool has_attention(const Model& model) {
   const std::vector<GraphLayer>& layers = model.graphs.begin()->second.layers;
-  return std::any_of(layers.begin(), layers.end(), [](const GraphLayer& l) { return l.spec.type == "attention"; });
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const GraphLayer& l) { return l.spec.type == "attention"; });
 }
 
 // Transformers run in these, each with lowerings of its own, and other models in none of those that are only
 // for transformers; transformers in half of the precisions.
 constexpr std::string_view kTransformerFrameworks[] = {"pytorch", "pytorch_hf_eager", "megatron"};
-constexpr std::string_view kTransformersOnly[] = {"pytorch_hf",       "pytorch_hf_eager", "pytorch_hf_cudnn", "llm_c",
-                                                  "pytorch_compiled", "megatron",         "pytorch_hf_mem_efficient"};
+constexpr std::string_view kTransformersOnly[] = {
+    "pytorch_hf",       "pytorch_hf_eager", "pytorch_hf_cudnn",        "llm_c",
+    "pytorch_compiled", "megatron",         "pytorch_hf_mem_efficient"};
 
 bool runs_in(const Model& model, const std::string& framework, const Precision& precision) {
   if (has_attention(model))
@@ -64,7 +67,7 @@ const std::vector<Case>& cases() {
           made.push_back(
               {model.name + " " + model.variant.name + " " + framework + " " + std::string(precision.name),
                &model, lowering_of(model, lowering, precision),
-               expand_training_step(model, lowering, precision), &model.graphs.begin()->second});
+               expand_training_step(model, lowering, precision), &model.graphs.begin()->second, &precision});
         }
       }
     }
@@ -209,7 +212,7 @@ TEST(StepProperty, InputsAreAliveWhenReadAgain) {
       const Kernel& kernel = c.step.kernels[k];
       if (kernel.layer < 0 || kernel.phase == Phase::update || gathers(kernel) || converts(kernel)) continue;
       const GraphLayer& layer = c.graph->layers[static_cast<std::size_t>(kernel.layer)];
-      const BackwardNeeds needs = layer.spec.layer->backward_needs(layer.site(), {c.lowering, test::kFp32});
+      const BackwardNeeds needs = layer.spec.layer->backward_needs(layer.site(), {c.lowering, *c.precision});
       if (kernel.phase == Phase::forward || needs.inputs) {
         for (const int input : layer.inputs) {
           const int made_by = input < 0 ? -1 : owners[static_cast<std::size_t>(input)];

@@ -33,8 +33,8 @@ std::int64_t launches(const std::vector<Kernel>& kernels) {
   return sum;
 }
 
-// Composite in fp32: pow, mean, epsilon, rsqrt, mul, mul; in bf16 two casts more, and x is kept in fp32 beside
-// the normalised x.
+// Composite in fp32: pow, mean, epsilon, rsqrt, mul, mul; in bf16 two casts more, and x is kept in fp32
+// beside the normalised x.
 TEST(RmsNorm, IsCompositeOrFused) {
   LayerBench bench{"{type: rms_norm}", {kPositions}};
   EXPECT_EQ(launches(bench.forward()), 6);
@@ -42,8 +42,8 @@ TEST(RmsNorm, IsCompositeOrFused) {
   EXPECT_EQ(bench.needs().extra_bytes, per_sample(512 + 8 * 4));
   bench.precision = kBf16;
   EXPECT_EQ(launches(bench.forward()), 8);
-  // cast 256 -> 512, pow 512 -> 512, mean 512 -> 32, two over statistics, mul 512 -> 512, cast 512 -> 256, mul
-  // 256 -> 256.
+  // cast 256 -> 512, pow 512 -> 512, mean 512 -> 32, two over statistics, mul 512 -> 512, cast 512 -> 256,
+  // mul 256 -> 256.
   EXPECT_EQ(read_by(bench.forward()), per_sample(256 + 512 + 512 + 32 + 32 + 512 + 512 + 256));
   EXPECT_EQ(written_by(bench.forward()), per_sample(512 + 512 + 32 + 32 + 32 + 512 + 256 + 256));
   EXPECT_FALSE(bench.needs().inputs);
@@ -126,8 +126,8 @@ TEST(Attention, SeesAWindow) {
   EXPECT_EQ(bench.forward()[0].flops, per_sample(4 * 8 * 2 * (2 * 8 + kSoftmaxFlops)));
 }
 
-// Queries and keys of 6 features, of which 2 are the same for all heads; values of 4: k and v of a head lie in
-// 4 + 4.
+// Queries and keys of 6 features, of which 2 are the same for all heads; values of 4: k and v of a head lie
+// in 4 + 4.
 TEST(Attention, SharesFeaturesOfKeys) {
   const Shape q{per_sample(1), {8, 24}}, kv{per_sample(1), {8, 32}}, shared{per_sample(1), {8, 2}};
   LayerBench bench{"{type: attention, heads: 4, causal: true, shared: 2}", {q, kv, shared}};
@@ -141,8 +141,11 @@ TEST(Attention, SharesFeaturesOfKeys) {
 TEST(Attention, RejectsHeadsThatDoNotDivide) {
   EXPECT_THAT([] { (void)make_layer("{type: attention, heads: 6, kv_heads: 4}"); },
               ThrowsMessage<std::exception>(HasSubstr("does not divide the 6 heads of queries")));
-  EXPECT_THAT([] { LayerBench("{type: attention, heads: 5}", {kPositions, kPositions, kPositions}); },
-              ThrowsMessage<ShapeMismatch>(HasSubstr("queries have 16 features; expected a multiple of 5 heads")));
+  EXPECT_THAT(
+      [] {
+        LayerBench("{type: attention, heads: 5}", {kPositions, kPositions, kPositions});
+      },
+      ThrowsMessage<ShapeMismatch>(HasSubstr("queries have 16 features; expected a multiple of 5 heads")));
 }
 
 TEST(GatedActivation, ReadsOneTensorOrTwo) {
