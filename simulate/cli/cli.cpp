@@ -63,10 +63,27 @@ struct CommandLine {
     app.add_flag("-q,--quiet", quiet, "no progress on long work");
     app.fallthrough();
     app.require_subcommand(0, 1);
-    for (const auto add : {add_predict_scenario, add_list, add_show, add_kernels, add_memory, add_max_batch,
-                           add_trace, add_scaling, add_predict_table, add_validate, add_observations,
-                           add_report, add_serve, add_sweep, add_whatif, add_plan, add_tta, add_import, add_compare,
-                           add_doctor, add_completion})
+    for (const auto add : {add_predict_scenario,
+                           add_list,
+                           add_show,
+                           add_kernels,
+                           add_memory,
+                           add_max_batch,
+                           add_trace,
+                           add_scaling,
+                           add_predict_table,
+                           add_validate,
+                           add_observations,
+                           add_report,
+                           add_serve,
+                           add_sweep,
+                           add_whatif,
+                           add_plan,
+                           add_tta,
+                           add_import,
+                           add_compare,
+                           add_doctor,
+                           add_completion})
       commands.push_back(add(app));
     for (const Command& command : commands) {
       if (command.app != &app) command.app->footer(examples_of(command.app->get_name()));

@@ -5,8 +5,8 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
-#include "simulate/prediction/time_to_target.h"
 #include "simulate/prediction/pipe_utilization.h"
+#include "simulate/prediction/time_to_target.h"
 #include "simulate/prediction/utilization.h"
 
 namespace tbdsim {

@@ -271,8 +271,8 @@ Table wide_table(std::span<const Prediction> predictions) {
   if (tensor) table.columns.insert(table.columns.begin() + kTensorColumn, {"TC", "TC", true});
   for (const Prediction& p : predictions) table.rows.push_back(table_row(predictions, p, tensor));
   for (const auto& notes :
-       {mfu_notes(predictions), batch_notes(predictions), length_notes(predictions), input_notes(predictions), variant_notes(predictions),
-        step_notes(predictions), estimate_notes(predictions)}) {
+       {mfu_notes(predictions), batch_notes(predictions), length_notes(predictions), input_notes(predictions),
+        variant_notes(predictions), step_notes(predictions), estimate_notes(predictions)}) {
     table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   }
   for (const std::string& line : wrapped(legend(tensor), kNoteWidth)) table.notes.push_back(line);

@@ -290,9 +290,9 @@ TEST(StepProperty, OneGradientSumForEachJoin) {
   }
 }
 
-// No lowering and no precision changes what is learnt or how much arithmetic that is, but for attention, whose
-// scores are computed again going back where none are kept; and where a recurrent cell multiplies input and
-// state at once, it also computes a gradient of its input that nothing needs.
+// No lowering and no precision changes what is learnt or how much arithmetic that is, but for attention,
+// whose scores are computed again going back where none are kept; and where a recurrent cell multiplies input
+// and state at once, it also computes a gradient of its input that nothing needs.
 TEST(StepProperty, CountsDoNotDependOnFrameworkOrPrecision) {
   std::map<const Model*, const TrainingStep*> first;
   for (const Case& c : cases()) {

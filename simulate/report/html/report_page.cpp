@@ -30,7 +30,7 @@ std::vector<std::string> summary_of(const ReportData& data) {
 
 Page report_page(const ReportData& data, const Catalog& catalog) {
   constexpr Section (*kSections[])(const ReportData&) = {
-      overview_section, throughput_section, gpu_section,    fp32_section, pipe_section, comparison_section,
+      overview_section, throughput_section, gpu_section,    fp32_section,   pipe_section, comparison_section,
       memory_section,   scaling_section,    target_section, whatif_section, time_section, kernels_section};
   const Prediction& first = data.predictions[0];
   Page page;
