@@ -25,9 +25,9 @@ void for_every_step(SpecCache& specs, const std::function<void(const TrainingSte
               ->back()
               .step);
   };
-  for (const std::string& model : read_suite(specs.catalog().find(Kind::suite, "tbd")).models) {
-    for (const Variant& variant : specs.model(model)->variants) {
-      if (!variant.frameworks.empty()) run(model, variant, variant.frameworks.front());
+  for (const SuiteModel& entry : read_suite(specs.catalog().find(Kind::suite, "tbd")).models) {
+    for (const Variant& variant : specs.model(entry.model)->variants) {
+      if (!variant.frameworks.empty()) run(entry.model, variant, variant.frameworks.front());
     }
   }
   for (const Variant& variant : specs.model("resnet50")->variants) {
