@@ -119,6 +119,13 @@ def tta(model: Model, *, gpu: str, framework: str | None = "pytorch", **flags: A
         return _table(run_json("tta", name, *options(gpu=gpu, framework=framework, **flags)))
 
 
+def plan(model: Model, *, gpu: str, gpus: int, global_batch: int, seq_len: int, **flags: Any) -> Table:
+    """The fastest layouts of a decoder's training on many GPUs, or one in detail: ``dp=16, tp=8, pp=4, zero=1``. Step times are
+    in s, memory is that of the fullest GPU in bytes."""
+    with _named(model) as name:
+        return _table(run_json("plan", name, *options(gpu=gpu, gpus=gpus, global_batch=global_batch, seq_len=seq_len, **flags)))
+
+
 def kernels(model: Model, *, gpu: str, batch: int | Sequence[int], framework: str | None = "pytorch",
             **flags: Any) -> Table:
     """Every kernel of an iteration: work, bytes, time in s, what bounds it, where its time comes from."""

@@ -101,3 +101,9 @@ def test_files_of_other_tools(tmp_path):
     rows = tbdsim.compare(files / "trace.json", "resnet50", batch=32, framework="pytorch_1_8", on="a100_sxm_40gb")
     assert rows.totals.measured_kernels == 6 and rows.totals.gpu_elsewhere == "a100_sxm_40gb"
     assert any(row.part == "data" and row.there for row in tbdsim.doctor())
+
+
+def test_layouts_of_a_cluster():
+    table = tbdsim.plan("llama3_8b", gpu="h100_sxm", gpus=16, global_batch=64, seq_len=4096)
+    steps = [row.step_time for row in table if row.list == "best"]
+    assert steps == sorted(steps) and steps[0] > 0
