@@ -1,33 +1,16 @@
 #include "graphs/same_kernels.h"
 
+#include <map>
 #include <tuple>
-#include <unordered_map>
 
 namespace tbdsim {
-namespace {
-
-// All that a kernel's time depends on; the fields that differ most often come first, so that comparisons end
-// early.
-using Cost =
-    std::tuple<Size, Size, Size, KernelKind, Phase, MathType, std::int64_t, KernelShape, std::string_view>;
-
-// Bytes and operations alone: kernels that agree in them seldom differ.
-struct HashOfCost {
-  std::size_t operator()(const Cost& cost) const {
-    constexpr std::size_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
-    std::size_t hash = 0;
-    for (const Size& size : {std::get<0>(cost), std::get<1>(cost), std::get<2>(cost)}) {
-      hash = (hash + static_cast<std::size_t>(size.fixed)) * kOdd;
-      hash = (hash + static_cast<std::size_t>(size.per_sample)) * kOdd;
-    }
-    return hash ^ hash >> 32U;
-  }
-};
-
-}  // namespace
 
 void mark_duplicates(std::vector<Kernel>& kernels) {
-  std::unordered_map<Cost, int, HashOfCost> known;
+  // All that a kernel's time depends on; fields that differ most often come first, so that comparisons end
+  // early.
+  using Cost =
+      std::tuple<Size, Size, Size, KernelKind, Phase, MathType, std::int64_t, KernelShape, std::string_view>;
+  std::map<Cost, int> known;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     Kernel& kernel = kernels[k];
     kernel.duplicate_of = -1;
