@@ -143,9 +143,8 @@ Table list_models(const Catalog& catalog) {
                             text_cell(variant.description)});
     }
     for (const Variant& member : model.family) {
-      table.rows.push_back({text_cell(member.name), text_cell(member.description),
-                            text_cell(model.sample + "s"), Cell{}, text_cell(joined(member.frameworks)),
-                            text_cell("a size of " + name)});
+      table.rows.push_back({text_cell(member.name), text_cell(model.title), text_cell(model.sample + "s"),
+                            Cell{}, text_cell(joined(member.frameworks)), text_cell(member.description)});
     }
   }
   return table;

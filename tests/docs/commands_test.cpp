@@ -114,8 +114,10 @@ std::vector<std::string> arguments_of(const std::string& command) {
 class DocumentedCommand : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    for (const auto& entry : fs::directory_iterator(kSource / "docs/examples"))
-      if (entry.path().extension() == ".yaml") copy(entry.path(), entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(kSource / "docs/examples")) {
+      const fs::path kind = entry.path().extension();
+      if (kind == ".yaml" || kind == ".json") copy(entry.path(), entry.path().filename());
+    }
     for (const auto& entry : fs::directory_iterator(kSource / "tests/import/files"))
       copy(entry.path(), entry.path().filename());
     copy(kSource / "simulate/validation/runs/tbd_paper.csv", "runs.csv");

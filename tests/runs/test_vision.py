@@ -61,7 +61,8 @@ class Rows(unittest.TestCase):
         self.assertTrue(70 < sum(fits) < 130)
 
     def test_captured_steps_are_there(self) -> None:
-        self.assertEqual({step.file for step in FIXTURES}, {path.name for path in CAPTURED.glob("*.step.json.gz")})
+        there = {path.name for path in CAPTURED.glob("*.step.json.gz") if not path.name.startswith("transformers.")}
+        self.assertEqual({step.file for step in FIXTURES}, there)
 
 
 class Errors(unittest.TestCase):

@@ -89,7 +89,7 @@ class Exchange : public testing::Test {
     const std::string& family = specs_.framework(framework)->family;
     const auto& variants = specs_.model(model)->variants;
     return std::any_of(variants.begin(), variants.end(), [&](const Variant& variant) {
-      if (variant.frameworks.empty()) return family == "pytorch";
+      if (variant.frameworks.empty()) return family == "pytorch" && variants.size() == 1;
       return std::find(variant.frameworks.begin(), variant.frameworks.end(), family) !=
              variant.frameworks.end();
     });

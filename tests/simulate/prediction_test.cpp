@@ -83,6 +83,9 @@ std::map<std::string, double> expected_metrics() {
           {"exposed_communication", 0},
           {"exchange_bound_share", 0},
           {"flop_utilization", 768 / (500e6 * kIteration)},
+          {"mfu", 6 * 120 / (500e6 * kIteration)},      // 120 multiply-adds forward
+          {"hfu", (240 + 240) / (500e6 * kIteration)},  // products forward and by the weights
+          {"tokens_per_second", kNone},                 // no sequences
           {"achieved_rate", 768 / kIteration},
           {"compute_bound_share", (0.73 + 0.55 + 0.73) / 4.09},
           {"memory_bound_share", 0.61 / 4.09},
