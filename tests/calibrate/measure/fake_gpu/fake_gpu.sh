@@ -6,8 +6,8 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 fail() { echo "FAILED: $1"; tail -5 out error 2>/dev/null; exit 1; }
 go() { "$measure" "$@" > out 2> error; }
-# Columns of a record: op is 4, algorithm 42 (1 to 42 name a row but for its workspace, 51), time_s 43, timer 47.
-names() { tail -n +2 "$1" | cut -d, -f1-42 | sort; }
+# Columns of a record: op is 4, algorithm 43 (1 to 43 name a row but for its workspace, 52), time_s 44, timer 48.
+names() { tail -n +2 "$1" | cut -d, -f1-43 | sort; }
 
 # Everything once: all ops but all_reduce, which this build refuses by name.
 go -o all.csv || fail 'the whole built-in plan'
@@ -18,12 +18,12 @@ for op in gemm batched_gemm conv batch_norm max_pool avg_pool softmax lstm gru a
 done
 # Convolutions: in fp32 the two algorithms without tensor cores; in tf32 also the one with them, which asks for 90 MB
 # under the large limits and for 1000 bytes under that of 64 MB.
-kinds() { awk -F, -v p="$1" '$3 == p && $4 == "conv" && $5 == "forward" {print $42 "/" $51}' all.csv | sort -u | tr '\n' ' '; }
+kinds() { awk -F, -v p="$1" '$3 == p && $4 == "conv" && $5 == "forward" {print $43 "/" $52}' all.csv | sort -u | tr '\n' ' '; }
 [ "$(kinds fp32)" = 'IMPLICIT_GEMM/ IMPLICIT_PRECOMP_GEMM/100000000 ' ] || fail "algorithms in fp32: $(kinds fp32)"
 [ "$(kinds tf32)" = 'IMPLICIT_GEMM/ IMPLICIT_PRECOMP_GEMM+tensor/1000 IMPLICIT_PRECOMP_GEMM+tensor/90000000 IMPLICIT_PRECOMP_GEMM/100000000 ' ] ||
   fail "algorithms in tf32: $(kinds tf32)"
 # A call is 20 us and 1 us of kernels and a gap of 0.5 us, each up to 1 % longer: the gap only counts between events.
-awk -F, 'NR > 1 && $4 == "gemm" && ($43 < 2.1e-5 || $43 > 2.13e-5 || $46 <= $43 || $47 != "cupti")' all.csv | grep -q . &&
+awk -F, 'NR > 1 && $4 == "gemm" && ($44 < 2.1e-5 || $44 > 2.13e-5 || $47 <= $44 || $48 != "cupti")' all.csv | grep -q . &&
   fail 'a GEMM that does not take 21 us'
 
 # The same command finds everything done.
@@ -62,9 +62,9 @@ grep -q 'skipped lstm forward fp32 .*cudnnRNNForward: CUDNN_STATUS_NOT_SUPPORTED
 cut -d, -f4 rnn.csv | grep -q add || fail 'the rest goes on'
 FAKE_GPU_CUPTI=refuse go -o event.csv --only add || fail 'without CUPTI'
 grep -q 'CUPTI is not used, times hold launch gaps: a fake refusal' error || fail 'CUPTI refused is said'
-cut -d, -f47 event.csv | grep -q cupti && fail 'CUPTI times without CUPTI'
+cut -d, -f48 event.csv | grep -q cupti && fail 'CUPTI times without CUPTI'
 FAKE_GPU_CUPTI=lose go -o lose.csv --only add || fail 'lost records'
-cut -d, -f47 lose.csv | grep -q cupti && fail 'times of lost records'
+cut -d, -f48 lose.csv | grep -q cupti && fail 'times of lost records'
 FAKE_GPU_DIES_AFTER=300 go -o dead.csv
 [ $? -eq 1 ] || fail 'exit code of a dead device'
 grep -q 'the records so far are safe' error || fail 'message of a dead device'
