@@ -22,8 +22,7 @@ constexpr int kDeepest = 64;
 class Reader {
  public:
   Reader(const Json& root, const std::string& file)
-      : file_(file),
-        builder_(file, root.contains("name") && root["name"].is_string() ? root["name"].get<std::string>()
+      : builder_(file, root.contains("name") && root["name"].is_string() ? root["name"].get<std::string>()
                                                                          : "imported network") {
     if (!root.contains("layers") || !root["layers"].is_object())
       builder_.fail("no map of layers; expected a network of Paleo");
@@ -149,7 +148,6 @@ class Reader {
     return from[0];
   }
 
-  const std::string& file_;
   NetworkBuilder builder_;
   std::map<std::string, NetworkTensor> tensors_;
   NetworkTensor last_;
