@@ -9,8 +9,8 @@ if ! "$work/venv/bin/pip" install -q nanobind scikit-build-core pytest pandas; t
   echo "PyPI cannot be reached: the Python package is not tested"
   exit 77
 fi
-# The release build's compiler and flags: the compiler's cache then has every object.
-CXX=c++ "$work/venv/bin/pip" install -q --no-build-isolation --config-settings=build-dir="$work/build" \
+# The release build's compiler and flags, in a folder as deep as build/release: the compiler's cache then has every object.
+CXX=c++ "$work/venv/bin/pip" install -q --no-build-isolation --config-settings=build-dir="$source/build/python" \
   --config-settings=cmake.define.TBDSIM_WERROR=ON "$source"
 cd "$work"  # the installed package, not the folder of its sources
 "$work/venv/bin/python" -m pytest -q "$source/python/tests"
