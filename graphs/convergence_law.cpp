@@ -10,8 +10,8 @@
 namespace tbdsim {
 namespace {
 
-// Of the exponent's distance from 1, in units of ln^2: as much as an error of 2 % at one batch for a distance
-// of 1.
+// Penalty of the exponent's distance from 1, in units of ln^2: as much as an error of 2 % at one batch for a
+// distance of 1.
 constexpr double kPenalty = 4e-4;
 constexpr double kLeastCritical = 0.1;     // of the smallest batch
 constexpr double kLargestCritical = 1000;  // of the largest batch

@@ -123,8 +123,8 @@ struct RecurrentShape {
   friend auto operator<=>(const RecurrentShape&, const RecurrentShape&) = default;
 };
 
-// Whose kernel computes attention without keeping scores: FlashAttention 2 or 3, cuDNN, or PyTorch's
-// memory-efficient attention (CUTLASS, as in xFormers), the only one that computes in fp32.
+// The library whose kernel computes attention without keeping scores: FlashAttention 2 or 3, cuDNN, or
+// PyTorch's memory-efficient attention (CUTLASS, as in xFormers), the only one that computes in fp32.
 enum class AttentionKernel { flash2, flash3, cudnn, memory_efficient };
 inline constexpr std::array<std::string_view, 4> kAttentionKernelNames = {"flash2", "flash3", "cudnn",
                                                                           "memory_efficient"};

@@ -119,7 +119,7 @@ void ParameterKernels::clip(Clip clip) {
   }
 }
 
-// As TensorFlow programs write it: l2_loss of every weight in the forward graph; back, the weight times the
+// TensorFlow programs write it so: l2_loss of every weight in the forward graph; back, the weight times the
 // decay, and a sum with the gradient of the other losses.
 void ParameterKernels::graph_decay() {
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {

@@ -25,7 +25,7 @@ struct Precision {
   std::optional<MathType> linear_math{};  // of products with weights; none: `math`
 
   [[nodiscard]] constexpr MathType weight_product_math() const { return linear_math.value_or(math); }
-  // Of a weight's gradient as the product writes it: cast afterwards where variables have casts.
+  // Bytes of a weight's gradient as the product writes it: cast afterwards where variables have casts.
   [[nodiscard]] constexpr std::int64_t product_gradient_bytes() const {
     return master_weights ? storage_bytes : gradient_bytes;
   }

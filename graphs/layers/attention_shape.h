@@ -8,7 +8,7 @@
 
 namespace tbdsim {
 
-// What is added to scores: nothing, a slope for each head times the distance (ALiBi, arXiv 2108.12409), or a
+// A sum with scores: nothing, a slope for each head times the distance (ALiBi, arXiv 2108.12409), or a
 // trained number for each head and range of distances (T5, arXiv 1910.10683).
 enum class ScoreBias { none, alibi, relative };
 

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::int64_t kSoftmaxBackwardFlops = 4;
 
-// Whose kernel computes it; none where each operation is a kernel of its own. FlashAttention and cuDNN have
-// no fp32; PyTorch gives scores with a bias that is a tensor to memory-efficient attention
+// The kernel that computes it; none where each operation is a kernel of its own. FlashAttention and cuDNN
+// have no fp32; PyTorch gives scores with a bias that is a tensor to memory-efficient attention
 // (aten/native/transformers/cuda/sdp_utils.cpp).
 std::optional<AttentionKernel> kernel_of(const AttentionKeys& keys, const LoweringContext& how) {
   const AttentionKernels asked = how.lowering.attention;

@@ -77,8 +77,8 @@ class JointSum : public Layer {
   }
 };
 
-// As NVIDIA apex contrib.transducer: a log-softmax over the classes, the recursions alpha and beta in one
-// kernel with a thread block for each sample, and a kernel that writes the gradient of every score.
+// Follows NVIDIA apex contrib.transducer: a log-softmax over the classes, the recursions alpha and beta in
+// one kernel with a thread block for each sample, and a kernel that writes the gradient of every score.
 class TransducerLoss : public Layer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {

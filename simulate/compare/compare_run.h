@@ -37,7 +37,7 @@ struct Comparison {
 // `steps`: training steps in the run. The prediction's are those of its typical iteration.
 [[nodiscard]] Comparison compare_run(const Prediction& prediction, const MeasuredRun& run, double steps);
 
-// What the measured step takes on another GPU: each row times what the model says of those kernels on both
+// Time of the measured step on another GPU: each row times what the model says of those kernels on both
 // GPUs, the ratio of all kernels where a row has no prediction. `there` is the same scenario on the other
 // GPU. Sets `elsewhere` of each row.
 struct ScaledStep {

@@ -60,7 +60,7 @@ std::string in_small_letters(std::string text) {
   return text;
 }
 
-// What one pass over the file keeps.
+// All that one pass over the file keeps.
 struct Collected {
   std::vector<Execution> executions;
   std::vector<Launch> launches;

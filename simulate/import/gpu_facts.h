@@ -1,4 +1,4 @@
-// What a driver or a tool says of one GPU: any of it may be missing.
+// Facts that a driver or a tool says of one GPU: any may be missing.
 #pragma once
 
 #include <optional>

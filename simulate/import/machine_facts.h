@@ -1,4 +1,4 @@
-// What a tool says of how the GPUs of a machine are joined.
+// Facts that a tool says of how the GPUs of a machine are joined.
 #pragma once
 
 #include <optional>

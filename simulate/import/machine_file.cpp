@@ -20,7 +20,7 @@
 namespace tbdsim {
 namespace {
 
-// What stands for parts that no tool names.
+// Stand-ins for parts that no tool names.
 constexpr const char* kUsualCpu = "xeon_gold_6230";
 constexpr const char* kUsualMemory = "256 GiB";
 constexpr const char* kUsualGpu = "a100_pcie_40gb";

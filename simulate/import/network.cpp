@@ -23,7 +23,7 @@ SpecTree list_of(const std::vector<SpecTree>& items) {
   return list;
 }
 
-// What is known of the pads of one side as tbd-sim has them: a number on both, or "same".
+// The pads of one side as tbd-sim has them: a number on both, or "same".
 struct Pad {
   bool same = false;
   std::int64_t number = 0;

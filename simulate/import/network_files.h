@@ -17,7 +17,7 @@ namespace tbdsim {
 [[nodiscard]] ImportedFile paleo_network(const std::string& text, const std::string& file);
 [[nodiscard]] ImportedFile prototxt_network(const std::string& text, const std::string& file);
 
-// What an ONNX file holds, as far as a network needs it.
+// Contents of an ONNX file, as far as a network needs them.
 struct OnnxAttribute {
   std::vector<std::int64_t> integers{};  // of a number: one
   double number = 0;

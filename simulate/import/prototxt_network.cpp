@@ -201,7 +201,7 @@ class Reader {
     return all;
   }
 
-  // Of a key, its form with _h or _w, or a default.
+  // Value of a key, of its form with _h or _w, or a default.
   [[nodiscard]] std::int64_t side(const Message& parameters, const std::string& key, const char* side,
                                   std::int64_t otherwise, std::int64_t least) const {
     for (const std::string& name : {key + side, key, key + "_size"}) {

@@ -1,4 +1,4 @@
-// Which of the formats that people have a file is in.
+// Recognises which of the formats that people have a file is in.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ enum class FileFormat : std::uint8_t {
   prototxt
 };
 
-// What the import makes of a file: the description of a GPU, a machine or a model, or kernels measured in a
+// The result of an import: the description of a GPU, a machine or a model, or kernels measured in a
 // run.
 enum class ImportKind : std::uint8_t { gpu, machine, kernels, model };
 

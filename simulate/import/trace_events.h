@@ -8,8 +8,8 @@
 
 namespace tbdsim {
 
-// What a reader of the PyTorch profiler's traces needs of an event; texts are empty and numbers 0 where it
-// has none.
+// The fields of an event that a reader of the PyTorch profiler's traces needs; texts are empty and numbers 0
+// where it has none.
 struct TraceEvent {
   std::string phase;     // "X": it has a duration; "i": an instant
   std::string category;  // "kernel"; capitals as the writer has them

@@ -34,7 +34,7 @@ const Precision& bf16() {
                        [](const Precision& p) { return p.name == "bf16"; });
 }
 
-// What the forward pass of an attention layer computes in one kernel.
+// Work of the forward pass of an attention layer in one kernel.
 AttentionShape attention_of(const GraphLayer& layer, const Model& model) {
   const Lowering lowering;
   std::vector<Kernel> kernels;

@@ -25,7 +25,7 @@ std::int64_t nearest_divisor(std::int64_t number, std::int64_t wanted) {
   return best;
 }
 
-// What is wrong with a layout; nothing for a legal one.
+// Says what is wrong with a layout; nothing for a legal one.
 class Check {
  public:
   Check(const ParallelLayout& layout, const DecoderShape& shape, const Job& job)
@@ -89,7 +89,7 @@ class Check {
   bool layers() {
     const double chunks = static_cast<double>(l_.pp) * static_cast<double>(l_.vp);
     if (l_.vp > 1 && l_.pp == 1) return wrong("vp {} without a pipeline; expected pp above 1 or vp 1", l_.vp);
-    // As many chunks as layers, embedding and logits together leave the first and the last without a layer.
+    // So many chunks as layers, embedding and logits together leave the first and the last without a layer.
     const auto pieces = static_cast<double>(s_.layers) + 2;
     if (chunks > static_cast<double>(s_.layers) && chunks != pieces)
       return wrong("pp {} x vp {} are more than the {} layers of {}", l_.pp, l_.vp, s_.layers, s_.name);

@@ -45,7 +45,7 @@ struct ParallelLayout {
   friend bool operator==(const ParallelLayout&, const ParallelLayout&) = default;
 };
 
-// What is trained, and on how many GPUs.
+// The work of a step, and on how many GPUs.
 struct Job {
   std::int64_t gpus = 1;
   std::int64_t global_batch = 1;  // sequences in a step

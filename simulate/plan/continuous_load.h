@@ -1,4 +1,4 @@
-// What tensor cores sustain while a training run keeps a board at its power limit, with data that are no
+// Rate that tensor cores sustain while a training run keeps a board at its power limit, with data that are no
 // zeros. Kernels are measured alone, in bursts at a higher clock; in a step large products fall to what the
 // power allows:
 //

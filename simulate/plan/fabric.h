@@ -1,4 +1,4 @@
-// What joins the GPUs of a cluster, as collectives see it: domains of GPUs that NVLink or PCI Express joins,
+// The links of a cluster's GPUs, as collectives see them: domains of GPUs that NVLink or PCI Express joins,
 // and a network between them.
 #pragma once
 
@@ -22,8 +22,8 @@ struct Fabric {
   double oversubscription = 1;
 };
 
-// Of `gpus` GPUs in machines of this sort, whose first network joins them. Throws UsageError where there are
-// more GPUs than one machine has and no network.
+// The fabric of `gpus` GPUs in machines of this sort, whose first network joins them. Throws UsageError where
+// there are more GPUs than one machine has and no network.
 [[nodiscard]] Fabric fabric_of(const MachineSpec& machine, const GpuSpec& gpu, std::int64_t gpus);
 
 // The communicator of `ranks` ranks that stand `stride` GPUs apart, while all others like it work too.

@@ -1,4 +1,5 @@
-// What one rank computes, sends and keeps of a block, the embedding or the logits, for one micro-batch.
+// Work of one rank: all that it computes, sends and keeps of a block, the embedding or the logits, for one
+// micro-batch.
 #pragma once
 
 #include <array>

@@ -104,7 +104,7 @@ bool faster(const LayoutPrediction& a, const LayoutPrediction& b) {
   return a.most.reserved < b.most.reserved;
 }
 
-// Of predictions in order of their step those that need less memory than every faster one.
+// From predictions in order of their step, those that need less memory than every faster one.
 std::vector<LayoutPrediction> pareto_of(const std::vector<LayoutPrediction>& sorted) {
   std::vector<LayoutPrediction> front;
   for (const LayoutPrediction& p : sorted) {

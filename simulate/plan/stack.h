@@ -1,4 +1,4 @@
-// What a training stack (Megatron-LM, DeepSpeed, FSDP) does beside the network's mathematics: its kernels,
+// Work of a training stack (Megatron-LM, DeepSpeed, FSDP) beside the network's mathematics: its kernels,
 // its buffers, what it overlaps, and what its host work costs. One set of constants for a stack, whatever the
 // runs.
 #pragma once
@@ -56,8 +56,8 @@ inline constexpr std::string_view kDefaultStack = "megatron";
 [[nodiscard]] const Stack& stack_named(const std::string& name);
 [[nodiscard]] std::span<const Stack> all_stacks();
 
-// What a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss, overlap_tensor,
-// overlap_replicas (true, false), reduce_bytes, gradient_bytes (2, 4, 6).
+// Keys of what a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss,
+// overlap_tensor, overlap_replicas (true, false), reduce_bytes, gradient_bytes (2, 4, 6).
 [[nodiscard]] std::span<const std::string_view> stack_keys();
 // Throws UsageError for another value; `key` is one of stack_keys().
 void set_stack(Stack& stack, std::string_view key, const std::string& value);

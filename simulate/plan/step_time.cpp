@@ -119,8 +119,8 @@ class Step {
     backward_.add(backward_of(piece, Recomputation::none), 1);
   }
 
-  // What collectives of `blocks` equal blocks add to a pass beside which they run: the first is exposed, each
-  // other one as far as it takes longer than a block's pass, which it slows.
+  // Time that collectives of `blocks` equal blocks add to a pass beside which they run: the first is exposed,
+  // each other one as far as it takes longer than a block's pass, which it slows.
   Seconds hide(Seconds collectives, Seconds pass, double blocks) {
     if (blocks <= 0) return Seconds(0);
     const Seconds slowed = std::min(collectives, pass) * kBesideCollective;
@@ -196,8 +196,8 @@ class Step {
     return exposed;
   }
 
-  // Of a collective in buckets beside one pass: the last bucket, what the pass does not cover, and what the
-  // pass takes longer.
+  // Exposed of a collective in buckets beside one pass: the last bucket, what the pass does not cover, and
+  // what the pass takes longer.
   static Seconds beside(Seconds collective, Seconds pass) {
     constexpr double kBuckets = 16;
     const Seconds covered = std::min(collective, pass);

@@ -47,7 +47,7 @@ Value nvprof_level(const P& p) {
   return nvprof_time(p) / busy;
 }
 
-// Of products with weights in another arithmetic than the rest, fp8: its peak, as reports quote it.
+// Peak of the arithmetic of products with weights where it is another one, fp8, as reports quote it.
 FlopsPerSecond quoted_peak(const P& p) { return rate_of(*p.gpu, p.precision->weight_product_math()).peak; }
 
 Value model_flop_utilization(const P& p) {

@@ -32,7 +32,7 @@ double forward_share(const Prediction& p) {
   return all > Seconds(0) ? forward / all : 0;
 }
 
-// Of one evaluation, all GPUs at work on it.
+// Time of one evaluation, all GPUs at work on it.
 Seconds evaluation_time(const Prediction& p, const EvaluationSchedule& schedule) {
   if (schedule.overlaps) return {};
   const Seconds alone = mean_over(p.iterations, [](const Iteration& i) { return i.computing(); });

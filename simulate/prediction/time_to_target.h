@@ -15,7 +15,7 @@
 
 namespace tbdsim {
 
-// What belongs to the time of a run.
+// The parts that belong to the time of a run.
 struct TimedParts {
   bool startup = true;
   bool checkpoints = true;

@@ -206,7 +206,7 @@ std::vector<std::string> estimate_notes(std::span<const Prediction> predictions)
   return notes;
 }
 
-// What people quote of models that train on tokens.
+// Figures that people quote of models that train on tokens.
 std::vector<std::string> mfu_notes(std::span<const Prediction> predictions) {
   std::vector<std::string> notes;
   for (const Prediction& p : predictions) {

@@ -1,4 +1,4 @@
-// What the submissions of a benchmark suite are predicted with, from simulate/validation/benchmarks/.
+// Settings with which submissions of a benchmark suite are predicted, from simulate/validation/benchmarks/.
 #pragma once
 
 #include <filesystem>

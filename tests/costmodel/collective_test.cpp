@@ -40,7 +40,7 @@ TEST(Collective, NetworkOfAllRanksCarriesARing) {
   EXPECT_NEAR(seconds(Collective::all_gather, group(4, 2), 1e9), 30e-6 + 7.45 / 8 * 12.5e-3, 1e-9);
 }
 
-// What leaves the domain: 4 of 8 parts of 1 GB at 20 GB/s is 25 ms, more than what stays.
+// The part that leaves the domain: 4 of 8 parts of 1 GB at 20 GB/s is 25 ms, more than what stays.
 TEST(Collective, AllToAllIsBoundByTheNetwork) {
   EXPECT_NEAR(seconds(Collective::all_to_all, group(4, 2), 1e9), 15e-6 + 14e-6 + 25e-3, 1e-9);
 }

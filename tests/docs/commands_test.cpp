@@ -86,7 +86,7 @@ std::vector<std::string> all_examples() {
   return all;
 }
 
-// As a shell has them: quotes hold words together, what follows '#' is a comment.
+// Words as a shell has them: quotes hold words together, what follows '#' is a comment.
 std::vector<std::string> arguments_of(const std::string& command) {
   std::vector<std::string> words(1);
   char quote = 0;

@@ -1,4 +1,4 @@
-// What drivers say of GPUs: deviceQuery, nvidia-smi -q (text and XML), --query-gpu.
+// Texts in which drivers describe GPUs: deviceQuery, nvidia-smi -q (text and XML), --query-gpu.
 #include <cmath>
 
 #include "simulate/import/gpu_facts.h"

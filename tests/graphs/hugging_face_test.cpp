@@ -1,4 +1,4 @@
-// What a config.json of Hugging Face becomes, and what is wrong with one.
+// Networks that a config.json of Hugging Face becomes, and what is wrong with one.
 #include <gmock/gmock.h>
 
 #include "graphs/hugging_face/config_reader.h"

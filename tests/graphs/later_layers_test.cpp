@@ -67,7 +67,7 @@ TEST(InstanceNorm, OfVolumes) {
   EXPECT_EQ(bench.layer->parameters(bench.inputs).size(), 2u);
 }
 
-// Of two maps of 20 numbers (80 B): a product and a division each, a sum that reads both; back the same
+// Two maps of 20 numbers (80 B): a product and a division each, a sum that reads both; back the same
 // products and divisions, and for either weight a product of two maps and its sum.
 TEST(WeightedAdd, OperatorsOfTwoMaps) {
   const Shape map = image(1, 4, 5);

@@ -62,7 +62,7 @@ TEST(RmsNorm, NormalisesEachHead) {
               ThrowsMessage<ShapeMismatch>(HasSubstr("expected a multiple of 3 heads")));
 }
 
-// Of 16 features of 2 heads 4 each are turned: half of them.
+// Four of the 8 features of each of 2 heads are turned: half of them.
 TEST(Rotary, TurnsAllOrSomeFeatures) {
   LayerBench all{"{type: rotary, heads: 2}", {kPositions}};
   EXPECT_EQ(launches(all.forward()), 5);

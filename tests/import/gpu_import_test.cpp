@@ -1,4 +1,4 @@
-// What drivers say of a GPU becomes a GPU file that loads and predicts.
+// Text of a driver becomes a GPU file that loads and predicts.
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"

@@ -25,7 +25,7 @@ std::ostream& operator<<(std::ostream& out, const Counts& counts) {
   return out << counts.parameters << " parameters, " << counts.forward_macs << " MAC";
 }
 
-// Those that `show` tells of an imported file.
+// Counts that `show` tells of an imported file.
 Counts imported(const std::string& file, const std::vector<std::string>& more = {}) {
   const test::TempDir dir;
   std::vector<std::string> arguments = {"import", import_file(file), "-o", dir.path().string()};

@@ -56,8 +56,8 @@ TEST_F(TargetRuns, TimeAndCostByHand) {
   EXPECT_GT(t.factor(), t.hardware_factor());
 }
 
-// Of a board of 1 W: 0.95 while arithmetic limits (2.01 of 4.09 us), 0.65 while memory does (0.61), 0.5 in
-// small kernels (1.47), 0.2 during start-up and the checkpoint. The host adds 0.4 W, cooling 15 %.
+// Power of a board of 1 W: 0.95 while arithmetic limits (2.01 of 4.09 us), 0.65 while memory does (0.61), 0.5
+// in small kernels (1.47), 0.2 during start-up and the checkpoint. The host adds 0.4 W, cooling 15 %.
 TEST_F(TargetRuns, EnergyByHand) {
   const TimeToTarget t = time_to_target(predict(scenario(10), specs_)).value();
   const double training = (0.95 * 2.01 + 0.65 * 0.61 + 0.5 * 1.47) / 4.09;

@@ -44,7 +44,7 @@ struct PlanOptions {
   OutputOptions output;
 };
 
-// What a job's texts stand for, with all that it refers to.
+// A job whose texts are resolved, with all that it refers to.
 struct ResolvedPlan {
   std::shared_ptr<const GpuSpec> gpu;
   std::shared_ptr<const Calibration> calibration;

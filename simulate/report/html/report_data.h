@@ -25,8 +25,8 @@ struct ReportData {
   std::vector<std::vector<ScalingPoint>> scaling;  // on the clusters that the framework can use
   std::vector<std::vector<UpperBound>> bounds;     // throughput with one limit removed
   std::vector<std::vector<Sensitivity>> sensitivities;  // empty unless the scope includes them
-  // Of scenarios with a target (empty without): on one to eight GPUs and on machines of eight, each at its
-  // best batch; and on eight GPUs at the batches that fit.
+  // Predictions of scenarios with a target (empty without): on one to eight GPUs and on machines of eight,
+  // each at its best batch; and on eight GPUs at the batches that fit.
   std::vector<std::vector<TargetRun>> to_target, to_target_by_batch;
   bool all_fit = true;  // every prediction has the scenario's batch
 };
