@@ -62,7 +62,7 @@ TEST(ConvTranspose3d, CubesSideBySide) {
 
 TEST(InstanceNorm, OfVolumes) {
   const LayerBench bench{"{type: instance_norm, affine: true}", {Shape{per_sample(1), {2, 3, 4, 5}}}};
-  const auto& shape = std::get<ImageShape>(bench.forward()[0].shape);
+  const auto shape = std::get<ImageShape>(bench.forward()[0].shape);
   EXPECT_EQ(shape.channels * shape.height * shape.width, 120);
   EXPECT_EQ(bench.layer->parameters(bench.inputs).size(), 2u);
 }

@@ -20,13 +20,14 @@ std::string layer_of(const Kernel& kernel, const TrainingStep& step) {
   return kernel.layer < 0 ? "all layers" : step.layers[static_cast<std::size_t>(kernel.layer)].name;
 }
 
-// The text shown for a kernel that is pointed at.
-std::string hover_of(const Iteration& iteration, std::size_t k) {
+// The text shown for a kernel that is pointed at, and that runs so many times in an iteration.
+std::string hover_of(const Iteration& iteration, std::size_t k, std::int64_t times) {
   const Kernel& kernel = iteration.step->kernels[k];
   const KernelCost& cost = iteration.costs[k];
-  const auto repeat = static_cast<double>(kernel.repeat);
-  return fmt::format("{}: {} {}, {:.2g} % of the time, {} +-{:.0f} %, {}", layer_of(kernel, *iteration.step),
-                     kernel.op, phase_name(kernel), kPercent * (cost.total * repeat / iteration.time()),
+  const std::string alike = times > 1 ? fmt::format(" {} times", times) : "";
+  return fmt::format("{}: {} {}{}, {:.2g} % of the time, {} +-{:.0f} %, {}",
+                     layer_of(kernel, *iteration.step), kernel.op, phase_name(kernel), alike,
+                     kPercent * (cost.total * static_cast<double>(times) / iteration.time()),
                      to_text(cost.total), kPercent * (cost.factor() - 1), name_of(cost.provenance));
 }
 
@@ -67,23 +68,23 @@ void add_roofs(Chart& chart, const Prediction& p, double from, double to) {
 Chart roofline_chart(const Prediction& p) {
   const Iteration& iteration = p.typical();
   const auto batch = static_cast<double>(iteration.batch);
-  Chart chart{.title = "Roofline: a mark for each kernel, its area the share of the time",
+  Chart chart{.title = "Roofline: a mark for kernels that are alike, its area their share of the time",
               .x = {.title = "intensity, flop/B", .logarithmic = true},
               .y = {.title = "achieved rate, flop/s", .logarithmic = true},
               .wide = true};
   double least = 1;
   double most = 1;
-  for (std::size_t k = 0; k < iteration.costs.size(); ++k) {
-    const Kernel& kernel = iteration.step->kernels[k];
-    const KernelCost& cost = iteration.costs[k];
+  for (const KernelRuns& alike : iteration.runs) {
+    const Kernel& kernel = iteration.step->kernels[alike.kernel];
+    const KernelCost& cost = iteration.costs[alike.kernel];
     const double flops = executed_flops(kernel, cost, batch).si();
     const double bytes = kernel.read_bytes.at(batch) + kernel.written_bytes.at(batch);
     if (flops == 0 || bytes == 0 || kernel.kind == KernelKind::transfer) continue;
     Series& series = series_of(chart, ChartMark::point, kernel.kind);
     series.x.push_back(flops / bytes);
     series.y.push_back(flops / cost.total.si());
-    series.size.push_back(cost.total * static_cast<double>(kernel.repeat) / iteration.time());
-    series.hover.push_back(hover_of(iteration, k));
+    series.size.push_back(cost.total * static_cast<double>(alike.times) / iteration.time());
+    series.hover.push_back(hover_of(iteration, alike.kernel, alike.times));
     least = std::min(least, flops / bytes);
     most = std::max(most, flops / bytes);
   }
@@ -144,7 +145,7 @@ Chart timeline_chart(const Prediction& p) {
                                                                        : "GPU, second stream");
     series.start.push_back(in_unit(span.start, "ms"));
     series.x.push_back(in_unit(span.end - span.start, "ms"));
-    series.hover.push_back(hover_of(iteration, k));
+    series.hover.push_back(hover_of(iteration, k, iteration.step->kernels[k].repeat));
   }
   return chart;
 }
