@@ -4,6 +4,7 @@
 // _multi_tensor_sgd and _multi_tensor_adam of PyTorch 2.1 read and write as much in as many operators.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -46,17 +47,13 @@ inline constexpr std::array<OptimizerOperator, 7> kAdamOperators = {{
     {"addcdiv", 3, 3},               // w -= lr m / d
 }};
 
-// torch/optim/adamw.py of PyTorch 1.4.
-inline constexpr std::array<OptimizerOperator, 8> kAdamwOperators = {{
-    {"mul", 1, 1},                   // w *= 1 - lr decay
-    {"mul", 1, 1},                   // m *= b1
-    {"add", 2, 2, false, true},      // m += (1 - b1) g
-    {"mul", 1, 1},                   // v *= b2
-    {"addcmul", 2, 3, false, true},  // v += (1 - b2) g g
-    {"sqrt", 1, 1, true},            // d = sqrt v
-    {"add", 1, 1},                   // d += eps
-    {"addcdiv", 3, 3},               // w -= lr m / d
-}};
+// torch/optim/adamw.py of PyTorch 1.4: w *= 1 - lr decay, then as Adam.
+inline constexpr auto kAdamwOperators = [] {
+  std::array<OptimizerOperator, kAdamOperators.size() + 1> all{{{"mul", 1, 1}}};
+  std::copy(kAdamOperators.begin(), kAdamOperators.end(), all.begin() + 1);
+  return all;
+}();
+
 // torch/optim/rmsprop.py, neither centred nor with weight decay, but with momentum.
 inline constexpr std::array<OptimizerOperator, 7> kRmspropOperators = {{
     {"mul", 1, 1},                   // s *= a

@@ -22,7 +22,7 @@ COLUMNS = ["id", "benchmark", "round", "gpu", "gpus", "nodes", "global_batch", "
            "tta_mean_s", "samples_mean", "split"]
 UNFAIR = ("open_division", "rate_from_whole_run", "audit_")
 
-# Of the traces' models: network, variant, framework, precision, steps of every sequence. DeepSpeech2 hears CMU ARCTIC, 1,132
+# Models of the traces: network, variant, framework, precision, steps of every sequence. DeepSpeech2 hears CMU ARCTIC, 1,132
 # sentences of 3 s (Kominek and Black, SSW5, 2004), in frames of 10 ms.
 TRACED = {
     "imagenet": ("resnet50", "v1.5", "pytorch_1_8", "amp", ""),
