@@ -160,7 +160,7 @@ struct CommandLine {
                      "rows of up to so many GPUs in one machine, whose exchange counts as\npredicted")
         ->capture_default_str()
         ->check(CLI::Range(1, 1'000));
-    command->add_flag("--details", framework.details, "also the errors of each row");
+    command->add_flag("--details", framework.details, "also the error of each row of split fit");
     commands.push_back(
         {command, [this](const ProgramContext& context) { framework_fit_command(framework, context); }});
   }

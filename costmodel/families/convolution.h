@@ -112,7 +112,8 @@ struct ConvFamily {
                            const AchievedFraction<T>& sustained, std::span<const T> p);
   template <class T>
   static GridWork<T> grid_work(const Hardware& hardware, std::span<const T> p) {
-    return {hardware.sm_count, {p[kSmallTile], p[kLatency], p[kPrologue]}, hardware.power};
+    return {
+        hardware.sm_count, {p[kSmallTile], p[kLatency], p[kPrologue], hardware.rate_share}, hardware.power};
   }
   // `operations`: those of the choice's grid.
   template <class T>

@@ -21,14 +21,11 @@ struct Chain {
 
 class NormFusion {
  public:
-  explicit NormFusion(const TrainingStep& step) : step_(step) {
+  NormFusion(const TrainingStep& step, FusedPasses passes) : step_(step), passes_(passes) {
     find_chains();
     chain_of_.assign(step.kernels.size(), nullptr);
-    for (const std::vector<Chain>* chains : {&forward_, &backward_}) {
-      for (const Chain& chain : *chains) {
-        for (int k = chain.first; k <= chain.last; ++k) chain_of_[at(k)] = &chain;
-      }
-    }
+    fuse(forward_);
+    if (passes == FusedPasses::both) fuse(backward_);
   }
 
   TrainingStep run() {
@@ -63,6 +60,12 @@ class NormFusion {
   [[nodiscard]] int count() const { return static_cast<int>(step_.kernels.size()); }
   [[nodiscard]] const Kernel& kernel(int k) const { return step_.kernels[at(k)]; }
 
+  void fuse(const std::vector<Chain>& chains) {
+    for (const Chain& chain : chains) {
+      for (int k = chain.first; k <= chain.last; ++k) chain_of_[at(k)] = &chain;
+    }
+  }
+
   [[nodiscard]] bool is(int k, std::string_view op, Phase phase, std::int64_t repeat) const {
     return k < count() && kernel(k).op == op && kernel(k).phase == phase && kernel(k).repeat == repeat;
   }
@@ -83,11 +86,13 @@ class NormFusion {
     return nullptr;
   }
 
-  // In the forward pass nothing but the next kernel reads what k writes, or the next one overwrites it.
+  // Nothing but the next kernel reads what k writes, or the next one overwrites it; where both passes are
+  // fused, the backward pass may have read it: it reads the bits instead.
   [[nodiscard]] bool goes_to_next(int k) const {
     const Tensor* map = map_of(k);
     if (map == nullptr) return false;
-    return map_of(k + 1) == nullptr || (map->first_again >= 0 ? map->last_forward : map->last_use) == k + 1;
+    const bool bits_instead = passes_ == FusedPasses::both && map->first_again >= 0;
+    return map_of(k + 1) == nullptr || (bits_instead ? map->last_forward : map->last_use) == k + 1;
   }
 
   void find_chains() {
@@ -196,6 +201,7 @@ class NormFusion {
   }
 
   const TrainingStep& step_;
+  FusedPasses passes_;
   std::multimap<int, std::size_t> maps_;  // by the kernel that writes them
   std::vector<Chain> forward_, backward_;
   std::vector<const Chain*> chain_of_;
@@ -204,6 +210,8 @@ class NormFusion {
 
 }  // namespace
 
-TrainingStep with_fused_norms(const TrainingStep& step) { return NormFusion(step).run(); }
+TrainingStep with_fused_norms(const TrainingStep& step, FusedPasses passes) {
+  return NormFusion(step, passes).run();
+}
 
 }  // namespace tbdsim

@@ -6,14 +6,19 @@
 //              to memory; a bit mask of the positive numbers is kept
 //   backward   ReLU, batch norm: the gradient between them is not written to memory
 //              unless the other summand needs it; the mask is read by both passes
+//
+// TensorFlow fuses the forward pass only (_FusedBatchNormEx, core/grappler/optimizers/remapper.cc): its
+// ReLU's gradient is a kernel of its own, by the ReLU's output.
 #pragma once
 
 #include "graphs/training_step.h"
 
 namespace tbdsim {
 
-// The step with all such norms fused. A norm is not fused where another kernel reads its output, or where
-// other kernels run between it and its ReLU in either pass.
-[[nodiscard]] TrainingStep with_fused_norms(const TrainingStep& step);
+enum class FusedPasses { both, forward };
+
+// The step with all such norms fused, in both passes or only forward. A norm is not fused where another
+// kernel reads its output, or where other kernels run between it and its ReLU in either pass.
+[[nodiscard]] TrainingStep with_fused_norms(const TrainingStep& step, FusedPasses passes = FusedPasses::both);
 
 }  // namespace tbdsim

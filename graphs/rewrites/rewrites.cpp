@@ -30,6 +30,8 @@ RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites, const Preci
   const bool half = precision.storage_bytes == 2;
   if (rewrites.norms == Norms::fused || (rewrites.norms == Norms::fused_in_half && half))
     step = with_fused_norms(step);
+  if (rewrites.norms == Norms::forward_fused_in_half && half)
+    step = with_fused_norms(step, FusedPasses::forward);
   RewrittenStep made;
   switch (rewrites.feature_maps) {
     case FeatureMaps::kept:

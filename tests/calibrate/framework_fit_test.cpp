@@ -240,7 +240,8 @@ TEST_F(FrameworkFitTest, ReportsEachRow) {
   EXPECT_THAT(result.out,
               HasSubstr("Toy: 18 single-GPU runs to fit; models alexnet, inception_v3, resnet50; GPUs "
                         "p4000, titanxp"));
-  EXPECT_THAT(result.out, HasSubstr("fit    p4000    inception_v3  fp32      32"));
+  EXPECT_THAT(result.out, HasSubstr("\np4000    inception_v3  fp32      32"));
+
   EXPECT_THAT(result.out, HasSubstr("batch 16 and above, fitted to 4 and below"));
 }
 

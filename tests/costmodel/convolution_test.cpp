@@ -218,6 +218,26 @@ TEST(Convolution, PadsOddChannelsForTensorCores) {
   EXPECT_NEAR(work(tensor) / unpadded, expected, 1e-12);
 }
 
+// A GPU that multiplies at half its generation's rate waits half as long, in operations: the prologue of a
+// block is half as many steps, and a tile of half the area, which takes 1 / small_tile as long as its share
+// of a full one at the full rate, takes (1 + 1 / small_tile) / 2.
+TEST(Convolution, HalfRateWaitsHalfAsLong) {
+  Hardware full = kCard;
+  full.tensor_cores = true;
+  full.sm_count = 1;
+  Hardware half = full;
+  half.rate_share = 0.5;
+  const ConvCall call = layer(Phase::forward);
+  std::vector<double> p = start_values();
+  p[ConvFamily::kLatency] = 0;
+  const auto work = [&](const Hardware& hardware) {
+    return ConvFamily::time<double>(call, kImplicit, hardware, {1, 1}, p).compute;
+  };
+  const double depth = call.channels * 9, prologue = p[ConvFamily::kPrologue];
+  const double tile = (1 + p[ConvFamily::kSmallTile]) / 2;
+  EXPECT_NEAR(work(half) / work(full), tile * (depth + prologue / 2) / (depth + prologue), 1e-12);
+}
+
 // `half`: elements of 2 bytes alone are padded.
 TEST(Convolution, PadsChannelsOfHalfPrecision) {
   ConvCall call = layer(Phase::forward);

@@ -221,8 +221,17 @@ TEST(NormFusion, BytesOfOneNorm) {
   EXPECT_EQ(fused.tensors[1].bytes, (Size{0, 31}));
   EXPECT_EQ(fused.tensors[1].first_again, 1);
 
+  const TrainingStep forward = with_fused_norms(step, FusedPasses::forward);
+  ASSERT_EQ(forward.kernels.size(), 3u);
+  EXPECT_EQ(forward.kernels[0].written_bytes, (Size{0, 1031}));
+  EXPECT_EQ(forward.kernels[1].read_bytes, (Size{0, 2000}));  // the ReLU's gradient, as before
+  EXPECT_EQ(forward.kernels[2].read_bytes, (Size{0, 4000}));  // the norm's
+  ASSERT_EQ(forward.tensors.size(), 3u);                      // the ReLU's output, a gradient, the bits
+  EXPECT_EQ(forward.tensors[2].last_use, 2);
+
   step.tensors[0].last_use = 3;  // something else reads it
   EXPECT_EQ(with_fused_norms(step).kernels.size(), 4u);
+  EXPECT_EQ(with_fused_norms(step, FusedPasses::forward).kernels.size(), 4u);
 }
 
 TEST(WhatIfCluster, PartsAddUpWithCommunication) {
