@@ -9,9 +9,10 @@
 namespace tbdsim {
 namespace {
 
-// Parts of uncertainty.h's effects that steps of clusters show. kernels, GPU, model: as one GPU's. rest and
-// exchange: so that the `fit` rows of tests/cluster/judge_runs.py have a standard deviation of one.
-constexpr Effects kOfLayouts = {0.211, 0.055, 0, 0.035, 0, 0.073, 0.5};
+// uncertainty.h's effects as they show in steps of clusters: those of one GPU, and 0.07 for what a training
+// stack does that its constants do not say. With it 81 % of the 345 `fit` rows of tests/cluster/judge_runs.py
+// are inside the 80 % interval (69 % without), 79 % on the mean of their sets.
+constexpr double kOfStack = 0.07;
 
 constexpr std::size_t index_of(Effect effect) { return static_cast<std::size_t>(effect); }
 
@@ -53,8 +54,7 @@ double unmeasured_share(const WholeNetwork& all, const Calibration& calibration)
   double time = 0, others = 0;
   for (std::size_t k = 0; k < all.costs.size(); ++k) {
     const double own = all.costs[k].total.si() * static_cast<double>(all.runs[k].times);
-    const FamilyModel* model =
-        model_of_kernel(all.step.kernels[k], 1, all.costs[k].math, calibration);
+    const FamilyModel* model = model_of_kernel(all.step.kernels[k], 1, all.costs[k].math, calibration);
     time += own;
     if (model == nullptr || !model->measured_on_this_gpu) others += own;
   }
@@ -66,12 +66,13 @@ double unmeasured_share(const WholeNetwork& all, const Calibration& calibration)
 Effects deviations_of(const LayoutPrediction& p, const ResolvedJob& job) {
   const WholeNetwork all = network_of(p.layout, job.inputs);
   const double kernels = (p.parts.compute + p.parts.again) / p.step;
-  Effects exposure{};
+  Effects exposure{};  // deviations once they are multiplied by their components
   exposure[index_of(Effect::kernels)] = combined_sd(all.step, all.runs, all.costs) * kernels;
   exposure[index_of(Effect::gpu)] = unmeasured_share(all, *job.calibration) * kernels;
   exposure[index_of(Effect::model)] = exposure[index_of(Effect::rest)] = 1;
   exposure[index_of(Effect::exchange)] = p.exposed() / p.step;
-  for (std::size_t e = 0; e < exposure.size(); ++e) exposure[e] *= kOfLayouts[e];
+  for (std::size_t e = 0; e < exposure.size(); ++e) exposure[e] *= kComponents[e];
+  exposure[index_of(Effect::version)] = kOfStack;
   return exposure;
 }
 

@@ -109,8 +109,7 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
   const std::int64_t of_each = std::max<std::int64_t>(1, received / here);
   feed_forward(b, s, job.adapters, of_each, s.expert_ffn, precision.math, here);
   b.exchange_tokens(WorkBuilder::matrix(received, s.hidden));
-  if (s.shared_ffn > 0)
-    feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
+  if (s.shared_ffn > 0) feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
   b.tensor_messages();
   b.residual();
 }
@@ -142,8 +141,7 @@ RankWork embedding_work(const DecoderShape& shape, const Share& share, const Job
   const WorkPrecision precision;
   WorkBuilder b(shape, share, job, stack, precision);
   b.pointwise_forward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 2});
-  if (!b.frozen())
-    b.pointwise_backward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 4});
+  if (!b.frozen()) b.pointwise_backward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 4});
   if (shape.dropout > 0) {
     b.pointwise_forward(KernelKind::elementwise, "dropout", b.own_rows(), shape.hidden, {2, 3});
     b.keep_input(WorkBuilder::matrix(b.own_rows(), shape.hidden, 1));
