@@ -204,6 +204,13 @@ TEST(PlanFeatures, ChangedHardwareBesideWhatItIs) {
                                 HasSubstr("before: dp")));
 }
 
+TEST(PlanFeatures, SaysWhatHelpsMost) {
+  const test::CliResult result = test::run(command("plan", {"--tp", "2", "--what-helps"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("gpu.memory_bandwidth"), HasSubstr("link.network.bandwidth")));
+  EXPECT_THAT(result.out, Not(HasSubstr(" +0.1")));  // more of anything is never slower
+}
+
 TEST(PlanFeatures, JsonHasIntervalsAndAssumptions) {
   const test::CliResult best = test::run(command("plan", {"--format", "json"}));
   EXPECT_THAT(best.out,
