@@ -62,7 +62,14 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
   memory.working = working;
   memory.allocated =
       memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.working;
-  memory.reserved = memory.allocated * stack.reserved;
+  // Copies of the update are large and find no room among what the allocator holds of activations.
+  const bool updates_part = layout.zero >= 1;
+  const Bytes copies = Bytes(stack.update_copies * (shared / (updates_part ? replicas : 1) +
+                                                    experts / (updates_part ? expert_replicas : 1)));
+  const Bytes states = memory.parameters + memory.gradients + memory.optimizer;
+  const Bytes buckets = layout.replicas() > 1 ? stack.buckets : Bytes(0);
+  memory.allocated = std::max(memory.allocated, states + copies + buckets);
+  memory.reserved = (states + memory.activations + memory.working + copies + buckets) * stack.reserved;
   memory.device = memory.reserved + stack.context;
   return memory;
 }

@@ -126,6 +126,8 @@ RankWork embedding_work(const DecoderShape& shape, const Share& share, std::int6
   const WorkPrecision precision;
   WorkBuilder b(shape, share, sequence, stack, precision);
   b.pointwise_forward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 2});
+  const std::int64_t words = (shape.vocabulary + share.tp - 1) / share.tp;
+  b.pointwise_backward(KernelKind::elementwise, "zero", words, shape.hidden, {0, kHalf});  // a dense gradient
   b.pointwise_backward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 4});
   if (shape.dropout > 0) {
     b.pointwise_forward(KernelKind::elementwise, "dropout", b.own_rows(), shape.hidden, {2, 3});

@@ -15,6 +15,10 @@ constexpr double kMicroseconds = kMicro;
 // version.
 constexpr double kFirstFlash = 2;
 
+// Bytes for each parameter of sum += gradient: two are read, one is written.
+constexpr double kAddedIn16Bits = 2 + 2 + 2;
+constexpr double kAddedInFp32 = 4 + 2 + 4;
+
 // Bytes of states follow from the code of each stack; `launch` and `iteration` are fitted (tests/cluster).
 constexpr std::array<Stack, 7> kStacks = {{
     {.name = "megatron",
@@ -46,11 +50,15 @@ constexpr std::array<Stack, 7> kStacks = {{
      .gradient_bytes = 2,
      .reduced_bytes = 2,
      .update_traffic = 54,
+     .accumulation_traffic = kAddedIn16Bits,
+     // The partition's gradients as one array in 16 bits, and that in fp32 (DeepSpeed 0.5, stage_1_and_2.py, step).
+     .update_copies = 2 + 4,
      .overlaps_reduction = false,
      .overlaps_gather = false,
      .launch = Seconds(62 * kMicroseconds),
      .iteration = Seconds(10 * kMilli),
-     .context = Bytes(1.6 * kGiga)},
+     .context = Bytes(1.6 * kGiga),
+     .buckets = Bytes(1 * kGiga)},  // reduce_bucket_size of 5e8 numbers, its default
     {.name = "internevo",
      .title =
          "InternEvo 0.2: flash attention of its first version, fused norms, ZeRO-1 with overlapped reduction",
@@ -108,7 +116,13 @@ void set_stack(Stack& stack, std::string_view key, const std::string& value) {
   if (key == "reduce_bytes" || key == "gradient_bytes") {
     if (value != "2" && value != "4" && value != "6")
       throw UsageError(fmt::format("{} {}; expected 2, 4 or 6 (2 and 4)", key, in_quotes(value)));
-    (key == "reduce_bytes" ? stack.reduced_bytes : stack.gradient_bytes) = value[0] - '0';
+    const double bytes = value[0] - '0';
+    (key == "reduce_bytes" ? stack.reduced_bytes : stack.gradient_bytes) = bytes;
+    // Sums in fp32 beside gradients in 16 bits (DeepSpeed's BF16_Optimizer) are what is reduced and updated.
+    if (key == "gradient_bytes" && bytes == 6) {
+      stack.accumulation_traffic = kAddedInFp32;
+      stack.update_copies = 0;
+    }
     return;
   }
   if (value != "true" && value != "false")

@@ -34,8 +34,13 @@ struct Stack {
   double gradient_bytes = 2;   // as they accumulate
   double reduced_bytes = 2;    // as they are reduced over replicas
   double moment_bytes = 8;     // Adam's two
-  double update_traffic =
-      30;  // bytes that clipping, update and copies read and write for each local parameter
+  // Bytes that clipping, update and copies read and write for each local parameter.
+  double update_traffic = 30;
+  // Bytes that adding one further micro-batch's gradients reads and writes for each parameter; 0: the product
+  // that computes them adds.
+  double accumulation_traffic = 0;
+  // Bytes for each parameter that a rank updates, of copies of its gradients which live during the update.
+  double update_copies = 0;
 
   // Communication over replicas.
   bool overlaps_reduction = true;  // of gradients, with the last backward pass
@@ -48,6 +53,7 @@ struct Stack {
   // Memory.
   double reserved = 1.06;  // reserved by the caching allocator over allocated, for layouts without a peer
   Bytes context;           // CUDA context, libraries, NCCL's buffers
+  Bytes buckets{};         // in which gradients are gathered before they are reduced
 };
 
 inline constexpr std::string_view kDefaultStack = "megatron";

@@ -53,7 +53,7 @@ class Step {
     StepParts& parts = p.parts;
     const std::int64_t pace = pipeline.busiest;
     (void)stage(pace);  // fills in what the parts are made of
-    parts.compute = (forward_.kernels + backward_.kernels) * m;
+    parts.compute = (forward_.kernels + backward_.kernels + accumulation_) * m;
     parts.again = backward_.again * m;
     parts.launch = idle_ * m;
     parts.tensor = (forward_.waits + backward_.waits) * m;
@@ -96,6 +96,8 @@ class Step {
     Seconds forward = std::max(forward_.gpu(), host(forward_));
     Seconds backward = std::max(backward_.gpu(), host(backward_));
     idle_ = forward + backward - forward_.gpu() - backward_.gpu();
+    accumulation_ = accumulation(i);
+    backward += accumulation_;
     gathers_ = Seconds(0);
     if (l_.zero == 3) {
       const Seconds gather = shard_time(Collective::all_gather, layers, in_.stack.parameter_bytes);
@@ -149,13 +151,33 @@ class Step {
     return collective_time(Collective::send, neighbours, message);
   }
 
+  // True where the last stage has a copy of the embedding, as its logits share that matrix.
+  [[nodiscard]] bool has_tied_copy(std::int64_t i) const {
+    return i > 0 && i == l_.pp - 1 && in_.shape.tied;
+  }
+
   [[nodiscard]] double parameters(std::int64_t i, bool experts) const {
     const StageLayers layers = layers_of_stage(l_, i, in_.shape);
     if (experts) return layers.expert * costs_.expert.expert_parameters;
     double all = layers.dense * costs_.dense.parameters + layers.expert * costs_.expert.parameters;
-    if (i == 0) all += costs_.embedding.parameters;
+    if (i == 0 || has_tied_copy(i)) all += costs_.embedding.parameters;
     if (i == l_.pp - 1) all += costs_.head.parameters;
     return all;
+  }
+
+  // Seconds in which a stage adds the gradients of a micro-batch to those before, as a mean over all micro-batches:
+  // the first is added to nothing. A matrix that embedding and logits share has two gradients on one stage.
+  [[nodiscard]] Seconds accumulation(std::int64_t i) const {
+    const auto m = static_cast<double>(micro_batches(l_, in_.job));
+    double added = (parameters(i, false) + parameters(i, true)) * (m - 1) / m;
+    if (l_.pp == 1 && in_.shape.tied) added += costs_.embedding.parameters;
+    if (l_.zero == 3) added /= static_cast<double>(shard_ranks());
+    return passed(added * in_.stack.accumulation_traffic);
+  }
+
+  // Seconds in which a fused pass over many tensors moves this many bytes.
+  [[nodiscard]] Seconds passed(double bytes) const {
+    return Bytes(bytes) / (in_.calibration->gpu->memory_bandwidth * kUpdateBandwidth);
   }
 
   // All-reduces of each shard of these parameters' gradients over its copies.
@@ -193,7 +215,15 @@ class Step {
     }
     Seconds exposed = stack.overlaps_reduction ? beside(reduce, backward_.gpu()) : reduce;
     exposed += stack.overlaps_gather ? beside(gather, forward_.gpu()) : gather;
-    return exposed;
+    return exposed + sum_of_tied();
+  }
+
+  // Sum of the embedding's gradients over the first and the last stage, which each have a copy of it.
+  [[nodiscard]] Seconds sum_of_tied() const {
+    if (l_.pp == 1 || !in_.shape.tied) return Seconds(0);
+    const CommGroup ends = group_of(in_.fabric, 2, l_.tp * l_.cp * l_.dp * (l_.pp - 1));
+    const Bytes gradients(costs_.embedding.parameters * in_.stack.reduced_bytes);
+    return collective_time(Collective::all_reduce, ends, gradients);
   }
 
   // Exposed of a collective in buckets beside one pass: the last bucket, what the pass does not cover, and
@@ -210,15 +240,14 @@ class Step {
     const bool divided = l_.zero >= 1;
     const double local =
         parameters(i, false) / (divided ? replicas : 1) + parameters(i, true) / (divided ? experts : 1);
-    return Bytes(local * in_.stack.update_traffic) /
-           (in_.calibration->gpu->memory_bandwidth * kUpdateBandwidth);
+    return passed(local * in_.stack.update_traffic);
   }
 
   const ParallelLayout& l_;
   const PlanInputs& in_;
   const PieceCosts& costs_;
   Pass forward_, backward_;
-  Seconds idle_, sends_, gathers_;
+  Seconds idle_, sends_, gathers_, accumulation_;
 };
 
 }  // namespace
