@@ -90,7 +90,8 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   if (!inputs.stack.overlaps_weights) beside = Seconds(0);
   cost.forward_wait = waits(work.forward_messages, AcrossRanks::tensor) * exposed +
                       waits(work.forward_messages, AcrossRanks::expert);
-  cost.backward_wait = (tensor - std::min(beside, cost.weights)) * exposed +
+  beside = std::min(beside, cost.weights);
+  cost.backward_wait = (tensor - beside) * exposed + beside * kBesideCollective +
                        waits(work.backward_messages, AcrossRanks::expert);
   if (work.ring > Bytes(0)) {
     // Keys and values go round beside attention: as often as there are other ranks; backward with their

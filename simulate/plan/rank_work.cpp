@@ -162,8 +162,7 @@ RankWork head_work(const DecoderShape& shape, const Share& share, std::int64_t s
       b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
     for (const BytesOfElement t : {BytesOfElement{4, 4}, {4, 2}})
       b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-    b.work.largest =
-        Bytes(WorkBuilder::matrix(b.rows(), words, 2 + 4 + 4));  // scores, probabilities, gradients
+    b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, stack.loss_bytes));
   }
   if (share.tp > 1) {
     const Bytes all(WorkBuilder::matrix(b.rows(), shape.hidden));

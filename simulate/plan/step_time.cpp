@@ -7,9 +7,6 @@
 namespace tbdsim {
 namespace {
 
-// How much longer kernels take while a collective runs beside them, which holds SMs and memory bandwidth:
-// Calculon's 0.15 for NVLink (Isaev et al. 2023, networks of its system files).
-constexpr double kBesideCollective = 0.15;
 constexpr double kUpdateBandwidth =
     0.85;  // share of the memory bandwidth of one fused pass over many tensors
 
