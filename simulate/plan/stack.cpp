@@ -6,6 +6,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/layout/text_key.h"
 
 namespace tbdsim {
 namespace {
@@ -111,35 +112,43 @@ constexpr std::array<Stack, 7> kStacks = {{
      .context = Bytes(1.6 * kGiga)},
 }};
 
-constexpr auto kKeys =
-    std::to_array<std::string_view>({"fused_attention", "fused_pointwise", "fused_loss", "overlap_tensor",
-                                     "overlap_replicas", "reduce_bytes", "gradient_bytes"});
+template <bool Stack::*Member>
+constexpr auto kFlag = set_flag<Member, Stack>;
+
+// Bytes of a gradient: 2, 4, or 6 for both copies.
+template <double Stack::*Member>
+void set_bytes(Stack& stack, std::string_view key, const std::string& value) {
+  constexpr auto kBytes = std::to_array<std::string_view>({"2", "4", "6"});
+  stack.*Member = 2 + 2 * static_cast<double>(choice_of(key, value, kBytes));
+}
+
+// Sums in fp32 beside gradients in 16 bits (DeepSpeed's BF16_Optimizer) are what is reduced and updated.
+void set_gradient_bytes(Stack& stack, std::string_view key, const std::string& value) {
+  set_bytes<&Stack::gradient_bytes>(stack, key, value);
+  if (stack.gradient_bytes < 6) return;
+  stack.accumulation_traffic = kAddedInFp32;
+  stack.update_copies = 0;
+}
+
+void set_replica_overlap(Stack& stack, std::string_view key, const std::string& value) {
+  stack.overlaps_reduction = stack.overlaps_gather = flag_of(key, value);
+}
+
+constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_attention>},
+                                    {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
+                                    {"fused_loss", kFlag<&Stack::fused_loss>},
+                                    {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
+                                    {"overlap_replicas", set_replica_overlap},
+                                    {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},
+                                    {"gradient_bytes", set_gradient_bytes}};
+constexpr auto kKeyNames = names_of(kKeys);
 
 }  // namespace
 
-std::span<const std::string_view> stack_keys() { return kKeys; }
+std::span<const std::string_view> stack_keys() { return kKeyNames; }
 
 void set_stack(Stack& stack, std::string_view key, const std::string& value) {
-  if (key == "reduce_bytes" || key == "gradient_bytes") {
-    if (value != "2" && value != "4" && value != "6")
-      throw UsageError(fmt::format("{} {}; expected 2, 4 or 6 (2 and 4)", key, in_quotes(value)));
-    const double bytes = value[0] - '0';
-    (key == "reduce_bytes" ? stack.reduced_bytes : stack.gradient_bytes) = bytes;
-    // Sums in fp32 beside gradients in 16 bits (DeepSpeed's BF16_Optimizer) are what is reduced and updated.
-    if (key == "gradient_bytes" && bytes == 6) {
-      stack.accumulation_traffic = kAddedInFp32;
-      stack.update_copies = 0;
-    }
-    return;
-  }
-  if (value != "true" && value != "false")
-    throw UsageError(fmt::format("{} {}; expected true or false", key, in_quotes(value)));
-  const bool on = value == "true";
-  if (key == "fused_attention") stack.fused_attention = on;
-  if (key == "fused_pointwise") stack.fused_pointwise = on;
-  if (key == "fused_loss") stack.fused_loss = on;
-  if (key == "overlap_tensor") stack.overlaps_tensor = on;
-  if (key == "overlap_replicas") stack.overlaps_reduction = stack.overlaps_gather = on;
+  set_by_name(kKeys, stack, key, value);
 }
 
 std::span<const Stack> all_stacks() { return kStacks; }

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Fits the deviations of simulate/plan/interval.cpp to measured steps.
+"""Fits the deviations of simulate/job/interval.cpp to measured steps.
 
     tests/cluster/fit_interval.py PROGRAM [--runs ../shared/reference/llm/runs.csv]
 
-Predicts the `fit` rows of judge_runs.py and finds the B, X and E of largest likelihood, ln(measured / predicted)
-being normal with the variance B^2 + (X waits)^2 + E^2 and every set having the same weight. Then leaves out one
-set after another and prints how many of its rows lie within the 80 % interval of the others' fit, and how many
-`score` rows do within that of all sets (as a sum).
+Predicts the `fit` rows of judge_runs.py and finds the rest R, exchange X and model M of largest likelihood,
+ln(measured / predicted) being normal with the variance K^2 + R^2 + (X waits)^2 + M^2 (M of mixtures of experts
+only; K: what kernels and GPU explain of the predicted interval) and every set having the same weight. Then
+leaves out one set after another and prints how many of its rows lie within the 80 % interval of the others' fit,
+and how many `score` rows do within that of all sets (as a sum).
 """
 import argparse
 import csv
 import math
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -21,7 +23,8 @@ QUANTILE = 1.2816  # 80 % of a normal distribution lie within so many deviations
 
 
 def samples(program, runs, fit):
-    """(set, share of the step that waits, 1 for experts, ln of measured over predicted) of every row with a time."""
+    """(set, share of the step that waits, 1 for experts, ln of measured over predicted, K^2) of every row with a time."""
+    _, _, _, model, _, rest, exchange = written()
     with open(runs, newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["set"] in judge_runs.SETS and r["use"] == "time"
                 and r["gpu"] in judge_runs.GPUS and judge_runs.is_fit(r) == fit]
@@ -33,13 +36,23 @@ def samples(program, runs, fit):
             continue
         step = float(p["step_time"])
         waits = sum(float(p[k]) for k in ("tensor_time", "send_time", "replica_time")) / step
-        found.append((row["set"], waits, 1 if row["moe"] else 0, math.log(judge_runs.measured_seconds(row) / step)))
+        experts = 1 if row["moe"] else 0
+        width = math.log(float(p["tokens_per_second_high"]) / float(p["tokens_per_second_low"])) / 2 / QUANTILE
+        kernels = max(0, width**2 - rest**2 - (exchange * waits)**2 - (model * experts)**2)
+        found.append((row["set"], waits, experts, math.log(judge_runs.measured_seconds(row) / step), kernels))
     return found
 
 
+def written():
+    """The components that stand in interval.cpp, with which the program predicts."""
+    with open(os.path.join(os.path.dirname(__file__), "../../simulate/job/interval.cpp")) as file:
+        numbers = re.search(r"kOfLayouts = \{([^}]*)\}", file.read()).group(1)
+    return [float(n) for n in numbers.split(",")]
+
+
 def variance(components, sample):
-    any_step, waiting, experts = components
-    return any_step**2 + (waiting * sample[1])**2 + (experts * sample[2])**2
+    rest, exchange, model = components
+    return sample[4] + rest**2 + (exchange * sample[1])**2 + (model * sample[2])**2
 
 
 def loss(components, data):
@@ -85,7 +98,7 @@ def main():
         sys.exit(77)
     data = samples(args.program, args.runs, True)
     found = fitted(data)
-    print("any step {:.3f}, waiting {:.3f}, experts {:.3f}".format(*found))
+    print("rest {:.3f}, exchange {:.3f}, model {:.3f}".format(*found))
     left_out = []
     for name in judge_runs.SETS:
         rows = [s for s in data if s[0] == name]
