@@ -146,7 +146,8 @@ constexpr Fence kWords[] = {
     // The cache of files: what resolves names, what overlays it point by point or request by request, and the
     // commands, which own it. Others get a Resolver.
     {"\\bSpecCache\\b",
-     "(simulate/(workload|sweep|serve|cli)/.*|simulate/prediction/(resolve|cluster_machine)\\..*|simulate/job/resolve_job\\..*|"
+     "(simulate/(workload|sweep|serve|cli)/.*|simulate/prediction/(resolve|cluster_machine)\\..*|simulate/"
+     "job/resolve_job\\..*|"
      "calibrate/cli/fit_(framework|intervals)\\.cpp)"},
 };
 

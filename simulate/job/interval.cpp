@@ -55,8 +55,7 @@ double unmeasured_share(const WholeNetwork& all, const Calibration& calibration)
   double time = 0, others = 0;
   for (std::size_t k = 0; k < all.costs.size(); ++k) {
     const double own = all.costs[k].total.si() * static_cast<double>(all.runs[k].times);
-    const FamilyModel* model =
-        model_of_kernel(all.step.kernels[k], 1, all.costs[k].math, calibration);
+    const FamilyModel* model = model_of_kernel(all.step.kernels[k], 1, all.costs[k].math, calibration);
     time += own;
     if (model == nullptr || !model->measured_on_this_gpu) others += own;
   }
@@ -68,7 +67,7 @@ double unmeasured_share(const WholeNetwork& all, const Calibration& calibration)
 Effects deviations_of(const LayoutPrediction& p, const ResolvedJob& job) {
   const WholeNetwork all = network_of(p.layout, job.inputs);
   const double kernels = (p.parts.compute + p.parts.again) / p.step;
-  Effects exposure{};
+  Effects exposure{};  // deviations once they are multiplied by their components
   exposure[index_of(Effect::kernels)] = combined_sd(all.step, all.runs, all.costs) * kernels;
   exposure[index_of(Effect::gpu)] = unmeasured_share(all, *job.calibration) * kernels;
   exposure[index_of(Effect::model)] = job.inputs.shape.mixture() ? 1 : 0;

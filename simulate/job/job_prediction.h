@@ -25,8 +25,8 @@ struct JobPrediction {
 // `job` outlives the result.
 [[nodiscard]] JobPrediction with_interval(LayoutPrediction layout, const ResolvedJob& job);
 
-// `table` is of the job's inputs. Without a layout all are searched; where none fits, the result is the one that
-// lacks least. Throws UsageError where none is legal.
+// `table` is of the job's inputs. Without a layout all are searched; where none fits, the result is the one
+// that lacks least. Throws UsageError where none is legal.
 [[nodiscard]] JobPrediction predict_job(const ResolvedJob& job, PieceTable& table);
 
 }  // namespace tbdsim

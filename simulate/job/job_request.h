@@ -26,9 +26,9 @@ struct JobRequest {
   std::string profile;
   // What the run does unlike its stack: keys and values of set_stack().
   std::vector<std::pair<std::string, std::string>> differences;
-  std::int64_t leaf_gpus = 0;        // below one leaf switch; 0: those of a machine where it is oversubscribed
-  double oversubscription = 1;       // of the network above leaf switches
-  Job job{.gpus = 8, .sequence = 0};  // sequence 0: the model's own length
+  std::int64_t leaf_gpus = 0;   // below one leaf switch; 0: those of a machine where it is oversubscribed
+  double oversubscription = 1;  // of the network above leaf switches
+  Job job{.gpus = 8, .sequence = 0};     // sequence 0: the model's own length
   std::optional<ParallelLayout> layout;  // none: to be searched
 };
 

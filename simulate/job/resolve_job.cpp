@@ -18,17 +18,17 @@ namespace {
 // Its versions of libraries choose the kernels; other properties of a stack are in simulate/plan/stack.cpp.
 constexpr const char* kFrameworkOfLibraries = "pytorch_ngc_2_8";
 
-constexpr auto kUsualMachines = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"a100_sxm_40gb", "dgx_a100"},
-     {"a100_sxm_80gb", "dgx_a100"},
-     {"h100_sxm", "dgx_h100"},
-     {"h200", "dgx_h200"},
-     {"b200", "dgx_b200"},
-     {"gb200", "gb200_nvl72"},
-     {"b300", "dgx_b200"},
-     {"gb300", "gb200_nvl72"},
-     {"h800_sxm", "dgx_h100"},
-     {"a800_sxm_80gb", "dgx_a100"}});
+constexpr auto kUsualMachines =
+    std::to_array<std::pair<std::string_view, std::string_view>>({{"a100_sxm_40gb", "dgx_a100"},
+                                                                  {"a100_sxm_80gb", "dgx_a100"},
+                                                                  {"h100_sxm", "dgx_h100"},
+                                                                  {"h200", "dgx_h200"},
+                                                                  {"b200", "dgx_b200"},
+                                                                  {"gb200", "gb200_nvl72"},
+                                                                  {"b300", "dgx_b200"},
+                                                                  {"gb300", "gb200_nvl72"},
+                                                                  {"h800_sxm", "dgx_h100"},
+                                                                  {"a800_sxm_80gb", "dgx_a100"}});
 
 MathType math_of_products(const std::string& precision) {
   if (precision == "fp16") return MathType::fp16;
@@ -60,9 +60,8 @@ DecoderShape decoder_named(const std::string& name, Job& job, SpecCache& specs) 
   shape.name = name;
   if (job.sequence == 0) {
     const auto length = model.sizes.find(std::string(kLengthSize));
-    job.sequence = length == model.sizes.end()
-                       ? kUsualLength
-                       : number_of(kLengthSize, length->second.text, 1, kMostRanks);
+    job.sequence = length == model.sizes.end() ? kUsualLength
+                                               : number_of(kLengthSize, length->second.text, 1, kMostRanks);
   }
   return shape;
 }
@@ -88,7 +87,8 @@ MachineSpec machine_of(const JobRequest& request, const std::string& gpu, Resolv
                                        network.link.name, machine.gpus),
                            "of " + job.machine});
   if (request.oversubscription == 1)
-    job.assumed.push_back({"switches", "full bandwidth between any two machines", "no oversubscription given"});
+    job.assumed.push_back(
+        {"switches", "full bandwidth between any two machines", "no oversubscription given"});
   return machine;
 }
 

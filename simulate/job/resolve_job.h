@@ -27,8 +27,8 @@ struct ResolvedJob {
   std::string network;  // title of the link between machines; empty: none
   std::shared_ptr<const Calibration> calibration;
   std::string precision;
-  PlanInputs inputs;     // refers to the calibration
-  FlopsPerSecond peak;   // of the arithmetic of products, for MFU
+  PlanInputs inputs;                     // refers to the calibration
+  FlopsPerSecond peak;                   // of the arithmetic of products, for MFU
   std::optional<ParallelLayout> layout;  // legal; none: to be searched
   std::vector<Assumption> assumed;
 

@@ -82,8 +82,8 @@ class Check {
     const double model = ranks / static_cast<double>(l_.dp);
     const bool fits = model <= static_cast<double>(j_.gpus) && j_.gpus % l_.model_ranks() == 0;
     const std::string as = fits ? fmt::format(", as dp {}", j_.gpus / l_.model_ranks()) : "";
-    return wrong("dp {} x tp {} x pp {} x cp {} are {:.0f} ranks on {} GPUs; expected as many of both{}", l_.dp,
-                 l_.tp, l_.pp, l_.cp, ranks, j_.gpus, as);
+    return wrong("dp {} x tp {} x pp {} x cp {} are {:.0f} ranks on {} GPUs; expected as many of both{}",
+                 l_.dp, l_.tp, l_.pp, l_.cp, ranks, j_.gpus, as);
   }
 
   bool heads() {
@@ -141,8 +141,9 @@ class Check {
                      j_.sequence, l_.cp, nearest(j_.sequence, l_.cp));
     }
     if (l_.cp > 1 && ring && j_.sequence % (2 * l_.cp) != 0)
-      return wrong("sequence length {} cannot be divided into 2 x cp {} pieces; the nearest that divides is cp {}",
-                   j_.sequence, l_.cp, j_.sequence % 2 == 0 ? nearest(j_.sequence / 2, l_.cp) : 1);
+      return wrong(
+          "sequence length {} cannot be divided into 2 x cp {} pieces; the nearest that divides is cp {}",
+          j_.sequence, l_.cp, j_.sequence % 2 == 0 ? nearest(j_.sequence / 2, l_.cp) : 1);
     if (l_.sequence_parallel && (j_.sequence / l_.cp) % l_.tp != 0)
       return wrong("sequence length {} / cp {} cannot be divided by tp {}; the nearest that divides is tp {}",
                    j_.sequence, l_.cp, l_.tp, nearest(j_.sequence / l_.cp, l_.tp));

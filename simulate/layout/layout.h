@@ -36,10 +36,10 @@ struct ParallelLayout {
   // Divided over the replicas (Rajbhandari et al. 2020): 1 optimizer state, 2 gradients too, 3 parameters too
   // (FSDP, full shard).
   int zero = 0;
-  std::int64_t shard = 0;  // ranks over which it is divided, the others are copies (HSDP); 0: all replicas
-  bool reshard = true;     // with zero 3: parameters are gathered again for the backward pass
+  std::int64_t shard = 0;     // ranks over which it is divided, the others are copies (HSDP); 0: all replicas
+  bool reshard = true;        // with zero 3: parameters are gathered again for the backward pass
   std::int64_t prefetch = 1;  // with zero 3: blocks gathered ahead; 0: each is waited for
-  bool uneven = false;     // chunks may differ by one layer, the first have more
+  bool uneven = false;        // chunks may differ by one layer, the first have more
   bool sequence_parallel = false;  // norms and residuals are divided over the tp ranks
   std::int64_t micro_batch = 1;    // sequences in one pass
   Recomputation recompute = Recomputation::none;

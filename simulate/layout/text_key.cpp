@@ -24,7 +24,8 @@ std::int64_t number_of(std::string_view key, const std::string& value, std::int6
 double real_of(std::string_view key, const std::string& value, double least, double most) {
   const auto number = parse_number(value);
   if (!number || !(*number >= least) || !(*number <= most))
-    throw UsageError(fmt::format("{} {}; expected a number from {} to {}", key, in_quotes(value), least, most));
+    throw UsageError(
+        fmt::format("{} {}; expected a number from {} to {}", key, in_quotes(value), least, most));
   return *number;
 }
 

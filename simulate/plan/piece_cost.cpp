@@ -126,8 +126,7 @@ PieceCosts costs_of(const Share& share, const PlanInputs& inputs) {
   const DecoderShape& shape = inputs.shape;
   const Job& job = inputs.job;
   const auto block = [&](bool experts) {
-    return cost_of(block_work(shape, share, job, experts, inputs.stack, inputs.precision), share,
-                   inputs);
+    return cost_of(block_work(shape, share, job, experts, inputs.stack, inputs.precision), share, inputs);
   };
   PieceCosts costs;
   if (!shape.mixture() || shape.dense_layers > 0) costs.dense = block(false);

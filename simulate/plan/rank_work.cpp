@@ -112,8 +112,7 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
   const std::int64_t of_each = std::max<std::int64_t>(1, received / here);
   feed_forward(b, s, job.adapters, of_each, s.expert_ffn, precision.math, here);
   b.exchange_tokens(WorkBuilder::matrix(received, s.hidden));
-  if (s.shared_ffn > 0)
-    feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
+  if (s.shared_ffn > 0) feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
   b.tensor_messages();
   b.residual();
 }

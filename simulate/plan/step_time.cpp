@@ -85,7 +85,7 @@ class Step {
 
   // By dimension, once stage() and sync() have filled in the members.
   [[nodiscard]] std::array<DimensionTime, kDimensionNames.size()> communication(const StepParts& parts,
-                                                                               double m) const {
+                                                                                double m) const {
     const auto within = [&](Seconds Waits::*over) {
       return DimensionTime{(forward_.busy.*over + backward_.busy.*over) * m,
                            (forward_.waits.*over + backward_.waits.*over) * m};

@@ -51,8 +51,8 @@ struct LayoutPrediction {
   Seconds step;
   StepParts parts;
   std::array<DimensionTime, kDimensionNames.size()> communication{};  // by LayoutDimension
-  double tokens_per_second = 0;   // of all GPUs
-  double mfu = 0;                 // of the arithmetic's data-sheet peak
+  double tokens_per_second = 0;                                       // of all GPUs
+  double mfu = 0;                                                     // of the arithmetic's data-sheet peak
   std::vector<StageTime> stages;  // with waits, as the pipeline's schedule sees them
   RankMemory first, last;
   RankMemory most;  // of the rank with most reserved

@@ -30,6 +30,7 @@ std::string metric_text(double value, const std::string& unit) {
   if (unit == "B/s") return to_text(BytesPerSecond(value));
   if (unit == "flop/s") return to_text(FlopsPerSecond(value));
   if (unit == "J") return to_text(Joules(value));
+  if (unit == "tokens/s") return fmt::format("{:.0f} {}", value, unit);
   if (unit == "USD/s") return to_text(DollarsPerSecond(value));
   return fmt::format("{:.4g} {}", value, unit);
 }

@@ -29,14 +29,15 @@ std::vector<PipelineSlice> pipeline_slices(const LayoutPrediction& p, std::int64
   for (const PipelineEvent& e : events.events) {
     const SliceKind kind = e.forward ? SliceKind::forward : SliceKind::backward;
     const std::string of_chunk = l.vp > 1 ? fmt::format(", chunk {}", e.chunk) : "";
-    slices.push_back({e.stage, kind,
-                      fmt::format("{} {}{}", kSliceNames[static_cast<std::size_t>(kind)], e.micro_batch, of_chunk),
-                      e.start, e.end - e.start});
+    slices.push_back(
+        {e.stage, kind,
+         fmt::format("{} {}{}", kSliceNames[static_cast<std::size_t>(kind)], e.micro_batch, of_chunk),
+         e.start, e.end - e.start});
   }
   for (int i = 0; i < static_cast<int>(l.pp); ++i) {
     Seconds start = events.step;
-    for (const auto& [kind, time] : {std::pair{SliceKind::exchange, p.parts.replicas},
-                                     std::pair{SliceKind::update, p.parts.update}}) {
+    for (const auto& [kind, time] :
+         {std::pair{SliceKind::exchange, p.parts.replicas}, std::pair{SliceKind::update, p.parts.update}}) {
       slices.push_back({i, kind, std::string(kSliceNames[static_cast<std::size_t>(kind)]), start, time});
       start += time;
     }

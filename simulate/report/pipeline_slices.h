@@ -20,9 +20,9 @@ struct PipelineSlice {
   Seconds start, time;
 };
 
-// Slices of a step of `micro_batches` micro-batches, stage after stage; chunks of an interleaved stage have equal
-// parts of its time. Throws UsageError for a schedule that cannot be simulated event by event, and for more
-// than a million passes.
+// Slices of a step of `micro_batches` micro-batches, stage after stage; chunks of an interleaved stage have
+// equal parts of its time. Throws UsageError for a schedule that cannot be simulated event by event, and for
+// more than a million passes.
 [[nodiscard]] std::vector<PipelineSlice> pipeline_slices(const LayoutPrediction& prediction,
                                                          std::int64_t micro_batches);
 

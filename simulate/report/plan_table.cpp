@@ -30,11 +30,26 @@ constexpr auto kParts = std::to_array<NamedPart>({{"compute", &StepParts::comput
                                                   {"update", &StepParts::update},
                                                   {"once a step", &StepParts::other}});
 
-constexpr auto kResultColumns = std::to_array<std::string_view>(
-    {"step_time", "tokens_per_second", "mfu", "compute_time", "recompute_time", "launch_time", "tensor_time",
-     "send_time", "bubble_time", "replica_time", "update_time", "other_time", "allocated_first",
-     "allocated_last", "reserved_first", "reserved_last", "device_first", "device_last",
-     "tokens_per_second_low", "tokens_per_second_high"});
+constexpr auto kResultColumns = std::to_array<std::string_view>({"step_time",
+                                                                 "tokens_per_second",
+                                                                 "mfu",
+                                                                 "compute_time",
+                                                                 "recompute_time",
+                                                                 "launch_time",
+                                                                 "tensor_time",
+                                                                 "send_time",
+                                                                 "bubble_time",
+                                                                 "replica_time",
+                                                                 "update_time",
+                                                                 "other_time",
+                                                                 "allocated_first",
+                                                                 "allocated_last",
+                                                                 "reserved_first",
+                                                                 "reserved_last",
+                                                                 "device_first",
+                                                                 "device_last",
+                                                                 "tokens_per_second_low",
+                                                                 "tokens_per_second_high"});
 
 Cell seconds_cell(Seconds time) { return number_cell(time.si(), to_text(time)); }
 Cell gib_cell(Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "GiB"))); }
@@ -98,7 +113,8 @@ std::vector<NamedTime> named_times(const LayoutPrediction& p) {
     for (const LayoutDimension within :
          {LayoutDimension::tensor, LayoutDimension::context, LayoutDimension::expert}) {
       const auto d = static_cast<std::size_t>(within);
-      times.push_back({fmt::format("{}-parallel collectives", kDimensionNames[d]), p.communication[d].exposed});
+      times.push_back(
+          {fmt::format("{}-parallel collectives", kDimensionNames[d]), p.communication[d].exposed});
     }
   }
   return times;
@@ -170,9 +186,11 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
   add_assumptions(best, job);
   add_lines(
       best.notes,
-      "+- %: 80 % of measured steps are expected within; comm.: exposed collectives and sends; bubble: stages "
+      "+- %: 80 % of measured steps are expected within; comm.: exposed collectives and sends; bubble: "
+      "stages "
       "wait for one another; again: recomputation; each in % of the step. GiB: memory of the fullest GPU as "
-      "nvidia-smi shows it; free: what it has more. USD/Gtoken: rent of all GPUs for 10^9 tokens, on demand.");
+      "nvidia-smi shows it; free: what it has more. USD/Gtoken: rent of all GPUs for 10^9 tokens, on "
+      "demand.");
   if (plan.best.size() > 1) {
     const std::string why = reason(plan.best[0], plan.best[1]);
     add_lines(best.notes, fmt::format("The first is {}.", why));
@@ -215,7 +233,8 @@ std::vector<Table> layout_tables(const JobPrediction& prediction) {
   Table table;
   table.name = "parts";
   table.preface = {
-      title_of(job), fmt::format("{}, {} micro-batches", to_text(p.layout), micro_batches(p.layout, job.inputs.job)),
+      title_of(job),
+      fmt::format("{}, {} micro-batches", to_text(p.layout), micro_batches(p.layout, job.inputs.job)),
       fmt::format("{} a step, {:.0f} tokens/s (80 %: {:.0f} to {:.0f}), {:.0f} tokens/s a GPU, MFU {:.1f} %",
                   to_text(p.step), p.tokens_per_second, prediction.tokens_interval().low,
                   prediction.tokens_interval().high, p.tokens_per_second / gpus, kPercent * p.mfu)};
@@ -248,13 +267,12 @@ Table changed_table(const JobPrediction& before, const JobPrediction& after, con
   for (const SpecChange& change : changes) with += " " + to_text(change);
   table.preface = {title_of(*before.job), with, "before: " + to_text(before.layout.layout),
                    "after: " + to_text(after.layout.layout)};
-  table.columns = {{"metric", "metric"},
-                   {"before", "before", true},
-                   {"after", "after", true},
-                   {"change", "change", true}};
+  table.columns = {
+      {"metric", "metric"}, {"before", "before", true}, {"after", "after", true}, {"change", "change", true}};
   for (const LayoutMetric& metric : layout_metrics()) {
     const std::optional<double> was = metric.value(before), is = metric.value(after);
-    if (!was || !is) continue;
+    // What was searched stands above the table.
+    if (!was || !is || metric.metric.name.starts_with("layout_")) continue;
     const std::string unit(metric.metric.unit);
     const Cell change = *was != 0 ? signed_percent_cell(*is / *was - 1) : none_cell();
     table.rows.push_back({text_cell(metric.metric.name), number_cell(*was, metric_text(*was, unit)),

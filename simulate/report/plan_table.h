@@ -1,4 +1,5 @@
-// Layouts of a training job as tables: the best found, one in detail, rows of a table, before and after changes.
+// Layouts of a training job as tables: the best found, one in detail, rows of a table, before and after
+// changes.
 #pragma once
 
 #include <span>

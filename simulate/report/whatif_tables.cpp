@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
-#include "simulate/report/cells.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/report/cells.h"
 
 namespace tbdsim {
 namespace {

@@ -20,8 +20,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 7> kTiles = {"step_time",    "tokens_per_second", "mfu",   "exposed_share",
-                                                    "bubble_share", "memory",            "rent"};
+constexpr std::array<std::string_view, 7> kTiles = {
+    "step_time", "tokens_per_second", "mfu", "exposed_share", "bubble_share", "memory", "rent"};
 
 // A request of one page ends within a second: of so many layouts at most.
 constexpr std::int64_t kMostGpus = 131'072;
@@ -42,8 +42,8 @@ Json layout_json(const ParallelLayout& l) {
 }
 
 std::string command_of(const JobRequest& r, const ParallelLayout& l) {
-  std::string command = fmt::format("tbd-sim plan {} --gpu {} --gpus {} --global-batch {} --seq-len {}", r.model,
-                                    r.gpu, r.job.gpus, r.job.global_batch, r.job.sequence);
+  std::string command = fmt::format("tbd-sim plan {} --gpu {} --gpus {} --global-batch {} --seq-len {}",
+                                    r.model, r.gpu, r.job.gpus, r.job.global_batch, r.job.sequence);
   if (r.precision != "bf16") command += " --precision " + r.precision;
   if (r.stack != kDefaultStack) command += " --stack " + r.stack;
   if (!r.network.empty()) command += fmt::format(" --network '{}'", r.network);
@@ -64,9 +64,9 @@ Json tiles_of(const JobPrediction& p) {
     const std::optional<double> value = metric.value(p);
     if (!value) continue;
     std::string note(metric.metric.description);
-    if (name == "step_time" || name == "tokens_per_second") note = fmt::format("80 %: +- {:.0f} %", kPercent * (p.factor() - 1));
-    if (name == "memory")
-      note = (p.fits() ? "fits into " : "does not fit into ") + to_text(p.job->usable());
+    if (name == "step_time" || name == "tokens_per_second")
+      note = fmt::format("80 %: +- {:.0f} %", kPercent * (p.factor() - 1));
+    if (name == "memory") note = (p.fits() ? "fits into " : "does not fit into ") + to_text(p.job->usable());
     tiles.push_back({{"name", name},
                      {"text", metric_text(*value, std::string(metric.metric.unit))},
                      {"note", note},
@@ -120,9 +120,9 @@ std::string layout_controls() {
   return Json{
       {"lists",
        {list("model", "model",
-             {"llama3_8b", "llama3_70b", "llama3.1_405b", "llama2_7b", "llama2_70b", "mistral", "mixtral_8x7b",
-              "mixtral_8x22b", "qwen3_32b", "qwen3_235b_a22b", "deepseek_v3", "gpt_oss_120b", "gpt3_175b",
-              "opt_175b", "bloom_176b", "gpt2"}),
+             {"llama3_8b", "llama3_70b", "llama3.1_405b", "llama2_7b", "llama2_70b", "mistral",
+              "mixtral_8x7b", "mixtral_8x22b", "qwen3_32b", "qwen3_235b_a22b", "deepseek_v3", "gpt_oss_120b",
+              "gpt3_175b", "opt_175b", "bloom_176b", "gpt2"}),
         list("gpu", "GPU",
              {"a100_sxm_40gb", "a100_sxm_80gb", "h100_sxm", "h200", "b200", "gb200", "b300", "gb300"}),
         list("precision", "precision", {"bf16", "fp8", "fp16", "tf32"}), list("stack", "stack", stacks),
@@ -130,12 +130,14 @@ std::string layout_controls() {
         list("sequence_parallel", "sequence parallel", {"false", "true"}),
         list("cp_exchange", "context exchange", Json(kContextExchangeNames))}},
       {"sliders",
-       {slider("gpus", "GPUs", powers(1, 16'384)), slider("global_batch", "global batch", powers(1, 8'192), "sequences"),
-        slider("seq_len", "sequence", powers(512, 131'072), "tokens"),
-        slider("tp", "tp", powers(1, 64)), slider("pp", "pp", numbers({1, 2, 4, 5, 8, 10, 16, 20, 32})),
+       {slider("gpus", "GPUs", powers(1, 16'384)),
+        slider("global_batch", "global batch", powers(1, 8'192), "sequences"),
+        slider("seq_len", "sequence", powers(512, 131'072), "tokens"), slider("tp", "tp", powers(1, 64)),
+        slider("pp", "pp", numbers({1, 2, 4, 5, 8, 10, 16, 20, 32})),
         slider("vp", "vp", numbers({1, 2, 3, 4, 5, 6, 8, 10})), slider("cp", "cp", powers(1, 32)),
         slider("ep", "ep", powers(1, 256)), slider("micro_batch", "micro-batch", powers(1, 64)),
-        slider("zero", "ZeRO", numbers({0, 1, 2, 3})), slider("shard", "shards over", numbers({0, 8, 16, 32, 64, 128})),
+        slider("zero", "ZeRO", numbers({0, 1, 2, 3})),
+        slider("shard", "shards over", numbers({0, 8, 16, 32, 64, 128})),
         slider("network", "network", numbers({0, 25, 50, 100, 200, 400, 800, 1600}), "Gbit/s")}},
       {"start",
        {{"model", start.model},
@@ -162,12 +164,9 @@ std::string layout_report(const JobRequest& request, SpecCache& specs) {
   const ParallelLayout& layout = data.shown.layout.layout;
   data.memory = memory_by_stage(layout, pieces);
   const std::vector<Section> sections = plan_sections(data);
-  const Json json{{"title", title_of(job)},
-                  {"command", command_of(request, layout)},
-                  {"layout", layout_json(layout)},
-                  {"tiles", tiles_of(data.shown)},
-                  {"html", sections_html(sections)},
-                  {"charts", charts_json(sections)}};
+  const Json json{{"title", title_of(job)},          {"command", command_of(request, layout)},
+                  {"layout", layout_json(layout)},   {"tiles", tiles_of(data.shown)},
+                  {"html", sections_html(sections)}, {"charts", charts_json(sections)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -1,5 +1,5 @@
-// The page of layouts of `tbd-sim serve`: its lists and sliders, and the answer to a query, from which the open
-// page updates itself.
+// The page of layouts of `tbd-sim serve`: its lists and sliders, and the answer to a query, from which the
+// open page updates itself.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace tbdsim {
 // What the page begins with.
 [[nodiscard]] JobRequest usual_job();
 
-// The job of a query: keys of set_job(), each at most once; those that are absent are as in usual_job(). Throws
-// UsageError.
+// The job of a query: keys of set_job(), each at most once; those that are absent are as in usual_job().
+// Throws UsageError.
 [[nodiscard]] JobRequest read_job_query(const QueryParameters& parameters);
 
 // The lists and the values of the sliders of assets/layouts.js, as JSON.

@@ -21,9 +21,8 @@ bool has_axis(const Sweep& sweep, std::string_view key) {
 
 bool is_layout_key(std::string_view name) {
   const auto keys = job_keys();
-  return std::any_of(keys.begin(), keys.end(), [&](const JobKey& key) {
-    return key.name == name && key.group == JobKeyGroup::layout;
-  });
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const JobKey& key) { return key.name == name && key.group == JobKeyGroup::layout; });
 }
 
 void check_layouts(const Sweep& sweep, SpecCache& specs) {

@@ -16,8 +16,8 @@ inline constexpr std::string_view kKeyOfLayouts = "global_batch";
 // True for dp, tp, ...: a sweep without one searches layouts.
 [[nodiscard]] bool is_layout_key(std::string_view name);
 
-// Throws UsageError or SpecError for what is wrong at every point: unknown keys, values out of range, a missing
-// model.
+// Throws UsageError or SpecError for what is wrong at every point: unknown keys, values out of range, a
+// missing model.
 void check_layouts(const Sweep& sweep, SpecCache& specs);
 
 // Predicts the points one by one. Points that differ in their layout alone share times of kernels.

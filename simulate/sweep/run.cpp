@@ -36,9 +36,8 @@ std::vector<SweepRow> rows_from(const SweepRun& run, std::int64_t first, Predict
   tbb::parallel_for(tbb::blocked_range<std::int64_t>(first, end, kNeighbours), [&](const auto& range) {
     Predictor& predictor = predictors.local();
     for (std::int64_t point = range.begin(); point < range.end(); ++point) {
-      rows[static_cast<std::size_t>(point - first)] =
-          row_of(run.sweep, std::visit([&](auto& of) { return of.at(point); }, predictor), run.choosing,
-                 run.format);
+      rows[static_cast<std::size_t>(point - first)] = row_of(
+          run.sweep, std::visit([&](auto& of) { return of.at(point); }, predictor), run.choosing, run.format);
     }
   });
   return rows;

@@ -107,9 +107,8 @@ std::vector<const Metric*> usual_metrics(const Sweep& sweep, const std::vector<c
   });
   const bool searched = std::none_of(sweep.axes.begin(), sweep.axes.end(),
                                      [](const SweepAxis& axis) { return is_layout_key(axis.key()); });
-  const std::string names = sweep.of_layouts
-                                ? std::string(kUsualOfLayouts) + (searched ? kOfSearched : "")
-                                : std::string(kUsual) + (clusters ? kOfClusters : "");
+  const std::string names = sweep.of_layouts ? std::string(kUsualOfLayouts) + (searched ? kOfSearched : "")
+                                             : std::string(kUsual) + (clusters ? kOfClusters : "");
   std::vector<const Metric*> metrics = metrics_of(names, finder_for(sweep.of_layouts));
   for (const Metric* metric : judged) {
     if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
@@ -197,9 +196,8 @@ SweepRun sweep_run(const SweepOptions& given, RowFormat format, SpecCache& specs
                .take = {}};
   run.choosing = choosing_of(options, run.sweep);
   run.sweep.judged = judged_by(run.choosing);
-  run.sweep.metrics =
-      options.metrics.empty() ? usual_metrics(run.sweep, run.sweep.judged)
-                              : metrics_of(options.metrics, finder_for(of_layouts));
+  run.sweep.metrics = options.metrics.empty() ? usual_metrics(run.sweep, run.sweep.judged)
+                                              : metrics_of(options.metrics, finder_for(of_layouts));
   if (asks_for_target(run.sweep)) {
     SweepOptions with_target = options;
     with_target.axes.emplace_back("target", std::string(kUsualTarget));

@@ -62,16 +62,18 @@ TEST_F(JobTest, KeysAreReadStrictly) {
   EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "lora_targets", "attention,uq"); }),
             "lora_targets 'uq'; expected one of attention, output, up, down, all; did you mean 'up'?");
   EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "reduce_bytes", "3"); }),
-            "reduce_bytes '3'; expected one of 2, 4, 6");
+            "reduce_bytes '3'; expected one of 2, 4, 6; did you mean '2'?");
   // Every key has what sets it: a wrong value is an error, not ignored.
   for (const JobKey& key : job_keys()) {
-    EXPECT_NE(test::message_of<UsageError>([&] { set_job(r, key.name, ""); }), "(nothing thrown)") << key.name;
+    EXPECT_NE(test::message_of<UsageError>([&] { set_job(r, key.name, ""); }), "(nothing thrown)")
+        << key.name;
   }
 }
 
 TEST_F(JobTest, FilesSayWhereTheyAreWrong) {
   const test::TempDir directory;
-  const std::string good = directory.write("job.yaml", "gpus: 32\ntp: 2\nlora_targets: [up, down]\n").string();
+  const std::string good =
+      directory.write("job.yaml", "gpus: 32\ntp: 2\nlora_targets: [up, down]\n").string();
   JobRequest r;
   read_job(r, good);
   EXPECT_EQ(r.job.gpus, 32);
@@ -125,11 +127,12 @@ TEST_F(JobTest, ContextIsExchangedRoundARingOrByHeads) {
   // Of 4 all-to-alls forward and 4 backward none has kernels beside it.
   EXPECT_EQ(heads.communication[context].busy, heads.communication[context].exposed);
   EXPECT_EQ(heads.first.parameters, ring.first.parameters);
-  EXPECT_EQ(test::message_of<UsageError>([&] {
-              (void)resolve_job(request({{"cp", "16"}, {"cp_exchange", "all_to_all"}}), specs_);
-            }),
-            "llama3_8b 8 heads of keys and values cannot be divided by tp x cp 16; the nearest that divides is "
-            "tp x cp 8");
+  EXPECT_EQ(
+      test::message_of<UsageError>([&] {
+        (void)resolve_job(request({{"cp", "16"}, {"cp_exchange", "all_to_all"}}), specs_);
+      }),
+      "llama3_8b 8 heads of keys and values cannot be divided by tp x cp 16; the nearest that divides is "
+      "tp x cp 8");
 }
 
 TEST_F(JobTest, BlocksThatAreNotPrefetchedAreWaitedFor) {
@@ -142,11 +145,14 @@ TEST_F(JobTest, BlocksThatAreNotPrefetchedAreWaitedFor) {
 }
 
 TEST_F(JobTest, CommunicationSumsToTheStepsParts) {
-  for (const Texts& texts : {Texts{{"tp", "2"}, {"pp", "2"}, {"cp", "2"}, {"zero", "1"}}, Texts{{"zero", "3"}}}) {
+  for (const Texts& texts :
+       {Texts{{"tp", "2"}, {"pp", "2"}, {"cp", "2"}, {"zero", "1"}}, Texts{{"zero", "3"}}}) {
     const LayoutPrediction p = predict(texts);
-    const auto exposed = [&](LayoutDimension d) { return p.communication[static_cast<std::size_t>(d)].exposed; };
-    const Seconds within =
-        exposed(LayoutDimension::tensor) + exposed(LayoutDimension::context) + exposed(LayoutDimension::expert);
+    const auto exposed = [&](LayoutDimension d) {
+      return p.communication[static_cast<std::size_t>(d)].exposed;
+    };
+    const Seconds within = exposed(LayoutDimension::tensor) + exposed(LayoutDimension::context) +
+                           exposed(LayoutDimension::expert);
     EXPECT_NEAR(within.si(), p.parts.within.si(), 1e-9 * p.step.si());
     EXPECT_EQ(exposed(LayoutDimension::stages), p.parts.sends);
     EXPECT_EQ(exposed(LayoutDimension::replicas), p.parts.replicas);
@@ -175,16 +181,16 @@ TEST_F(JobTest, IntervalsHoldThePrediction) {
 }
 
 TEST_F(JobTest, CapturedStepsSayWhatIsPossible) {
-  const std::string step =
-      TBDSIM_SOURCE_DIR "/tests/captured/timm.mobilenetv3_large_100.224.fp16.nchw.timm_benchmark.step.json.gz";
+  const std::string step = TBDSIM_SOURCE_DIR
+      "/tests/captured/timm.mobilenetv3_large_100.224.fp16.nchw.timm_benchmark.step.json.gz";
   const test::CliResult result = test::run({"plan", step, "--gpu", "h100_sxm", "--gpus", "8"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("is a captured step"), HasSubstr("data parallelism (DDP)")));
 }
 
 std::vector<std::string> command(const std::string& name, std::vector<std::string> more) {
-  std::vector<std::string> all = {name,   "--gpu",          "h100_sxm", "--gpus",    "16",
-                                  "--global-batch", "32", "--seq-len", "4096"};
+  std::vector<std::string> all = {name, "--gpu",     "h100_sxm", "--gpus", "16", "--global-batch",
+                                  "32", "--seq-len", "4096"};
   if (name == "plan") all.insert(all.begin() + 1, "llama3_8b");
   if (name == "sweep") all.insert(all.end(), {"--model", "llama3_8b"});
   all.insert(all.end(), more.begin(), more.end());
@@ -194,13 +200,14 @@ std::vector<std::string> command(const std::string& name, std::vector<std::strin
 TEST(PlanFeatures, ChangedHardwareBesideWhatItIs) {
   const test::CliResult result = test::run(command("plan", {"--set", "gpu.memory_bandwidth=+50%"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("with gpu.memory_bandwidth = +50%"), HasSubstr("tokens_per_second"),
+  EXPECT_THAT(result.out, AllOf(HasSubstr("with gpu.memory_bandwidth=+50%"), HasSubstr("tokens_per_second"),
                                 HasSubstr("before: dp")));
 }
 
 TEST(PlanFeatures, JsonHasIntervalsAndAssumptions) {
   const test::CliResult best = test::run(command("plan", {"--format", "json"}));
-  EXPECT_THAT(best.out, AllOf(HasSubstr("\"tokens_per_second_low\""), HasSubstr("\"machine\": \"dgx_h100: ")));
+  EXPECT_THAT(best.out,
+              AllOf(HasSubstr("\"tokens_per_second_low\""), HasSubstr("\"machine\": \"dgx_h100: ")));
   const test::CliResult one = test::run(command("plan", {"--tp", "2", "--format", "json"}));
   EXPECT_THAT(one.out, AllOf(HasSubstr("\"tensor, exposed\""), HasSubstr("\"tokens_per_second_low\": ")));
 }
@@ -212,10 +219,12 @@ TEST(PlanFeatures, SweepsLayouts) {
                               HasSubstr("ranks do not divide 16 GPUs")));
   // What `plan` predicts of the same layout.
   const std::string best =
-      test::run(command("sweep", {"--tp", "1,2", "--zero", "1", "--best", "step_time", "--metrics", "mfu"})).out;
+      test::run(command("sweep", {"--tp", "1,2", "--zero", "1", "--best", "step_time", "--metrics", "mfu"}))
+          .out;
   EXPECT_THAT(best, HasSubstr("ok\n"));
   EXPECT_EQ(std::count(best.begin(), best.end(), '\n'), 2);
-  EXPECT_THAT(test::run(command("sweep", {"--tp", "many"})).err, HasSubstr("tp 'many'; expected a whole number"));
+  EXPECT_THAT(test::run(command("sweep", {"--tp", "many"})).err,
+              HasSubstr("tp 'many'; expected a whole number"));
   EXPECT_THAT(test::run(command("sweep", {"--batch", "8"})).err, HasSubstr("'batch' is no key of a job"));
   EXPECT_THAT(test::run(command("sweep", {"--metrics", "throughput"})).err,
               HasSubstr("unknown metric of layouts 'throughput'"));
@@ -224,7 +233,7 @@ TEST(PlanFeatures, SweepsLayouts) {
 TEST(PlanFeatures, SweepsSearchWhereNoLayoutIsGiven) {
   SpecCache specs = test::source_specs();
   SweepOptions options;
-  options.axes = {{"model", "llama3_8b"}, {"gpu", "h100_sxm"},        {"gpus", "16,32"},
+  options.axes = {{"model", "llama3_8b"}, {"gpu", "h100_sxm"},    {"gpus", "16,32"},
                   {"seq_len", "4096"},    {"global_batch", "32"}, {"gpu.memory_bandwidth", "+0%,+50%"}};
   options.metrics = "step_time,layout_dp,cost_per_token";
   SweepRun run = sweep_run(options, RowFormat::csv, specs);
@@ -246,29 +255,35 @@ TEST(PlanFeatures, PagesShowStagesCommunicationAndMemory) {
                            "\"tp\":2", "--pp 4", "tokens_per_second"})
     EXPECT_THAT(report, HasSubstr(part));
   request.layout.reset();
-  EXPECT_THAT(layout_report(request, specs), AllOf(HasSubstr("Less memory costs time"), HasSubstr("The first is")));
+  EXPECT_THAT(layout_report(request, specs),
+              AllOf(HasSubstr("Less memory costs time"), HasSubstr("The first is")));
 }
 
 TEST(PlanFeatures, QueriesAreReadStrictly) {
   EXPECT_EQ(read_job_query({{"tp", "4"}, {"gpus", "8"}}).layout->tp, 4);
-  EXPECT_THAT(test::message_of<UsageError>([] { (void)read_job_query({{"tp", "4"}, {"tp", "8"}}); }),
+  EXPECT_THAT(test::message_of<UsageError>([] {
+                (void)read_job_query({{"tp", "4"}, {"tp", "8"}});
+              }),
               HasSubstr("'tp' is given twice"));
-  EXPECT_THAT(test::message_of<UsageError>([] { (void)read_job_query({{"gpus", "10000000"}}); }),
+  EXPECT_THAT(test::message_of<UsageError>([] {
+                (void)read_job_query({{"gpus", "10000000"}});
+              }),
               HasSubstr("at most 131072 on this page"));
 }
 
 TEST(PlanFeatures, HostileInputsAreErrors) {
   const test::TempDir directory;
-  for (const char* text : {"tp: [1, 2]\n", "tp: {a: 1}\n", "tp: 99999999999999999999\n", "tp: -1\n", "tp: 0\n",
-                           "tp: 1\ntp: 2\n", "zero: 4\n", "zero: 1.5\n", "tp: &a 1\n", "recompute:\n", "- tp\n", "",
-                           "expert_imbalance: nan\n", "lora_rank: 1e9\n", "stack: ../../etc/passwd\n"}) {
+  for (const char* text :
+       {"tp: [1, 2]\n", "tp: {a: 1}\n", "tp: 99999999999999999999\n", "tp: -1\n", "tp: 0\n", "tp: 1\ntp: 2\n",
+        "zero: 4\n", "zero: 1.5\n", "tp: &a 1\n", "recompute:\n", "- tp\n", "", "expert_imbalance: nan\n",
+        "lora_rank: 1e9\n", "stack: ../../etc/passwd\n"}) {
     const std::string file = directory.write("hostile.yaml", text).string();
     const test::CliResult result = test::run(command("plan", {"--layout", file}));
     EXPECT_EQ(result.exit_code, text[0] == '\0' ? result.exit_code : 2) << text << result.err;
     EXPECT_THAT(result.err, Not(HasSubstr("bug"))) << text;
   }
-  const test::CliResult most = test::run(
-      {"plan", "llama3_8b", "--gpu", "h100_sxm", "--gpus", "10000000", "--global-batch", "10000000", "--dp", "10000000"});
+  const test::CliResult most = test::run({"plan", "llama3_8b", "--gpu", "h100_sxm", "--gpus", "10000000",
+                                          "--global-batch", "10000000", "--dp", "10000000"});
   EXPECT_EQ(most.exit_code, 0) << most.err;
   const test::CliResult more = test::run(command("plan", {"--dp", "32"}));
   EXPECT_EQ(more.exit_code, 2);

@@ -139,9 +139,10 @@ Command add_plan(CLI::App& root) {
   app->add_option("--layout", options->file,
                   "a YAML file with a layout, to predict instead of searching; or with any of these keys, as "
                   "gpus: 512; flags come after it");
-  app->add_option("--set", options->changes,
-                  "a key of a spec (gpu, link, machine) and its new value, as gpu.memory_bandwidth=+50%: metrics "
-                  "before and after, of the best layout of each")
+  app->add_option(
+         "--set", options->changes,
+         "a key of a spec (gpu, link, machine) and its new value, as gpu.memory_bandwidth=+50%: metrics "
+         "before and after, of the best layout of each")
       ->allow_extra_args(false);
   app->add_option("--trace", options->trace,
                   "a file for ui.perfetto.dev, a thread for each stage of the layout");

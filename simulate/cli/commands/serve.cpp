@@ -134,25 +134,24 @@ void run(ServeOptions options, SpecCache& specs, std::ostream& out, const Progre
   SpecPool pool(specs.catalog().with_files_only(files_of(start)));
   const std::vector<std::string> hosts =
       options.hosts.empty() ? std::vector<std::string>{} : list_of(options.hosts);
-  const HttpServer server({.address = options.address, .port = port_of(options.port), .hosts = hosts},
-                          [&](const HttpRequest& request) -> HttpReply {
-                            if (request.path == "/")
-                              return {.type = "text/html; charset=utf-8", .body = page};
-                            if (request.path == "/layouts")
-                              return {.type = "text/html; charset=utf-8", .body = layouts_page};
-                            if (request.path == "/layout") {
-                              const JobRequest job = read_job_query(request.parameters);
-                              const auto known = pool.specs_for({.model = job.model, .gpu = job.gpu});
-                              return {.body = std::make_shared<const std::string>(layout_report(job, *known))};
-                            }
-                            if (request.path != "/report")
-                              return error_reply(404, in_quotes(request.path) +
-                                                          " is not here; expected /, /report, /layouts or "
-                                                          "/layout");
-                            const LiveQuery query = read_query(request.parameters, start);
-                            const auto known = pool.specs_for(query.scenario);
-                            return {.body = std::make_shared<const std::string>(live_report(query, *known))};
-                          });
+  const HttpServer server(
+      {.address = options.address, .port = port_of(options.port), .hosts = hosts},
+      [&](const HttpRequest& request) -> HttpReply {
+        if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page};
+        if (request.path == "/layouts") return {.type = "text/html; charset=utf-8", .body = layouts_page};
+        if (request.path == "/layout") {
+          const JobRequest job = read_job_query(request.parameters);
+          const auto known = pool.specs_for({.model = job.model, .gpu = job.gpu});
+          return {.body = std::make_shared<const std::string>(layout_report(job, *known))};
+        }
+        if (request.path != "/report")
+          return error_reply(404, in_quotes(request.path) +
+                                      " is not here; expected /, /report, /layouts or "
+                                      "/layout");
+        const LiveQuery query = read_query(request.parameters, start);
+        const auto known = pool.specs_for(query.scenario);
+        return {.body = std::make_shared<const std::string>(live_report(query, *known))};
+      });
   const bool ipv6 = options.address.find(':') != std::string::npos;
   out << fmt::format(fmt::runtime(ipv6 ? "http://[{}]:{}/" : "http://{}:{}/"), options.address, server.port())
       << "  (Ctrl-C ends it)\n"

@@ -56,7 +56,8 @@ std::vector<SweepFlag> layout_flags() {
     const bool known = key.name == "seq_len" || key.group == JobKeyGroup::shape ||
                        std::any_of(std::begin(kFlags), std::end(kFlags),
                                    [&](const SweepFlag& flag) { return flag.key == key.name; });
-    if (!known) flags.push_back({key.name == "shard" ? "--layout-shard" : nullptr, key.name.data(), key.help.data()});
+    if (!known)
+      flags.push_back({key.name == "shard" ? "--layout-shard" : nullptr, key.name.data(), key.help.data()});
   }
   return flags;
 }
@@ -186,7 +187,8 @@ Command add_sweep(CLI::App& root) {
     app->add_option(kFlags[i].flag, flags->values[i], kFlags[i].help);
   for (std::size_t i = 0; i < flags->layout_flags.size(); ++i) {
     const SweepFlag& flag = flags->layout_flags[i];
-    app->add_option(flag.flag != nullptr ? flag.flag : flag_of_key(flag.key), flags->layout_values[i], flag.help)
+    app->add_option(flag.flag != nullptr ? flag.flag : flag_of_key(flag.key), flags->layout_values[i],
+                    flag.help)
         ->group("Layouts of jobs on clusters as 'tbd-sim plan', where --global-batch is given");
   }
   app->add_option("--set", flags->changes,

@@ -82,7 +82,7 @@ struct Page {
 struct PageAssets {
   std::string style;
   std::string script;
-  std::string plotly;  // compressed with gzip
+  std::string plotly;     // compressed with gzip
   std::string live{};     // script of pages with controls
   std::string layouts{};  // the same of the page of layouts
 };

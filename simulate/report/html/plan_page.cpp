@@ -31,9 +31,9 @@ Section stages_section(const PlanPageData& data) {
                   .text = {fmt::format("{}. Gaps are the bubble: {:.1f} % of the step.", to_text(p.layout),
                                        kPercent * (p.parts.bubble / p.step))}};
   if (shown < all)
-    section.text.push_back(
-        fmt::format("Drawn with {} of the step's {} micro-batches: the others are more of the same in the middle.",
-                    shown, all));
+    section.text.push_back(fmt::format(
+        "Drawn with {} of the step's {} micro-batches: the others are more of the same in the middle.", shown,
+        all));
   if (p.layout.order == PipelineOrder::zero_bubble || p.layout.pp > kMostStages) {
     section.text.emplace_back("No picture: expected 1f1b or gpipe, of at most 64 stages.");
     return section;
@@ -92,9 +92,9 @@ Section time_section(const PlanPageData& data) {
   const std::vector<Row> rows = searched ? data.plan.best : std::vector<Row>{data.shown.layout};
   Section section{.title = "Where the time of a step goes",
                   .text = {"On the stage that sets the pace; parts sum to the step."}};
-  section.views.push_back({.charts = {stacked_chart(searched ? "The fastest layouts that fit" : "The step",
-                                                    "time, s", rows, kParts,
-                                                    [](const Row& p) { return to_text(p.layout); })}});
+  section.views.push_back(
+      {.charts = {stacked_chart(searched ? "The fastest layouts that fit" : "The step", "time, s", rows,
+                                kParts, [](const Row& p) { return to_text(p.layout); })}});
   return section;
 }
 
@@ -111,13 +111,13 @@ Section communication_section(const PlanPageData& data) {
     const DimensionTime& time = data.shown.layout.communication[d];
     if (time.busy > Seconds(0)) rows.push_back({std::string(kDimensionNames[d]), time});
   }
-  Section section{.title = "Communication by dimension",
-                  .text = {"In a step, on the stage that sets the pace. Exposed is what it adds to the step; also "
-                           "kernels that take longer beside it."}};
+  Section section{
+      .title = "Communication by dimension",
+      .text = {"In a step, on the stage that sets the pace. Exposed is what it adds to the step; also "
+               "kernels that take longer beside it."}};
   if (rows.empty()) return section;
-  section.views.push_back(
-      {.charts = {stacked_chart(to_text(data.shown.layout.layout), "time, s", rows, kParts,
-                                [](const Row& r) { return r.name; })}});
+  section.views.push_back({.charts = {stacked_chart("Exposed, and beside kernels", "time, s", rows,
+                                                    kParts, [](const Row& r) { return r.name; })}});
   return section;
 }
 
@@ -131,10 +131,12 @@ Section memory_section(const PlanPageData& data) {
       {"working", [](const Row& m) { return in_unit(m.working, "GiB"); }},
       {"allocator", [](const Row& m) { return in_unit(m.reserved - m.allocated, "GiB"); }},
       {"context, NCCL", [](const Row& m) { return in_unit(m.device - m.reserved, "GiB"); }}};
-  Section section{.title = "Memory by rank",
-                  .text = {fmt::format("Of one rank of each stage; a GPU has {}.", to_text(data.job->usable()))}};
-  section.views.push_back({.charts = {stacked_chart(to_text(data.shown.layout.layout), "memory, GiB", data.memory,
-                                                    kParts, [](const Row& m) { return stage_name(m.stage); })}});
+  Section section{
+      .title = "Memory by rank",
+      .text = {fmt::format("Of one rank of each stage; a GPU has {}.", to_text(data.job->usable()))}};
+  section.views.push_back(
+      {.charts = {stacked_chart("By what it holds", "memory, GiB", data.memory, kParts,
+                                [](const Row& m) { return stage_name(m.stage); })}});
   return section;
 }
 
@@ -152,7 +154,7 @@ Series points_of(const std::string& name, int colour, ChartMark mark,
 
 Section layouts_section(const PlanPageData& data) {
   const bool searched = !data.plan.best.empty();
-  Section section{.title = searched ? "The best layouts" : "In numbers"};
+  Section section{.title = "In numbers"};
   View view;
   if (searched && data.plan.pareto.size() > 1) {
     Chart chart{.title = "Less memory costs time",

@@ -1,5 +1,5 @@
-// The page of `tbd-sim plan --html`, and its sections, which `serve` shows too: stages over time, parts of the
-// step, communication by dimension, memory by rank, the front of time against memory.
+// The page of `tbd-sim plan --html`, and its sections, which `serve` shows too: stages over time, parts of
+// the step, communication by dimension, memory by rank, the front of time against memory.
 #pragma once
 
 #include <vector>
