@@ -95,7 +95,8 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   Seconds beside = tensor * (share.sequence_parallel ? kBesideOfSequence : kBeside);
   if (!inputs.stack.overlaps_weights) beside = Seconds(0);
   cost.forward_wait.tensor = cost.forward_busy.tensor * exposed;
-  cost.backward_wait.tensor = (tensor - std::min(beside, cost.weights)) * exposed;
+  beside = std::min(beside, cost.weights);
+  cost.backward_wait.tensor = (tensor - beside) * exposed + beside * kBesideCollective;
   if (work.ring > Bytes(0)) {
     // Keys and values go round beside attention: as often as there are other ranks; backward with their
     // gradients.

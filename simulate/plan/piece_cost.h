@@ -14,6 +14,10 @@
 
 namespace tbdsim {
 
+// How much longer kernels take while a collective runs beside them, which holds SMs and memory bandwidth:
+// Calculon's 0.15 for NVLink (Isaev et al. 2023, networks of its system files).
+inline constexpr double kBesideCollective = 0.15;
+
 // Seconds by the ranks among which messages go.
 struct Waits {
   Seconds tensor, context, expert;

@@ -23,8 +23,9 @@ StageParameters sum_of_stage(const ParallelLayout& layout, std::int64_t stage, c
   const StageLayers layers = layers_of_stage(layout, stage, shape);
   StageParameters sum{layers.dense * costs.dense.*shared + layers.expert * costs.expert.*shared,
                       layers.expert * costs.expert.*experts};
-  if (stage == 0) sum.shared += costs.embedding.*shared;
-  if (stage == layout.pp - 1) sum.shared += costs.head.*shared;
+  const bool last = stage == layout.pp - 1;
+  if (stage == 0 || (last && shape.tied)) sum.shared += costs.embedding.*shared;  // logits share its matrix
+  if (last) sum.shared += costs.head.*shared;
   return sum;
 }
 
@@ -45,12 +46,8 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
   const Stack& stack = inputs.stack;
   const StageLayers layers = layers_of_stage(layout, stage, inputs.shape);
   const bool first = stage == 0, last = stage == layout.pp - 1;
-  StageParameters all = parameters_of_stage(layout, stage, costs, inputs.shape);
-  StageParameters trained = trained_of_stage(layout, stage, costs, inputs.shape);
-  if (last && !first && inputs.shape.tied) {  // a copy of the embedding
-    all.shared += costs.embedding.parameters;
-    trained.shared += costs.embedding.trained;
-  }
+  const StageParameters all = parameters_of_stage(layout, stage, costs, inputs.shape);
+  const StageParameters trained = trained_of_stage(layout, stage, costs, inputs.shape);
 
   const auto replicas = static_cast<double>(layout.shard > 0 ? layout.shard : layout.replicas());
   // Experts are divided over fewer replicas: those that hold the same experts.
@@ -94,7 +91,12 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
   memory.working = working;
   memory.allocated =
       memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.working;
-  memory.reserved = memory.allocated * stack.reserved;
+  // Copies of the update are large and find no room among what the allocator holds of activations.
+  const Bytes copies(stack.update_copies * number(trained, 1));
+  const Bytes states = memory.parameters + memory.gradients + memory.optimizer;
+  const Bytes buckets = layout.replicas() > 1 ? stack.buckets : Bytes(0);
+  memory.allocated = std::max(memory.allocated, states + copies + buckets);
+  memory.reserved = (states + memory.activations + memory.working + copies + buckets) * stack.reserved;
   memory.device = memory.reserved + stack.context;
   return memory;
 }

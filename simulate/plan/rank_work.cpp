@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "simulate/plan/work_builder.h"
@@ -105,13 +106,32 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
     b.pointwise_forward(KernelKind::elementwise, "permute", rows, s.hidden, bytes);
     b.pointwise_backward(KernelKind::elementwise, "permute", rows, s.hidden, bytes);
   }
-  b.keep(WorkBuilder::matrix(routed + received, s.hidden), Kept::pointwise);
+  // Sorted tokens, the experts' input. Their outputs are not kept: probabilities are multiplied within the experts,
+  // after the activation (Megatron-Core 0.12, transformer/moe/experts.py).
+  b.keep(WorkBuilder::matrix(received, s.hidden), Kept::pointwise);
   const std::int64_t of_each = std::max<std::int64_t>(1, received / here);
   feed_forward(b, s, job.adapters, of_each, s.expert_ffn, precision.math, here);
   b.exchange_tokens(WorkBuilder::matrix(received, s.hidden));
   if (s.shared_ffn > 0) feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
   b.tensor_messages();
   b.residual();
+}
+
+// Megatron-LM's vocab_parallel_cross_entropy, as PyTorch's of scores in fp32: cast, maximum, difference,
+// exponential, sum, division; backward difference and cast. Fused (core/fusions/fused_cross_entropy.py): what lies
+// between two collectives is one kernel, cast and maximum, exponential and sum, division; the scores in fp32
+// stay, as the memory of four layouts on B200 says (SimuMax).
+void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
+  constexpr BytesOfElement kForward[] = {{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}};
+  constexpr BytesOfElement kFusedForward[] = {{2, 4}, {4, 4}, {4, 4}};
+  constexpr BytesOfElement kBackward[] = {{4, 4}, {4, 2}};
+  constexpr BytesOfElement kFusedBackward[] = {{4, 2}};
+  using Passes = std::span<const BytesOfElement>;
+  for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedForward) : Passes(kForward))
+    b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
+  for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedBackward) : Passes(kBackward))
+    b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
+  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, stack.loss_bytes));
 }
 
 }  // namespace
@@ -141,7 +161,11 @@ RankWork embedding_work(const DecoderShape& shape, const Share& share, const Job
   const WorkPrecision precision;
   WorkBuilder b(shape, share, job, stack, precision);
   b.pointwise_forward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 2});
-  if (!b.frozen()) b.pointwise_backward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 4});
+  if (!b.frozen()) {
+    const std::int64_t words = (shape.vocabulary + share.tp - 1) / share.tp;
+    b.pointwise_backward(KernelKind::elementwise, "zero", words, shape.hidden, {0, kHalf});  // a dense gradient
+    b.pointwise_backward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 4});
+  }
   if (shape.dropout > 0) {
     b.pointwise_forward(KernelKind::elementwise, "dropout", b.own_rows(), shape.hidden, {2, 3});
     b.keep_input(WorkBuilder::matrix(b.own_rows(), shape.hidden, 1));
@@ -164,20 +188,7 @@ RankWork head_work(const DecoderShape& shape, const Share& share, const Job& job
   b.norm(shape.hidden);
   b.product(b.rows(), shape.hidden, words, precision.attention);
   if (!shape.tied) b.work.parameters += static_cast<double>(words) * static_cast<double>(shape.hidden);
-  // Megatron-LM's vocab_parallel_cross_entropy, as PyTorch's of scores in fp32: cast, maximum, difference,
-  // exponential, sum, division; backward difference and cast.
-  if (stack.fused_loss) {  // one pass for maximum and sum, one for the gradient
-    b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, {2, 0});
-    b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, {2, 2});
-    b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, 2 + 2));
-  } else {
-    for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}})
-      b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-    for (const BytesOfElement t : {BytesOfElement{4, 4}, {4, 2}})
-      b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-    b.work.largest =
-        Bytes(WorkBuilder::matrix(b.rows(), words, 2 + 4 + 4));  // scores, probabilities, gradients
-  }
+  loss(b, words, stack);
   if (share.tp > 1) {
     const Bytes all(WorkBuilder::matrix(b.rows(), shape.hidden));
     const Collective sum = share.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce;

@@ -16,6 +16,11 @@ constexpr double kMicroseconds = kMicro;
 // version.
 constexpr double kFirstFlash = 2;
 
+// Bytes for each parameter of sum += gradient: two are read, one is written.
+constexpr double kAddedIn16Bits = 2 + 2 + 2;
+constexpr double kAddedInFp32 = 4 + 2 + 4;
+constexpr double kTorchLoss = 4 + 4 + 4;
+
 // Bytes of states follow from the code of each stack; `launch` and `iteration` are fitted (tests/cluster).
 constexpr std::array<Stack, 7> kStacks = {{
     {.name = "megatron",
@@ -47,11 +52,15 @@ constexpr std::array<Stack, 7> kStacks = {{
      .gradient_bytes = 2,
      .reduced_bytes = 2,
      .update_traffic = 54,
+     .accumulation_traffic = kAddedIn16Bits,
+     // The partition's gradients as one array in 16 bits, and that in fp32 (DeepSpeed 0.5, stage_1_and_2.py, step).
+     .update_copies = 2 + 4,
      .overlaps_reduction = false,
      .overlaps_gather = false,
      .launch = Seconds(62 * kMicroseconds),
      .iteration = Seconds(10 * kMilli),
-     .context = Bytes(1.6 * kGiga)},
+     .context = Bytes(1.6 * kGiga),
+     .buckets = Bytes(1 * kGiga)},  // reduce_bucket_size of 5e8 numbers, its default
     {.name = "internevo",
      .title =
          "InternEvo 0.2: flash attention of its first version, fused norms, ZeRO-1 with overlapped reduction",
@@ -59,14 +68,18 @@ constexpr std::array<Stack, 7> kStacks = {{
      .gradient_bytes = 2,
      .reduced_bytes = 2,
      .update_traffic = 38,
+     .accumulation_traffic = kAddedIn16Bits,
+     .update_copies = 2 + 4,   // as DeepSpeed's
      .overlaps_gather = false,  // each rank broadcasts its part after the update
      .launch = Seconds(8 * kMicroseconds),
      .iteration = Seconds(10 * kMilli),
-     .context = Bytes(1.6 * kGiga)},
+     .context = Bytes(1.6 * kGiga),
+     .buckets = Bytes(512 * kMebi)},
     {.name = "composer",
      .title = "MosaicML Composer and llm-foundry, 2023: PyTorch FSDP, flash attention of its first version",
      .attention_factor = kFirstFlash,
      .fused_pointwise = false,
+     .loss_bytes = kTorchLoss,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
      .update_traffic = 40,
@@ -77,6 +90,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, eager",
      .fused_pointwise = false,
      .joined_products = false,
+     .loss_bytes = kTorchLoss,
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
@@ -88,6 +102,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, torch.compile of each block",
      .fused_pointwise = true,
      .joined_products = false,
+     .loss_bytes = kTorchLoss,
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
@@ -107,6 +122,14 @@ void set_bytes(Stack& stack, std::string_view key, const std::string& value) {
   stack.*Member = 2 + 2 * static_cast<double>(choice_of(key, value, kBytes));
 }
 
+// Sums in fp32 beside gradients in 16 bits (DeepSpeed's BF16_Optimizer) are what is reduced and updated.
+void set_gradient_bytes(Stack& stack, std::string_view key, const std::string& value) {
+  set_bytes<&Stack::gradient_bytes>(stack, key, value);
+  if (stack.gradient_bytes < 6) return;
+  stack.accumulation_traffic = kAddedInFp32;
+  stack.update_copies = 0;
+}
+
 void set_replica_overlap(Stack& stack, std::string_view key, const std::string& value) {
   stack.overlaps_reduction = stack.overlaps_gather = flag_of(key, value);
 }
@@ -117,7 +140,7 @@ constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_atte
                                     {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
                                     {"overlap_replicas", set_replica_overlap},
                                     {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},
-                                    {"gradient_bytes", set_bytes<&Stack::gradient_bytes>}};
+                                    {"gradient_bytes", set_gradient_bytes}};
 constexpr auto kKeyNames = names_of(kKeys);
 
 }  // namespace

@@ -7,9 +7,6 @@
 namespace tbdsim {
 namespace {
 
-// How much longer kernels take while a collective runs beside them, which holds SMs and memory bandwidth:
-// Calculon's 0.15 for NVLink (Isaev et al. 2023, networks of its system files).
-constexpr double kBesideCollective = 0.15;
 constexpr double kUpdateBandwidth =
     0.85;  // share of the memory bandwidth of one fused pass over many tensors
 
@@ -61,7 +58,7 @@ class Step {
     StepParts& parts = p.parts;
     const std::int64_t pace = pipeline.busiest;
     (void)stage(pace);  // fills in what the parts are made of
-    parts.compute = (forward_.kernels + backward_.kernels) * m;
+    parts.compute = (forward_.kernels + backward_.kernels + accumulation_) * m;
     parts.again = backward_.again * m;
     parts.launch = idle_ * m;
     parts.within = (forward_.waits.total() + backward_.waits.total()) * m;
@@ -118,6 +115,8 @@ class Step {
     Seconds forward = std::max(forward_.gpu(), host(forward_));
     Seconds backward = std::max(backward_.gpu(), host(backward_));
     idle_ = std::max(Seconds(0), forward - forward_.gpu()) + std::max(Seconds(0), backward - backward_.gpu());
+    accumulation_ = accumulation(i);
+    backward += accumulation_;
     gathers_ = replicas_pass_ = Seconds(0);
     if (l_.zero == 3) {
       const Seconds gather = shard_time(Collective::all_gather, layers, in_.stack.parameter_bytes,
@@ -184,6 +183,21 @@ class Step {
     return trained_of_stage(l_, i, costs_, in_.shape);
   }
 
+  // Seconds in which a stage adds the gradients of a micro-batch to those before, as a mean over all micro-batches:
+  // the first is added to nothing. A matrix that embedding and logits share has two gradients on one stage.
+  [[nodiscard]] Seconds accumulation(std::int64_t i) const {
+    const auto m = static_cast<double>(micro_batches(l_, in_.job));
+    double added = trained(i).divided(1, 1) * (m - 1) / m;
+    if (l_.pp == 1 && in_.shape.tied) added += costs_.embedding.trained;
+    if (l_.zero == 3) added /= static_cast<double>(shard_ranks());
+    return passed(added * in_.stack.accumulation_traffic);
+  }
+
+  // Seconds in which a fused pass over many tensors moves this many bytes.
+  [[nodiscard]] Seconds passed(double bytes) const {
+    return Bytes(bytes) / (in_.calibration->gpu->memory_bandwidth * kUpdateBandwidth);
+  }
+
   // All-reduces of each shard of these parameters' gradients over its copies.
   [[nodiscard]] Seconds sum_of_copies(double all) const {
     const CommGroup copies = group_of(in_.fabric, l_.replicas() / shard_ranks(), l_.tp * shard_ranks());
@@ -223,7 +237,15 @@ class Step {
     replicas_step_ = reduce + gather;
     Seconds exposed = stack.overlaps_reduction ? beside(reduce, backward_.gpu()) : reduce;
     exposed += stack.overlaps_gather ? beside(gather, forward_.gpu()) : gather;
-    return exposed;
+    return exposed + sum_of_tied();
+  }
+
+  // Sum of the embedding's gradients over the first and the last stage, which each have a copy of it.
+  [[nodiscard]] Seconds sum_of_tied() const {
+    if (l_.pp == 1 || !in_.shape.tied || costs_.embedding.trained <= 0) return Seconds(0);
+    const CommGroup ends = group_of(in_.fabric, 2, l_.tp * l_.cp * l_.dp * (l_.pp - 1));
+    const Bytes gradients(costs_.embedding.trained * in_.stack.reduced_bytes);
+    return collective_time(Collective::all_reduce, ends, gradients);
   }
 
   // Exposed of a collective in buckets beside one pass: the last bucket, what the pass does not cover, and
@@ -239,15 +261,14 @@ class Step {
     const double experts = std::max(1.0, replicas * static_cast<double>(l_.tp) / static_cast<double>(l_.ep));
     const bool divided = l_.zero >= 1;
     const double local = divided ? trained(i).divided(replicas, experts) : trained(i).divided(1, 1);
-    return Bytes(local * in_.stack.update_traffic) /
-           (in_.calibration->gpu->memory_bandwidth * kUpdateBandwidth);
+    return passed(local * in_.stack.update_traffic);
   }
 
   const ParallelLayout& l_;
   const PlanInputs& in_;
   const PieceCosts& costs_;
   Pass forward_, backward_;
-  Seconds idle_, sends_, gathers_;
+  Seconds idle_, sends_, gathers_, accumulation_;
   Seconds replicas_pass_, replicas_step_;  // collectives between replicas: of a micro-batch, of a step
 };
 

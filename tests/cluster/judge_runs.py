@@ -73,11 +73,26 @@ def shape_of(row):
         many = re.search(r"\+(\d+)shared", moe)
         shape.update(experts=experts, experts_per_token=active, expert_ffn=ffn,
                      shared_ffn=int(shared.group(1)) if shared else ffn * int(many.group(1)) if many else 0)
-        if "deepseek" in name and shape["layers"] > 30:
-            shape.update(dense_layers=3, ffn=18432)
+        shape.update(dense_blocks_of(row))
     else:
         shape["ffn"] = number(row["ffn"], 4 * shape["hidden"])
     return shape
+
+
+def dense_blocks_of(row):
+    """Blocks without experts: as the row says, else of the model's published configuration."""
+    first = re.search(r"first layer dense ffn (\d+)", row["note"])
+    if first:
+        return {"dense_layers": 1, "ffn": first.group(1)}
+    every_second = re.search(r"every 2nd layer; dense ffn (\d+)", row["moe"])
+    if every_second and number(row["pp"], 1) == 1:  # where they stand does not matter on one stage
+        return {"dense_layers": number(row["layers"]) // 2, "ffn": every_second.group(1)}
+    name = row["model"].lower()
+    if "deepseek-v3" in name or "deepseek v3" in name:
+        return {"dense_layers": 3, "ffn": 18432}
+    if "kimi" in name:
+        return {"dense_layers": 1, "ffn": 18432}
+    return {}
 
 
 def layout_of(row):
