@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tbd-sim)
 
 foreach(room IN ITEMS base hwspecs graphs captured hugging_face rewrites costmodel framework timeline memory workload communication
-                      prediction analysis sweep validation)
+                      schedule layout plan prediction job analysis sweep validation)
   install(TARGETS tbdsim_${room} EXPORT tbd-sim-targets
           FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim
           FILE_SET headers_alone DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tbd-sim)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "costmodel/families/thread_blocks.h"
+#include "costmodel/power.h"
 
 namespace tbdsim {
 namespace {
@@ -38,13 +39,6 @@ double watts_of_full_board(const GpuSpec& gpu) {
   return 0;                                     // no two boards to compare
 }
 
-// The clock that a share `watts` of the power sustains of what tensor cores under full load draw, over the
-// clock that all of it does.
-double clock_at(double watts) {
-  constexpr double kLeast = 0.01;
-  return std::cbrt(std::max(kLeast, (watts - kPowerBesideClock) / (1 - kPowerBesideClock)));
-}
-
 bool follows_power(const GpuSpec& gpu) {
   return gpu.architecture != "kepler" && gpu.product_line != ProductLine::geforce;
 }
@@ -73,14 +67,12 @@ double rate_share(const GpuSpec& gpu, MathType asked) {
 
 double power_share(const GpuSpec& gpu, MathType math) {
   const double full = watts_of_full_board(gpu);
-  const double watts = gpu.tdp.si();
-  if (full == 0 || watts < kUnthrottledWatts) return 1;
-  const double each = watts / (gpu.sm_count * rate_of(gpu, math).clock.si() / kGiga);
-  return std::min(1.0, clock_at(each / full));
+  if (full == 0 || gpu.tdp.si() < kUnthrottledWatts) return 1;
+  return std::min(1.0, clock_of_power(watts_of_each(gpu, math), full));
 }
 
 double power_ratio(const GpuSpec& gpu, double measured_watts) {
-  return measured_watts > 0 ? clock_at(gpu.tdp.si() / measured_watts) : 1;
+  return measured_watts > 0 ? clock_of_power(gpu.tdp.si(), measured_watts) : 1;
 }
 
 double instruction_share(const GpuSpec& gpu, double measured) {

@@ -18,17 +18,19 @@ sys.path.insert(0, str(HERE.parent / "tests" / "browser"))
 # The rooms as boxes: name, caption, and the left edge, top, width in a grid of columns and rows. A room may include those
 # below it; tests/architecture_test.cpp has the exact arrows.
 COLUMN, ROW, GAP, MARGIN, HEAD = 86, 46, 8, 14, 30
-ROWS = 9
+ROWS = 11
 ROOMS = [
     ("cli", "argv, exit codes, progress", 4, 0, 6),
     ("serve", "the live page", 4, 1, 6),
     ("report", "tables, CSV, JSON, HTML pages, traces", 4, 2, 6),
     ("validation", "how far off?", 4, 3, 3), ("sweep", "a million scenarios", 7, 3, 3),
     ("analysis", "scaling, what if, savings", 4, 4, 3), ("compare", "a profile beside its prediction", 7, 4, 3),
-    ("prediction", "from a scenario to metrics", 4, 5, 6),
-    ("workload", "steps by length; files read once", 4, 6, 3), ("communication", "synchronizing gradients", 7, 6, 3),
-    ("memory", "what must be resident?", 4, 7, 3), ("timeline", "when does each kernel run?", 7, 7, 3),
-    ("framework", "what does a framework version do?", 4, 8, 3), ("import", "files of other tools", 7, 8, 3),
+    ("job", "a job on a cluster: names resolved, its best layout, metrics", 4, 5, 6),
+    ("prediction", "from a scenario to metrics", 4, 6, 3), ("plan", "a layout's step and memory, the search", 7, 6, 3),
+    ("workload", "steps by length; files read once", 4, 7, 3), ("communication", "synchronizing gradients", 7, 7, 3),
+    ("memory", "what must be resident?", 4, 8, 3), ("timeline", "when does each kernel run?", 7, 8, 3),
+    ("framework", "what does a framework version do?", 4, 9, 3), ("import", "files of other tools", 7, 9, 3),
+    ("layout", "how ranks share a decoder; what is legal", 4, 10, 3), ("schedule", "pipelines in closed form, by events", 7, 10, 3),
     *((name, caption, 0, i * (ROWS - 1) / 6, 3.75) for i, (name, caption) in enumerate([
         ("cli", "argv"), ("framework_fit", "training runs to a framework's constants"), ("fit", "records to profiles"),
         ("samples", "records ready for fitting"), ("importers", "published tables to records"),

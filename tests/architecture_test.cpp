@@ -59,12 +59,15 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
     {"simulate/prediction",
      {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework", "simulate/timeline",
       "simulate/memory", "simulate/workload", "simulate/communication"}},
+    {"simulate/job",
+     {"hwspecs", "graphs", "costmodel", "simulate/workload", "simulate/layout", "simulate/plan",
+      "simulate/prediction"}},
     {"simulate/analysis",
      {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework", "simulate/timeline",
       "simulate/memory", "simulate/workload", "simulate/communication", "simulate/prediction"}},
     {"simulate/sweep",
      {"hwspecs", "graphs", "costmodel", "simulate/framework", "simulate/workload", "simulate/communication",
-      "simulate/prediction"}},
+      "simulate/prediction", "simulate/plan", "simulate/job"}},
     {"simulate/validation",
      {"hwspecs", "graphs", "costmodel", "simulate/framework", "simulate/workload", "simulate/prediction",
       "simulate/analysis"}},
@@ -75,14 +78,15 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
      {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework", "simulate/timeline",
       "simulate/memory", "simulate/workload", "simulate/communication", "simulate/prediction",
       "simulate/analysis", "simulate/sweep", "simulate/validation", "simulate/schedule", "simulate/layout",
-      "simulate/plan", "simulate/import", "simulate/compare"}},
+      "simulate/plan", "simulate/job", "simulate/import", "simulate/compare"}},
     {"simulate/serve",
      {"hwspecs", "graphs", "costmodel", "simulate/workload", "simulate/prediction", "simulate/analysis",
-      "simulate/report"}},
+      "simulate/layout", "simulate/plan", "simulate/job", "simulate/report"}},
     {"simulate/cli",
      {"hwspecs", "graphs", "costmodel", "simulate/framework", "simulate/workload", "simulate/communication",
       "simulate/prediction", "simulate/analysis", "simulate/sweep", "simulate/validation", "simulate/report",
-      "simulate/serve", "simulate/layout", "simulate/plan", "simulate/import", "simulate/compare"}},
+      "simulate/serve", "simulate/layout", "simulate/plan", "simulate/job", "simulate/import",
+      "simulate/compare"}},
     {"simulate",
      {"simulate/workload", "simulate/prediction", "simulate/analysis", "simulate/sweep",
       "simulate/validation"}},
@@ -142,7 +146,8 @@ constexpr Fence kWords[] = {
     // The cache of files: what resolves names, what overlays it point by point or request by request, and the
     // commands, which own it. Others get a Resolver.
     {"\\bSpecCache\\b",
-     "(simulate/(workload|sweep|serve|cli)/.*|simulate/prediction/(resolve|cluster_machine)\\..*|"
+     "(simulate/(workload|sweep|serve|cli)/.*|simulate/prediction/(resolve|cluster_machine)\\..*|simulate/"
+     "job/resolve_job\\..*|"
      "calibrate/cli/fit_(framework|intervals)\\.cpp)"},
 };
 

@@ -122,6 +122,11 @@ Seconds all_reduce_time(AllReduceAlgorithm algorithm, const AllReduceRanks& rank
                   of_one_protocol(algorithm, without_flags(ranks), bytes));
 }
 
+Seconds transfer_time(const AllReduceRanks& ranks, Bytes bytes) {
+  if (ranks.count() == 1) return Seconds(0);
+  return wire(narrower(ranks), bytes) * ring_share(ranks.count());
+}
+
 AllReduceAlgorithm fastest_all_reduce(const AllReduceRanks& ranks, Bytes bytes) {
   AllReduceAlgorithm best = AllReduceAlgorithm::ring;
   for (std::size_t i = 1; i < kAllReduceAlgorithmNames.size(); ++i) {

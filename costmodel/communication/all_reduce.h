@@ -54,6 +54,9 @@ struct AllReduceRanks {
 // steps of `simple_step` and all of it.
 [[nodiscard]] Seconds all_reduce_time(AllReduceAlgorithm algorithm, const AllReduceRanks& ranks, Bytes bytes);
 
+// Seconds in which the data of a ring cross the narrower links, without launch, steps and the root term.
+[[nodiscard]] Seconds transfer_time(const AllReduceRanks& ranks, Bytes bytes);
+
 // The fastest; nothing for one rank.
 [[nodiscard]] Seconds all_reduce_time(const AllReduceRanks& ranks, Bytes bytes);
 [[nodiscard]] AllReduceAlgorithm fastest_all_reduce(const AllReduceRanks& ranks, Bytes bytes);

@@ -120,10 +120,11 @@ def tta(model: Model, *, gpu: str, framework: str | None = "pytorch", **flags: A
 
 
 def plan(model: Model, *, gpu: str, gpus: int, global_batch: int, seq_len: int, **flags: Any) -> Table:
-    """The fastest layouts of a decoder's training on many GPUs, or one in detail: ``dp=16, tp=8, pp=4, zero=1``. Step times are
-    in s, memory is that of the fullest GPU in bytes."""
+    """The fastest layouts of a decoder's training on many GPUs, or one in detail: ``dp=16, tp=8, sequence_parallel=True``; with
+    ``set=["gpu.memory_bandwidth=+50%"]`` metrics before and after. Step times are in s, memory is that of the fullest GPU in bytes."""
+    texts = {key: str(value).lower() if isinstance(value, bool) else value for key, value in flags.items()}
     with _named(model) as name:
-        return _table(run_json("plan", name, *options(gpu=gpu, gpus=gpus, global_batch=global_batch, seq_len=seq_len, **flags)))
+        return _table(run_json("plan", name, *options(gpu=gpu, gpus=gpus, global_batch=global_batch, seq_len=seq_len, **texts)))
 
 
 def kernels(model: Model, *, gpu: str, batch: int | Sequence[int], framework: str | None = "pytorch",

@@ -107,3 +107,6 @@ def test_layouts_of_a_cluster():
     table = tbdsim.plan("llama3_8b", gpu="h100_sxm", gpus=16, global_batch=64, seq_len=4096)
     steps = [row.step_time for row in table if row.list == "best"]
     assert steps == sorted(steps) and steps[0] > 0
+    assert table[0].tokens_per_second_low < table[0].tokens_per_second < table[0].tokens_per_second_high
+    parts = tbdsim.plan("llama3_8b", gpu="h100_sxm", gpus=16, global_batch=64, seq_len=4096, tp=2, sequence_parallel=True)
+    assert any(row.part == "tensor, exposed" for row in parts)

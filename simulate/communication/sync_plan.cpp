@@ -31,7 +31,7 @@ constexpr double kCorePasses = 3;  // memory accesses to copy or add an element:
 // Open MPI's pml_ob1 sends blocks above 64 kB by a rendezvous: request, answer, data.
 constexpr double kMessagesPerStep = 3;
 constexpr double kMostSms = 24;  // one for each NCCL channel; a ring has two
-constexpr double kPcieSms = 2;
+constexpr double kPcieSms = kSmsOfStart;
 
 BytesPerSecond transport_limit(Transport transport) {
   if (transport == Transport::tcp) return kSockets;
@@ -259,6 +259,12 @@ Seconds SyncStage::time(Bytes bytes, double fullest) const {
   const Seconds all = bytes / rate;
   if (one_server <= BytesPerSecond(0)) return message + all;
   return message + std::max(all, bytes * fullest / one_server);
+}
+
+double SyncStage::flowing(Bytes bytes, double fullest) const {
+  const Seconds all = time(bytes, fullest);
+  if (!all_reduce || all <= Seconds(0)) return 1;
+  return std::min(1.0, transfer_time(*all_reduce, bytes) / all);
 }
 
 SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,

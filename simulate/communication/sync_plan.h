@@ -42,7 +42,13 @@ struct SyncStage {
 
   // For a message of so many bytes. `fullest`: bytes of the fullest server over the mean of all.
   [[nodiscard]] Seconds time(Bytes bytes, double fullest = 1) const;
+  // The part of it, from 0 to 1, in which data cross the links as fast as these allow.
+  [[nodiscard]] double flowing(Bytes bytes, double fullest = 1) const;
 };
+
+// SMs of a collective while it starts, takes its steps and fills its pipelines: NCCL gives small messages few
+// channels (NVIDIA/nccl, src/enqueue.cc: fewer while a channel's share is below 32 KiB), a ring has two.
+inline constexpr double kSmsOfStart = 2;
 
 // The load of a link.
 struct LinkUse {
@@ -60,7 +66,7 @@ struct SyncPlan {
   Bytes bucket, first_bucket;    // sizes; 0: each gradient is a message
   Seconds cycle;                 // period of the communication thread; 0: a bucket is sent when it is full
   bool overlaps = true;          // with the backward pass
-  double sms = 0;                // streaming multiprocessors that its kernels occupy
+  double sms = 0;                // streaming multiprocessors that its kernels occupy while data flow
   double interference = 0;       // part of the synchronization's time by which concurrent kernels take longer
   bool single_ring = false;      // NCCL 1
   bool one_interpreter = false;  // one process makes the targets of all GPUs of a machine

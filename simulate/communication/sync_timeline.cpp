@@ -75,7 +75,9 @@ class Pipeline {
       at = start + stage.time(Bytes(bucket.bytes), fullest_).si();
       free_[s] = at;
       all_.push_back({start, at});
-      if (!stage.in_host) on_gpu_.push_back({start, at});
+      if (stage.in_host) continue;
+      on_gpu_.push_back({start, at});
+      flowing_ += (at - start) * stage.flowing(Bytes(bucket.bytes), fullest_);
     }
     return at;
   }
@@ -84,6 +86,13 @@ class Pipeline {
   [[nodiscard]] double busy() const { return covered(all_, kEndless); }
   // The part of it in which the GPU takes part.
   [[nodiscard]] double on_gpu() const { return covered(on_gpu_, kEndless); }
+  // SMs that stages occupy, as a mean over the time in which the GPU takes part.
+  [[nodiscard]] double mean_sms() const {
+    double all = 0;
+    for (const Interval& interval : on_gpu_) all += interval.end - interval.start;
+    const double flowing = all > 0 ? flowing_ / all : 1;
+    return std::min(plan_.sms, kSmsOfStart) * (1 - flowing) + plan_.sms * flowing;
+  }
   // The part of that before the last gradient is computed.
   [[nodiscard]] double while_computing() const { return covered(on_gpu_, computed_); }
 
@@ -110,6 +119,7 @@ class Pipeline {
   double fullest_;
   std::vector<double> free_;
   std::vector<Interval> all_, on_gpu_;  // in which a stage works on a bucket
+  double flowing_ = 0;                  // of on_gpu_, the seconds in which data flow at the links' rate
 };
 
 // Seconds that the next forward pass waits for parameters, which arrive in the order in which it needs them.
@@ -131,12 +141,13 @@ double forward_stall(const TrainingStep& step, const Timeline& timeline, double 
   return stall;
 }
 
-// Seconds by which kernels take longer that run during `beside` seconds of a synchronization, which has moved
-// the part `hidden` of `bytes` when the GPU begins to wait for it.
-double contention(const SyncPlan& plan, const GpuSpec& gpu, double beside, double hidden, double bytes) {
-  const double sms =
-      plan.interference > 0 ? plan.interference : std::min(0.5, plan.sms / static_cast<double>(gpu.sm_count));
-  return beside * sms + kMemoryPasses * bytes * hidden / gpu.memory_bandwidth.si();
+// Seconds by which kernels take longer that run during `beside` seconds of a synchronization, which occupies
+// `sms` SMs and has moved the part `hidden` of `bytes` when the GPU begins to wait for it.
+double contention(const SyncPlan& plan, const GpuSpec& gpu, double sms, double beside, double hidden,
+                  double bytes) {
+  const double share =
+      plan.interference > 0 ? plan.interference : std::min(0.5, sms / static_cast<double>(gpu.sm_count));
+  return beside * share + kMemoryPasses * bytes * hidden / gpu.memory_bandwidth.si();
 }
 
 // Host work of one GPU's iteration on the data of its copies: targets before, suppression after them.
@@ -252,7 +263,7 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   }
   time.exposed = Seconds(std::max(0.0, last - computed - spared));
   time.total = Seconds(std::max(pipeline.busy(), last - computed));
-  time.contention += Seconds(contention(plan, gpu, beside, hidden, time.gradients.si()));
+  time.contention += Seconds(contention(plan, gpu, pipeline.mean_sms(), beside, hidden, time.gradients.si()));
   time.messages = static_cast<int>(sent.size());
   return time;
 }

@@ -52,7 +52,7 @@ double total_parameters(const DecoderShape& s) {
          static_cast<double>(c.embedding + c.head);
 }
 
-double model_flops_per_token(const DecoderShape& s, std::int64_t sequence) {
+double model_flops_per_token(const DecoderShape& s, std::int64_t sequence, bool frozen) {
   const ParameterCounts c = parameter_counts(s);
   const auto mixed = static_cast<double>(s.mixture() ? s.layers - s.dense_layers : 0);
   const double layers = static_cast<double>(s.layers);
@@ -63,7 +63,7 @@ double model_flops_per_token(const DecoderShape& s, std::int64_t sequence) {
                         static_cast<double>(s.vocabulary) * static_cast<double>(s.hidden);
   const double scores =
       layers * static_cast<double>(s.heads * (s.head_size + s.value_size)) * static_cast<double>(sequence);
-  return 6 * active + 6 * scores;
+  return (frozen ? 4 : 6) * active + 6 * scores;
 }
 
 }  // namespace tbdsim

@@ -53,7 +53,10 @@ struct ParameterCounts {
 [[nodiscard]] double total_parameters(const DecoderShape& shape);
 
 // Flop that a token costs in a training step, as papers count: 6 for each parameter of a matrix product that
-// it passes and 12 * heads * head size * length for scores and contexts, of which causal masks hide none.
-[[nodiscard]] double model_flops_per_token(const DecoderShape& shape, std::int64_t sequence);
+// it passes (4 where it is frozen: no gradient of the weight; adapters are left out) and 12 * heads * head
+// size
+// * length for scores and contexts, of which causal masks hide none.
+[[nodiscard]] double model_flops_per_token(const DecoderShape& shape, std::int64_t sequence,
+                                           bool frozen = false);
 
 }  // namespace tbdsim

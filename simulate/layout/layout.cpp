@@ -45,10 +45,15 @@ class Check {
     return false;
   }
 
+  // nearest_divisor(), where it is going to be told.
+  [[nodiscard]] std::int64_t nearest(std::int64_t number, std::int64_t wanted) const {
+    return told_ ? nearest_divisor(number, wanted) : 0;
+  }
+
   bool divides(std::string_view what, std::int64_t number, std::string_view by, std::int64_t divisor) {
     if (number % divisor == 0) return true;
     return wrong("{} {} {} cannot be divided by {} {}; the nearest that divides is {} {}", s_.name, number,
-                 what, by, divisor, by, nearest_divisor(number, divisor));
+                 what, by, divisor, by, nearest(number, divisor));
   }
 
   bool positive() {
@@ -74,8 +79,11 @@ class Check {
     const double ranks = static_cast<double>(l_.dp) * static_cast<double>(l_.tp) *
                          static_cast<double>(l_.pp) * static_cast<double>(l_.cp);
     if (ranks == static_cast<double>(j_.gpus)) return true;
-    return wrong("dp {} x tp {} x pp {} x cp {} are {:.0f} ranks on {} GPUs; expected as many of both", l_.dp,
-                 l_.tp, l_.pp, l_.cp, ranks, j_.gpus);
+    const double model = ranks / static_cast<double>(l_.dp);
+    const bool fits = model <= static_cast<double>(j_.gpus) && j_.gpus % l_.model_ranks() == 0;
+    const std::string as = fits ? fmt::format(", as dp {}", j_.gpus / l_.model_ranks()) : "";
+    return wrong("dp {} x tp {} x pp {} x cp {} are {:.0f} ranks on {} GPUs; expected as many of both{}",
+                 l_.dp, l_.tp, l_.pp, l_.cp, ranks, j_.gpus, as);
   }
 
   bool heads() {
@@ -92,11 +100,12 @@ class Check {
     // So many chunks as layers, embedding and logits together leave the first and the last without a layer.
     const auto pieces = static_cast<double>(s_.layers) + 2;
     if (chunks > static_cast<double>(s_.layers) && chunks != pieces)
-      return wrong("pp {} x vp {} are more than the {} layers of {}", l_.pp, l_.vp, s_.layers, s_.name);
+      return wrong("pp {} x vp {} are more than the {} layers of {}; the nearest that divides is {}", l_.pp,
+                   l_.vp, s_.layers, s_.name, s_.layers);
     const std::int64_t count = l_.pp * l_.vp;
     if (l_.uneven || s_.layers % count == 0 || ((s_.layers + 2) % count == 0 && count > 2)) return true;
     return wrong("{} {} layers cannot be divided by pp {} x vp {} = {}; the nearest that divides is {}",
-                 s_.name, s_.layers, l_.pp, l_.vp, count, nearest_divisor(s_.layers, count));
+                 s_.name, s_.layers, l_.pp, l_.vp, count, nearest(s_.layers, count));
   }
 
   bool batch() {
@@ -110,22 +119,34 @@ class Check {
           "global batch {} cannot be divided by dp {} x micro-batch {} = {:.0f}; the nearest that divides "
           "is {}",
           j_.global_batch, l_.dp, l_.micro_batch, together,
-          nearest_divisor(j_.global_batch, static_cast<std::int64_t>(together)));
+          nearest(j_.global_batch, static_cast<std::int64_t>(together)));
     const std::int64_t passes = micro_batches(l_, j_);
     if (l_.vp > 1 && passes % l_.pp != 0)
       return wrong(
           "vp {} needs micro-batches in multiples of pp {}, not {} (global batch {} / dp {} / "
-          "micro-batch {})",
-          l_.vp, l_.pp, passes, j_.global_batch, l_.dp, l_.micro_batch);
+          "micro-batch {}); the nearest that goes is a global batch of {}",
+          l_.vp, l_.pp, passes, j_.global_batch, l_.dp, l_.micro_batch,
+          (passes + l_.pp - 1) / l_.pp * l_.pp * l_.dp * l_.micro_batch);
     if (l_.vp > 1 && l_.order != PipelineOrder::one_f_one_b) return wrong("vp {} goes with 1f1b only", l_.vp);
     return true;
   }
 
   bool sequence() {
-    if (l_.cp > 1 && j_.sequence % (2 * l_.cp) != 0)
-      return wrong("sequence length {} cannot be divided into 2 x cp {} pieces", j_.sequence, l_.cp);
+    const bool ring = l_.context == ContextExchange::ring;
+    if (l_.cp > 1 && !ring) {
+      if (!divides("heads", s_.heads, "tp x cp", l_.tp * l_.cp)) return false;
+      if (!divides("heads of keys and values", s_.kv_heads, "tp x cp", l_.tp * l_.cp)) return false;
+      if (j_.sequence % l_.cp != 0)
+        return wrong("sequence length {} cannot be divided by cp {}; the nearest that divides is cp {}",
+                     j_.sequence, l_.cp, nearest(j_.sequence, l_.cp));
+    }
+    if (l_.cp > 1 && ring && j_.sequence % (2 * l_.cp) != 0)
+      return wrong(
+          "sequence length {} cannot be divided into 2 x cp {} pieces; the nearest that divides is cp {}",
+          j_.sequence, l_.cp, j_.sequence % 2 == 0 ? nearest(j_.sequence / 2, l_.cp) : 1);
     if (l_.sequence_parallel && (j_.sequence / l_.cp) % l_.tp != 0)
-      return wrong("sequence length {} / cp {} cannot be divided by tp {}", j_.sequence, l_.cp, l_.tp);
+      return wrong("sequence length {} / cp {} cannot be divided by tp {}; the nearest that divides is tp {}",
+                   j_.sequence, l_.cp, l_.tp, nearest(j_.sequence / l_.cp, l_.tp));
     if (l_.sequence_parallel && l_.tp == 1)
       return wrong("sequence parallel with tp {}; expected tp above 1", l_.tp);
     return true;
@@ -138,7 +159,7 @@ class Check {
     const std::int64_t over = l_.dp * l_.cp * l_.tp;
     if (over % l_.ep == 0) return true;
     return wrong("ep {} does not divide dp {} x cp {} x tp {} = {}; the nearest that divides is {}", l_.ep,
-                 l_.dp, l_.cp, l_.tp, over, nearest_divisor(over, l_.ep));
+                 l_.dp, l_.cp, l_.tp, over, nearest(over, l_.ep));
   }
 
   bool zero() {
@@ -146,7 +167,7 @@ class Check {
     if (l_.shard == 0) return true;
     if (l_.shard > 0 && l_.replicas() % l_.shard == 0) return true;
     return wrong("shards over {} ranks do not divide dp {} x cp {} = {}; the nearest that divides is {}",
-                 l_.shard, l_.dp, l_.cp, l_.replicas(), nearest_divisor(l_.replicas(), l_.shard));
+                 l_.shard, l_.dp, l_.cp, l_.replicas(), nearest(l_.replicas(), l_.shard));
   }
 
   const ParallelLayout& l_;
@@ -196,9 +217,12 @@ std::string to_text(const ParallelLayout& l) {
   for (const auto& [name, number] : numbers) {
     if (number > 1) text += fmt::format(" {} {}", name, number);
   }
+  if (l.cp > 1 && l.context == ContextExchange::all_to_all) text += " a2a";
   text += fmt::format(" mbs {}", l.micro_batch);
   if (l.zero > 0) text += fmt::format(" zero {}", l.zero);
   if (l.shard > 0) text += fmt::format(" over {}", l.shard);
+  if (l.zero == 3 && !l.reshard) text += " kept";
+  if (l.zero == 3 && l.prefetch != 1) text += fmt::format(" prefetch {}", l.prefetch);
   if (l.sequence_parallel) text += " sp";
   if (l.recompute != Recomputation::none)
     text += fmt::format(" {}", kRecomputationNames[static_cast<std::size_t>(l.recompute)]);

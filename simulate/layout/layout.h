@@ -19,19 +19,27 @@ enum class Recomputation { none, selective, operators, full };
 inline constexpr std::array<std::string_view, 4> kRecomputationNames = {"none", "selective", "operators",
                                                                         "full"};
 
+// How context-parallel ranks share attention.
+//   ring        keys and values go round, each rank has a piece of the sequence (Liu et al. 2023)
+//   all_to_all  each rank gets the whole sequence for a part of the heads, and gives it back (DeepSpeed-Ulysses)
+enum class ContextExchange { ring, all_to_all };
+inline constexpr std::array<std::string_view, 2> kContextExchangeNames = {"ring", "all_to_all"};
+
 struct ParallelLayout {
   std::int64_t dp = 0;  // replicas of the whole network; 0: what the GPUs allow
   std::int64_t tp = 1;  // ranks that share each matrix product
   std::int64_t pp = 1;  // stages of a pipeline
   std::int64_t vp = 1;  // chunks of layers on each stage
   std::int64_t cp = 1;  // ranks that share each sequence
+  ContextExchange context = ContextExchange::ring;
   std::int64_t ep = 1;  // ranks that share the experts
   // Divided over the replicas (Rajbhandari et al. 2020): 1 optimizer state, 2 gradients too, 3 parameters too
   // (FSDP, full shard).
   int zero = 0;
-  std::int64_t shard = 0;  // ranks over which it is divided, the others are copies (HSDP); 0: all replicas
-  bool reshard = true;     // with zero 3: parameters are gathered again for the backward pass
-  bool uneven = false;     // chunks may differ by one layer, the first have more
+  std::int64_t shard = 0;     // ranks over which it is divided, the others are copies (HSDP); 0: all replicas
+  bool reshard = true;        // with zero 3: parameters are gathered again for the backward pass
+  std::int64_t prefetch = 1;  // with zero 3: blocks gathered ahead; 0: each is waited for
+  bool uneven = false;        // chunks may differ by one layer, the first have more
   bool sequence_parallel = false;  // norms and residuals are divided over the tp ranks
   std::int64_t micro_batch = 1;    // sequences in one pass
   Recomputation recompute = Recomputation::none;
@@ -45,11 +53,25 @@ struct ParallelLayout {
   friend bool operator==(const ParallelLayout&, const ParallelLayout&) = default;
 };
 
+// Low-rank adapters (Hu et al. 2021) beside frozen matrices: x A B with A of `rank` columns. All else of the
+// network is frozen. Rank 0: none, every parameter trains.
+struct Adapters {
+  std::int64_t rank = 0;
+  bool attention = false;  // queries, keys, values
+  bool output = false;     // of attention
+  bool up = false;         // into the inner features, the gate too
+  bool down = false;       // out of them
+
+  [[nodiscard]] bool frozen() const { return rank > 0; }
+};
+
 // The work of a step, and on how many GPUs.
 struct Job {
   std::int64_t gpus = 1;
   std::int64_t global_batch = 1;  // sequences in a step
   std::int64_t sequence = 1;      // tokens in each
+  double imbalance = 1;           // tokens of the fullest rank's experts over the mean rank's
+  Adapters adapters{};
 };
 
 inline constexpr std::int64_t kMostRanks = 10'000'000;

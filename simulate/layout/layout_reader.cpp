@@ -1,100 +1,88 @@
 #include "simulate/layout/layout_reader.h"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <optional>
-#include <vector>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
-#include "hwspecs/base/suggest.h"
+#include "simulate/layout/text_key.h"
 
 namespace tbdsim {
 namespace {
 
-constexpr auto kLayoutKeys =
-    std::to_array<std::string_view>({"dp", "tp", "pp", "vp", "cp", "ep", "zero", "shard", "reshard",
-                                     "sequence_parallel", "uneven", "micro_batch", "recompute", "schedule"});
-constexpr auto kShapeKeys = std::to_array<std::string_view>(
-    {"layers",     "hidden",     "heads",       "kv_heads", "head_size",   "value_size", "ffn",
-     "vocabulary", "positions",  "gated",       "rms_norm", "rotary",      "bias",       "tied",
-     "dropout",    "causal",     "q_rank",      "kv_rank",  "rotary_size", "experts",    "experts_per_token",
-     "expert_ffn", "shared_ffn", "dense_layers"});
+template <std::int64_t ParallelLayout::*Member, std::int64_t Least = 1>
+constexpr auto kCount = set_number<Member, Least, kMostRanks, ParallelLayout>;
+
+void set_recompute(ParallelLayout& layout, std::string_view key, const std::string& value) {
+  layout.recompute = static_cast<Recomputation>(choice_of(key, value, kRecomputationNames));
+}
+
+void set_schedule(ParallelLayout& layout, std::string_view key, const std::string& value) {
+  layout.order = static_cast<PipelineOrder>(choice_of(key, value, kPipelineOrderNames));
+}
+
+void set_context(ParallelLayout& layout, std::string_view key, const std::string& value) {
+  layout.context = static_cast<ContextExchange>(choice_of(key, value, kContextExchangeNames));
+}
+
+constexpr std::int64_t kMostPrefetched = 1'000;
+constexpr TextKey<ParallelLayout> kLayoutKeys[] = {
+    {"dp", kCount<&ParallelLayout::dp>},
+    {"tp", kCount<&ParallelLayout::tp>},
+    {"pp", kCount<&ParallelLayout::pp>},
+    {"vp", kCount<&ParallelLayout::vp>},
+    {"cp", kCount<&ParallelLayout::cp>},
+    {"cp_exchange", set_context},
+    {"ep", kCount<&ParallelLayout::ep>},
+    {"zero", set_number<&ParallelLayout::zero, 0, 3, ParallelLayout>},
+    {"shard", kCount<&ParallelLayout::shard, 0>},
+    {"reshard", set_flag<&ParallelLayout::reshard, ParallelLayout>},
+    {"prefetch", set_number<&ParallelLayout::prefetch, 0, kMostPrefetched, ParallelLayout>},
+    {"sequence_parallel", set_flag<&ParallelLayout::sequence_parallel, ParallelLayout>},
+    {"uneven", set_flag<&ParallelLayout::uneven, ParallelLayout>},
+    {"micro_batch", kCount<&ParallelLayout::micro_batch>},
+    {"recompute", set_recompute},
+    {"schedule", set_schedule}};
+constexpr auto kLayoutNames = names_of(kLayoutKeys);
+
 constexpr std::int64_t kMostOfASize = 1'000'000'000;
+template <std::int64_t DecoderShape::*Member>
+constexpr auto kSize = set_number<Member, 0, kMostOfASize, DecoderShape>;
+template <bool DecoderShape::*Member>
+constexpr auto kFlag = set_flag<Member, DecoderShape>;
 
-std::int64_t number_of(std::string_view key, const std::string& value, std::int64_t least,
-                       std::int64_t most) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
-    throw UsageError(
-        fmt::format("{} {}; expected a whole number from {} to {}", key, in_quotes(value), least, most));
-  return number;
+// The share of what is dropped changes no time: 0.1 stands for any.
+void set_dropout(DecoderShape& shape, std::string_view key, const std::string& value) {
+  shape.dropout = flag_of(key, value) ? 0.1 : 0;
 }
 
-bool flag_of(std::string_view key, const std::string& value) {
-  if (value == "true" || value == "yes") return true;
-  if (value == "false" || value == "no") return false;
-  throw UsageError(fmt::format("{} {}; expected true or false", key, in_quotes(value)));
-}
-
-std::size_t choice_of(std::string_view key, const std::string& value,
-                      std::span<const std::string_view> names) {
-  std::vector<std::string> known(names.begin(), names.end());
-  const auto found = std::find(known.begin(), known.end(), value);
-  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
-  throw UsageError(fmt::format("{} {}; expected one of {}{}", key, in_quotes(value), joined(known),
-                               did_you_mean(value, known)));
-}
-
-std::int64_t* number_in(ParallelLayout& l, std::string_view key) {
-  if (key == "dp") return &l.dp;
-  if (key == "tp") return &l.tp;
-  if (key == "pp") return &l.pp;
-  if (key == "vp") return &l.vp;
-  if (key == "cp") return &l.cp;
-  if (key == "ep") return &l.ep;
-  if (key == "shard") return &l.shard;
-  if (key == "micro_batch") return &l.micro_batch;
-  return nullptr;
-}
-
-std::int64_t* number_in(DecoderShape& s, std::string_view key) {
-  const std::pair<std::string_view, std::int64_t*> numbers[] = {{"layers", &s.layers},
-                                                                {"hidden", &s.hidden},
-                                                                {"heads", &s.heads},
-                                                                {"kv_heads", &s.kv_heads},
-                                                                {"head_size", &s.head_size},
-                                                                {"value_size", &s.value_size},
-                                                                {"ffn", &s.ffn},
-                                                                {"vocabulary", &s.vocabulary},
-                                                                {"positions", &s.positions},
-                                                                {"q_rank", &s.q_rank},
-                                                                {"kv_rank", &s.kv_rank},
-                                                                {"rotary_size", &s.rotary_size},
-                                                                {"experts", &s.experts},
-                                                                {"experts_per_token", &s.experts_per_token},
-                                                                {"expert_ffn", &s.expert_ffn},
-                                                                {"shared_ffn", &s.shared_ffn},
-                                                                {"dense_layers", &s.dense_layers}};
-  for (const auto& [name, number] : numbers) {
-    if (name == key) return number;
-  }
-  return nullptr;
-}
-
-bool* flag_in(DecoderShape& s, std::string_view key) {
-  if (key == "gated") return &s.gated;
-  if (key == "rms_norm") return &s.rms_norm;
-  if (key == "rotary") return &s.rotary;
-  if (key == "bias") return &s.bias;
-  if (key == "tied") return &s.tied;
-  if (key == "causal") return &s.causal;
-  return nullptr;
-}
+constexpr TextKey<DecoderShape> kShapeKeys[] = {
+    {"layers", kSize<&DecoderShape::layers>},
+    {"hidden", kSize<&DecoderShape::hidden>},
+    {"heads", kSize<&DecoderShape::heads>},
+    {"kv_heads", kSize<&DecoderShape::kv_heads>},
+    {"head_size", kSize<&DecoderShape::head_size>},
+    {"value_size", kSize<&DecoderShape::value_size>},
+    {"ffn", kSize<&DecoderShape::ffn>},
+    {"vocabulary", kSize<&DecoderShape::vocabulary>},
+    {"positions", kSize<&DecoderShape::positions>},
+    {"gated", kFlag<&DecoderShape::gated>},
+    {"rms_norm", kFlag<&DecoderShape::rms_norm>},
+    {"rotary", kFlag<&DecoderShape::rotary>},
+    {"bias", kFlag<&DecoderShape::bias>},
+    {"tied", kFlag<&DecoderShape::tied>},
+    {"dropout", set_dropout},
+    {"causal", kFlag<&DecoderShape::causal>},
+    {"q_rank", kSize<&DecoderShape::q_rank>},
+    {"kv_rank", kSize<&DecoderShape::kv_rank>},
+    {"rotary_size", kSize<&DecoderShape::rotary_size>},
+    {"experts", kSize<&DecoderShape::experts>},
+    {"experts_per_token", kSize<&DecoderShape::experts_per_token>},
+    {"expert_ffn", kSize<&DecoderShape::expert_ffn>},
+    {"shared_ffn", kSize<&DecoderShape::shared_ffn>},
+    {"dense_layers", kSize<&DecoderShape::dense_layers>}};
+constexpr auto kShapeNames = names_of(kShapeKeys);
 
 // Runs `set` with each key of the file, whose messages then say where they are.
 template <class Set>
@@ -115,35 +103,15 @@ void read_keys(const std::filesystem::path& file, std::span<const std::string_vi
 
 }  // namespace
 
-std::span<const std::string_view> layout_keys() { return kLayoutKeys; }
-std::span<const std::string_view> shape_keys() { return kShapeKeys; }
+std::span<const std::string_view> layout_keys() { return kLayoutNames; }
+std::span<const std::string_view> shape_keys() { return kShapeNames; }
 
-void set_layout(ParallelLayout& l, std::string_view key, const std::string& value) {
-  if (std::int64_t* number = number_in(l, key)) {
-    *number = number_of(key, value, key == "shard" ? 0 : 1, kMostRanks);
-  } else if (key == "zero") {
-    l.zero = static_cast<int>(number_of(key, value, 0, 3));
-  } else if (key == "reshard") {
-    l.reshard = flag_of(key, value);
-  } else if (key == "uneven") {
-    l.uneven = flag_of(key, value);
-  } else if (key == "sequence_parallel") {
-    l.sequence_parallel = flag_of(key, value);
-  } else if (key == "recompute") {
-    l.recompute = static_cast<Recomputation>(choice_of(key, value, kRecomputationNames));
-  } else if (key == "schedule") {
-    l.order = static_cast<PipelineOrder>(choice_of(key, value, kPipelineOrderNames));
-  }
+void set_layout(ParallelLayout& layout, std::string_view key, const std::string& value) {
+  set_by_name(kLayoutKeys, layout, key, value);
 }
 
-void set_shape(DecoderShape& s, std::string_view key, const std::string& value) {
-  if (std::int64_t* number = number_in(s, key)) {
-    *number = number_of(key, value, 0, kMostOfASize);
-  } else if (bool* flag = flag_in(s, key)) {
-    *flag = flag_of(key, value);
-  } else if (key == "dropout") {
-    s.dropout = flag_of(key, value) ? 0.1 : 0;
-  }
+void set_shape(DecoderShape& shape, std::string_view key, const std::string& value) {
+  set_by_name(kShapeKeys, shape, key, value);
 }
 
 DecoderShape completed(DecoderShape s) {
@@ -171,14 +139,14 @@ DecoderShape completed(DecoderShape s) {
 
 ParallelLayout read_layout(const std::filesystem::path& file) {
   ParallelLayout layout;
-  read_keys(file, kLayoutKeys,
+  read_keys(file, kLayoutNames,
             [&](std::string_view key, const std::string& value) { set_layout(layout, key, value); });
   return layout;
 }
 
 DecoderShape read_decoder_shape(const std::filesystem::path& file) {
   DecoderShape shape;
-  read_keys(file, kShapeKeys,
+  read_keys(file, kShapeNames,
             [&](std::string_view key, const std::string& value) { set_shape(shape, key, value); });
   shape.name = file.stem().string();
   return completed(shape);

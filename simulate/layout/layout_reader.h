@@ -10,8 +10,8 @@
 
 namespace tbdsim {
 
-// Keys of a layout: dp, tp, pp, vp, cp, ep, zero, shard, reshard, sequence_parallel, micro_batch, recompute,
-// schedule.
+// Keys of a layout: dp, tp, pp, vp, cp, cp_exchange, ep, zero, shard, reshard, prefetch, sequence_parallel,
+// uneven, micro_batch, recompute, schedule.
 [[nodiscard]] std::span<const std::string_view> layout_keys();
 // Sets what the key names. Throws UsageError for a value out of range; `key` is one of layout_keys().
 void set_layout(ParallelLayout& layout, std::string_view key, const std::string& value);

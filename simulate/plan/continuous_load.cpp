@@ -2,26 +2,27 @@
 
 #include <limits>
 
+#include "costmodel/hardware.h"
+#include "costmodel/power.h"
+
 namespace tbdsim {
 namespace {
 
-struct OperationsForAJoule {
+// Watts for each SM and GHz that a run without a pause draws at the whole clock.
+struct ContinuousPower {
   double least_capability;
   double sixteen_bits;
   double eight_bits;  // Ampere has none: as 16 bits
 };
-constexpr double kTera = 1'000 * kGiga;
-constexpr OperationsForAJoule kGenerations[] = {
-    {10, 1 * kTera, 2.1 * kTera}, {9, 0.88 * kTera, 1.5 * kTera}, {8, 0.55 * kTera, 0.55 * kTera}};
+constexpr ContinuousPower kGenerations[] = {{10, 16.2, 15.4}, {9, 8.15, 10.46}, {8, 5.87, 5.87}};
 
 }  // namespace
 
 FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math) {
   for (const auto& generation : kGenerations) {
-    if (gpu.compute_capability < generation.least_capability) continue;
-    const double narrow = math == MathType::fp8 ? generation.eight_bits : generation.sixteen_bits;
-    const double wide = math == MathType::tf32 || math == MathType::fp32 ? 0.5 : 1;
-    return FlopsPerSecond(gpu.tdp.si() * narrow * wide);
+    if (gpu.compute_capability < generation.least_capability || !has_tensor_cores(gpu, math)) continue;
+    const double watts = math == MathType::fp8 ? generation.eight_bits : generation.sixteen_bits;
+    return rate_of(gpu, math).peak * clock_of_power(watts_of_each(gpu, math), watts);
   }
   return FlopsPerSecond(std::numeric_limits<double>::infinity());
 }

@@ -84,14 +84,19 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
     }
     return sum;
   };
+  const auto busy = [&](const std::vector<Message>& messages) {
+    return Waits{waits(messages, AcrossRanks::tensor), waits(messages, AcrossRanks::context),
+                 waits(messages, AcrossRanks::expert)};
+  };
+  cost.forward_wait = cost.forward_busy = busy(work.forward_messages);
+  cost.backward_wait = cost.backward_busy = busy(work.backward_messages);
   const double exposed = inputs.stack.overlaps_tensor ? kOfPieces : 1;
-  const Seconds tensor = waits(work.backward_messages, AcrossRanks::tensor);
+  const Seconds tensor = cost.backward_busy.tensor;
   Seconds beside = tensor * (share.sequence_parallel ? kBesideOfSequence : kBeside);
   if (!inputs.stack.overlaps_weights) beside = Seconds(0);
-  cost.forward_wait = waits(work.forward_messages, AcrossRanks::tensor) * exposed +
-                      waits(work.forward_messages, AcrossRanks::expert);
-  cost.backward_wait = (tensor - std::min(beside, cost.weights)) * exposed +
-                       waits(work.backward_messages, AcrossRanks::expert);
+  cost.forward_wait.tensor = cost.forward_busy.tensor * exposed;
+  beside = std::min(beside, cost.weights);
+  cost.backward_wait.tensor = (tensor - beside) * exposed + beside * kBesideCollective;
   if (work.ring > Bytes(0)) {
     // Keys and values go round beside attention: as often as there are other ranks; backward with their
     // gradients.
@@ -99,31 +104,35 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
     const double steps = static_cast<double>(share.cp - 1);
     const Bytes piece = work.ring * (1 / static_cast<double>(share.cp));
     const Seconds once = collective_time(Collective::send, ring, piece) * steps;
-    cost.forward_wait += std::max(Seconds(0), once - attention_forward);
-    cost.backward_wait += std::max(Seconds(0), once * 2 - attention_backward);
+    cost.forward_busy.context += once;
+    cost.backward_busy.context += once * 2;
+    cost.forward_wait.context += std::max(Seconds(0), once - attention_forward);
+    cost.backward_wait.context += std::max(Seconds(0), once * 2 - attention_backward);
   }
   cost.forward_launches = static_cast<double>(work.forward.size() + work.forward_messages.size());
   cost.backward_launches = static_cast<double>(work.backward.size() + work.backward_messages.size());
   cost.again_launches.back() += static_cast<double>(work.forward_messages.size());
   cost.kept = work.kept;
   cost.largest = work.largest;
-  cost.parameters = work.parameters;
-  cost.expert_parameters = work.expert_parameters;
+  cost.parameters = work.parameters + work.adapter_parameters;
+  cost.expert_parameters = work.expert_parameters + work.expert_adapter_parameters;
+  const bool frozen = inputs.job.adapters.frozen();
+  cost.trained = frozen ? work.adapter_parameters : cost.parameters;
+  cost.trained_experts = frozen ? work.expert_adapter_parameters : cost.expert_parameters;
   return cost;
 }
 
 PieceCosts costs_of(const Share& share, const PlanInputs& inputs) {
   const DecoderShape& shape = inputs.shape;
-  const std::int64_t sequence = inputs.job.sequence;
+  const Job& job = inputs.job;
   const auto block = [&](bool experts) {
-    return cost_of(block_work(shape, share, sequence, experts, inputs.stack, inputs.precision), share,
-                   inputs);
+    return cost_of(block_work(shape, share, job, experts, inputs.stack, inputs.precision), share, inputs);
   };
   PieceCosts costs;
   if (!shape.mixture() || shape.dense_layers > 0) costs.dense = block(false);
   if (shape.mixture()) costs.expert = block(true);
-  costs.embedding = cost_of(embedding_work(shape, share, sequence, inputs.stack), share, inputs);
-  costs.head = cost_of(head_work(shape, share, sequence, inputs.stack, inputs.precision), share, inputs);
+  costs.embedding = cost_of(embedding_work(shape, share, job, inputs.stack), share, inputs);
+  costs.head = cost_of(head_work(shape, share, job, inputs.stack, inputs.precision), share, inputs);
   return costs;
 }
 

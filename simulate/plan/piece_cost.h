@@ -14,14 +14,32 @@
 
 namespace tbdsim {
 
+// How much longer kernels take while a collective runs beside them, which holds SMs and memory bandwidth:
+// Calculon's 0.15 for NVLink (Isaev et al. 2023, networks of its system files).
+inline constexpr double kBesideCollective = 0.15;
+
+// Seconds by the ranks among which messages go.
+struct Waits {
+  Seconds tensor, context, expert;
+
+  [[nodiscard]] Seconds total() const { return tensor + context + expert; }
+  void add(const Waits& other, double times) {
+    tensor += other.tensor * times;
+    context += other.context * times;
+    expert += other.expert * times;
+  }
+};
+
 struct PieceCost {
   // GPU time of kernels, and of collectives that kernels wait for, in seconds.
   Seconds forward;
   Seconds backward;                // without what is computed again
   Seconds weights;                 // of it: gradients of weights
   std::array<Seconds, 4> again{};  // by Recomputation
-  Seconds forward_wait;
-  Seconds backward_wait;
+  Waits forward_wait;
+  Waits backward_wait;
+  Waits forward_busy;  // of all collectives, also those beside which kernels run
+  Waits backward_busy;
   // Launches of kernels and collectives.
   double forward_launches = 0;
   double backward_launches = 0;
@@ -31,6 +49,8 @@ struct PieceCost {
   Bytes largest;
   double parameters = 0;
   double expert_parameters = 0;
+  double trained = 0;  // of `parameters`
+  double trained_experts = 0;
 };
 
 // Everything that costs depend on beside the layout.

@@ -15,32 +15,55 @@ StageLayers layers_of_stage(const ParallelLayout& layout, std::int64_t stage, co
   return {dense, layers - dense};
 }
 
+namespace {
+
+StageParameters sum_of_stage(const ParallelLayout& layout, std::int64_t stage, const PieceCosts& costs,
+                             const DecoderShape& shape, double PieceCost::*shared,
+                             double PieceCost::*experts) {
+  const StageLayers layers = layers_of_stage(layout, stage, shape);
+  StageParameters sum{layers.dense * costs.dense.*shared + layers.expert * costs.expert.*shared,
+                      layers.expert * costs.expert.*experts};
+  const bool last = stage == layout.pp - 1;
+  if (stage == 0 || (last && shape.tied)) sum.shared += costs.embedding.*shared;  // logits share its matrix
+  if (last) sum.shared += costs.head.*shared;
+  return sum;
+}
+
+}  // namespace
+
+StageParameters parameters_of_stage(const ParallelLayout& layout, std::int64_t stage, const PieceCosts& costs,
+                                    const DecoderShape& shape) {
+  return sum_of_stage(layout, stage, costs, shape, &PieceCost::parameters, &PieceCost::expert_parameters);
+}
+
+StageParameters trained_of_stage(const ParallelLayout& layout, std::int64_t stage, const PieceCosts& costs,
+                                 const DecoderShape& shape) {
+  return sum_of_stage(layout, stage, costs, shape, &PieceCost::trained, &PieceCost::trained_experts);
+}
+
 RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, const PieceCosts& costs,
                            const PlanInputs& inputs) {
   const Stack& stack = inputs.stack;
   const StageLayers layers = layers_of_stage(layout, stage, inputs.shape);
   const bool first = stage == 0, last = stage == layout.pp - 1;
-  double shared = layers.dense * costs.dense.parameters + layers.expert * costs.expert.parameters;
-  const double experts = layers.expert * costs.expert.expert_parameters;
-  if (first) shared += costs.embedding.parameters;
-  if (last) shared += costs.head.parameters;
-  if (last && !first && inputs.shape.tied) shared += costs.embedding.parameters;
+  const StageParameters all = parameters_of_stage(layout, stage, costs, inputs.shape);
+  const StageParameters trained = trained_of_stage(layout, stage, costs, inputs.shape);
 
   const auto replicas = static_cast<double>(layout.shard > 0 ? layout.shard : layout.replicas());
   // Experts are divided over fewer replicas: those that hold the same experts.
   const double expert_replicas =
       std::max(1.0, replicas * static_cast<double>(layout.tp) / static_cast<double>(layout.ep));
-  const auto bytes = [&](double each, int from) {
-    const bool divided = layout.zero >= from;
-    return Bytes(each * (shared / (divided ? replicas : 1) + experts / (divided ? expert_replicas : 1)));
+  const auto number = [&](const StageParameters& of, int from) {
+    return layout.zero >= from ? of.divided(replicas, expert_replicas) : of.divided(1, 1);
   };
   RankMemory memory;
   memory.stage = stage;
   const bool gathers = layout.zero == 3;
-  // With zero 3 the master copy is the parameter.
-  memory.parameters = gathers ? Bytes(0) : bytes(stack.parameter_bytes, 3);
-  memory.gradients = bytes(stack.gradient_bytes, 2);
-  memory.optimizer = bytes(stack.master_bytes + stack.moment_bytes, 1);
+  // With zero 3 the master copy is the parameter; frozen ones have none.
+  const double held = number(all, 3) - (gathers ? number(trained, 3) : 0);
+  memory.parameters = Bytes(stack.parameter_bytes * held);
+  memory.gradients = Bytes(stack.gradient_bytes * number(trained, 2));
+  memory.optimizer = Bytes((stack.master_bytes + stack.moment_bytes) * number(trained, 1));
 
   const auto r = static_cast<std::size_t>(layout.recompute);
   const double flight =
@@ -55,14 +78,25 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
     const double block =
         std::max(costs.dense.parameters, costs.expert.parameters + costs.expert.expert_parameters);
     const double ends = std::max(costs.embedding.parameters, costs.head.parameters);
-    const double held = layout.reshard ? 2 * block : layers.dense * costs.dense.parameters;
-    // Gathered copies of the pass and of the next block, and gradients of one block before they are reduced.
-    working += Bytes(stack.parameter_bytes * (held + ends) + stack.reduced_bytes * std::max(block, ends));
+    const double ahead = static_cast<double>(1 + layout.prefetch) * block;
+    const double gathered = layout.reshard ? std::min(ahead, (layers.dense + layers.expert) * block)
+                                           : layers.dense * costs.dense.parameters;
+    // Gathered copies of the pass and of the next blocks, and gradients of one block before they are reduced.
+    const double block_trained =
+        std::max(costs.dense.trained, costs.expert.trained + costs.expert.trained_experts);
+    const double ends_trained = std::max(costs.embedding.trained, costs.head.trained);
+    working += Bytes(stack.parameter_bytes * (gathered + ends) +
+                     stack.reduced_bytes * std::max(block_trained, ends_trained));
   }
   memory.working = working;
   memory.allocated =
       memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.working;
-  memory.reserved = memory.allocated * stack.reserved;
+  // Copies of the update are large and find no room among what the allocator holds of activations.
+  const Bytes copies(stack.update_copies * number(trained, 1));
+  const Bytes states = memory.parameters + memory.gradients + memory.optimizer;
+  const Bytes buckets = layout.replicas() > 1 ? stack.buckets : Bytes(0);
+  memory.allocated = std::max(memory.allocated, states + copies + buckets);
+  memory.reserved = (states + memory.activations + memory.working + copies + buckets) * stack.reserved;
   memory.device = memory.reserved + stack.context;
   return memory;
 }

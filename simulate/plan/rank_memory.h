@@ -16,4 +16,20 @@ struct StageLayers {
 [[nodiscard]] StageLayers layers_of_stage(const ParallelLayout& layout, std::int64_t stage,
                                           const DecoderShape& shape);
 
+// Parameters of a stage on one rank, before they are divided over replicas.
+struct StageParameters {
+  double shared = 0;   // that all replicas hold
+  double experts = 0;  // that the replicas of the same experts hold
+
+  // Those of one rank when they are divided over these numbers of ranks.
+  [[nodiscard]] double divided(double replicas, double expert_replicas) const {
+    return shared / replicas + experts / expert_replicas;
+  }
+};
+[[nodiscard]] StageParameters parameters_of_stage(const ParallelLayout& layout, std::int64_t stage,
+                                                  const PieceCosts& costs, const DecoderShape& shape);
+// The parameters that train.
+[[nodiscard]] StageParameters trained_of_stage(const ParallelLayout& layout, std::int64_t stage,
+                                               const PieceCosts& costs, const DecoderShape& shape);
+
 }  // namespace tbdsim

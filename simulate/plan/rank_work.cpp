@@ -1,19 +1,22 @@
 #include "simulate/plan/rank_work.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
 
 #include "simulate/plan/work_builder.h"
 
 namespace tbdsim {
 namespace {
 
-void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share,
+void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, const Adapters& adapters,
                      const WorkPrecision& precision) {
   const std::int64_t rows = b.rows(), tp = share.tp;
   const std::int64_t heads = s.heads / tp;
   const std::int64_t groups = std::max<std::int64_t>(1, s.kv_heads / tp);
   const std::int64_t queries = heads * s.head_size;
-  b.norm(s.hidden);
+  b.norm(s.hidden, b.keeps_input(adapters.attention));
   if (s.kv_rank == 0) {
     const std::int64_t outputs = queries + groups * (s.head_size + s.value_size);
     if (b.joined()) {
@@ -24,6 +27,7 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share,
       b.product(rows, s.hidden, groups * s.value_size, precision.math);
     }
     b.parameters(s.hidden, outputs);
+    b.adapter(adapters.attention, rows, s.hidden, outputs);
     b.keep(WorkBuilder::matrix(rows, outputs), Kept::attention);
   } else {
     const std::int64_t from = s.q_rank > 0 ? s.q_rank : s.hidden;
@@ -34,12 +38,14 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share,
     }
     b.product(rows, from, queries, precision.math);
     b.parameters(from, queries);
+    b.adapter(adapters.attention, rows, from, queries);
     b.product(b.own_rows(), s.hidden, s.kv_rank + s.rotary_size, precision.math);
     b.parameters(s.hidden, s.kv_rank + s.rotary_size);
     b.norm(s.kv_rank);
     const std::int64_t keys = heads * (s.head_size - s.rotary_size + s.value_size);
     b.product(rows, s.kv_rank, keys, precision.math);
     b.parameters(s.kv_rank, keys);
+    b.adapter(adapters.attention, rows, s.kv_rank, keys);
     b.keep(WorkBuilder::matrix(rows, queries + heads * (s.head_size + s.value_size)), Kept::attention);
   }
   if (s.rotary) {
@@ -50,13 +56,14 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share,
   b.attention_kernels();
   b.product(rows, heads * s.value_size, s.hidden, precision.math, Kept::half);
   b.parameters(heads * s.value_size, s.hidden);
+  b.adapter(adapters.output, rows, heads * s.value_size, s.hidden);
   b.tensor_messages();
   b.residual();
 }
 
 // `experts_here`: those on this rank; 0: the layer is no expert.
-void feed_forward(WorkBuilder& b, const DecoderShape& s, std::int64_t rows, std::int64_t inner, MathType math,
-                  std::int64_t experts_here = 0) {
+void feed_forward(WorkBuilder& b, const DecoderShape& s, const Adapters& adapters, std::int64_t rows,
+                  std::int64_t inner, MathType math, std::int64_t experts_here = 0) {
   const std::int64_t up = s.gated ? 2 * inner : inner;
   const bool expert = experts_here > 0;
   const std::int64_t experts = std::max<std::int64_t>(1, experts_here);
@@ -67,17 +74,23 @@ void feed_forward(WorkBuilder& b, const DecoderShape& s, std::int64_t rows, std:
     b.product(rows, s.hidden, inner, math, Kept::half, experts);
   }
   b.parameters(s.hidden, up, expert, experts);
-  b.activation(rows * experts, inner);
+  b.adapter(adapters.up, rows, s.hidden, up, expert, experts);
+  b.activation(rows * experts, inner, b.keeps_input(adapters.down));
   b.product(rows, inner, s.hidden, math, Kept::product, experts);
   b.parameters(inner, s.hidden, expert, experts);
+  b.adapter(adapters.down, rows, inner, s.hidden, expert, experts);
 }
 
-// Experts are whole on a rank; its tokens are those that sequence parallelism leaves it.
-void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, const WorkPrecision& precision) {
+// Experts are whole on a rank; its tokens are those that sequence parallelism leaves it. The rank is the one
+// whose experts get most: `Job::imbalance` times the mean, at most the tokens of all ranks.
+void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, const Job& job,
+                  const WorkPrecision& precision) {
   const std::int64_t tokens = std::max<std::int64_t>(1, b.rows() / share.tp);
   const std::int64_t routed = tokens * s.experts_per_token;
+  const double fullest = std::min(job.imbalance, static_cast<double>(share.ep));
+  const auto received = static_cast<std::int64_t>(std::ceil(static_cast<double>(routed) * fullest));
   const std::int64_t here = s.experts / share.ep;
-  b.norm(s.hidden);
+  b.norm(s.hidden, b.keeps_input(job.adapters.up));
   b.product(tokens, s.hidden, s.experts, precision.attention, Kept::half);
   b.work.parameters += static_cast<double>(s.hidden * s.experts);
   // Softmax, the best of each token, their counts and places.
@@ -87,46 +100,72 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
     b.pointwise_backward(KernelKind::elementwise, "route", tokens, s.experts, {4, 4});
   // Copied for each expert and sorted, sorted by place of the expert; both back. Rows are long: plain copies.
   const double once = 2 / static_cast<double>(s.experts_per_token);
-  for (const BytesOfElement t : {BytesOfElement{once, 2}, {2, 2}, {2, 2}, {2, once}}) {
-    b.pointwise_forward(KernelKind::elementwise, "permute", routed, s.hidden, t);
-    b.pointwise_backward(KernelKind::elementwise, "permute", routed, s.hidden, t);
+  const std::pair<std::int64_t, BytesOfElement> permutations[] = {
+      {routed, {once, 2}}, {received, {2, 2}}, {received, {2, 2}}, {routed, {2, once}}};
+  for (const auto& [rows, bytes] : permutations) {
+    b.pointwise_forward(KernelKind::elementwise, "permute", rows, s.hidden, bytes);
+    b.pointwise_backward(KernelKind::elementwise, "permute", rows, s.hidden, bytes);
   }
-  b.keep(WorkBuilder::matrix(routed, s.hidden) * 2, Kept::pointwise);
-  const std::int64_t of_each = std::max<std::int64_t>(1, routed / here);
-  feed_forward(b, s, of_each, s.expert_ffn, precision.math, here);
-  b.exchange_tokens(WorkBuilder::matrix(routed, s.hidden));
-  if (s.shared_ffn > 0) feed_forward(b, s, b.rows(), s.shared_ffn / share.tp, precision.math);
+  // Sorted tokens, the experts' input. Their outputs are not kept: probabilities are multiplied within the experts,
+  // after the activation (Megatron-Core 0.12, transformer/moe/experts.py).
+  b.keep(WorkBuilder::matrix(received, s.hidden), Kept::pointwise);
+  const std::int64_t of_each = std::max<std::int64_t>(1, received / here);
+  feed_forward(b, s, job.adapters, of_each, s.expert_ffn, precision.math, here);
+  b.exchange_tokens(WorkBuilder::matrix(received, s.hidden));
+  if (s.shared_ffn > 0) feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
   b.tensor_messages();
   b.residual();
 }
 
+// Megatron-LM's vocab_parallel_cross_entropy, as PyTorch's of scores in fp32: cast, maximum, difference,
+// exponential, sum, division; backward difference and cast. Fused (core/fusions/fused_cross_entropy.py): what lies
+// between two collectives is one kernel, cast and maximum, exponential and sum, division; the scores in fp32
+// stay, as the memory of four layouts on B200 says (SimuMax).
+void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
+  constexpr BytesOfElement kForward[] = {{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}};
+  constexpr BytesOfElement kFusedForward[] = {{2, 4}, {4, 4}, {4, 4}};
+  constexpr BytesOfElement kBackward[] = {{4, 4}, {4, 2}};
+  constexpr BytesOfElement kFusedBackward[] = {{4, 2}};
+  using Passes = std::span<const BytesOfElement>;
+  for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedForward) : Passes(kForward))
+    b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
+  for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedBackward) : Passes(kBackward))
+    b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
+  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, stack.loss_bytes));
+}
+
 }  // namespace
 
-Share share_of(const ParallelLayout& l) { return {l.tp, l.cp, l.ep, l.sequence_parallel, l.micro_batch}; }
+Share share_of(const ParallelLayout& l) {
+  return {l.tp, l.cp, l.ep, l.context, l.sequence_parallel, l.micro_batch};
+}
 
-RankWork block_work(const DecoderShape& shape, const Share& share, std::int64_t sequence, bool experts,
+RankWork block_work(const DecoderShape& shape, const Share& share, const Job& job, bool experts,
                     const Stack& stack, const WorkPrecision& precision) {
-  WorkBuilder b(shape, share, sequence, stack, precision);
+  WorkBuilder b(shape, share, job, stack, precision);
   b.keep_input(WorkBuilder::matrix(b.own_rows(), shape.hidden));
-  attention_layer(b, shape, share, precision);
+  attention_layer(b, shape, share, job.adapters, precision);
   b.keep(WorkBuilder::matrix(b.own_rows(), shape.hidden), Kept::pointwise);  // the second norm's input
   if (experts) {
-    expert_layer(b, shape, share, precision);
+    expert_layer(b, shape, share, job, precision);
   } else {
-    b.norm(shape.hidden);
-    feed_forward(b, shape, b.rows(), shape.ffn / share.tp, precision.math);
+    b.norm(shape.hidden, b.keeps_input(job.adapters.up));
+    feed_forward(b, shape, job.adapters, b.rows(), shape.ffn / share.tp, precision.math);
     b.tensor_messages();
     b.residual();
   }
   return std::move(b.work);
 }
 
-RankWork embedding_work(const DecoderShape& shape, const Share& share, std::int64_t sequence,
-                        const Stack& stack) {
+RankWork embedding_work(const DecoderShape& shape, const Share& share, const Job& job, const Stack& stack) {
   const WorkPrecision precision;
-  WorkBuilder b(shape, share, sequence, stack, precision);
+  WorkBuilder b(shape, share, job, stack, precision);
   b.pointwise_forward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 2});
-  b.pointwise_backward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 4});
+  if (!b.frozen()) {
+    const std::int64_t words = (shape.vocabulary + share.tp - 1) / share.tp;
+    b.pointwise_backward(KernelKind::elementwise, "zero", words, shape.hidden, {0, kHalf});  // a dense gradient
+    b.pointwise_backward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 4});
+  }
   if (shape.dropout > 0) {
     b.pointwise_forward(KernelKind::elementwise, "dropout", b.own_rows(), shape.hidden, {2, 3});
     b.keep_input(WorkBuilder::matrix(b.own_rows(), shape.hidden, 1));
@@ -142,27 +181,14 @@ RankWork embedding_work(const DecoderShape& shape, const Share& share, std::int6
   return std::move(b.work);
 }
 
-RankWork head_work(const DecoderShape& shape, const Share& share, std::int64_t sequence, const Stack& stack,
+RankWork head_work(const DecoderShape& shape, const Share& share, const Job& job, const Stack& stack,
                    const WorkPrecision& precision) {
-  WorkBuilder b(shape, share, sequence, stack, precision);
+  WorkBuilder b(shape, share, job, stack, precision);
   const std::int64_t words = (shape.vocabulary + share.tp - 1) / share.tp;
   b.norm(shape.hidden);
   b.product(b.rows(), shape.hidden, words, precision.attention);
   if (!shape.tied) b.work.parameters += static_cast<double>(words) * static_cast<double>(shape.hidden);
-  // Megatron-LM's vocab_parallel_cross_entropy, as PyTorch's of scores in fp32: cast, maximum, difference,
-  // exponential, sum, division; backward difference and cast.
-  if (stack.fused_loss) {  // one pass for maximum and sum, one for the gradient
-    b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, {2, 0});
-    b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, {2, 2});
-    b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, 2 + 2));
-  } else {
-    for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}})
-      b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-    for (const BytesOfElement t : {BytesOfElement{4, 4}, {4, 2}})
-      b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-    b.work.largest =
-        Bytes(WorkBuilder::matrix(b.rows(), words, 2 + 4 + 4));  // scores, probabilities, gradients
-  }
+  loss(b, words, stack);
   if (share.tp > 1) {
     const Bytes all(WorkBuilder::matrix(b.rows(), shape.hidden));
     const Collective sum = share.sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce;

@@ -18,6 +18,7 @@ namespace tbdsim {
 // The part of a layout on which the work of a block depends.
 struct Share {
   std::int64_t tp = 1, cp = 1, ep = 1;
+  ContextExchange context = ContextExchange::ring;
   bool sequence_parallel = false;
   std::int64_t micro_batch = 1;
 
@@ -53,8 +54,10 @@ struct RankWork {
   Bytes ring;                    // keys and values that a context-parallel rank passes on, beside attention
   std::array<Bytes, 4> kept{};   // by Recomputation: activations between forward and backward pass
   Bytes largest;                 // activations of the pass that are alive at once beside those
-  double parameters = 0;         // on this rank, of layers that all replicas share
+  double parameters = 0;         // on this rank, of layers that all replicas share; without adapters
   double expert_parameters = 0;  // of experts
+  double adapter_parameters = 0;
+  double expert_adapter_parameters = 0;
 };
 
 // `math`: of the products of layers; attention and logits compute in 16 bits.
@@ -63,12 +66,12 @@ struct WorkPrecision {
   MathType attention = MathType::bf16;
 };
 
-[[nodiscard]] RankWork block_work(const DecoderShape& shape, const Share& share, std::int64_t sequence,
-                                  bool experts, const Stack& stack, const WorkPrecision& precision);
-[[nodiscard]] RankWork embedding_work(const DecoderShape& shape, const Share& share, std::int64_t sequence,
+[[nodiscard]] RankWork block_work(const DecoderShape& shape, const Share& share, const Job& job, bool experts,
+                                  const Stack& stack, const WorkPrecision& precision);
+[[nodiscard]] RankWork embedding_work(const DecoderShape& shape, const Share& share, const Job& job,
                                       const Stack& stack);
 // The last norm, logits and loss.
-[[nodiscard]] RankWork head_work(const DecoderShape& shape, const Share& share, std::int64_t sequence,
+[[nodiscard]] RankWork head_work(const DecoderShape& shape, const Share& share, const Job& job,
                                  const Stack& stack, const WorkPrecision& precision);
 
 }  // namespace tbdsim

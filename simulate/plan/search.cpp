@@ -38,7 +38,11 @@ class Enumeration {
           layout_.cp = cp;
           layout_.dp = job_.gpus / (tp * pp * cp);
           layout_.sequence_parallel = tp > 1;
-          if (job_.global_batch % layout_.dp == 0) of_grid();
+          if (job_.global_batch % layout_.dp != 0) continue;
+          of_grid();
+          if (cp == 1) continue;
+          layout_.context = ContextExchange::all_to_all;
+          of_grid();
         }
       }
     }

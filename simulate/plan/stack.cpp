@@ -6,6 +6,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/layout/text_key.h"
 
 namespace tbdsim {
 namespace {
@@ -14,6 +15,11 @@ constexpr double kMicroseconds = kMicro;
 // Dao, "FlashAttention-2", 2023: 1.7 to 3 times as fast as FlashAttention, about 2 times as its Triton
 // version.
 constexpr double kFirstFlash = 2;
+
+// Bytes for each parameter of sum += gradient: two are read, one is written.
+constexpr double kAddedIn16Bits = 2 + 2 + 2;
+constexpr double kAddedInFp32 = 4 + 2 + 4;
+constexpr double kTorchLoss = 4 + 4 + 4;
 
 // Bytes of states follow from the code of each stack; `launch` and `iteration` are fitted (tests/cluster).
 constexpr std::array<Stack, 7> kStacks = {{
@@ -46,11 +52,15 @@ constexpr std::array<Stack, 7> kStacks = {{
      .gradient_bytes = 2,
      .reduced_bytes = 2,
      .update_traffic = 54,
+     .accumulation_traffic = kAddedIn16Bits,
+     // The partition's gradients as one array in 16 bits, and that in fp32 (DeepSpeed 0.5, stage_1_and_2.py, step).
+     .update_copies = 2 + 4,
      .overlaps_reduction = false,
      .overlaps_gather = false,
      .launch = Seconds(62 * kMicroseconds),
      .iteration = Seconds(10 * kMilli),
-     .context = Bytes(1.6 * kGiga)},
+     .context = Bytes(1.6 * kGiga),
+     .buckets = Bytes(1 * kGiga)},  // reduce_bucket_size of 5e8 numbers, its default
     {.name = "internevo",
      .title =
          "InternEvo 0.2: flash attention of its first version, fused norms, ZeRO-1 with overlapped reduction",
@@ -58,14 +68,18 @@ constexpr std::array<Stack, 7> kStacks = {{
      .gradient_bytes = 2,
      .reduced_bytes = 2,
      .update_traffic = 38,
+     .accumulation_traffic = kAddedIn16Bits,
+     .update_copies = 2 + 4,   // as DeepSpeed's
      .overlaps_gather = false,  // each rank broadcasts its part after the update
      .launch = Seconds(8 * kMicroseconds),
      .iteration = Seconds(10 * kMilli),
-     .context = Bytes(1.6 * kGiga)},
+     .context = Bytes(1.6 * kGiga),
+     .buckets = Bytes(512 * kMebi)},
     {.name = "composer",
      .title = "MosaicML Composer and llm-foundry, 2023: PyTorch FSDP, flash attention of its first version",
      .attention_factor = kFirstFlash,
      .fused_pointwise = false,
+     .loss_bytes = kTorchLoss,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
      .update_traffic = 40,
@@ -76,6 +90,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, eager",
      .fused_pointwise = false,
      .joined_products = false,
+     .loss_bytes = kTorchLoss,
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
@@ -87,6 +102,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, torch.compile of each block",
      .fused_pointwise = true,
      .joined_products = false,
+     .loss_bytes = kTorchLoss,
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
@@ -96,29 +112,43 @@ constexpr std::array<Stack, 7> kStacks = {{
      .context = Bytes(1.6 * kGiga)},
 }};
 
-constexpr auto kKeys =
-    std::to_array<std::string_view>({"fused_attention", "fused_pointwise", "fused_loss", "overlap_tensor",
-                                     "overlap_replicas", "reduce_bytes", "gradient_bytes"});
+template <bool Stack::*Member>
+constexpr auto kFlag = set_flag<Member, Stack>;
+
+// Bytes of a gradient: 2, 4, or 6 for both copies.
+template <double Stack::*Member>
+void set_bytes(Stack& stack, std::string_view key, const std::string& value) {
+  constexpr auto kBytes = std::to_array<std::string_view>({"2", "4", "6"});
+  stack.*Member = 2 + 2 * static_cast<double>(choice_of(key, value, kBytes));
+}
+
+// Sums in fp32 beside gradients in 16 bits (DeepSpeed's BF16_Optimizer) are what is reduced and updated.
+void set_gradient_bytes(Stack& stack, std::string_view key, const std::string& value) {
+  set_bytes<&Stack::gradient_bytes>(stack, key, value);
+  if (stack.gradient_bytes < 6) return;
+  stack.accumulation_traffic = kAddedInFp32;
+  stack.update_copies = 0;
+}
+
+void set_replica_overlap(Stack& stack, std::string_view key, const std::string& value) {
+  stack.overlaps_reduction = stack.overlaps_gather = flag_of(key, value);
+}
+
+constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_attention>},
+                                    {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
+                                    {"fused_loss", kFlag<&Stack::fused_loss>},
+                                    {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
+                                    {"overlap_replicas", set_replica_overlap},
+                                    {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},
+                                    {"gradient_bytes", set_gradient_bytes}};
+constexpr auto kKeyNames = names_of(kKeys);
 
 }  // namespace
 
-std::span<const std::string_view> stack_keys() { return kKeys; }
+std::span<const std::string_view> stack_keys() { return kKeyNames; }
 
 void set_stack(Stack& stack, std::string_view key, const std::string& value) {
-  if (key == "reduce_bytes" || key == "gradient_bytes") {
-    if (value != "2" && value != "4" && value != "6")
-      throw UsageError(fmt::format("{} {}; expected 2, 4 or 6 (2 and 4)", key, in_quotes(value)));
-    (key == "reduce_bytes" ? stack.reduced_bytes : stack.gradient_bytes) = value[0] - '0';
-    return;
-  }
-  if (value != "true" && value != "false")
-    throw UsageError(fmt::format("{} {}; expected true or false", key, in_quotes(value)));
-  const bool on = value == "true";
-  if (key == "fused_attention") stack.fused_attention = on;
-  if (key == "fused_pointwise") stack.fused_pointwise = on;
-  if (key == "fused_loss") stack.fused_loss = on;
-  if (key == "overlap_tensor") stack.overlaps_tensor = on;
-  if (key == "overlap_replicas") stack.overlaps_reduction = stack.overlaps_gather = on;
+  set_by_name(kKeys, stack, key, value);
 }
 
 std::span<const Stack> all_stacks() { return kStacks; }

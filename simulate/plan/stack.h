@@ -24,7 +24,10 @@ struct Stack {
   double attention_factor = 1;                          // times of it over that kernel's
   bool fused_pointwise = true;   // bias, activation, dropout and residual in one kernel each; norms in one
   bool joined_products = true;   // queries, keys and values in one product; gate and up in one
-  bool fused_loss = false;       // the loss keeps scores in 16 bits only
+  bool fused_loss = false;       // the loss takes one kernel between two collectives
+  // Bytes for each score of the loss, alive at once: in 16 bits and in fp32, and probabilities
+  // (Megatron-LM's, in place); or probabilities and two gradients in fp32 (PyTorch's nll_loss and log_softmax).
+  double loss_bytes = 2 + 4 + 4;
   bool overlaps_weights = true;  // collectives of the backward pass run beside gradients of weights
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)
 
@@ -34,8 +37,13 @@ struct Stack {
   double gradient_bytes = 2;   // as they accumulate
   double reduced_bytes = 2;    // as they are reduced over replicas
   double moment_bytes = 8;     // Adam's two
-  double update_traffic =
-      30;  // bytes that clipping, update and copies read and write for each local parameter
+  // Bytes that clipping, update and copies read and write for each local parameter.
+  double update_traffic = 30;
+  // Bytes that adding one further micro-batch's gradients reads and writes for each parameter; 0: the product
+  // that computes them adds.
+  double accumulation_traffic = 0;
+  // Bytes for each parameter that a rank updates, of copies of its gradients which live during the update.
+  double update_copies = 0;
 
   // Communication over replicas.
   bool overlaps_reduction = true;  // of gradients, with the last backward pass
@@ -48,6 +56,7 @@ struct Stack {
   // Memory.
   double reserved = 1.06;  // reserved by the caching allocator over allocated, for layouts without a peer
   Bytes context;           // CUDA context, libraries, NCCL's buffers
+  Bytes buckets{};         // in which gradients are gathered before they are reduced
 };
 
 inline constexpr std::string_view kDefaultStack = "megatron";

@@ -1,6 +1,8 @@
 // The step of one layout: time by part, memory by rank.
 #pragma once
 
+#include <array>
+#include <string_view>
 #include <vector>
 
 #include "simulate/plan/piece_cost.h"
@@ -13,12 +15,24 @@ struct StepParts {
   Seconds compute;   // kernels, all micro-batches
   Seconds again;     // of recomputation
   Seconds launch;    // that the GPU waits for the host
-  Seconds tensor;    // exposed collectives within blocks: tensor, context and expert parallelism
+  Seconds within;    // exposed collectives within blocks: tensor, context and expert parallelism
   Seconds sends;     // exposed, between stages
   Seconds bubble;    // fill and drain of the pipeline
   Seconds replicas;  // exposed, of gradients and parameters between replicas
   Seconds update;    // optimizer, with clipping
   Seconds other;     // once a step: host
+};
+
+// Dimensions of a layout that ranks communicate over; stages: sends between them, replicas: gradients and
+// parameters.
+enum class LayoutDimension { tensor, context, expert, stages, replicas };
+inline constexpr std::array<std::string_view, 5> kDimensionNames = {"tensor", "context", "expert", "stages",
+                                                                    "replicas"};
+
+// Communication of a step over one dimension, on the stage that sets the pace, in seconds.
+struct DimensionTime {
+  Seconds busy;     // all of it, also beside kernels
+  Seconds exposed;  // what it adds to the step
 };
 
 // Bytes on one rank.
@@ -36,14 +50,18 @@ struct LayoutPrediction {
   ParallelLayout layout;
   Seconds step;
   StepParts parts;
-  double tokens_per_second = 0;   // of all GPUs
-  double mfu = 0;                 // of the arithmetic's data-sheet peak
+  std::array<DimensionTime, kDimensionNames.size()> communication{};  // by LayoutDimension
+  double tokens_per_second = 0;                                       // of all GPUs
+  double mfu = 0;                                                     // of the arithmetic's data-sheet peak
   std::vector<StageTime> stages;  // with waits, as the pipeline's schedule sees them
   RankMemory first, last;
   RankMemory most;  // of the rank with most reserved
 
-  [[nodiscard]] Seconds exposed() const { return parts.tensor + parts.sends + parts.replicas; }
+  [[nodiscard]] Seconds exposed() const { return parts.within + parts.sends + parts.replicas; }
 };
+
+// Memory of one rank of each stage.
+[[nodiscard]] std::vector<RankMemory> memory_by_stage(const ParallelLayout& layout, PieceTable& table);
 
 // The layout is legal. `peak`: operations a second of one GPU that MFU is a share of.
 [[nodiscard]] LayoutPrediction predict_layout(const ParallelLayout& layout, PieceTable& table,

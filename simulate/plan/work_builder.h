@@ -25,10 +25,15 @@ struct BytesOfElement {
 
 class WorkBuilder {
  public:
-  WorkBuilder(const DecoderShape& shape, const Share& share, std::int64_t sequence, const Stack& stack,
+  WorkBuilder(const DecoderShape& shape, const Share& share, const Job& job, const Stack& stack,
               const WorkPrecision& precision)
-      : s_(shape), share_(share), stack_(stack), precision_(precision), sequence_(sequence) {
-    rows_ = share.micro_batch * sequence / share.cp;
+      : s_(shape),
+        share_(share),
+        stack_(stack),
+        precision_(precision),
+        adapters_(job.adapters),
+        sequence_(job.sequence) {
+    rows_ = share.micro_batch * job.sequence / share.cp;
     own_rows_ = share.sequence_parallel ? rows_ / share.tp : rows_;
   }
 
@@ -56,36 +61,32 @@ class WorkBuilder {
     work.again.push_back(as);
   }
 
+  [[nodiscard]] bool frozen() const { return adapters_.frozen(); }
+  // True if a product's input is kept for the gradient of its weight or of the adapter beside it.
+  [[nodiscard]] bool keeps_input(bool adapted) const { return !frozen() || adapted; }
+
   // y = W x of `count` matrices of experts, or of one.
   void product(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as = Kept::product,
-               std::int64_t count = 1, bool input_gradient = true) {
-    const Precision precision{.name = {},
-                              .math = math,
-                              .storage_bytes = math == MathType::fp8 ? 1 : 2,
-                              .master_weights = false,
-                              .loss_scaling = false,
-                              .description = {}};
-    for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
-      if (phase == Phase::backward_data && !input_gradient) continue;
-      Kernel kernel = linear_product(phase, fixed_size(rows), in, out, precision);
-      if (count > 1) {
-        auto& shape = std::get<GemmShape>(kernel.shape);
-        shape.batch = fixed_size(count);
-        shape.grouped = true;
-        for (Size* size : {&kernel.flops, &kernel.macs, &kernel.read_bytes, &kernel.written_bytes})
-          *size = *size * count;
-      }
-      if (phase == Phase::forward)
-        forward(std::move(kernel), as);
-      else
-        work.backward.push_back(std::move(kernel));
+               std::int64_t count = 1) {
+    matrix_products(rows, in, out, math, as, count, !frozen());
+  }
+
+  // An adapter beside `count` matrices, where there is one: two products and a sum. Its factors are not
+  // divided; over tensor-parallel ranks the few columns between them are summed.
+  void adapter(bool adapted, std::int64_t rows, std::int64_t in, std::int64_t out, bool expert = false,
+               std::int64_t count = 1) {
+    if (!frozen() || !adapted) return;
+    const std::int64_t rank = adapters_.rank;
+    matrix_products(rows, in, rank, precision_.attention, Kept::product, count, true);
+    matrix_products(rows, rank, out, precision_.attention, Kept::product, count, true);
+    pointwise_forward(KernelKind::elementwise, "add", rows * count, out, {4, 2});
+    keep(matrix(rows * count, rank), Kept::pointwise);
+    if (share_.tp > 1 && !expert) {
+      for (auto* messages : {&work.forward_messages, &work.backward_messages})
+        messages->push_back({Collective::all_reduce, AcrossRanks::tensor, Bytes(matrix(rows, rank))});
     }
-    // Values and their transposes in fp8, made of what is in 16 bits: inputs forward, gradients backward.
-    if (math == MathType::fp8) {
-      pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, {2, 2});
-      pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, {2, 2});
-    }
-    if (as == Kept::product) keep_of_operators(matrix(rows * count, out));
+    (expert ? work.expert_adapter_parameters : work.adapter_parameters) +=
+        static_cast<double>(rank * count) * static_cast<double>(in + out);
   }
 
   void parameters(std::int64_t in, std::int64_t out, bool expert = false, std::int64_t count = 1) {
@@ -94,7 +95,8 @@ class WorkBuilder {
     (expert ? work.expert_parameters : work.parameters) += number;
   }
 
-  void norm(std::int64_t columns) {
+  // `kept`: its output, the next products' input.
+  void norm(std::int64_t columns, bool kept = true) {
     const bool eager = !stack_.fused_pointwise && s_.rms_norm;
     // Eager: float, square, mean, scale, cast, weight.
     if (eager) {
@@ -108,7 +110,7 @@ class WorkBuilder {
       pointwise_forward(KernelKind::layer_norm, "norm", own_rows_, columns, {2, 2});
       pointwise_backward(KernelKind::layer_norm, "norm", own_rows_, columns, {4, 2});
     }
-    keep(matrix(own_rows_, columns), Kept::pointwise);  // its output, the products' input
+    if (kept) keep(matrix(own_rows_, columns), Kept::pointwise);
     work.parameters += static_cast<double>(columns) * (s_.rms_norm ? 1 : 2);
   }
 
@@ -125,7 +127,8 @@ class WorkBuilder {
     pointwise_backward(KernelKind::elementwise, "add", own_rows_, s_.hidden, {4, 2});
   }
 
-  void activation(std::int64_t rows, std::int64_t inner) {
+  // `kept`: its output, the next product's input.
+  void activation(std::int64_t rows, std::int64_t inner, bool kept = true) {
     const double up = s_.gated ? 4 : 2;
     if (s_.gated && !stack_.fused_pointwise) {
       pointwise_forward(KernelKind::elementwise, "silu", rows, inner, {2, 2});
@@ -138,7 +141,7 @@ class WorkBuilder {
       if (s_.bias) pointwise_backward(KernelKind::reduction, "bias", rows, inner, {up, 0});
     }
     keep(matrix(rows, inner, up), Kept::pointwise);  // the activation's input
-    keep(matrix(rows, inner), Kept::pointwise);      // its output
+    if (kept) keep(matrix(rows, inner), Kept::pointwise);
     work.largest = std::max(work.largest, Bytes(matrix(rows, inner, up + 2)));
   }
 
@@ -154,9 +157,10 @@ class WorkBuilder {
   void attention_kernels() {
     const std::int64_t heads = s_.heads / share_.tp;
     const std::int64_t groups = std::max<std::int64_t>(1, s_.kv_heads / share_.tp);
+    if (exchanges_heads()) heads_messages(heads, groups);
     if (stack_.fused_attention) return fused_attention(heads, groups);
-    const std::int64_t batch = share_.micro_batch * heads;
-    const std::int64_t queries = sequence_ / share_.cp;
+    const std::int64_t batch = share_.micro_batch * heads / (exchanges_heads() ? share_.cp : 1);
+    const std::int64_t queries = sequence_ / (exchanges_heads() ? 1 : share_.cp);
     bmm(Phase::forward, batch, sequence_, queries, s_.head_size);
     softmax(Phase::forward, batch * queries, {2, 2});
     if (s_.dropout > 0)
@@ -189,6 +193,7 @@ class WorkBuilder {
       messages->push_back({Collective::reduce_scatter, AcrossRanks::tensor, all});
     }
     // The input is gathered again for the gradients of weights.
+    if (frozen()) return;
     work.backward_messages.push_back({Collective::all_gather, AcrossRanks::tensor, all});
   }
 
@@ -222,12 +227,17 @@ class WorkBuilder {
       work.backward.push_back(std::move(kernel));
   }
 
+  // True if rows of this many 16-bit numbers begin at multiples of 16 bytes, as loads of tensor cores' operands
+  // need. Heads of other sizes begin amid rows of the joined queries, keys and values; cuBLAS then computes on
+  // fp32 units (its kernels' names say sgemm). Runs of BLOOM with heads of 150 and 450 features need as long.
+  static bool vectors_fit(std::int64_t numbers) { return numbers % 8 == 0; }
+
   void bmm(Phase phase, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
     Kernel kernel;
     kernel.kind = KernelKind::gemm;
     kernel.phase = phase;
     kernel.op = "batched_matmul";
-    kernel.math = precision_.attention;
+    kernel.math = vectors_fit(m) && vectors_fit(k) ? precision_.attention : MathType::fp32;
     kernel.element_bytes = 2;
     kernel.macs = fixed_size(batch * m * n) * k;
     kernel.flops = kernel.macs * 2;
@@ -244,16 +254,62 @@ class WorkBuilder {
       work.backward.push_back(std::move(kernel));
   }
 
+  // True where the rank has all tokens of some heads, not some tokens of all heads.
+  [[nodiscard]] bool exchanges_heads() const {
+    return share_.cp > 1 && share_.context == ContextExchange::all_to_all;
+  }
+
+  // Queries, keys and values go to the ranks of their heads, contexts come back; backward their gradients.
+  void heads_messages(std::int64_t heads, std::int64_t groups) {
+    for (const std::int64_t features :
+         {heads * s_.head_size, groups * s_.head_size, groups * s_.value_size, heads * s_.value_size}) {
+      for (auto* messages : {&work.forward_messages, &work.backward_messages})
+        messages->push_back({Collective::all_to_all, AcrossRanks::context, Bytes(matrix(rows_, features))});
+    }
+  }
+
+  void matrix_products(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as,
+                       std::int64_t count, bool trains) {
+    const Precision precision{.name = {},
+                              .math = math,
+                              .storage_bytes = math == MathType::fp8 ? 1 : 2,
+                              .master_weights = false,
+                              .loss_scaling = false,
+                              .description = {}};
+    for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
+      if (phase == Phase::backward_weights && !trains) continue;
+      Kernel kernel = linear_product(phase, fixed_size(rows), in, out, precision);
+      if (count > 1) {
+        auto& shape = std::get<GemmShape>(kernel.shape);
+        shape.batch = fixed_size(count);
+        shape.grouped = true;
+        for (Size* size : {&kernel.flops, &kernel.macs, &kernel.read_bytes, &kernel.written_bytes})
+          *size = *size * count;
+      }
+      if (phase == Phase::forward)
+        forward(std::move(kernel), as);
+      else
+        work.backward.push_back(std::move(kernel));
+    }
+    // Values and their transposes in fp8, made of what is in 16 bits: inputs forward, gradients backward.
+    if (math == MathType::fp8) {
+      pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, {2, 2});
+      pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, {2, 2});
+    }
+    if (as == Kept::product) keep_of_operators(matrix(rows * count, out));
+  }
+
   // With several context-parallel ranks as many blocks of length / cp as each of them computes: half of all,
   // where zig-zag halves what a causal mask leaves.
   void fused_attention(std::int64_t heads, std::int64_t groups) {
-    const std::int64_t length = sequence_ / share_.cp;
-    const bool ring = share_.cp > 1;
+    const bool ring = share_.cp > 1 && !exchanges_heads();
+    const std::int64_t length = sequence_ / (ring ? share_.cp : 1);
+    const std::int64_t own_heads = heads / (exchanges_heads() ? share_.cp : 1);
     const std::int64_t blocks = ring ? (s_.causal ? share_.cp / 2 : share_.cp) : 1;
     const double queries = matrix(rows_, heads * s_.head_size);
     const double context = matrix(rows_, heads * s_.value_size);
     const double keys =
-        matrix(rows_, groups * (s_.head_size + s_.value_size)) * static_cast<double>(share_.cp);
+        matrix(rows_, groups * (s_.head_size + s_.value_size)) * static_cast<double>(ring ? share_.cp : 1);
     for (const Phase phase : {Phase::forward, Phase::backward_data}) {
       const bool first = phase == Phase::forward;
       Kernel kernel;
@@ -262,7 +318,7 @@ class WorkBuilder {
       kernel.op = "attention";
       kernel.math = precision_.attention;
       kernel.element_bytes = 2;
-      const std::int64_t scores = share_.micro_batch * heads * blocks * length;
+      const std::int64_t scores = share_.micro_batch * own_heads * blocks * length;
       const std::int64_t each = first ? s_.head_size + s_.value_size : 3 * s_.head_size + 2 * s_.value_size;
       kernel.macs = fixed_size(scores * length) * each;
       kernel.flops = s_.causal && !ring ? kernel.macs : kernel.macs * 2;
@@ -270,7 +326,7 @@ class WorkBuilder {
       const double written = first ? context : queries + keys;
       kernel.read_bytes = fixed_size(static_cast<std::int64_t>(read));
       kernel.written_bytes = fixed_size(static_cast<std::int64_t>(written));
-      kernel.shape = AttentionShape{.heads = fixed_size(share_.micro_batch * heads * blocks),
+      kernel.shape = AttentionShape{.heads = fixed_size(share_.micro_batch * own_heads * blocks),
                                     .queries = fixed_size(length),
                                     .keys = fixed_size(length),
                                     .features = s_.head_size,
@@ -293,6 +349,7 @@ class WorkBuilder {
   const Share& share_;
   const Stack& stack_;
   const WorkPrecision& precision_;
+  const Adapters& adapters_;
   std::int64_t sequence_;
   std::int64_t rows_ = 0;      // tokens of the micro-batch on this rank
   std::int64_t own_rows_ = 0;  // of those divided over tensor-parallel ranks too

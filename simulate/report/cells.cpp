@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
+#include "simulate/prediction/metrics.h"
 
 namespace tbdsim {
 
@@ -14,12 +15,24 @@ std::string three_digits(double number) {
   const std::string scientific =
       fmt::format("{:.2e}", number);  // rounded: its exponent is that of what is shown
   const int exponent = std::stoi(scientific.substr(scientific.find('e') + 1));
-  constexpr int kLeastExponent = -4;
-  return exponent < kLeastExponent ? scientific : fmt::format("{:.{}f}", number, std::max(0, 2 - exponent));
+  constexpr int kLeastFixed = -4;
+  return exponent < kLeastFixed ? scientific : fmt::format("{:.{}f}", number, std::max(0, 2 - exponent));
 }
 
 Cell gib_cell(Bytes bytes, int digits) {
   return number_cell(bytes.si(), fmt::format("{:.{}f}", in_unit(bytes, "GiB"), digits));
+}
+
+std::string metric_text(double value, const std::string& unit) {
+  if (unit == kRatio) return fmt::format("{:.4g} %", kPercent * value);
+  if (unit == "s") return to_text(Seconds(value));
+  if (unit == "B") return to_text(Bytes(value));
+  if (unit == "B/s") return to_text(BytesPerSecond(value));
+  if (unit == "flop/s") return to_text(FlopsPerSecond(value));
+  if (unit == "J") return to_text(Joules(value));
+  if (unit == "tokens/s") return fmt::format("{:.0f} {}", value, unit);
+  if (unit == "USD/s") return to_text(DollarsPerSecond(value));
+  return fmt::format("{:.4g} {}", value, unit);
 }
 
 }  // namespace tbdsim

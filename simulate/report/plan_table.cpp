@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
+#include "simulate/job/layout_metrics.h"
+#include "simulate/report/cells.h"
 
 namespace tbdsim {
 namespace {
@@ -21,17 +23,33 @@ struct NamedPart {
 constexpr auto kParts = std::to_array<NamedPart>({{"compute", &StepParts::compute},
                                                   {"recomputation", &StepParts::again},
                                                   {"waiting for launches", &StepParts::launch},
-                                                  {"collectives within blocks", &StepParts::tensor},
+                                                  {"collectives within blocks", &StepParts::within},
                                                   {"sends between stages", &StepParts::sends},
                                                   {"bubble", &StepParts::bubble},
                                                   {"exchange between replicas", &StepParts::replicas},
                                                   {"update", &StepParts::update},
                                                   {"once a step", &StepParts::other}});
 
-constexpr auto kResultColumns = std::to_array<std::string_view>(
-    {"step_time", "tokens_per_second", "mfu", "compute_time", "recompute_time", "launch_time", "tensor_time",
-     "send_time", "bubble_time", "replica_time", "update_time", "other_time", "allocated_first",
-     "allocated_last", "reserved_first", "reserved_last", "device_first", "device_last"});
+constexpr auto kResultColumns = std::to_array<std::string_view>({"step_time",
+                                                                 "tokens_per_second",
+                                                                 "mfu",
+                                                                 "compute_time",
+                                                                 "recompute_time",
+                                                                 "launch_time",
+                                                                 "tensor_time",
+                                                                 "send_time",
+                                                                 "bubble_time",
+                                                                 "replica_time",
+                                                                 "update_time",
+                                                                 "other_time",
+                                                                 "allocated_first",
+                                                                 "allocated_last",
+                                                                 "reserved_first",
+                                                                 "reserved_last",
+                                                                 "device_first",
+                                                                 "device_last",
+                                                                 "tokens_per_second_low",
+                                                                 "tokens_per_second_high"});
 
 Cell seconds_cell(Seconds time) { return number_cell(time.si(), to_text(time)); }
 Cell gib_cell(Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "GiB"))); }
@@ -42,6 +60,9 @@ const std::vector<Column> kColumns = {
     {"layout", "layout"},
     {"step_time", "step", true},
     {"tokens_per_second", "tokens/s", true},
+    {"tokens_per_second_low", ""},
+    {"tokens_per_second_high", ""},
+    {"interval", "+- %", true},
     {"mfu", "MFU", true},
     {"exposed_share", "comm.", true},
     {"bubble_share", "bubble", true},
@@ -52,46 +73,90 @@ const std::vector<Column> kColumns = {
 };
 
 // Rent of all GPUs for a token; no value where the GPU has no price.
-Cell cost_cell(const LayoutPrediction& p, const PlanInputs& inputs) {
-  const auto& price = inputs.calibration->gpu->price_per_hour;
-  if (!price) return none_cell();
-  const double each = price->si() * static_cast<double>(inputs.job.gpus) / p.tokens_per_second;
-  return number_cell(each, fmt::format("{:.0f}", each * kGiga));
+Cell cost_cell(const JobPrediction& p) {
+  const std::optional<double> each = find_layout_metric("cost_per_token").value(p);
+  return each ? number_cell(*each, fmt::format("{:.0f}", *each * kGiga)) : none_cell();
 }
 
-std::vector<Cell> row_of(std::string_view list, const LayoutPrediction& p, const PlanInputs& inputs,
-                         Bytes usable) {
+std::vector<Cell> row_of(std::string_view list, const LayoutPrediction& layout, const ResolvedJob& job) {
+  const JobPrediction p = with_interval(layout, job);
+  const Interval tokens = p.tokens_interval();
   return {text_cell(list),
-          text_cell(to_text(p.layout)),
-          seconds_cell(p.step),
-          count_cell(std::round(p.tokens_per_second)),
-          bare_percent_cell(p.mfu, 1),
-          share_cell(p.exposed(), p),
-          share_cell(p.parts.bubble, p),
-          share_cell(p.parts.again, p),
-          gib_cell(p.most.device),
-          gib_cell(usable - p.most.device),
-          cost_cell(p, inputs)};
+          text_cell(to_text(layout.layout)),
+          seconds_cell(layout.step),
+          count_cell(std::round(layout.tokens_per_second)),
+          number_cell(tokens.low, ""),
+          number_cell(tokens.high, ""),
+          bare_percent_cell(p.factor() - 1, 0),
+          bare_percent_cell(layout.mfu, 1),
+          share_cell(layout.exposed(), layout),
+          share_cell(layout.parts.bubble, layout),
+          share_cell(layout.parts.again, layout),
+          gib_cell(layout.most.device),
+          gib_cell(job.usable() - layout.most.device),
+          cost_cell(p)};
 }
 
-// "compute 1.2 s less, bubble 0.1 s more": the parts by which two layouts differ most.
+struct NamedTime {
+  std::string name;
+  Seconds time;
+};
+
+// Parts of a step with collectives by the dimension that they run over; they sum to the step.
+std::vector<NamedTime> named_times(const LayoutPrediction& p) {
+  std::vector<NamedTime> times;
+  for (const NamedPart& part : kParts) {
+    if (part.time != &StepParts::within) {
+      times.push_back({std::string(part.name), p.parts.*part.time});
+      continue;
+    }
+    for (const LayoutDimension within :
+         {LayoutDimension::tensor, LayoutDimension::context, LayoutDimension::expert}) {
+      const auto d = static_cast<std::size_t>(within);
+      times.push_back(
+          {fmt::format("{}-parallel collectives", kDimensionNames[d]), p.communication[d].exposed});
+    }
+  }
+  return times;
+}
+
+// "compute 1.2 s less (4.1 %), bubble 0.1 s more (0.3 %)": the parts by which two steps differ most, in per
+// cent of the slower one.
 std::string difference(const LayoutPrediction& a, const LayoutPrediction& b) {
+  constexpr std::size_t kShown = 4;
+  const std::vector<NamedTime> of_a = named_times(a), of_b = named_times(b);
   std::vector<std::pair<double, std::string_view>> parts;
-  for (const NamedPart& part : kParts)
-    parts.emplace_back((b.parts.*part.time - a.parts.*part.time).si(), part.name);
+  for (std::size_t i = 0; i < of_a.size(); ++i)
+    parts.emplace_back((of_b[i].time - of_a[i].time).si(), of_a[i].name);
   std::stable_sort(parts.begin(), parts.end(),
                    [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });
   std::string text;
-  for (std::size_t i = 0; i < 3 && std::abs(parts[i].first) > kMicro; ++i) {
-    text += fmt::format("{}{} {} {}", i > 0 ? ", " : "", parts[i].second,
-                        to_text(Seconds(std::abs(parts[i].first))), parts[i].first > 0 ? "less" : "more");
+  for (std::size_t i = 0; i < kShown && std::abs(parts[i].first) > kMicro; ++i) {
+    const double part = std::abs(parts[i].first);
+    text += fmt::format("{}{} {} {} ({:.1f} %)", i > 0 ? ", " : "", parts[i].second, to_text(Seconds(part)),
+                        parts[i].first > 0 ? "less" : "more", kPercent * part / b.step.si());
   }
   return text.empty() ? "the same time with less memory" : text;
+}
+
+// Why the first layout is the best: where its step is shorter than the next one's, and what it pays for that.
+std::string reason(const LayoutPrediction& first, const LayoutPrediction& next) {
+  const Bytes more = first.most.device - next.most.device;
+  return fmt::format("{} faster than {}: {}; {} {} memory", to_text(next.step - first.step),
+                     to_text(next.layout), difference(first, next),
+                     to_text(more < Bytes(0) ? Bytes(0) - more : more), more < Bytes(0) ? "less" : "more");
+}
+
+void add_assumptions(Table& table, const ResolvedJob& job) {
+  for (const Assumption& a : job.assumed)
+    table.totals.emplace_back(a.what, text_cell(fmt::format("{} ({})", a.value, a.why)));
 }
 
 void add_lines(std::vector<std::string>& notes, const std::string& text) {
   for (std::string& line : wrapped(text, kNoteWidth)) notes.push_back(std::move(line));
 }
+
+const std::vector<Column> kPartColumns = {{"part", "part"}, {"value", "amount", true}, {"share", "%", true}};
 
 void add_memory(Table& table, const RankMemory& m, const std::string& where) {
   const std::pair<std::string_view, Bytes> rows[] = {
@@ -106,66 +171,138 @@ void add_memory(Table& table, const RankMemory& m, const std::string& where) {
 
 }  // namespace
 
-std::vector<Table> plan_tables(const Plan& plan, const PlanInputs& inputs, const std::string& title,
-                               Bytes usable) {
+std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
   Table best;
   best.name = "layouts";
-  best.preface = {title, fmt::format("{} legal layouts, {} fit", plan.searched, plan.fitting)};
+  best.preface = {title_of(job), fmt::format("{} legal layouts, {} fit", plan.searched, plan.fitting)};
   best.columns = kColumns;
-  for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of("best", p, inputs, usable));
+  for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of("best", p, job));
   if (plan.best.empty() && !plan.smallest.empty()) {
-    best.rows.push_back(row_of("smallest", plan.smallest[0], inputs, usable));
+    best.rows.push_back(row_of("smallest", plan.smallest[0], job));
     add_lines(best.notes,
               "No layout fits; this one lacks least. More GPUs, a higher ZeRO stage, a smaller "
               "micro-batch or more recomputation would make one fit.");
   }
+  add_assumptions(best, job);
   add_lines(
       best.notes,
-      "comm.: exposed collectives and sends; bubble: stages wait for one another; again: recomputation; "
-      "each in % of the step. GiB: memory of the fullest GPU as nvidia-smi shows it; free: what it has more. "
-      "USD/Gtoken: rent of all GPUs for 10^9 tokens, on demand.");
-  if (plan.best.size() > 1)
-    add_lines(best.notes, fmt::format("The first beats the second by {}: {}.",
-                                      to_text(plan.best[1].step - plan.best[0].step),
-                                      difference(plan.best[0], plan.best[1])));
+      "+- %: 80 % of measured steps are expected within; comm.: exposed collectives and sends; bubble: "
+      "stages "
+      "wait for one another; again: recomputation; each in % of the step. GiB: memory of the fullest GPU as "
+      "nvidia-smi shows it; free: what it has more. USD/Gtoken: rent of all GPUs for 10^9 tokens, on "
+      "demand.");
+  if (plan.best.size() > 1) {
+    const std::string why = reason(plan.best[0], plan.best[1]);
+    add_lines(best.notes, fmt::format("The first is {}.", why));
+  }
   std::vector<Table> tables{std::move(best)};
   if (plan.pareto.size() > 1) {
     Table front;
     front.name = "layouts";
     front.preface = {"", "Less memory costs time: no other layout is as fast with as little"};
     front.columns = kColumns;
-    for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of("front", p, inputs, usable));
+    for (const LayoutPrediction& p : plan.pareto) front.rows.push_back(row_of("front", p, job));
     tables.push_back(std::move(front));
   }
   return tables;
 }
 
-Table layout_table(const LayoutPrediction& p, const PlanInputs& inputs, const std::string& title,
-                   Bytes usable) {
+namespace {
+
+Table communication_table(const LayoutPrediction& p) {
+  Table table;
+  table.name = "parts";
+  table.preface = {"communication of a step by dimension: all of it, and what the step waits for"};
+  table.columns = kPartColumns;
+  for (std::size_t d = 0; d < p.communication.size(); ++d) {
+    const DimensionTime& time = p.communication[d];
+    if (time.busy == Seconds(0)) continue;
+    for (const auto& [what, seconds] : {std::pair{"all", time.busy}, std::pair{"exposed", time.exposed}})
+      table.rows.push_back({text_cell(fmt::format("{}, {}", kDimensionNames[d], what)), seconds_cell(seconds),
+                            share_cell(seconds, p)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<Table> layout_tables(const JobPrediction& prediction) {
+  const LayoutPrediction& p = prediction.layout;
+  const ResolvedJob& job = *prediction.job;
+  const auto gpus = static_cast<double>(job.inputs.job.gpus);
   Table table;
   table.name = "parts";
   table.preface = {
-      title, fmt::format("{}, {} micro-batches", to_text(p.layout), micro_batches(p.layout, inputs.job)),
-      fmt::format("{} a step, {:.0f} tokens/s, {:.0f} tokens/s a GPU, MFU {:.1f} %", to_text(p.step),
-                  p.tokens_per_second, p.tokens_per_second / static_cast<double>(inputs.job.gpus),
-                  kPercent * p.mfu)};
-  table.columns = {{"part", "part"}, {"value", "amount", true}, {"share", "%", true}};
+      title_of(job),
+      fmt::format("{}, {} micro-batches", to_text(p.layout), micro_batches(p.layout, job.inputs.job)),
+      fmt::format("{} a step, {:.0f} tokens/s (80 %: {:.0f} to {:.0f}), {:.0f} tokens/s a GPU, MFU {:.1f} %",
+                  to_text(p.step), p.tokens_per_second, prediction.tokens_interval().low,
+                  prediction.tokens_interval().high, p.tokens_per_second / gpus, kPercent * p.mfu)};
+  table.columns = kPartColumns;
   for (const NamedPart& part : kParts)
     table.rows.push_back(
         {text_cell(part.name), seconds_cell(p.parts.*part.time), share_cell(p.parts.*part.time, p)});
   add_memory(table, p.first, p.layout.pp > 1 ? "first stage" : "each rank");
   if (p.layout.pp > 1) add_memory(table, p.last, "last stage");
-  const Bytes most = p.most.device;
+  add_assumptions(table, job);
+  for (const auto& [name, rate] : {std::pair{"tokens_per_second_low", prediction.tokens_interval().low},
+                                   std::pair{"tokens_per_second_high", prediction.tokens_interval().high}})
+    table.totals.emplace_back(name, number_cell(rate, fmt::format("{:.0f}", rate)));
+  const Bytes most = p.most.device, usable = job.usable();
   add_lines(table.notes,
             most <= usable
                 ? fmt::format("{} of {} are free.", to_text(usable - most), to_text(usable))
                 : fmt::format("{} are lacking: a GPU has {}.", to_text(most - usable), to_text(usable)));
+  add_lines(table.notes, fmt::format("Of the interval, in %: {}.", parts_text(prediction.deviations)));
+  std::vector<Table> tables{std::move(table)};
+  Table communication = communication_table(p);
+  if (!communication.rows.empty()) tables.push_back(std::move(communication));
+  return tables;
+}
+
+Table changed_table(const JobPrediction& before, const JobPrediction& after, const SpecChanges& changes) {
+  Table table;
+  table.name = "metrics";
+  std::string with = "with";
+  for (const SpecChange& change : changes) with += " " + to_text(change);
+  table.preface = {title_of(*before.job), with, "before: " + to_text(before.layout.layout),
+                   "after: " + to_text(after.layout.layout)};
+  table.columns = {
+      {"metric", "metric"}, {"before", "before", true}, {"after", "after", true}, {"change", "change", true}};
+  for (const LayoutMetric& metric : layout_metrics()) {
+    const std::optional<double> was = metric.value(before), is = metric.value(after);
+    // What was searched stands above the table.
+    if (!was || !is || metric.metric.name.starts_with("layout_")) continue;
+    const std::string unit(metric.metric.unit);
+    const Cell change = *was != 0 ? signed_percent_cell(*is / *was - 1) : none_cell();
+    table.rows.push_back({text_cell(metric.metric.name), number_cell(*was, metric_text(*was, unit)),
+                          number_cell(*is, metric_text(*is, unit)), change});
+  }
+  add_assumptions(table, *before.job);
+  if (!after.fits()) table.notes.push_back("After the changes it does not fit into the memory of a GPU.");
+  return table;
+}
+
+Table helps_table(const JobPrediction& prediction, std::vector<Help> helps, const std::string& change) {
+  std::stable_sort(helps.begin(), helps.end(), [](const Help& a, const Help& b) { return a.step < b.step; });
+  const Seconds now = prediction.layout.step;
+  Table table;
+  table.name = "helps";
+  table.preface = {title_of(*prediction.job),
+                   fmt::format("{}: {} a step; each number {} alone", to_text(prediction.layout.layout),
+                               to_text(now), change)};
+  table.columns = {{"key", "number"}, {"step_time", "step", true}, {"change", "change", true}};
+  for (const Help& help : helps)
+    table.rows.push_back(
+        {text_cell(help.key), seconds_cell(help.step), signed_percent_cell(help.step / now - 1, 2)});
+  add_assumptions(table, *prediction.job);
   return table;
 }
 
 std::span<const std::string_view> layout_result_columns() { return kResultColumns; }
 
-std::vector<std::string> layout_results(const LayoutPrediction& p) {
+std::vector<std::string> layout_results(const JobPrediction& prediction) {
+  const LayoutPrediction& p = prediction.layout;
   std::vector<std::string> values;
   const auto add = [&](double value) { values.push_back(fmt::format("{:.6g}", value)); };
   add(p.step.si());
@@ -176,6 +313,8 @@ std::vector<std::string> layout_results(const LayoutPrediction& p) {
     add((p.first.*member).si());
     add((p.last.*member).si());
   }
+  add(prediction.tokens_interval().low);
+  add(prediction.tokens_interval().high);
   return values;
 }
 

@@ -6,6 +6,7 @@
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/report/cells.h"
 
 namespace tbdsim {
 namespace {
@@ -25,17 +26,6 @@ Table sheet_of(std::string preface, const char* name, const char* before, const 
 }
 
 std::string percent_text(double ratio) { return fmt::format("{:+.1f} %", kPercent * (ratio - 1)); }
-
-std::string metric_text(double value, const std::string& unit) {
-  if (unit == kRatio) return fmt::format("{:.4g} %", kPercent * value);
-  if (unit == "s") return to_text(Seconds(value));
-  if (unit == "B") return to_text(Bytes(value));
-  if (unit == "B/s") return to_text(BytesPerSecond(value));
-  if (unit == "flop/s") return to_text(FlopsPerSecond(value));
-  if (unit == "J") return to_text(Joules(value));
-  if (unit == "USD/s") return to_text(DollarsPerSecond(value));
-  return fmt::format("{:.4g} {}", value, unit);
-}
 
 std::string cluster_text(const Prediction& p) {
   if (!p.sync) return "";

@@ -8,6 +8,7 @@
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/synthetic_machine.h"
 #include "simulate/framework/sync_method.h"
+#include "simulate/job/job_request.h"
 #include "simulate/prediction/cluster_machine.h"
 #include "simulate/prediction/scenario_keys.h"
 
@@ -124,6 +125,8 @@ void check_change(const Sweep& sweep, const SpecChange& change, SpecCache& specs
 // Throws for what is wrong at every point.
 void check_axis(const Sweep& sweep, const SweepAxis& axis, SpecCache& specs) {
   const ScenarioKey* key = find_scenario_key(axis.key());
+  if (key == nullptr && is_job_key(axis.key()))
+    throw UsageError(axis.key() + " is of jobs on clusters; expected --global-batch beside it");
   if (key == nullptr && axis.key().find('.') == std::string::npos)
     throw UsageError("unknown axis " + in_quotes(axis.key()) +
                      did_you_mean(axis.key(), scenario_key_names()) + "; expected one of " +

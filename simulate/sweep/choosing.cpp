@@ -70,14 +70,14 @@ bool beats(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-MetricBound parse_bound(const std::string& text) {
+MetricBound parse_bound(const std::string& text, FindMetric find) {
   const std::size_t sign = text.find_first_of("<>");
   const bool whole = sign != std::string::npos && sign > 0 && text.compare(sign + 1, 1, "=") == 0;
   if (!whole) {
     throw UsageError(in_quotes(text) +
                      " is no bound; expected as throughput>=1000, 'epoch_time<=2 h' or 'rent<=10 USD/h'");
   }
-  const Metric& metric = find_metric(text.substr(0, sign));
+  const Metric& metric = find(text.substr(0, sign));
   return {&metric, text[sign] == '>', number_of(metric, text.substr(sign + 2))};
 }
 

@@ -23,8 +23,11 @@ struct MetricBound {
   bool at_least = true;
   double value = 0;
 };
+// The metric of that name; throws UsageError.
+using FindMetric = const Metric& (*)(const std::string& name);
+
 // From "throughput>=1000" or "epoch_time<=2 h"; a number without a unit is in SI units. Throws UsageError.
-[[nodiscard]] MetricBound parse_bound(const std::string& text);
+[[nodiscard]] MetricBound parse_bound(const std::string& text, FindMetric find = find_metric);
 
 // How points are chosen from those that fit into memory and are within the bounds: all, the best of each
 // group, or the Pareto front of each group (the points that no other beats in every metric).

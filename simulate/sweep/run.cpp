@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <variant>
 
 #include <fmt/format.h>
 #include <tbb/enumerable_thread_specific.h>
@@ -10,6 +11,7 @@
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/sweep/layout_sweep.h"
 #include "simulate/sweep/mpi_session.h"
 #include "simulate/sweep/point_predictor.h"
 
@@ -19,16 +21,23 @@ namespace {
 constexpr std::int64_t kAtOnce = 1'024;   // points that a rank predicts in one turn
 constexpr std::int64_t kNeighbours = 64;  // successive points of one thread, which share work
 
-using Predictors = tbb::enumerable_thread_specific<PointPredictor>;
+// Of one thread.
+using Predictor = std::variant<PointPredictor, LayoutPredictor>;
+using Predictors = tbb::enumerable_thread_specific<Predictor>;
+
+Predictor predictor_of(const Sweep& sweep, SpecCache& specs) {
+  if (sweep.of_layouts) return LayoutPredictor(sweep, specs);
+  return PointPredictor(sweep, specs);
+}
 
 std::vector<SweepRow> rows_from(const SweepRun& run, std::int64_t first, Predictors& predictors) {
   const std::int64_t end = std::min(first + kAtOnce, run.end);
   std::vector<SweepRow> rows(static_cast<std::size_t>(end - first));
   tbb::parallel_for(tbb::blocked_range<std::int64_t>(first, end, kNeighbours), [&](const auto& range) {
-    PointPredictor& predictor = predictors.local();
+    Predictor& predictor = predictors.local();
     for (std::int64_t point = range.begin(); point < range.end(); ++point) {
-      rows[static_cast<std::size_t>(point - first)] =
-          row_of(run.sweep, predictor.at(point), run.choosing, run.format);
+      rows[static_cast<std::size_t>(point - first)] = row_of(
+          run.sweep, std::visit([&](auto& of) { return of.at(point); }, predictor), run.choosing, run.format);
     }
   });
   return rows;
@@ -92,7 +101,7 @@ void limit_to(const Shard& shard, SweepRun& run) {
 
 // Ranks take turns, a thousand points each; the first gets all rows in order.
 void run_sweep(const SweepRun& run, SpecCache& specs) {
-  Predictors predictors([&] { return PointPredictor(run.sweep, specs); });
+  Predictors predictors([&] { return predictor_of(run.sweep, specs); });
   const Ranks here = ranks();
   int turn = 0;
   for (std::int64_t first = run.first; first < run.end; first += kAtOnce) {

@@ -18,6 +18,7 @@ struct Sweep {
   std::vector<SweepAxis> axes;
   std::vector<const Metric*> metrics{};  // columns beside the axes
   std::vector<const Metric*> judged{};   // by which points are chosen; no columns
+  bool of_layouts = false;               // points are jobs on clusters (layout_sweep.h)
 };
 
 struct SweepPoint {

@@ -8,9 +8,11 @@
 #include "hwspecs/base/spec_reader.h"
 #include "hwspecs/base/suggest.h"
 #include "hwspecs/base/text_list.h"
+#include "simulate/job/layout_metrics.h"
 #include "simulate/prediction/scenario_keys.h"
 #include "simulate/sweep/check.h"
 #include "simulate/sweep/inputs.h"
+#include "simulate/sweep/layout_sweep.h"
 
 namespace tbdsim {
 namespace {
@@ -19,10 +21,27 @@ constexpr const char* kUsual =
     "throughput,throughput_low,throughput_high,iteration_time,gpu_utilization,fp32_utilization,memory_total";
 constexpr const char* kOfClusters = ",efficiency,exposed_communication";
 
-std::vector<const Metric*> metrics_of(const std::string& names) {
+constexpr const char* kUsualOfLayouts =
+    "step_time,tokens_per_second,tokens_per_second_low,tokens_per_second_high,mfu,exposed_share,bubble_share,"
+    "memory";
+constexpr const char* kOfSearched =
+    ",layout_dp,layout_tp,layout_pp,layout_vp,layout_cp,layout_ep,layout_zero,layout_micro_batch";
+
+// True where the axes are those of jobs on clusters.
+bool is_of_layouts(const SweepOptions& options) {
+  return std::any_of(options.axes.begin(), options.axes.end(),
+                     [](const auto& axis) { return axis.first == kKeyOfLayouts; });
+}
+
+FindMetric finder_for(bool of_layouts) {
+  if (!of_layouts) return find_metric;
+  return [](const std::string& name) -> const Metric& { return find_layout_metric(name).metric; };
+}
+
+std::vector<const Metric*> metrics_of(const std::string& names, FindMetric find) {
   std::vector<const Metric*> all;
   if (names.empty()) return all;
-  for (const std::string& name : list_of(names)) all.push_back(&find_metric(name));
+  for (const std::string& name : list_of(names)) all.push_back(&find(name));
   return all;
 }
 
@@ -35,9 +54,17 @@ std::string values_of(const SpecNode& node) {
   return text;
 }
 
+// The order of axes: that of the keys, then changes as given.
+std::vector<std::string> key_order(bool of_layouts) {
+  if (!of_layouts) return scenario_key_names();
+  std::vector<std::string> names;
+  for (const JobKey& key : job_keys()) names.emplace_back(key.name);
+  return names;
+}
+
 std::vector<SweepAxis> ordered(const SweepOptions& options) {
   std::vector<SweepAxis> axes;
-  const std::vector<std::string> keys = scenario_key_names();
+  const std::vector<std::string> keys = key_order(is_of_layouts(options));
   for (const std::string& key : keys) {
     for (const auto& [name, values] : options.axes) {
       if (name == key) axes.emplace_back(name, values);
@@ -52,11 +79,12 @@ std::vector<SweepAxis> ordered(const SweepOptions& options) {
 Choosing choosing_of(const SweepOptions& options, const Sweep& sweep) {
   if (!options.best.empty() && !options.pareto.empty())
     throw UsageError("best and pareto are both given; expected one of them");
-  Choosing choosing{.by = metrics_of(options.pareto), .per = {}, .bounds = {}};
-  if (!options.best.empty()) choosing.by = {&find_metric(options.best)};
+  const FindMetric find = finder_for(sweep.of_layouts);
+  Choosing choosing{.by = metrics_of(options.pareto, find), .per = {}, .bounds = {}};
+  if (!options.best.empty()) choosing.by = {&find(options.best)};
   if (!options.pareto.empty() && choosing.by.size() < 2)
     throw UsageError("pareto: expected two metrics or more, as throughput,memory_total,price");
-  for (const std::string& bound : options.where) choosing.bounds.push_back(parse_bound(bound));
+  for (const std::string& bound : options.where) choosing.bounds.push_back(parse_bound(bound, find));
   if (options.per.empty()) return choosing;
   if (choosing.by.empty())
     throw UsageError("per says of what there is one best; expected --best or --pareto beside it");
@@ -77,7 +105,11 @@ std::vector<const Metric*> usual_metrics(const Sweep& sweep, const std::vector<c
     const ScenarioKey* key = find_scenario_key(axis.key());
     return key != nullptr && key->of_cluster;
   });
-  std::vector<const Metric*> metrics = metrics_of(std::string(kUsual) + (clusters ? kOfClusters : ""));
+  const bool searched = std::none_of(sweep.axes.begin(), sweep.axes.end(),
+                                     [](const SweepAxis& axis) { return is_layout_key(axis.key()); });
+  const std::string names = sweep.of_layouts ? std::string(kUsualOfLayouts) + (searched ? kOfSearched : "")
+                                             : std::string(kUsual) + (clusters ? kOfClusters : "");
+  std::vector<const Metric*> metrics = metrics_of(names, finder_for(sweep.of_layouts));
   for (const Metric* metric : judged) {
     if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) metrics.push_back(metric);
   }
@@ -123,8 +155,11 @@ SweepOptions read_sweep(const std::filesystem::path& file) {
   const SpecTree tree = read_spec_file(file);
   SweepOptions options;
   SpecNode(tree).map([&](SpecMap& m) {
-    for (const std::string& key : scenario_key_names()) {
-      if (const auto node = m.find(key)) options.axes.emplace_back(key, values_of(*node));
+    for (const bool of_layouts : {false, true}) {
+      for (const std::string& key : key_order(of_layouts)) {
+        if (of_layouts && find_scenario_key(key) != nullptr) continue;  // read already
+        if (const auto node = m.find(key)) options.axes.emplace_back(key, values_of(*node));
+      }
     }
     if (const auto set = m.find("set")) {
       set->map([&](SpecMap& changes) {
@@ -149,18 +184,26 @@ SweepOptions read_sweep(const std::filesystem::path& file) {
   return options;
 }
 
-SweepRun sweep_run(const SweepOptions& options, RowFormat format, SpecCache& specs) {
-  SweepRun run{.sweep = {.axes = ordered(options)}, .choosing = {}, .format = format, .take = {}};
+SweepRun sweep_run(const SweepOptions& given, RowFormat format, SpecCache& specs) {
+  SweepOptions options = given;
+  const bool of_layouts = is_of_layouts(options);
+  for (auto& [key, values] : options.axes) {
+    if (of_layouts && key == kLengthSize) key = "seq_len";  // the same flag
+  }
+  SweepRun run{.sweep = {.axes = ordered(options), .of_layouts = of_layouts},
+               .choosing = {},
+               .format = format,
+               .take = {}};
   run.choosing = choosing_of(options, run.sweep);
   run.sweep.judged = judged_by(run.choosing);
-  run.sweep.metrics =
-      options.metrics.empty() ? usual_metrics(run.sweep, run.sweep.judged) : metrics_of(options.metrics);
+  run.sweep.metrics = options.metrics.empty() ? usual_metrics(run.sweep, run.sweep.judged)
+                                              : metrics_of(options.metrics, finder_for(of_layouts));
   if (asks_for_target(run.sweep)) {
     SweepOptions with_target = options;
     with_target.axes.emplace_back("target", std::string(kUsualTarget));
     run.sweep.axes = ordered(with_target);
   }
-  check(run.sweep, specs);
+  of_layouts ? check_layouts(run.sweep, specs) : check(run.sweep, specs);
   require_prices(run.sweep, specs);
   run.end = points_of(run.sweep);
   return run;

@@ -119,6 +119,30 @@ def check_address(page, checks):
     checks.expect(tile(page, "throughput") == now, "the address does not bring the prediction back")
 
 
+def check_layouts(page, server, checks, directory):
+    """The page of layouts: the best one to begin with, a slider, what does not divide, a phone's screen."""
+    resize(page, DESKTOP, "light")
+    open_page(page, server.url + "layouts", checks)
+    titles = page.execute_script("return [...document.querySelectorAll('section h2')].map((title) => title.textContent)")
+    checks.expect(titles == ["Stages over time", "Where the time of a step goes", "Communication by dimension", "Memory by rank",
+                             "In numbers"], f"sections {titles}")
+    move(page, "pp", 2)
+    command = page.execute_script("return document.querySelector('footer code').textContent")
+    checks.expect("--pp 4" in command, f"pp 4 is not in: {command}")
+    text = page.execute_script("return document.querySelector('section p').textContent")
+    checks.expect("pp 4" in text, f"after a slider moved the page says {text}")
+    move(page, "tp", 6)
+    said = page.execute_script("return document.querySelector('.message').textContent")
+    checks.expect("do not divide" in said, f"of 64 x 4 ranks on 64 GPUs the page says {said!r}")
+    page.execute_script("document.getElementById('best').click()")
+    settle(page)
+    draw_all(page, checks)
+    resize(page, PHONE, "light")
+    wide = page.execute_script("return document.documentElement.scrollWidth - innerWidth")
+    checks.expect(wide <= 0, f"layouts: the page is {wide} pixels wider than a phone's screen")
+    screenshot(page, directory, "live_layouts")
+
+
 def check(page, server, checks, directory):
     for name, size, scheme in (("light", DESKTOP, "light"), ("dark", DESKTOP, "dark"), ("phone", PHONE, "light")):
         resize(page, size, scheme)
@@ -136,6 +160,7 @@ def check(page, server, checks, directory):
         checks.expect(wide <= 0, f"{name}: the page is {wide} pixels wider than the screen")
         page.execute_script("scrollTo({top: 0, behavior: 'instant'})")
         screenshot(page, directory, f"live_{name}")
+    check_layouts(page, server, checks, directory)
     for entry in page.get_log("browser"):
         if "status of 400" not in entry["message"]:  # the refusal that was asked for
             checks.expect(False, f"console: {entry['level']}: {entry['message']}")

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 SETS = ["vtrain_single", "vtrain_multi", "mpt_foundry", "bigscience_a100", "internevo", "dgxc_benchmarking",
-        "nemo_2407", "simumax_b200", "torchtitan", "megatron_bridge", "mlperf_pretrain"]
+        "nemo_2407", "simumax_b200", "torchtitan", "megatron_bridge", "mlperf_pretrain", "mlperf_lora"]
 
 # (name in the table, of the catalogue, its machine, peak of bf16 in FLOP/s for the trivial predictor)
 GPUS = {"A100-SXM4-80GB": ("a100_sxm_80gb", "dgx_a100_80gb"), "A100-SXM4-40GB": ("a100_sxm_40gb", "dgx_a100"),
@@ -73,11 +73,26 @@ def shape_of(row):
         many = re.search(r"\+(\d+)shared", moe)
         shape.update(experts=experts, experts_per_token=active, expert_ffn=ffn,
                      shared_ffn=int(shared.group(1)) if shared else ffn * int(many.group(1)) if many else 0)
-        if "deepseek" in name and shape["layers"] > 30:
-            shape.update(dense_layers=3, ffn=18432)
+        shape.update(dense_blocks_of(row))
     else:
         shape["ffn"] = number(row["ffn"], 4 * shape["hidden"])
     return shape
+
+
+def dense_blocks_of(row):
+    """Blocks without experts: as the row says, else of the model's published configuration."""
+    first = re.search(r"first layer dense ffn (\d+)", row["note"])
+    if first:
+        return {"dense_layers": 1, "ffn": first.group(1)}
+    every_second = re.search(r"every 2nd layer; dense ffn (\d+)", row["moe"])
+    if every_second and number(row["pp"], 1) == 1:  # where they stand does not matter on one stage
+        return {"dense_layers": number(row["layers"]) // 2, "ffn": every_second.group(1)}
+    name = row["model"].lower()
+    if "deepseek-v3" in name or "deepseek v3" in name:
+        return {"dense_layers": 3, "ffn": 18432}
+    if "kimi" in name:
+        return {"dense_layers": 1, "ffn": 18432}
+    return {}
 
 
 def layout_of(row):
@@ -111,7 +126,7 @@ def stack_of(row):
         stack["stack"] = "megatron_deepspeed"
     elif "composer" in framework:
         stack["stack"] = "composer"
-    elif "nemo" in framework or row["set"] == "mlperf_pretrain":
+    elif "nemo" in framework or row["set"] in ("mlperf_pretrain", "mlperf_lora"):
         stack["stack"] = "nemo"
     elif "torchtitan" in framework:
         stack["stack"] = "fsdp_compiled" if row["compile"].startswith("y") else "fsdp"
@@ -148,6 +163,8 @@ def job_of(row):
     job = {"gpu": gpu, "machine": machine, "gpus": number(row["gpus"]), "global_batch": number(row["global_batch"]),
            "seq_len": number(row["seq_len"]), "precision": precision_of(row)}
     job["machine"] = MACHINES.get((row["set"], row["gpu"]), MACHINES.get(row["set"], machine))
+    if row["set"] == "mlperf_lora":  # of the benchmark's rules: queries, keys, values and the output
+        job.update(lora_rank=16, lora_targets="attention,output")
     return job
 
 
@@ -202,6 +219,12 @@ def kendall(pairs):
     return (same - different) / (same + different) if same + different else float("nan")
 
 
+def is_inside(row, p):
+    """Whether the measured rate is in the predicted 80 % interval."""
+    rate = float(row["global_batch"]) * float(row["seq_len"]) / measured_seconds(row)
+    return float(p["tokens_per_second_low"]) <= rate <= float(p["tokens_per_second_high"])
+
+
 def trivial_errors(rows, predictions):
     """Of the constant share of the peak: step = model flops / (share * peak * GPUs), share the set's median."""
     groups = {}
@@ -233,7 +256,8 @@ def main():
                 and is_fit(r) == (args.rows == "fit")]
     known = [r for r in rows if r["gpu"] in GPUS]
     predictions = predict(args.program, known, extra)
-    print(f"{'set':20} {'rows':>5} {'no':>3}  {'median':>7} {'mean':>7} {'bias':>7} {'tau':>6} {'trivial':>8}   memory: rows median bias")
+    print(f"{'set':20} {'rows':>5} {'no':>3}  {'median':>7} {'mean':>7} {'bias':>7} {'tau':>6} {'inside':>7} {'trivial':>8}   memory: rows median bias")
+    inside = []
     for name in SETS:
         here = [r for r in known if r["set"] == name]
         ok = [r for r in here if predictions[r["id"]]["status"] == "ok"]
@@ -246,12 +270,16 @@ def main():
         line = f"{name:20} {len(times):5} {len(rows_of(rows, name)) - len(ok):3} "
         if ratios:
             line += (f" {100 * statistics.median(map(abs, ratios)):6.1f}% {100 * statistics.mean(map(abs, ratios)):6.1f}% "
-                     f"{100 * statistics.median(ratios):+6.1f}% {kendall(pairs):6.2f} {100 * statistics.median(trivial):7.1f}%")
+                     f"{100 * statistics.median(ratios):+6.1f}% {kendall(pairs):6.2f} "
+                     f"{100 * statistics.mean(is_inside(r, predictions[r['id']]) for r in times):6.0f}% "
+                     f"{100 * statistics.median(trivial):7.1f}%")
         if sizes:
             line += f"   {len(sizes):12} {100 * statistics.median(map(abs, sizes)):5.1f}% {100 * statistics.median(sizes):+5.1f}%"
         print(line)
+        inside += [is_inside(r, predictions[r["id"]]) for r in times]
         if args.detail == name and args.rows == "fit":
             detail(here, predictions)
+    print(f"{100 * statistics.mean(inside):.0f} % of {len(inside)} measured rates are inside the 80 % intervals")
 
 
 def rows_of(rows, name):

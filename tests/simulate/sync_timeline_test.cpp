@@ -299,6 +299,27 @@ TEST(DataParallel, ProcessesOfMpiFallBehindAsTheyBecomeMore) {
   EXPECT_LT(rate("all_reduce_cpu_tcp", 16, "ethernet_40g"), rate("all_reduce_tcp", 16, "ethernet_40g"));
 }
 
+// EfficientDet-D3 has hundreds of small arrays, which CNTK sums one by one: each of their collectives takes its
+// time to start, not to send, and holds few SMs whatever the links.
+TEST(DataParallelProperty, ManySmallArraysAreNoSlowerOverNvLink) {
+  SpecCache specs = test::source_specs();
+  Scenario scenario{.model = "efficientdet_d3", .framework = "cntk", .gpu = "a100_sxm_40gb", .batch = 4};
+  const auto rate = [&](const char* network, int gpus) {
+    scenario.cluster = {.gpus = gpus, .network = network};
+    return predict(scenario, specs).throughput();
+  };
+  for (const int gpus : {2, 4, 8}) EXPECT_GE(rate("nvlink", gpus), rate("pcie3", gpus) * (1 - 2e-5)) << gpus;
+}
+
+// Ring of 2 over 10 GB/s with a launch of 20 us: 100 bytes take 20.01 us, 1 GB takes 100.02 ms.
+TEST(SyncStage, FlowsForTheTimeOfItsBytes) {
+  RankGroup pair{.ranks = 2, .bandwidth = BytesPerSecond(1e10), .per_rank = {}, .cost = {}};
+  pair.cost.launch = Seconds(20e-6);
+  const SyncStage stage{.name = "all_reduce", .all_reduce = AllReduceRanks{pair, {}}, .message = {}};
+  EXPECT_NEAR(stage.flowing(Bytes(100)), 1e-8 / 20.01e-6, 1e-9);
+  EXPECT_NEAR(stage.flowing(Bytes(1e9)), 0.1 / 0.10002, 1e-9);
+}
+
 TEST(DataParallelProperty, LessLatencyIsNeverSlower) {
   EXPECT_GE(throughput("infiniband_100g", "all_reduce"), throughput("100 Gbit/s", "all_reduce"));
 }

@@ -7,7 +7,7 @@ namespace {
 
 struct Examples {
   std::string_view command;
-  std::array<std::string_view, 3> lines;
+  std::array<std::string_view, 5> lines;
 };
 
 constexpr Examples kExamples[] = {
@@ -54,12 +54,16 @@ constexpr Examples kExamples[] = {
       "tbd-sim sweep --model resnet50 --framework mxnet --gpu titanxp,t4 --batch 1:64 --best throughput "
       "--per gpu",
       "tbd-sim sweep --model resnet50 --framework mxnet --gpu titanxp --batch 32 --set "
-      "gpu.sm_count=20:60:10"}},
+      "gpu.sm_count=20:60:10",
+      "tbd-sim sweep --model llama3_8b --gpu h100_sxm,h200 --gpus 16,32 --global-batch 128 --pareto "
+      "step_time,cost_per_token"}},
     {"plan",
      {"tbd-sim plan llama3_70b --gpu h100_sxm --gpus 512 --global-batch 2048 --seq-len 8192",
       "tbd-sim plan llama3_8b --gpu a100_sxm_80gb --gpus 64 --global-batch 256 --tp 2 --pp 4 --zero 1 "
       "--recompute full --trace step.json",
-      "tbd-sim plan mixtral_8x7b --gpu h100_sxm --gpus 64 --global-batch 256 --ep 8 --zero 1"}},
+      "tbd-sim plan mixtral_8x7b --gpu h100_sxm --gpus 64 --global-batch 256 --ep 8 --zero 1",
+      "tbd-sim plan llama2_70b --gpu h100_sxm --gpus 8 --global-batch 8 --tp 4 --cp 2 --lora-rank 16",
+      "tbd-sim plan llama3_8b --gpu h100_sxm --gpus 64 --global-batch 256 --set gpu.memory_bandwidth=+50%"}},
     {"whatif",
      {"tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32",
       "tbd-sim whatif resnet50 --framework mxnet --gpu titanxp --batch 32 --set gpu.memory_bandwidth=+50%",

@@ -235,6 +235,12 @@ std::size_t choice(std::string_view option, const std::string& value,
                                joined(allowed), did_you_mean(value, allowed)));
 }
 
+std::string flag_of_key(std::string_view key) {
+  std::string flag = "--" + std::string(key);
+  std::replace(flag.begin() + 2, flag.end(), '_', '-');
+  return flag;
+}
+
 std::int64_t whole_number(std::string_view option, const std::string& text, std::int64_t most) {
   const std::string expected = fmt::format("expected a whole number, 1 to {}", most);
   const auto number = parse_whole_number(text);

@@ -79,6 +79,9 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::string
 [[nodiscard]] std::size_t choice(std::string_view option, const std::string& value,
                                  const std::vector<std::string>& allowed);
 
+// "global_batch" -> "--global-batch".
+[[nodiscard]] std::string flag_of_key(std::string_view key);
+
 // 1 to `most`.
 [[nodiscard]] std::int64_t whole_number(std::string_view option, const std::string& text, std::int64_t most);
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -6,183 +7,48 @@
 
 #include "hwspecs/base/csv.h"
 #include "hwspecs/base/error.h"
-#include "hwspecs/base/number.h"
-#include "hwspecs/base/suggest.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
-#include "simulate/layout/decoder_of_graph.h"
-#include "simulate/layout/layout_reader.h"
-#include "simulate/plan/search.h"
+#include "simulate/job/job_prediction.h"
 #include "simulate/report/export/pipeline_trace.h"
+#include "simulate/report/html/plan_page.h"
 #include "simulate/report/plan_table.h"
 
 namespace tbdsim {
 namespace {
 
-// Its versions of libraries choose the kernels; other properties of a stack are in simulate/plan/stack.cpp.
-constexpr const char* kFrameworkOfLibraries = "pytorch_ngc_2_8";
-constexpr std::int64_t kMostTokens = 100'000'000;
-
 struct PlanOptions {
-  std::string model;
-  std::string table;  // rows to predict instead
-  std::string gpu;
-  std::string machine;
-  std::string network;
-  std::string oversubscription;
-  std::string leaf;
-  std::string gpus = "8";
-  std::string global_batch = "1";
-  std::string sequence;
-  std::string precision = "bf16";
-  std::string stack{kDefaultStack};
-  std::string profile;
-  std::string layout_file;
-  std::string trace;                               // file
-  std::map<std::string, std::string> layout;       // by key of set_layout()
-  std::map<std::string, std::string> differences;  // of the stack, by key of set_stack()
+  std::map<std::string, std::string, std::less<>> texts;  // by key of set_job()
+  std::string table;                                      // rows to predict instead
+  std::string file;                                       // with a job or its layout
+  std::string trace;
+  std::string html;
+  std::vector<std::string> changes;
+  bool helps = false;
   OutputOptions output;
 };
 
-// A job whose texts are resolved, with all that it refers to.
-struct ResolvedPlan {
-  std::shared_ptr<const GpuSpec> gpu;
-  std::shared_ptr<const Calibration> calibration;
-  PlanInputs inputs;
-  FlopsPerSecond peak;
-};
-
-MathType math_of_products(const std::string& precision) {
-  if (precision == "bf16") return MathType::bf16;
-  if (precision == "fp16") return MathType::fp16;
-  if (precision == "fp8") return MathType::fp8;
-  if (precision == "tf32") return MathType::tf32;
-  const std::vector<std::string> known = {"bf16", "fp16", "fp8", "tf32"};
-  throw UsageError(fmt::format("--precision {}; expected one of {}{}", in_quotes(precision), joined(known),
-                               did_you_mean(precision, known)));
+JobRequest request_of(const PlanOptions& options) {
+  JobRequest request;
+  if (!options.file.empty()) read_job(request, options.file);
+  for (const auto& [key, value] : options.texts) {
+    if (!value.empty()) set_job(request, key, value);
+  }
+  return request;
 }
 
-// The machine named, or the one that is usual for the GPU.
-std::string machine_of(const std::string& machine, const std::string& gpu, const SpecCache& specs) {
-  if (!machine.empty()) return machine;
-  const std::pair<std::string_view, std::string_view> usual[] = {
-      {"a100_sxm_40gb", "dgx_a100"}, {"a100_sxm_80gb", "dgx_a100"}, {"h100_sxm", "dgx_h100"},
-      {"h200", "dgx_h200"},          {"b200", "dgx_b200"},          {"gb200", "gb200_nvl72"},
-      {"b300", "dgx_b200"},          {"gb300", "gb200_nvl72"},      {"h800_sxm", "dgx_h100"},
-      {"a800_sxm_80gb", "dgx_a100"}};
-  for (const auto& [card, name] : usual) {
-    if (card == gpu) return std::string(name);
-  }
-  throw UsageError(fmt::format("--machine is missing: no machine is usual for {}; expected one of {}", gpu,
-                               joined(specs.catalog().names(Kind::machine))));
-}
-
-ResolvedPlan resolve_plan(const PlanOptions& o, const DecoderShape& shape, SpecCache& specs) {
-  ResolvedPlan r;
-  std::string gpu = o.gpu;
-  if (gpu.empty()) {
-    if (o.machine.empty())
-      throw UsageError("--gpu is missing; expected one of 'tbd-sim list gpus', or --machine");
-    gpu = specs.machine(o.machine)->gpu;
-  }
-  r.gpu = specs.gpu(gpu);
-  r.calibration = specs.calibration({gpu, r.gpu}, o.profile,
-                                    {kFrameworkOfLibraries, specs.framework(kFrameworkOfLibraries)});
-  MachineSpec machine = *specs.machine(machine_of(o.machine, gpu, specs));
-  if (!o.network.empty()) {
-    const std::vector<int> below = machine.networks.empty() ? std::vector<int>{} : machine.networks[0].below;
-    machine.networks.assign(1, {network_named(o.network, specs.catalog(), specs.changes()), below});
-  }
-  PlanInputs& in = r.inputs;
-  in.shape = shape;
-  in.job = {.gpus = whole_number("--gpus", o.gpus, kMostRanks),
-            .global_batch = whole_number("--global-batch", o.global_batch, kMostRanks),
-            .sequence = whole_number("--seq-len", o.sequence, kMostTokens)};
-  in.stack = stack_named(o.stack);
-  for (const auto& [key, value] : o.differences) {
-    if (!value.empty()) set_stack(in.stack, key, value);
-  }
-  in.precision.math = math_of_products(o.precision);
-  if (in.precision.math != MathType::fp8) in.precision.attention = in.precision.math;
-  in.calibration = r.calibration.get();
-  in.fabric = fabric_of(machine, *r.gpu, in.job.gpus);
-  if (!o.leaf.empty()) in.fabric.leaf = whole_number("--leaf-gpus", o.leaf, kMostRanks);
-  if (!o.oversubscription.empty()) {
-    const auto times = parse_number(o.oversubscription);
-    if (!times || *times < 1 || *times > 1000)
-      throw UsageError(fmt::format("--oversubscription {}; expected a number from 1 to 1000",
-                                   in_quotes(o.oversubscription)));
-    in.fabric.oversubscription = *times;
-    if (in.fabric.leaf == 0) in.fabric.leaf = in.fabric.domain;
-  }
-  r.peak = rate_of(*r.gpu, in.precision.math).peak;
-  return r;
-}
-
-// The decoder that the model is; sets the length of its sequences where none was asked for.
-DecoderShape decoder_named(PlanOptions& options, SpecCache& specs) {
-  const std::shared_ptr<const ModelFile> file = specs.model(options.model);
-  const Model model = build_model(*file, find_variant(*file, "", "pytorch"));
-  DecoderShape shape = decoder_of(model);
-  shape.name = options.model;
-  if (options.sequence.empty()) {
-    const auto length = model.sizes.find(std::string(kLengthSize));
-    options.sequence = length == model.sizes.end() ? "2048" : length->second.text;
-  }
-  return shape;
-}
-
-ParallelLayout layout_of(const PlanOptions& o) {
-  ParallelLayout layout;
-  if (!o.layout_file.empty()) layout = read_layout(o.layout_file);
-  for (const auto& [key, value] : o.layout) {
-    if (!value.empty()) set_layout(layout, key, value);
-  }
-  return layout;
-}
-
-bool has_layout(const PlanOptions& o) {
-  if (!o.layout_file.empty()) return true;
-  return std::any_of(o.layout.begin(), o.layout.end(),
-                     [](const auto& entry) { return !entry.second.empty(); });
-}
-
-// Sets what a column of a table means; false for a column that means nothing here.
-bool set_column(PlanOptions& o, DecoderShape& shape, const std::string& column, const std::string& value) {
-  const auto is_one_of = [&](std::span<const std::string_view> keys) {
-    return std::find(keys.begin(), keys.end(), column) != keys.end();
-  };
-  if (is_one_of(shape_keys())) return set_shape(shape, column, value), true;
-  if (is_one_of(layout_keys())) return o.layout[column] = value, true;
-  if (is_one_of(stack_keys())) return o.differences[column] = value, true;
-  const std::pair<std::string_view, std::string*> texts[] = {{"gpu", &o.gpu},
-                                                             {"machine", &o.machine},
-                                                             {"network", &o.network},
-                                                             {"gpus", &o.gpus},
-                                                             {"global_batch", &o.global_batch},
-                                                             {"seq_len", &o.sequence},
-                                                             {"precision", &o.precision},
-                                                             {"stack", &o.stack}};
-  for (const auto& [name, text] : texts) {
-    if (name == column) return *text = value, true;
-  }
-  return false;
-}
-
-std::vector<std::string> predict_row(const PlanOptions& common, const std::vector<std::string>& columns,
+std::vector<std::string> predict_row(JobRequest request, const std::vector<std::string>& columns,
                                      const std::vector<std::string>& row, SpecCache& specs) {
-  PlanOptions o = common;
-  DecoderShape shape;
   std::vector<std::string> results(layout_result_columns().size());
   std::string status = "ok";
   try {
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (!row[i].empty()) (void)set_column(o, shape, columns[i], row[i]);
+      if (!row[i].empty() && is_job_key(columns[i])) set_job(request, columns[i], row[i]);
     }
-    shape = completed(shape);
-    const ResolvedPlan r = resolve_plan(o, shape, specs);
-    PieceTable pieces(r.inputs);
-    results = layout_results(predict_layout(legal_layout(layout_of(o), shape, r.inputs.job), pieces, r.peak));
+    if (!request.layout) request.layout.emplace();
+    const ResolvedJob job = resolve_job(request, specs);
+    PieceTable pieces(job.inputs);
+    results = layout_results(predict_job(job, pieces));
   } catch (const Error& wrong) {
     status = wrong.what();
   }
@@ -193,6 +59,7 @@ std::vector<std::string> predict_row(const PlanOptions& common, const std::vecto
 }
 
 void run_table(const PlanOptions& options, SpecCache& specs, std::ostream& out, const Progress& progress) {
+  const JobRequest common = request_of(options);
   std::ifstream in = open_input(options.table);
   CsvReader reader(in, options.table);
   std::vector<std::string> names = reader.columns();
@@ -203,45 +70,79 @@ void run_table(const PlanOptions& options, SpecCache& specs, std::ostream& out, 
     std::vector<std::string> row;
     std::size_t rows = 0;
     while (reader.next(row)) {
-      write_csv_row(to, predict_row(options, reader.columns(), row, specs));
+      write_csv_row(to, predict_row(common, reader.columns(), row, specs));
       progress(++rows);
     }
   });
 }
 
-void run(PlanOptions options, SpecCache& specs, std::ostream& out, const Progress& progress) {
+// The metrics before and after changes of specs; of the best layout of each where none is given.
+std::vector<Table> tables_of_changes(const JobRequest& request, const std::vector<std::string>& texts,
+                                     SpecCache& specs) {
+  SpecChanges changes;
+  for (const std::string& text : texts) changes.push_back(parse_change(text));
+  SpecCache changed(specs, changes);
+  const ResolvedJob before = resolve_job(request, specs), after = resolve_job(request, changed);
+  PieceTable pieces_before(before.inputs), pieces_after(after.inputs);
+  return {changed_table(predict_job(before, pieces_before), predict_job(after, pieces_after), changes)};
+}
+
+// The step of the layout, or of the best one, with each number of the hardware larger.
+std::vector<Table> tables_of_helps(const JobRequest& request, SpecCache& specs) {
+  constexpr const char* kChange = "+10%";
+  constexpr const char* kKeys[] = {
+      "gpu.memory_bandwidth",   "gpu.boost_clock",         "gpu.sm_count",          "gpu.tdp",
+      "link.nvlink.bandwidth",  "link.network.bandwidth",  "link.pcie.bandwidth"};
+  const ResolvedJob job = resolve_job(request, specs);
+  PieceTable pieces(job.inputs);
+  const JobPrediction now = predict_job(job, pieces);
+  std::vector<Help> helps;
+  for (const char* key : kKeys) {
+    SpecCache changed(specs, {parse_change(fmt::format("{}={}", key, kChange))});
+    ResolvedJob better = resolve_job(request, changed);
+    PieceTable pieces_of_better(better.inputs);
+    helps.push_back({key, predict_layout(now.layout.layout, pieces_of_better, better.peak).step});
+  }
+  return {helps_table(now, std::move(helps), kChange)};
+}
+
+void write_trace(const std::string& file_name, const ResolvedJob& job, const LayoutPrediction& prediction) {
+  AtomicFile file(file_name);
+  write_pipeline_trace(file.stream(), prediction, job.inputs.job);
+  file.commit();
+}
+
+void write_html(const std::string& file_name, const PlanPageData& data, const SpecCache& specs) {
+  const PageAssets assets = read_page_assets(specs.catalog().data_dir());
+  AtomicFile file(file_name);
+  write_page(file.stream(), plan_page(data), assets);
+  file.commit();
+}
+
+void run(const PlanOptions& options, SpecCache& specs, std::ostream& out, const Progress& progress) {
   if (!options.table.empty()) return run_table(options, specs, out, progress);
-  if (options.model.empty()) throw UsageError("the model is missing; expected one, a file, or --table");
   const Format format = format_of(options.output);
-  const DecoderShape shape = decoder_named(options, specs);
-  const ResolvedPlan r = resolve_plan(options, shape, specs);
-  const Job& job = r.inputs.job;
-  const std::string title =
-      fmt::format("{} on {} {}, {} sequences of {}, {}, {}", shape.name, job.gpus, r.gpu->title,
-                  job.global_batch, job.sequence, options.precision, r.inputs.stack.name);
+  const JobRequest request = request_of(options);
   std::vector<Table> tables;
-  if (has_layout(options)) {
-    PieceTable pieces(r.inputs);
-    const ParallelLayout layout = legal_layout(layout_of(options), shape, job);
-    const LayoutPrediction p = predict_layout(layout, pieces, r.peak);
-    if (!options.trace.empty()) {
-      AtomicFile file(options.trace);
-      write_pipeline_trace(file.stream(), p, job);
-      file.commit();
-    }
-    tables.push_back(layout_table(p, r.inputs, title, r.gpu->usable_memory));
+  if (options.helps) {
+    tables = tables_of_helps(request, specs);
+  } else if (!options.changes.empty()) {
+    tables = tables_of_changes(request, options.changes, specs);
   } else {
-    SearchSpace space;
-    space.selective = !r.inputs.stack.fused_attention;
-    space.operators = !r.inputs.stack.joined_products;  // torch's selective checkpointing
-    const std::vector<ParallelLayout> layouts = legal_layouts(shape, job, r.inputs.fabric.domain, space);
-    if (layouts.empty())
-      throw UsageError(
-          fmt::format("no layout of {} divides {} GPUs and a global batch of {}; expected a batch that "
-                      "has a common divisor with the GPUs",
-                      shape.name, job.gpus, job.global_batch));
-    tables = plan_tables(best_layouts(layouts, r.inputs, r.peak, r.gpu->usable_memory), r.inputs, title,
-                         r.gpu->usable_memory);
+    const ResolvedJob job = resolve_job(request, specs);
+    PieceTable pieces(job.inputs);
+    PlanPageData data{.job = &job};
+    if (job.layout) {
+      data.shown = predict_job(job, pieces);
+      tables = layout_tables(data.shown);
+    } else {
+      data.plan = best_layouts(layouts_of(job), job.inputs, job.peak, job.usable());
+      data.shown = with_interval(data.plan.best.empty() ? data.plan.smallest.at(0) : data.plan.best[0], job);
+      tables = plan_tables(data.plan, job);
+    }
+    data.memory = memory_by_stage(data.shown.layout.layout, pieces);
+    if (!options.trace.empty()) write_trace(options.trace, job, data.shown.layout);
+    if (!options.html.empty()) write_html(options.html, data, specs);
   }
   write_output(options.output, out, [&](std::ostream& to) { write_tables(to, tables, format); });
 }
@@ -252,49 +153,25 @@ Command add_plan(CLI::App& root) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* app = root.add_subcommand(
       "plan", "the fastest ways to lay out the training of a decoder on many GPUs, or one of them in detail");
-  app->add_option("model", options->model, "a decoder, or a YAML file");
-  app->add_option("--gpu", options->gpu, "a GPU, or a YAML file");
-  app->add_option("--machine", options->machine, "what joins the GPUs (default: what is usual for them)");
-  app->add_option("--network", options->network,
-                  "between machines, instead of the machine's: a link, a file or a rate");
-  app->add_option("--oversubscription", options->oversubscription,
-                  "of the network's tree above its leaf switches: 2 for half of the bandwidth (default 1)");
-  app->add_option("--leaf-gpus", options->leaf, "GPUs below one leaf switch (default: those of a machine)");
-  app->add_option("--gpus", options->gpus, "GPUs in all (default 8)");
-  app->add_option("--global-batch", options->global_batch, "sequences in a step");
-  app->add_option("--seq-len", options->sequence, "tokens in a sequence");
-  app->add_option("--precision", options->precision,
-                  "of the products of layers: bf16 (default), fp16, fp8, tf32");
-  app->add_option("--stack", options->stack, "megatron (default), megatron_deepspeed, fsdp, fsdp_compiled");
-  app->add_option("--layout", options->layout_file,
-                  "a YAML file with a layout, to predict instead of searching");
+  for (const JobKey& key : job_keys()) {
+    if (key.group == JobKeyGroup::shape) continue;
+    const std::string flag = key.group == JobKeyGroup::model ? std::string(key.name) : flag_of_key(key.name);
+    app->add_option(flag, options->texts[std::string(key.name)], std::string(key.help));
+  }
+  app->add_option("--layout", options->file,
+                  "a YAML file with a layout, to predict instead of searching; or with any of these keys, as "
+                  "gpus: 512; flags come after it");
+  app->add_option(
+         "--set", options->changes,
+         "a key of a spec (gpu, link, machine) and its new value, as gpu.memory_bandwidth=+50%: metrics "
+         "before and after, of the best layout of each")
+      ->allow_extra_args(false);
+  app->add_flag("--what-helps", options->helps,
+                "the step with each number of the hardware a tenth larger, the most useful first");
   app->add_option("--trace", options->trace,
-                  "with a layout: a file for ui.perfetto.dev, a thread for each stage");
+                  "a file for ui.perfetto.dev, a thread for each stage of the layout");
+  app->add_option("--html", options->html, "a page: stages over time, communication, memory, the front");
   app->add_option("--table", options->table, "a CSV of layouts to predict, a row each");
-  const auto add = [&](std::map<std::string, std::string>& texts, const std::string& key, const char* help) {
-    std::string flag = "--" + key;
-    std::replace(flag.begin() + 2, flag.end(), '_', '-');
-    app->add_option(flag, texts[key], help);
-  };
-  for (const std::string_view key : stack_keys())
-    add(options->differences, std::string(key), "unlike the stack's default: true, false or a number");
-  const std::pair<const char*, const char*> keys[] = {
-      {"dp", "replicas (default: what the GPUs allow)"},
-      {"tp", "tensor-parallel ranks"},
-      {"pp", "stages of the pipeline"},
-      {"vp", "chunks of layers on each stage (interleaved)"},
-      {"cp", "context-parallel ranks"},
-      {"ep", "expert-parallel ranks"},
-      {"zero", "ZeRO stage: 1 optimizer state, 2 gradients, 3 parameters (FSDP)"},
-      {"shard", "ranks over which ZeRO divides; the others are copies (HSDP)"},
-      {"reshard", "with --zero 3: gather parameters again for the backward pass: true (default), false"},
-      {"sequence_parallel", "true: norms and residuals are divided over the tensor-parallel ranks"},
-      {"micro_batch", "sequences in one pass"},
-      {"uneven", "true: stages may differ by one layer, the first have more"},
-      {"recompute", "none, selective, operators or full"},
-      {"schedule", "1f1b (default), gpipe or zero_bubble"}};
-  for (const auto& [key, help] : keys) add(options->layout, key, help);
-  add_profile_option(*app, options->profile);
   add_output_options(*app, options->output);
   return {app,
           [options](SpecCache& specs, std::ostream& out, const Progress& progress) {

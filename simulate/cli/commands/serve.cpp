@@ -13,6 +13,7 @@
 #include "simulate/cli/commands/options.h"
 #include "simulate/report/html/page.h"
 #include "simulate/serve/http_server.h"
+#include "simulate/serve/layout_report.h"
 #include "simulate/serve/live_report.h"
 #include "simulate/serve/spec_pool.h"
 #include "simulate/workload/captured_model.h"
@@ -97,6 +98,18 @@ std::shared_ptr<const std::string> page_of(const Scenario& start, SpecCache& spe
   return std::make_shared<const std::string>(text.str());
 }
 
+std::shared_ptr<const std::string> layouts_page_of(const SpecCache& specs) {
+  const Page page{
+      .title = "Training on a cluster, live",
+      .summary = {"Everything here is predicted by tbd-sim " TBDSIM_VERSION ", nothing measured."},
+      .controls = layout_controls()};
+  PageAssets assets = read_page_assets(specs.catalog().data_dir());
+  assets.live = assets.layouts;
+  std::ostringstream text;
+  write_page(text, page, assets);
+  return std::make_shared<const std::string>(text.str());
+}
+
 ScenarioOptions with_defaults(ScenarioOptions options) {
   if (options.model.empty()) options.model = "resnet50";
   if (options.framework.empty() && options.model == "resnet50") options.framework = "mxnet";
@@ -117,21 +130,28 @@ void run(ServeOptions options, SpecCache& specs, std::ostream& out, const Progre
   options.scenario = with_defaults(options.scenario);
   const Scenario start =
       scenario_for(options.scenario, specs, "the page begins with one model on one framework");
-  const auto page = page_of(start, specs);
+  const auto page = page_of(start, specs), layouts_page = layouts_page_of(specs);
   SpecPool pool(specs.catalog().with_files_only(files_of(start)));
   const std::vector<std::string> hosts =
       options.hosts.empty() ? std::vector<std::string>{} : list_of(options.hosts);
-  const HttpServer server({.address = options.address, .port = port_of(options.port), .hosts = hosts},
-                          [&](const HttpRequest& request) -> HttpReply {
-                            if (request.path == "/")
-                              return {.type = "text/html; charset=utf-8", .body = page};
-                            if (request.path != "/report")
-                              return error_reply(
-                                  404, in_quotes(request.path) + " is not here; expected / or /report");
-                            const LiveQuery query = read_query(request.parameters, start);
-                            const auto known = pool.specs_for(query.scenario);
-                            return {.body = std::make_shared<const std::string>(live_report(query, *known))};
-                          });
+  const HttpServer server(
+      {.address = options.address, .port = port_of(options.port), .hosts = hosts},
+      [&](const HttpRequest& request) -> HttpReply {
+        if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page};
+        if (request.path == "/layouts") return {.type = "text/html; charset=utf-8", .body = layouts_page};
+        if (request.path == "/layout") {
+          const JobRequest job = read_job_query(request.parameters);
+          const auto known = pool.specs_for({.model = job.model, .gpu = job.gpu});
+          return {.body = std::make_shared<const std::string>(layout_report(job, *known))};
+        }
+        if (request.path != "/report")
+          return error_reply(404, in_quotes(request.path) +
+                                      " is not here; expected /, /report, /layouts or "
+                                      "/layout");
+        const LiveQuery query = read_query(request.parameters, start);
+        const auto known = pool.specs_for(query.scenario);
+        return {.body = std::make_shared<const std::string>(live_report(query, *known))};
+      });
   const bool ipv6 = options.address.find(':') != std::string::npos;
   out << fmt::format(fmt::runtime(ipv6 ? "http://[{}]:{}/" : "http://{}:{}/"), options.address, server.port())
       << "  (Ctrl-C ends it)\n"

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <memory>
 #include <ostream>
 
 #include "hwspecs/base/error.h"
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
+#include "simulate/job/job_request.h"
 #include "simulate/sweep/mpi_session.h"
 #include "simulate/sweep/resumable_file.h"
 #include "simulate/sweep/sweep_spec.h"
@@ -12,7 +14,7 @@ namespace tbdsim {
 namespace {
 
 struct SweepFlag {
-  const char* flag;
+  const char* flag;  // null: flag_of_key()
   const char* key;
   const char* help;
 };
@@ -46,8 +48,24 @@ constexpr SweepFlag kFlags[] = {
     {"--compression", "compression", "part of them that is sent: 1,0.1,0.01"},
 };
 
+// A flag for each key of a job that no flag above has: with --global-batch the sweep is one of layouts. What
+// `plan` calls --shard is --layout-shard here, where --shard is a part of the points.
+std::vector<SweepFlag> layout_flags() {
+  std::vector<SweepFlag> flags;
+  for (const JobKey& key : job_keys()) {
+    const bool known = key.name == "seq_len" || key.group == JobKeyGroup::shape ||
+                       std::any_of(std::begin(kFlags), std::end(kFlags),
+                                   [&](const SweepFlag& flag) { return flag.key == key.name; });
+    if (!known)
+      flags.push_back({key.name == "shard" ? "--layout-shard" : nullptr, key.name.data(), key.help.data()});
+  }
+  return flags;
+}
+
 struct Flags {
   std::string file;
+  std::vector<SweepFlag> layout_flags = tbdsim::layout_flags();
+  std::vector<std::string> layout_values = std::vector<std::string>(layout_flags.size());
   std::vector<std::string> values = std::vector<std::string>(std::size(kFlags));
   std::vector<std::string> changes;
   SweepOptions chosen;
@@ -59,6 +77,10 @@ SweepOptions options_of(const Flags& flags) {
   SweepOptions options = flags.file.empty() ? SweepOptions{} : read_sweep(flags.file);
   for (std::size_t i = 0; i < flags.values.size(); ++i) {
     if (!flags.values[i].empty()) options.axes.emplace_back(kFlags[i].key, flags.values[i]);
+  }
+  for (std::size_t i = 0; i < flags.layout_values.size(); ++i) {
+    if (!flags.layout_values[i].empty())
+      options.axes.emplace_back(flags.layout_flags[i].key, flags.layout_values[i]);
   }
   for (const std::string& change : flags.changes) {
     const SpecChange parsed = parse_change(change);
@@ -163,6 +185,12 @@ Command add_sweep(CLI::App& root) {
   app->add_option("file", flags->file, "the sweep in YAML; flags add to it");
   for (std::size_t i = 0; i < std::size(kFlags); ++i)
     app->add_option(kFlags[i].flag, flags->values[i], kFlags[i].help);
+  for (std::size_t i = 0; i < flags->layout_flags.size(); ++i) {
+    const SweepFlag& flag = flags->layout_flags[i];
+    app->add_option(flag.flag != nullptr ? flag.flag : flag_of_key(flag.key), flags->layout_values[i],
+                    flag.help)
+        ->group("Layouts of jobs on clusters as 'tbd-sim plan', where --global-batch is given");
+  }
   app->add_option("--set", flags->changes,
                   "a key of a spec (gpu, link, machine, cpu, framework, model, dataset) and its values: "
                   "gpu.memory_bandwidth=100GB/s:900GB/s:50GB/s or gpu.sm_count=+10%,+20%")

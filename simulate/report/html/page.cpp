@@ -153,7 +153,8 @@ PageAssets read_page_assets(const std::filesystem::path& data_dir) {
   return {.style = read_file(folder / "page.css", kMostAssetBytes),
           .script = read_file(folder / "page.js", kMostAssetBytes),
           .plotly = read_file(plotly, kMostAssetBytes),
-          .live = read_file(folder / "live.js", kMostAssetBytes)};
+          .live = read_file(folder / "live.js", kMostAssetBytes),
+          .layouts = read_file(folder / "layouts.js", kMostAssetBytes)};
 }
 
 std::string sections_html(const std::vector<Section>& sections) {

@@ -72,7 +72,7 @@ struct Page {
   std::string title;
   std::vector<std::string> summary{};  // lines below the title
   std::vector<Section> sections{};
-  std::string controls{};  // JSON for assets/live.js, which requests sections from the server; empty: none
+  std::string controls{};  // JSON for PageAssets::live, which requests sections from the server; empty: none
 };
 
 // Sections as HTML. A figure holds the number of its chart in the list of charts_json() (chart_json.h).
@@ -82,8 +82,9 @@ struct Page {
 struct PageAssets {
   std::string style;
   std::string script;
-  std::string plotly;  // compressed with gzip
-  std::string live{};  // script of pages with controls
+  std::string plotly;     // compressed with gzip
+  std::string live{};     // script of pages with controls
+  std::string layouts{};  // the same of the page of layouts
 };
 
 // Reads <data_dir>/simulate/report/html/assets. Throws UsageError, with the command that installs it, if

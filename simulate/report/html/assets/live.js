@@ -203,7 +203,8 @@
     main.before(tiles, message, desk);
     desk.append(form, main);
     main.after(element("footer", {}, element("p", {className: "notes", textContent: "The same on the command line"}),
-                       element("p", {}, command), kernelTimes));
+                       element("p", {}, command), kernelTimes,
+                       element("p", {}, element("a", {href: "layouts", textContent: "layouts on a cluster"}))));
   }
 
   build();

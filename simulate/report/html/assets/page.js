@@ -346,16 +346,20 @@
   }), {rootMargin: "400px"});
 
   // A section in the place of one with the same heading. Charts that are drawn move to their new numbers, those
-  // out of view once they are looked at.
+  // out of view once they are looked at. One with other charts or tables, or without charts, is new as a whole.
   function replaceSection(old, fresh, list) {
     const [before, after] = [old, fresh].map((section) => [...section.querySelectorAll("figcaption")].map((title) => title.textContent).join("\n"));
-    if (before !== after) {
+    const tables = (section) => section.querySelectorAll("tbody").length;
+    if (before !== after || before === "" || tables(old) !== tables(fresh)) {
       old.querySelectorAll("figure.chart").forEach((figure) => [drawn, stale, shownNow].forEach((set) => set.delete(figure)));
       old.replaceWith(fresh);
       bringToLife(fresh, list);
       return;
     }
     delete old.dataset.stale;
+    const paragraphs = (section) => [...section.querySelectorAll(":scope > p")];
+    paragraphs(old).forEach((paragraph) => paragraph.remove());
+    old.querySelector("h2").after(...paragraphs(fresh));
     const freshFigures = [...fresh.querySelectorAll("figure.chart")];
     old.querySelectorAll("figure.chart").forEach((figure, i) => {
       figure.chart = list[Number(freshFigures[i].dataset.chart)];

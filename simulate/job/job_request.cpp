@@ -1,0 +1,212 @@
+#include "simulate/job/job_request.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/spec_reader.h"
+#include "hwspecs/base/suggest.h"
+#include "hwspecs/base/text_list.h"
+#include "simulate/layout/layout_reader.h"
+#include "simulate/layout/text_key.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::int64_t kMostTokens = 100'000'000;  // in a sequence
+constexpr std::int64_t kMostOfAdapters = 100'000;  // columns
+constexpr double kMostTimes = 1000;                // of an oversubscription, an imbalance
+constexpr auto kPrecisions = std::to_array<std::string_view>({"bf16", "fp16", "fp8", "tf32"});
+
+template <std::string JobRequest::*Member>
+void set_text(JobRequest& request, std::string_view key, const std::string& value) {
+  if (value.empty()) throw UsageError(fmt::format("{} is empty; expected a name", key));
+  request.*Member = value;
+}
+
+template <std::int64_t Job::*Member, std::int64_t Most>
+void set_count(JobRequest& request, std::string_view key, const std::string& value) {
+  request.job.*Member = number_of(key, value, 1, Most);
+}
+
+void set_precision(JobRequest& request, std::string_view key, const std::string& value) {
+  (void)choice_of(key, value, kPrecisions);
+  request.precision = value;
+}
+
+void set_stack_name(JobRequest& request, std::string_view /*key*/, const std::string& value) {
+  request.stack = stack_named(value).name;
+}
+
+void set_lora_rank(JobRequest& request, std::string_view key, const std::string& value) {
+  request.job.adapters.rank = number_of(key, value, 0, kMostOfAdapters);
+}
+
+// Names of the matrices beside which adapters stand, as lists.
+void set_lora_targets(JobRequest& request, std::string_view key, const std::string& value) {
+  constexpr auto kTargets = std::to_array<std::string_view>({"attention", "output", "up", "down", "all"});
+  constexpr std::array<bool Adapters::*, 4> kMembers = {&Adapters::attention, &Adapters::output,
+                                                        &Adapters::up, &Adapters::down};
+  Adapters& adapters = request.job.adapters;
+  adapters = {.rank = adapters.rank};
+  for (const std::string& name : list_of(value)) {
+    const std::size_t target = choice_of(key, name, kTargets);
+    for (std::size_t i = 0; i < kMembers.size(); ++i) {
+      if (target == i || target == kMembers.size()) adapters.*kMembers[i] = true;
+    }
+  }
+}
+
+constexpr TextKey<JobRequest> kSetters[] = {
+    {"model", set_text<&JobRequest::model>},
+    {"gpu", set_text<&JobRequest::gpu>},
+    {"machine", set_text<&JobRequest::machine>},
+    {"network", set_text<&JobRequest::network>},
+    {"oversubscription",
+     [](JobRequest& r, std::string_view key, const std::string& value) {
+       r.oversubscription = real_of(key, value, 1, kMostTimes);
+     }},
+    {"leaf_gpus", set_number<&JobRequest::leaf_gpus, 1, kMostRanks, JobRequest>},
+    {"profile", set_text<&JobRequest::profile>},
+    {"gpus", set_count<&Job::gpus, kMostRanks>},
+    {"global_batch", set_count<&Job::global_batch, kMostRanks>},
+    {"seq_len", set_count<&Job::sequence, kMostTokens>},
+    {"precision", set_precision},
+    {"stack", set_stack_name},
+    {"lora_rank", set_lora_rank},
+    {"lora_targets", set_lora_targets},
+    {"expert_imbalance", [](JobRequest& r, std::string_view key, const std::string& value) {
+       r.job.imbalance = real_of(key, value, 1, kMostTimes);
+     }}};
+
+using enum JobKeyGroup;
+constexpr std::string_view kUnlike = "unlike the stack's default: true, false or a number";
+constexpr std::string_view kSize = "a size of the decoder, instead of a model";
+constexpr auto kKeys = std::to_array<JobKey>(
+    {{"model", model, "a decoder, or a YAML file"},
+     {"gpu", hardware, "a GPU, or a YAML file"},
+     {"machine", hardware, "what joins the GPUs (default: what is usual for them; the output says which)"},
+     {"network", hardware, "between machines, instead of the machine's: a link, a file or a rate"},
+     {"oversubscription", hardware,
+      "of the network's tree above its leaf switches: 2 for half of the bandwidth (default 1)"},
+     {"leaf_gpus", hardware, "GPUs below one leaf switch (default: those of a machine)"},
+     {"profile", hardware, "source of kernel times (default: what suits the GPU best)"},
+     {"gpus", batch, "GPUs in all (default 8)"},
+     {"global_batch", batch, "sequences in a step (default 1)"},
+     {"seq_len", batch, "tokens in a sequence (default: the model's)"},
+     {"precision", training, "of the products of layers: bf16 (default), fp16, fp8, tf32"},
+     {"stack", training,
+      "megatron (default), nemo, megatron_deepspeed, internevo, composer, fsdp, fsdp_compiled"},
+     {"lora_rank", training, "columns of adapters beside frozen weights (default 0: all parameters train)"},
+     {"lora_targets", training,
+      "matrices with adapters: attention (queries, keys, values), output, up, down, all (default "
+      "attention,output)"},
+     {"expert_imbalance", training, "tokens of the fullest rank of experts over the mean (default 1)"},
+     {"dp", layout, "replicas (default: what the GPUs allow)"},
+     {"tp", layout, "tensor-parallel ranks"},
+     {"pp", layout, "stages of the pipeline"},
+     {"vp", layout, "chunks of layers on each stage (interleaved)"},
+     {"cp", layout, "context-parallel ranks"},
+     {"cp_exchange", layout, "ring (default) or all_to_all (Ulysses), of context-parallel ranks"},
+     {"ep", layout, "expert-parallel ranks"},
+     {"zero", layout, "ZeRO stage: 1 optimizer state, 2 gradients, 3 parameters (FSDP)"},
+     {"shard", layout, "ranks over which ZeRO divides; the others are copies (HSDP)"},
+     {"reshard", layout, "with zero 3: gather parameters again for the backward pass: true (default), false"},
+     {"prefetch", layout, "with zero 3: blocks gathered ahead (default 1; 0: each is waited for)"},
+     {"sequence_parallel", layout, "true: norms and residuals are divided over the tensor-parallel ranks"},
+     {"uneven", layout, "true: stages may differ by one layer, the first have more"},
+     {"micro_batch", layout, "sequences in one pass"},
+     {"recompute", layout, "none, selective, operators or full"},
+     {"schedule", layout, "1f1b (default), gpipe or zero_bubble"},
+     {"fused_attention", stack, kUnlike},
+     {"fused_pointwise", stack, kUnlike},
+     {"fused_loss", stack, kUnlike},
+     {"overlap_tensor", stack, kUnlike},
+     {"overlap_replicas", stack, kUnlike},
+     {"reduce_bytes", stack, kUnlike},
+     {"gradient_bytes", stack, kUnlike},
+     {"layers", shape, kSize},
+     {"hidden", shape, kSize},
+     {"heads", shape, kSize},
+     {"kv_heads", shape, kSize},
+     {"head_size", shape, kSize},
+     {"value_size", shape, kSize},
+     {"ffn", shape, kSize},
+     {"vocabulary", shape, kSize},
+     {"positions", shape, kSize},
+     {"gated", shape, kSize},
+     {"rms_norm", shape, kSize},
+     {"rotary", shape, kSize},
+     {"bias", shape, kSize},
+     {"tied", shape, kSize},
+     {"dropout", shape, kSize},
+     {"causal", shape, kSize},
+     {"q_rank", shape, kSize},
+     {"kv_rank", shape, kSize},
+     {"rotary_size", shape, kSize},
+     {"experts", shape, kSize},
+     {"experts_per_token", shape, kSize},
+     {"expert_ffn", shape, kSize},
+     {"shared_ffn", shape, kSize},
+     {"dense_layers", shape, kSize}});
+
+const JobKey* find_key(std::string_view name) {
+  const auto* const found =
+      std::find_if(kKeys.begin(), kKeys.end(), [&](const JobKey& key) { return key.name == name; });
+  return found == kKeys.end() ? nullptr : found;
+}
+
+}  // namespace
+
+std::span<const JobKey> job_keys() { return kKeys; }
+bool is_job_key(std::string_view name) { return find_key(name) != nullptr; }
+
+void set_job(JobRequest& request, std::string_view key, const std::string& value) {
+  const JobKey* known = find_key(key);
+  if (known == nullptr) {
+    std::vector<std::string> names;
+    for (const JobKey& one : kKeys) names.emplace_back(one.name);
+    throw UsageError(fmt::format("{} is no key of a job{}", in_quotes(std::string(key)),
+                                 did_you_mean(std::string(key), names)));
+  }
+  switch (known->group) {
+    case layout:
+      if (!request.layout) request.layout.emplace();
+      return set_layout(*request.layout, key, value);
+    case shape:
+      return set_shape(request.shape, key, value);
+    case stack: {
+      Stack tried;
+      set_stack(tried, key, value);  // throws for a wrong value
+      request.differences.emplace_back(key, value);
+      return;
+    }
+    default:
+      return set_by_name(kSetters, request, key, value);
+  }
+}
+
+void read_job(JobRequest& request, const std::filesystem::path& file) {
+  const SpecTree tree = read_spec_file(file);
+  SpecNode(tree).map([&](SpecMap& m) {
+    for (const JobKey& key : kKeys) {
+      const auto node = m.find(key.name);
+      if (!node) continue;
+      try {
+        if (!node->is_list()) {
+          set_job(request, key.name, node->text());
+          continue;
+        }
+        std::string list;
+        for (const SpecNode& item : node->list()) list += (list.empty() ? "" : ",") + item.text();
+        set_job(request, key.name, list);
+      } catch (const UsageError& wrong) {
+        throw SpecError(node->mark(), wrong.what());
+      }
+    }
+  });
+}
+
+}  // namespace tbdsim

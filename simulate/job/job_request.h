@@ -1,0 +1,52 @@
+// A training job on a cluster as it is asked for: names that are not looked up yet, numbers, a layout. Its
+// parts are set by name from text: of flags, columns of a table, a YAML file, axes of a sweep, a URL.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "simulate/layout/layout.h"
+#include "simulate/plan/stack.h"
+
+namespace tbdsim {
+
+struct JobRequest {
+  std::string model;  // a name or a file; empty where `shape` is given
+  DecoderShape shape;
+  std::string gpu;      // empty: the machine's
+  std::string machine;  // empty: the GPU's usual one
+  std::string network;  // empty: the machine's
+  std::string precision = "bf16";
+  std::string stack{kDefaultStack};
+  std::string profile;
+  // What the run does unlike its stack: keys and values of set_stack().
+  std::vector<std::pair<std::string, std::string>> differences;
+  std::int64_t leaf_gpus = 0;   // below one leaf switch; 0: those of a machine where it is oversubscribed
+  double oversubscription = 1;  // of the network above leaf switches
+  Job job{.gpus = 8, .sequence = 0};     // sequence 0: the model's own length
+  std::optional<ParallelLayout> layout;  // none: to be searched
+};
+
+enum class JobKeyGroup { model, hardware, batch, training, layout, stack, shape };
+
+struct JobKey {
+  std::string_view name;  // "global_batch"; a flag has hyphens
+  JobKeyGroup group;
+  std::string_view help;
+};
+[[nodiscard]] std::span<const JobKey> job_keys();
+[[nodiscard]] bool is_job_key(std::string_view name);
+
+// Sets what the key names. Throws UsageError for an unknown key, with "did you mean", and for a value out of
+// range.
+void set_job(JobRequest& request, std::string_view key, const std::string& value);
+
+// Sets what a YAML file of such keys says. Throws SpecError.
+void read_job(JobRequest& request, const std::filesystem::path& file);
+
+}  // namespace tbdsim

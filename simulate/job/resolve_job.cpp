@@ -1,0 +1,156 @@
+#include "simulate/job/resolve_job.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/suggest.h"
+#include "simulate/layout/decoder_of_graph.h"
+#include "simulate/layout/layout_reader.h"
+#include "simulate/layout/text_key.h"
+
+namespace tbdsim {
+namespace {
+
+// Its versions of libraries choose the kernels; other properties of a stack are in simulate/plan/stack.cpp.
+constexpr const char* kFrameworkOfLibraries = "pytorch_ngc_2_8";
+
+constexpr auto kUsualMachines =
+    std::to_array<std::pair<std::string_view, std::string_view>>({{"a100_sxm_40gb", "dgx_a100"},
+                                                                  {"a100_sxm_80gb", "dgx_a100"},
+                                                                  {"h100_sxm", "dgx_h100"},
+                                                                  {"h200", "dgx_h200"},
+                                                                  {"b200", "dgx_b200"},
+                                                                  {"gb200", "gb200_nvl72"},
+                                                                  {"b300", "dgx_b200"},
+                                                                  {"gb300", "gb200_nvl72"},
+                                                                  {"h800_sxm", "dgx_h100"},
+                                                                  {"a800_sxm_80gb", "dgx_a100"}});
+
+MathType math_of_products(const std::string& precision) {
+  if (precision == "fp16") return MathType::fp16;
+  if (precision == "fp8") return MathType::fp8;
+  if (precision == "tf32") return MathType::tf32;
+  return MathType::bf16;
+}
+
+std::string usual_machine(const std::string& gpu, const SpecCache& specs) {
+  for (const auto& [card, name] : kUsualMachines) {
+    if (card == gpu) return std::string(name);
+  }
+  throw UsageError(fmt::format("--machine is missing: no machine is usual for {}; expected one of {}", gpu,
+                               joined(specs.catalog().names(Kind::machine))));
+}
+
+// The decoder that the model is, and the length of its sequences.
+DecoderShape decoder_named(const std::string& name, Job& job, SpecCache& specs) {
+  constexpr std::int64_t kUsualLength = 2048;
+  const std::shared_ptr<const ModelFile> file = specs.model(name);
+  if (file->captured)
+    throw UsageError(fmt::format(
+        "{} is a captured step: its operators do not say which of them are one layer, so that only whole "
+        "replicas of it can be laid out; expected 'tbd-sim --model {} --gpus N --machines M' for data "
+        "parallelism (DDP), or a decoder of 'tbd-sim list models' here",
+        name, name));
+  const Model model = build_model(*file, find_variant(*file, "", "pytorch"));
+  DecoderShape shape = decoder_of(model);
+  shape.name = name;
+  if (job.sequence == 0) {
+    const auto length = model.sizes.find(std::string(kLengthSize));
+    job.sequence = length == model.sizes.end() ? kUsualLength
+                                               : number_of(kLengthSize, length->second.text, 1, kMostRanks);
+  }
+  return shape;
+}
+
+// The machine with the network that was asked for, and what was assumed of both.
+MachineSpec machine_of(const JobRequest& request, const std::string& gpu, ResolvedJob& job,
+                       SpecCache& specs) {
+  job.machine = request.machine.empty() ? usual_machine(gpu, specs) : request.machine;
+  MachineSpec machine = *specs.machine(job.machine);
+  if (request.machine.empty())
+    job.assumed.push_back({"machine", fmt::format("{}: {}", job.machine, machine.title), "usual for " + gpu});
+  if (!request.network.empty()) {
+    const std::vector<int> below = machine.networks.empty() ? std::vector<int>{} : machine.networks[0].below;
+    machine.networks.assign(1, {network_named(request.network, specs.catalog(), specs.changes()), below});
+  }
+  const bool joined = request.job.gpus > machine.gpus && !machine.networks.empty();
+  if (!joined) return machine;
+  const Network& network = machine.networks.front();
+  job.network = network.link.title;
+  if (request.network.empty())
+    job.assumed.push_back({"network",
+                           fmt::format("{} x {} for {} GPUs", std::max<std::size_t>(1, network.below.size()),
+                                       network.link.name, machine.gpus),
+                           "of " + job.machine});
+  if (request.oversubscription == 1)
+    job.assumed.push_back(
+        {"switches", "full bandwidth between any two machines", "no oversubscription given"});
+  return machine;
+}
+
+}  // namespace
+
+ResolvedJob resolve_job(const JobRequest& request, SpecCache& specs) {
+  ResolvedJob r;
+  std::string gpu = request.gpu;
+  if (gpu.empty()) {
+    if (request.machine.empty())
+      throw UsageError("--gpu is missing; expected one of 'tbd-sim list gpus', or --machine");
+    gpu = specs.machine(request.machine)->gpu;
+    r.assumed.push_back({"GPU", gpu, "of " + request.machine});
+  }
+  r.gpu = specs.gpu(gpu);
+  r.precision = request.precision;
+  PlanInputs& in = r.inputs;
+  in.job = request.job;
+  Adapters& adapters = in.job.adapters;
+  if (adapters.frozen() && !(adapters.attention || adapters.output || adapters.up || adapters.down))
+    adapters.attention = adapters.output = true;
+  const bool of_sizes = request.model.empty() && request.shape.layers > 0;
+  if (!of_sizes && request.model.empty())
+    throw UsageError("the model is missing; expected one, a file, or --table");
+  in.shape = of_sizes ? completed(request.shape) : decoder_named(request.model, in.job, specs);
+  if (in.job.sequence == 0) throw UsageError("seq_len is missing; expected the tokens of a sequence");
+  r.calibration = specs.calibration({gpu, r.gpu}, request.profile,
+                                    {kFrameworkOfLibraries, specs.framework(kFrameworkOfLibraries)});
+  in.calibration = r.calibration.get();
+  in.stack = stack_named(request.stack);
+  for (const auto& [key, value] : request.differences) set_stack(in.stack, key, value);
+  in.precision.math = math_of_products(request.precision);
+  if (in.precision.math != MathType::fp8) in.precision.attention = in.precision.math;
+  in.fabric = fabric_of(machine_of(request, gpu, r, specs), *r.gpu, in.job.gpus);
+  in.fabric.leaf = request.leaf_gpus;
+  in.fabric.oversubscription = request.oversubscription;
+  if (in.fabric.leaf == 0 && request.oversubscription > 1) in.fabric.leaf = in.fabric.domain;
+  r.peak = rate_of(*r.gpu, in.precision.math).peak;
+  if (request.layout) r.layout = legal_layout(*request.layout, in.shape, in.job);
+  return r;
+}
+
+std::string title_of(const ResolvedJob& r) {
+  const Job& job = r.inputs.job;
+  const std::string adapters =
+      job.adapters.frozen() ? fmt::format(", adapters of rank {}", job.adapters.rank) : "";
+  return fmt::format("{} on {} {}, {} sequences of {}, {}, {}{}", r.inputs.shape.name, job.gpus, r.gpu->title,
+                     job.global_batch, job.sequence, r.precision, r.inputs.stack.name, adapters);
+}
+
+std::vector<ParallelLayout> layouts_of(const ResolvedJob& r) {
+  SearchSpace space;
+  space.selective = !r.inputs.stack.fused_attention;
+  space.operators = !r.inputs.stack.joined_products;  // torch's selective checkpointing
+  std::vector<ParallelLayout> layouts =
+      legal_layouts(r.inputs.shape, r.inputs.job, r.inputs.fabric.domain, space);
+  if (layouts.empty())
+    throw UsageError(
+        fmt::format("no layout of {} divides {} GPUs and a global batch of {}; expected a batch that "
+                    "has a common divisor with the GPUs",
+                    r.inputs.shape.name, r.inputs.job.gpus, r.inputs.job.global_batch));
+  return layouts;
+}
+
+}  // namespace tbdsim

@@ -1,0 +1,301 @@
+// Jobs on clusters: how they are asked for, adapters, experts and exchanges of layouts, intervals, what-ifs,
+// sweeps and pages.
+#include <gmock/gmock.h>
+
+#include "hwspecs/base/error.h"
+#include "simulate/job/job_prediction.h"
+#include "simulate/serve/layout_report.h"
+#include "simulate/sweep/sweep_spec.h"
+#include "tests/hwspecs/message_of.h"
+#include "tests/support/cli.h"
+#include "tests/support/temp_dir.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class JobTest : public testing::Test {
+ protected:
+  using Texts = std::vector<std::pair<std::string, std::string>>;
+
+  static JobRequest request(const Texts& texts, const std::string& model = "llama3_8b") {
+    JobRequest r;
+    for (const auto& [key, value] : Texts{{"model", model},
+                                          {"gpu", "h100_sxm"},
+                                          {"gpus", "64"},
+                                          {"global_batch", "128"},
+                                          {"seq_len", "8192"}})
+      set_job(r, key, value);
+    for (const auto& [key, value] : texts) set_job(r, key, value);
+    return r;
+  }
+
+  LayoutPrediction predict(const Texts& texts, const std::string& model = "llama3_8b") {
+    const ResolvedJob job = resolve_job(request(texts, model), specs_);
+    PieceTable pieces(job.inputs);
+    return predict_job(job, pieces).layout;
+  }
+
+  SpecCache specs_ = test::source_specs();
+};
+
+TEST_F(JobTest, SaysWhatItAssumed) {
+  const ResolvedJob usual = resolve_job(request({}), specs_);
+  ASSERT_EQ(usual.assumed.size(), 3u);
+  EXPECT_EQ(usual.assumed[0].what, "machine");
+  EXPECT_THAT(usual.assumed[0].value, HasSubstr("dgx_h100"));
+  EXPECT_EQ(usual.assumed[1].value, "8 x infiniband_400g for 8 GPUs");
+  const ResolvedJob said = resolve_job(
+      request({{"machine", "dgx_h100"}, {"network", "100 Gbit/s"}, {"oversubscription", "2"}}), specs_);
+  EXPECT_TRUE(said.assumed.empty());
+}
+
+TEST_F(JobTest, KeysAreReadStrictly) {
+  JobRequest r;
+  EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "globl_batch", "8"); }),
+            "'globl_batch' is no key of a job; did you mean 'global_batch'?");
+  EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "expert_imbalance", "0.5"); }),
+            "expert_imbalance '0.5'; expected a number from 1 to 1000");
+  EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "lora_targets", "attention,uq"); }),
+            "lora_targets 'uq'; expected one of attention, output, up, down, all; did you mean 'up'?");
+  EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "reduce_bytes", "3"); }),
+            "reduce_bytes '3'; expected one of 2, 4, 6; did you mean '2'?");
+  // Every key has what sets it: a wrong value is an error, not ignored.
+  for (const JobKey& key : job_keys()) {
+    EXPECT_NE(test::message_of<UsageError>([&] { set_job(r, key.name, ""); }), "(nothing thrown)")
+        << key.name;
+  }
+}
+
+TEST_F(JobTest, FilesSayWhereTheyAreWrong) {
+  const test::TempDir directory;
+  const std::string good =
+      directory.write("job.yaml", "gpus: 32\ntp: 2\nlora_targets: [up, down]\n").string();
+  JobRequest r;
+  read_job(r, good);
+  EXPECT_EQ(r.job.gpus, 32);
+  EXPECT_EQ(r.layout->tp, 2);
+  EXPECT_TRUE(r.job.adapters.up && r.job.adapters.down && !r.job.adapters.attention);
+  const std::string bad = directory.write("bad.yaml", "gpus: 32\ntp: many\n").string();
+  EXPECT_THAT(test::message_of<SpecError>([&] { read_job(r, bad); }),
+              HasSubstr("bad.yaml:2:5: tp 'many'; expected a whole number"));
+  const std::string key = directory.write("key.yaml", "gpu: h100_sxm\npq: 2\n").string();
+  EXPECT_THAT(test::message_of<SpecError>([&] { read_job(r, key); }), HasSubstr("did you mean 'pp'?"));
+}
+
+// Rank 16 beside queries, keys and values (4096 -> 6144) and the output (4096 -> 4096) of 32 blocks.
+TEST_F(JobTest, AdaptersAloneTrain) {
+  const double adapters = 32 * 16 * ((4096 + 6144) + (4096 + 4096)), all = 8'030'261'248 + adapters;
+  const LayoutPrediction full = predict({{"dp", "64"}, {"recompute", "full"}});
+  const LayoutPrediction lora = predict({{"dp", "64"}, {"recompute", "full"}, {"lora_rank", "16"}});
+  EXPECT_DOUBLE_EQ(lora.first.parameters.si(), 2 * all);
+  EXPECT_DOUBLE_EQ(lora.first.gradients.si(), 4 * adapters);
+  EXPECT_DOUBLE_EQ(lora.first.optimizer.si(), 12 * adapters);
+  // A third of the products is not computed: gradients of weights.
+  EXPECT_LT(lora.parts.compute.si(), 0.8 * full.parts.compute.si());
+  EXPECT_GT(lora.parts.compute.si(), 0.6 * full.parts.compute.si());
+  EXPECT_LT(lora.parts.replicas, full.parts.replicas);
+  // With ZeRO-3 the frozen weights are still gathered, and only adapters' gradients are reduced.
+  const LayoutPrediction sharded = predict({{"zero", "3"}, {"lora_rank", "16"}});
+  EXPECT_DOUBLE_EQ(sharded.first.parameters.si(), 2 * 8'030'261'248.0 / 64);
+  EXPECT_DOUBLE_EQ(sharded.first.optimizer.si(), 12 * adapters / 64);
+}
+
+TEST_F(JobTest, AFullerRankOfExpertsTakesLonger) {
+  const Texts layout = {{"ep", "8"}, {"zero", "1"}};
+  Seconds last;
+  for (const char* imbalance : {"1", "1.2", "2", "8", "100"}) {
+    Texts texts = layout;
+    texts.emplace_back("expert_imbalance", imbalance);
+    const Seconds step = predict(texts, "mixtral_8x7b").step;
+    EXPECT_GE(step, last) << imbalance;
+    last = step;
+  }
+  // One rank cannot have more than the tokens of all eight.
+  EXPECT_EQ(last, predict({{"ep", "8"}, {"zero", "1"}, {"expert_imbalance", "8"}}, "mixtral_8x7b").step);
+}
+
+TEST_F(JobTest, ContextIsExchangedRoundARingOrByHeads) {
+  const LayoutPrediction ring = predict({{"cp", "8"}, {"zero", "1"}});
+  const LayoutPrediction heads = predict({{"cp", "8"}, {"zero", "1"}, {"cp_exchange", "all_to_all"}});
+  const auto context = static_cast<std::size_t>(LayoutDimension::context);
+  EXPECT_GT(ring.communication[context].busy, Seconds(0));
+  EXPECT_GT(heads.communication[context].busy, Seconds(0));
+  // Of 4 all-to-alls forward and 4 backward none has kernels beside it.
+  EXPECT_EQ(heads.communication[context].busy, heads.communication[context].exposed);
+  EXPECT_EQ(heads.first.parameters, ring.first.parameters);
+  EXPECT_EQ(
+      test::message_of<UsageError>([&] {
+        (void)resolve_job(request({{"cp", "16"}, {"cp_exchange", "all_to_all"}}), specs_);
+      }),
+      "llama3_8b 8 heads of keys and values cannot be divided by tp x cp 16; the nearest that divides is "
+      "tp x cp 8");
+}
+
+TEST_F(JobTest, BlocksThatAreNotPrefetchedAreWaitedFor) {
+  const LayoutPrediction none = predict({{"zero", "3"}, {"prefetch", "0"}});
+  const LayoutPrediction one = predict({{"zero", "3"}});
+  const LayoutPrediction two = predict({{"zero", "3"}, {"prefetch", "2"}});
+  EXPECT_GT(none.step, one.step);
+  EXPECT_LT(none.first.working, one.first.working);
+  EXPECT_LT(one.first.working, two.first.working);
+}
+
+TEST_F(JobTest, CommunicationSumsToTheStepsParts) {
+  for (const Texts& texts :
+       {Texts{{"tp", "2"}, {"pp", "2"}, {"cp", "2"}, {"zero", "1"}}, Texts{{"zero", "3"}}}) {
+    const LayoutPrediction p = predict(texts);
+    const auto exposed = [&](LayoutDimension d) {
+      return p.communication[static_cast<std::size_t>(d)].exposed;
+    };
+    const Seconds within = exposed(LayoutDimension::tensor) + exposed(LayoutDimension::context) +
+                           exposed(LayoutDimension::expert);
+    EXPECT_NEAR(within.si(), p.parts.within.si(), 1e-9 * p.step.si());
+    EXPECT_EQ(exposed(LayoutDimension::stages), p.parts.sends);
+    EXPECT_EQ(exposed(LayoutDimension::replicas), p.parts.replicas);
+  }
+}
+
+TEST_F(JobTest, MemoryOfEachStage) {
+  const ResolvedJob job = resolve_job(request({{"pp", "4"}, {"zero", "1"}}), specs_);
+  PieceTable pieces(job.inputs);
+  const std::vector<RankMemory> memory = memory_by_stage(*job.layout, pieces);
+  const LayoutPrediction p = predict_job(job, pieces).layout;
+  ASSERT_EQ(memory.size(), 4u);
+  EXPECT_EQ(memory.front().device, p.first.device);
+  EXPECT_EQ(memory.back().device, p.last.device);
+  EXPECT_GT(memory[0].activations, memory[1].activations);  // more micro-batches in flight
+}
+
+TEST_F(JobTest, IntervalsHoldThePrediction) {
+  const ResolvedJob job = resolve_job(request({{"tp", "2"}, {"zero", "1"}}), specs_);
+  PieceTable pieces(job.inputs);
+  const JobPrediction p = predict_job(job, pieces);
+  EXPECT_LT(p.tokens_interval().low, p.layout.tokens_per_second);
+  EXPECT_GT(p.tokens_interval().high, p.layout.tokens_per_second);
+  EXPECT_LT(p.factor(), 1.5);
+  EXPECT_GT(p.factor(), 1.05);
+}
+
+TEST_F(JobTest, CapturedStepsSayWhatIsPossible) {
+  const std::string step = TBDSIM_SOURCE_DIR
+      "/tests/captured/timm.mobilenetv3_large_100.224.fp16.nchw.timm_benchmark.step.json.gz";
+  const test::CliResult result = test::run({"plan", step, "--gpu", "h100_sxm", "--gpus", "8"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("is a captured step"), HasSubstr("data parallelism (DDP)")));
+}
+
+std::vector<std::string> command(const std::string& name, std::vector<std::string> more) {
+  std::vector<std::string> all = {name, "--gpu",     "h100_sxm", "--gpus", "16", "--global-batch",
+                                  "32", "--seq-len", "4096"};
+  if (name == "plan") all.insert(all.begin() + 1, "llama3_8b");
+  if (name == "sweep") all.insert(all.end(), {"--model", "llama3_8b"});
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+TEST(PlanFeatures, ChangedHardwareBesideWhatItIs) {
+  const test::CliResult result = test::run(command("plan", {"--set", "gpu.memory_bandwidth=+50%"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("with gpu.memory_bandwidth=+50%"), HasSubstr("tokens_per_second"),
+                                HasSubstr("before: dp")));
+}
+
+TEST(PlanFeatures, SaysWhatHelpsMost) {
+  const test::CliResult result = test::run(command("plan", {"--tp", "2", "--what-helps"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("gpu.memory_bandwidth"), HasSubstr("link.network.bandwidth")));
+  EXPECT_THAT(result.out, Not(HasSubstr(" +0.1")));  // more of anything is never slower
+}
+
+TEST(PlanFeatures, JsonHasIntervalsAndAssumptions) {
+  const test::CliResult best = test::run(command("plan", {"--format", "json"}));
+  EXPECT_THAT(best.out,
+              AllOf(HasSubstr("\"tokens_per_second_low\""), HasSubstr("\"machine\": \"dgx_h100: ")));
+  const test::CliResult one = test::run(command("plan", {"--tp", "2", "--format", "json"}));
+  EXPECT_THAT(one.out, AllOf(HasSubstr("\"tensor, exposed\""), HasSubstr("\"tokens_per_second_low\": ")));
+}
+
+TEST(PlanFeatures, SweepsLayouts) {
+  const test::CliResult rows = test::run(command("sweep", {"--tp", "1,2,3", "--zero", "1"}));
+  EXPECT_EQ(rows.exit_code, 0) << rows.err;
+  EXPECT_THAT(rows.out, AllOf(HasSubstr("model,gpu,gpus,global_batch,seq_len,tp,zero,step_time,"),
+                              HasSubstr("ranks do not divide 16 GPUs")));
+  // What `plan` predicts of the same layout.
+  const std::string best =
+      test::run(command("sweep", {"--tp", "1,2", "--zero", "1", "--best", "step_time", "--metrics", "mfu"}))
+          .out;
+  EXPECT_THAT(best, HasSubstr("ok\n"));
+  EXPECT_EQ(std::count(best.begin(), best.end(), '\n'), 2);
+  EXPECT_THAT(test::run(command("sweep", {"--tp", "many"})).err,
+              HasSubstr("tp 'many'; expected a whole number"));
+  EXPECT_THAT(test::run(command("sweep", {"--batch", "8"})).err, HasSubstr("'batch' is no key of a job"));
+  EXPECT_THAT(test::run(command("sweep", {"--metrics", "throughput"})).err,
+              HasSubstr("unknown metric of layouts 'throughput'"));
+}
+
+TEST(PlanFeatures, SweepsSearchWhereNoLayoutIsGiven) {
+  SpecCache specs = test::source_specs();
+  SweepOptions options;
+  options.axes = {{"model", "llama3_8b"}, {"gpu", "h100_sxm"},    {"gpus", "16,32"},
+                  {"seq_len", "4096"},    {"global_batch", "32"}, {"gpu.memory_bandwidth", "+0%,+50%"}};
+  options.metrics = "step_time,layout_dp,cost_per_token";
+  SweepRun run = sweep_run(options, RowFormat::csv, specs);
+  std::vector<std::string> lines;
+  run.take = [&](const std::vector<SweepRow>& rows, std::int64_t) {
+    for (const SweepRow& row : rows) lines.push_back(row.line);
+  };
+  run_sweep(run, specs);
+  ASSERT_EQ(lines.size(), 4u);
+  for (const std::string& line : lines) EXPECT_TRUE(line.ends_with(",ok\n")) << line;
+}
+
+TEST(PlanFeatures, PagesShowStagesCommunicationAndMemory) {
+  SpecCache specs = test::source_specs();
+  JobRequest request = usual_job();
+  request.layout = ParallelLayout{.tp = 2, .pp = 4, .zero = 1};
+  const std::string report = layout_report(request, specs);
+  for (const char* part : {"Stages over time", "Communication by dimension", "Memory by rank", "stage 3",
+                           "\"tp\":2", "--pp 4", "tokens_per_second"})
+    EXPECT_THAT(report, HasSubstr(part));
+  request.layout.reset();
+  EXPECT_THAT(layout_report(request, specs),
+              AllOf(HasSubstr("Less memory costs time"), HasSubstr("The first is")));
+}
+
+TEST(PlanFeatures, QueriesAreReadStrictly) {
+  EXPECT_EQ(read_job_query({{"tp", "4"}, {"gpus", "8"}}).layout->tp, 4);
+  EXPECT_THAT(test::message_of<UsageError>([] {
+                (void)read_job_query({{"tp", "4"}, {"tp", "8"}});
+              }),
+              HasSubstr("'tp' is given twice"));
+  EXPECT_THAT(test::message_of<UsageError>([] {
+                (void)read_job_query({{"gpus", "10000000"}});
+              }),
+              HasSubstr("at most 131072 on this page"));
+}
+
+TEST(PlanFeatures, HostileInputsAreErrors) {
+  const test::TempDir directory;
+  for (const char* text :
+       {"tp: [1, 2]\n", "tp: {a: 1}\n", "tp: 99999999999999999999\n", "tp: -1\n", "tp: 0\n", "tp: 1\ntp: 2\n",
+        "zero: 4\n", "zero: 1.5\n", "tp: &a 1\n", "recompute:\n", "- tp\n", "", "expert_imbalance: nan\n",
+        "lora_rank: 1e9\n", "stack: ../../etc/passwd\n"}) {
+    const std::string file = directory.write("hostile.yaml", text).string();
+    const test::CliResult result = test::run(command("plan", {"--layout", file}));
+    EXPECT_EQ(result.exit_code, text[0] == '\0' ? result.exit_code : 2) << text << result.err;
+    EXPECT_THAT(result.err, Not(HasSubstr("bug"))) << text;
+  }
+  const test::CliResult most = test::run({"plan", "llama3_8b", "--gpu", "h100_sxm", "--gpus", "10000000",
+                                          "--global-batch", "10000000", "--dp", "10000000"});
+  EXPECT_EQ(most.exit_code, 0) << most.err;
+  const test::CliResult more = test::run(command("plan", {"--dp", "32"}));
+  EXPECT_EQ(more.exit_code, 2);
+  EXPECT_THAT(more.err, HasSubstr("32 ranks on 16 GPUs"));
+}
+
+}  // namespace
+}  // namespace tbdsim
