@@ -51,6 +51,8 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
   double distance = 0;
   const bool same_units = narrow(block.math) == narrow(math);
   if (!alike(block.math, math)) distance += same_units ? kOtherPrecision : kOtherUnits;
+  if (math == MathType::fp4 && block.math != MathType::fp8)
+    distance += kOtherPrecision;  // fp8 is the nearest
   const auto [library, version] = generation_of(block.generation);
   const auto wanted = libraries.find(library);
   if (wanted != libraries.end()) {

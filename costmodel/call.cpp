@@ -14,6 +14,8 @@ Phase transposed(Phase phase) {
 }
 
 double element_bytes(MathType math) {
+  constexpr double kHalfByte = 0.5;
+  if (math == MathType::fp4) return kHalfByte;
   if (math == MathType::fp8) return 1;
   return math == MathType::fp16 || math == MathType::bf16 ? 2 : 4;
 }

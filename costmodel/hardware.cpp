@@ -61,7 +61,11 @@ double rate_share(const GpuSpec& gpu, MathType asked) {
       {12, 2'048}, {10, 8'192}, {9, 4'096}, {8, 2'048}, {7, 1'024}};
   const auto full = *std::find_if(std::begin(kMostFlopsPerClock), std::end(kMostFlopsPerClock),
                                   [&](const auto& from) { return capability >= from.first; });
-  const double operand = math == MathType::tf32 ? 0.5 : math == MathType::fp8 ? 2 : 1;
+  constexpr double kHalfRate = 0.5;
+  const double operand = math == MathType::tf32  ? kHalfRate
+                         : math == MathType::fp8 ? 2
+                         : math == MathType::fp4 ? 4
+                                                 : 1;
   return std::min(1.0, rate_of(gpu, math).flops_per_clock_per_sm / (operand * full.second));
 }
 

@@ -69,7 +69,7 @@ inline constexpr double kCubeRoot =
 // GeForce cards run at half rate with fp32 accumulation, those of 8.6 and 8.9 at half of 8.0's. 1 for math
 // types without tensor cores. Source: CUDA C++ Programming Guide and the architectures' whitepapers, fp16
 // with sums in fp32: 1024 (7.x), 2048 (8.x and 12.x, whose instructions are those of 8.x), 4096 (9.0), 8192
-// (10.x); TF32 half of it, FP8 twice.
+// (10.x); TF32 half of it, FP8 twice, FP4 four times.
 [[nodiscard]] double rate_share(const GpuSpec& gpu, MathType math);
 
 // Rate of TF32 GEMMs with an operand whose rows do not run along k, over the rate of the others: 0.62 on

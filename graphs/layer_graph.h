@@ -32,7 +32,8 @@ struct LayerSpec {
   std::string tied_to{};             // its weight is the first parameter of that layer
   Mark mark;
   Sharding shard = Sharding::none;
-  int repetition = -1;  // of the outermost repeated block around it, counted from 0; -1: there is none
+  std::string adapts{};  // layer whose frozen product it belongs to, of a low-rank adapter (fine_tuning.h)
+  int repetition = -1;   // of the outermost repeated block around it, counted from 0; -1: there is none
 };
 
 struct GraphInput {

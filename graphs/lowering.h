@@ -137,6 +137,7 @@ struct Lowering {
   NormLayout norm_layout = NormLayout::any;
   DepthwiseKernels depthwise = DepthwiseKernels::own;
   bool zero_gradients = false;  // gradients are filled with zeros, and each new one is added by a kernel
+  Variables optimizer_state = Variables::device;  // host: it updates there, by gradients sent to it
   bool counts_batches = false;  // a batch norm counts its batches, in a kernel of one number
 
   friend bool operator==(const Lowering&, const Lowering&) = default;

@@ -72,6 +72,8 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.loss = static_cast<LossKernels>(node->one_of(kLossKernelsNames));
   if (const auto node = m.find("product_bias"))
     lowering.product_bias = static_cast<Composition>(node->one_of(kCompositionNames));
+  if (const auto node = m.find("optimizer_state"))
+    lowering.optimizer_state = static_cast<Variables>(node->one_of(kVariablesNames));
   if (const auto node = m.find("zero_gradients")) lowering.zero_gradients = node->flag();
   if (const auto node = m.find("counts_batches")) lowering.counts_batches = node->flag();
 }

@@ -34,12 +34,14 @@ struct GraphRun {
 };
 
 // One step of the training program, done `repeat` times in an iteration: its runs forward in order, then
-// backward in reverse order, then one update of the graphs whose weights got gradients. Most models have one
+// backward in reverse order, both for `batches` batches one after another, whose gradients are added up; then
+// one update of the graphs whose weights got gradients. Most models have one
 // pass of one run; WGAN-GP runs its critic's step five times for each generator step.
 struct TrainingPass {
   std::vector<GraphRun> runs;
   bool update = true;
   std::int64_t repeat = 1;
+  std::int64_t batches = 1;  // before an update
 };
 
 // The unit in which throughput is counted: `per_sample` units in each sample, or `per_length` for each unit

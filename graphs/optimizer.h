@@ -24,6 +24,9 @@ struct Optimizer {
   std::int64_t word_bytes = 0;  // of a word of state, whatever the precision; 0: as the precision has it
   // Has a form that reads and writes only the rows of a table that got a gradient.
   bool sparse_form = false;
+  // Matrices of a network's layers are updated by their momentum made orthogonal (orthogonal_update.h), other
+  // parameters by AdamW.
+  bool orthogonal = false;
 };
 
 // Bytes of optimizer state for each parameter where a word has `word_bytes` unless the optimizer says
@@ -33,7 +36,7 @@ struct Optimizer {
 }
 
 // "none" is for benchmarks that time forward and backward only.
-inline constexpr std::array<Optimizer, 12> kOptimizers = {{
+inline constexpr std::array<Optimizer, 14> kOptimizers = {{
     {"none", 0, 0, "no update", 0, 0, 0, 0, true},
     {"sgd", 0, 2, "w -= lr g", 0, 0, 0, 0, true},
     {"momentum", 1, 4, "v = mu v + g; w -= lr v"},
@@ -57,6 +60,14 @@ inline constexpr std::array<Optimizer, 12> kOptimizers = {{
     {"adamw", 2, 13, "adam; w -= lr decay w beforehand"},
     // Hinton's running mean of squares, with momentum, as torch.optim.RMSprop.
     {"rmsprop", 2, 10, "s = a s + (1-a) g^2; v = mu v + g / (sqrt s + eps); w -= lr v"},
+    // Shazeer and Stern, arXiv 1804.04235, without momentum: a word for each row and each column of a matrix,
+    // which is left out. As one kernel it would read the gradient twice more, for both sums and the update's
+    // norm.
+    {"adafactor", 0, 10, "r, c = means of g^2 by rows, columns; u = g / sqrt(r c); w -= lr u / max(1, rms u)",
+     2, 0},
+    // Jordan et al., 2024; Liu et al., arXiv 2502.16982.
+    {"muon", 1, 5, "m = mu m + g; w -= lr orthogonal(g + mu m), in five steps of Newton-Schulz", 0, 0, 0, 0,
+     false, true},
 }};
 
 // Gradient clipping before an update. norm: all gradients are scaled so that their norm, or the norm of each,

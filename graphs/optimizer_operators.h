@@ -21,6 +21,7 @@ struct OptimizerOperator {
   std::int64_t flops = 0;  // for each parameter
   bool new_tensor = false;
   bool reads_gradient = false;  // one of the words read is the gradient's
+  std::int64_t writes = 1;      // words for each parameter; 0: a sum
 };
 
 inline constexpr std::array<OptimizerOperator, 1> kSgdOperators = {{
@@ -65,6 +66,20 @@ inline constexpr std::array<OptimizerOperator, 7> kRmspropOperators = {{
     {"add", 2, 2},                   // w -= lr v
 }};
 
+// transformers/optimization.py Adafactor: g * g + eps, its means along both dimensions, 1 / sqrt of their
+// product times g, that over its own norm, times the learning rate, which follows the weights' norm.
+inline constexpr std::array<OptimizerOperator, 9> kAdafactorOperators = {{
+    {"norm", 1, 2, false, false, 0},
+    {"square", 1, 2, true, true},
+    {"mean", 1, 1, false, false, 0},
+    {"mean", 1, 1, false, false, 0},
+    {"rsqrt_outer", 0, 1, true},
+    {"mul", 2, 1, false, true},
+    {"norm", 1, 2, false, false, 0},
+    {"scale", 1, 2},
+    {"add", 2, 1},
+}};
+
 // The operators of an optimizer; empty for those that have kernels of their own.
 [[nodiscard]] constexpr std::span<const OptimizerOperator> operators_of(const Optimizer& optimizer) {
   if (optimizer.name == "sgd") return kSgdOperators;
@@ -73,6 +88,7 @@ inline constexpr std::array<OptimizerOperator, 7> kRmspropOperators = {{
   if (optimizer.name == "adam") return kAdamOperators;
   if (optimizer.name == "adamw") return kAdamwOperators;
   if (optimizer.name == "rmsprop") return kRmspropOperators;
+  if (optimizer.name == "adafactor") return kAdafactorOperators;
   return {};
 }
 

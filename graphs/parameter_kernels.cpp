@@ -4,6 +4,7 @@
 #include <span>
 
 #include "graphs/optimizer_operators.h"
+#include "graphs/orthogonal_update.h"
 
 namespace tbdsim {
 namespace {
@@ -20,10 +21,10 @@ Size part(const Size& size, std::int64_t parts) { return {size.fixed / parts, si
 // DDR4-2400 (the TBD paper's Xeon E5-2680 v4). An estimate.
 constexpr std::int64_t kHostBytesPerNanosecond = 40;
 
-// A transfer of `words` 4 B words that belongs to no single layer.
-Kernel bus_copy(Phase phase, std::string_view op, const Size& words) {
+// A transfer of `words` words that belongs to no single layer.
+Kernel bus_copy(Phase phase, std::string_view op, const Size& words, std::int64_t word_bytes = kFp32Bytes) {
   const bool to_host = op == kDeviceToHost;
-  const Size bytes = words * kFp32Bytes;
+  const Size bytes = words * word_bytes;
   return memory_kernel(KernelKind::transfer, phase, op, {words, {}}, 0, to_host ? bytes : Size{},
                        to_host ? Size{} : bytes);
 }
@@ -169,43 +170,63 @@ void ParameterKernels::clip_one(int layer, const ParameterTensor& tensor) {
   }
 }
 
+template <class Visit>
+void ParameterKernels::each_by_element(const Optimizer& optimizer, Visit visit) const {
+  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    const GraphLayer& owner = graph_.layers[static_cast<std::size_t>(layer)];
+    if (!optimizer.orthogonal || !matrices_of(owner, tensor)) visit(layer, tensor);
+  });
+}
+
+void ParameterKernels::update_orthogonally(const Optimizer& optimizer) {
+  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    const auto matrices = matrices_of(graph_.layers[static_cast<std::size_t>(layer)], tensor);
+    if (!matrices) return;
+    for (Kernel& kernel : orthogonal_update(*matrices, optimizer, how_.precision))
+      append(std::move(kernel), layer);
+  });
+}
+
 // Tensor by tensor, or operator by operator over all tensors. New tensors live until the last operator of an
 // update, so that every operator has them as temporaries.
-void ParameterKernels::update_by_operators(const Optimizer& optimizer) {
-  const std::span<const OptimizerOperator> operators = operators_of(optimizer);
+void ParameterKernels::update_by_operators(const Optimizer& updated_by) {
+  const std::span<const OptimizerOperator> operators = operators_of(rule_by_element(updated_by));
   const bool makes_tensors = std::ranges::any_of(operators, &OptimizerOperator::new_tensor);
   const auto kernel_of = [&](const OptimizerOperator& term, const ParameterTensor& tensor) {
     const Size words = updated_elements(tensor);
     const Size gradient = term.reads_gradient ? gradient_elements(tensor, how_.lowering) : Size{};
     const Size reads = words * (term.reads - (term.reads_gradient ? 1 : 0)) + gradient;
+    const Size writes = words * term.writes;
     Kernel kernel = memory_kernel(KernelKind::update, Phase::update, term.name, {words, {}}, term.flops,
-                                  reads * updated_bytes(), words * updated_bytes());
+                                  reads * updated_bytes(), writes * updated_bytes());
     if (makes_tensors) kernel.scratch_bytes = words * updated_bytes();
     return kernel;
   };
   if (!fuses()) {
-    each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    each_by_element(updated_by, [&](int layer, const ParameterTensor& tensor) {
       for (const OptimizerOperator& term : operators) append(kernel_of(term, tensor), layer);
     });
     return;
   }
   for (const OptimizerOperator& term : operators) {
     const std::size_t fused = step_.kernels.size();
-    each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    each_by_element(updated_by, [&](int layer, const ParameterTensor& tensor) {
       append_or_fuse(kernel_of(term, tensor), layer, fused, true);
     });
   }
 }
 
-void ParameterKernels::update(const Optimizer& optimizer) {
-  if (optimizer.name == "none") return;
+void ParameterKernels::update(const Optimizer& updated_by) {
+  if (updated_by.name == "none") return;
+  if (updated_by.orthogonal) update_orthogonally(updated_by);
+  const Optimizer& optimizer = rule_by_element(updated_by);
   if (by_operators() && !operators_of(optimizer).empty()) {
-    update_by_operators(optimizer);
+    update_by_operators(updated_by);
     if (how_.precision.fp32_copy) copy_back();
     return;
   }
   const std::size_t fused = step_.kernels.size();
-  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+  each_by_element(updated_by, [&](int layer, const ParameterTensor& tensor) {
     const Size words = updated_elements(tensor);
     // The weight and the optimizer's state; the gradient.
     const Size kept = words * (updated_bytes() + state_bytes(optimizer, how_.precision.state_bytes));
@@ -246,6 +267,12 @@ void ParameterKernels::fetch() {
   append_for_all(bus_copy(Phase::forward, kHostToDevice, words));
 }
 
+void ParameterKernels::fetch_updated() {
+  Size words;
+  each_trained(graph_, [&](int, const ParameterTensor& tensor) { words += fixed_size(tensor.elements); });
+  append_for_all(bus_copy(Phase::update, kHostToDevice, words, how_.precision.weight_bytes));
+}
+
 void ParameterKernels::update_on_host(const Optimizer& optimizer, Clip clip) {
   if (optimizer.name == "none") return;
   const std::int64_t clipped = clip == Clip::norm ? 3 : clip == Clip::value ? 2 : 0;  // passes over gradients
@@ -259,7 +286,7 @@ void ParameterKernels::update_on_host(const Optimizer& optimizer, Clip clip) {
         2 * (1 + optimizer.state_words) + optimizer.further_reads + optimizer.further_writes;
     bytes += words * (passes * kFp32Bytes) + gradient * ((1 + clipped) * kFp32Bytes);
   });
-  Kernel copy = bus_copy(Phase::update, kDeviceToHost, gradients);
+  Kernel copy = bus_copy(Phase::update, kDeviceToHost, gradients, how_.precision.gradient_bytes);
   copy.host_nanoseconds = {bytes.fixed / kHostBytesPerNanosecond, bytes.per_sample / kHostBytesPerNanosecond};
   append_for_all(std::move(copy));
 }

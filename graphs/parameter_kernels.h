@@ -39,15 +39,20 @@ class ParameterKernels {
   void graph_decay();     // the sum of squares of each weight, and its gradient added to the weight's
   void average();         // a running average of every parameter and statistic
   void update(const Optimizer& optimizer);
-  void fetch();  // copies weights that live on the host to the GPU, in one transfer
+  void fetch_updated();  // copies trained weights that the host has updated to the GPU, in one transfer
+  void fetch();          // copies weights that live on the host to the GPU, in one transfer
   // Copies all gradients to the host in one transfer; the host clips and updates, bound by its memory
   // bandwidth.
   void update_on_host(const Optimizer& optimizer, Clip clip);
   void copy();  // updated weights to each further copy that the framework keeps
 
  private:
+  // Calls `visit(layer, tensor)` for every trained parameter that an optimizer updates element by element.
+  template <class Visit>
+  void each_by_element(const Optimizer& optimizer, Visit visit) const;
   // An update whose operators are kernels of their own.
   void update_by_operators(const Optimizer& optimizer);
+  void update_orthogonally(const Optimizer& optimizer);  // matrices, by products
   // A kernel over the gradient of every trained parameter, fused where updates are.
   void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, bool writes);
   void copy_back();  // updated fp32 copies to the variables

@@ -11,6 +11,14 @@
 
 namespace tbdsim {
 
+// How operands of products with weights are scaled to the range of fp8 or fp4.
+//   none     as the product before them wrote them, at no cost
+//   tensors  one scale for each tensor (torchao Float8Linear, dynamic tensorwise)
+//   rows     one for each row of an operand (torchao, rowwise)
+//   blocks   one for each 32 numbers of fp8 or 16 of fp4, which tensor cores apply (OCP MX, NVFP4; Transformer
+//            Engine)
+enum class Scaling { none, tensors, rows, blocks };
+
 struct Precision {
   std::string_view name;
   MathType math;
@@ -23,6 +31,7 @@ struct Precision {
   std::int64_t state_bytes = 4;     // of each word of optimizer state
   bool fp32_copy = false;           // the optimizer keeps an fp32 copy of every variable and updates that
   std::optional<MathType> linear_math{};  // of products with weights; none: `math`
+  Scaling scaling = Scaling::none;        // of their operands
 
   [[nodiscard]] constexpr MathType weight_product_math() const { return linear_math.value_or(math); }
   // Bytes of a weight's gradient as the product writes it: cast afterwards where variables have casts.
@@ -34,10 +43,11 @@ struct Precision {
 inline constexpr std::int64_t kFp32Bytes = 4;
 
 // The first five have fp32 variables, gradients and optimizer state. bf16_master is Megatron-LM's way
-// (gradients are added up in fp32, arXiv 2104.04473: 18 B for each parameter with Adam), fp8 the same with
-// products in fp8 (Micikevicius et al., arXiv 2209.05433).
+// (gradients are added up in fp32, arXiv 2104.04473: 18 B for each parameter with Adam), the last four the
+// same with products in fp8 (Micikevicius et al., arXiv 2209.05433; Rouhani et al., arXiv 2310.10537) or fp4
+// (NVIDIA, arXiv 2509.25149).
 inline constexpr std::size_t kFp32VariablePrecisions = 5;
-inline constexpr std::array<Precision, 8> kPrecisions = {{
+inline constexpr std::array<Precision, 11> kPrecisions = {{
     {"fp32", MathType::fp32, 4, false, false, "fp32 storage and arithmetic"},
     {"tf32", MathType::tf32, 4, false, false, "fp32 storage, tensor-core arithmetic with 10-bit mantissas"},
     {"fp16", MathType::fp16, 2, true, true, "fp16 storage and arithmetic, fp32 variables"},
@@ -47,8 +57,16 @@ inline constexpr std::array<Precision, 8> kPrecisions = {{
      2, 2, 2},
     {"bf16_master", MathType::bf16, 2, false, false,
      "bf16 variables, fp32 gradients and an fp32 copy of variables", 2, 4, 4, true},
-    {"fp8", MathType::bf16, 2, false, false, "as bf16_master, products with weights in fp8", 2, 4, 4, true,
-     MathType::fp8},
+    {"fp8", MathType::bf16, 2, false, false,
+     "as bf16_master, products with weights in fp8, one scale for each tensor", 2, 4, 4, true, MathType::fp8,
+     Scaling::tensors},
+    {"fp8_rowwise", MathType::bf16, 2, false, false, "the same, one scale for each row", 2, 4, 4, true,
+     MathType::fp8, Scaling::rows},
+    {"mxfp8", MathType::bf16, 2, false, false, "the same, one scale for each 32 numbers", 2, 4, 4, true,
+     MathType::fp8, Scaling::blocks},
+    {"nvfp4", MathType::bf16, 2, false, false,
+     "as bf16_master, products with weights in fp4, one scale for each 16 numbers", 2, 4, 4, true,
+     MathType::fp4, Scaling::blocks},
 }};
 
 }  // namespace tbdsim

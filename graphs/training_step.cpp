@@ -5,6 +5,7 @@
 #include <set>
 
 #include "graphs/lowering_reader.h"
+#include "graphs/orthogonal_update.h"
 #include "graphs/parameter_kernels.h"
 #include "graphs/parameter_updates.h"
 #include "graphs/pass_expansion.h"
@@ -22,9 +23,9 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
   const int last = std::max(0, static_cast<int>(step.kernels.size()) - 1);
   const bool on_host = how.lowering.variables == Variables::host;
   const Optimizer& optimizer = optimizer_of(model.variant, how.precision);
-  const std::int64_t copies = how.lowering.parameter_copies + (how.precision.fp32_copy ? 1 : 0);
-  const std::int64_t kept_bytes =
-      (on_host ? 0 : state_bytes(optimizer, how.precision.state_bytes)) + copies * kFp32Bytes;
+  const bool state_on_host = on_host || how.lowering.optimizer_state == Variables::host;
+  const bool fp32_copy = how.precision.fp32_copy && !state_on_host;
+  const std::int64_t copies = how.lowering.parameter_copies + (fp32_copy ? 1 : 0);
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     for (const ParameterTensor& tensor : graph.layers[i].parameters) {
       const Size words = fixed_size(tensor.elements);
@@ -34,6 +35,10 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
       if (model.variant.average)
         step.tensors.push_back({TensorRole::dynamic, at, words * kFp32Bytes, 0, last});
       const bool trained = tensor.trained && graph.layers[i].weight_gradient;
+      const std::int64_t state =
+          state_on_host ? 0
+                        : state_bytes(rule_of(optimizer, graph.layers[i], tensor), how.precision.state_bytes);
+      const std::int64_t kept_bytes = state + copies * kFp32Bytes;
       if (trained && kept_bytes > 0)
         step.tensors.push_back({TensorRole::dynamic, at, words * kept_bytes, 0, last});
     }
@@ -51,11 +56,12 @@ std::vector<int> last_gradient_kernels(const TrainingStep& step) {
   return last;
 }
 
-// Lifetime of the gradients of one graph's weights: several passes may accumulate into them before one
-// updates.
+// Lifetime of the gradients of one graph's weights: several passes, or batches, may accumulate into them
+// before one updates.
 struct GradientUse {
   std::vector<int> first;  // kernel that writes a layer's gradients first
   int last = 0;            // kernel that needs them last
+  bool kept = false;       // from the first batch of an update to its last
 };
 
 // Appends the tensors of a graph's weight gradients. Transient ones are freed as soon as they are applied
@@ -66,13 +72,15 @@ void append_weight_gradients(const LayerGraph& graph, int first_layer, const Gra
   const GradientStorage storage = how.lowering.weight_gradients;
   const bool persistent = storage == GradientStorage::persistent;
   const bool stateless = optimizer_of(model.variant, how.precision).state_words == 0;
-  const bool at_once = storage == GradientStorage::at_once || (storage == GradientStorage::transient &&
-                                                               stateless && model.variant.clip != Clip::norm);
+  const bool frees_applied =
+      storage == GradientStorage::at_once ||
+      (storage == GradientStorage::transient && stateless && model.variant.clip != Clip::norm);
+  const bool at_once = frees_applied && !use.kept;
   const std::vector<int> made = last_gradient_kernels(step);
   const int end = static_cast<int>(step.kernels.size()) - 1;
   each_trained(graph, [&](int layer, const ParameterTensor& tensor) {
     const int at = first_layer + layer;
-    const int born = use.first[static_cast<std::size_t>(layer)];
+    const int born = use.kept ? 0 : use.first[static_cast<std::size_t>(layer)];
     const int applied = at_once ? std::max(born, made[static_cast<std::size_t>(at)]) : use.last;
     step.tensors.push_back({TensorRole::weight_gradients, at,
                             gradient_elements(tensor, how.lowering) * how.precision.gradient_bytes,
@@ -165,6 +173,7 @@ class StepExpansion {
     for (const auto& [name, use] : gradients_)
       append_weight_gradients(model_.graphs.at(name), first_layers_[name], use, model_, how_, step_);
     count_training_macs(step_);
+    for (const TrainingPass& pass : model_.training) step_.batches = std::max(step_.batches, pass.batches);
     mark_duplicates(step_.kernels);
     step_.updates = parameter_updates(step_);
     return std::move(step_);
@@ -225,12 +234,12 @@ class StepExpansion {
     std::vector<PassExpansion> runs;
     runs.reserve(pass.runs.size());
     for (const GraphRun& run : pass.runs) {
-      runs.emplace_back(model_.graphs.at(run.graph), run.backward, pass.repeat, how_,
+      runs.emplace_back(model_.graphs.at(run.graph), run.backward, runs_of(pass), how_,
                         first_layers_[run.graph], step_);
       const std::size_t before = step_.kernels.size();
       runs.back().forward();
       require_few_kernels();
-      if (lowered_graphs_.insert(run.graph).second) count_forward_macs(before, pass.repeat, step_);
+      if (lowered_graphs_.insert(run.graph).second) count_forward_macs(before, runs_of(pass), step_);
     }
     return runs;
   }
@@ -256,8 +265,8 @@ class StepExpansion {
 
   void update_parameters(const TrainingPass& pass, const TrainedGraphs& trained) {
     for (const auto& [name, births] : trained) {
+      parameters_of(name, runs_of(pass)).gradient_casts();
       ParameterKernels parameters = parameters_of(name, pass.repeat);
-      parameters.gradient_casts();
       if (pass.update) update(parameters);
     }
   }
@@ -267,6 +276,7 @@ class StepExpansion {
     GradientUse& use = gradients_[graph];
     if (use.first.empty()) use.first = std::move(births);
     use.last = static_cast<int>(step_.kernels.size()) - 1;
+    use.kept = use.kept || pass.batches > 1;
     if (pass.update)
       accumulating_gradients_.erase(graph);
     else
@@ -281,6 +291,11 @@ class StepExpansion {
       parameters.update_on_host(optimizer, model_.variant.clip);
       return;
     }
+    if (how_.lowering.optimizer_state == Variables::host) {
+      parameters.update_on_host(optimizer, model_.variant.clip);
+      parameters.fetch_updated();
+      return;
+    }
     parameters.clip(model_.variant.clip);
     parameters.update(optimizer);
     if (model_.variant.average) parameters.average();
@@ -290,7 +305,7 @@ class StepExpansion {
   // Several runs, or passes, make gradients of the graph's weights before one update.
   [[nodiscard]] bool adds_up(const TrainingPass& pass, const std::string& graph) const {
     const auto trains_it = [&](const GraphRun& run) { return trains(run) && run.graph == graph; };
-    return !pass.update || accumulating_gradients_.contains(graph) ||
+    return !pass.update || pass.batches > 1 || accumulating_gradients_.contains(graph) ||
            std::count_if(pass.runs.begin(), pass.runs.end(), trains_it) > 1;
   }
 
@@ -300,16 +315,22 @@ class StepExpansion {
     return how_.lowering.zero_gradients && optimizer_of(model_.variant, how_.precision).own_operators != 1;
   }
 
-  // In how many of a pass's repeats a run of the graph finds gradients to add to: those of a run before it in
-  // this pass, or of passes since the last update, or zeros. Kernels that accumulate in place need zeroed
+  // How often a pass does its runs in an iteration.
+  static std::int64_t runs_of(const TrainingPass& pass) {
+    return checked_multiply(pass.repeat, pass.batches);
+  }
+
+  // In how many of those a run of the graph finds gradients to add to: those of a run before it in this pass,
+  // or of batches and passes since the last update, or zeros. Kernels that accumulate in place need zeroed
   // gradients first.
   [[nodiscard]] std::int64_t additions(const TrainingPass& pass, const std::string& graph,
                                        bool ran_before) const {
     if (how_.lowering.step_gradients == GradientAccumulation::in_place)
-      return adds_up(pass, graph) ? pass.repeat : 0;
-    if (ran_before || zeroes_gradients()) return pass.repeat;
+      return adds_up(pass, graph) ? runs_of(pass) : 0;
+    if (ran_before || zeroes_gradients()) return runs_of(pass);
     const std::int64_t first = accumulating_gradients_.contains(graph) ? 1 : 0;
-    return pass.update ? first : pass.repeat - 1 + first;
+    const std::int64_t updates = pass.update ? pass.repeat : 1;
+    return runs_of(pass) - updates + first;
   }
 
   // Where products add to gradients in place, or every gradient is added to zeros, these are filled in after
@@ -333,8 +354,8 @@ class StepExpansion {
     std::set<std::string> graphs;
     for (const GraphRun& run : pass.runs) graphs.insert(run.graph);
     for (const std::string& name : graphs) {
-      if (how_.lowering.variables == Variables::host) parameters_of(name, pass.repeat).fetch();
-      parameters_of(name, pass.repeat).casts();
+      if (how_.lowering.variables == Variables::host) parameters_of(name, runs_of(pass)).fetch();
+      parameters_of(name, runs_of(pass)).casts();
     }
   }
 

@@ -3,10 +3,12 @@
 
     llm.py runs --table ../shared/reference/llm/runs.csv --program build/release/simulate/tbd-sim [--rows]
     llm.py operators --table ../shared/reference/kernels/neusight_transformer_operators.csv --program ...
+    llm.py norms --table ../shared/reference/llm/training_kernels.csv --program ...
 
 `runs` judges rows on one GPU whose set the table RECIPES has; `--rows` prints those of the fit quarter one by one.
 `operators` judges the forward and the backward pass of fp32 eager transformers, of which the table has every operator of
 the first layer and of what is around the layers: the sum with that layer as often as the network has it.
+`norms` judges PyTorch's RMS norms in bf16, forward and both gradients; the limits of stream.h were read off their fastest rows.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from pathlib import Path
 GPUS = {
     "A100-80GB (form factor not stated)": "a100_sxm_80gb",
     "B200": "b200",
+    "GB200": "gb200",
+    "GB300": "gb300",
     "H200": "h200",
     "NVIDIA_A100_80GB_PCIe": "a100_pcie_80gb",
     "Tesla_V100-PCIE-32GB": "v100_pcie_32gb",
@@ -197,6 +201,43 @@ def judge_operators(table: Path, folder: Path, program: Path, scratch: Path) -> 
     return judged
 
 
+NORM = """title: A norm
+sample: sequence
+variants:
+  v: {{description: judged, source: the table, optimizer: none, frameworks: [pytorch]}}
+graphs:
+  main:
+    inputs: {{x: [{rows}, {columns}]}}
+    outputs: [norm]
+    layers:
+      - {{name: scaled, type: layer_scale}}
+      - {{name: norm, type: rms_norm}}
+training: [{{graph: main}}]
+"""
+
+
+def judge_norms(table: Path, program: Path, scratch: Path) -> list[Judged]:
+    judged = []
+    framework = scratch / "judged_framework.yaml"
+    framework.write_text("title: judged\nbased_on: pytorch_hf\nlowering: {rms_norm: fused}\nsources: {lowering: the table}\n")
+    with table.open() as file:
+        rows = [row for row in csv.DictReader(file) if row["op"] == "rms_norm" and row["backend"] == "pytorch"]
+    for row in rows:
+        sizes = dict(entry.split("=") for entry in row["shape"].split(", "))
+        model = scratch / "judged_model.yaml"
+        model.write_text(NORM.format(rows=sizes["N"], columns=sizes["C"]))
+        where = ["--gpu", GPUS[row["gpu"]], "--framework", str(framework), "--precision", "bf16_pure", "--batch", "1"]
+        forward = row["pass"] == "fwd"
+        times = [
+            float(kernel["time"])
+            for kernel in predict(program, ["kernels", str(model), *where])
+            if kernel["layer"] == "norm" and (kernel["phase"] == "forward") == forward
+        ]
+        name = f"{row['gpu']} {row['pass']} {row['shape']}"
+        judged.append(Judged(f"rms_norm {row['pass']} {row['gpu']}", name, is_fit(name), float(row["time_us"]) * 1e-6, sum(times)))
+    return judged
+
+
 def report(judged: list[Judged], rows: bool) -> None:
     groups = defaultdict(list)
     for one in judged:
@@ -213,7 +254,7 @@ def report(judged: list[Judged], rows: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("runs", "operators"))
+    parser.add_argument("command", choices=("runs", "operators", "norms"))
     parser.add_argument("--table", type=Path, required=True)
     parser.add_argument("--program", type=Path, required=True, help="tbd-sim")
     parser.add_argument("--rows", action="store_true", help="print the rows of the fit quarter one by one")
@@ -223,6 +264,8 @@ def main() -> None:
         scratch = Path(name)
         if options.command == "operators":
             judged = judge_operators(options.table, folder, options.program, scratch)
+        elif options.command == "norms":
+            judged = judge_norms(options.table, options.program, scratch)
         else:
             with options.table.open() as file:
                 results = [judge_run(row, folder, options.program, scratch) for row in csv.DictReader(file)]

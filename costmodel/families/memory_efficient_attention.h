@@ -13,11 +13,14 @@
 // length: rounded up to 64, of a causal mask half of it and half a block; rate: operations a second and SM,
 // those of products warp by warp (mma.sync) at most: 0.62 of Hopper's 4,096 a clock, as hardware.h says,
 // which FlashAttention 2 does not exceed on Blackwell either; efficiency: 0.9 forward, 0.7 backward, where
-// gradients of queries are added up in memory. The instructions are those of softmax: maximum, difference,
-// exponential, sum, scaling, conversion.
+// gradients of queries are added up in memory; of the memory-efficient kernel on tensor cores 0.5 and 0.34.
+// The instructions are those of softmax: maximum, difference, exponential, sum, scaling, conversion.
 //
 // Source of the form and of what it reaches on an A100: Dao, "FlashAttention-2", 2023, sections 3 and 4: 190
-// to 230 TFLOP/s forward, 150 to 195 backward, with 64 and 128 features.
+// to 230 TFLOP/s forward, 150 to 195 backward, with 64 and 128 features. Its section 1: FlashAttention 1
+// reached 30 to 50 % of an A100's peak forward and 25 to 35 % backward; xFormers' kernel of CUTLASS, which
+// PyTorch's memory-efficient one is, is as fast as that in its figures 4 to 6. With 0.5 and 0.34 it reaches
+// 40 to 44 % and 30 to 32 %.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +45,10 @@ namespace tbdsim {
   const double length = c.window > 0 ? std::min(all, c.window + kBlock) : all;
   const double waves = ceil_nonneg(c.heads * ceil_nonneg(held / kBlock) / hardware.sm_count);
   const double rate = sustained_clock * warp_product_rate(hardware);
+  const bool cutlass = c.kernel == AttentionKernel::memory_efficient && hardware.tensor_cores;
+  const double efficiency = cutlass ? (forward ? 0.5 : 0.34) : (forward ? 0.9 : 0.7);
   const double products = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
-  const double score = products / ((forward ? 0.9 : 0.7) * rate) +
+  const double score = products / (efficiency * rate) +
                        (forward ? 8 : 16) / (kIssuedPerClock * hardware.clock * sustained_clock);
   const double busy = c.heads * ceil_nonneg(held / kBlock) / (waves * hardware.sm_count);
   const double relief = hardware.power.clock_share < 1 ? power_relief(hardware.power, busy) : 1;

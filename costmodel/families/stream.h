@@ -20,7 +20,9 @@
 //
 //   6.4   element-wise kernels, updates, softmax and norms forward, which load rows four numbers at a time: norms
 //         of PyTorch in bf16 on an H200 reach it (NVIDIA/cudnn-frontend@3929da2ef, benchmark/norms)
-//   3.6   gradients of layer norms: the same tables, 3.5 on an H200, 4.0 on a GB200
+//   8.5   the same on Blackwell's data-centre GPUs: the same tables, 8.5 on a GB200, 8.7 on a GB300
+//   5.8   gradients of layer norms: the same tables, whose times are of two kernels, which read x and dy each and
+//         write dx; 5.8 on an H200, 6.3 on a GB200, 6.5 on a GB300
 //   2.9   others, batch norms first of all: the mean error of 17 runs of CNNs of split fit with AMP on two GPUs is
 //         5.5 % with it, 7.0 % with 3.2 and 6.1 % with 2.6
 //
@@ -163,12 +165,14 @@ struct StreamFamily {
 }
 
 // Numbers that a kernel of this class reads and writes at most for each clock and SM.
-[[nodiscard]] inline double numbers_per_clock(const StreamCall& call) {
-  constexpr double kRows = 6.4, kNormBackward = 3.6, kOthers = 2.9;
-  if (call.kind == KernelKind::layer_norm) return call.phase == Phase::forward ? kRows : kNormBackward;
+[[nodiscard]] inline double numbers_per_clock(const StreamCall& call, double compute_capability) {
+  constexpr double kRowsBefore = 6.4, kRowsOfBlackwell = 8.5, kNormBackward = 5.8, kOthers = 2.9;
+  const bool blackwell = compute_capability >= 100 && compute_capability < 120;
+  const double rows_at_once = blackwell ? kRowsOfBlackwell : kRowsBefore;
+  if (call.kind == KernelKind::layer_norm) return call.phase == Phase::forward ? rows_at_once : kNormBackward;
   const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::softmax ||
                     call.kind == KernelKind::update;
-  return rows ? kRows : kOthers;
+  return rows ? rows_at_once : kOthers;
 }
 
 template <class T>
@@ -198,7 +202,8 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
   T rate = hardware.bandwidth * sustained.bandwidth * share;
   if (!hardware.hbm && !hardware.ecc && hardware.compute_capability >= kAmpere) rate = rate * kWithoutEcc;
   if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
-  const double most = numbers_per_clock(call) * call.element_bytes * hardware.sm_count * hardware.clock;
+  const double numbers = numbers_per_clock(call, hardware.compute_capability);
+  const double most = numbers * call.element_bytes * hardware.sm_count * hardware.clock;
   rate = std::min<T>(rate, T(most));
   const T cache_rate = kL2BytesPerClock * hardware.sm_count * hardware.clock * p[kL2Bandwidth];
   return outside / rate + cached / std::max<T>(cache_rate, rate);  // bytes from DRAM pass L2 too

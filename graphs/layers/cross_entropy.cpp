@@ -12,10 +12,19 @@ constexpr WideTerm kConvert[] = {{"cast", 1, 0, 0, 1, true}};
 constexpr WideTerm kPick[] = {{"nll_loss"}};
 constexpr WideTerm kBackward[] = {
     {"fill", 0, 0, 0, 1}, {"nll_loss"}, {"log_softmax", 0, 2, 0, 1}, {"cast", 0, 1, 1, 0, true}};
+// z-loss (Chowdhery et al., arXiv 2204.02311, section 5) as PyTorch's logsumexp: the maximum, exponentials of
+// differences, their sum; back the same exponentials times the gradient, added to that of the cross entropy.
+constexpr WideTerm kZForward[] = {{"amax", 0, 1}, {"sub", 0, 1, 0, 1}, {"exp", 0, 1, 0, 1}, {"sum", 0, 1}};
+constexpr WideTerm kZBackward[] = {
+    {"sub", 0, 1, 0, 1}, {"exp", 0, 1, 0, 1}, {"mul", 0, 1, 0, 1}, {"gradient_sum", 0, 2, 0, 1}};
 constexpr std::int64_t kChunks = 8;  // torchtune, modules/loss/cross_entropy_loss.py, num_output_chunks
 
 class CrossEntropy : public Layer {
  public:
+  explicit CrossEntropy(SpecMap& keys) {
+    if (const auto z = keys.find("z_loss")) z_loss_ = z->flag();
+  }
+
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     Shape shape = class_scores(inputs);
     shape.dims.pop_back();
@@ -33,7 +42,7 @@ class CrossEntropy : public Layer {
     const std::size_t first = kernels.size();
     eager_forward(x, how, scratch(how, 1), kernels);
     if (how.lowering.loss != LossKernels::chunked) return;
-    append_wide_terms(kBackward, sizes(x, scratch(how, 2)), Phase::forward, how.precision, kernels);
+    append_backward(x, how, 2, Phase::forward, kernels);
     for (std::size_t k = first; k < kernels.size(); ++k) in_chunks(kernels[k]);
   }
 
@@ -41,17 +50,18 @@ class CrossEntropy : public Layer {
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient || how.lowering.loss != LossKernels::eager) return;
-    append_wide_terms(kBackward, sizes(site.inputs[0], scratch(how, 1)), Phase::backward_data, how.precision,
-                      kernels);
+    append_backward(site.inputs[0], how, 1, Phase::backward_data, kernels);
   }
 
-  // Eager: the log softmax in fp32, and the scores, which the program returns. Others: the gradient, in the
-  // scores' place.
+  // Eager: the log softmax in fp32, and the scores, which the program returns; their copy in fp32 where a
+  // z-loss reads it. Others: the gradient, in the scores' place.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext& how) const override {
     if (!site.input_gradient) return {};
     const bool eager = how.lowering.loss == LossKernels::eager;
-    return {.inputs = true, .extra_bytes = eager ? elements(site.inputs[0]) * kFp32Bytes : Size{}};
+    const Size wide = elements(site.inputs[0]) * kFp32Bytes;
+    const std::int64_t copies = 1 + (z_loss_ && !is_wide(how.precision) ? 1 : 0);
+    return {.inputs = true, .extra_bytes = eager ? wide * copies : Size{}};
   }
   [[nodiscard]] bool gradient_is_view(const Lowering& lowering) const override {
     return lowering.loss != LossKernels::eager;
@@ -66,8 +76,14 @@ class CrossEntropy : public Layer {
   static WideSizes sizes(const Shape& x, std::int64_t scratch) {
     return {elements(x), positions(x), scratch};
   }
-  static void eager_forward(const Shape& x, const LoweringContext& how, std::int64_t scratch,
-                            std::vector<Kernel>& kernels) {
+  void append_backward(const Shape& x, const LoweringContext& how, std::int64_t tensors, Phase phase,
+                       std::vector<Kernel>& kernels) const {
+    const WideSizes wide = sizes(x, scratch(how, tensors + (z_loss_ ? 1 : 0)));
+    if (z_loss_) append_wide_terms(kZBackward, wide, phase, how.precision, kernels);
+    append_wide_terms(kBackward, wide, phase, how.precision, kernels);
+  }
+  void eager_forward(const Shape& x, const LoweringContext& how, std::int64_t scratch,
+                     std::vector<Kernel>& kernels) const {
     append_wide_terms(kConvert, sizes(x, scratch), Phase::forward, how.precision, kernels);
     const Size wide = elements(x) * kFp32Bytes;
     Kernel softmax =
@@ -76,6 +92,7 @@ class CrossEntropy : public Layer {
     softmax.scratch_bytes = wide * scratch;
     kernels.push_back(softmax);
     append_wide_terms(kPick, sizes(x, scratch), Phase::forward, how.precision, kernels);
+    if (z_loss_) append_wide_terms(kZForward, sizes(x, scratch + 1), Phase::forward, how.precision, kernels);
   }
   // One of eight parts of the positions, eight times.
   static void in_chunks(Kernel& kernel) {
@@ -88,10 +105,12 @@ class CrossEntropy : public Layer {
     if (auto* matrix = std::get_if<MatrixShape>(&kernel.shape)) part(matrix->rows);
     kernel.repeat *= kChunks;
   }
+
+  bool z_loss_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> make_cross_entropy(SpecMap&) { return std::make_unique<CrossEntropy>(); }
+std::unique_ptr<Layer> make_cross_entropy(SpecMap& keys) { return std::make_unique<CrossEntropy>(keys); }
 
 }  // namespace tbdsim

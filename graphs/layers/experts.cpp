@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/narrow_operands.h"
 
 namespace tbdsim {
 namespace {
@@ -130,6 +131,7 @@ class ExpertProducts : public Layer {
   }
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
+    narrow_forward(size(site), how.precision, kernels);
     kernels.push_back(product(site, how, Phase::forward));
     if (!bias_) return;
     const Size y = stored_bytes(site.output, how.precision);
@@ -138,6 +140,7 @@ class ExpertProducts : public Layer {
   }
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
+    narrow_backward(size(site), site, how.precision, kernels);
     if (site.weight_gradient) {
       if (bias_)
         kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient",
@@ -147,21 +150,28 @@ class ExpertProducts : public Layer {
     }
     if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));
   }
+  // Scaled by blocks, the operand of the weights' gradient is kept, not the input.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
-                                             const LoweringContext&) const override {
-    return {.inputs = site.weight_gradient};
+                                             const LoweringContext& how) const override {
+    if (how.precision.scaling != Scaling::blocks || !site.weight_gradient)
+      return {.inputs = site.weight_gradient};
+    return {.extra_bytes = block_bytes(elements(site.inputs[0]), how.precision)};
   }
 
  private:
+  [[nodiscard]] LinearSize size(const LayerContext& site) const {
+    return {positions(site.output), last_dimension(site.inputs[0]), outputs_, experts_};
+  }
   [[nodiscard]] Kernel product(const LayerContext& site, const LoweringContext& how, Phase phase) const {
     const std::int64_t in = last_dimension(site.inputs[0]);
     const Size rows = positions(site.output);
     const auto share = [&](std::int64_t n) { return (n + experts_ - 1) / experts_; };
     const Size each{share(rows.fixed), share(rows.per_sample)};  // rows of one expert
-    const Size x = stored_bytes(site.inputs[0], how.precision);
-    const Size y = stored_bytes(site.output, how.precision);
+    const Size x = operand_bytes(elements(site.inputs[0]), how.precision);
+    const Size y = operand_bytes(elements(site.output), how.precision);
     const std::int64_t weights = checked_multiply(in, outputs_);
     const Size all = fixed_size(checked_multiply(experts_, weights));
+    const Size operand = operand_bytes(all, how.precision);
     Kernel kernel;
     kernel.kind = KernelKind::gemm;
     kernel.phase = phase;
@@ -173,12 +183,12 @@ class ExpertProducts : public Layer {
     shape.batch = fixed_size(experts_);
     shape.grouped = true;
     if (phase == Phase::forward) {
-      kernel.read_bytes = x + all * how.precision.storage_bytes;
-      kernel.written_bytes = y;
+      kernel.read_bytes = x + operand;
+      kernel.written_bytes = stored_bytes(site.output, how.precision);
       shape.m = fixed_size(outputs_), shape.n = each, shape.k = fixed_size(in), shape.transpose_a = true;
     } else if (phase == Phase::backward_data) {
-      kernel.read_bytes = y + all * how.precision.storage_bytes;
-      kernel.written_bytes = x;
+      kernel.read_bytes = y + operand;
+      kernel.written_bytes = stored_bytes(site.inputs[0], how.precision);
       shape.m = fixed_size(in), shape.n = each, shape.k = fixed_size(outputs_);
     } else {
       kernel.read_bytes = x + y;

@@ -2,6 +2,7 @@
 #include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/linear_product.h"
+#include "graphs/layers/narrow_operands.h"
 
 namespace tbdsim {
 namespace {
@@ -13,6 +14,7 @@ class FullyConnected : public Layer {
   explicit FullyConnected(SpecMap& keys) : outputs_(keys.at("outputs").count(1, kMostOutputs)) {
     if (const auto bias = keys.find("bias")) bias_ = bias->flag();
     if (const auto position = keys.find("per_position")) per_position_ = position->flag();
+    if (const auto narrow = keys.find("narrow")) narrow_ = narrow->flag();
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -32,6 +34,7 @@ class FullyConnected : public Layer {
 
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
+    narrow_forward(size(site), precision_of(how), kernels);
     kernels.push_back(product(site, how, Phase::forward));
     const bool apart = how.lowering.linear_bias == Composition::composite;
     if (bias_ && apart) kernels.push_back(bias_add(site, how.precision, position_matrix(site.output)));
@@ -39,6 +42,7 @@ class FullyConnected : public Layer {
 
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
+    narrow_backward(size(site), site, precision_of(how), kernels);
     if (site.weight_gradient) {
       if (bias_)
         kernels.push_back(bias_gradient(site, how.precision, outputs_, position_matrix(site.output)));
@@ -55,9 +59,13 @@ class FullyConnected : public Layer {
     if (site.weight_gradient) kernels.push_back(product(site, how, Phase::backward_weights));
   }
 
+  // Scaled by blocks, the operand of the weights' gradient is kept, not the input.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
-                                             const LoweringContext&) const override {
-    return {.inputs = site.weight_gradient};
+                                             const LoweringContext& how) const override {
+    const Precision precision = precision_of(how);
+    if (precision.scaling != Scaling::blocks || !site.weight_gradient)
+      return {.inputs = site.weight_gradient};
+    return {.extra_bytes = block_bytes(elements(site.inputs[0]), precision)};
   }
 
  private:
@@ -69,12 +77,24 @@ class FullyConnected : public Layer {
   }
 
   [[nodiscard]] Kernel product(const LayerContext& site, const LoweringContext& how, Phase phase) const {
-    return linear_product(phase, positions(site.output), inputs_of(site.inputs[0]), outputs_, how.precision);
+    return linear_product(phase, positions(site.output), inputs_of(site.inputs[0]), outputs_,
+                          precision_of(how));
+  }
+  [[nodiscard]] LinearSize size(const LayerContext& site) const {
+    return {positions(site.output), inputs_of(site.inputs[0]), outputs_};
+  }
+  [[nodiscard]] Precision precision_of(const LoweringContext& how) const {
+    Precision precision = how.precision;
+    if (narrow_) return precision;
+    precision.linear_math = {};
+    precision.scaling = Scaling::none;
+    return precision;
   }
 
   std::int64_t outputs_;
   bool bias_ = true;
   bool per_position_ = false;
+  bool narrow_ = true;  // in fp8 or fp4 where products with weights are
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ constexpr LayerType kLayerTypes[] = {
      make_drop_path},
     {"fully_connected",
      "matrix product with the flattened input: outputs, bias (true), per_position (false): with the last "
-     "dimension",
+     "dimension, narrow (true): in fp8 or fp4 where the precision has products in it",
      make_fully_connected},
     {"embedding",
      "rows of a table, one for each position: words, outputs, dense_gradient (as the framework has it), "
@@ -125,7 +125,9 @@ constexpr LayerType kLayerTypes[] = {
      make_expert_products},
     {"combine", "rows of experts, times the weights of the second input, summed for each position",
      make_combine},
-    {"cross_entropy", "cross entropy of scores over a vocabulary against one label for each position",
+    {"cross_entropy",
+     "cross entropy of scores over a vocabulary against one label for each position: z_loss (false), the "
+     "squared logarithm of the sum of exponentials beside it",
      make_cross_entropy},
     {"split_heads",
      "positions x features copied to heads x positions x features: heads, parts (1): how many tensors, as "

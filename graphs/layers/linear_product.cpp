@@ -1,13 +1,15 @@
 #include "graphs/layers/linear_product.h"
 
+#include "graphs/layers/narrow_operands.h"
+
 namespace tbdsim {
 
 // Vectors are the columns of column-major matrices: Y = W' * X, dX = W * dY, dW = X * dY'.
 Kernel linear_product(Phase phase, Size rows, std::int64_t in, std::int64_t out, const Precision& precision) {
   const std::int64_t weights = checked_multiply(in, out);
-  const Size x = rows * checked_multiply(in, precision.storage_bytes);
-  const Size y = rows * checked_multiply(out, precision.storage_bytes);
-  const Size w = fixed_size(checked_multiply(weights, precision.storage_bytes));
+  const Size x = operand_bytes(rows * in, precision);
+  const Size y = operand_bytes(rows * out, precision);
+  const Size w = operand_bytes(fixed_size(weights), precision);
   const Size m_in = fixed_size(in);
   const Size m_out = fixed_size(out);
   Kernel kernel;
@@ -19,11 +21,11 @@ Kernel linear_product(Phase phase, Size rows, std::int64_t in, std::int64_t out,
   kernel.flops = kernel.macs * 2;
   if (phase == Phase::forward) {
     kernel.read_bytes = x + w;
-    kernel.written_bytes = y;
+    kernel.written_bytes = rows * checked_multiply(out, precision.storage_bytes);
     kernel.shape = GemmShape{.m = m_out, .n = rows, .k = m_in, .transpose_a = true};
   } else if (phase == Phase::backward_data) {
     kernel.read_bytes = y + w;
-    kernel.written_bytes = x;
+    kernel.written_bytes = rows * checked_multiply(in, precision.storage_bytes);
     kernel.shape = GemmShape{.m = m_in, .n = rows, .k = m_out};
   } else {
     kernel.read_bytes = x + y;

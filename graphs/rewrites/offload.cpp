@@ -34,7 +34,8 @@ TrainingStep with_offloaded_activations(const TrainingStep& step) {
 std::vector<OffloadedActivation> offloaded_activations(const TrainingStep& step) {
   std::vector<OffloadedActivation> offloaded;
   for (const Tensor& tensor : step.tensors) {
-    if (tensor.first_again >= 0) offloaded.push_back({tensor.last_forward, tensor.first_again, tensor.bytes});
+    if (tensor.first_again < 0) continue;
+    offloaded.push_back({tensor.last_forward, tensor.first_again, tensor.bytes * step.batches});
   }
   return offloaded;
 }

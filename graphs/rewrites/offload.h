@@ -12,7 +12,7 @@ namespace tbdsim {
 struct OffloadedActivation {
   int last_forward = 0;
   int first_again = 0;
-  Size bytes;
+  Size bytes;  // of all batches of an iteration, which copies pass as kernels repeat
 };
 
 // The step without its activations on the GPU between the passes. The copies are no kernels: they overlap

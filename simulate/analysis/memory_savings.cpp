@@ -53,8 +53,9 @@ struct Case {
 TrainingStep expanded(const Case& c, const Variant& variant, const Lowering& lowering) {
   const Prediction& p = c.p;
   const std::optional<Dataset> dataset = p.dataset == nullptr ? std::nullopt : std::optional(*p.dataset);
-  std::vector<LengthStep> steps = expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering,
-                                                  p.framework->rewrites, *p.precision, false);
+  std::vector<LengthStep> steps =
+      expand_workload(*p.model, variant, p.scenario.sizes, dataset, lowering, p.framework->rewrites,
+                      *p.precision, false, p.scenario.training);
   return std::move(steps[p.largest].step);
 }
 

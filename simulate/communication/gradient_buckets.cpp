@@ -20,6 +20,12 @@ BucketQueue::BucketQueue(const TrainingStep& step, const Timeline& timeline, dou
     computed_ = std::max(computed_, ready);
     if (bytes > 0) gradients_.push_back({announced, ready, bytes});
   }
+  // Gradients of several batches are exchanged in the last of them, whose kernels take their part of those
+  // that are repeated for all.
+  for (Gradient& gradient : gradients_) {
+    for (double* at : {&gradient.announced, &gradient.ready})
+      *at = computed_ - (computed_ - *at) / static_cast<double>(step.batches);
+  }
   // Where two chains of kernels run concurrently, gradients of the second may be ready before some of the
   // first.
   const auto earlier = [](const Gradient& a, const Gradient& b) { return a.ready < b.ready; };

@@ -50,15 +50,22 @@ Value nvprof_level(const P& p) {
 // Peak of the arithmetic of products with weights where it is another one, fp8, as reports quote it.
 FlopsPerSecond quoted_peak(const P& p) { return rate_of(*p.gpu, p.precision->weight_product_math()).peak; }
 
+// Flop of a training step for each multiply-add of a layer's forward pass: forward 2, backward 2 by the input
+// and 2 by the weights, unless these are frozen.
+std::int64_t flop_of_forward_mac(const LayerSummary& layer) {
+  const bool frozen = layer.frozen_parameters > 0 && layer.trained_parameters == 0;
+  return frozen ? 4 : 6;
+}
+
 Value model_flop_utilization(const P& p) {
-  const double macs = mean_over(p.iterations, [](const Iteration& iteration) {
-    Size forward;
-    for (const LayerSummary& layer : iteration.step->layers) forward += layer.forward_macs;
-    return forward.at(static_cast<double>(iteration.batch));
+  const double flops = mean_over(p.iterations, [](const Iteration& iteration) {
+    Size step;
+    for (const LayerSummary& layer : iteration.step->layers)
+      step += layer.forward_macs * flop_of_forward_mac(layer);
+    return step.at(static_cast<double>(iteration.batch)) * static_cast<double>(iteration.step->batches);
   });
-  constexpr double kFlopOfForwardMac = 6;  // forward 2, backward by the input and by the weights 4
-  if (macs == 0) return std::nullopt;
-  return kFlopOfForwardMac * macs / (quoted_peak(p).si() * p.iteration_time().si());
+  if (flops == 0) return std::nullopt;
+  return flops / (quoted_peak(p).si() * p.iteration_time().si());
 }
 
 Value hardware_flop_utilization(const P& p) {
@@ -77,7 +84,8 @@ Value hardware_flop_utilization(const P& p) {
 
 Value tokens_per_second(const P& p) {
   const double tokens = mean_over(p.iterations, [](const Iteration& iteration) {
-    return static_cast<double>(iteration.batch) * static_cast<double>(iteration.bucket.length);
+    return static_cast<double>(iteration.batch * iteration.step->batches) *
+           static_cast<double>(iteration.bucket.length);
   });
   if (tokens == 0) return std::nullopt;
   return tokens * static_cast<double>(p.scenario.cluster.ranks()) / p.iteration_time().si();

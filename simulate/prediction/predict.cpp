@@ -10,7 +10,7 @@ namespace {
 
 // One thread's time to decode the samples of an iteration; 0 where nothing is decoded.
 Seconds decode_time(const ResolvedScenario& r, double batch) {
-  return r.loader.sample_time * (batch * static_cast<double>(r.model->batches_per_iteration));
+  return r.loader.sample_time * (batch * static_cast<double>(r.batches_read()));
 }
 
 Iteration simulate_step(const ResolvedScenario& r, std::size_t length, EstimateCache* cache) {
@@ -26,7 +26,8 @@ Iteration simulate_step(const ResolvedScenario& r, std::size_t length, EstimateC
   const auto batch = static_cast<double>(iteration.batch);
   iteration.share = step.bucket.share / batch;  // of samples -> of iterations
   const ThroughputUnit& unit = r.model->throughput;
-  iteration.units = batch * (unit.per_sample + unit.per_length * step.bucket.mean_length);
+  iteration.units = batch * static_cast<double>(step.step.batches) *
+                    (unit.per_sample + unit.per_length * step.bucket.mean_length);
 
   std::span<const FixedCost> fixed;
   if (!r.fixed_costs.empty()) fixed = *r.fixed_costs[length];

@@ -156,7 +156,7 @@ Bytes Prediction::library_state_beside(std::size_t length) const {
 std::optional<Seconds> Prediction::epoch_time() const {
   const double samples = samples_of_epoch(*this);
   if (samples == 0) return std::nullopt;
-  const double in_iteration = batch() * static_cast<double>(model->batches_per_iteration * ranks());
+  const double in_iteration = batch() * static_cast<double>(batches_read() * ranks());
   return iteration_time() * (samples / in_iteration);
 }
 

@@ -33,11 +33,20 @@ std::int64_t batch_of(const Scenario& scenario, const Variant& variant, std::int
   return token_batch(variant.token_batches, scenario.tokens, length, shortest);
 }
 
+// Tensor cores that apply scales of blocks of fp8 numbers came with those of fp4 (compute capability 10).
+void require_arithmetic(const GpuSpec& gpu, const Precision& precision) {
+  if (precision.scaling != Scaling::blocks || gpu.math[index_of(MathType::fp4)]) return;
+  throw UsageError(gpu.title + " has no tensor cores that scale blocks of numbers, which " +
+                   std::string(precision.name) + " needs; expected " +
+                   (gpu.math[index_of(MathType::fp8)] ? "fp8, fp8_rowwise or bf16" : "bf16 or fp16"));
+}
+
 void resolve_model(ResolvedScenario& r, SpecCache& specs) {
   Scenario& scenario = r.scenario;
   r.model = specs.model(scenario.model);
   r.precision = &precision_for(*r.model, scenario.precision);
   scenario.precision = r.precision->name;
+  require_arithmetic(*r.gpu, *r.precision);
   r.variant = &find_variant(*r.model, scenario.variant, r.framework->family);
   scenario.variant = r.variant->name;
   const bool named = !scenario.dataset.empty();
@@ -68,7 +77,7 @@ void resolve_steps(ResolvedScenario& r, SpecCache& specs) {
   const Scenario& scenario = r.scenario;
   const std::string& dataset = scenario.dataset.empty() ? r.variant->dataset : scenario.dataset;
   r.steps = specs.workload(scenario.model, *r.variant, {scenario.framework, r.framework}, *r.precision,
-                           dataset, scenario.sizes);
+                           dataset, scenario.sizes, scenario.training);
   resolve_batches(r);
   r.factors = factors_on(*r.framework, *r.gpu, r.precision->math);
   for (const LengthStep& step : *r.steps)

@@ -48,6 +48,11 @@ struct ResolvedScenario {
   // Costs of kernels that are the same at every batch, of each step; empty: not computed beforehand.
   std::vector<std::shared_ptr<const std::vector<FixedCost>>> fixed_costs;
 
+  // Batches of the data set that an iteration reads.
+  [[nodiscard]] std::int64_t batches_read() const {
+    return model->batches_per_iteration * scenario.training.accumulate;
+  }
+
   // GPUs in all.
   [[nodiscard]] std::int64_t ranks() const { return scenario.cluster.ranks(); }
 };

@@ -10,6 +10,7 @@
 #include "graphs/model.h"
 #include "hwspecs/base/quantity.h"
 #include "simulate/communication/cluster.h"
+#include "simulate/workload/training_choices.h"
 
 namespace tbdsim {
 
@@ -39,7 +40,8 @@ struct Scenario {
   std::string target{};     // quality to train to; kUsualTarget: the model's; empty: none is asked for
   Sizes sizes{};            // instead of the model's own: sequence_length, image_size, rois
   SampleInput input{};
-  Cluster cluster{};  // one GPU by default
+  TrainingChoices training{};  // weights that are trained, optimizer, accumulation, recomputation, offload
+  Cluster cluster{};           // one GPU by default
 };
 
 }  // namespace tbdsim

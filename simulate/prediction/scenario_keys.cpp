@@ -84,6 +84,29 @@ void set_input_time(Scenario& s, Value v) {
   s.input.sample_time = time;
 }
 
+std::vector<std::string> parts_of(std::string_view key, const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    if (parts.back().empty())
+      throw UsageError(
+          fmt::format("{}: {} has an empty part; expected names as attention,mlp", key, in_quotes(text)));
+    at = end + 1;
+  }
+  return parts;
+}
+
+void set_optimizer(Scenario& s, Value v) { choose_optimizer(s.training, v); }
+void set_accumulate(Scenario& s, Value v) {
+  s.training.accumulate = count_of("accumulate", v, kMostAccumulated);
+}
+void set_lora(Scenario& s, Value v) { s.training.fine_tuning.rank = count_of("lora", v, kMostRank); }
+void set_lora_layers(Scenario& s, Value v) { s.training.fine_tuning.adapted = parts_of("lora_layers", v); }
+void set_freeze(Scenario& s, Value v) { s.training.fine_tuning.frozen = parts_of("freeze", v); }
+void set_recompute(Scenario& s, Value v) { choose_recompute(s.training, v); }
+void set_offload(Scenario& s, Value v) { choose_offload(s.training, v); }
+
 void set_gpus(Scenario& s, Value v) { s.cluster.gpus = static_cast<int>(count_of("gpus", v, kMostGpus)); }
 void set_machines(Scenario& s, Value v) {
   s.cluster.machines = static_cast<int>(count_of("machines", v, kMostMachines));
@@ -92,7 +115,7 @@ void set_network(Scenario& s, Value v) { s.cluster.network = with_space(v); }
 void set_gradients(Scenario& s, Value v) { s.cluster.gradient_bytes = gradient_bytes(v); }
 void set_compression(Scenario& s, Value v) { s.cluster.compression = part_of("compression", v); }
 
-constexpr std::array<ScenarioKey, 23> kKeys = {{
+constexpr std::array<ScenarioKey, 30> kKeys = {{
     {"model", set_name<&Scenario::model>},
     {"framework", set_name<&Scenario::framework>},
     {"variant", set_name<&Scenario::variant>},
@@ -109,6 +132,13 @@ constexpr std::array<ScenarioKey, 23> kKeys = {{
     {"input", set_input},
     {"input_workers", set_input_workers},
     {"input_time", set_input_time},
+    {"optimizer", set_optimizer},
+    {"accumulate", set_accumulate},
+    {"lora", set_lora},
+    {"lora_layers", set_lora_layers},
+    {"freeze", set_freeze},
+    {"recompute", set_recompute},
+    {"offload", set_offload},
     {"machine", set_of_cluster<&Cluster::machine>, true},
     {"gpus", set_gpus, true},
     {"machines", set_machines, true},

@@ -54,7 +54,7 @@ double TimeToTarget::epochs_factor() const { return factor_of(epochs.spread()); 
 double TimeToTarget::factor() const { return factor_of(std::hypot(hardware_spread, epochs.spread())); }
 
 double global_batch(const Prediction& p) {
-  return p.batch() * static_cast<double>(p.model->batches_per_iteration * p.ranks());
+  return p.batch() * static_cast<double>(p.batches_read() * p.ranks());
 }
 
 TimeToTarget time_of_epochs(const Prediction& p, const EpochsToTarget& epochs, const TimedParts& timed) {

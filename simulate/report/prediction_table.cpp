@@ -17,6 +17,7 @@
 #include "simulate/report/cells.h"
 #include "simulate/report/kernel_sources.h"
 #include "simulate/report/prediction_label.h"
+#include "simulate/report/training_notes.h"
 
 namespace tbdsim {
 namespace {
@@ -206,6 +207,8 @@ std::vector<std::string> estimate_notes(std::span<const Prediction> predictions)
   return notes;
 }
 
+bool trains_all(const Prediction& p) { return p.scenario.training.fine_tuning == FineTuning{}; }
+
 // Figures that people quote of models that train on tokens.
 std::vector<std::string> mfu_notes(std::span<const Prediction> predictions) {
   std::vector<std::string> notes;
@@ -214,10 +217,10 @@ std::vector<std::string> mfu_notes(std::span<const Prediction> predictions) {
     const auto hardware = find_metric("hfu").value(p);
     if (p.model->throughput.unit != "tokens" || !model || !hardware) continue;
     const std::string note = fmt::format(
-        "{} on {}: MFU {:.1f} % (6 x multiply-adds of a forward pass), HFU {:.1f} % (FLOP that run), of the "
+        "{} on {}: MFU {:.1f} % ({} x multiply-adds of a forward pass), HFU {:.1f} % (FLOP that run), of the "
         "peak of {}.",
-        p.model->name, p.framework->name, 100 * *model, 100 * *hardware,
-        name_of(p.precision->weight_product_math()));
+        p.model->name, p.framework->name, 100 * *model, trains_all(p) ? "6" : "6, 4 where frozen,",
+        100 * *hardware, name_of(p.precision->weight_product_math()));
     for (const std::string& line : wrapped(note, kNoteWidth)) notes.push_back(line);
   }
   return notes;
@@ -271,8 +274,9 @@ Table wide_table(std::span<const Prediction> predictions) {
   if (tensor) table.columns.insert(table.columns.begin() + kTensorColumn, {"TC", "TC", true});
   for (const Prediction& p : predictions) table.rows.push_back(table_row(predictions, p, tensor));
   for (const auto& notes :
-       {mfu_notes(predictions), batch_notes(predictions), length_notes(predictions), input_notes(predictions),
-        variant_notes(predictions), step_notes(predictions), estimate_notes(predictions)}) {
+       {mfu_notes(predictions), batch_notes(predictions), training_notes(predictions, kNoteWidth),
+        length_notes(predictions), input_notes(predictions), variant_notes(predictions),
+        step_notes(predictions), estimate_notes(predictions)}) {
     table.notes.insert(table.notes.end(), notes.begin(), notes.end());
   }
   for (const std::string& line : wrapped(legend(tensor), kNoteWidth)) table.notes.push_back(line);

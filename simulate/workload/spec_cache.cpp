@@ -203,23 +203,25 @@ void require_pytorch(const ModelFile& file, const Framework& framework) {
 
 std::shared_ptr<const std::vector<LengthStep>> SpecCache::workload(
     const std::string& model_name, const Variant& variant, const Named<Framework>& framework,
-    const Precision& precision, const std::string& dataset_name, const Sizes& sizes) {
+    const Precision& precision, const std::string& dataset_name, const Sizes& sizes,
+    const TrainingChoices& choices) {
   const Framework& calls = *framework.spec;
   require_pytorch(*model(model_name), calls);
   if (other_ != nullptr && !changes("model") && !changes("dataset")) {
     const Named<Framework> others{framework.name, other_->framework(framework.name)};
     if (calls.lowering == others.spec->lowering && calls.rewrites == others.spec->rewrites &&
         calls.allocator.static_plan == others.spec->allocator.static_plan)
-      return other_->workload(model_name, variant, others, precision, dataset_name, sizes);
+      return other_->workload(model_name, variant, others, precision, dataset_name, sizes, choices);
   }
   std::string key = model_name + '\n' + variant.name + '\n' + framework.name + '\n' +
                     std::string(precision.name) + '\n' + dataset_name;
   for (const auto& [name, value] : sizes) key += '\n' + name + '=' + std::to_string(value);
+  key += '\n' + key_text(choices);
   return cached(workloads_, key, [&] {
     const std::optional<Dataset> trained_on =
         dataset_name.empty() ? std::nullopt : std::optional(*dataset(dataset_name));
     return expand_workload(*model(model_name), variant, sizes, trained_on, calls.lowering, calls.rewrites,
-                           precision, calls.allocator.static_plan);
+                           precision, calls.allocator.static_plan, choices);
   });
 }
 

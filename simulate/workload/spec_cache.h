@@ -68,7 +68,8 @@ class SpecCache {
   // `variant` is one of the model's, the framework this cache's; `dataset` may be empty.
   [[nodiscard]] std::shared_ptr<const std::vector<LengthStep>> workload(
       const std::string& model, const Variant& variant, const Named<Framework>& framework,
-      const Precision& precision, const std::string& dataset = "", const Sizes& sizes = {});
+      const Precision& precision, const std::string& dataset = "", const Sizes& sizes = {},
+      const TrainingChoices& choices = {});
   // Costs of the kernels that are the same at every batch. Step and calibration are of this cache, and imply
   // the framework, GPU and precision of the factors.
   [[nodiscard]] std::shared_ptr<const std::vector<FixedCost>> fixed_costs(const TrainingStep& step,

@@ -36,15 +36,26 @@ std::vector<LengthBucket> lengths_of(const Variant& variant, const Sizes& sizes,
   return buckets;
 }
 
+// A captured step has its weights, its optimizer and one batch; what it keeps can be chosen.
+void require_choices_of_captured(const ModelFile& file, TrainingChoices choices) {
+  choices.feature_maps = {};
+  if (choices.empty()) return;
+  throw UsageError(
+      file.path +
+      ": was captured with its optimizer and weights; expected another capture instead of optimizer, "
+      "accumulate, lora, freeze or offload");
+}
+
 }  // namespace
 
 std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& variant, const Sizes& sizes,
                                         const std::optional<Dataset>& dataset, const Lowering& lowering,
                                         const Rewrites& rewrites, const Precision& precision,
-                                        bool planned_memory) {
+                                        bool planned_memory, const TrainingChoices& choices) {
+  const Rewrites chosen = chosen_rewrites(choices, rewrites);
   std::atomic<std::size_t> kernels = 0;
   const auto step_of = [&](const LengthBucket& bucket, TrainingStep expanded) -> LengthStep {
-    RewrittenStep made = rewritten(std::move(expanded), rewrites, precision);
+    RewrittenStep made = rewritten(std::move(expanded), chosen, precision);
     MemoryOutline memory = memory_outline(made.step, planned_memory);
     kernels += made.step.kernels.size();
     if (kernels > kMostKernels) {
@@ -56,14 +67,16 @@ std::vector<LengthStep> expand_workload(const ModelFile& file, const Variant& va
   };
   std::vector<LengthStep> steps(1);
   if (file.captured) {
+    require_choices_of_captured(file, choices);
     const auto length = static_cast<double>(file.captured->length);
     steps[0] = step_of({.length = file.captured->length, .share = 1, .mean_length = length},
                        expand_captured(file, sizes, lowering, precision));
     return steps;
   }
-  const Model model = build_model(file, variant, sizes);
+  const Model model = chosen_model(choices, build_model(file, chosen_variant(choices, variant), sizes));
+  const Lowering lowered = chosen_lowering(choices, lowering);
   const auto step_at = [&](const LengthBucket& bucket, const Model& padded) {
-    return step_of(bucket, expand_training_step(padded, lowering, precision));
+    return step_of(bucket, expand_training_step(padded, lowered, precision));
   };
   const std::vector<LengthBucket> buckets = lengths_of(variant, sizes, dataset);
   steps.resize(std::max<std::size_t>(1, buckets.size()));

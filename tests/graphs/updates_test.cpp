@@ -51,6 +51,8 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
 //   nesterov  v.mul_, v.add_(g), d = g.add(v), w.add_(d): 1 + 2 + 2 + 2, 4
 //   adam      m.mul_, m.add_(g), v.mul_, v.addcmul_(g, g), d = v.sqrt(), d.add_, w.addcdiv_(m, d):
 //             1 + 2 + 1 + 2 + 1 + 1 + 3, 7; 18 words in all
+//   adafactor norm(w), u = g * g, two means of u, 1 / sqrt of their product, times g, its norm, over that,
+//             w.add_(u): 1 + 1 + 1 + 1 + 0 + 2 + 1 + 1 + 2, 5 of them written
 struct LoopCase {
   const char* optimizer;
   std::vector<const char*> operators;
@@ -96,7 +98,52 @@ INSTANTIATE_TEST_SUITE_P(
     Optimizers, UpdateLoop,
     testing::Values(LoopCase{"sgd", {"add"}, 2, 1, 0}, LoopCase{"momentum", {"mul", "add", "add"}, 5, 3, 0},
                     LoopCase{"nesterov", {"mul", "add", "add", "add"}, 7, 4, 1},
-                    LoopCase{"adam", {"mul", "add", "mul", "addcmul", "sqrt", "add", "addcdiv"}, 11, 7, 1}));
+                    LoopCase{"adam", {"mul", "add", "mul", "addcmul", "sqrt", "add", "addcdiv"}, 11, 7, 1},
+                    LoopCase{"adafactor",
+                             {"norm", "square", "mean", "mean", "rsqrt_outer", "mul", "norm", "scale", "add"},
+                             10,
+                             5,
+                             1}));
+
+// 12 weights as a matrix of 3 x 4, X, and 3 biases. Of X: its momentum (gradient 4 B and state 4 B read;
+// state and X in bf16 written), its norm, X over that; five times X X' (2 x 3 x 3 x 4 flop), A A (2 x 3 x 3 x
+// 3) and B X (2 x 3 x 3 x 4); the weights. Of the biases: AdamW.
+TEST(UpdateKernel, MuonMultipliesMatrices) {
+  const TrainingStep step = step_of(
+      small_model("[4]", "      - {name: fc, type: fully_connected, outputs: 3, bias: true}\n", "muon"));
+  const auto updates = updates_of(step);
+  ASSERT_EQ(updates.size(), 3u + 15 + 1 + 1);
+  EXPECT_EQ(updates[0].op, "momentum");
+  EXPECT_EQ(updates[0].read_bytes, fixed_size(12 * 8));
+  EXPECT_EQ(updates[0].written_bytes, fixed_size(12 * 6));
+  Size flops;
+  for (const Kernel& kernel : updates) flops += kernel.op == "newton_schulz" ? kernel.flops : Size{};
+  EXPECT_EQ(flops, fixed_size(5 * (72 + 54 + 72)));
+  EXPECT_EQ(updates[18].op, "muon");
+  EXPECT_EQ(updates[18].read_bytes, fixed_size(12 * (2 + 4)));
+  EXPECT_EQ(updates[19].op, "adamw");
+  EXPECT_EQ(updates[19].read_bytes, fixed_size(3 * 16));
+  Size state;
+  for (const Tensor& tensor : step.tensors)
+    state += tensor.role == TensorRole::dynamic ? tensor.bytes : Size{};
+  EXPECT_EQ(state, fixed_size(12 * 4 + 3 * 8));
+}
+
+// Adam on the host: 12 gradients go there, where weights and two states are read and written and the gradient
+// is read, at 40 B/ns; 12 weights come back. No state is on the GPU.
+TEST(UpdateKernel, TheHostMayUpdate) {
+  Lowering lowering;
+  lowering.optimizer_state = Variables::host;
+  const TrainingStep step = step_of(small_model("[4]", kClassifier, "adam"), lowering);
+  const auto updates = updates_of(step);
+  ASSERT_EQ(updates.size(), 2u);
+  EXPECT_EQ(updates[0].op, kDeviceToHost);
+  EXPECT_EQ(updates[0].read_bytes, fixed_size(48));
+  EXPECT_EQ(updates[0].host_nanoseconds, fixed_size(12 * 4 * (2 * 3 + 1) / 40));
+  EXPECT_EQ(updates[1].op, kHostToDevice);
+  EXPECT_EQ(updates[1].written_bytes, fixed_size(48));
+  for (const Tensor& tensor : step.tensors) EXPECT_NE(tensor.role, TensorRole::dynamic);
+}
 
 TEST(UpdateKernel, NoOptimizerNoUpdate) {
   const TrainingStep step = step_of(small_model("[4]", kClassifier, "none"));

@@ -89,6 +89,14 @@ TEST(DataParallel, ServersOnTheHostDoTheCopiesOfVariablesThere) {
 // Two seconds each, one after another from 4 s on: through at 10 s.
 TEST(DataParallel, MessagesQueue) { EXPECT_NEAR(times(one_stage(2)).exposed.si(), 4, 1e-9); }
 
+// Of two batches, whose kernels the timeline has together, the second's half of the backward pass makes
+// gradients: ready at 5, 5.5 and 6 s, through at 11 s.
+TEST(DataParallel, ExchangesInTheLastBatch) {
+  TrainingStep both = step();
+  both.batches = 2;
+  EXPECT_NEAR(simulate_sync(both, timeline(), 1, {}, endless_memory(), one_stage(2)).exposed.si(), 5, 1e-9);
+}
+
 // Two stages are a pipeline: the second has the first's message while that has the next.
 TEST(DataParallel, StagesArePipelined) {
   SyncPlan plan = one_stage(2);

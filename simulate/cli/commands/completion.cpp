@@ -20,7 +20,7 @@ struct Listed {
 constexpr Listed kListed[] = {
     {"--gpu", "gpus"},         {"--against", "gpus"},         {"--on", "gpus"},
     {"--model", "models"},     {"--framework", "frameworks"}, {"--dataset", "datasets"},
-    {"--profile", "profiles"}, {"--precision", "precisions"}};
+    {"--profile", "profiles"}, {"--precision", "precisions"}, {"--optimizer", "optimizers"}};
 
 std::vector<const CLI::App*> commands_of(const CLI::App& root) {
   const std::vector<const CLI::App*> all = root.get_subcommands([](const CLI::App*) { return true; });

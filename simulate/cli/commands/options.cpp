@@ -124,6 +124,20 @@ SampleInput input_for(const InputOptions& options) {
   return scenario.input;
 }
 
+TrainingChoices training_for(const TrainingOptions& options) {
+  if (options.lora.empty() && !options.lora_layers.empty())
+    throw UsageError("--lora-layers names layers of adapters; expected a --lora RANK");
+  Scenario scenario;
+  set_if_given(scenario, "optimizer", options.optimizer);
+  set_if_given(scenario, "accumulate", options.accumulate);
+  set_if_given(scenario, "lora", options.lora);
+  set_if_given(scenario, "lora_layers", options.lora_layers);
+  set_if_given(scenario, "freeze", options.freeze);
+  set_if_given(scenario, "recompute", options.recompute);
+  set_if_given(scenario, "offload", options.offload);
+  return scenario.training;
+}
+
 // Reads the files of the models, the GPU and its profile into the cache, several at a time. Errors are thrown
 // at the next look-up.
 void read_all(std::span<const SuiteModel> models, const std::string& gpu, const std::string& profile,
@@ -154,6 +168,29 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--rois", options.rois, "regions of interest in every image");
 }
 
+namespace {
+
+void add_training_options(CLI::App& app, TrainingOptions& options) {
+  app.add_option("--optimizer", options.optimizer,
+                 "one of 'tbd-sim list optimizers' (default: the variant's)");
+  app.add_option("--accumulate", options.accumulate,
+                 "batches whose gradients are added up before an update (default 1)");
+  app.add_option("--lora", options.lora,
+                 "rank of low-rank adapters, which alone are trained (default: all weights are)");
+  app.add_option(
+      "--lora-layers", options.lora_layers,
+      "parts of names of products that have one, as query,value or mlp, or all (default attention)");
+  app.add_option("--freeze", options.freeze,
+                 "parts of names of layers that are not trained, as embedding,layer0");
+  app.add_option("--recompute", options.recompute,
+                 "activations computed again: none, full (of blocks), selective (of attention) or segments "
+                 "(default: as the framework does)");
+  app.add_option("--offload", options.offload,
+                 "what is on the host between its uses: none, activations or optimizer");
+}
+
+}  // namespace
+
 void add_profile_option(CLI::App& app, std::string& profile) {
   app.add_option("--profile", profile,
                  "source of kernel times (default: the GPU's, its architecture's, or the generic one)");
@@ -167,6 +204,7 @@ void add_scenario_options(CLI::App& app, ScenarioOptions& options) {
                  "instead of --batch: steps of all sequences of an iteration, each as long as the longest");
   app.add_option("--dataset", options.dataset, "a data set, or a YAML file (default: the variant's)");
   add_profile_option(app, options.profile);
+  add_training_options(app, options.training);
 }
 
 void add_suite_option(CLI::App& app, ScenarioOptions& options) {
@@ -275,6 +313,7 @@ std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& s
   require_gpu(options);
   const std::int64_t batch = batch_of(options);
   const SampleInput input = input_for(options.input);
+  const TrainingChoices training = training_for(options.training);
   const bool named = !options.model.empty() && options.model != "all";
   const std::string asked = framework_asked_for(options, specs);
   std::vector<Scenario> scenarios;
@@ -305,7 +344,8 @@ std::vector<Scenario> scenarios_for(const ScenarioOptions& options, SpecCache& s
            .profile = options.profile,
            .dataset = options.dataset,
            .sizes = sizes,
-           .input = input});
+           .input = input,
+           .training = training});
     }
   }
   if (scenarios.empty()) {

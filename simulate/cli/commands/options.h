@@ -36,6 +36,17 @@ struct InputOptions {
   std::string time;
 };
 
+// Which weights are trained and how, as texts of scenario_keys.h.
+struct TrainingOptions {
+  std::string optimizer;
+  std::string accumulate;
+  std::string lora;
+  std::string lora_layers;
+  std::string freeze;
+  std::string recompute;
+  std::string offload;
+};
+
 // The model with the GPU, the batch and the data it is trained on.
 struct ScenarioOptions : ModelOptions {
   std::string suite;  // instead of the model, of commands that have add_suite_option()
@@ -44,7 +55,8 @@ struct ScenarioOptions : ModelOptions {
   std::string tokens;   // instead of the batch
   std::string dataset;  // instead of the variant's
   std::string profile;  // empty: what suits the GPU best
-  InputOptions input;   // of commands that have add_input_options()
+  TrainingOptions training;
+  InputOptions input;  // of commands that have add_input_options()
 };
 
 // GPUs and machines that train together, as texts of scenario_keys.h.

@@ -1,0 +1,101 @@
+// Choices of a training run: which weights train, how often they are updated, what is on the host.
+#include "simulate/workload/training_choices.h"
+
+#include <gmock/gmock.h>
+
+#include "hwspecs/base/error.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/scenario_keys.h"
+#include "simulate/report/training_notes.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+struct Choice {
+  const char* key;
+  const char* value;
+};
+
+// GPT-2 (small) of 256 words in pure bf16: 124,439,808 weights.
+Prediction gpt2_with(std::initializer_list<Choice> choices, const std::string& model = "gpt2") {
+  SpecCache specs = test::source_specs();
+  Scenario scenario{.model = model,
+                    .framework = "pytorch_hf",
+                    .gpu = "a100_sxm_80gb",
+                    .batch = 2,
+                    .precision = "bf16_pure",
+                    .sizes = {{"sequence_length", 256}}};
+  for (const auto& [key, value] : choices) find_scenario_key(key)->set(scenario, value);
+  return predict(scenario, specs);
+}
+
+Bytes memory(const Prediction& p, MemoryCategory category) { return p.memory.use[category]; }
+
+// Four batches take less than four iterations, for three updates are spared, and more than the parts of four
+// iterations that are no updates.
+TEST(TrainingChoices, AnUpdateMayFollowSeveralBatches) {
+  const Prediction one = gpt2_with({});
+  const Prediction four = gpt2_with({{"accumulate", "4"}});
+  EXPECT_LT(four.iteration_time(), one.iteration_time() * 4);
+  EXPECT_GT(four.iteration_time(), one.iteration_time() * 3);
+  EXPECT_DOUBLE_EQ(four.throughput(), 4 * 2 * 256 / four.iteration_time().si());
+  EXPECT_DOUBLE_EQ(memory(four, MemoryCategory::weight_gradients).si(),
+                   memory(one, MemoryCategory::weight_gradients).si());
+  EXPECT_EQ(four.batches_read(), 4);
+}
+
+// Adapters of rank 8 at the two products of each of twelve attentions: 12 x 8 x (768 + 2304 + 768 + 768).
+TEST(TrainingChoices, OnlyAdaptersHaveGradientsAndStates) {
+  const Prediction all = gpt2_with({});
+  const Prediction adapters = gpt2_with({{"lora", "8"}});
+  constexpr double kTrained = 12 * 8 * (768 + 2304 + 768 + 768);
+  EXPECT_NEAR(memory(adapters, MemoryCategory::weight_gradients).si(), 2 * kTrained, 48 * 512);
+  EXPECT_NEAR(memory(adapters, MemoryCategory::dynamic).si(), 4 * kTrained, 48 * 512);
+  EXPECT_GT(memory(all, MemoryCategory::weight_gradients).si(), 2 * 124e6);
+  EXPECT_THAT(training_notes(std::span(&adapters, 1), 200),
+              testing::ElementsAre(HasSubstr("0.442 million of 124.9 million weights are trained")));
+}
+
+// Pure bf16: 2 B of gradient for each weight go to the host, 2 B of weight come back, no state is on the GPU.
+TEST(TrainingChoices, TheOptimizerMayBeOnTheHost) {
+  const Prediction device = gpt2_with({});
+  const Prediction host = gpt2_with({{"offload", "optimizer"}});
+  EXPECT_EQ(memory(host, MemoryCategory::dynamic), Bytes(0));
+  EXPECT_GT(host.iteration_time(), device.iteration_time());
+  EXPECT_THAT(training_notes(std::span(&host, 1), 300),
+              testing::ElementsAre(HasSubstr("237 MiB of gradients go there and 237 MiB of weights come back")));
+}
+
+TEST(TrainingChoices, RecomputationAndOffloadingKeepLess) {
+  const Prediction kept = gpt2_with({});
+  const Prediction full = gpt2_with({{"recompute", "full"}});
+  const Prediction offloaded = gpt2_with({{"offload", "activations"}});
+  EXPECT_LT(memory(full, MemoryCategory::feature_maps), memory(kept, MemoryCategory::feature_maps));
+  EXPECT_LT(memory(offloaded, MemoryCategory::feature_maps), memory(kept, MemoryCategory::feature_maps));
+  EXPECT_GT(full.iteration_time(), kept.iteration_time());
+  EXPECT_GE(offloaded.iteration_time(), kept.iteration_time());
+}
+
+TEST(TrainingChoices, NamesWhatIsWrong) {
+  const auto fails = [](std::initializer_list<Choice> choices, const char* says, const char* model = "gpt2") {
+    EXPECT_THAT([&] { (void)gpt2_with(choices, model); }, ThrowsMessage<UsageError>(HasSubstr(says)));
+  };
+  fails({{"recompute", "ful"}}, "did you mean 'full'?");
+  fails({{"optimizer", "adamv"}}, "did you mean 'adam");
+  fails({{"offload", "optimiser"}}, "did you mean 'optimizer'?");
+  fails({{"recompute", "full"}, {"offload", "activations"}}, "computed again already");
+  fails({{"offload", "activations"}, {"recompute", "full"}}, "offloaded already");
+  fails({{"accumulate", "0"}}, "no whole number from 1");
+  fails({{"lora", "8"}, {"lora_layers", "atention"}}, "did you mean 'attention'?");
+  fails({{"freeze", "a,,b"}}, "has an empty part");
+  fails({{"optimizer", "muon"}, {"offload", "optimizer"}}, "multiplies matrices");
+  fails({{"precision", "mxfp8"}}, "no tensor cores that scale blocks");
+  fails({{"precision", "nvfp4"}}, "no tensor cores that scale blocks");
+}
+
+}  // namespace
+}  // namespace tbdsim
