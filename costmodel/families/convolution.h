@@ -242,7 +242,7 @@ ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& o
   if (choice.splits > 1) overhead = overhead + p[kSplit];
   const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
   T efficiency = p[traffic.efficiency];
-  if (padding > 1) efficiency = efficiency * p[kUnaligned] / padding;
+  if (padding > 1) efficiency = efficiency * (call.groups > 1 ? T(1) : p[kUnaligned]) / padding;
   T serialized(0);
   if (traffic.serialized != 0) serialized = traffic.serialized / p[traffic.serialized_bandwidth];
   if (traffic.filters > 0) serialized = serialized + traffic.filters / p[traffic.bandwidth];

@@ -84,9 +84,16 @@ class BatchNorm : public Layer {
     kernels.push_back(
         memory_kernel(KernelKind::batch_norm, phase, "batch_norm", site.output, flops, read, written));
     kernels.back().shape = image_of(site.output);
+    if (loads_rows(how)) kernels.back().timed_as = KernelKind::elementwise;
     if (!transposes(site, how)) return;
     const int copies = phase == Phase::backward_data ? 3 : 2;  // x and y, or x, dy and dx
     kernels.back().scratch_bytes = stored_bytes(site.output, how.precision) * copies;
+  }
+
+  // Channels that are neighbors in memory are loaded several numbers at a time, as element-wise kernels load
+  // rows (cuDNN's spatial persistent mode, which PyTorch and MXNet ask for such images in half precision).
+  [[nodiscard]] static bool loads_rows(const LoweringContext& how) {
+    return how.lowering.layout == Layout::nhwc && how.precision.storage_bytes < kFp32Bytes;
   }
 
   [[nodiscard]] static bool transposes(const LayerContext& site, const LoweringContext& how) {

@@ -6,6 +6,7 @@ namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kCountWords = 2;
+constexpr std::int64_t kOperatorNanoseconds = 8000;  // of the CPU: simulate/frameworks/pytorch.yaml, kernel
 
 }  // namespace
 
@@ -28,6 +29,11 @@ Kernel row_gather(const Size& rows, std::int64_t numbers) {
   return kernel;
 }
 
-Kernel read_count() { return device_to_host(fixed_size(kCountWords)); }
+Kernel read_count(std::int64_t operations) {
+  Kernel kernel = device_to_host(fixed_size(kCountWords));
+  const std::int64_t image = operations * kOperatorNanoseconds;
+  kernel.host_nanoseconds = {-image, image};
+  return kernel;
+}
 
 }  // namespace tbdsim

@@ -21,7 +21,8 @@ inline constexpr std::int64_t kMostBoxes = 1'000'000;
 // Rows of `numbers` looked up by their indices.
 [[nodiscard]] Kernel row_gather(const Size& rows, std::int64_t numbers);
 
-// The host waits for a 64-bit number, such as how many rows a mask selects.
-[[nodiscard]] Kernel read_count();
+// The host waits for a 64-bit number, such as how many rows a mask selects. A program that loops over images
+// launches `operations` for each; those of the first image are kernels of their own.
+[[nodiscard]] Kernel read_count(std::int64_t operations = 0);
 
 }  // namespace tbdsim

@@ -148,16 +148,16 @@ constexpr LayerType kLayerTypes[] = {
      make_select_rows},
     {"anchor_target",
      "classes and offsets for anchors: on (device, host), samples (all), objects in an image (on the "
-     "device), "
-     "most_objects and pair_numbers (0) held of each anchor and object",
+     "device), most_objects and pair_numbers (0) held of each anchor and object, batched (false): images do "
+     "not take turns",
      make_anchor_target},
     {"proposal",
      "regions from scores and offsets of anchors: before (all), after, suppression (device, mask_to_host, "
-     "host)",
+     "host), batched (false)",
      make_proposal},
     {"proposal_target",
      "regions drawn from proposals, with their classes and offsets: on (device, host, round_trip), regions, "
-     "offsets of each, objects in an image (on the device)",
+     "offsets of each, objects in an image (on the device), batched (false)",
      make_proposal_target},
     {"roi_pool", "maxima over a grid in each region: size of the grid; reads features and regions",
      make_roi_pool},

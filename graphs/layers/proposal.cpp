@@ -35,6 +35,7 @@ class Proposal : public Layer {
         suppression_(static_cast<Suppression>(keys.at("suppression").one_of(kSuppressionNames))) {
     if (const auto before = keys.find("before")) before_ = before->count(1, kMostBoxes);
     if (suppression_ != Suppression::device) host_ = host_nanoseconds(keys);
+    if (const auto batched = keys.find("batched")) batched_ = batched->flag();
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -117,12 +118,13 @@ class Proposal : public Layer {
     kernels.push_back(overlaps);
     kernels.push_back(memory_kernel(KernelKind::reduction, Phase::forward, "nms_choice", {mask, {}}, 1,
                                     word_bytes(mask), word_bytes(all)));
-    kernels.push_back(read_count());
+    kernels.push_back(read_count(batched_ ? 0 : kTensorOperations));
   }
 
   std::int64_t after_;
   std::optional<std::int64_t> before_;
   Suppression suppression_;
+  bool batched_ = false;  // all images at once instead of one by one
   Size host_;  // host time of suppression, for each image
 };
 

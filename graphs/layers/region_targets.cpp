@@ -44,7 +44,9 @@ class Targets : public Layer {
       const std::int64_t pairs = checked_multiply(boxes.per_sample, most_objects_);
       kernels.back().scratch_bytes = word_bytes(fixed_size(checked_multiply(pairs, pair_numbers_)));
       kernels.push_back(box_arithmetic("box_draw", boxes, 1, operations_.draw));
-      for (int i = 0; i < kCountsRead; ++i) kernels.push_back(read_count());
+      const std::int64_t of_image =
+          batched_ ? 0 : operations_.overlap + operations_.draw + operations_.encode;
+      for (int i = 0; i < kCountsRead; ++i) kernels.push_back(read_count(of_image / kCountsRead));
       kernels.push_back(box_arithmetic("box_encode", site.output.rows, kBoxNumbers, operations_.encode));
       return;
     }
@@ -57,6 +59,7 @@ class Targets : public Layer {
   Targets(SpecMap& keys, std::span<const std::string_view> places, const Operations& operations)
       : place_(static_cast<Place>(keys.at("on").one_of(places))), operations_(operations) {
     if (place_ == Place::device) {
+      if (const auto batched = keys.find("batched")) batched_ = batched->flag();
       objects_ = keys.at("objects").count(1, kMostObjects);
       if (const auto most = keys.find("most_objects")) most_objects_ = most->count(1, kMostObjects);
       if (const auto numbers = keys.find("pair_numbers")) pair_numbers_ = numbers->count(1, kMostNumbers);
@@ -71,6 +74,7 @@ class Targets : public Layer {
   std::int64_t objects_ = 0;       // in an image
   std::int64_t most_objects_ = 0;  // in one of them; memory is that of the largest
   std::int64_t pair_numbers_ = 0;  // alive at once of each pair of a box and an object; images take turns
+  bool batched_ = false;           // all images at once instead of one by one
   Size host_;                      // host time of matching, for each image
 };
 

@@ -21,7 +21,8 @@ struct Chain {
 
 class NormFusion {
  public:
-  NormFusion(const TrainingStep& step, FusedPasses passes) : step_(step), passes_(passes) {
+  NormFusion(const TrainingStep& step, FusedPasses passes, bool by_convolutions)
+      : step_(step), passes_(passes), by_convolutions_(by_convolutions) {
     find_chains();
     chain_of_.assign(step.kernels.size(), nullptr);
     fuse(forward_);
@@ -70,6 +71,11 @@ class NormFusion {
     return k < count() && kernel(k).op == op && kernel(k).phase == phase && kernel(k).repeat == repeat;
   }
 
+  // A batch norm, or a norm by constant statistics in one kernel (graphs/layers/batch_norm.cpp).
+  [[nodiscard]] bool is_norm(int k, Phase phase, std::int64_t repeat) const {
+    return is(k, "batch_norm", phase, repeat) || is(k, "affine_norm", phase, repeat);
+  }
+
   // The kernel that writes a tensor: the first of its layer that does more than count batches.
   [[nodiscard]] int writer_of(const Tensor& tensor) const {
     int k = tensor.first_use;
@@ -102,7 +108,7 @@ class NormFusion {
     std::map<int, int> norm_of;  // by the ReLU's layer
     for (int k = 0; k < count(); ++k) {
       const std::int64_t repeat = kernel(k).repeat;
-      if (is(k, "batch_norm", Phase::forward, repeat)) {
+      if (is_norm(k, Phase::forward, repeat)) {
         const bool sum = is(k + 1, "add", Phase::forward, repeat) &&
                          kernel(k + 1).read_bytes == kernel(k + 1).written_bytes * 2;
         const int relu = sum ? k + 2 : k + 1;
@@ -111,7 +117,7 @@ class NormFusion {
         forward_.push_back({k, relu, kernel(k).layer, kernel(relu).layer});
         norm_of[kernel(relu).layer] = kernel(k).layer;
       } else if (is(k, "relu", Phase::backward_data, repeat) &&
-                 is(k + 1, "batch_norm", Phase::backward_data, repeat)) {
+                 is_norm(k + 1, Phase::backward_data, repeat)) {
         const auto norm = norm_of.find(kernel(k).layer);
         if (norm != norm_of.end() && norm->second == kernel(k + 1).layer)
           backward_.push_back({k, k + 1, norm->second, kernel(k).layer});
@@ -124,7 +130,7 @@ class NormFusion {
   void keep_whole_layers() {
     std::map<int, int> left;  // kernels of a layer in no chain
     for (const Kernel& kernel : step_.kernels) {
-      if (kernel.op == "batch_norm" || kernel.op == "relu") ++left[kernel.layer];
+      if (kernel.op == "batch_norm" || kernel.op == "affine_norm" || kernel.op == "relu") ++left[kernel.layer];
     }
     for (const std::vector<Chain>* chains : {&forward_, &backward_}) {
       for (const Chain& chain : *chains) {
@@ -137,25 +143,51 @@ class NormFusion {
     std::erase_if(backward_, partly);
   }
 
+  [[nodiscard]] bool is_half_convolution(int k) const {
+    return k >= 0 && k < count() && kernel(k).kind == KernelKind::convolution && kernel(k).element_bytes == 2;
+  }
+
+  // True if the convolution before the norm sums its statistics.
+  [[nodiscard]] bool summed_by_convolution(const Chain& chain) const {
+    return by_convolutions_ && kernel(chain.first).op == "batch_norm" && is_half_convolution(chain.first - 1);
+  }
+
+  // True if the next convolution normalises what it reads, and its gradient by the weights does so again.
+  [[nodiscard]] bool applied_by_convolution(const Chain& chain) const {
+    return summed_by_convolution(chain) && chain.length() == 2 && is_half_convolution(chain.last + 1) &&
+           map_of(chain.last) != nullptr && map_of(chain.last)->last_forward == chain.last + 1;
+  }
+
   static Size bits_of(const Kernel& norm, Size map) {
     const std::int64_t bits = kBits * norm.element_bytes;
     return {map.fixed / bits, map.per_sample / bits};
   }
 
+  static std::string_view name_of(const Kernel& norm, bool with_sum) {
+    if (norm.op == "affine_norm") return with_sum ? "affine_norm_add_relu" : "affine_norm_relu";
+    return with_sum ? "batch_norm_add_relu" : "batch_norm_relu";
+  }
+
   [[nodiscard]] Kernel forward(const Chain& chain) const {
     Kernel fused = kernel(chain.first);
     const Size map = fused.written_bytes;
-    fused.op = chain.length() > 2 ? "batch_norm_add_relu" : "batch_norm_relu";
+    fused.op = name_of(fused, chain.length() > 2);
     if (chain.length() > 2) fused.read_bytes += map;
     for (int k = chain.first + 1; k <= chain.last; ++k) fused.flops += kernel(k).flops;
     fused.written_bytes += bits_of(fused, map);
+    if (summed_by_convolution(chain)) fused.read_bytes = fused.read_bytes + map * -1;
+    if (applied_by_convolution(chain)) {  // what is left turns sums into a factor and a summand
+      fused.op = "norm_factors";
+      const Size numbers = fixed_size(2 * kFp32Bytes * std::get<ImageShape>(fused.shape).channels);
+      fused.flops = fused.read_bytes = fused.written_bytes = numbers;
+    }
     return fused;
   }
 
   [[nodiscard]] Kernel backward(const Chain& chain) const {
     Kernel fused = kernel(chain.last);
     const Size map = kernel(chain.first).written_bytes;
-    fused.op = "batch_norm_relu";
+    fused.op = name_of(fused, false);
     fused.flops += kernel(chain.first).flops;
     fused.read_bytes += bits_of(fused, map) * 2;
     const bool for_others = std::any_of(
@@ -177,7 +209,9 @@ class NormFusion {
     if (chain == nullptr) return false;
     if (tensor.role == TensorRole::gradient_map)
       return is_gradient_of(tensor, *chain) && tensor.last_use <= chain->last;
-    if (tensor.role != TensorRole::feature_map || writer == chain->last) return false;
+    if (tensor.role != TensorRole::feature_map) return false;
+    if (applied_by_convolution(*chain)) return true;
+    if (writer == chain->last) return false;
     const bool written_over = writer + 1 == chain->last && map_of(chain->last) == nullptr;
     return !written_over && map_of(writer) != nullptr && tensor.layer == map_of(writer)->layer;
   }
@@ -202,6 +236,7 @@ class NormFusion {
 
   const TrainingStep& step_;
   FusedPasses passes_;
+  bool by_convolutions_;
   std::multimap<int, std::size_t> maps_;  // by the kernel that writes them
   std::vector<Chain> forward_, backward_;
   std::vector<const Chain*> chain_of_;
@@ -210,8 +245,8 @@ class NormFusion {
 
 }  // namespace
 
-TrainingStep with_fused_norms(const TrainingStep& step, FusedPasses passes) {
-  return NormFusion(step, passes).run();
+TrainingStep with_fused_norms(const TrainingStep& step, FusedPasses passes, bool by_convolutions) {
+  return NormFusion(step, passes, by_convolutions).run();
 }
 
 }  // namespace tbdsim

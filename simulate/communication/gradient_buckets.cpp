@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simulate/communication/table_exchange.h"
+
 namespace tbdsim {
 
 BucketQueue::BucketQueue(const TrainingStep& step, const Timeline& timeline, double batch,
@@ -18,7 +20,7 @@ BucketQueue::BucketQueue(const TrainingStep& step, const Timeline& timeline, dou
     const double ready = span.end.si();
     const double announced = on_gpu ? span.launch_end.si() : ready;
     computed_ = std::max(computed_, ready);
-    if (bytes > 0) gradients_.push_back({announced, ready, bytes});
+    if (bytes > 0 && !is_spread_table(step, gradient, plan)) gradients_.push_back({announced, ready, bytes});
   }
   // Gradients of several batches are exchanged in the last of them, whose kernels take their part of those
   // that are repeated for all.

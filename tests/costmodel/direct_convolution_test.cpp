@@ -121,6 +121,19 @@ TEST(DirectConvolution, WhoComputesWhat) {
   EXPECT_EQ(algorithms(nhwc), std::set{Algorithm::direct});
 }
 
+// Of NHWC images on tensor cores of V100 and A100, but not on those of an RTX 3090.
+TEST(GroupedConvolution, ProductsInNhwc) {
+  ConvCall nhwc = grouped();
+  nhwc.channels_last = true;
+  Hardware a100 = kCard;
+  a100.tensor_cores = a100.hbm = true;
+  a100.compute_capability = 80;
+  EXPECT_EQ(algorithms(nhwc, a100), (std::set{Algorithm::implicit_gemm, Algorithm::direct}));
+  Hardware rtx3090 = a100;
+  rtx3090.hbm = false;
+  EXPECT_EQ(algorithms(nhwc, rtx3090), std::set{Algorithm::direct});
+}
+
 // Winograd and Fourier transforms need neighbouring pixels.
 TEST(DilatedConvolution, IsAnImplicitProduct) {
   ConvCall call = grouped();

@@ -99,5 +99,18 @@ TEST(AdaptiveAvgPool, SizesThatDoNotDivide) {
   EXPECT_EQ(larger.forward()[0].flops, per_sample(49));
 }
 
+// Channels that are neighbors are loaded as rows, in half precision.
+TEST(BatchNorm, LoadsRowsOfChannelsLast) {
+  LayerBench bench{"{type: batch_norm}", {image(4, 6, 6)}};
+  const auto timed_as = [&](Layout layout, const Precision& precision) {
+    bench.lowering.layout = layout;
+    bench.precision = precision;
+    return bench.forward().back().timed_as;
+  };
+  EXPECT_EQ(timed_as(Layout::nhwc, test::kFp16), KernelKind::elementwise);
+  EXPECT_EQ(timed_as(Layout::nchw, test::kFp16), std::nullopt);
+  EXPECT_EQ(timed_as(Layout::nhwc, kPrecisions[0]), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tbdsim

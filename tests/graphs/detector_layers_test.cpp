@@ -366,5 +366,17 @@ TEST(SmoothL1Loss, AnOperationForEachTerm) {
   EXPECT_THROW((void)bench.layer->output_shape(fewer), ShapeMismatch);
 }
 
+// Matching, drawing and encoding are 16 + 34 + 15 operations, half of them before each of two counts; the host
+// launches them again for every image but the first, 8 us each.
+TEST(AnchorTarget, ImagesTakeTurns) {
+  const LayerBench loop{"{type: anchor_target, on: device, samples: 256, objects: 4}", {rows(1000, 2)}};
+  Size host;
+  for (const Kernel& kernel : loop.forward()) host += kernel.host_nanoseconds;
+  EXPECT_EQ(host, (Size{-2 * 32 * 8'000, 2 * 32 * 8'000}));
+  const LayerBench together{"{type: anchor_target, on: device, samples: 256, objects: 4, batched: true}",
+                            {rows(1000, 2)}};
+  for (const Kernel& kernel : together.forward()) EXPECT_EQ(kernel.host_nanoseconds, Size{});
+}
+
 }  // namespace
 }  // namespace tbdsim

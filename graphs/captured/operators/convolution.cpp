@@ -36,12 +36,6 @@ std::int64_t spatial(const OperatorSite& site, const CapturedTensor& tensor, std
   return dimension + 2 < rank ? site.fixed(tensor.shape[rank - 1 - dimension]) : 1;
 }
 
-// True for an image of several channels and pixels whose channels are neighbors in memory.
-bool is_channels_last(const CapturedTensor& tensor) {
-  return tensor.shape.size() > 2 && tensor.shape[1] != fixed_size(1) && tensor.strides[1] == fixed_size(1) &&
-         tensor.strides.back() != fixed_size(1);
-}
-
 bool has_one_pixel(const OperatorSite& site, const CapturedTensor& tensor) {
   for (std::size_t d = 0; d + 2 < tensor.shape.size(); ++d) {
     if (spatial(site, tensor, d) != 1) return false;
@@ -218,6 +212,11 @@ std::int64_t groups_of(const OperatorSite& site, const CapturedTensor& x, const 
 }
 
 }  // namespace
+
+bool is_channels_last(const CapturedTensor& tensor) {
+  return tensor.shape.size() > 2 && tensor.shape[1] != fixed_size(1) && tensor.strides[1] == fixed_size(1) &&
+         tensor.strides.back() != fixed_size(1);
+}
 
 void lower_convolution(OperatorSite& site) {
   const CapturedTensor& x = site.tensor(0);

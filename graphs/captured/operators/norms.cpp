@@ -32,6 +32,8 @@ Kernel batch_norm(const OperatorSite& site, const CapturedTensor& x, Phase phase
   Kernel kernel = bytes_kernel(KernelKind::batch_norm, phase, "batch_norm", x.elements, flops, bytes * reads,
                                bytes * writes, bytes_of(x.dtype));
   kernel.shape = image_of(site, x);
+  // Rows of channels, as in graphs/layers/batch_norm.cpp.
+  if (is_channels_last(x) && bytes_of(x.dtype) == 2) kernel.timed_as = KernelKind::elementwise;
   return kernel;
 }
 

@@ -10,6 +10,8 @@ namespace tbdsim {
 // convolution.cpp
 void lower_convolution(OperatorSite& site);
 void lower_convolution_backward(OperatorSite& site);
+// True for an image of several channels and pixels whose channels are neighbors in memory.
+[[nodiscard]] bool is_channels_last(const CapturedTensor& tensor);
 
 // products.cpp
 void lower_mm(OperatorSite& site);
