@@ -15,7 +15,7 @@
 #include "simulate/import/gpu_file.h"
 #include "simulate/import/machine_file.h"
 #include "simulate/import/measured_run.h"
-#include "simulate/import/network_files.h"
+#include "simulate/import/read_network.h"
 #include "simulate/import/recognise.h"
 #include "simulate/report/measured_tables.h"
 
@@ -68,17 +68,6 @@ MachineFacts read_machine_facts(FileFormat format, const std::string& text, cons
   }
 }
 
-ImportedFile read_network(FileFormat format, const std::string& file, const GivenValues& given) {
-  switch (format) {
-    case FileFormat::onnx:
-      return onnx_network(read_onnx(file), given);
-    case FileFormat::paleo:
-      return paleo_network(read_file(file, kLargestText), file);
-    default:
-      return prototxt_network(read_file(file, kLargestText), file);
-  }
-}
-
 // Writes into the folder, or to `out` with the notes as comments, and reads the file back as tbd-sim will.
 class Writer {
  public:
@@ -95,15 +84,15 @@ class Writer {
   std::string write(const ImportedFile& file) {
     for (const std::string& note : file.notes) say("  " + note);
     if (folder_.empty()) {
-      out_ << file.yaml;
+      out_ << file.text;
       return "";
     }
-    const std::filesystem::path path = std::filesystem::path(folder_) / (file.name + ".yaml");
+    const std::filesystem::path path = std::filesystem::path(folder_) / (file.name + file.extension);
     if (!written_.insert(path.string()).second)
       throw UsageError(path.string() +
                        ": two of the files would have this name; expected one of them at a time");
     AtomicFile to(path);
-    to.stream() << file.yaml;
+    to.stream() << file.text;
     to.commit();
     say("  wrote " + path.string());
     return path.string();
