@@ -45,7 +45,7 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
     {"calibrate/measure/run",
      {"calibrate/measure/statistics", "calibrate/measure/plan", "calibrate/measure/device",
       "calibrate/measure/ops", "calibrate/records"}},
-    {"simulate/import", {"hwspecs", "graphs"}},
+    {"simulate/import", {"hwspecs", "graphs", "graphs/captured"}},
     {"simulate/framework", {"hwspecs", "graphs", "graphs/rewrites", "costmodel"}},
     {"simulate/timeline", {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework"}},
     {"simulate/memory", {"hwspecs", "graphs", "graphs/rewrites", "costmodel", "simulate/framework"}},

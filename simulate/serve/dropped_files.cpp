@@ -72,7 +72,8 @@ DroppedFile as_model(DroppedFile file) {
   }
   const FormatInfo& info = info_of(*format);
   if (info.kind != ImportKind::model)
-    throw UsageError(named + ": " + std::string(info.title) + ", which is no model; " + std::string(kExpected));
+    throw UsageError(named + ": " + std::string(info.title) + ", which is no model; " +
+                     std::string(kExpected));
   const ImportedFile network = read_network(info.format, file.path, {});
   file.notes = network.notes;
   file.path = file.path.parent_path() / (network.name + network.extension);
@@ -96,8 +97,8 @@ DroppedFile DroppedFiles::keep(const std::string& file_name, const std::string& 
   const std::string hash = hash_of(bytes);
   const std::scoped_lock held(lock_);
   std::string name = std::string(kPrefix) + hash + '/' + named;
-  const auto same = std::find_if(files_.begin(), files_.end(),
-                                 [&](const DroppedFile& file) { return file.name == name; });
+  const auto same =
+      std::find_if(files_.begin(), files_.end(), [&](const DroppedFile& file) { return file.name == name; });
   if (same != files_.end()) return *same;
   const fs::path folder = folder_ / hash;
   fs::create_directory(folder);

@@ -19,8 +19,8 @@ struct DroppedFile {
   std::vector<std::string> notes;
 };
 
-// Keeps the files in a folder of its own among the system's temporary ones, which nobody else may read and which
-// it removes at its end. Thread-safe.
+// Keeps the files in a folder of its own among the system's temporary ones, which nobody else may read and
+// which it removes at its end. Thread-safe.
 class DroppedFiles {
  public:
   static constexpr std::size_t kMostFiles = 16;  // the oldest goes first
@@ -30,8 +30,8 @@ class DroppedFiles {
   DroppedFiles(const DroppedFiles&) = delete;
   DroppedFiles& operator=(const DroppedFiles&) = delete;
 
-  // Keeps a file called `file_name`. A file in another tool's format is kept as the model that `tbd-sim import`
-  // makes of it. Throws as read_network(), and UsageError for a name or a format that no model has.
+  // Keeps a file called `file_name`. A file in another tool's format is kept as the model that `tbd-sim
+  // import` makes of it. Throws as read_network(), and UsageError for a name or a format that no model has.
   DroppedFile keep(const std::string& file_name, const std::string& bytes);
   void forget(const DroppedFile& file);
 

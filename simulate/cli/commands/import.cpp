@@ -17,6 +17,7 @@
 #include "simulate/import/measured_run.h"
 #include "simulate/import/read_network.h"
 #include "simulate/import/recognise.h"
+#include "simulate/import/traced_step.h"
 #include "simulate/report/measured_tables.h"
 
 namespace tbdsim {
@@ -107,6 +108,7 @@ class Writer {
 struct Imports {
   std::map<std::string, std::pair<GpuFacts, std::string>> gpus;  // by name, with the files that name it
   std::vector<std::pair<MachineFacts, std::string>> machines;
+  std::vector<std::string> traces;  // execution traces, of two batches
 };
 
 void note_gpus(std::vector<GpuFacts> all, const std::string& file, Imports& imports) {
@@ -121,6 +123,18 @@ void note_gpus(std::vector<GpuFacts> all, const std::string& file, Imports& impo
     if (files.find(file) == std::string::npos) files += " and " + file;
     before = merged(std::move(before), facts);
   }
+}
+
+void write_step(const std::vector<std::string>& traces, Writer& writer, SpecCache& specs) {
+  if (traces.empty()) return;
+  if (traces.size() != 2)
+    throw UsageError(fmt::format(
+        "{}: {}; expected two execution traces of one step, at two batches: they say how sizes grow "
+        "with the batch",
+        traces.front(), traces.size() == 1 ? "is one trace" : "and others are more than two"));
+  const std::string path =
+      writer.write(traced_step(read_execution_trace(traces[0]), read_execution_trace(traces[1])));
+  if (!path.empty()) (void)specs.model(path);
 }
 
 void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
@@ -144,6 +158,7 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
       const std::string path = writer.write(network);
       if (!path.empty()) (void)specs.model(path);
     }
+    if (info.kind == ImportKind::step) imports.traces.push_back(file);
     if (info.kind == ImportKind::kernels) {
       const Table table = measured_kernel_table(read_measured_run(file));
       if (options.folder.empty()) {
@@ -159,6 +174,7 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
   }
   if (!given.empty() && imports.gpus.empty() && imports.machines.empty() && !networks)
     throw UsageError("--set: none of the files becomes a GPU, a machine or a model; expected one that does");
+  write_step(imports.traces, writer, specs);
   std::string gpu = options.gpu;
   for (const auto& [name, facts] : imports.gpus) {
     const std::string path = writer.write(gpu_file(facts.first, facts.second, given, catalog));
