@@ -188,7 +188,7 @@ ImportedFile known_card(const std::string& name, const GpuFacts& facts, const Va
     set_sourced(tree, name_of_key, value->second, key.sort);
   }
   if (other_rate) set_peaks(tree, source_in(tree, "math") + "; peaks by the SMs and the clock of this file");
-  ImportedFile file{.name = name, .yaml = write_spec(tree), .notes = {}};
+  ImportedFile file{.name = name, .text = write_spec(tree), .notes = {}};
   file.notes.push_back(
       fmt::format("{} is {} of the catalogue{}", facts.name, name,
                   differences.empty() ? ", and nothing differs" : "; what differs: " + joined(differences)));
@@ -284,7 +284,7 @@ ImportedFile new_card(const GpuFacts& facts, const std::string& file, Values val
   add_entry(tree, "sources", std::move(sources));
   set_peaks(tree, fmt::format("compute capability {}, an SM as the catalogue's {}: {}", capability, like,
                               source_in(tree_of_other, "math")));
-  ImportedFile imported{.name = file_name_of(facts.name, "gpu"), .yaml = write_spec(tree), .notes = {}};
+  ImportedFile imported{.name = file_name_of(facts.name, "gpu"), .text = write_spec(tree), .notes = {}};
   imported.notes.push_back(
       fmt::format("{} is no card of the catalogue: an SM of compute capability {} computes as "
                   "that of {}, memory is {}, the bus {}",

@@ -1,4 +1,4 @@
-// A file that an import writes: its name, its YAML, and what the reader should know of it.
+// A file that an import writes: its name, its content, and what the reader should know of it.
 #pragma once
 
 #include <map>
@@ -11,9 +11,10 @@
 namespace tbdsim {
 
 struct ImportedFile {
-  std::string name;  // without ".yaml"
-  std::string yaml;
+  std::string name;  // without the extension
+  std::string text;
   std::vector<std::string> notes;  // sentences
+  std::string extension = ".yaml";
 };
 
 // Values given on the command line for what the files do not say: "tdp" -> "250 W".

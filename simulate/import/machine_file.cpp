@@ -221,7 +221,7 @@ ImportedFile machine_file(const MachineFacts& facts, const std::string& file, co
   add_entry(tree, "sources", std::move(sources));
 
   ImportedFile imported{.name = file_name_of(std::filesystem::path(file).stem().string(), "machine"),
-                        .yaml = write_spec(tree),
+                        .text = write_spec(tree),
                         .notes = {}};
   if (gpu.stands_in)
     imported.notes.push_back(

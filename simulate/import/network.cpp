@@ -208,7 +208,7 @@ ImportedFile NetworkBuilder::finish(const NetworkTensor& given, const std::strin
   add_entry(tree, "training", list_of({pass}));
 
   ImportedFile imported{.name = file_name_of(std::filesystem::path(file_).stem().string(), "model"),
-                        .yaml = write_spec(tree),
+                        .text = write_spec(tree),
                         .notes = notes_};
   if (left_out > 0)
     imported.notes.push_back(

@@ -49,6 +49,9 @@ std::optional<FileFormat> format_of_table(const std::vector<std::string>& column
 }
 
 std::optional<FileFormat> format_of_json(std::string_view text) {
+  if (holds(text, "\"schema\"") && holds(text, "\"nodes\"") &&
+      (holds(text, "\"ctrl_deps\"") || holds(text, "\"op_schema\"")))
+    return FileFormat::execution_trace;
   if (holds(text, "\"traceEvents\"") || holds(text, "\"ph\"")) return FileFormat::chrome_trace;
   if (holds(text, "\"layers\"") && holds(text, "\"parents\"")) return FileFormat::paleo;
   return std::nullopt;

@@ -26,19 +26,20 @@ enum class FileFormat : std::uint8_t {
   ncu_csv,
   onnx,
   paleo,
-  prototxt
+  prototxt,
+  execution_trace
 };
 
-// The result of an import: the description of a GPU, a machine or a model, or kernels measured in a
-// run.
-enum class ImportKind : std::uint8_t { gpu, machine, kernels, model };
+// The result of an import: the description of a GPU, a machine or a model, kernels measured in a run, or, of
+// two files, a captured step.
+enum class ImportKind : std::uint8_t { gpu, machine, kernels, model, step };
 
 struct FormatInfo {
   FileFormat format;
   ImportKind kind;
   std::string_view title;
 };
-inline constexpr std::array<FormatInfo, 16> kFileFormats = {{
+inline constexpr std::array<FormatInfo, 17> kFileFormats = {{
     {FileFormat::device_query, ImportKind::gpu, "deviceQuery of CUDA's samples"},
     {FileFormat::smi_text, ImportKind::gpu, "nvidia-smi -q"},
     {FileFormat::smi_xml, ImportKind::gpu, "nvidia-smi -q -x"},
@@ -55,6 +56,7 @@ inline constexpr std::array<FormatInfo, 16> kFileFormats = {{
     {FileFormat::onnx, ImportKind::model, "ONNX"},
     {FileFormat::paleo, ImportKind::model, "network of Paleo (JSON)"},
     {FileFormat::prototxt, ImportKind::model, "network of Caffe (prototxt)"},
+    {FileFormat::execution_trace, ImportKind::step, "execution trace of PyTorch"},
 }};
 [[nodiscard]] constexpr const FormatInfo& info_of(FileFormat format) {
   return kFileFormats[static_cast<std::size_t>(format)];

@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <thread>
 
@@ -29,7 +31,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
-using Request = http::request<http::empty_body>;
+using Request = http::request<http::string_body>;
 using ReplyBody = http::span_body<const char>;
 
 constexpr int kBacklog = 128;  // connections that the system holds until they are accepted
@@ -40,14 +42,18 @@ constexpr std::size_t kMostDrainedBytes = 1'000'000;
 struct Service {
   asio::io_context io{1};
   asio::thread_pool workers;
-  std::function<HttpReply(const Request&)> answer;
+  std::function<std::optional<HttpReply>(const Request&)> refusal;  // of a head, before the body is read
+  std::function<HttpReply(Request)> answer;
   std::function<void()> connection_ended;
+  bool reads_body = false;  // one connection does
 };
 
 const char* reason_of(int status) {
   switch (status) {
     case 408:
       return "the request did not come in time";
+    case 413:
+      return "the file is too large; expected at most 128 MiB";
     case 431:
       return "the request is too long";
     default:
@@ -55,18 +61,18 @@ const char* reason_of(int status) {
   }
 }
 
-// One client: read_request -> answer (by a worker) -> write_reply -> drain -> end. All but the answer runs on
-// the thread of Service::io.
+// One client: read_request -> read_body (of a POST) -> answer (by a worker) -> write_reply -> drain -> end.
+// All but the answer runs on the thread of Service::io.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(tcp::socket socket, Service& service)
       : service_(service), socket_(std::move(socket)), deadline_(service.io) {
     parser_.header_limit(HttpServer::kMostHeadBytes);
-    parser_.skip(true);  // the body
+    parser_.body_limit(std::numeric_limits<std::uint64_t>::max());  // until the head has been judged
   }
 
   void read_request() {
-    start_deadline();
+    start_deadline(HttpServer::kSeconds);
     http::async_read_header(
         socket_, buffer_, parser_,
         [self = shared_from_this()](error_code error, std::size_t bytes) { self->head_read(error, bytes); });
@@ -79,14 +85,37 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (!error && bytes > HttpServer::kMostHeadBytes) error = http::error::header_limit;
     if (error) {
       refuse(error);
+    } else if (auto refused = service_.refusal(parser_.get())) {
+      write_reply(std::move(*refused));
+    } else if (parser_.get().method() == http::verb::post) {
+      read_body();
     } else {
       answer();
     }
   }
 
-  // After kSeconds no more of the request is read, or the rest of the reply is dropped.
-  void start_deadline() {
-    deadline_.expires_after(std::chrono::seconds(HttpServer::kSeconds));
+  void read_body() {
+    if (service_.reads_body) {
+      write_reply(error_reply(503, "another file is being read; expected one at a time"));
+      return;
+    }
+    if (parser_.content_length().value_or(0) > HttpServer::kMostBodyBytes) {
+      write_reply(error_reply(413, reason_of(413)));
+      return;
+    }
+    service_.reads_body = true;
+    parser_.body_limit(HttpServer::kMostBodyBytes);
+    start_deadline(HttpServer::kBodySeconds);
+    http::async_read(socket_, buffer_, parser_, [self = shared_from_this()](error_code error, std::size_t) {
+      self->deadline_.cancel();
+      self->service_.reads_body = false;
+      error ? self->refuse(error) : self->answer();
+    });
+  }
+
+  // After so many seconds no more of the request is read, or the rest of the reply is dropped.
+  void start_deadline(int seconds) {
+    deadline_.expires_after(std::chrono::seconds(seconds));
     deadline_.async_wait([self = shared_from_this()](error_code cancelled) {
       if (cancelled) return;
       error_code ignored;
@@ -100,19 +129,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void refuse(error_code error) {
+    const bool too_large = error == http::error::body_limit;
     const bool too_long = error == http::error::header_limit || error == http::error::buffer_overflow;
     const bool malformed = error.category() == make_error_code(http::error::header_limit).category();
     if (!parser_.got_some() || !malformed) {  // nothing came, or the connection broke
       end();
       return;
     }
-    const int status = too_long ? 431 : late_ ? 408 : 400;
+    const int status = too_large ? 413 : too_long ? 431 : late_ ? 408 : 400;
     write_reply(error_reply(status, reason_of(status)));
   }
 
   void answer() {
+    head_only_ = parser_.get().method() == http::verb::head;
     asio::post(service_.workers, [self = shared_from_this()] {
-      HttpReply reply = self->service_.answer(self->parser_.get());
+      HttpReply reply = self->service_.answer(self->parser_.release());
       asio::post(self->service_.io,
                  [self, reply = std::move(reply)]() mutable { self->write_reply(std::move(reply)); });
     });
@@ -130,11 +161,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     response_.keep_alive(false);
     response_.prepare_payload();
     serializer_.emplace(response_);
-    start_deadline();
+    start_deadline(HttpServer::kSeconds);
     auto written = [self = shared_from_this()](error_code error, std::size_t) {
       error ? self->end() : self->drain();
     };
-    if (parser_.get().method() == http::verb::head) {
+    if (head_only_) {
       http::async_write_header(socket_, *serializer_, std::move(written));
     } else {
       http::async_write(socket_, *serializer_, std::move(written));
@@ -177,7 +208,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   asio::steady_timer deadline_;
   bool late_ = false;  // the deadline passed while the request was read
   boost::beast::flat_buffer buffer_{HttpServer::kMostHeadBytes};
-  http::request_parser<http::empty_body> parser_;
+  http::request_parser<http::string_body> parser_;
+  bool head_only_ = false;  // the request is HEAD: the reply has no body
   HttpReply reply_;
   http::response<ReplyBody> response_;
   std::optional<http::response_serializer<ReplyBody>> serializer_;  // from write_reply on
@@ -225,7 +257,8 @@ class HttpServer::Listener {
       : address_(std::move(address)),
         handler_(std::move(handler)),
         service_{.workers = asio::thread_pool(worker_count()),
-                 .answer = [this](const Request& request) { return reply_to(request); },
+                 .refusal = [this](const Request& request) { return refusal_of(request); },
+                 .answer = [this](Request request) { return reply_to(std::move(request)); },
                  .connection_ended = [this] { connection_ended(); }},
         acceptor_(listening_acceptor(service_.io, address_)),
         retry_(service_.io),
@@ -264,16 +297,28 @@ class HttpServer::Listener {
     if (connections_-- == kMostConnections) accept();
   }
 
-  [[nodiscard]] HttpReply reply_to(const Request& request) const {
-    if (request.method() != http::verb::get && request.method() != http::verb::head)
-      return error_reply(405,
-                         in_quotes(std::string(request.method_string())) + " is not answered; expected GET");
+  // The refusal of a request by its head; none for one that is answered.
+  [[nodiscard]] std::optional<HttpReply> refusal_of(const Request& request) const {
+    const bool posts = request.method() == http::verb::post;
+    if (!posts && request.method() != http::verb::get && request.method() != http::verb::head)
+      return error_reply(
+          405, in_quotes(std::string(request.method_string())) + " is not answered; expected GET or POST");
     const std::string host(request[http::field::host]);
     if (request.count(http::field::host) != 1 || !is_own_host(host, address_))
       return error_reply(403, "Host " + in_quotes(host) + " is not this machine");
+    const std::string origin(request[http::field::origin]);
+    if (posts && !is_own_page(origin, host))
+      return error_reply(403, "a page of " + in_quotes(origin) + " may send nothing");
+    return std::nullopt;
+  }
+
+  [[nodiscard]] HttpReply reply_to(Request request) const {
     try {
       const std::string target(request.target());
-      return handler_({path_of(target), parameters_of(target)});
+      return handler_({.path = path_of(target),
+                       .parameters = parameters_of(target),
+                       .posted = request.method() == http::verb::post,
+                       .body = std::move(request.body())});
     } catch (const Error& wrong) {
       return error_reply(400, wrong.what());
     } catch (const std::exception& bug) {

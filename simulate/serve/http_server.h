@@ -1,13 +1,15 @@
-// A small HTTP server for one page and its answers: GET and HEAD, no bodies, one request a connection.
+// A small HTTP server for one page and its answers: GET, HEAD, and POST with a file as its body; one request
+// a connection.
 //
 //   one thread (Boost.Asio)      accepts, reads heads of requests, writes replies; an idle connection costs a socket
 //   kMostWorkers threads, or     call the handler; further requests wait in line
 //   as many as there are cores
 //
 // Clients are not trusted, so each connection has a budget: the head of a request has at most kMostHeadBytes
-// and arrives within kSeconds, and the reply is read within kSeconds. Connections beyond kMostConnections
-// wait to be accepted. Anything else is refused with a 4xx and {"error": "..."},
-// and so is a Host that is not this machine's.
+// and arrives within kSeconds, a body at most kMostBodyBytes, within kBodySeconds, one at a time; the reply
+// is read within kSeconds. Connections beyond kMostConnections wait to be accepted. Anything else is refused
+// with a 4xx or 503 and {"error": "..."}, and so is a Host that is not this machine's, or a POST of another
+// site's page.
 #pragma once
 
 #include <functional>
@@ -22,6 +24,8 @@ namespace tbdsim {
 struct HttpRequest {
   std::string path;            // "/report"
   QueryParameters parameters;  // of the query
+  bool posted = false;         // POST: `body` is what was sent
+  std::string body{};
 };
 
 struct HttpReply {
@@ -34,12 +38,14 @@ class HttpServer {
  public:
   static constexpr std::size_t kMostHeadBytes = 8000;
   static constexpr int kSeconds = 5;
+  static constexpr std::size_t kMostBodyBytes = std::size_t{1} << 27U;  // an ONNX file with its weights
+  static constexpr int kBodySeconds = 60;
   static constexpr int kMostConnections = 256;
   static constexpr unsigned kMostWorkers = 16;
 
   // Called by several threads at a time. Exceptions become replies: Error is the client's fault (400), any
   // other is a bug (500).
-  using Handler = std::function<HttpReply(const HttpRequest&)>;
+  using Handler = std::function<HttpReply(HttpRequest)>;
 
   // Listens from here on. Throws UsageError where the address or the port is not available.
   HttpServer(ListenAddress address, Handler handler);

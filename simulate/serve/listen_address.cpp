@@ -33,4 +33,8 @@ bool is_own_host(const std::string& host, const ListenAddress& address) {
   return all && is_numeric_address(name);
 }
 
+bool is_own_page(const std::string& origin, const std::string& host) {
+  return origin.empty() || origin == "http://" + host;
+}
+
 }  // namespace tbdsim

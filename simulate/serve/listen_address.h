@@ -17,4 +17,8 @@ struct ListenAddress {
 // another site whose name was made to resolve to this machine (DNS rebinding) fails this check.
 [[nodiscard]] bool is_own_host(const std::string& host, const ListenAddress& address);
 
+// True if a request that changes something may come from this page: its Origin is http://HOST of the same
+// request, or there is none, as browsers always send one with a POST.
+[[nodiscard]] bool is_own_page(const std::string& origin, const std::string& host);
+
 }  // namespace tbdsim

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "simulate/prediction/prediction.h"
 #include "simulate/workload/spec_cache.h"
@@ -15,13 +16,16 @@ namespace tbdsim {
 // precision and GPU), then an empty one. Requests share the ownership of their cache.
 class SpecPool {
  public:
-  explicit SpecPool(Catalog catalog);
+  // Finds the names of the catalogue and, by path, `files` alone.
+  SpecPool(const Catalog& catalog, std::vector<std::string> files);
 
   [[nodiscard]] std::shared_ptr<SpecCache> specs_for(const Scenario& scenario);
+  // Finds these files alone from now on; returns the cache that does.
+  std::shared_ptr<SpecCache> find_only(std::vector<std::string> files);
 
  private:
-  Catalog catalog_;
   std::mutex lock_;
+  Catalog catalog_;
   std::set<std::string> workloads_;
   std::shared_ptr<SpecCache> specs_;
 };

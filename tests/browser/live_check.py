@@ -5,7 +5,7 @@
 
 Checks: moving a slider changes the number, to what the command line says, and the charts (how soon is printed: within 100 ms
 is meant); every list can be chosen from; what does not fit and what is refused are
-said; the address can be kept; nothing sticks out of a phone's screen; nothing is reported on the console. Exits with 77
+said; the address can be kept; a model can be dropped; nothing sticks out of a phone's screen; nothing is reported on the console. Exits with 77
 where Chromium, its driver or Python's selenium is not installed.
 """
 import argparse
@@ -17,6 +17,7 @@ import sys
 from page_check import DESKTOP, PHONE, Failures, browser, draw_all, resize, screenshot, wait_for
 
 MOVES = 40
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TILE = "document.querySelector('[data-metric=\"{}\"] .number')"
 
 
@@ -143,6 +144,27 @@ def check_layouts(page, server, checks, directory):
     screenshot(page, directory, "live_layouts")
 
 
+DROP = """const [name, text] = arguments, data = new DataTransfer();
+data.items.add(new File([text], name));
+document.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));"""
+
+
+def check_drop(page, server, checks):
+    """A model that is dropped on the page is shown, its link opens it again, and what is wrong with one is said with its place."""
+    text = (SOURCE / "graphs/models/alexnet.yaml").read_text().replace("title: AlexNet", "title: My Net")
+    open_page(page, server.url, checks)
+    page.execute_script("delete document.documentElement.dataset.atRest")
+    page.execute_script(DROP, "mine.yaml", text)
+    checks.expect(wait_for(page, "document.querySelector('h1').textContent.startsWith('My Net')"), "a dropped model is not shown")
+    settle(page)
+    checks.expect("mine.yaml" in page.execute_script("return document.querySelector('code').textContent"), "the command does not name the dropped file")
+    kept, now = page.execute_script("return location.href"), tile(page, "throughput")
+    open_page(page, kept, checks)
+    checks.expect(tile(page, "throughput") == now, "the link does not bring the dropped model back")
+    page.execute_script(DROP, "bad.yaml", text.replace("sample:", "smaple:"))
+    checks.expect(wait_for(page, "document.querySelector('.message').textContent.match(/^bad.yaml:[0-9]+:[0-9]+: /)"), "what is wrong with a dropped file is not said with its place")
+
+
 def check(page, server, checks, directory):
     for name, size, scheme in (("light", DESKTOP, "light"), ("dark", DESKTOP, "dark"), ("phone", PHONE, "light")):
         resize(page, size, scheme)
@@ -153,6 +175,8 @@ def check(page, server, checks, directory):
             check_speed(page, checks)
             check_lists(page, checks)
             check_address(page, checks)
+            check_drop(page, server, checks)
+            screenshot(page, directory, "live_refused")
             open_page(page, server.url, checks)
         move(page, "bandwidth", 20)
         draw_all(page, checks)
@@ -169,7 +193,7 @@ def check(page, server, checks, directory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
-    parser.add_argument("--screenshots", type=pathlib.Path, help="a directory for pictures: live_light, live_dark, live_phone")
+    parser.add_argument("--screenshots", type=pathlib.Path, help="a directory for pictures: live_light, live_dark, live_phone, live_refused")
     arguments = parser.parse_args()
     if arguments.screenshots is not None:
         arguments.screenshots.mkdir(parents=True, exist_ok=True)

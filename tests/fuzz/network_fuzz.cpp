@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace tbdsim;
   const std::string text(reinterpret_cast<const char*>(data), size);
   (void)recognise_text(text);
-  const auto check = [](const ImportedFile& file) { (void)parse_spec(file.yaml, "imported"); };
+  const auto check = [](const ImportedFile& file) { (void)parse_spec(file.text, "imported"); };
   (void)fuzz::run([&] { check(onnx_network(parse_onnx(text, "fuzz"), {})); });
   (void)fuzz::run([&] { check(paleo_network(text, "fuzz")); });
   return fuzz::run([&] { check(prototxt_network(text, "fuzz")); });

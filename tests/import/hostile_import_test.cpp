@@ -79,6 +79,21 @@ TEST_P(DamagedFile, IsReadOrRefused) {
 
 INSTANTIATE_TEST_SUITE_P(All, DamagedFile, testing::ValuesIn(kFiles));
 
+// Of two execution traces the first is damaged.
+TEST(DamagedFiles, TracesAreReadOrRefused) {
+  const std::string whole = read_file(import_file("execution_trace_4.json"), 1'000'000);
+  const test::TempDir dir;
+  int refused = 0;
+  for (int number = 0; number <= 100; ++number) {
+    const auto file = dir.write("trace.json", damaged(whole, number));
+    const test::CliResult result =
+        test::run({"import", file.string(), import_file("execution_trace_8.json.gz")});
+    EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 2) << number;
+    refused += result.exit_code == 2 ? 1 : 0;
+  }
+  EXPECT_GT(refused, 50);
+}
+
 std::string repeated(const std::string& text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i) all += text;
@@ -121,6 +136,10 @@ TEST(HostileFiles, AreRefused) {
        R"({"layers": {"a": {"parents": ["b"], "type": "Pooling"}, "b": {"parents": ["a"], "type": "Pooling"}}})"},
       {"deep_net.json", "{\"layers\": {\"parents\": " + repeated("[", 100'000)},
       {"huge_net.json", R"({"layers": {"a": {"parents": [], "type": "Input", "tensor": [1, 1e300, 8, 3]}}})"},
+      {"deep_trace.json", R"({"schema": "1.0.1", "op_schema": "", "nodes": )" + repeated("[", 100'000)},
+      {"empty_trace.json", R"({"schema": "1.0.1", "op_schema": "", "nodes": []})"},
+      {"loop_trace.json",
+       R"({"schema": "1.0.1", "nodes": [{"id": 1, "name": "a", "ctrl_deps": 2}, {"id": 2, "name": "b", "ctrl_deps": 1}]})"},
       {"empty.onnx", ""},
       {"text.onnx", "not a model"},
       {"deep.onnx", std::string(100'000, '\x3a')},

@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, Onnx,
                          testing::Values("small_opset9.onnx", "small_opset13.onnx", "small_opset21.onnx"));
 
 TEST(Onnx, ComputesActivationsAsFrameworksDo) {
-  const std::string yaml = onnx_network(read_onnx(import_file("small_opset13.onnx")), {}).yaml;
+  const std::string yaml = onnx_network(read_onnx(import_file("small_opset13.onnx")), {}).text;
   EXPECT_THAT(yaml, HasSubstr("type: silu"));  // x * sigmoid(x), one kernel
   EXPECT_THAT(yaml, testing::Not(HasSubstr("type: sigmoid")));
   EXPECT_THAT(yaml, testing::Not(HasSubstr("type: softmax\n")));  // the loss has it
@@ -99,7 +99,7 @@ TEST(Onnx, AsksForSymbolicSidesOfImages) {
   graph.inputs[0].dims = {-1, 3, -1, -1};
   EXPECT_THAT(test::message_of<SpecError>([&] { (void)onnx_network(graph, {}); }),
               HasSubstr("--set image_size=224"));
-  EXPECT_THAT(onnx_network(graph, {{"image_size", "16"}}).yaml, HasSubstr("image_size: 16"));
+  EXPECT_THAT(onnx_network(graph, {{"image_size", "16"}}).text, HasSubstr("image_size: 16"));
 }
 
 TEST(Onnx, SaysWhereAnExportFoldedNormsAway) {

@@ -83,6 +83,7 @@ HttpReply echo(const HttpRequest& request) {
   if (request.path == "/bug") throw std::logic_error("a bug");
   if (request.path == "/large") return {.body = body(std::string(20'000'000, 'x'))};
   std::string text = request.path;
+  if (request.posted) text += "(" + std::to_string(request.body.size()) + ")";
   for (const auto& [key, value] : request.parameters) text += "|" + key + "=" + value;
   return {.type = "text/plain", .body = body(text)};
 }
@@ -123,6 +124,22 @@ TEST_F(HttpServerTest, RepliesAreWholeAndNotCompressed) {
   EXPECT_THAT(get("/a", "Accept-Encoding: gzip, br\r\n"), EndsWith("\r\n\r\n/a"));
 }
 
+TEST_F(HttpServerTest, TakesABodyAndOneAtATime) {
+  const std::string head = "POST /model?name=a HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n";
+  const std::string bytes(1'000'000, 'x');
+  EXPECT_THAT(request(head + "Content-Length: 1000000\r\n\r\n" + bytes), EndsWith("/model(1000000)|name=a"));
+  EXPECT_THAT(request(head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
+              EndsWith("/model(3)|name=a"));
+  const Client slow(server_.port());
+  slow.send(head + "Content-Length: 1000000\r\n\r\nabc");
+  while (!request(head + "Content-Length: 3\r\n\r\nabc").starts_with("HTTP/1.1 503 ")) {
+  }
+  EXPECT_THAT(get("/abc"), EndsWith("\r\n\r\n/abc")) << "a page is served meanwhile";
+  slow.end_request();
+  EXPECT_THAT(slow.receive(), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(request(head + "Content-Length: 3\r\n\r\nabc"), EndsWith("/model(3)|name=a"));
+}
+
 TEST_F(HttpServerTest, RefusalsAreJson) {
   const auto expect_refused = [](const std::string& reply, int status, const std::string& what) {
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 " + std::to_string(status) + " "));
@@ -131,10 +148,16 @@ TEST_F(HttpServerTest, RefusalsAreJson) {
   };
   expect_refused(get("/wrong"), 400, "batch 0 is wrong");
   expect_refused(get("/bug"), 500, "internal error: a bug");
-  expect_refused(request("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"), 405,
-                 "'POST' is not answered; expected GET");
-  expect_refused(request("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000000\r\n\r\n"), 405,
-                 "'POST' is not answered; expected GET");
+  expect_refused(request("PUT / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"), 405,
+                 "'PUT' is not answered; expected GET or POST");
+  expect_refused(request("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000000\r\n\r\n"), 413,
+                 "the file is too large; expected at most 128 MiB");
+  expect_refused(
+      request("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n"), 413,
+      "the file is too large; expected at most 128 MiB");
+  expect_refused(request("POST / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n"
+                         "Content-Length: 3\r\n\r\nabc"),
+                 403, "a page of 'http://evil.example' may send nothing");
   expect_refused(request("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403,
                  "Host 'evil.example' is not this machine");
   expect_refused(request("GET / HTTP/1.1\r\n\r\n"), 403, "Host '' is not this machine");

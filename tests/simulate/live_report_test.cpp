@@ -155,7 +155,7 @@ TEST_F(LiveReport, ChangesHardwareOnly) {
 }
 
 TEST(SpecPool, StaysSmall) {
-  SpecPool pool(Catalog::from(TBDSIM_SOURCE_DIR));
+  SpecPool pool(Catalog::from(TBDSIM_SOURCE_DIR), {});
   Scenario scenario = kUsual;
   const auto first = pool.specs_for(scenario);
   EXPECT_EQ(pool.specs_for(scenario), first);

@@ -15,8 +15,9 @@
 #include "simulate/import/gpu_file.h"
 #include "simulate/import/machine_file.h"
 #include "simulate/import/measured_run.h"
-#include "simulate/import/network_files.h"
+#include "simulate/import/read_network.h"
 #include "simulate/import/recognise.h"
+#include "simulate/import/traced_step.h"
 #include "simulate/report/measured_tables.h"
 
 namespace tbdsim {
@@ -68,17 +69,6 @@ MachineFacts read_machine_facts(FileFormat format, const std::string& text, cons
   }
 }
 
-ImportedFile read_network(FileFormat format, const std::string& file, const GivenValues& given) {
-  switch (format) {
-    case FileFormat::onnx:
-      return onnx_network(read_onnx(file), given);
-    case FileFormat::paleo:
-      return paleo_network(read_file(file, kLargestText), file);
-    default:
-      return prototxt_network(read_file(file, kLargestText), file);
-  }
-}
-
 // Writes into the folder, or to `out` with the notes as comments, and reads the file back as tbd-sim will.
 class Writer {
  public:
@@ -95,15 +85,15 @@ class Writer {
   std::string write(const ImportedFile& file) {
     for (const std::string& note : file.notes) say("  " + note);
     if (folder_.empty()) {
-      out_ << file.yaml;
+      out_ << file.text;
       return "";
     }
-    const std::filesystem::path path = std::filesystem::path(folder_) / (file.name + ".yaml");
+    const std::filesystem::path path = std::filesystem::path(folder_) / (file.name + file.extension);
     if (!written_.insert(path.string()).second)
       throw UsageError(path.string() +
                        ": two of the files would have this name; expected one of them at a time");
     AtomicFile to(path);
-    to.stream() << file.yaml;
+    to.stream() << file.text;
     to.commit();
     say("  wrote " + path.string());
     return path.string();
@@ -118,6 +108,7 @@ class Writer {
 struct Imports {
   std::map<std::string, std::pair<GpuFacts, std::string>> gpus;  // by name, with the files that name it
   std::vector<std::pair<MachineFacts, std::string>> machines;
+  std::vector<std::string> traces;  // execution traces, of two batches
 };
 
 void note_gpus(std::vector<GpuFacts> all, const std::string& file, Imports& imports) {
@@ -132,6 +123,18 @@ void note_gpus(std::vector<GpuFacts> all, const std::string& file, Imports& impo
     if (files.find(file) == std::string::npos) files += " and " + file;
     before = merged(std::move(before), facts);
   }
+}
+
+void write_step(const std::vector<std::string>& traces, Writer& writer, SpecCache& specs) {
+  if (traces.empty()) return;
+  if (traces.size() != 2)
+    throw UsageError(fmt::format(
+        "{}: {}; expected two execution traces of one step, at two batches: they say how sizes grow "
+        "with the batch",
+        traces.front(), traces.size() == 1 ? "is one trace" : "and others are more than two"));
+  const std::string path =
+      writer.write(traced_step(read_execution_trace(traces[0]), read_execution_trace(traces[1])));
+  if (!path.empty()) (void)specs.model(path);
 }
 
 void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
@@ -155,6 +158,7 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
       const std::string path = writer.write(network);
       if (!path.empty()) (void)specs.model(path);
     }
+    if (info.kind == ImportKind::step) imports.traces.push_back(file);
     if (info.kind == ImportKind::kernels) {
       const Table table = measured_kernel_table(read_measured_run(file));
       if (options.folder.empty()) {
@@ -170,6 +174,7 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
   }
   if (!given.empty() && imports.gpus.empty() && imports.machines.empty() && !networks)
     throw UsageError("--set: none of the files becomes a GPU, a machine or a model; expected one that does");
+  write_step(imports.traces, writer, specs);
   std::string gpu = options.gpu;
   for (const auto& [name, facts] : imports.gpus) {
     const std::string path = writer.write(gpu_file(facts.first, facts.second, given, catalog));

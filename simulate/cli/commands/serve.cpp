@@ -12,6 +12,7 @@
 #include "simulate/cli/commands/command.h"
 #include "simulate/cli/commands/options.h"
 #include "simulate/report/html/page.h"
+#include "simulate/serve/dropped_files.h"
 #include "simulate/serve/http_server.h"
 #include "simulate/serve/layout_report.h"
 #include "simulate/serve/live_report.h"
@@ -43,19 +44,28 @@ std::vector<std::string> names_of(const SpecCache& specs, Kind kind, const std::
   return names;
 }
 
-// Every model with the frameworks that train it.
+// A model with the frameworks that train it and, where it was captured in one, its precision.
+Json model_json(const std::string& name, const std::string& gpu, SpecCache& specs) {
+  ScenarioOptions all;
+  all.model = name;
+  all.gpu = gpu;
+  all.batch = "1";
+  std::vector<std::string> frameworks;
+  for (const Scenario& scenario : scenarios_for(all, specs)) frameworks.push_back(scenario.framework);
+  const ModelFile& file = *specs.model(name);
+  Json json{{"name", name}, {"title", file.title}, {"frameworks", frameworks}};
+  if (file.captured) json["precision"] = precision_for(file, "").name;
+  return json;
+}
+
 Json models_json(const Scenario& start, SpecCache& specs) {
   Json list = Json::array();
   for (const std::string& name : names_of(specs, Kind::model, start.model)) {
-    ScenarioOptions all;
-    all.model = name;
-    all.gpu = start.gpu;
-    all.batch = "1";
-    std::vector<std::string> frameworks;
-    for (const Scenario& scenario : scenarios_for(all, specs)) frameworks.push_back(scenario.framework);
+    Json model = model_json(name, start.gpu, specs);
+    Json& frameworks = model["frameworks"];
     const bool known = std::find(frameworks.begin(), frameworks.end(), start.framework) != frameworks.end();
     if (name == start.model && !known) frameworks.push_back(start.framework);
-    list.push_back({{"name", name}, {"title", specs.model(name)->title}, {"frameworks", frameworks}});
+    list.push_back(std::move(model));
   }
   return list;
 }
@@ -77,6 +87,7 @@ std::string controls_of(const Scenario& start, SpecCache& specs) {
   Json precisions = Json::array();
   for (const Precision& precision : kPrecisions) precisions.push_back(precision.name);
   return Json{{"models", models_json(start, specs)},
+              {"most_bytes", HttpServer::kMostBodyBytes},
               {"gpus", gpus_json(start, specs)},
               {"precisions", precisions},
               {"start",
@@ -126,32 +137,96 @@ std::vector<std::string> files_of(const Scenario& scenario) {
   return files;
 }
 
+// Answers the page's requests:
+//   GET /                    the page
+//   GET /report?QUERY        live_report.h
+//   GET /layouts             the page of a cluster's layouts
+//   GET /layout?QUERY        layout_report.h
+//   POST /model?name=NAME    takes the model in the body, and answers with its entry in the page's list
+//   GET /model?name=NAME     the entry of a model taken before
+class Answers {
+ public:
+  Answers(Scenario start, SpecCache& specs)
+      : start_(std::move(start)),
+        page_(page_of(start_, specs)),
+        layouts_page_(layouts_page_of(specs)),
+        files_(files_of(start_)),
+        pool_(specs.catalog(), files_) {}
+
+  HttpReply operator()(const HttpRequest& request) try {
+    if (request.path == "/model") return model(request);
+    if (request.posted) return error_reply(405, "'POST' is answered at /model alone; expected GET");
+    if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page_};
+    if (request.path == "/report") return report(request.parameters);
+    if (request.path == "/layouts") return {.type = "text/html; charset=utf-8", .body = layouts_page_};
+    if (request.path == "/layout") return layout(request.parameters);
+    return error_reply(404, in_quotes(request.path) +
+                                " is not here; expected /, /report, /layouts, /layout or /model");
+  } catch (const Error& wrong) {
+    return error_reply(400, dropped_.with_names(wrong.what()));
+  }
+
+ private:
+  HttpReply report(QueryParameters parameters) {
+    for (auto& [key, value] : parameters) {
+      if (key == "model" && DroppedFiles::is_dropped(value)) value = dropped_.find(value).path.string();
+    }
+    const LiveQuery query = read_query(parameters, start_);
+    const std::string text = live_report(query, *pool_.specs_for(query.scenario));
+    return {.body = std::make_shared<const std::string>(dropped_.with_names(text))};
+  }
+
+  HttpReply layout(const QueryParameters& parameters) {
+    const JobRequest job = read_job_query(parameters);
+    const auto specs = pool_.specs_for({.model = job.model, .gpu = job.gpu});
+    return {.body = std::make_shared<const std::string>(layout_report(job, *specs))};
+  }
+
+  HttpReply model(const HttpRequest& request) {
+    if (request.parameters.size() != 1 || request.parameters[0].first != "name")
+      throw UsageError("/model: expected one parameter, name");
+    const std::string& name = request.parameters[0].second;
+    const DroppedFile file = request.posted ? dropped_.keep(name, request.body) : dropped_.find(name);
+    try {
+      const std::shared_ptr<SpecCache> specs =
+          request.posted ? find_dropped() : pool_.specs_for(scenario_of(file));
+      Json json = model_json(file.path.string(), start_.gpu, *specs);
+      json["name"] = file.name;
+      json["notes"] = file.notes;
+      return {.body = std::make_shared<const std::string>(dropped_.with_names(json.dump()) + '\n')};
+    } catch (const Error&) {
+      dropped_.forget(file);
+      throw;
+    }
+  }
+
+  std::shared_ptr<SpecCache> find_dropped() {
+    std::vector<std::string> files = dropped_.paths();
+    files.insert(files.end(), files_.begin(), files_.end());
+    return pool_.find_only(std::move(files));
+  }
+
+  [[nodiscard]] Scenario scenario_of(const DroppedFile& file) const {
+    Scenario scenario = start_;
+    scenario.model = file.path.string();
+    return scenario;
+  }
+
+  Scenario start_;
+  std::shared_ptr<const std::string> page_, layouts_page_;
+  std::vector<std::string> files_;  // that the command line names
+  SpecPool pool_;
+  DroppedFiles dropped_;
+};
+
 void run(ServeOptions options, SpecCache& specs, std::ostream& out, const Progress& progress) {
   options.scenario = with_defaults(options.scenario);
-  const Scenario start =
-      scenario_for(options.scenario, specs, "the page begins with one model on one framework");
-  const auto page = page_of(start, specs), layouts_page = layouts_page_of(specs);
-  SpecPool pool(specs.catalog().with_files_only(files_of(start)));
+  Answers answers(scenario_for(options.scenario, specs, "the page begins with one model on one framework"),
+                  specs);
   const std::vector<std::string> hosts =
       options.hosts.empty() ? std::vector<std::string>{} : list_of(options.hosts);
-  const HttpServer server(
-      {.address = options.address, .port = port_of(options.port), .hosts = hosts},
-      [&](const HttpRequest& request) -> HttpReply {
-        if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page};
-        if (request.path == "/layouts") return {.type = "text/html; charset=utf-8", .body = layouts_page};
-        if (request.path == "/layout") {
-          const JobRequest job = read_job_query(request.parameters);
-          const auto known = pool.specs_for({.model = job.model, .gpu = job.gpu});
-          return {.body = std::make_shared<const std::string>(layout_report(job, *known))};
-        }
-        if (request.path != "/report")
-          return error_reply(404, in_quotes(request.path) +
-                                      " is not here; expected /, /report, /layouts or "
-                                      "/layout");
-        const LiveQuery query = read_query(request.parameters, start);
-        const auto known = pool.specs_for(query.scenario);
-        return {.body = std::make_shared<const std::string>(live_report(query, *known))};
-      });
+  const HttpServer server({.address = options.address, .port = port_of(options.port), .hosts = hosts},
+                          [&](const HttpRequest& request) { return answers(request); });
   const bool ipv6 = options.address.find(':') != std::string::npos;
   out << fmt::format(fmt::runtime(ipv6 ? "http://[{}]:{}/" : "http://{}:{}/"), options.address, server.port())
       << "  (Ctrl-C ends it)\n"

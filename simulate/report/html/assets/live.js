@@ -56,10 +56,12 @@
 
   const tiles = element("div", {className: "tiles"});
   const message = element("p", {className: "message", role: "alert", hidden: true});
+  const notes = element("p", {className: "notes", id: "file-notes", hidden: true});
   const command = element("code");
   const kernelTimes = element("p", {className: "notes"});
   const status = element("span", {className: "status"});
   const inputs = {};
+  let linked = true;  // the address names a model that is there
 
   function listOf(list) {
     const input = element("select", {id: list.key});
@@ -69,7 +71,7 @@
     }};
     input.addEventListener("change", () => {
       state[list.key] = input.value;
-      if (!model().frameworks.includes(state.framework)) state.framework = model().frameworks[0];
+      if (list.key === "model") suitModel();
       refresh();
       ask();
     });
@@ -170,13 +172,76 @@
     else rest = setTimeout(() => ask(true), REST);
   }
 
+  function refuse(why) {
+    message.textContent = why;
+    message.hidden = false;
+  }
+
+  // Puts a model that the server took, or took before, into the list.
+  async function fetchModel(name, file) {
+    try {
+      const reply = await fetch(`model?${new URLSearchParams({name})}`, file ? {method: "POST", body: file} : {});
+      const answer = await reply.json();
+      if (!reply.ok) return refuse(answer.error);
+      if (!given.models.some((one) => one.name === answer.name)) given.models.unshift(answer);
+      return answer;
+    } catch (failure) {
+      return refuse("tbd-sim does not answer: was it ended?");
+    }
+  }
+
+  // What the model cannot be trained with is replaced; a captured step begins with the precision that it has.
+  function suitModel(precision = model().precision || state.precision) {
+    if (!model().frameworks.includes(state.framework)) state.framework = model().frameworks[0];
+    state.precision = precision;
+  }
+
+  async function take(file) {
+    message.hidden = true;
+    notes.hidden = true;
+    if (file.size > given.most_bytes)
+      return refuse(`${file.name}: ${Math.round(file.size / 2 ** 20)} MiB; expected at most ${given.most_bytes / 2 ** 20} MiB`);
+    status.textContent = `reading ${file.name} ...`;
+    const taken = await fetchModel(file.name, file);
+    status.textContent = "";
+    if (!taken) return;
+    state.model = taken.name;
+    suitModel();
+    notes.textContent = taken.notes.join(" ");
+    notes.hidden = taken.notes.length === 0;
+    refresh();
+    ask();
+  }
+
+  // A file can be dropped anywhere on the page, or chosen.
+  function fileInput() {
+    const input = element("input", {id: "file", type: "file", accept: ".yaml,.json,.gz,.onnx,.prototxt,.txt"});
+    input.addEventListener("change", () => input.files.length && take(input.files[0]));
+    document.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      document.body.classList.add("dropping");
+    });
+    document.addEventListener("dragleave", (event) => {
+      if (!event.relatedTarget) document.body.classList.remove("dropping");
+    });
+    document.addEventListener("drop", (event) => {
+      event.preventDefault();
+      document.body.classList.remove("dropping");
+      if (event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
+    });
+    return element("label", {htmlFor: "file", title: "YAML, a captured step, config.json, ONNX: at most 128 MiB, kept until tbd-sim serve ends"},
+                   element("span", {textContent: "your model: drop a file"}), input);
+  }
+
   // The address of the page says what it shows: it can be kept, or sent to a colleague.
-  function readAddress() {
+  async function readAddress() {
     const asked = new URLSearchParams(location.search);
+    const wanted = asked.get("model") || "";
+    if (wanted.startsWith("dropped/") && !await fetchModel(wanted)) linked = false;
     for (const key of ["model", "framework", "gpu", "precision"]) if (asked.has(key)) state[key] = asked.get(key);
     if (!model()) state.model = given.start.model;
     if (!gpu()) state.gpu = given.start.gpu;
-    if (!model().frameworks.includes(state.framework)) state.framework = model().frameworks[0];
+    suitModel(asked.get("precision") || undefined);
     if (!given.precisions.includes(state.precision)) state.precision = given.start.precision;
     const nearest = (key, value) => {
       const values = SLIDERS.find((slider) => slider.key === key).values;
@@ -195,12 +260,17 @@
     document.body.classList.add("live");
     const button = element("button", {type: "button", textContent: "hardware as sold", id: "reset"});
     button.addEventListener("click", reset);
-    const form = element("form", {className: "controls"}, ...LISTS.map(listOf), ...SLIDERS.map(sliderOf),
-                         element("p", {}, button, status));
+    const link = element("button", {type: "button", textContent: "copy link", id: "link"});
+    link.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(location.href);
+      status.textContent = "copied";
+    });
+    const form = element("form", {className: "controls"}, fileInput(), ...LISTS.map(listOf), ...SLIDERS.map(sliderOf),
+                         element("p", {}, button, link), element("p", {}, status));
     form.addEventListener("submit", (event) => event.preventDefault());
     const main = document.querySelector("main");
     const desk = element("div", {className: "desk"});
-    main.before(tiles, message, desk);
+    main.before(tiles, message, notes, desk);
     desk.append(form, main);
     main.after(element("footer", {}, element("p", {className: "notes", textContent: "The same on the command line"}),
                        element("p", {}, command), kernelTimes,
@@ -208,7 +278,8 @@
   }
 
   build();
-  readAddress();
-  refresh();
-  window.tbdReport.ready.then(() => ask());
+  Promise.all([readAddress(), window.tbdReport.ready]).then(() => {
+    refresh();
+    if (linked) ask();
+  });
 })();

@@ -1,0 +1,26 @@
+#include "simulate/import/read_network.h"
+
+#include <cstdint>
+
+#include "hwspecs/base/file.h"
+#include "simulate/import/network_files.h"
+
+namespace tbdsim {
+namespace {
+
+constexpr std::uintmax_t kLargestText = std::uintmax_t{1} << 26U;  // 64 MiB
+
+}  // namespace
+
+ImportedFile read_network(FileFormat format, const std::filesystem::path& file, const GivenValues& given) {
+  switch (format) {
+    case FileFormat::onnx:
+      return onnx_network(read_onnx(file), given);
+    case FileFormat::paleo:
+      return paleo_network(read_file(file, kLargestText), file.string());
+    default:
+      return prototxt_network(read_file(file, kLargestText), file.string());
+  }
+}
+
+}  // namespace tbdsim
