@@ -65,6 +65,10 @@ enum class ConcatLowering { parts, whole, views };
 //   library      the library, always
 enum class DepthwiseKernels { own, half_by_size, library };
 
+// What generates kernels for the operators of a captured step. eager: each operator has its own.
+//   inductor   element-wise operators and reductions run in kernels of several (graphs/captured/compile.h)
+enum class Compiler { eager, inductor };
+
 // Where parameters and optimizer state live. host: weights are sent to the GPU before each pass and gradients
 // brought back after it; the host updates.
 enum class Variables { device, host };
@@ -93,6 +97,7 @@ inline constexpr std::array<std::string_view, 2> kSavedMatmulInputsNames = {"nee
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
 inline constexpr std::array<std::string_view, 3> kConcatLoweringNames = {"parts", "whole", "views"};
 inline constexpr std::array<std::string_view, 3> kDepthwiseKernelsNames = {"own", "half_by_size", "library"};
+inline constexpr std::array<std::string_view, 2> kCompilerNames = {"eager", "inductor"};
 inline constexpr std::array<std::string_view, 2> kVariablesNames = {"device", "host"};
 inline constexpr std::array<std::string_view, 2> kClipDecisionNames = {"host", "device"};
 
@@ -139,6 +144,9 @@ struct Lowering {
   bool zero_gradients = false;  // gradients are filled with zeros, and each new one is added by a kernel
   Variables optimizer_state = Variables::device;  // host: it updates there, by gradients sent to it
   bool counts_batches = false;  // a batch norm counts its batches, in a kernel of one number
+  Compiler compiler = Compiler::eager;
+  bool moments_apart = false;       // layer norms find mean and variance in a kernel of their own
+  bool group_norm_in_fp32 = false;  // in mixed precision: torch.autocast's list has group_norm
 
   friend bool operator==(const Lowering&, const Lowering&) = default;
 };

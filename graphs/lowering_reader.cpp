@@ -76,6 +76,10 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.optimizer_state = static_cast<Variables>(node->one_of(kVariablesNames));
   if (const auto node = m.find("zero_gradients")) lowering.zero_gradients = node->flag();
   if (const auto node = m.find("counts_batches")) lowering.counts_batches = node->flag();
+  if (const auto node = m.find("compiler"))
+    lowering.compiler = static_cast<Compiler>(node->one_of(kCompilerNames));
+  if (const auto node = m.find("moments_apart")) lowering.moments_apart = node->flag();
+  if (const auto node = m.find("group_norm_in_fp32")) lowering.group_norm_in_fp32 = node->flag();
 }
 
 }  // namespace

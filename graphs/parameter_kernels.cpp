@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "graphs/multi_tensor.h"
 #include "graphs/optimizer_operators.h"
 #include "graphs/orthogonal_update.h"
 
@@ -51,9 +52,19 @@ void ParameterKernels::append_for_all(Kernel kernel) {
   step_.kernels.back().layer = -1;
 }
 
-// Adds the kernel's work to the one at `fused`, where it fuses and that one is there.
-void ParameterKernels::append_or_fuse(const Kernel& kernel, int layer, std::size_t fused, bool fuses) {
-  if (!fuses || step_.kernels.size() <= fused) {
+void ParameterKernels::append_together(std::span<const Kernel> kernels, std::int64_t lists) {
+  if (!fuses()) {
+    for (const Kernel& kernel : kernels) append(kernel, kernel.layer);
+    return;
+  }
+  for (const Kernel& launch : multi_tensor_kernels(kernels, lists)) {
+    append(launch, std::max(0, launch.layer));
+    if (launch.layer < 0) step_.kernels.back().layer = -1;
+  }
+}
+
+void ParameterKernels::append_or_add(const Kernel& kernel, int layer, std::size_t fused) {
+  if (step_.kernels.size() <= fused) {
     append(kernel, layer);
     return;
   }
@@ -68,12 +79,13 @@ void ParameterKernels::append_or_fuse(const Kernel& kernel, int layer, std::size
 
 void ParameterKernels::over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, bool writes) {
   const std::int64_t bytes = how_.precision.gradient_bytes;
-  const std::size_t fused = step_.kernels.size();
+  std::vector<Kernel> kernels;
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
     const Size words = gradient_elements(tensor, how_.lowering);
-    append_or_fuse(over_words(kind, Phase::backward_weights, op, words, flops, bytes, writes ? bytes : 0),
-                   layer, fused, fuses());
+    kernels.push_back(over_words(kind, Phase::backward_weights, op, words, flops, bytes, writes ? bytes : 0));
+    kernels.back().layer = layer;
   });
+  append_together(kernels, 1);
 }
 
 void ParameterKernels::casts() {
@@ -209,10 +221,12 @@ void ParameterKernels::update_by_operators(const Optimizer& updated_by) {
     return;
   }
   for (const OptimizerOperator& term : operators) {
-    const std::size_t fused = step_.kernels.size();
+    std::vector<Kernel> kernels;
     each_by_element(updated_by, [&](int layer, const ParameterTensor& tensor) {
-      append_or_fuse(kernel_of(term, tensor), layer, fused, true);
+      kernels.push_back(kernel_of(term, tensor));
+      kernels.back().layer = layer;
     });
+    append_together(kernels, term.reads + (term.new_tensor ? 1 : 0));
   }
 }
 
@@ -225,7 +239,8 @@ void ParameterKernels::update(const Optimizer& updated_by) {
     if (how_.precision.fp32_copy) copy_back();
     return;
   }
-  const std::size_t fused = step_.kernels.size();
+  const std::size_t first = step_.kernels.size();
+  std::vector<Kernel> together;
   each_by_element(updated_by, [&](int layer, const ParameterTensor& tensor) {
     const Size words = updated_elements(tensor);
     // The weight and the optimizer's state; the gradient.
@@ -235,9 +250,9 @@ void ParameterKernels::update(const Optimizer& updated_by) {
     const Size stored = words * (how_.precision.fp32_copy ? how_.precision.weight_bytes : 0);
     const Size writes = kept + stored + words * (optimizer.further_writes * updated_bytes());
     if (optimizer.own_operators == 0) {
-      append_or_fuse(memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}},
-                                   optimizer.flops, reads, writes),
-                     layer, fused, fuses());
+      together.push_back(memory_kernel(KernelKind::update, Phase::update, optimizer.name, {words, {}},
+                                       optimizer.flops, reads, writes));
+      together.back().layer = layer;
       return;
     }
     const std::int64_t operators = optimizer.own_operators;
@@ -245,18 +260,24 @@ void ParameterKernels::update(const Optimizer& updated_by) {
     Kernel each = memory_kernel(KernelKind::elementwise, Phase::update, optimizer.name, {words, {}},
                                 optimizer.flops, part(reads, operators), part(writes, operators));
     each.flops = part(each.flops, operators);
-    append_or_fuse(each, layer, fused, operators == 1);
-    if (operators > 1) step_.kernels.back().repeat *= operators;
+    if (operators == 1) {
+      append_or_add(each, layer, first);
+      return;
+    }
+    append(each, layer);
+    step_.kernels.back().repeat *= operators;
   });
+  append_together(together, 2 + optimizer.state_words);  // the weight, its gradient, its state
 }
 
 void ParameterKernels::copy_back() {
-  const std::size_t fused = step_.kernels.size();
+  std::vector<Kernel> kernels;
   each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
-    append_or_fuse(over_words(KernelKind::elementwise, Phase::update, "cast", fixed_size(tensor.elements), 0,
-                              kFp32Bytes, how_.precision.weight_bytes),
-                   layer, fused, fuses());
+    kernels.push_back(over_words(KernelKind::elementwise, Phase::update, "cast", fixed_size(tensor.elements),
+                                 0, kFp32Bytes, how_.precision.weight_bytes));
+    kernels.back().layer = layer;
   });
+  append_together(kernels, 2);
 }
 
 void ParameterKernels::fetch() {

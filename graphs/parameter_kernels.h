@@ -1,6 +1,8 @@
 // Kernels over parameters and their gradients that belong to no layer type: casts, clipping, updates.
 #pragma once
 
+#include <span>
+
 #include "graphs/training_step.h"
 
 namespace tbdsim {
@@ -23,8 +25,8 @@ void each_trained(const LayerGraph& graph, Visit visit) {
 }
 
 // Appends kernels to `step`, whose layers from `first_layer` on are the graph's; each runs `repeat` times.
-// Where the framework's updates are fused or foreach, one kernel goes over all parameters; else there is one
-// for each.
+// Where the framework's updates are fused or foreach, kernels go over all parameters, in the launches of
+// multi_tensor.h; else there is one for each.
 class ParameterKernels {
  public:
   ParameterKernels(const LayerGraph& graph, int first_layer, const LoweringContext& how, std::int64_t repeat,
@@ -64,7 +66,11 @@ class ParameterKernels {
   void clip_one(int layer, const ParameterTensor& tensor);
   void append(Kernel kernel, int layer);
   void append_for_all(Kernel kernel);  // of no layer in particular
-  void append_or_fuse(const Kernel& kernel, int layer, std::size_t fused, bool fuses);
+  // Appends kernels over one parameter each, whose `layer` is the graph's: one by one, or where updates fuse
+  // together. `lists`: tensors that each reads or writes.
+  void append_together(std::span<const Kernel> kernels, std::int64_t lists);
+  // Adds the kernel's work to the one at `fused`, where that is there.
+  void append_or_add(const Kernel& kernel, int layer, std::size_t fused);
   [[nodiscard]] bool fuses() const {
     return how_.lowering.update == UpdateKernels::fused || how_.lowering.update == UpdateKernels::foreach;
   }

@@ -10,6 +10,13 @@
 
 namespace tbdsim {
 
+// True for a layer that stays in single precision where others are in half: by its own key, or because the
+// framework's mixed precision casts what it reads.
+[[nodiscard]] inline bool stays_single(const LayerSpec& spec, const LoweringContext& how) {
+  const bool casts = how.lowering.group_norm_in_fp32 && how.precision.master_weights;
+  return spec.fp32 || (casts && spec.type == "group_norm");
+}
+
 // Appends to `step`, whose layers from `first_layer` on are the graph's. Call forward(), then backward() if
 // the run has one, then the functions that append tensors. pass_expansion_penalty.cpp has the second
 // order of gradient penalties, pass_expansion_chains.cpp the kernels whose order is free.
@@ -56,7 +63,7 @@ class PassExpansion {
   }
   // True if the layer stays in single precision while others are in half.
   [[nodiscard]] bool in_fp32(int i) const {
-    return i >= 0 && layer(i).spec.fp32 && how_.precision.storage_bytes < kFp32Bytes;
+    return i >= 0 && stays_single(layer(i).spec, how_) && how_.precision.storage_bytes < kFp32Bytes;
   }
   // Appends casts of what layer i reads from layers in single precision, or of its gradients back to it.
   void cast_inputs(int i, Phase phase, std::vector<Kernel>& out) const;

@@ -158,7 +158,7 @@ class StepExpansion {
       first_layers_[name] = static_cast<int>(step_.layers.size());
       for (const GraphLayer& layer : graph.layers) {
         step_.layers.push_back(summarise(layer));
-        in_fp32_.push_back(layer.spec.fp32);
+        in_fp32_.push_back(stays_single(layer.spec, how));
       }
     }
   }

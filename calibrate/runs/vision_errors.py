@@ -18,8 +18,8 @@ PRECISIONS = {"fp32": "fp32", "tf32": "tf32", "fp16": "amp", "bf16": "bf16", "pu
 
 #: tbd-sim's framework, by the beginning of a set's name: the closest version that it has.
 FRAMEWORKS = {
-    "timm_train_pt112": "pytorch_ngc_1_13",
-    "timm_train": "pytorch_ngc_1_9",
+    "timm_train_pt110": "pytorch_1_10",
+    "timm_train": "pytorch_1_12",
     "gpumemnet": "pytorch",
     "pycls": "pytorch_ngc_1_6",
     "torchvision": "pytorch_ngc_1_4",

@@ -78,9 +78,10 @@ struct ConvFamily {
     kUnaligned
   };
   static constexpr auto parameters = std::to_array<Parameter>({
-      {"forward", 0.95, 0.2, 1.3, "", "share of the sustained peak, implicit product, forward"},
-      {"data", 0.9, 0.2, 1.3, "", "the same, gradient by the input"},
-      {"weights", 0.7, 0.15, 1.3, "", "the same, gradient by the weights"},
+      {"forward", 0.95, 0.2, kBoostOverSustained, "",
+       "share of the sustained peak, implicit product, forward", 0.5, kBoostLimit},
+      {"data", 0.9, 0.2, kBoostOverSustained, "", "the same, gradient by the input", 0.5, kBoostLimit},
+      {"weights", 0.7, 0.15, kBoostOverSustained, "", "the same, gradient by the weights", 0.5, kBoostLimit},
       {"small_tile", 0.9, 0.5, 1.0, "", "of it kept when the tile's area is halved"},
       {"latency", 0.3, 0.001, 3, "", "thread blocks missing to hide latency, of a tile of 128 x 128"},
       {"prologue", 20, 0.1, 300, "", "start and end of a thread block, in steps of the depth"},

@@ -21,7 +21,10 @@ struct GemmFamily {
   static constexpr auto parameters = [] {
     std::array<Parameter, kSplit + 1> all;
     std::copy(kTileParameters.begin(), kTileParameters.end(), all.begin());
-    all[kSplit] = {"split", 5e-6, 1e-7, 5e-5, "s", "adding the parts of a split"};
+    all[kSplit] = {"split", 5e-6,
+                   1e-7,    5e-5,
+                   "s",     "adding the parts of a split",
+                   0.5,     "a split that costs so much is never chosen: no call tells its cost"};
     return all;
   }();
 

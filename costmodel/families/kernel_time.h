@@ -52,6 +52,11 @@ struct Parameter {
       limit{};  // reason why no value lies beyond a bound at which fits may end; empty: none does
 };
 
+// A kernel's rate over the sustained peak is bounded by the data sheet's: work on fp32 lanes holds at least
+// 0.77 of the boost clock (an estimate).
+inline constexpr double kBoostOverSustained = 1.3;
+inline constexpr std::string_view kBoostLimit = "no rate is beyond the data sheet's peak at its boost clock";
+
 // A board's limit of power on the clock under full load: the clock over the one without the limit, and the
 // power of the share of busy SMs that it falls with. 1: no limit.
 struct PowerLimit {

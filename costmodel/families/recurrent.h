@@ -51,7 +51,7 @@ struct RecurrentFamily {
   static constexpr auto parameters = std::to_array<Parameter>({
       {"forward", 0.4, 0.2, 1.1, "", "share of the sustained peak of a step's product"},
       {"backward", 0.9, 0.2, 1.1, "", "the same, backward"},
-      {"narrow_forward", 0.5, 0.05, 1.1, "", "the same, forward with 17-32 sequences"},
+      {"narrow_forward", 0.5, 0.05, 1.1, "", "the same, forward with 17-32 sequences", 0.5, kBoostLimit},
       {"narrow_backward", 0.5, 0.05, 1.1, "", "the same, backward with 17-32 sequences"},
       {"product", 0.95, 0.3, 1.2, "", "share of the sustained peak of products over all steps"},
       {"forward_bandwidth", 0.5, 0.1, 1.0, "", "share of the memory bandwidth, forward", 0.5, kDataSheet},

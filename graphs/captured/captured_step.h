@@ -101,6 +101,15 @@ struct CapturedOperator {
   std::vector<int> outputs;         // tensors; -1: none
 };
 
+// Calls visit(index) for every tensor among the arguments, those in lists included.
+template <class Visit>
+void each_tensor(const std::vector<Argument>& arguments, Visit visit) {
+  for (const Argument& argument : arguments) {
+    if (const auto* tensor = std::get_if<TensorRef>(&argument.value)) visit(tensor->index);
+    if (const auto* list = std::get_if<std::vector<Argument>>(&argument.value)) each_tensor(*list, visit);
+  }
+}
+
 struct CapturedStep {
   std::string file;  // its path, for errors
   std::string name, title;

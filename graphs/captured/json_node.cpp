@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "graphs/captured/plain_json.h"
 #include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
@@ -18,7 +19,7 @@ Mark mark_of(const std::string& file) { return {.file = std::make_shared<const s
 
 // Collects values as the library's parser meets them: those of open lists and maps on a stack, which a list
 // or map that ends moves behind the document's items.
-class Collector : public nlohmann::json_sax<Json> {
+class Collector final : public nlohmann::json_sax<Json> {
  public:
   Collector(const std::string& file, std::size_t depth, std::size_t most, std::vector<std::string>& texts,
             std::vector<JsonValue>& items)
@@ -116,6 +117,13 @@ class Collector : public nlohmann::json_sax<Json> {
 
 JsonDocument::JsonDocument(std::string file, const std::string& text, std::size_t depth, std::size_t most)
     : file_(std::move(file)) {
+  Collector plain(file_, depth, most, texts_, items_);
+  if (PlainJson(text, plain).run()) {
+    items_.push_back(plain.root());
+    return;
+  }
+  texts_.clear();
+  items_.clear();
   Collector collector(file_, depth, most, texts_, items_);
   if (!Json::sax_parse(text, &collector)) throw SpecError(mark_of(file_), "no JSON; expected a step file");
   items_.push_back(collector.root());

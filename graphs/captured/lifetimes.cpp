@@ -15,14 +15,6 @@ struct Reads {
   int first_again = -1;
 };
 
-template <class Visit>
-void each_tensor(const std::vector<Argument>& arguments, Visit visit) {
-  for (const Argument& argument : arguments) {
-    if (const auto* tensor = std::get_if<TensorRef>(&argument.value)) visit(tensor->index);
-    if (const auto* list = std::get_if<std::vector<Argument>>(&argument.value)) each_tensor(*list, visit);
-  }
-}
-
 std::vector<Reads> reads_of(const CapturedStep& step, const std::vector<OperatorSpan>& spans) {
   std::vector<Reads> reads(step.storages.size());
   for (std::size_t i = 0; i < step.operators.size(); ++i) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "graphs/captured/compile.h"
 #include "graphs/captured/lifetimes.h"
 #include "graphs/captured/operator_table.h"
 #include "graphs/captured/operators/operators.h"
@@ -53,8 +54,10 @@ Phase phase_of(const CapturedOperator& op, bool makes_gradient) {
 
 class StepLowering {
  public:
-  StepLowering(const CapturedStep& captured, const LoweringContext& how)
+  // `statistics`: moving_statistics() of the step as it was recorded.
+  StepLowering(const CapturedStep& captured, std::vector<bool> statistics, const LoweringContext& how)
       : captured_(captured),
+        statistics_(std::move(statistics)),
         how_(how),
         module_of_storage_(module_of_storages(captured)),
         makes_gradient_(makes_parameter_gradient(captured)),
@@ -109,7 +112,6 @@ class StepLowering {
                               .training_macs = {}});
     }
     const std::vector<Size> elements = elements_of_storages(captured_);
-    const std::vector<bool> statistics = moving_statistics(captured_);
     std::set<int> trained;
     for (const TrainedParameter& parameter : trained_) trained.insert(parameter.parameter);
     for (std::size_t i = 0; i < captured_.storages.size(); ++i) {
@@ -120,7 +122,7 @@ class StepLowering {
         std::int64_t& sum =
             trained.contains(static_cast<int>(i)) ? layer.trained_parameters : layer.frozen_parameters;
         sum = checked_add(sum, elements[i].fixed);
-      } else if (storage.role == StorageRole::buffer && statistics[i]) {
+      } else if (storage.role == StorageRole::buffer && statistics_[i]) {
         layer.statistics = checked_add(layer.statistics, elements[i].fixed);
       }
     }
@@ -209,6 +211,7 @@ class StepLowering {
   }
 
   const CapturedStep& captured_;
+  std::vector<bool> statistics_;
   const LoweringContext& how_;
   std::vector<int> module_of_storage_;
   std::vector<bool> makes_gradient_;
@@ -226,7 +229,9 @@ TrainingStep lower_captured_step(const CapturedStep& captured, const Lowering& l
                                  const Precision& precision) {
   const LoweringContext how{lowering, precision};
   try {
-    return StepLowering(captured, how).run();
+    if (lowering.compiler == Compiler::inductor)
+      return StepLowering(compiled(captured), moving_statistics(captured), how).run();
+    return StepLowering(captured, moving_statistics(captured), how).run();
   } catch (const std::overflow_error& overflow) {
     throw ModelError(captured.file + ": " + overflow.what() + "; expected smaller tensors");
   }

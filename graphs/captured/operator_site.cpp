@@ -12,13 +12,6 @@ const T* find_as(const ArgumentValue* value) {
   return value == nullptr ? nullptr : std::get_if<T>(value);
 }
 
-void append_tensors(const ArgumentValue& value, std::vector<int>& to) {
-  if (const auto* tensor = std::get_if<TensorRef>(&value)) to.push_back(tensor->index);
-  if (const auto* list = std::get_if<std::vector<Argument>>(&value)) {
-    for (const Argument& item : *list) append_tensors(item.value, to);
-  }
-}
-
 std::vector<const CapturedTensor*> each_once(std::vector<int> indices, const CapturedStep& step) {
   std::sort(indices.begin(), indices.end());
   indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
@@ -68,10 +61,16 @@ std::vector<const CapturedTensor*> OperatorSite::tensors(std::size_t argument) c
   return all;
 }
 
-std::int64_t OperatorSite::whole(std::size_t argument) const {
+Size OperatorSite::size(std::size_t argument) const {
   const auto* size = find_as<Size>(find(argument));
-  if (size == nullptr || size->per_sample != 0) fail(argument, "a whole number");
-  return size->fixed;
+  if (size == nullptr) fail(argument, "a whole number");
+  return *size;
+}
+
+std::int64_t OperatorSite::whole(std::size_t argument) const {
+  const Size found = size(argument);
+  if (found.per_sample != 0) fail(argument, "a whole number");
+  return found.fixed;
 }
 
 std::vector<std::int64_t> OperatorSite::wholes(std::size_t argument) const {
@@ -121,7 +120,7 @@ const CapturedTensor& OperatorSite::output(std::size_t index) const {
 
 std::vector<const CapturedTensor*> OperatorSite::all_tensors() const {
   std::vector<int> indices;
-  for (const Argument& argument : op.arguments) append_tensors(argument.value, indices);
+  each_tensor(op.arguments, [&](int tensor) { indices.push_back(tensor); });
   return each_once(std::move(indices), step);
 }
 

@@ -54,6 +54,7 @@ class OperatorSite {
   [[nodiscard]] const CapturedTensor* find_tensor(std::size_t argument) const;
   [[nodiscard]] const CapturedTensor& tensor(std::size_t argument) const;
   [[nodiscard]] std::vector<const CapturedTensor*> tensors(std::size_t argument) const;  // of a list
+  [[nodiscard]] Size size(std::size_t argument) const;
   [[nodiscard]] std::int64_t whole(std::size_t argument) const;
   [[nodiscard]] std::vector<std::int64_t> wholes(std::size_t argument) const;  // of a list, or of one number
   [[nodiscard]] bool flag(std::size_t argument) const;

@@ -140,6 +140,7 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_fused_optimizer, 11, "_fused_adam"},
     {lower_fused_optimizer, 13, "_fused_adamw"},
     {lower_unscale, 2, "_amp_foreach_non_finite_check_and_unscale"},
+    {lower_fused, 0, "tbdsim.fused_pointwise tbdsim.fused_reduction"},
 });
 
 constexpr std::size_t kNames = [] {

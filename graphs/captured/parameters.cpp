@@ -11,17 +11,10 @@ namespace {
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-template <class Visit>
-void each_tensor(const std::vector<Argument>& arguments, Visit visit) {
-  for (const Argument& argument : arguments) {
-    if (const auto* tensor = std::get_if<TensorRef>(&argument.value)) visit(tensor->index);
-    if (const auto* list = std::get_if<std::vector<Argument>>(&argument.value)) each_tensor(*list, visit);
-  }
-}
-
 // Operators whose output is a gradient of a parameter if and only if their inputs are.
 bool passes_on(std::string_view recorded) {
-  constexpr std::string_view kNames[] = {"_to_copy", "add", "clone", "copy", "detach", "mul", "div"};
+  constexpr std::string_view kNames[] = {"_to_copy", "add", "clone", "copy",
+                                         "detach",   "mul", "div",   "tbdsim.fused_pointwise"};
   return std::ranges::find(kNames, name_in_table(recorded)) != std::end(kNames);
 }
 

@@ -1,6 +1,13 @@
 #include "graphs/layers/bias.h"
 
+#include "hwspecs/base/spec_reader.h"
+
 namespace tbdsim {
+
+bool has_bias(SpecMap& keys, bool unless_given) {
+  const auto bias = keys.find("bias");
+  return bias ? bias->flag() : unless_given;
+}
 
 Kernel bias_add(const LayerContext& site, const Precision& precision, const MatrixShape& shape) {
   const Size y = stored_bytes(site.output, precision);

@@ -6,6 +6,11 @@
 
 namespace tbdsim {
 
+class SpecMap;
+
+// The value of a layer's key `bias`.
+[[nodiscard]] bool has_bias(SpecMap& keys, bool unless_given);
+
 // `shape`: channel_matrix or position_matrix of the result.
 [[nodiscard]] Kernel bias_add(const LayerContext& site, const Precision& precision, const MatrixShape& shape);
 [[nodiscard]] Kernel bias_gradient(const LayerContext& site, const Precision& precision, std::int64_t biases,

@@ -8,15 +8,13 @@
 namespace tbdsim {
 namespace {
 
-// A library keeps r, z, n and U * h + b of every step (estimate: cuDNN does not say).
-constexpr std::int64_t kLibraryKeeps = 4;
 // Operations on each unit in one kernel: three gates of two sums and an activation, five more.
 constexpr std::int64_t kUnitFlops = 3 * 3 + 5;
 
 class Gru : public RecurrentLayer {
  public:
   explicit Gru(SpecMap& keys)
-      : RecurrentLayer({.op = "gru", .gates = 3, .states = 1, .kept = kLibraryKeeps}, keys) {
+      : RecurrentLayer({.op = "gru", .gates = 3, .states = 1, .kept = kGruKeeps}, keys) {
     if (fed() > 0) keys.at("feed").fail("is of an lstm; expected none");
     if (const auto gates = keys.find("gates")) given_ = gates->one_of({"own", "given"}) == 1;
     if (given_ && biases() != 2) keys.at("biases").fail("is 1; expected 2, input and state apart");
@@ -166,7 +164,7 @@ class Gru : public RecurrentLayer {
   // r, z, n after activation and, where an activation keeps its input, before; n - h; r h or U h + b, for the
   // product with r. The layer that computes the gates reads the same x and keeps it.
   [[nodiscard]] Kept kept_by_step(const LayerContext& site, const Lowering& lowering) const override {
-    std::int64_t vectors = given_ || lowering.cell_pointwise == Composition::composite ? 5 : kLibraryKeeps;
+    std::int64_t vectors = given_ || lowering.cell_pointwise == Composition::composite ? 5 : kGruKeeps;
     if (vectors == 5 && lowering.relu_keeps == ReluKeeps::input_and_output) vectors += 3;
     return {.width = vectors * hidden(), .inputs = site.weight_gradient && !given_, .output = true};
   }

@@ -13,6 +13,7 @@ constexpr std::array<std::string_view, 2> kAxesNames = {"features", "image"};
 // (1) and that of its product with x (2), dx (4); by the weights: normalised x (2), sum of dy (1) and of dy *
 // x (2).
 constexpr std::int64_t kForwardFlops = 8;
+constexpr std::int64_t kMomentFlops = 4;  // the sums among them
 constexpr std::int64_t kBackwardFlops = 10;
 constexpr std::int64_t kWeightFlops = 5;
 
@@ -89,6 +90,11 @@ class LayerNorm : public Layer {
     if (composite(how)) {
       append_terms(image_ ? std::span<const Term>(kImageForward) : kForward, sizes(site, Phase::forward),
                    Phase::forward, how.precision, kernels);
+      return;
+    }
+    if (how.lowering.moments_apart && !image_) {
+      add(site, how, Phase::forward, kMomentFlops, 1, 0, kernels);
+      add(site, how, Phase::forward, kForwardFlops - kMomentFlops, 1, 1, kernels);
       return;
     }
     // The features of a position are held on chip; an image is read again after its statistics.

@@ -7,15 +7,13 @@
 namespace tbdsim {
 namespace {
 
-// A library keeps the activated gates and the cell state of every step (estimate: cuDNN does not say).
-constexpr std::int64_t kLibraryKeeps = 5;
 // Operations on each unit in one kernel: four gates of two sums and an activation, tanh(c), four more.
 constexpr std::int64_t kUnitFlops = 4 * 3 + 1 + 4;
 
 class Lstm : public RecurrentLayer {
  public:
   explicit Lstm(SpecMap& keys)
-      : RecurrentLayer({.op = "lstm", .gates = 4, .states = 2, .kept = kLibraryKeeps}, keys) {
+      : RecurrentLayer({.op = "lstm", .gates = 4, .states = 2, .kept = kLstmKeeps}, keys) {
     if (const auto forget = keys.find("forget_bias")) forget_bias_ = forget->flag();
     if (const auto masked = keys.find("masked")) masked_ = masked->flag();
   }

@@ -109,42 +109,18 @@ std::int64_t RecurrentLayer::output_pieces(const LayerContext& site, const Lower
   return fused(lowering) ? 1 : steps_of(site);
 }
 
-// All steps' GEMMs with the input are one GEMM before the steps; each step reads the state's weights again.
-// Element-wise operations on each unit are few compared with the GEMMs and not counted.
 Kernel RecurrentLayer::library_call(const LayerContext& site, const LoweringContext& how, Phase phase) const {
-  const std::int64_t steps = steps_of(site);
-  const std::int64_t in = width(site.inputs);
-  const std::int64_t gates = checked_multiply(cell_.gates, hidden_);
-  const std::int64_t bytes = how.precision.storage_bytes;
-  const Size vectors = site.output.rows * checked_multiply(steps, bytes);
-  const Size x = vectors * in;
-  const Size y = vectors * hidden_;
-  const Size g = vectors * gates;  // of all gates, before activation, or their gradients
-  const Size kept = y * cell_.kept;
-  const Size input_weights = fixed_size(checked_multiply(checked_multiply(in, gates), bytes));
-  const Size state_weights = fixed_size(checked_multiply(checked_multiply(hidden_, gates), bytes));
-  Kernel kernel;
-  kernel.kind = KernelKind::recurrent;
-  kernel.phase = phase;
-  kernel.op = cell_.op;
-  kernel.math = how.precision.math;
-  kernel.macs = site.output.rows * checked_multiply(steps, checked_multiply(gates, checked_add(in, hidden_)));
-  kernel.flops = kernel.macs * 2;
-  if (phase == Phase::forward) {
-    kernel.read_bytes = x + g + y * cell_.states + input_weights + state_weights * steps;
-    kernel.written_bytes = g + kept + y;
-  } else if (phase == Phase::backward_data) {
-    kernel.read_bytes = y + kept + g + y * cell_.states + input_weights + state_weights * steps;
-    kernel.written_bytes = g + x;
-    kernel.scratch_bytes = g;
-  } else {
-    kernel.read_bytes = x + y + g * 2;
-    kernel.written_bytes = input_weights + state_weights;
-    kernel.scratch_bytes = g;
-  }
-  kernel.shape = RecurrentShape{
-      .batch = site.output.rows, .steps = steps, .inputs = in, .hidden = hidden_, .gates = cell_.gates};
-  return kernel;
+  return recurrent_call({.op = cell_.op,
+                         .shape = {.batch = site.output.rows,
+                                   .steps = steps_of(site),
+                                   .inputs = width(site.inputs),
+                                   .hidden = hidden_,
+                                   .gates = cell_.gates},
+                         .states = cell_.states,
+                         .kept = cell_.kept,
+                         .math = how.precision.math,
+                         .bytes = how.precision.storage_bytes},
+                        phase);
 }
 
 }  // namespace tbdsim

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "graphs/layers/cell_step.h"
+#include "graphs/recurrent_call.h"
 
 namespace tbdsim {
 

@@ -238,6 +238,22 @@ TEST(SinglePrecisionLayer, IsCastByItsReaders) {
   EXPECT_THAT(casts_of_maps(full), testing::IsEmpty());
 }
 
+// torch.autocast casts for group norms: 2 channels of 3 x 3 pixels, written in 4 B numbers, which the next
+// layer casts. Pure bf16 has no autocast.
+TEST(SinglePrecisionLayer, IsAGroupNormUnderAutocast) {
+  const Model model = test::small_model("[2, 3, 3]",
+                                        "      - {name: norm, type: group_norm, groups: 2}\n"
+                                        "      - {name: fc, type: fully_connected, outputs: 1}\n"
+                                        "      - {name: loss, type: logistic_loss}\n");
+  const auto written = [&](const Lowering& lowering, const Precision& precision) {
+    return test::kernels_of(test::step_of(model, lowering, precision), "group_norm")[0].written_bytes;
+  };
+  const Lowering casts{.group_norm_in_fp32 = true};
+  EXPECT_EQ(written(casts, kPrecisions[4]), per_sample(18 * 4));
+  EXPECT_EQ(written({}, kPrecisions[4]), per_sample(18 * 2));
+  EXPECT_EQ(written(casts, kPrecisions[5]), per_sample(18 * 2));
+}
+
 // The 12 weights only: their squares' sum, its gradient, and a sum with the other one.
 TEST(GraphDecay, OfWeightsNotBiases) {
   const TrainingStep step = test::step_of(test::model_from(with_key("graph_decay: true")));

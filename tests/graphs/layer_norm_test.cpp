@@ -42,6 +42,18 @@ TEST(LayerNorm, FusedOverFeatures) {
   EXPECT_THAT(works_of(bench.backward()), ElementsAre(weights));
 }
 
+// PyTorch 1.10 finds mean and variance in a kernel of its own, which reads x once more: 4 of the 8
+// operations.
+TEST(LayerNorm, MomentsApart) {
+  LayerBench bench{"{type: layer_norm}", {kSequence}};
+  bench.lowering.moments_apart = true;
+  EXPECT_THAT(
+      works_of(bench.forward()),
+      ElementsAre(
+          moving("layer_norm", KernelKind::layer_norm, Phase::forward, 4 * kElements, kBytes, {}),
+          moving("layer_norm", KernelKind::layer_norm, Phase::forward, 4 * kElements, kBytes, kBytes)));
+}
+
 // A gamma and a beta for each feature, or for each channel of an image; norms are never cast.
 TEST(LayerNorm, Parameters) {
   const std::vector<Shape> sequence{kSequence};

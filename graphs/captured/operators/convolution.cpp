@@ -211,6 +211,20 @@ std::int64_t groups_of(const OperatorSite& site, const CapturedTensor& x, const 
   return groups;
 }
 
+// `first`: the argument from which on stride, padding, dilation, transposed, output_padding, groups are.
+Arguments arguments_of(const OperatorSite& site, const CapturedTensor& x, const CapturedTensor& w,
+                       const CapturedTensor& y, std::size_t first) {
+  const bool transposed = site.flag(first + 3);
+  return {.x = x,
+          .w = w,
+          .y = y,
+          .stride = site.wholes(first),
+          .padding = site.wholes(first + 1),
+          .dilation = site.wholes(first + 2),
+          .transposed = transposed,
+          .groups = groups_of(site, x, w, first + 5, transposed)};
+}
+
 }  // namespace
 
 bool is_channels_last(const CapturedTensor& tensor) {
@@ -219,17 +233,8 @@ bool is_channels_last(const CapturedTensor& tensor) {
 }
 
 void lower_convolution(OperatorSite& site) {
-  const CapturedTensor& x = site.tensor(0);
-  const CapturedTensor& w = site.tensor(1);
   const CapturedTensor& y = site.output(0);
-  const Arguments arguments{.x = x,
-                            .w = w,
-                            .y = y,
-                            .stride = site.wholes(3),
-                            .padding = site.wholes(4),
-                            .dilation = site.wholes(5),
-                            .transposed = site.flag(6),
-                            .groups = groups_of(site, x, w, 8, site.flag(6))};
+  const Arguments arguments = arguments_of(site, site.tensor(0), site.tensor(1), y, 3);
   Convolution convolution(site, arguments);
   convolution.run(Phase::forward);
   if (site.find_tensor(2) == nullptr || convolution.adds_bias()) return;
@@ -241,16 +246,7 @@ void lower_convolution(OperatorSite& site) {
 
 void lower_convolution_backward(OperatorSite& site) {
   const CapturedTensor& dy = site.tensor(0);
-  const CapturedTensor& x = site.tensor(1);
-  const CapturedTensor& w = site.tensor(2);
-  const Arguments arguments{.x = x,
-                            .w = w,
-                            .y = dy,
-                            .stride = site.wholes(4),
-                            .padding = site.wholes(5),
-                            .dilation = site.wholes(6),
-                            .transposed = site.flag(7),
-                            .groups = groups_of(site, x, w, 9, site.flag(7))};
+  const Arguments arguments = arguments_of(site, site.tensor(1), site.tensor(2), dy, 4);
   Convolution convolution(site, arguments);
   if (site.flag_of_list(10, 2)) {
     Kernel bias = bytes_kernel(KernelKind::reduction, Phase::backward_weights, "bias_gradient", dy.elements,

@@ -8,7 +8,7 @@ namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kBatchForward = 6, kBatchBackward = 9, kBatchSums = 5, kScaleAndShift = 2;
-constexpr std::int64_t kLayerForward = 8, kLayerBackward = 10, kLayerWeights = 5;
+constexpr std::int64_t kLayerForward = 8, kLayerMoments = 4, kLayerBackward = 10, kLayerWeights = 5;
 constexpr std::int64_t kMomentFlops = 3, kGroupGradient = 4;
 
 // Channels are the second dimension; where they grow with the batch they are counted as images.
@@ -105,8 +105,15 @@ void lower_batch_norm_backward(OperatorSite& site) {
 // (input, normalized_shape, weight, bias, eps)
 void lower_layer_norm(OperatorSite& site) {
   const CapturedTensor& x = site.tensor(0);
-  site.emit(row_norm(x, product_of(site.wholes(1)), site.phase, "layer_norm", kLayerForward, bytes_of(x),
-                     bytes_of(site.output(0))));
+  const std::int64_t columns = product_of(site.wholes(1));
+  const Size written = bytes_of(site.output(0));
+  if (site.how.lowering.moments_apart) {
+    site.emit(row_norm(x, columns, site.phase, "layer_norm", kLayerMoments, bytes_of(x), {}));
+    site.emit(
+        row_norm(x, columns, site.phase, "layer_norm", kLayerForward - kLayerMoments, bytes_of(x), written));
+    return;
+  }
+  site.emit(row_norm(x, columns, site.phase, "layer_norm", kLayerForward, bytes_of(x), written));
 }
 
 // (grad, input, normalized_shape, mean, rstd, weight, bias, output_mask); of an RMS norm without mean and

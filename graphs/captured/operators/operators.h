@@ -74,6 +74,9 @@ void lower_foreach_norm(OperatorSite& site);
 void lower_fused_optimizer(OperatorSite& site);
 void lower_unscale(OperatorSite& site);
 
+// fused.cpp
+void lower_fused(OperatorSite& site);
+
 // An operator without a row: an element-wise kernel that reads its arguments and writes its outputs.
 void lower_unknown(OperatorSite& site, std::string_view name);
 

@@ -1,9 +1,10 @@
-// Optimizers: operators over lists of tensors (`foreach`), each one kernel of the framework's multi-tensor
-// kernels, or, where the framework loops over its parameters, one for each tensor; and optimizers that are
-// one operator.
+// Optimizers: operators over lists of tensors (`foreach`), each in launches of the framework's multi-tensor
+// kernels (graphs/multi_tensor.h), or, where the framework loops over its parameters, in a kernel for each
+// tensor; and optimizers that are one operator.
 #include <algorithm>
 
 #include "graphs/captured/operators/operators.h"
+#include "graphs/multi_tensor.h"
 
 namespace tbdsim {
 namespace {
@@ -29,13 +30,17 @@ std::vector<std::vector<const CapturedTensor*>> lists_of(const OperatorSite& sit
   return lists;
 }
 
+// Emits the kernels as launches over all of their tensors.
+void emit_together(OperatorSite& site, const std::vector<Kernel>& kernels, std::int64_t lists) {
+  for (Kernel& launch : multi_tensor_kernels(kernels, lists)) site.emit_for_all(std::move(launch));
+}
+
 // Kernels that read the tensors of all lists and write those of `written`, of which tensor i is of kernel i.
 void over_lists(OperatorSite& site, KernelKind kind, std::string_view op,
                 const std::vector<const CapturedTensor*>& written) {
   const auto lists = lists_of(site);
   if (lists.empty()) site.fail(0, "a list of tensors");
-  Kernel all = bytes_kernel(kind, site.phase, op, {}, 0, {}, {}, kFp32Bytes);
-  Size elements;
+  std::vector<Kernel> together;
   for (std::size_t i = 0; i < lists[0].size(); ++i) {
     const CapturedTensor& first = *lists[0][i];
     Size read;
@@ -48,15 +53,10 @@ void over_lists(OperatorSite& site, KernelKind kind, std::string_view op,
       site.emit_for_parameter_of(first, std::move(each));
       continue;
     }
-    elements += first.elements;
-    all.flops += each.flops;
-    all.read_bytes += each.read_bytes;
-    all.written_bytes += each.written_bytes;
-    all.element_bytes = each.element_bytes;
+    together.push_back(std::move(each));
   }
-  if (loops(site) || lists[0].empty()) return;
-  all.shape = VectorShape{elements};
-  site.emit_for_all(std::move(all));
+  const bool elsewhere = !written.empty() && !is_in_place(site.op.name);
+  emit_together(site, together, static_cast<std::int64_t>(lists.size()) + (elsewhere ? 1 : 0));
 }
 
 std::vector<const CapturedTensor*> outputs_in_order(const OperatorSite& site) {
@@ -78,33 +78,36 @@ void lower_foreach(OperatorSite& site) {
 
 void lower_foreach_norm(OperatorSite& site) { over_lists(site, KernelKind::reduction, site.entry.name, {}); }
 
-// (self, grads, state ..., learning rate, ...): one kernel over all parameters, which reads the lists and
-// writes all but the gradients.
+// (self, grads, state ..., learning rate, ...): kernels over all parameters, which read the lists and write
+// all but the gradients.
 void lower_fused_optimizer(OperatorSite& site) {
   const auto lists = lists_of(site);
   if (lists.empty()) site.fail(0, "a list of tensors");
-  Kernel kernel = bytes_kernel(KernelKind::update, site.phase, site.entry.name, {}, 0, {}, {}, kFp32Bytes);
-  Size elements;
-  for (const CapturedTensor* parameter : lists[0]) elements += parameter->elements;
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    const Size bytes = bytes_of(lists[i]);
-    kernel.read_bytes += bytes;
-    if (i != 1) kernel.written_bytes += bytes;
+  std::vector<Kernel> together;
+  for (std::size_t p = 0; p < lists[0].size(); ++p) {
+    Kernel kernel = bytes_kernel(KernelKind::update, site.phase, site.entry.name, lists[0][p]->elements,
+                                 site.entry.flops, {}, {}, kFp32Bytes);
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      if (p >= lists[i].size()) continue;
+      const Size bytes = bytes_of(*lists[i][p]);
+      kernel.read_bytes += bytes;
+      if (i != 1) kernel.written_bytes += bytes;
+    }
+    together.push_back(std::move(kernel));
   }
-  kernel.flops = elements * site.entry.flops;
-  kernel.shape = VectorShape{elements};
-  site.emit_for_all(std::move(kernel));
+  emit_together(site, together, static_cast<std::int64_t>(lists.size()));
 }
 
 // (self, found_inf, inverse scale): gradients, divided by the loss's scale and looked through for overflow,
 // in multi-tensor kernels in every version.
 void lower_unscale(OperatorSite& site) {
-  const auto gradients = site.tensors(0);
-  Size elements;
-  for (const CapturedTensor* gradient : gradients) elements += gradient->elements;
-  const Size bytes = bytes_of(gradients);
-  site.emit_for_all(
-      bytes_kernel(KernelKind::elementwise, site.phase, "unscale", elements, 2, bytes, bytes, kFp32Bytes));
+  std::vector<Kernel> together;
+  for (const CapturedTensor* gradient : site.tensors(0)) {
+    const Size bytes = bytes_of(*gradient);
+    together.push_back(bytes_kernel(KernelKind::elementwise, site.phase, "unscale", gradient->elements, 2,
+                                    bytes, bytes, kFp32Bytes));
+  }
+  emit_together(site, together, 1);
 }
 
 }  // namespace tbdsim

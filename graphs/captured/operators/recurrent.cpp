@@ -1,10 +1,10 @@
-// Recurrent layers in cuDNN's one call: all steps, layers and directions. Work and bytes of each layer and
-// direction are those of graphs/layers/recurrent.cpp.
+// Recurrent layers in cuDNN's one call: all steps, layers and directions.
 //
 //   aten._cudnn_rnn           (input, weights, ..., 6: mode, hidden, projected, layers, batch first, dropout,
 //                             train, bidirectional, ...)
 //   aten._cudnn_rnn_backward  the same, with mode at 10
 #include "graphs/captured/operators/operators.h"
+#include "graphs/recurrent_call.h"
 
 namespace tbdsim {
 namespace {
@@ -45,35 +45,16 @@ Network network_of(const OperatorSite& site, std::size_t mode) {
 }
 
 Kernel call(const Network& n, std::int64_t inputs, Phase phase) {
-  const std::int64_t gates = checked_multiply(n.gates, n.hidden);
-  const Size vectors = n.batch * checked_multiply(n.steps, n.bytes);
-  const Size x = vectors * inputs, y = vectors * n.hidden, g = vectors * gates;
-  const Size kept = y * (n.gates == 4 ? 1 : 0);  // cell states of an LSTM
-  const Size input_weights = fixed_size(checked_multiply(checked_multiply(inputs, gates), n.bytes));
-  const Size state_weights = fixed_size(checked_multiply(checked_multiply(n.hidden, gates), n.bytes));
-  Kernel kernel;
-  kernel.kind = KernelKind::recurrent;
-  kernel.phase = phase;
-  kernel.op = n.op;
-  kernel.math = n.math;
-  kernel.element_bytes = n.bytes;
-  kernel.macs = n.batch * checked_multiply(n.steps, checked_multiply(gates, checked_add(inputs, n.hidden)));
-  kernel.flops = kernel.macs * 2;
-  if (phase == Phase::forward) {
-    kernel.read_bytes = x + g + y + kept + input_weights + state_weights * n.steps;
-    kernel.written_bytes = g + kept + y;
-  } else if (phase == Phase::backward_data) {
-    kernel.read_bytes = y * 2 + kept + g + input_weights + state_weights * n.steps;
-    kernel.written_bytes = g + x;
-    kernel.scratch_bytes = g;
-  } else {
-    kernel.read_bytes = x + y + g * 2;
-    kernel.written_bytes = input_weights + state_weights;
-    kernel.scratch_bytes = g;
-  }
-  kernel.shape = RecurrentShape{
-      .batch = n.batch, .steps = n.steps, .inputs = inputs, .hidden = n.hidden, .gates = n.gates};
-  return kernel;
+  return recurrent_call(
+      {.op = n.op,
+       .shape = {.batch = n.batch, .steps = n.steps, .inputs = inputs, .hidden = n.hidden, .gates = n.gates},
+       .states = n.gates == 4 ? 2 : 1,  // an LSTM carries its cells, too
+       .kept = n.gates == 4   ? kLstmKeeps
+               : n.gates == 3 ? kGruKeeps
+                              : 0,
+       .math = n.math,
+       .bytes = n.bytes},
+      phase);
 }
 
 // The first layer reads the input, the others what both directions of the one before put out.

@@ -1,0 +1,27 @@
+// One recurrent layer in one direction as one call of cuDNN, over all of its steps.
+#pragma once
+
+#include "graphs/kernel.h"
+
+namespace tbdsim {
+
+// Vectors that cuDNN keeps of every step (an estimate: it does not say): of an LSTM the activated gates and
+// the cell state, of a GRU r, z, n and U * h + b.
+inline constexpr std::int64_t kLstmKeeps = 5;
+inline constexpr std::int64_t kGruKeeps = 4;
+
+struct RecurrentCall {
+  std::string_view op;
+  RecurrentShape shape;
+  std::int64_t states = 1;  // carried from step to step
+  std::int64_t kept = 0;    // vectors of hidden units that are kept of every step, besides the output
+  MathType math = MathType::fp32;
+  std::int64_t bytes = 4;  // of a number
+};
+
+// The call in this phase. All steps' products with the input are one product before the steps; each step
+// reads the state's weights again. Element-wise operations on each unit are few compared with the products
+// and not counted.
+[[nodiscard]] Kernel recurrent_call(const RecurrentCall& call, Phase phase);
+
+}  // namespace tbdsim
