@@ -100,6 +100,27 @@ TEST_F(TargetRuns, ABatchAboveTheDataSetIsRefused) {
   EXPECT_FALSE(time_to_target(predict(scenario(5001), specs_)).has_value());
 }
 
+// Two of three epochs on twice the batch: each phase has its own iteration time, and the curve is laid over both.
+TEST_F(TargetRuns, PhasesHaveRatesOfTheirOwn) {
+  std::string text = kTarget;
+  text.insert(text.find("sources:"), "phases: [{epochs: 2, batch: 2}, {epochs: 1}]\n");
+  text.insert(text.find("law: t"), "phases: t, ");
+  Scenario phased = scenario(1);
+  phased.target = dir_.write("phased.yaml", text).string();
+  const Cluster one[] = {Cluster{}};
+  const TargetRun run = std::move(target_runs(phased, {.each = 10, .global = {}}, one, specs_).front());
+  const Prediction ten = predict(world_.scenario(10), specs_), twenty = predict(world_.scenario(20), specs_);
+  // 16 / 3 epochs of 5000 samples: two thirds in iterations of 20, one in iterations of 10.
+  const double first = std::ceil(16.0 / 3 * 5000 * 2 / 3 / 20) * twenty.iteration_time().si();
+  const double second = std::ceil(16.0 / 3 * 5000 / 3 / 10) * ten.iteration_time().si();
+  EXPECT_NEAR(run.time.phases.at(0).si(), first, 1e-9);
+  EXPECT_NEAR(run.time.training.si(), first + second, 1e-9);
+  EXPECT_DOUBLE_EQ(run.time.global_batch, 10);
+  const double half = run.time.startup.si() + 0.75 * first + 0.5 * run.time.evaluation.si();
+  EXPECT_NEAR(hours_at(run.time, *run.prediction.convergence, 0.5), half / 3600, 1e-9);
+  EXPECT_FALSE(time_to_target(run.prediction).has_value());  // one prediction does not have all rates
+}
+
 TEST_F(TargetRuns, MoreGpusStopPayingWhereAStepGainsLessThanHalf) {
   const Prediction p = predict(scenario(10), specs_);
   const auto run = [&](int gpus, double seconds) {
@@ -127,6 +148,24 @@ TEST_F(TargetRuns, ThePageShowsThemOverGpusAndBatches) {
   EXPECT_LT(time.low[0], time.y[0]);
   EXPECT_GT(time.high[0], time.y[0]);
   EXPECT_TRUE(target_section(report_data(without, {}, specs_)).views.empty());
+}
+
+TEST_F(TargetRuns, ThePageLaysMeasuredCurvesBesidePredictedOnes) {
+  std::string text = kTarget;
+  text.insert(text.find("sources:"),
+              "curve: [[0.5, 0.4], [1, 0.9]]\n"
+              "measured: [{title: two of them, gpu: gpu, gpus: 2, points: [[0.1, 0.3]]},\n"
+              "           {title: another, gpu: t4, gpus: 2, points: [[0.1, 0.3]]}]\n");
+  text.insert(text.find("law: t"), "curve: t, measured: t, ");
+  Scenario curved = scenario(10);
+  curved.target = dir_.write("curved.yaml", text).string();
+  const ReportData data = report_data(std::span(&curved, 1), {}, specs_);
+  const Section section = target_section(data);
+  const Chart& chart = section.views.at(0).charts.back();
+  ASSERT_EQ(chart.title, "Quality on the way");
+  ASSERT_EQ(chart.series.size(), 2u);  // predicted on two GPUs, and the one run on this GPU
+  EXPECT_THAT(chart.series[0].y, testing::ElementsAre(0.4, 0.9));
+  EXPECT_EQ(chart.series[1].name, "measured: two of them");
 }
 
 TEST(Durations, AreInTheUnitThatReadsBest) {

@@ -15,6 +15,7 @@
 #include "simulate/plan/search.h"
 #include "simulate/report/export/pipeline_trace.h"
 #include "simulate/report/plan_table.h"
+#include "simulate/report/plan_target_table.h"
 
 namespace tbdsim {
 namespace {
@@ -39,6 +40,7 @@ struct PlanOptions {
   std::string profile;
   std::string layout_file;
   std::string trace;                               // file
+  std::string target;                              // quality to train to; empty: none is asked for
   std::map<std::string, std::string> layout;       // by key of set_layout()
   std::map<std::string, std::string> differences;  // of the stack, by key of set_stack()
   OutputOptions output;
@@ -220,6 +222,11 @@ void run(PlanOptions options, SpecCache& specs, std::ostream& out, const Progres
       fmt::format("{} on {} {}, {} sequences of {}, {}, {}", shape.name, job.gpus, r.gpu->title,
                   job.global_batch, job.sequence, options.precision, r.inputs.stack.name);
   std::vector<Table> tables;
+  const auto add_target = [&](std::span<const LayoutPrediction> layouts) {
+    if (options.target.empty()) return;
+    const auto to = specs.convergence(specs.model(options.model)->name, options.target);
+    tables.push_back(plan_target_table(layouts, r.inputs, *to));
+  };
   if (has_layout(options)) {
     PieceTable pieces(r.inputs);
     const ParallelLayout layout = legal_layout(layout_of(options), shape, job);
@@ -230,6 +237,7 @@ void run(PlanOptions options, SpecCache& specs, std::ostream& out, const Progres
       file.commit();
     }
     tables.push_back(layout_table(p, r.inputs, title, r.gpu->usable_memory));
+    add_target(std::span(&p, 1));
   } else {
     SearchSpace space;
     space.selective = !r.inputs.stack.fused_attention;
@@ -240,8 +248,9 @@ void run(PlanOptions options, SpecCache& specs, std::ostream& out, const Progres
           fmt::format("no layout of {} divides {} GPUs and a global batch of {}; expected a batch that "
                       "has a common divisor with the GPUs",
                       shape.name, job.gpus, job.global_batch));
-    tables = plan_tables(best_layouts(layouts, r.inputs, r.peak, r.gpu->usable_memory), r.inputs, title,
-                         r.gpu->usable_memory);
+    const Plan plan = best_layouts(layouts, r.inputs, r.peak, r.gpu->usable_memory);
+    tables = plan_tables(plan, r.inputs, title, r.gpu->usable_memory);
+    add_target(plan.best);
   }
   write_output(options.output, out, [&](std::ostream& to) { write_tables(to, tables, format); });
 }
@@ -266,6 +275,9 @@ Command add_plan(CLI::App& root) {
   app->add_option("--precision", options->precision,
                   "of the products of layers: bf16 (default), fp16, fp8, tf32");
   app->add_option("--stack", options->stack, "megatron (default), megatron_deepspeed, fsdp, fsdp_compiled");
+  app->add_option("--target", options->target,
+                  "of 'tbd-sim list targets': also time, cost and energy until a layout reaches it; usual: the "
+                  "model's usual one");
   app->add_option("--layout", options->layout_file,
                   "a YAML file with a layout, to predict instead of searching");
   app->add_option("--trace", options->trace,
