@@ -13,8 +13,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::string_view kSourcedKeys[] = {"epoch", "startup", "evaluation", "points",  "law",
-                                             "between", "phases", "curve",     "measured"};
+constexpr std::string_view kSourcedKeys[] = {"epoch",   "startup", "evaluation", "points",  "law",
+                                             "between", "phases",  "curve",      "measured"};
 constexpr double kMostBatch = 1e12;  // samples
 constexpr double kMostEpochs = 1e6;
 constexpr double kMostSamples = 1e15;  // of an epoch
@@ -66,7 +66,8 @@ std::vector<ConvergencePoint> read_points(const SpecNode& node, double epoch) {
   return points;
 }
 
-// Phases as `{epochs: 18, sizes: {image_size: 128}, batch: 2}`; without the key one of the network's own sizes.
+// Phases as `{epochs: 18, sizes: {image_size: 128}, batch: 2}`; without the key one of the network's own
+// sizes.
 std::vector<TrainingPhase> read_phases(const std::optional<SpecNode>& node) {
   if (!node) return {TrainingPhase{}};
   std::vector<TrainingPhase> phases;

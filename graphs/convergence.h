@@ -90,8 +90,8 @@ enum class EpochsFrom { between, below, beyond };  // measured batches: between 
 struct EpochsToTarget {
   double epochs = 0;
   EpochsFrom from = EpochsFrom::between;
-  double run_spread = 0;  // standard deviation of ln(epochs) between runs
-  double law_spread = 0;  // of the law itself; wider outside of the measured batches
+  double run_spread = 0;      // standard deviation of ln(epochs) between runs
+  double law_spread = 0;      // of the law itself; wider outside of the measured batches
   double between_spread = 0;  // between groups that tune runs of their own
 
   // All together, for the mean of so many runs of one group.

@@ -65,9 +65,10 @@ std::int64_t largest_batch(const std::vector<Prediction>& smallest) {
 std::vector<std::int64_t> candidates(const std::vector<Prediction>& smallest) {
   const std::int64_t most = largest_batch(smallest);
   if (most < 1) {
-    throw UsageError(fmt::format("{} does not fit into the memory of {} at any batch; expected another GPU, or "
-                                 "'tbd-sim plan', which divides a decoder over GPUs",
-                                 smallest.front().model->name, smallest.front().gpu->title));
+    throw UsageError(
+        fmt::format("{} does not fit into the memory of {} at any batch; expected another GPU, or "
+                    "'tbd-sim plan', which divides a decoder over GPUs",
+                    smallest.front().model->name, smallest.front().gpu->title));
   }
   std::vector<std::int64_t> batches;
   for (std::int64_t power = 1; power <= most; power *= 2) {

@@ -14,9 +14,9 @@ namespace tbdsim {
 namespace {
 
 constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
-constexpr std::string_view kSourcedKeys[] = {"lowering",        "rewrites",          "libraries",
-                                             "workspace_limit", "nonfused_winograd", "pads_channels",
-                                             "context_memory",  "allocator",         "factors", "spread"};
+constexpr std::string_view kSourcedKeys[] = {
+    "lowering",      "rewrites",       "libraries", "workspace_limit", "nonfused_winograd",
+    "pads_channels", "context_memory", "allocator", "factors",         "spread"};
 constexpr double kLeastFactor = 0.1, kLargestFactor = 10;
 constexpr int kDeepest = 8;  // files based on files
 

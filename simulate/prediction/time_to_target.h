@@ -3,8 +3,8 @@
 //   time = start-up + epochs * samples of an epoch / rate + evaluations * time of one + checkpoints * time of one
 //
 // `rate` is that of the prediction, over all GPUs; the epochs are those of the global batch
-// (graphs/convergence.h). Where images grow while a network trains, each phase has its share of the epochs and
-// a rate of its own.
+// (graphs/convergence.h). Where images grow while a network trains, each phase has its share of the epochs
+// and a rate of its own.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ struct TimeToTarget {
 
   [[nodiscard]] Seconds total() const { return startup + training + evaluation + checkpointing; }
   // 80 % of runs are expected within the total divided and multiplied by these factors: for the rate of the
-  // hardware alone, for the epochs alone (luck of a run, who tuned it, and the law), for both; the last of the
-  // mean of so many runs.
+  // hardware alone, for the epochs alone (luck of a run, who tuned it, and the law), for both; the last of
+  // the mean of so many runs.
   [[nodiscard]] double hardware_factor() const;
   [[nodiscard]] double epochs_factor() const;
   [[nodiscard]] double factor(int runs = 1) const;

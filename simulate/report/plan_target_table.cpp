@@ -39,8 +39,8 @@ Power step_power(const LayoutPrediction& p, const PlanInputs& inputs) {
   const StepParts& parts = p.parts;
   const Seconds computing = parts.compute + parts.again;
   const Seconds waiting = p.step - computing - parts.update - p.exposed();
-  const double mean = (computing * shares.compute + parts.update * shares.memory +
-                       p.exposed() * shares.sync + waiting * shares.waiting) /
+  const double mean = (computing * shares.compute + parts.update * shares.memory + p.exposed() * shares.sync +
+                       waiting * shares.waiting) /
                       p.step;
   return at_share(mean, inputs);
 }
@@ -113,9 +113,10 @@ Table plan_target_table(std::span<const LayoutPrediction> layouts, const PlanInp
       "them as far as their epochs differ, the rate of the hardware is taken to be known; energy: an "
       "estimate (docs/model/time_to_accuracy.md).");
   if (epochs.from != EpochsFrom::between)
-    note(fmt::format("epochs were measured at batches from {:.6g} to {:.6g}; outside of them the law is "
-                     "carried on, and its interval widens.",
-                     to.points.front().batch, to.largest_batch()));
+    note(
+        fmt::format("epochs were measured at batches from {:.6g} to {:.6g}; outside of them the law is "
+                    "carried on, and its interval widens.",
+                    to.points.front().batch, to.largest_batch()));
   if (!inputs.calibration->gpu->price_per_hour)
     note("no rent is known of " + inputs.calibration->gpu->title + ", and so no cost.");
   return table;

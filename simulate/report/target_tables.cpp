@@ -48,7 +48,8 @@ constexpr const char* kLegend =
     "batch: samples in an iteration on each GPU, of all: on all; epochs: to the target, * beyond measured "
     "batches; time: until then, with start-up, evaluation and checkpoints; rate, luck: 80 % of runs are "
     "expected so near, in %, as far as the rate of the hardware is unknown, and as epochs differ from run to "
-    "run, by who tuned it, and from their law; USD: rent of the GPUs; kWh: energy of the boards, and at the wall with hosts "
+    "run, by who tuned it, and from their law; USD: rent of the GPUs; kWh: energy of the boards, and at the "
+    "wall with hosts "
     "and cooling, estimates both (docs/model/time_to_accuracy.md); GiB: memory of one GPU.";
 
 // "+-%": by which a factor widens an interval.

@@ -163,7 +163,8 @@ void fill(SubmissionResult& result, const SuiteRules& rules, const Resolver& res
       time_of_epochs(p, epochs_to_target(to, law_without(to, batch), batch), rules.timed);
   result.time_by_law = by_law.total();
   result.samples_by_law = by_law.samples;
-  result.law_factor = by_law.factor(static_cast<int>(s.runs.value_or(benchmark.runs - 2 * benchmark.dropped)));
+  result.law_factor =
+      by_law.factor(static_cast<int>(s.runs.value_or(benchmark.runs - 2 * benchmark.dropped)));
 }
 
 double error_of(double predicted, double measured) { return predicted / measured - 1; }

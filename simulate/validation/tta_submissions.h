@@ -20,12 +20,12 @@ struct Submission {
   std::string network, machine;  // empty: as the rules have it
   std::string target;            // as the table calls it; empty: that of the rules
   std::int64_t gpus = 1, nodes = 1;
-  std::int64_t global_batch = 1;  // in the benchmark's unit, samples or tokens
+  std::int64_t global_batch = 1;     // in the benchmark's unit, samples or tokens
   std::optional<std::int64_t> runs;  // whose mean the time is; none: as many as the rules count
   double spread = 0;                 // standard deviation of those runs' times over their mean
-  double samples_per_s = 0;       // 0: not known
-  Seconds time;                   // to the target, mean of the runs
-  std::optional<double> samples;  // until then
+  double samples_per_s = 0;          // 0: not known
+  Seconds time;                      // to the target, mean of the runs
+  std::optional<double> samples;     // until then
 };
 
 // Throws SpecError for a malformed table, a missing column or a number that is none.

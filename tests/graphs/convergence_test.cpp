@@ -70,7 +70,8 @@ TEST(ConvergenceLaw, LeavesABatchOutAndSaysHowFarOff) {
   EXPECT_TRUE(left_out_batches(std::vector{point(1, 1), point(2, 1)}).empty());
 }
 
-// (3 * 10 + 1 * 14) / 4 = 11 epochs, and a thousandth more at that batch, which is a thousandth of the critical one.
+// (3 * 10 + 1 * 14) / 4 = 11 epochs, and a thousandth more at that batch, which is a thousandth of the
+// critical one.
 TEST(ConvergenceLaw, OneBatchGivesAFlatLaw) {
   const std::vector<ConvergencePoint> points = {point(100, 10, 3), point(100, 14)};
   const ConvergenceLaw law = fit_convergence_law(points);
@@ -117,7 +118,8 @@ TEST(Convergence, BeyondMeasuredBatchesTheIntervalWidens) {
   EXPECT_EQ(epochs_to_target(to, 5).from, EpochsFrom::below);
 }
 
-// First after 3 epochs, then every 2: 2 epochs end at an evaluation, 7 have those after 3, 5 and 7, 7.5 one more.
+// First after 3 epochs, then every 2: 2 epochs end at an evaluation, 7 have those after 3, 5 and 7, 7.5 one
+// more.
 TEST(Convergence, EvaluationsBeginLate) {
   EvaluationSchedule schedule;
   schedule.first = 3;
@@ -171,7 +173,8 @@ std::string refusal(std::string text, const std::string& what, const std::string
 TEST(Convergence, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refusal(kFile, "batch: 100,", "batch: 9,"),
               HasSubstr("points[1].batch: is less than the one before"));
-  EXPECT_THAT(refusal(growing(), "[1, 0.9]", "[0.5, 0.9]"), HasSubstr("curve[1][0]: is no more than the one before"));
+  EXPECT_THAT(refusal(growing(), "[1, 0.9]", "[0.5, 0.9]"),
+              HasSubstr("curve[1][0]: is no more than the one before"));
   EXPECT_THAT(refusal(growing(), "[1, 0.9]", "[1]"), HasSubstr("curve[1]: is no pair"));
   EXPECT_THAT(refusal(growing(), "{epochs: 1}", "{epoch: 1}"), HasSubstr("phases[1]"));
   EXPECT_THAT(refusal(kFile, "exponent: 1,", "exponent: 3,"), HasSubstr("law.exponent"));

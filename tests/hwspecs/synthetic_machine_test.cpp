@@ -171,8 +171,7 @@ TEST(SyntheticMachine, LinksAreKnownByTheirKind) {
 TEST(SyntheticMachine, Refusals) {
   EXPECT_EQ(refusal("titanxp", 2, "nvlink"),
             "NVIDIA TITAN Xp has no NVLink; expected a network over PCIe, such as pcie3");
-  EXPECT_EQ(refusal("titanxp", 17, "pcie3"),
-            "17 GPUs in one machine; expected 1 to 16, or a machine's file");
+  EXPECT_EQ(refusal("titanxp", 17, "pcie3"), "17 GPUs in one machine; expected 1 to 16, or a machine's file");
   for (const char* word :
        {"pcie6", "pcie3_pairs", "ethernet_25g_host", "_host", "qpi", "nvlink3", "../pcie3"}) {
     EXPECT_THAT(refusal("titanxp", 2, word), testing::StartsWith("unknown network '" + std::string(word)))

@@ -100,7 +100,8 @@ TEST_F(TargetRuns, ABatchAboveTheDataSetIsRefused) {
   EXPECT_FALSE(time_to_target(predict(scenario(5001), specs_)).has_value());
 }
 
-// Two of three epochs on twice the batch: each phase has its own iteration time, and the curve is laid over both.
+// Two of three epochs on twice the batch: each phase has its own iteration time, and the curve is laid over
+// both.
 TEST_F(TargetRuns, PhasesHaveRatesOfTheirOwn) {
   std::string text = kTarget;
   text.insert(text.find("sources:"), "phases: [{epochs: 2, batch: 2}, {epochs: 1}]\n");
@@ -225,6 +226,19 @@ TEST(Tta, UnknownRentsAndTimesBeyondAYear) {
                          "--target", "resnet50_adascale", "--input-time", "10 s"})
                   .out,
               HasSubstr("beyond a year"));
+}
+
+// A cluster's layouts have times to a target, too.
+TEST(Tta, PlansReachTargets) {
+  std::vector<std::string> plan = {"plan",      "llama2_70b", "--gpu",          "h100_sxm", "--gpus", "64",
+                                   "--seq-len", "8192",       "--tp",           "8",        "--pp",   "4",
+                                   "--target",  "usual",      "--global-batch", "32"};
+  const test::CliResult found = test::run(plan);
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("GovReport, to a loss of 0.925"));
+  EXPECT_THAT(found.out, HasSubstr("kWh board"));
+  plan.back() = "8192";
+  EXPECT_THAT(test::run(plan).err, HasSubstr("more than the 3901 samples of an epoch"));
 }
 
 TEST(Tta, SweepsTakeTheUsualTarget) {

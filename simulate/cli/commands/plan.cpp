@@ -275,9 +275,10 @@ Command add_plan(CLI::App& root) {
   app->add_option("--precision", options->precision,
                   "of the products of layers: bf16 (default), fp16, fp8, tf32");
   app->add_option("--stack", options->stack, "megatron (default), megatron_deepspeed, fsdp, fsdp_compiled");
-  app->add_option("--target", options->target,
-                  "of 'tbd-sim list targets': also time, cost and energy until a layout reaches it; usual: the "
-                  "model's usual one");
+  app->add_option(
+      "--target", options->target,
+      "of 'tbd-sim list targets': also time, cost and energy until a layout reaches it; usual: the "
+      "model's usual one");
   app->add_option("--layout", options->layout_file,
                   "a YAML file with a layout, to predict instead of searching");
   app->add_option("--trace", options->trace,

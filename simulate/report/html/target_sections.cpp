@@ -65,13 +65,16 @@ std::vector<std::int64_t> gpus_of_curves(const Convergence& to, const std::strin
     if (curve.gpu == gpu) numbers.push_back(curve.gpus);
   }
   if (numbers.empty()) numbers.push_back(kGpusOfCurve);
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
 
-Series predicted_curve(const ReportData& data, const TargetRun& run, const Convergence& to) {
+Series predicted_curve(const TargetRun& run, const Convergence& to, int colour, bool dashed) {
   Series series{.mark = ChartMark::line,
-                .name = fmt::format("{} on {} GPUs", title_of(run.prediction), run.prediction.ranks()),
-                .colour = colour_of(data, run.prediction)};
+                .name = fmt::format("{}, {} GPUs", title_of(run.prediction), run.prediction.ranks()),
+                .colour = colour,
+                .dashed = dashed};
   for (const CurvePoint& point : to.curve) {
     series.x.push_back(hours_at(run.time, to, point.at));
     series.y.push_back(point.quality);
@@ -80,29 +83,35 @@ Series predicted_curve(const ReportData& data, const TargetRun& run, const Conve
   return series;
 }
 
-// Quality over the time of runs, beside runs that were measured on as many of these GPUs.
+Series measured_curve(const MeasuredCurve& curve, int colour) {
+  Series series{.mark = ChartMark::point, .name = "measured: " + curve.title, .colour = colour};
+  for (const CurvePoint& point : curve.points) {
+    series.x.push_back(point.at);
+    series.y.push_back(point.quality);
+    series.hover.push_back(curve.title);
+  }
+  return series;
+}
+
+// Quality over the time of runs, beside runs that were measured on as many of these GPUs: a colour for each
+// number of GPUs, dashed lines for frameworks after the first.
 Chart curve_chart(const ReportData& data, const Convergence& to) {
   Chart chart{.title = "Quality on the way",
               .x = {.title = "time, h", .logarithmic = true},
-              .y = {.title = to.target}};
+              .y = {.title = to.target},
+              .wide = true};
   const std::string& gpu = data.predictions.front().gpu->name;
   const std::vector<std::int64_t> numbers = gpus_of_curves(to, gpu);
-  for (const std::vector<TargetRun>& runs : data.to_target) {
-    for (const TargetRun& run : runs) {
-      if (std::find(numbers.begin(), numbers.end(), run.prediction.ranks()) != numbers.end())
-        chart.series.push_back(predicted_curve(data, run, to));
+  for (int colour = 0; colour < static_cast<int>(numbers.size()); ++colour) {
+    const std::int64_t gpus = numbers[static_cast<std::size_t>(colour)];
+    for (std::size_t i = 0; i < data.to_target.size(); ++i) {
+      for (const TargetRun& run : data.to_target[i]) {
+        if (run.prediction.ranks() == gpus) chart.series.push_back(predicted_curve(run, to, colour, i > 0));
+      }
     }
-  }
-  int colour = static_cast<int>(data.to_target.size());
-  for (const MeasuredCurve& curve : to.measured) {
-    if (curve.gpu != gpu) continue;
-    Series series{.mark = ChartMark::point, .name = "measured: " + curve.title, .colour = colour++};
-    for (const CurvePoint& point : curve.points) {
-      series.x.push_back(point.at);
-      series.y.push_back(point.quality);
-      series.hover.push_back(curve.title);
+    for (const MeasuredCurve& curve : to.measured) {
+      if (curve.gpu == gpu && curve.gpus == gpus) chart.series.push_back(measured_curve(curve, colour));
     }
-    chart.series.push_back(std::move(series));
   }
   return chart;
 }
@@ -134,10 +143,11 @@ std::vector<Chart> target_charts(const ReportData& data) {
 Section target_section(const ReportData& data) {
   Section section{
       .title = "Time, cost and energy to the target",
-      .text = {"Until the target quality is reached: start-up, epochs at the batch, evaluations and "
-               "checkpoints, with the best batch of each number of GPUs. The area holds 80 % of runs: "
-               "what is not known of the hardware's rate, and the luck of a run. Energy is an estimate: shares of "
-               "the boards' power limits by what limits the iteration, hosts and cooling."}};
+      .text = {
+          "Until the target quality is reached: start-up, epochs at the batch, evaluations and "
+          "checkpoints, with the best batch of each number of GPUs. The area holds 80 % of runs: "
+          "what is not known of the hardware's rate, and the luck of a run. Energy is an estimate: shares of "
+          "the boards' power limits by what limits the iteration, hosts and cooling."}};
   if (data.to_target.empty()) return section;
   section.text.push_back(data.predictions.front().convergence->title + ".");
   for (const std::vector<TargetRun>& runs : data.to_target) {
