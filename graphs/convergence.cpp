@@ -40,6 +40,7 @@ EvaluationSchedule read_evaluation(const SpecNode& node, double epoch) {
     schedule.first = read_epochs(m, "first", "first_samples", epoch, schedule.every);
     schedule.samples = m.at("samples").number(0, kMostSamples);
     if (const auto overhead = m.find("overhead")) schedule.overhead = overhead->quantity<Seconds>();
+    if (const auto each = m.find("per_sample")) schedule.per_sample = each->quantity<Seconds>();
     if (const auto overlaps = m.find("overlaps")) schedule.overlaps = overlaps->flag();
     if (const auto exact = m.find("exact")) schedule.exact = exact->flag();
   });

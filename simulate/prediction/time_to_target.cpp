@@ -34,7 +34,8 @@ Seconds evaluation_time(const Prediction& p, const EvaluationSchedule& schedule)
   if (schedule.overlaps) return {};
   const Seconds alone = mean_over(p.iterations, [](const Iteration& i) { return i.computing(); });
   const double iterations = std::ceil(schedule.samples / global_batch(p));
-  return schedule.overhead + alone * (forward_share(p) * iterations);
+  const double each = std::ceil(schedule.samples / static_cast<double>(p.ranks()));  // samples of one GPU
+  return schedule.overhead + alone * (forward_share(p) * iterations) + schedule.per_sample * each;
 }
 
 Seconds checkpoint_time(const Prediction& p) {

@@ -85,27 +85,31 @@ Submission submission_of(const Row& row) {
   return s;
 }
 
-Cluster cluster_of(const Submission& s, const SuiteRules& rules) {
+// GPUs that are joined as those of one machine: those of a machine, or of a domain of NVLink over several.
+std::int64_t joined_gpus(const Submission& s, const SuiteRules& rules) {
   if (s.gpus % s.nodes != 0)
     throw UsageError(fmt::format("{} GPUs on {} machines: not the same number on each", s.gpus, s.nodes));
   const auto domain = rules.domains.find(s.gpu);
-  const std::int64_t joined =
-      domain == rules.domains.end() ? s.gpus / s.nodes : std::min(domain->second, s.gpus);
+  if (domain == rules.domains.end()) return s.gpus / s.nodes;
+  const std::int64_t joined = std::min(domain->second, s.gpus);
   if (s.gpus % joined != 0)
     throw UsageError(fmt::format("{} GPUs in domains of {}: not the same number in each", s.gpus, joined));
+  return joined;
+}
+
+Cluster cluster_of(const Submission& s, const SuiteRules& rules) {
+  const std::int64_t joined = joined_gpus(s, rules);
   Cluster cluster;
   cluster.gpus = static_cast<int>(joined);
   cluster.machines = static_cast<int>(s.gpus / joined);
   cluster.machine = s.machine;
   cluster.network = s.network;
-  const bool one_server = s.nodes == 1 && s.gpus <= kGpusOfServer;
+  const bool one_server = cluster.machines == 1 && joined <= kGpusOfServer;
   if (one_server || !s.machine.empty() || !s.network.empty()) return cluster;
-  const auto machine = rules.machines.find(s.gpu);
-  if (cluster.machines == 1 && machine == rules.machines.end()) return cluster;
-  if (machine == rules.machines.end()) {
-    cluster.network = rules.network;
-  } else {
+  if (const auto machine = rules.machines.find(s.gpu); machine != rules.machines.end()) {
     cluster.machine = machine->second;
+  } else if (cluster.machines > 1) {
+    cluster.network = rules.network;
   }
   return cluster;
 }

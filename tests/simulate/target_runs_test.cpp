@@ -66,6 +66,16 @@ TEST_F(TargetRuns, EnergyByHand) {
   EXPECT_NEAR(t.energy.wall.si(), 1.15 * ((training + 0.4) * busy + (0.2 + 0.4) * waiting), 1e-9);
 }
 
+// A hundred samples of 20 ms on one GPU are 2 s more in each of three evaluations.
+TEST_F(TargetRuns, EvaluationsMayTakeTimeForEachSample) {
+  std::string text = kTarget;
+  text.replace(text.find("overhead: 1 s"), 13, "overhead: 1 s, per_sample: 20 ms");
+  Scenario slow = scenario(10);
+  slow.target = dir_.write("slow.yaml", text).string();
+  const TimeToTarget t = time_to_target(predict(slow, specs_)).value();
+  EXPECT_NEAR(t.evaluation.si(), 3 * (3 + 10 * 1.77e-6), 1e-9);
+}
+
 TEST_F(TargetRuns, RulesMayLeavePartsOut) {
   const TimeToTarget t =
       time_to_target(predict(scenario(10), specs_), {.startup = false, .checkpoints = false}).value();
