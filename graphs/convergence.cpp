@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -12,25 +13,34 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::string_view kSourcedKeys[] = {"epoch", "startup", "evaluation", "points", "law"};
+constexpr std::string_view kSourcedKeys[] = {"epoch",   "startup", "evaluation", "points",  "law",
+                                             "between", "phases",  "curve",      "measured"};
 constexpr double kMostBatch = 1e12;  // samples
 constexpr double kMostEpochs = 1e6;
 constexpr double kMostSamples = 1e15;  // of an epoch
 constexpr std::int64_t kMostRuns = 1'000'000;
 constexpr double kMostSpread = 2;
+constexpr double kLeastPhaseBatch = 0.01, kMostPhaseBatch = 100;  // over the run's
+constexpr std::int64_t kMostSize = 1'000'000;
+constexpr double kMostQuality = 1e6;
+constexpr double kMostHours = 1e6;
 
-// Epochs, or under the other key so many samples.
-double read_epochs(SpecMap& m, std::string_view key, std::string_view in_samples, double epoch) {
+// Epochs, or under the other key so many samples; without either of them `missing`, if there is one.
+double read_epochs(SpecMap& m, std::string_view key, std::string_view in_samples, double epoch,
+                   std::optional<double> missing = std::nullopt) {
   if (const auto samples = m.find(in_samples)) return samples->number(1, kMostSamples) / epoch;
-  return m.at(key).number(1 / kMostEpochs, kMostEpochs);
+  if (const auto epochs = m.find(key)) return epochs->number(1 / kMostEpochs, kMostEpochs);
+  return missing ? *missing : m.at(key).number(1 / kMostEpochs, kMostEpochs);
 }
 
 EvaluationSchedule read_evaluation(const SpecNode& node, double epoch) {
   EvaluationSchedule schedule;
   node.map([&](SpecMap& m) {
     schedule.every = read_epochs(m, "every", "every_samples", epoch);
+    schedule.first = read_epochs(m, "first", "first_samples", epoch, schedule.every);
     schedule.samples = m.at("samples").number(0, kMostSamples);
     if (const auto overhead = m.find("overhead")) schedule.overhead = overhead->quantity<Seconds>();
+    if (const auto each = m.find("per_sample")) schedule.per_sample = each->quantity<Seconds>();
     if (const auto overlaps = m.find("overlaps")) schedule.overlaps = overlaps->flag();
     if (const auto exact = m.find("exact")) schedule.exact = exact->flag();
   });
@@ -53,9 +63,59 @@ std::vector<ConvergencePoint> read_points(const SpecNode& node, double epoch) {
       points.push_back(std::move(point));
     });
   }
-  if (points.empty() || points.front().batch == points.back().batch)
-    node.fail("is of one batch; expected epochs at two batches or more");
+  if (points.empty()) node.fail("is empty; expected epochs at a batch or more");
   return points;
+}
+
+// Phases as `{epochs: 18, sizes: {image_size: 128}, batch: 2}`; without the key one of the network's own
+// sizes.
+std::vector<TrainingPhase> read_phases(const std::optional<SpecNode>& node) {
+  if (!node) return {TrainingPhase{}};
+  std::vector<TrainingPhase> phases;
+  double epochs = 0;
+  for (const SpecNode& item : node->list()) {
+    item.map([&](SpecMap& m) {
+      TrainingPhase& phase = phases.emplace_back();
+      phase.share = m.at("epochs").number(1 / kMostEpochs, kMostEpochs);
+      epochs += phase.share;
+      if (const auto batch = m.find("batch")) phase.batch = batch->number(kLeastPhaseBatch, kMostPhaseBatch);
+      if (const auto sizes = m.find("sizes")) {
+        sizes->map([&](SpecMap& named) {
+          for (const auto& size : named.all()) phase.sizes[size.name] = size.node.count(1, kMostSize);
+        });
+      }
+    });
+  }
+  if (phases.empty()) node->fail("is empty; expected a phase or more");
+  for (TrainingPhase& phase : phases) phase.share /= epochs;
+  return phases;
+}
+
+// A list of pairs [where, quality], the first of each ascending.
+std::vector<CurvePoint> read_curve(const SpecNode& node, double most) {
+  std::vector<CurvePoint> points;
+  for (const SpecNode& item : node.list()) {
+    const std::vector<SpecNode> pair = item.list();
+    if (pair.size() != 2) item.fail("is no pair; expected [where, quality]");
+    points.push_back({pair[0].number(0, most), pair[1].number(0, kMostQuality)});
+    if (points.size() > 1 && points.back().at <= points[points.size() - 2].at)
+      pair[0].fail("is no more than the one before; expected ascending numbers");
+  }
+  return points;
+}
+
+std::vector<MeasuredCurve> read_measured(const SpecNode& node) {
+  std::vector<MeasuredCurve> curves;
+  for (const SpecNode& item : node.list()) {
+    item.map([&](SpecMap& m) {
+      MeasuredCurve& curve = curves.emplace_back();
+      curve.title = m.at("title").text();
+      curve.gpu = m.at("gpu").text();
+      curve.gpus = m.at("gpus").count(1, kMostRuns);
+      curve.points = read_curve(m.at("points"), kMostHours);
+    });
+  }
+  return curves;
 }
 
 void read_law(const SpecNode& node, Convergence& convergence) {
@@ -83,6 +143,11 @@ double quantised(double epochs, const EvaluationSchedule& schedule) {
 
 }  // namespace
 
+double EvaluationSchedule::within(double epochs) const {
+  constexpr double kRounding = 1e-6;  // 35 epochs of 5 are seven evaluations
+  return 1 + std::max(0.0, std::ceil((epochs - first) / every - kRounding));
+}
+
 bool Convergence::is_called(const std::string& called) const {
   const std::string plain = plain_name(called);
   if (plain == plain_name(name) || plain == plain_name(target)) return true;
@@ -106,6 +171,10 @@ Convergence read_convergence(const std::filesystem::path& file) {
     convergence.evaluation = read_evaluation(m.at("evaluation"), convergence.epoch);
     convergence.points = read_points(m.at("points"), convergence.epoch);
     read_law(m.at("law"), convergence);
+    if (const auto between = m.find("between")) convergence.between_spread = between->number(0, kMostSpread);
+    convergence.phases = read_phases(m.find("phases"));
+    if (const auto curve = m.find("curve")) convergence.curve = read_curve(*curve, 1);
+    if (const auto measured = m.find("measured")) convergence.measured = read_measured(*measured);
     convergence.sources = read_sources(m, kSourcedKeys);
   });
   return convergence;
@@ -117,7 +186,9 @@ std::string_view name_of(EpochsFrom from) {
   return kNames[static_cast<std::size_t>(from)];
 }
 
-double EpochsToTarget::spread() const { return std::hypot(run_spread, law_spread); }
+double EpochsToTarget::spread(int runs) const {
+  return std::hypot(run_spread / std::sqrt(static_cast<double>(runs)), law_spread, between_spread);
+}
 
 EpochsToTarget epochs_to_target(const Convergence& convergence, const ConvergenceLaw& law,
                                 double global_batch) {
@@ -125,6 +196,7 @@ EpochsToTarget epochs_to_target(const Convergence& convergence, const Convergenc
   result.epochs = quantised(law.epochs_at(global_batch), convergence.evaluation);
   result.run_spread = pooled_spread(convergence.points);
   result.law_spread = convergence.law_spread;
+  result.between_spread = convergence.between_spread;
   const double least = convergence.points.front().batch;
   double outside = 1;
   if (global_batch < least) {

@@ -2,7 +2,9 @@
 // through them, and what a run does besides training. One YAML file for each target in graphs/convergence/.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +17,39 @@ namespace tbdsim {
 
 // When a run looks whether it has reached the target.
 struct EvaluationSchedule {
+  double first = 0;       // epochs before the first evaluation
   double every = 0;       // epochs between two evaluations
   double samples = 0;     // of one evaluation
   Seconds overhead;       // of one evaluation beside the forward passes: switching over, scoring
+  Seconds per_sample;     // of a sample on its GPU beside the forward pass: detections are chosen and scored
   bool overlaps = false;  // evaluated by others, or beside the training
-  bool exact = false;  // a run ends at an evaluation, and runs differ by less than `every`: epochs are whole
-                       // multiples of it
+  // A run ends at an evaluation, and runs differ by less than `every`: epochs are whole multiples of it.
+  bool exact = false;
+
+  // Evaluations of a run of so many epochs: at least one, at its end.
+  [[nodiscard]] double within(double epochs) const;
+};
+
+// A part of a run in which images or sequences have other sizes than the network's own, as where images grow
+// while it trains.
+struct TrainingPhase {
+  double share = 1;                           // of the epochs of the run; those of all phases add up to 1
+  double batch = 1;                           // samples of an iteration over those of the run's global batch
+  std::map<std::string, std::int64_t> sizes;  // image_size -> 128
+};
+
+// The quality that a run has after a part of its way to the target.
+struct CurvePoint {
+  double at = 0;       // share of the epochs to the target; hours in a measured run
+  double quality = 0;  // in the unit of the target
+};
+
+// A run that was measured, to be laid beside predictions of the same GPUs.
+struct MeasuredCurve {
+  std::string title;
+  std::string gpu;  // name in the catalogue
+  std::int64_t gpus = 1;
+  std::vector<CurvePoint> points;  // at: hours, ascending
 };
 
 inline constexpr std::string_view kUsualTarget = "usual";  // the target that a model is usually trained to
@@ -39,6 +68,12 @@ struct Convergence {
   std::vector<ConvergencePoint> points;  // ascending batches
   ConvergenceLaw law;
   double law_spread = 0;  // standard deviation of ln(epochs / law) at batches that were left out
+  // Standard deviation of ln(mean epochs) between groups that tune runs of their own at one batch, beyond the
+  // luck of their runs.
+  double between_spread = 0;
+  std::vector<TrainingPhase> phases;  // at least one
+  std::vector<CurvePoint> curve;      // quality on the way to the target, ascending; empty: not known
+  std::vector<MeasuredCurve> measured;
   Sources sources;
 
   [[nodiscard]] double largest_batch() const { return points.back().batch; }
@@ -56,18 +91,19 @@ enum class EpochsFrom { between, below, beyond };  // measured batches: between 
 struct EpochsToTarget {
   double epochs = 0;
   EpochsFrom from = EpochsFrom::between;
-  double run_spread = 0;  // standard deviation of ln(epochs) between runs
-  double law_spread = 0;  // of the law itself; wider outside of the measured batches
+  double run_spread = 0;      // standard deviation of ln(epochs) between runs
+  double law_spread = 0;      // of the law itself; wider outside of the measured batches
+  double between_spread = 0;  // between groups that tune runs of their own
 
-  // Both together.
-  [[nodiscard]] double spread() const;
+  // All together, for the mean of so many runs of one group.
+  [[nodiscard]] double spread(int runs = 1) const;
 };
 
 // By which law_spread grows beyond the measured batches, for each factor of e. Root mean square of
-// ln(law / measured) / ln(factor beyond the others) over the first and last batches of 16 targets (MLPerf's
-// reference points, DAWNBench, Pollux), each left out of the fit. Those of the catalogue have 0.16, as
-// `tbd-calibrate fit-convergence` prints; RetinaNet's and DeepSpeech2's (not in the catalogue) are off most.
-inline constexpr double kOutsideSpread = 0.22;
+// ln(law / measured) / ln(factor beyond the others) over the first and last batches of the catalogue's 16
+// targets of three batches or more, each left out of the fit, as `tbd-calibrate fit-convergence` prints;
+// RetinaNet's and DeepSpeech2's are off most.
+inline constexpr double kOutsideSpread = 0.23;
 
 // Epochs to the target at a global batch. Quantised by the evaluation schedule where that is exact.
 [[nodiscard]] EpochsToTarget epochs_to_target(const Convergence& convergence, double global_batch);

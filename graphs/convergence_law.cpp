@@ -68,7 +68,8 @@ double ConvergenceLaw::epochs_at(double batch) const {
 
 ConvergenceLaw fit_convergence_law(std::span<const ConvergencePoint> points) {
   const std::vector<LogPoint> logs = log_points(points);
-  assert(logs.size() >= 2);
+  assert(!logs.empty());
+  if (logs.size() == 1) return {std::exp(logs[0].log_epochs), logs[0].batch * kLargestCritical, 1};
   const double least = std::log(logs.front().batch * kLeastCritical);
   const double most = std::log(logs.back().batch * kLargestCritical);
   double critical_width = most - least, exponent_width = kLargestExponent - kLeastExponent;

@@ -37,7 +37,7 @@ inline constexpr double kLeastExponent = 0.5, kLargestExponent = 2;
 
 // The law with the least sum of squares of ln(E(B) / epochs) over batches, and a penalty that holds the
 // exponent to 1 where points do not tell it; of several points at one batch their mean, weighted by runs.
-// Precondition: at least two batches.
+// Points at one batch alone give a flat law. Precondition: at least one point.
 [[nodiscard]] ConvergenceLaw fit_convergence_law(std::span<const ConvergencePoint> points);
 
 // The points of another batch than this one.

@@ -11,7 +11,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr int kGpusOfARoot = 4;  // below each root port where all GPUs are below one socket
+constexpr int kGpusOfARoot = 4;  // the most below a root port, behind a PCIe switch
 
 // Removes the ending if it is there; true if it was.
 bool take(std::string& word, std::string_view ending) {
@@ -20,10 +20,11 @@ bool take(std::string& word, std::string_view ending) {
   return true;
 }
 
-void keep_gpus(MachineSpec& machine, int gpus) {
-  if (gpus < 1 || gpus > machine.gpus) {
+// `most`: that such a machine holds.
+void keep_gpus(MachineSpec& machine, int gpus, int most) {
+  if (gpus < 1 || gpus > most) {
     throw UsageError(
-        fmt::format("{} GPUs in one machine; expected 1 to {}, or a machine's file", gpus, machine.gpus));
+        fmt::format("{} GPUs in one machine; expected 1 to {}, or a machine's file", gpus, most));
   }
   machine.gpus = gpus;
   // Spread over the ports, so that as few GPUs as possible share one.
@@ -137,7 +138,9 @@ MachineSpec synthesize_machine(const GpuSpec& gpu, int gpus, const std::string& 
   machine.name = text;
   machine.title = fmt::format("{} x {}{}{}", gpus, gpu.title, text.empty() ? "" : ", ", text);
   machine.gpu = gpu.name;
-  keep_gpus(machine, gpus);
+  // Boards come as many as a machine's file has; of cards, several may share a port.
+  keep_gpus(machine, gpus,
+            joined ? machine.gpus : kGpusOfARoot * static_cast<int>(machine.root_ports.size()));
   if (spec.one_root) use_one_root(machine);
   if (mesh) wire_as_board(machine, gpu, catalog, changes);
   if (joined && !mesh) machine.nvlink = nvlink_of(gpu, gpus, spec.pairs);

@@ -9,8 +9,9 @@
 
 namespace tbdsim {
 
-// The catalogue's machine server_pcie3 (4, 5) with `gpus` GPUs of that sort, spread over its root ports,
-// connected as the word says:
+// The catalogue's machine server_pcie3 (4, 5) with `gpus` GPUs of that sort, spread over its root ports
+// (cards: up to four below each, as servers of ten to twenty cards have them behind switches), connected as
+// the word says:
 //
 //   pcie3, pcie4, pcie5   slots; every GPU reaches every other; where its own bus is slower, the server of that
 //   nvlink                each GPU can use all its NVLinks with any other; boards that are only made for

@@ -1,6 +1,7 @@
 #include "simulate/analysis/target_runs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -12,32 +13,62 @@
 namespace tbdsim {
 namespace {
 
-// Predictions of one GPU by batch.
+// Predictions of one GPU by batch, one for each phase of the target.
 class Alone {
  public:
   Alone(const Scenario& scenario, const Resolver& resolve) : scenario_(scenario), resolve_(resolve) {
     scenario_.cluster = {};
   }
 
-  const Prediction& at(std::int64_t batch) {
+  // `batch`: of the run; a phase may train on a multiple of it.
+  const std::vector<Prediction>& at(std::int64_t batch) {
     const auto found = made_.find(batch);
     if (found != made_.end()) return found->second;
-    scenario_.batch = batch;
-    return made_.emplace(batch, predict(scenario_, resolve_)).first->second;
+    Scenario scenario = scenario_;
+    scenario.batch = batch;
+    std::vector<Prediction> phases = {predict(scenario, resolve_)};
+    const auto to = phases.front().convergence;
+    if (to->phases.size() > 1) {
+      phases.clear();
+      for (const TrainingPhase& phase : to->phases) phases.push_back(in_phase(scenario, phase));
+    }
+    return made_.emplace(batch, std::move(phases)).first->second;
   }
 
  private:
+  [[nodiscard]] Prediction in_phase(Scenario scenario, const TrainingPhase& phase) const {
+    scenario.batch =
+        std::max<std::int64_t>(1, std::llround(static_cast<double>(scenario.batch) * phase.batch));
+    for (const auto& [name, size] : phase.sizes) scenario.sizes[name] = size;
+    return predict(scenario, resolve_);
+  }
+
   Scenario scenario_;
   const Resolver& resolve_;
-  std::map<std::int64_t, Prediction> made_;
+  std::map<std::int64_t, std::vector<Prediction>> made_;
 };
 
+bool all_fit(const std::vector<Prediction>& phases) {
+  return std::all_of(phases.begin(), phases.end(), [](const Prediction& p) { return p.fits; });
+}
+
+// The largest batch of a run whose phases all fit.
+std::int64_t largest_batch(const std::vector<Prediction>& smallest) {
+  double most = static_cast<double>(kMostSamples);
+  const std::vector<TrainingPhase>& phases = smallest.front().convergence->phases;
+  for (std::size_t i = 0; i < smallest.size(); ++i)
+    most = std::min(most, static_cast<double>(smallest[i].largest_batch()) / phases[i].batch);
+  return static_cast<std::int64_t>(most);
+}
+
 // Powers of two, 3/2 of them, and the largest batch that fits.
-std::vector<std::int64_t> candidates(const Prediction& smallest) {
-  const std::int64_t most = smallest.largest_batch();
+std::vector<std::int64_t> candidates(const std::vector<Prediction>& smallest) {
+  const std::int64_t most = largest_batch(smallest);
   if (most < 1) {
-    throw UsageError(fmt::format("{} does not fit into the memory of {} at any batch; expected another GPU",
-                                 smallest.model->name, smallest.gpu->title));
+    throw UsageError(
+        fmt::format("{} does not fit into the memory of {} at any batch; expected another GPU, or "
+                    "'tbd-sim plan', which divides a decoder over GPUs",
+                    smallest.front().model->name, smallest.front().gpu->title));
   }
   std::vector<std::int64_t> batches;
   for (std::int64_t power = 1; power <= most; power *= 2) {
@@ -48,22 +79,50 @@ std::vector<std::int64_t> candidates(const Prediction& smallest) {
   return batches;
 }
 
-TargetRun run_at(const Prediction& one, const Cluster& cluster, const Resolver& resolve) {
-  ScalingPoint point = scaling_point(one, cluster, resolve);
-  require_batch_within_epoch(point.prediction);
-  const TimeToTarget time = time_to_target(point.prediction).value();
-  return {std::move(point.prediction), time, std::move(point.assumed_network)};
+// Samples of all GPUs in an iteration of the run, of which a phase may have a multiple.
+double run_batch(const std::vector<Prediction>& ones, const Cluster& cluster) {
+  const Prediction& first = ones.front();
+  return first.batch() / first.convergence->phases.front().batch *
+         static_cast<double>(first.model->batches_per_iteration * cluster.ranks());
+}
+
+void require_within_epoch(double batch, const Convergence& to) {
+  if (batch <= to.epoch) return;
+  throw UsageError(
+      fmt::format("a batch of {:.0f} on all GPUs is more than the {:.0f} samples of an epoch; "
+                  "expected fewer GPUs or a smaller --batch",
+                  batch, to.epoch));
+}
+
+// The phase that has the most epochs.
+std::size_t longest_phase(const Convergence& to) {
+  const auto longest =
+      std::max_element(to.phases.begin(), to.phases.end(),
+                       [](const TrainingPhase& a, const TrainingPhase& b) { return a.share < b.share; });
+  return static_cast<std::size_t>(longest - to.phases.begin());
+}
+
+TargetRun run_at(const std::vector<Prediction>& ones, const Cluster& cluster, const Resolver& resolve) {
+  const Convergence& to = *ones.front().convergence;
+  const double batch = run_batch(ones, cluster);
+  require_within_epoch(batch, to);
+  std::vector<Prediction> phases;
+  for (const Prediction& one : ones) phases.push_back(scaling_point(one, cluster, resolve).prediction);
+  TargetRun run;
+  run.time = time_of_epochs(phases, batch, epochs_to_target(to, batch));
+  const bool fit = all_fit(phases);
+  run.prediction = std::move(phases[longest_phase(to)]);
+  run.prediction.fits = fit;
+  return run;
 }
 
 TargetRun best_run(Alone& alone, const Cluster& cluster, const Resolver& resolve) {
   std::optional<TargetRun> best;
   for (const std::int64_t batch : candidates(alone.at(1))) {
-    const Prediction& one = alone.at(batch);
-    if (!one.fits) continue;
-    Prediction probe = one;
-    probe.scenario.cluster = cluster;
-    if (best && global_batch(probe) > probe.convergence->epoch) break;
-    TargetRun run = run_at(one, cluster, resolve);
+    const std::vector<Prediction>& ones = alone.at(batch);
+    if (!all_fit(ones)) continue;
+    if (best && run_batch(ones, cluster) > ones.front().convergence->epoch) break;
+    TargetRun run = run_at(ones, cluster, resolve);
     if (!best || run.time.total() < best->time.total()) best = std::move(run);
   }
   return *std::move(best);

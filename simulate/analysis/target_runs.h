@@ -19,7 +19,7 @@ struct BatchChoice {
 };
 
 struct TargetRun {
-  Prediction prediction;
+  Prediction prediction;  // of the target's longest phase; fits if all phases do
   TimeToTarget time;
   std::string assumed_network;  // as in ScalingPoint
 };

@@ -14,9 +14,9 @@ namespace tbdsim {
 namespace {
 
 constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
-constexpr std::string_view kSourcedKeys[] = {"lowering",        "rewrites",          "libraries",
-                                             "workspace_limit", "nonfused_winograd", "pads_channels",
-                                             "context_memory",  "allocator",         "factors"};
+constexpr std::string_view kSourcedKeys[] = {
+    "lowering",      "rewrites",       "libraries", "workspace_limit", "nonfused_winograd",
+    "pads_channels", "context_memory", "allocator", "factors",         "spread"};
 constexpr double kLeastFactor = 0.1, kLargestFactor = 10;
 constexpr int kDeepest = 8;  // files based on files
 
@@ -63,6 +63,7 @@ Framework read_base(const SpecNode& node, const std::filesystem::path& file, con
       read_based(base_named(node, Kind::framework, file, catalogue), changes, catalogue, depth + 1);
   framework.versions.clear();
   framework.fitted_runs = 0;
+  framework.spread = 0;
   return framework;
 }
 
@@ -97,6 +98,7 @@ void read_optional_keys(SpecMap& m, Framework& framework) {
   constexpr std::int64_t kMostRuns = 1'000'000;
   framework.versions = m.texts("versions");
   if (const auto node = m.find("fitted_runs")) framework.fitted_runs = node->count(0, kMostRuns);
+  if (const auto node = m.find("spread")) framework.spread = node->number(0, 1);
   if (const auto node = m.find("rewrites")) framework.rewrites = override_rewrites(*node, framework.rewrites);
   if (const auto node = m.find("libraries")) framework.libraries = read_libraries(*node);
   if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();

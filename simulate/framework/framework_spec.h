@@ -26,6 +26,9 @@ struct Framework {
   std::string title;   // with its version
   std::vector<std::string> versions;  // texts by which tables of runs name it, as "1.2.0"
   std::int64_t fitted_runs = 0;       // training runs that its constants were fitted to or held against
+  // Standard deviation of ln(time) over runs of code that the file stands for, beyond what other effects
+  // explain: code that is tuned anew for each GPU and year. 0: no more than of any version.
+  double spread = 0;
 
   Lowering lowering;
   Rewrites rewrites;              // none: steps are as lowered

@@ -4,9 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include <fmt/format.h>
-
-#include "hwspecs/base/error.h"
+#include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/uncertainty.h"
 
 namespace tbdsim {
@@ -16,7 +14,6 @@ namespace {
 // takes.
 constexpr Seconds kBetweenCheckpoints(3600);
 constexpr BytesPerSecond kCheckpointRate(kGiga);
-constexpr double kRoundingOfEpochs = 1e-6;  // 35 epochs of 5 are seven evaluations
 
 // Share of the kernels' time that the forward pass takes.
 double forward_share(const Prediction& p) {
@@ -37,7 +34,8 @@ Seconds evaluation_time(const Prediction& p, const EvaluationSchedule& schedule)
   if (schedule.overlaps) return {};
   const Seconds alone = mean_over(p.iterations, [](const Iteration& i) { return i.computing(); });
   const double iterations = std::ceil(schedule.samples / global_batch(p));
-  return schedule.overhead + alone * (forward_share(p) * iterations);
+  const double each = std::ceil(schedule.samples / static_cast<double>(p.ranks()));  // samples of one GPU
+  return schedule.overhead + alone * (forward_share(p) * iterations) + schedule.per_sample * each;
 }
 
 Seconds checkpoint_time(const Prediction& p) {
@@ -51,45 +49,66 @@ double factor_of(double spread) { return std::exp(kEightyPercent * spread); }
 
 double TimeToTarget::hardware_factor() const { return factor_of(hardware_spread); }
 double TimeToTarget::epochs_factor() const { return factor_of(epochs.spread()); }
-double TimeToTarget::factor() const { return factor_of(std::hypot(hardware_spread, epochs.spread())); }
+double TimeToTarget::factor(int runs) const {
+  return factor_of(std::hypot(hardware_spread, epochs.spread(runs)));
+}
 
 double global_batch(const Prediction& p) {
   return p.batch() * static_cast<double>(p.batches_read() * p.ranks());
 }
 
-TimeToTarget time_of_epochs(const Prediction& p, const EpochsToTarget& epochs, const TimedParts& timed) {
-  assert(p.convergence != nullptr);
-  const Convergence& to = *p.convergence;
+TimeToTarget time_of_epochs(std::span<const Prediction> phases, double batch, const EpochsToTarget& epochs,
+                            const TimedParts& timed) {
+  const Prediction& last = phases.back();
+  assert(last.convergence != nullptr && phases.size() == last.convergence->phases.size());
+  const Convergence& to = *last.convergence;
   TimeToTarget time;
-  time.global_batch = global_batch(p);
+  time.global_batch = batch;
   time.epochs = epochs;
   time.samples = epochs.epochs * to.epoch;
-  time.training = p.iteration_time() * std::ceil(time.samples / time.global_batch);
-  time.evaluations = std::max(1.0, std::ceil(epochs.epochs / to.evaluation.every - kRoundingOfEpochs));
-  time.evaluation = evaluation_time(p, to.evaluation) * time.evaluations;
+  double squares = 0;  // of each phase's spread, weighted by its time
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const Prediction& p = phases[i];
+    const Seconds training =
+        p.iteration_time() * std::ceil(time.samples * to.phases[i].share / global_batch(p));
+    time.phases.push_back(training);
+    time.training += training;
+    time.energy = time.energy + training_power(p) * training;
+    squares += training.si() * std::pow(total_deviation(deviations_of(p)), 2);
+  }
+  time.hardware_spread = std::sqrt(squares / time.training.si());
+  time.evaluations = to.evaluation.within(epochs.epochs);
+  time.evaluation = evaluation_time(last, to.evaluation) * time.evaluations;
   if (timed.startup) time.startup = to.startup;
   if (timed.checkpoints) {
     time.checkpoints = 1 + std::floor((time.training + time.evaluation) / kBetweenCheckpoints);
-    time.checkpointing = checkpoint_time(p) * time.checkpoints;
+    time.checkpointing = checkpoint_time(last) * time.checkpoints;
   }
-  time.hardware_spread = total_deviation(deviations_of(p));
-  if (const auto rent = p.rent()) time.cost = *rent * time.total();
-  time.energy = training_power(p) * (time.training + time.evaluation) +
-                waiting_power(p) * (time.startup + time.checkpointing);
+  if (const auto rent = last.rent()) time.cost = *rent * time.total();
+  time.energy = time.energy + training_power(last) * time.evaluation +
+                waiting_power(last) * (time.startup + time.checkpointing);
   return time;
+}
+
+TimeToTarget time_of_epochs(const Prediction& p, const EpochsToTarget& epochs, const TimedParts& timed) {
+  return time_of_epochs(std::span(&p, 1), global_batch(p), epochs, timed);
+}
+
+double hours_at(const TimeToTarget& time, const Convergence& to, double share) {
+  Seconds trained;
+  double before = 0;  // share of the epochs of the phases before
+  for (std::size_t i = 0; i < time.phases.size(); ++i) {
+    const double part = std::clamp((share - before) / to.phases[i].share, 0.0, 1.0);
+    trained += time.phases[i] * part;
+    before += to.phases[i].share;
+  }
+  return in_unit(time.startup + trained + time.evaluation * share, "h");
 }
 
 std::optional<TimeToTarget> time_to_target(const Prediction& p, const TimedParts& timed) {
   if (p.convergence == nullptr || global_batch(p) > p.convergence->epoch) return std::nullopt;
+  if (p.convergence->phases.size() > 1) return std::nullopt;
   return time_of_epochs(p, epochs_to_target(*p.convergence, global_batch(p)), timed);
-}
-
-void require_batch_within_epoch(const Prediction& p) {
-  if (p.convergence == nullptr || global_batch(p) <= p.convergence->epoch) return;
-  throw UsageError(
-      fmt::format("a batch of {:.0f} on all GPUs is more than the {:.0f} samples of an epoch; "
-                  "expected fewer GPUs or a smaller --batch",
-                  global_batch(p), p.convergence->epoch));
 }
 
 }  // namespace tbdsim

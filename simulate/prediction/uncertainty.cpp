@@ -44,6 +44,8 @@ Effects exposure_of(const Prediction& p) {
 Effects deviations_of(const Prediction& prediction) {
   Effects deviations = exposure_of(prediction);
   for (std::size_t e = 0; e < deviations.size(); ++e) deviations[e] *= kComponents[e];
+  double& version = deviations[index_of(Effect::version)];
+  version = std::hypot(version, prediction.framework->spread);
   return deviations;
 }
 

@@ -7,7 +7,8 @@
 //         shows in the time of an iteration
 //   u, G  share of the kernels' time that comes from other GPUs' measurements; effect of a GPU of which nothing is
 //         known but its data sheet
-//   V     of a framework version whose constants were fitted to no run (Framework::fitted_runs); 0 of others
+//   V     of a framework version whose constants were fitted to no run (Framework::fitted_runs); 0 of others.
+//         Code that is tuned anew for each GPU has more (Framework::spread), which is added as a square
 //   M     of a model
 //   S     of a set of runs: host, driver, clocks, who measured
 //   R     what none of these explains

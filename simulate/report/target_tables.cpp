@@ -48,9 +48,9 @@ constexpr const char* kLegend =
     "batch: samples in an iteration on each GPU, of all: on all; epochs: to the target, * beyond measured "
     "batches; time: until then, with start-up, evaluation and checkpoints; rate, luck: 80 % of runs are "
     "expected so near, in %, as far as the rate of the hardware is unknown, and as epochs differ from run to "
-    "run and from their law; USD: rent of the GPUs; kWh: energy of the boards, and at the wall with hosts "
-    "and "
-    "cooling; GiB: memory of one GPU.";
+    "run, by who tuned it, and from their law; USD: rent of the GPUs; kWh: energy of the boards, and at the "
+    "wall with hosts "
+    "and cooling, estimates both (docs/model/time_to_accuracy.md); GiB: memory of one GPU.";
 
 // "+-%": by which a factor widens an interval.
 Cell factor_cell(double factor) {
@@ -111,13 +111,6 @@ std::string parts_text(const TimeToTarget& t) {
                      t.evaluations, duration_text(t.checkpointing), t.checkpoints);
 }
 
-std::string paying_text(std::span<const TargetRun> runs) {
-  const auto last = last_that_pays(runs);
-  if (!last) return "more GPUs pay as far as these go.";
-  return fmt::format("more GPUs stop paying at {}: the next step gains less than half of what it could.",
-                     cluster_text(runs[*last]));
-}
-
 bool ascends(std::span<const TargetRun> runs) {
   return std::adjacent_find(runs.begin(), runs.end(), [](const TargetRun& a, const TargetRun& b) {
            return b.prediction.ranks() <= a.prediction.ranks();
@@ -146,6 +139,13 @@ std::vector<std::string> remarks(std::span<const TargetRun> runs) {
 }
 
 }  // namespace
+
+std::string paying_text(std::span<const TargetRun> runs) {
+  const auto last = last_that_pays(runs);
+  if (!last) return "more GPUs pay as far as these go.";
+  return fmt::format("more GPUs stop paying at {}: the next step gains less than half of what it could.",
+                     cluster_text(runs[*last]));
+}
 
 std::string duration_text(Seconds time) {
   constexpr double kFew = 1.5;  // of the larger unit

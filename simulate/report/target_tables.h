@@ -12,6 +12,10 @@ namespace tbdsim {
 // "48 s", "28.3 min", "5.2 h", "3.1 days", "1.4 years".
 [[nodiscard]] std::string duration_text(Seconds time);
 
+// "more GPUs stop paying at 8 GPUs: ...", or that they pay as far as these runs go. Precondition as of
+// last_that_pays().
+[[nodiscard]] std::string paying_text(std::span<const TargetRun> runs);
+
 // A row for each run, with the parts of a single one and where more GPUs stop paying as notes.
 [[nodiscard]] Table target_table(std::span<const TargetRun> runs);
 

@@ -39,6 +39,7 @@ BenchmarkRules read_benchmark(const SpecNode& node) {
     rules.target = m.at("target").text();
     rules.runs = static_cast<int>(m.at("runs").count(1, kMostRuns));
     rules.dropped = static_cast<int>(m.at("dropped").count(0, (rules.runs - 1) / 2));
+    if (const auto unit = m.find("tokens_per_sample")) rules.batch_unit = unit->number(1, kLargestSize);
     if (const auto sizes = m.find("sizes")) {
       sizes->map([&](SpecMap& named) {
         for (const auto& item : named.all()) rules.sizes[item.name] = item.node.count(1, kLargestSize);
@@ -59,6 +60,9 @@ SuiteRules read_suite_rules(const std::filesystem::path& file) {
     rules.timed = read_timed(m.at("timed"));
     rules.precisions = read_names(m.at("precisions"));
     rules.machines = read_names(m.at("machines"));
+    m.at("domains").map([&](SpecMap& domains) {
+      for (const auto& item : domains.all()) rules.domains[item.name] = item.node.count(1, kLargestSize);
+    });
     rules.network = m.at("network").text();
     m.at("benchmarks").map([&](SpecMap& named) {
       for (const auto& item : named.all()) rules.benchmarks[item.name] = read_benchmark(item.node);

@@ -14,8 +14,9 @@ namespace tbdsim {
 struct BenchmarkRules {
   std::string model, variant, framework, target;
   int runs = 1;
-  int dropped = 0;  // of the fastest and of the slowest each
-  Sizes sizes;      // other than the model's own
+  int dropped = 0;        // of the fastest and of the slowest each
+  Sizes sizes;            // other than the model's own
+  double batch_unit = 1;  // what a batch is counted in, of a sample: 30 where a sample has 30 tokens
 };
 
 struct SuiteRules {
@@ -24,7 +25,10 @@ struct SuiteRules {
   TimedParts timed;
   std::map<std::string, std::string> precisions;  // as a table calls them -> name
   std::map<std::string, std::string> machines;    // GPU -> machine
-  std::string network;                            // between machines of other GPUs
+  // GPUs that NVLink joins though each few of them are a machine, by GPU; their machine's file holds them
+  // all.
+  std::map<std::string, std::int64_t> domains;
+  std::string network;  // between machines of other GPUs
   std::map<std::string, BenchmarkRules> benchmarks;
 };
 

@@ -20,6 +20,7 @@ namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMost = 1'000'000'000;
+constexpr std::int64_t kGpusOfServer = 8;  // that any server is taken to hold
 
 // One row of the table, column by column.
 class Row {
@@ -40,10 +41,15 @@ class Row {
   }
   // None where the field is empty or the column is missing.
   [[nodiscard]] std::optional<double> number(std::string_view column) const {
+    const auto number = number_or_zero(column);
+    if (number && *number == 0) fail(column, "is no number above 0");
+    return number;
+  }
+  [[nodiscard]] std::optional<double> number_or_zero(std::string_view column) const {
     const std::string field = text_or(column, "");
     if (field.empty()) return std::nullopt;
     const auto number = parse_number(field);
-    if (number && *number > 0) return number;
+    if (number && *number >= 0) return number;
     fail(column, "is no number above 0");
   }
   [[noreturn]] void fail(std::string_view column, const std::string& what) const {
@@ -65,6 +71,7 @@ Submission submission_of(const Row& row) {
   if (s.split != "fit" && s.split != "score") row.fail("split", "is neither fit nor score");
   s.network = row.text_or("network", "");
   s.machine = row.text_or("machine", "");
+  s.target = row.text_or("target", "");
   s.gpus = row.count("gpus");
   s.nodes = row.count("nodes");
   s.global_batch = row.count("global_batch");
@@ -73,39 +80,60 @@ Submission submission_of(const Row& row) {
   if (!time) row.fail("tta_mean_s", "is missing; expected the mean time to the target in seconds");
   s.time = Seconds(*time);
   s.samples = row.number("samples_mean");
+  if (!row.text_or("runs_ok", "").empty()) s.runs = row.count("runs_ok");
+  s.spread = row.number_or_zero("tta_cv").value_or(0);
   return s;
 }
 
-Cluster cluster_of(const Submission& s, const SuiteRules& rules) {
+// GPUs that are joined as those of one machine: those of a machine, or of a domain of NVLink over several.
+std::int64_t joined_gpus(const Submission& s, const SuiteRules& rules) {
   if (s.gpus % s.nodes != 0)
     throw UsageError(fmt::format("{} GPUs on {} machines: not the same number on each", s.gpus, s.nodes));
+  const auto domain = rules.domains.find(s.gpu);
+  if (domain == rules.domains.end()) return s.gpus / s.nodes;
+  const std::int64_t joined = std::min(domain->second, s.gpus);
+  if (s.gpus % joined != 0)
+    throw UsageError(fmt::format("{} GPUs in domains of {}: not the same number in each", s.gpus, joined));
+  return joined;
+}
+
+Cluster cluster_of(const Submission& s, const SuiteRules& rules) {
+  const std::int64_t joined = joined_gpus(s, rules);
   Cluster cluster;
-  cluster.gpus = static_cast<int>(s.gpus / s.nodes);
-  cluster.machines = static_cast<int>(s.nodes);
+  cluster.gpus = static_cast<int>(joined);
+  cluster.machines = static_cast<int>(s.gpus / joined);
   cluster.machine = s.machine;
   cluster.network = s.network;
-  if (s.nodes == 1 || !s.machine.empty() || !s.network.empty()) return cluster;
-  const auto machine = rules.machines.find(s.gpu);
-  if (machine == rules.machines.end()) {
-    cluster.network = rules.network;
-  } else {
+  const bool one_server = cluster.machines == 1 && joined <= kGpusOfServer;
+  if (one_server || !s.machine.empty() || !s.network.empty()) return cluster;
+  if (const auto machine = rules.machines.find(s.gpu); machine != rules.machines.end()) {
     cluster.machine = machine->second;
+  } else if (cluster.machines > 1) {
+    cluster.network = rules.network;
   }
   return cluster;
 }
 
-Scenario scenario_of(const Submission& s, const SuiteRules& rules) {
+const BenchmarkRules& benchmark_of(const Submission& s, const SuiteRules& rules) {
   const auto found = rules.benchmarks.find(s.benchmark);
-  if (found == rules.benchmarks.end())
-    throw UsageError("benchmark " + in_quotes(s.benchmark) + ": no network of it in the catalogue");
-  const BenchmarkRules& benchmark = found->second;
+  if (found != rules.benchmarks.end()) return found->second;
+  throw UsageError("benchmark " + in_quotes(s.benchmark) + ": no network of it in the catalogue");
+}
+
+// Samples of all GPUs in an iteration.
+double samples_of_batch(const Submission& s, const BenchmarkRules& rules) {
+  return std::round(static_cast<double>(s.global_batch) / rules.batch_unit);
+}
+
+Scenario scenario_of(const Submission& s, const SuiteRules& rules) {
+  const BenchmarkRules& benchmark = benchmark_of(s, rules);
   const auto precision = rules.precisions.find(s.precision.empty() ? "unknown" : s.precision);
   if (precision == rules.precisions.end()) throw UsageError("unknown precision " + in_quotes(s.precision));
   return {.model = benchmark.model,
           .framework = benchmark.framework,
           .gpu = s.gpu,
           .batch = std::max<std::int64_t>(
-              1, std::llround(static_cast<double>(s.global_batch) / static_cast<double>(s.gpus))),
+              1, std::llround(samples_of_batch(s, benchmark) / static_cast<double>(s.gpus))),
           .variant = benchmark.variant,
           .precision = precision->second,
           .target = benchmark.target,
@@ -126,17 +154,21 @@ void fill(SubmissionResult& result, const SuiteRules& rules, const Resolver& res
   const Prediction p = predict(scenario_of(s, rules), resolve);
   const Convergence& to = *p.convergence;
   result.samples_per_s = p.samples_per_second();
+  result.rate_factor = p.interval_factor();
   if (s.samples) {
     EpochsToTarget measured;
     measured.epochs = *s.samples / to.epoch;
     result.time_of_samples = time_of_epochs(p, measured, rules.timed).total();
   }
-  const auto batch = static_cast<double>(s.global_batch);
+  if (!s.target.empty() && !to.is_called(s.target)) return;
+  const BenchmarkRules& benchmark = benchmark_of(s, rules);
+  const double batch = samples_of_batch(s, benchmark);
   const TimeToTarget by_law =
       time_of_epochs(p, epochs_to_target(to, law_without(to, batch), batch), rules.timed);
   result.time_by_law = by_law.total();
   result.samples_by_law = by_law.samples;
-  result.law_factor = by_law.factor();
+  result.law_factor =
+      by_law.factor(static_cast<int>(s.runs.value_or(benchmark.runs - 2 * benchmark.dropped)));
 }
 
 double error_of(double predicted, double measured) { return predicted / measured - 1; }
@@ -145,6 +177,13 @@ std::optional<double> median_size(std::vector<double> errors) {
   if (errors.empty()) return std::nullopt;
   for (double& error : errors) error = std::abs(error);
   return median(std::move(errors));
+}
+
+bool is_within(double ratio, double factor) { return std::abs(std::log(ratio)) <= std::log(factor); }
+
+std::optional<double> share_of(int count, const std::vector<double>& all) {
+  if (all.empty()) return std::nullopt;
+  return static_cast<double>(count) / static_cast<double>(all.size());
 }
 
 using Results = std::vector<const SubmissionResult*>;
@@ -170,13 +209,19 @@ void add_order(const Results& results, SubmissionErrors& errors) {
 
 void add_errors(const Results& results, SubmissionErrors& errors) {
   std::vector<double> rates, times, by_law, samples;
-  int inside = 0;
+  int rates_inside = 0, inside = 0, met = 0;
   for (const SubmissionResult* result : results) {
     const Submission& s = *result->submission;
-    if (s.samples_per_s > 0) rates.push_back(error_of(result->samples_per_s, s.samples_per_s));
+    if (s.samples_per_s > 0) {
+      rates.push_back(error_of(result->samples_per_s, s.samples_per_s));
+      rates_inside += is_within(result->samples_per_s / s.samples_per_s, result->rate_factor);
+    }
     if (result->time_of_samples) times.push_back(error_of(*result->time_of_samples / s.time, 1));
-    by_law.push_back(error_of(result->time_by_law / s.time, 1));
-    inside += std::abs(std::log(result->time_by_law / s.time)) <= std::log(result->law_factor);
+    if (!result->time_by_law) continue;
+    const double ratio = *result->time_by_law / s.time;
+    by_law.push_back(error_of(ratio, 1));
+    inside += is_within(ratio, result->law_factor);
+    met += std::abs(ratio - 1) <= std::max(kAskedError, s.spread);
     if (s.samples) samples.push_back(error_of(result->samples_by_law, *s.samples));
   }
   errors.covered = static_cast<int>(results.size());
@@ -185,7 +230,9 @@ void add_errors(const Results& results, SubmissionErrors& errors) {
   errors.time = median_size(times);
   errors.time_by_law = median_size(by_law);
   errors.samples_by_law = median_size(samples);
-  if (!results.empty()) errors.inside = static_cast<double>(inside) / static_cast<double>(results.size());
+  errors.met = share_of(met, by_law);
+  errors.inside = share_of(inside, by_law);
+  errors.rate_inside = share_of(rates_inside, rates);
   add_order(results, errors);
 }
 

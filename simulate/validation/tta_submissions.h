@@ -18,10 +18,14 @@ struct Submission {
   std::string benchmark, round, gpu, precision;
   std::string split;             // fit or score
   std::string network, machine;  // empty: as the rules have it
-  std::int64_t gpus = 1, nodes = 1, global_batch = 1;
-  double samples_per_s = 0;       // 0: not known
-  Seconds time;                   // to the target, mean of the runs
-  std::optional<double> samples;  // until then
+  std::string target;            // as the table calls it; empty: that of the rules
+  std::int64_t gpus = 1, nodes = 1;
+  std::int64_t global_batch = 1;     // in the benchmark's unit, samples or tokens
+  std::optional<std::int64_t> runs;  // whose mean the time is; none: as many as the rules count
+  double spread = 0;                 // standard deviation of those runs' times over their mean
+  double samples_per_s = 0;          // 0: not known
+  Seconds time;                      // to the target, mean of the runs
+  std::optional<double> samples;     // until then
 };
 
 // Throws SpecError for a malformed table, a missing column or a number that is none.
@@ -31,16 +35,20 @@ struct SubmissionResult {
   const Submission* submission = nullptr;
   std::string status;  // "ok", or why there is no prediction
   double samples_per_s = 0;
+  double rate_factor = 1;                  // 80 % of rates are expected within it
   std::optional<Seconds> time_of_samples;  // to the target after the measured samples
-  Seconds time_by_law;                     // after those of the law fitted without this batch
+  // After the samples of the law fitted without this batch; none where the runs had another target.
+  std::optional<Seconds> time_by_law;
   double samples_by_law = 0;
-  double law_factor = 1;  // 80 % of times are expected within it
+  double law_factor = 1;  // 80 % of mean times are expected within it
 
   [[nodiscard]] bool ok() const { return status == "ok"; }
 };
 
 [[nodiscard]] SubmissionResult predict_submission(const Submission& submission, const SuiteRules& rules,
                                                   const Resolver& resolve);
+
+inline constexpr double kAskedError = 0.15;
 
 // Errors are |predicted / measured - 1|, medians over the rows that have a prediction.
 struct SubmissionErrors {
@@ -50,7 +58,8 @@ struct SubmissionErrors {
   std::optional<double> time;             // given the measured samples
   std::optional<double> time_by_law;      // with the law's
   std::optional<double> samples_by_law;   // of the law alone
-  std::optional<double> inside;           // share of times within the interval of those by law
+  std::optional<double> met;  // share of times by law off by kAskedError at most, or by the runs' spread
+  std::optional<double> rate_inside, inside;  // share of rates, of times by law, within their intervals
   std::optional<double> tau;  // Kendall's tau-b of times given samples within each round, pairs pooled
   int pairs = 0;
 };

@@ -76,6 +76,20 @@ TEST(SyntheticMachine, BoardsThatAreWiredInPairs) {
   EXPECT_EQ(plain("v100_sxm2_16gb", 2, "nvlink_pairs_host").nvlink->pairs.front().links, 6);
 }
 
+// Ten cards on eight ports: two ports have two behind a switch, as 10 / 8 spreads them.
+TEST(SyntheticMachine, MoreCardsThanPortsShareThem) {
+  const MachineSpec ten = plain("a100_pcie_80gb", 10, "");
+  ASSERT_EQ(ten.root_ports.size(), 8u);
+  std::size_t most = 0, all = 0;
+  for (const RootPort& port : ten.root_ports) {
+    most = std::max(most, port.gpus.size());
+    all += port.gpus.size();
+  }
+  EXPECT_EQ(most, 2u);
+  EXPECT_EQ(all, 10u);
+  EXPECT_THAT(refusal("a100_pcie_80gb", 33, ""), HasSubstr("expected 1 to 32"));
+}
+
 // An empty word means boards where GPUs sit on boards, and slots elsewhere; bridges are extra.
 TEST(SyntheticMachine, WithoutAWord) {
   EXPECT_EQ(plain("h100_sxm", 8, "").nvlink->to_switch, 18);
@@ -157,7 +171,7 @@ TEST(SyntheticMachine, LinksAreKnownByTheirKind) {
 TEST(SyntheticMachine, Refusals) {
   EXPECT_EQ(refusal("titanxp", 2, "nvlink"),
             "NVIDIA TITAN Xp has no NVLink; expected a network over PCIe, such as pcie3");
-  EXPECT_EQ(refusal("titanxp", 9, "pcie3"), "9 GPUs in one machine; expected 1 to 8, or a machine's file");
+  EXPECT_EQ(refusal("titanxp", 17, "pcie3"), "17 GPUs in one machine; expected 1 to 16, or a machine's file");
   for (const char* word :
        {"pcie6", "pcie3_pairs", "ethernet_25g_host", "_host", "qpi", "nvlink3", "../pcie3"}) {
     EXPECT_THAT(refusal("titanxp", 2, word), testing::StartsWith("unknown network '" + std::string(word)))

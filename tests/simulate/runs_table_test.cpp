@@ -148,7 +148,7 @@ const NotCoveredCase kNotCovered[] = {
     {"UnknownGpu", {{"gpu", "tpu"}}, "GPU 'tpu' is not in the catalogue"},
     {"UnevenGpus", {{"gpus", "3"}, {"machines", "2"}}, "3 gpus on 2 machines: not the same number on each"},
     {"FewerGpusThanMachines", {{"machines", "4"}}, "1 gpus on 4 machines: not the same number on each"},
-    {"MoreGpusThanAServerHas", {{"gpus", "9"}}, "9 GPUs in one machine; expected 1 to 8"},
+    {"MoreGpusThanAServerHas", {{"gpus", "17"}}, "17 GPUs in one machine; expected 1 to 16"},
     {"NoNetwork", {{"gpus", "8"}, {"machines", "2"}}, "has no network to others"},
     {"NoNumberOfGpus", {{"gpus", ""}}, "gpus '' is not a whole number"},
     {"NoMachines", {{"machines", "0"}}, "machines '0' is not a whole number"},

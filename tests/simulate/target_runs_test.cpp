@@ -66,6 +66,16 @@ TEST_F(TargetRuns, EnergyByHand) {
   EXPECT_NEAR(t.energy.wall.si(), 1.15 * ((training + 0.4) * busy + (0.2 + 0.4) * waiting), 1e-9);
 }
 
+// A hundred samples of 20 ms on one GPU are 2 s more in each of three evaluations.
+TEST_F(TargetRuns, EvaluationsMayTakeTimeForEachSample) {
+  std::string text = kTarget;
+  text.replace(text.find("overhead: 1 s"), 13, "overhead: 1 s, per_sample: 20 ms");
+  Scenario slow = scenario(10);
+  slow.target = dir_.write("slow.yaml", text).string();
+  const TimeToTarget t = time_to_target(predict(slow, specs_)).value();
+  EXPECT_NEAR(t.evaluation.si(), 3 * (3 + 10 * 1.77e-6), 1e-9);
+}
+
 TEST_F(TargetRuns, RulesMayLeavePartsOut) {
   const TimeToTarget t =
       time_to_target(predict(scenario(10), specs_), {.startup = false, .checkpoints = false}).value();
@@ -100,6 +110,28 @@ TEST_F(TargetRuns, ABatchAboveTheDataSetIsRefused) {
   EXPECT_FALSE(time_to_target(predict(scenario(5001), specs_)).has_value());
 }
 
+// Two of three epochs on twice the batch: each phase has its own iteration time, and the curve is laid over
+// both.
+TEST_F(TargetRuns, PhasesHaveRatesOfTheirOwn) {
+  std::string text = kTarget;
+  text.insert(text.find("sources:"), "phases: [{epochs: 2, batch: 2}, {epochs: 1}]\n");
+  text.insert(text.find("law: t"), "phases: t, ");
+  Scenario phased = scenario(1);
+  phased.target = dir_.write("phased.yaml", text).string();
+  const Cluster one[] = {Cluster{}};
+  const TargetRun run = std::move(target_runs(phased, {.each = 10, .global = {}}, one, specs_).front());
+  const Prediction ten = predict(world_.scenario(10), specs_), twenty = predict(world_.scenario(20), specs_);
+  // 16 / 3 epochs of 5000 samples: two thirds in iterations of 20, one in iterations of 10.
+  const double first = std::ceil(16.0 / 3 * 5000 * 2 / 3 / 20) * twenty.iteration_time().si();
+  const double second = std::ceil(16.0 / 3 * 5000 / 3 / 10) * ten.iteration_time().si();
+  EXPECT_NEAR(run.time.phases.at(0).si(), first, 1e-9);
+  EXPECT_NEAR(run.time.training.si(), first + second, 1e-9);
+  EXPECT_DOUBLE_EQ(run.time.global_batch, 10);
+  const double half = run.time.startup.si() + 0.75 * first + 0.5 * run.time.evaluation.si();
+  EXPECT_NEAR(hours_at(run.time, *run.prediction.convergence, 0.5), half / 3600, 1e-9);
+  EXPECT_FALSE(time_to_target(run.prediction).has_value());  // one prediction does not have all rates
+}
+
 TEST_F(TargetRuns, MoreGpusStopPayingWhereAStepGainsLessThanHalf) {
   const Prediction p = predict(scenario(10), specs_);
   const auto run = [&](int gpus, double seconds) {
@@ -127,6 +159,24 @@ TEST_F(TargetRuns, ThePageShowsThemOverGpusAndBatches) {
   EXPECT_LT(time.low[0], time.y[0]);
   EXPECT_GT(time.high[0], time.y[0]);
   EXPECT_TRUE(target_section(report_data(without, {}, specs_)).views.empty());
+}
+
+TEST_F(TargetRuns, ThePageLaysMeasuredCurvesBesidePredictedOnes) {
+  std::string text = kTarget;
+  text.insert(text.find("sources:"),
+              "curve: [[0.5, 0.4], [1, 0.9]]\n"
+              "measured: [{title: two of them, gpu: gpu, gpus: 2, points: [[0.1, 0.3]]},\n"
+              "           {title: another, gpu: t4, gpus: 2, points: [[0.1, 0.3]]}]\n");
+  text.insert(text.find("law: t"), "curve: t, measured: t, ");
+  Scenario curved = scenario(10);
+  curved.target = dir_.write("curved.yaml", text).string();
+  const ReportData data = report_data(std::span(&curved, 1), {}, specs_);
+  const Section section = target_section(data);
+  const Chart& chart = section.views.at(0).charts.back();
+  ASSERT_EQ(chart.title, "Quality on the way");
+  ASSERT_EQ(chart.series.size(), 2u);  // predicted on two GPUs, and the one run on this GPU
+  EXPECT_THAT(chart.series[0].y, testing::ElementsAre(0.4, 0.9));
+  EXPECT_EQ(chart.series[1].name, "measured: two of them");
 }
 
 TEST(Durations, AreInTheUnitThatReadsBest) {
@@ -186,6 +236,19 @@ TEST(Tta, UnknownRentsAndTimesBeyondAYear) {
                          "--target", "resnet50_adascale", "--input-time", "10 s"})
                   .out,
               HasSubstr("beyond a year"));
+}
+
+// A cluster's layouts have times to a target, too.
+TEST(Tta, PlansReachTargets) {
+  std::vector<std::string> plan = {"plan",      "llama2_70b", "--gpu",          "h100_sxm", "--gpus", "64",
+                                   "--seq-len", "8192",       "--tp",           "8",        "--pp",   "4",
+                                   "--target",  "usual",      "--global-batch", "32"};
+  const test::CliResult found = test::run(plan);
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("GovReport, to a loss of 0.925"));
+  EXPECT_THAT(found.out, HasSubstr("kWh board"));
+  plan.back() = "8192";
+  EXPECT_THAT(test::run(plan).err, HasSubstr("more than the 3901 samples of an epoch"));
 }
 
 TEST(Tta, SweepsTakeTheUsualTarget) {

@@ -30,9 +30,11 @@ Submission resnet(const char* gpu, std::int64_t batch, double seconds) {
           .split = "score",
           .network = {},
           .machine = {},
+          .target = {},
           .gpus = 8,
           .nodes = 1,
           .global_batch = batch,
+          .runs = {},
           .samples_per_s = 20000,
           .time = Seconds(seconds),
           .samples = 35.0 * 1281167};
@@ -65,6 +67,33 @@ TEST(Submissions, TheLawIsFittedWithoutTheRowsBatch) {
   EXPECT_NEAR(predict_submission(s, rules(), specs).samples_by_law, without.epochs_at(3264) * to.epoch, 1);
 }
 
+// Runs of another target have its epochs, which the law does not.
+TEST(Submissions, TheLawIsOfOneTarget) {
+  SpecCache specs = test::source_specs();
+  Submission s = resnet("a100_sxm_80gb", 3264, 1700);
+  s.target = "0.749 top-1";
+  const SubmissionResult result = predict_submission(s, rules(), specs);
+  EXPECT_TRUE(result.time_of_samples.has_value());
+  EXPECT_FALSE(result.time_by_law.has_value());
+}
+
+// The mean of many runs is surer than one; a time is met within 15 % or the spread of its runs.
+TEST(Submissions, IntervalsAreOfTheMeanOfRuns) {
+  SpecCache specs = test::source_specs();
+  Submission s = resnet("a100_sxm_80gb", 3264, 1700);
+  s.runs = 1;
+  const SubmissionResult one = predict_submission(s, rules(), specs);
+  s.runs = 100;
+  EXPECT_LT(predict_submission(s, rules(), specs).law_factor, one.law_factor);
+  s.time = *one.time_by_law / 1.4;
+  const auto met = [&](double spread) {
+    s.spread = spread;
+    return validate_submissions(std::span(&s, 1), rules(), specs).groups.at(0).met;
+  };
+  EXPECT_EQ(met(0.1), 0);
+  EXPECT_EQ(met(0.5), 1);
+}
+
 TEST(Submissions, MedianErrorsAndTheOrderOfSystems) {
   SpecCache specs = test::source_specs();
   const SuiteRules of = rules();
@@ -95,6 +124,13 @@ TEST(Submissions, WhatIsNotCoveredSaysWhy) {
   Submission s = resnet("a100_sxm_80gb", 3264, 1700);
   s.nodes = 3;
   EXPECT_THAT(status(s), HasSubstr("not the same number on each"));
+  s = resnet("a100_pcie_80gb", 3264, 1700);
+  s.gpus = 10;
+  EXPECT_EQ(status(s), "ok");
+  s = resnet("v100_sxm3_32gb_450w", 3328, 1700);
+  s.gpus = 32;
+  s.nodes = 2;
+  EXPECT_EQ(status(s), "ok");
   EXPECT_THAT(status(resnet("mi300x", 3264, 1700)), HasSubstr("unknown GPU 'mi300x'"));
   s = resnet("a100_sxm_80gb", 3264, 1700);
   s.precision = "int8";

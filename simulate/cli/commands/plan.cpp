@@ -2,6 +2,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "simulate/report/export/pipeline_trace.h"
 #include "simulate/report/html/plan_page.h"
 #include "simulate/report/plan_table.h"
+#include "simulate/report/plan_target_table.h"
 
 namespace tbdsim {
 namespace {
@@ -23,6 +25,7 @@ struct PlanOptions {
   std::string file;                                       // with a job or its layout
   std::string trace;
   std::string html;
+  std::string target;  // quality to train to; empty: none is asked for
   std::vector<std::string> changes;
   bool helps = false;
   OutputOptions output;
@@ -140,6 +143,12 @@ void run(const PlanOptions& options, SpecCache& specs, std::ostream& out, const 
       data.shown = with_interval(data.plan.best.empty() ? data.plan.smallest.at(0) : data.plan.best[0], job);
       tables = plan_tables(data.plan, job);
     }
+    if (!options.target.empty()) {
+      const std::span<const LayoutPrediction> shown =
+          data.plan.best.empty() ? std::span(&data.shown.layout, 1) : std::span(data.plan.best);
+      const auto target = specs.convergence(specs.model(request.model)->name, options.target);
+      tables.push_back(plan_target_table(shown, job.inputs, *target));
+    }
     data.memory = memory_by_stage(data.shown.layout.layout, pieces);
     if (!options.trace.empty()) write_trace(options.trace, job, data.shown.layout);
     if (!options.html.empty()) write_html(options.html, data, specs);
@@ -168,6 +177,10 @@ Command add_plan(CLI::App& root) {
       ->allow_extra_args(false);
   app->add_flag("--what-helps", options->helps,
                 "the step with each number of the hardware a tenth larger, the most useful first");
+  app->add_option(
+      "--target", options->target,
+      "of 'tbd-sim list targets': also time, cost and energy until a layout reaches it; usual: the "
+      "model's usual one");
   app->add_option("--trace", options->trace,
                   "a file for ui.perfetto.dev, a thread for each stage of the layout");
   app->add_option("--html", options->html, "a page: stages over time, communication, memory, the front");

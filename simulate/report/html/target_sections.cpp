@@ -1,5 +1,8 @@
 #include "simulate/report/html/target_sections.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
@@ -53,16 +56,68 @@ Chart chart_of(const ReportData& data, const std::vector<std::vector<TargetRun>>
   return chart;
 }
 
-}  // namespace
+constexpr std::int64_t kGpusOfCurve = 8;  // where no measured run says another number
 
-Section target_section(const ReportData& data) {
-  Section section{
-      .title = "Time, cost and energy to the target",
-      .text = {"Until the target quality is reached: start-up, epochs at the batch, evaluations and "
-               "checkpoints, with the best batch of each number of GPUs. The area holds 80 % of runs: "
-               "what is not known of the hardware's rate, and the luck of a run."}};
-  if (data.to_target.empty()) return section;
-  section.text.push_back(data.predictions.front().convergence->title + ".");
+// Numbers of GPUs on which runs of this GPU were measured; kGpusOfCurve where none was.
+std::vector<std::int64_t> gpus_of_curves(const Convergence& to, const std::string& gpu) {
+  std::vector<std::int64_t> numbers;
+  for (const MeasuredCurve& curve : to.measured) {
+    if (curve.gpu == gpu) numbers.push_back(curve.gpus);
+  }
+  if (numbers.empty()) numbers.push_back(kGpusOfCurve);
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+Series predicted_curve(const TargetRun& run, const Convergence& to, int colour, bool dashed) {
+  Series series{.mark = ChartMark::line,
+                .name = fmt::format("{}, {} GPUs", title_of(run.prediction), run.prediction.ranks()),
+                .colour = colour,
+                .dashed = dashed};
+  for (const CurvePoint& point : to.curve) {
+    series.x.push_back(hours_at(run.time, to, point.at));
+    series.y.push_back(point.quality);
+    series.hover.push_back(fmt::format("after {:.3g} epochs", point.at * run.time.epochs.epochs));
+  }
+  return series;
+}
+
+Series measured_curve(const MeasuredCurve& curve, int colour) {
+  Series series{.mark = ChartMark::point, .name = "measured: " + curve.title, .colour = colour};
+  for (const CurvePoint& point : curve.points) {
+    series.x.push_back(point.at);
+    series.y.push_back(point.quality);
+    series.hover.push_back(curve.title);
+  }
+  return series;
+}
+
+// Quality over the time of runs, beside runs that were measured on as many of these GPUs: a colour for each
+// number of GPUs, dashed lines for frameworks after the first.
+Chart curve_chart(const ReportData& data, const Convergence& to) {
+  Chart chart{.title = "Quality on the way",
+              .x = {.title = "time, h", .logarithmic = true},
+              .y = {.title = to.target},
+              .wide = true};
+  const std::string& gpu = data.predictions.front().gpu->name;
+  const std::vector<std::int64_t> numbers = gpus_of_curves(to, gpu);
+  for (int colour = 0; colour < static_cast<int>(numbers.size()); ++colour) {
+    const std::int64_t gpus = numbers[static_cast<std::size_t>(colour)];
+    for (std::size_t i = 0; i < data.to_target.size(); ++i) {
+      for (const TargetRun& run : data.to_target[i]) {
+        if (run.prediction.ranks() == gpus) chart.series.push_back(predicted_curve(run, to, colour, i > 0));
+      }
+    }
+    for (const MeasuredCurve& curve : to.measured) {
+      if (curve.gpu == gpu && curve.gpus == gpus) chart.series.push_back(measured_curve(curve, colour));
+    }
+  }
+  return chart;
+}
+
+// The charts of time, cost and energy, and the curve where one is known.
+std::vector<Chart> target_charts(const ReportData& data) {
   const auto hours = [](const TargetRun& run) { return std::optional(in_unit(run.time.total(), "h")); };
   const auto cost = [](const TargetRun& run) {
     return run.time.cost ? std::optional(run.time.cost->si()) : std::nullopt;
@@ -70,17 +125,35 @@ Section target_section(const ReportData& data) {
   const auto energy = [](const TargetRun& run) {
     return std::optional(in_unit(run.time.energy.wall, "kWh"));
   };
-  View view;
   const char* gpus = "GPUs, eight in a machine";
-  for (Chart& chart : std::vector{
-           chart_of(data, data.to_target, "Time", gpus, "time, h", gpus_of, hours, true),
-           chart_of(data, data.to_target, "Cost", gpus, "rent, USD", gpus_of, cost, true),
-           chart_of(data, data.to_target, "Energy", gpus, "energy at the wall, kWh", gpus_of, energy, false),
-           chart_of(data, data.to_target_by_batch, "Time over the batch, on eight GPUs",
-                    "samples of all GPUs in an iteration", "time, h", batch_of, hours, true)}) {
-    if (!chart.series.empty()) view.charts.push_back(std::move(chart));
+  std::vector<Chart> charts = {
+      chart_of(data, data.to_target, "Time", gpus, "time, h", gpus_of, hours, true),
+      chart_of(data, data.to_target, "Cost", gpus, "rent, USD", gpus_of, cost, true),
+      chart_of(data, data.to_target, "Energy", gpus, "energy at the wall, kWh", gpus_of, energy, false),
+      chart_of(data, data.to_target_by_batch, "Time over the batch, on eight GPUs",
+               "samples of all GPUs in an iteration", "time, h", batch_of, hours, true)};
+  const Convergence& to = *data.predictions.front().convergence;
+  if (!to.curve.empty()) charts.push_back(curve_chart(data, to));
+  std::erase_if(charts, [](const Chart& chart) { return chart.series.empty(); });
+  return charts;
+}
+
+}  // namespace
+
+Section target_section(const ReportData& data) {
+  Section section{
+      .title = "Time, cost and energy to the target",
+      .text = {
+          "Until the target quality is reached: start-up, epochs at the batch, evaluations and "
+          "checkpoints, with the best batch of each number of GPUs. The area holds 80 % of runs: "
+          "what is not known of the hardware's rate, and the luck of a run. Energy is an estimate: shares of "
+          "the boards' power limits by what limits the iteration, hosts and cooling."}};
+  if (data.to_target.empty()) return section;
+  section.text.push_back(data.predictions.front().convergence->title + ".");
+  for (const std::vector<TargetRun>& runs : data.to_target) {
+    if (!runs.empty()) section.text.push_back(title_of(runs.front().prediction) + ": " + paying_text(runs));
   }
-  section.views.push_back(std::move(view));
+  section.views.push_back({.charts = target_charts(data)});
   return section;
 }
 
