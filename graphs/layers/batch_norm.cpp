@@ -93,7 +93,8 @@ class BatchNorm : public Layer {
   // Channels that are neighbors in memory are loaded several numbers at a time, as element-wise kernels load
   // rows (cuDNN's spatial persistent mode, which PyTorch and MXNet ask for such images in half precision).
   [[nodiscard]] static bool loads_rows(const LoweringContext& how) {
-    return how.lowering.layout == Layout::nhwc && how.precision.storage_bytes < kFp32Bytes;
+    return how.lowering.layout == Layout::nhwc && how.lowering.norm_layout == NormLayout::any &&
+           how.precision.storage_bytes < kFp32Bytes;
   }
 
   [[nodiscard]] static bool transposes(const LayerContext& site, const LoweringContext& how) {
