@@ -53,7 +53,8 @@ constexpr std::array<Stack, 7> kStacks = {{
      .reduced_bytes = 2,
      .update_traffic = 54,
      .accumulation_traffic = kAddedIn16Bits,
-     // The partition's gradients as one array in 16 bits, and that in fp32 (DeepSpeed 0.5, stage_1_and_2.py, step).
+     // The partition's gradients as one array in 16 bits, and that in fp32 (DeepSpeed 0.5, stage_1_and_2.py,
+     // step).
      .update_copies = 2 + 4,
      .overlaps_reduction = false,
      .overlaps_gather = false,
@@ -69,7 +70,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      .reduced_bytes = 2,
      .update_traffic = 38,
      .accumulation_traffic = kAddedIn16Bits,
-     .update_copies = 2 + 4,   // as DeepSpeed's
+     .update_copies = 2 + 4,    // as DeepSpeed's
      .overlaps_gather = false,  // each rank broadcasts its part after the update
      .launch = Seconds(8 * kMicroseconds),
      .iteration = Seconds(10 * kMilli),
