@@ -111,7 +111,8 @@ class Step {
     Seconds weights = costs_.dense.weights * layers.dense + costs_.expert.weights * layers.expert;
     if (i == 0) ends(costs_.embedding);
     if (i == l_.pp - 1) ends(costs_.head);
-    const auto host = [&](const Pass& pass) { return in_.stack.launch * pass.launches; };
+    const Seconds launch = in_.stack.cuda_graphs ? Seconds(0) : in_.stack.launch;
+    const auto host = [&](const Pass& pass) { return launch * pass.launches; };
     Seconds forward = std::max(forward_.gpu(), host(forward_));
     Seconds backward = std::max(backward_.gpu(), host(backward_));
     idle_ = std::max(Seconds(0), forward - forward_.gpu()) + std::max(Seconds(0), backward - backward_.gpu());

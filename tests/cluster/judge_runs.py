@@ -142,6 +142,8 @@ def stack_of(row):
         stack["overlap_replicas"] = "false"
     if "TP overlap" in row["note"]:
         stack["overlap_tensor"] = "true" if "TP overlap True" in row["note"] else "false"
+    if "cuda graphs: 1" in row["note"]:
+        stack["cuda_graphs"] = "true"
     if "(cef)" in row["note"]:
         stack["fused_loss"] = "true"
     return stack
