@@ -4,6 +4,7 @@
 
 #include "hwspecs/base/error.h"
 #include "simulate/job/job_prediction.h"
+#include "simulate/layout/layout_reader.h"
 #include "simulate/serve/layout_report.h"
 #include "simulate/sweep/sweep_spec.h"
 #include "tests/hwspecs/message_of.h"
@@ -63,6 +64,10 @@ TEST_F(JobTest, KeysAreReadStrictly) {
             "lora_targets 'uq'; expected one of attention, output, up, down, all; did you mean 'up'?");
   EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "reduce_bytes", "3"); }),
             "reduce_bytes '3'; expected one of 2, 4, 6; did you mean '2'?");
+  // Keys of layouts, stacks and sizes are keys of jobs, too.
+  for (const auto keys : {layout_keys(), stack_keys(), shape_keys()}) {
+    for (const std::string_view key : keys) EXPECT_TRUE(is_job_key(key)) << key;
+  }
   // Every key has what sets it: a wrong value is an error, not ignored.
   for (const JobKey& key : job_keys()) {
     EXPECT_NE(test::message_of<UsageError>([&] { set_job(r, key.name, ""); }), "(nothing thrown)")
@@ -212,6 +217,17 @@ TEST(PlanFeatures, ChangedHardwareBesideWhatItIs) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("with gpu.memory_bandwidth=+50%"), HasSubstr("tokens_per_second"),
                                 HasSubstr("before: dp")));
+}
+
+TEST_F(JobTest, SearchesWhatIsNotSaid) {
+  const ResolvedJob job = resolve_job(request({{"tp", "4"}, {"zero", "2"}, {"search", "true"}}), specs_);
+  const std::vector<ParallelLayout> layouts = layouts_of(job);
+  ASSERT_GT(layouts.size(), 10u);
+  for (const ParallelLayout& l : layouts) EXPECT_TRUE(l.tp == 4 && l.zero == 2) << to_text(l);
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                (void)layouts_of(resolve_job(request({{"tp", "3"}, {"search", "true"}}), specs_));
+              }),
+              HasSubstr("with what is said of it"));
 }
 
 TEST(PlanFeatures, SaysWhatHelpsMost) {
