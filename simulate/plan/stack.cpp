@@ -11,9 +11,10 @@
 namespace tbdsim {
 namespace {
 
-// Host time of Megatron's modules for each kernel of the model's list: autograd, checks, tensors made and freed.
-// Fitted to the `fit` rows of vtrain_single (Megatron-DeepSpeed of 2022). Megatron-Core's functional tests of 12
-// layers, which do nothing but launch, say as much: 2.7 ms a layer with some 40 kernels on an H100's host.
+// Host time of Megatron's modules for each kernel of the model's list: autograd, checks, tensors made and
+// freed. Fitted to the `fit` rows of vtrain_single (Megatron-DeepSpeed of 2022). Megatron-Core's functional
+// tests of 12 layers, which do nothing but launch, say as much: 2.7 ms a layer with some 40 kernels on an
+// H100's host.
 constexpr Seconds kMegatronLaunch(62e-6);
 // Dao, "FlashAttention-2", 2023: 1.7 to 3 times as fast as FlashAttention, about 2 times as its Triton
 // version.
@@ -52,7 +53,8 @@ constexpr std::array<Stack, 7> kStacks = {{
      .reduced_bytes = 2,
      .update_traffic = 54,
      .accumulation_traffic = kAddedIn16Bits,
-     // The partition's gradients as one array in 16 bits, and that in fp32 (DeepSpeed 0.5, stage_1_and_2.py, step).
+     // The partition's gradients as one array in 16 bits, and that in fp32 (DeepSpeed 0.5, stage_1_and_2.py,
+     // step).
      .update_copies = 2 + 4,
      .overlaps_reduction = false,
      .overlaps_gather = false,
@@ -120,14 +122,11 @@ void set_replica_overlap(Stack& stack, std::string_view key, const std::string& 
   stack.overlaps_reduction = stack.overlaps_gather = flag_of(key, value);
 }
 
-constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_attention>},
-                                    {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
-                                    {"fused_loss", kFlag<&Stack::fused_loss>},
-                                    {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
-                                    {"overlap_replicas", set_replica_overlap},
-                                    {"cuda_graphs", kFlag<&Stack::cuda_graphs>},
-                                    {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},
-                                    {"gradient_bytes", set_gradient_bytes}};
+constexpr TextKey<Stack> kKeys[] = {
+    {"fused_attention", kFlag<&Stack::fused_attention>}, {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
+    {"fused_loss", kFlag<&Stack::fused_loss>},           {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
+    {"overlap_replicas", set_replica_overlap},           {"cuda_graphs", kFlag<&Stack::cuda_graphs>},
+    {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},  {"gradient_bytes", set_gradient_bytes}};
 constexpr auto kKeyNames = names_of(kKeys);
 
 }  // namespace

@@ -22,11 +22,12 @@ struct Stack {
   bool fused_attention = true;                          // keeps no scores
   AttentionKernel attention = AttentionKernel::flash2;  // whose it is then
   double attention_factor = 1;                          // times of it over that kernel's
-  bool fused_pointwise = true;   // bias, activation, dropout and residual in one kernel each; norms in one
-  bool joined_products = true;   // queries, keys and values in one product; gate and up in one
-  bool fused_loss = false;       // the loss takes one kernel between two collectives
+  bool fused_pointwise = true;  // bias, activation, dropout and residual in one kernel each; norms in one
+  bool joined_products = true;  // queries, keys and values in one product; gate and up in one
+  bool fused_loss = false;      // the loss takes one kernel between two collectives
   // Bytes for each score of the loss, alive at once: in 16 bits and in fp32, and probabilities
-  // (Megatron-LM's, in place); or probabilities and two gradients in fp32 (PyTorch's nll_loss and log_softmax).
+  // (Megatron-LM's, in place); or probabilities and two gradients in fp32 (PyTorch's nll_loss and
+  // log_softmax).
   double loss_bytes = 2 + 4 + 4;
   bool overlaps_weights = true;  // collectives of the backward pass run beside gradients of weights
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)

@@ -184,8 +184,9 @@ class Step {
     return trained_of_stage(l_, i, costs_, in_.shape);
   }
 
-  // Seconds in which a stage adds the gradients of a micro-batch to those before, as a mean over all micro-batches:
-  // the first is added to nothing. A matrix that embedding and logits share has two gradients on one stage.
+  // Seconds in which a stage adds the gradients of a micro-batch to those before, as a mean over all
+  // micro-batches: the first is added to nothing. A matrix that embedding and logits share has two gradients
+  // on one stage.
   [[nodiscard]] Seconds accumulation(std::int64_t i) const {
     const auto m = static_cast<double>(micro_batches(l_, in_.job));
     double added = trained(i).divided(1, 1) * (m - 1) / m;
