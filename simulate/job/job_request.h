@@ -22,6 +22,7 @@ struct JobRequest {
   std::string machine;  // empty: the GPU's usual one
   std::string network;  // empty: the machine's
   std::string precision = "bf16";
+  bool fp8_attention = false;  // with fp8: attention in one kernel computes in it too
   std::string stack{kDefaultStack};
   std::string profile;
   // What the run does unlike its stack: keys and values of set_stack().

@@ -52,7 +52,7 @@ DecoderShape decoder_named(const std::string& name, Job& job, SpecCache& specs) 
   if (file->captured)
     throw UsageError(fmt::format(
         "{} is a captured step: its operators do not say which of them are one layer, so that only whole "
-        "replicas of it can be laid out; expected 'tbd-sim --model {} --gpus N --machines M' for data "
+        "replicas of it can be laid out; expected 'tbd-sim scaling {} --gpus N --machines M' for data "
         "parallelism (DDP), or a decoder of 'tbd-sim list models' here",
         name, name));
   const Model model = build_model(*file, find_variant(*file, "", "pytorch"));
@@ -122,6 +122,9 @@ ResolvedJob resolve_job(const JobRequest& request, SpecCache& specs) {
   for (const auto& [key, value] : request.differences) set_stack(in.stack, key, value);
   in.precision.math = math_of_products(request.precision);
   if (in.precision.math != MathType::fp8) in.precision.attention = in.precision.math;
+  if (request.fp8_attention && in.precision.math != MathType::fp8)
+    throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8", request.precision));
+  in.precision.fused_attention = request.fp8_attention ? MathType::fp8 : in.precision.attention;
   in.fabric = fabric_of(machine_of(request, gpu, r, specs), *r.gpu, in.job.gpus);
   in.fabric.leaf = request.leaf_gpus;
   in.fabric.oversubscription = request.oversubscription;

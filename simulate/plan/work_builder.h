@@ -317,7 +317,7 @@ class WorkBuilder {
       kernel.kind = KernelKind::gemm;
       kernel.phase = phase;
       kernel.op = "attention";
-      kernel.math = precision_.attention;
+      kernel.math = precision_.fused_attention;
       kernel.element_bytes = 2;
       const std::int64_t scores = share_.micro_batch * own_heads * blocks * length;
       const std::int64_t each = first ? s_.head_size + s_.value_size : 3 * s_.head_size + 2 * s_.value_size;

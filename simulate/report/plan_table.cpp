@@ -283,6 +283,22 @@ Table changed_table(const JobPrediction& before, const JobPrediction& after, con
   return table;
 }
 
+Table helps_table(const JobPrediction& prediction, std::vector<Help> helps, const std::string& change) {
+  std::stable_sort(helps.begin(), helps.end(), [](const Help& a, const Help& b) { return a.step < b.step; });
+  const Seconds now = prediction.layout.step;
+  Table table;
+  table.name = "helps";
+  table.preface = {title_of(*prediction.job),
+                   fmt::format("{}: {} a step; each number {} alone", to_text(prediction.layout.layout),
+                               to_text(now), change)};
+  table.columns = {{"key", "number"}, {"step_time", "step", true}, {"change", "change", true}};
+  for (const Help& help : helps)
+    table.rows.push_back(
+        {text_cell(help.key), seconds_cell(help.step), signed_percent_cell(help.step / now - 1, 2)});
+  add_assumptions(table, *prediction.job);
+  return table;
+}
+
 std::span<const std::string_view> layout_result_columns() { return kResultColumns; }
 
 std::vector<std::string> layout_results(const JobPrediction& prediction) {

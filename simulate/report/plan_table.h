@@ -22,6 +22,15 @@ namespace tbdsim {
 [[nodiscard]] Table changed_table(const JobPrediction& before, const JobPrediction& after,
                                   const SpecChanges& changes);
 
+// A number of the hardware, and the layout's step where it is larger.
+struct Help {
+  std::string key;  // "gpu.memory_bandwidth"
+  Seconds step;
+};
+// What makes the step shorter, the most first.
+[[nodiscard]] Table helps_table(const JobPrediction& prediction, std::vector<Help> helps,
+                                const std::string& change);
+
 // Columns that a table of layouts gets, and their values.
 [[nodiscard]] std::span<const std::string_view> layout_result_columns();
 [[nodiscard]] std::vector<std::string> layout_results(const JobPrediction& prediction);

@@ -165,6 +165,8 @@ def job_of(row):
     job = {"gpu": gpu, "machine": machine, "gpus": number(row["gpus"]), "global_batch": number(row["global_batch"]),
            "seq_len": number(row["seq_len"]), "precision": precision_of(row)}
     job["machine"] = MACHINES.get((row["set"], row["gpu"]), MACHINES.get(row["set"], machine))
+    if "fp8 attention 1" in row["note"] and job["precision"] == "fp8":
+        job["fp8_attention"] = "true"
     if row["set"] == "mlperf_lora":  # of the benchmark's rules: queries, keys, values and the output
         job.update(lora_rank=16, lora_targets="attention,output")
     return job

@@ -104,6 +104,16 @@ TEST_F(JobTest, AdaptersAloneTrain) {
   EXPECT_DOUBLE_EQ(sharded.first.optimizer.si(), 12 * adapters / 64);
 }
 
+TEST_F(JobTest, AttentionInEightBitsIsFaster) {
+  const LayoutPrediction half = predict({{"tp", "2"}, {"precision", "fp8"}});
+  const LayoutPrediction eight = predict({{"tp", "2"}, {"precision", "fp8"}, {"fp8_attention", "true"}});
+  EXPECT_LT(eight.parts.compute, half.parts.compute);
+  EXPECT_EQ(test::message_of<UsageError>([&] {
+              (void)resolve_job(request({{"fp8_attention", "true"}}), specs_);
+            }),
+            "fp8_attention with precision bf16; expected fp8");
+}
+
 TEST_F(JobTest, AFullerRankOfExpertsTakesLonger) {
   const Texts layout = {{"ep", "8"}, {"zero", "1"}};
   Seconds last;
@@ -202,6 +212,19 @@ TEST(PlanFeatures, ChangedHardwareBesideWhatItIs) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("with gpu.memory_bandwidth=+50%"), HasSubstr("tokens_per_second"),
                                 HasSubstr("before: dp")));
+}
+
+TEST(PlanFeatures, SaysWhatHelpsMost) {
+  const test::CliResult result = test::run(command("plan", {"--tp", "2", "--what-helps"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("gpu.memory_bandwidth"), HasSubstr("link.network.bandwidth")));
+  EXPECT_THAT(result.out, Not(HasSubstr(" +0.1")));  // more of anything is never slower
+}
+
+TEST(PlanFeatures, OneOutputAtATime) {
+  EXPECT_THAT(test::run(command("plan", {"--what-helps", "--set", "gpu.tdp=+5%"})).err,
+              HasSubstr("several outputs are asked for"));
+  EXPECT_THAT(test::run(command("plan", {"--set", "gpu.tdb=+5%"})).err, HasSubstr("tdp"));
 }
 
 TEST(PlanFeatures, JsonHasIntervalsAndAssumptions) {

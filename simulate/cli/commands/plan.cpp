@@ -24,6 +24,7 @@ struct PlanOptions {
   std::string trace;
   std::string html;
   std::vector<std::string> changes;
+  bool helps = false;
   OutputOptions output;
 };
 
@@ -86,6 +87,25 @@ std::vector<Table> tables_of_changes(const JobRequest& request, const std::vecto
   return {changed_table(predict_job(before, pieces_before), predict_job(after, pieces_after), changes)};
 }
 
+// The step of the layout, or of the best one, with each number of the hardware larger.
+std::vector<Table> tables_of_helps(const JobRequest& request, SpecCache& specs) {
+  constexpr const char* kChange = "+10%";
+  constexpr const char* kKeys[] = {
+      "gpu.memory_bandwidth",  "gpu.boost_clock",        "gpu.sm_count",       "gpu.tdp",
+      "link.nvlink.bandwidth", "link.network.bandwidth", "link.pcie.bandwidth"};
+  const ResolvedJob job = resolve_job(request, specs);
+  PieceTable pieces(job.inputs);
+  const JobPrediction now = predict_job(job, pieces);
+  std::vector<Help> helps;
+  for (const char* key : kKeys) {
+    SpecCache changed(specs, {parse_change(fmt::format("{}={}", key, kChange))});
+    ResolvedJob better = resolve_job(request, changed);
+    PieceTable pieces_of_better(better.inputs);
+    helps.push_back({key, predict_layout(now.layout.layout, pieces_of_better, better.peak).step});
+  }
+  return {helps_table(now, std::move(helps), kChange)};
+}
+
 void write_trace(const std::string& file_name, const ResolvedJob& job, const LayoutPrediction& prediction) {
   AtomicFile file(file_name);
   write_pipeline_trace(file.stream(), prediction, job.inputs.job);
@@ -99,12 +119,25 @@ void write_html(const std::string& file_name, const PlanPageData& data, const Sp
   file.commit();
 }
 
+// Throws where the options ask for several sorts of output at once.
+void require_one_output(const PlanOptions& options) {
+  const bool pictures = !options.trace.empty() || !options.html.empty();
+  const int sorts = static_cast<int>(!options.table.empty()) + static_cast<int>(options.helps) +
+                    static_cast<int>(!options.changes.empty()) + static_cast<int>(pictures);
+  if (sorts > 1)
+    throw UsageError(
+        "several outputs are asked for; expected --table, --what-helps, --set, or --trace and --html");
+}
+
 void run(const PlanOptions& options, SpecCache& specs, std::ostream& out, const Progress& progress) {
+  require_one_output(options);
   if (!options.table.empty()) return run_table(options, specs, out, progress);
   const Format format = format_of(options.output);
   const JobRequest request = request_of(options);
   std::vector<Table> tables;
-  if (!options.changes.empty()) {
+  if (options.helps) {
+    tables = tables_of_helps(request, specs);
+  } else if (!options.changes.empty()) {
     tables = tables_of_changes(request, options.changes, specs);
   } else {
     const ResolvedJob job = resolve_job(request, specs);
@@ -144,6 +177,8 @@ Command add_plan(CLI::App& root) {
          "a key of a spec (gpu, link, machine) and its new value, as gpu.memory_bandwidth=+50%: metrics "
          "before and after, of the best layout of each")
       ->allow_extra_args(false);
+  app->add_flag("--what-helps", options->helps,
+                "the step with each number of the hardware a tenth larger, the most useful first");
   app->add_option("--trace", options->trace,
                   "a file for ui.perfetto.dev, a thread for each stage of the layout");
   app->add_option("--html", options->html, "a page: stages over time, communication, memory, the front");
