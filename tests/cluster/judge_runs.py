@@ -141,7 +141,7 @@ def stack_of(row):
     if "no overlap" in row["zero_stage_or_fsdp"]:
         stack["overlap_replicas"] = "false"
     if "TP overlap" in row["note"]:
-        stack["overlap_tensor"] = "true" if "TP overlap True" in row["note"] else "false"
+        stack["overlap_tensor"] = "true" if re.search("TP overlap (True|1)", row["note"]) else "false"
     if "cuda graphs: 1" in row["note"]:
         stack["cuda_graphs"] = "true"
     if "(cef)" in row["note"]:
