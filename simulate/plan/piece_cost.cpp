@@ -18,7 +18,8 @@ namespace {
 // core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication).
 constexpr double kBeside = 1, kBesideOfSequence = 2.0 / 3;
 // Part of a collective that Userbuffers leave exposed: the first piece of four and the last. Products beside
-// the others take longer.
+// the others take longer where these are reductions, half of them: copy engines gather (TransformerEngine,
+// use_ce).
 constexpr double kOfPieces = 0.25, kReductions = 0.5;
 
 CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fabric) {
