@@ -15,8 +15,8 @@ namespace tbdsim {
   return gpu.tdp.si() / (gpu.sm_count * rate_of(gpu, math).clock.si() / kGiga);
 }
 
-// The share of the clock that `watts` sustain, where all of the clock draws `full`: W = full (0.15 + 0.85 clock^3).
-// Above 1 where there is power to spare.
+// The share of the clock that `watts` sustain, where all of the clock draws `full`: W = full (0.15 + 0.85
+// clock^3). Above 1 where there is power to spare.
 [[nodiscard]] inline double clock_of_power(double watts, double full) {
   constexpr double kLeast = 0.01;
   return std::cbrt(std::max(kLeast, (watts / full - kPowerBesideClock) / (1 - kPowerBesideClock)));

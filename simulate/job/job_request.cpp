@@ -74,7 +74,9 @@ constexpr TextKey<JobRequest> kSetters[] = {
     {"global_batch", set_count<&Job::global_batch, kMostRanks>},
     {"seq_len", set_count<&Job::sequence, kMostTokens>},
     {"precision", set_precision},
+    {"fp8_attention", set_flag<&JobRequest::fp8_attention, JobRequest>},
     {"stack", set_stack_name},
+    {"search", set_flag<&JobRequest::search, JobRequest>},
     {"lora_rank", set_lora_rank},
     {"lora_targets", set_lora_targets},
     {"expert_imbalance", [](JobRequest& r, std::string_view key, const std::string& value) {
@@ -82,7 +84,6 @@ constexpr TextKey<JobRequest> kSetters[] = {
      }}};
 
 using enum JobKeyGroup;
-constexpr std::string_view kUnlike = "unlike the stack's default: true, false or a number";
 constexpr std::string_view kSize = "a size of the decoder, instead of a model";
 constexpr auto kKeys = std::to_array<JobKey>(
     {{"model", model, "a decoder, or a YAML file"},
@@ -97,6 +98,7 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"global_batch", batch, "sequences in a step (default 1)"},
      {"seq_len", batch, "tokens in a sequence (default: the model's)"},
      {"precision", training, "of the products of layers: bf16 (default), fp16, fp8, tf32"},
+     {"fp8_attention", training, "with --precision fp8: true for attention in it too"},
      {"stack", training,
       "megatron (default), nemo, megatron_deepspeed, internevo, composer, fsdp, fsdp_compiled"},
      {"lora_rank", training, "columns of adapters beside frozen weights (default 0: all parameters train)"},
@@ -104,6 +106,7 @@ constexpr auto kKeys = std::to_array<JobKey>(
       "matrices with adapters: attention (queries, keys, values), output, up, down, all (default "
       "attention,output)"},
      {"expert_imbalance", training, "tokens of the fullest rank of experts over the mean (default 1)"},
+     {"search", training, "with keys of a layout: true to keep these and search the others"},
      {"dp", layout, "replicas (default: what the GPUs allow)"},
      {"tp", layout, "tensor-parallel ranks"},
      {"pp", layout, "stages of the pipeline"},
@@ -120,13 +123,19 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"micro_batch", layout, "sequences in one pass"},
      {"recompute", layout, "none, selective, operators or full"},
      {"schedule", layout, "1f1b (default), gpipe or zero_bubble"},
-     {"fused_attention", stack, kUnlike},
-     {"fused_pointwise", stack, kUnlike},
-     {"fused_loss", stack, kUnlike},
-     {"overlap_tensor", stack, kUnlike},
-     {"overlap_replicas", stack, kUnlike},
-     {"reduce_bytes", stack, kUnlike},
-     {"gradient_bytes", stack, kUnlike},
+     {"fused_attention", stack,
+      "unlike the stack: true for attention in one kernel, which keeps no scores; false"},
+     {"fused_pointwise", stack,
+      "unlike the stack: true for bias, activation, dropout and residual in one kernel each; false"},
+     {"fused_loss", stack, "unlike the stack: true for a loss in one kernel; false"},
+     {"overlap_tensor", stack,
+      "unlike the stack: true for tensor-parallel collectives in pieces beside products; false"},
+     {"overlap_replicas", stack,
+      "unlike the stack: true for gradients and parameters exchanged beside passes; false"},
+     {"cuda_graphs", stack,
+      "unlike the stack: true for launches as CUDA graphs, which take no time of the host; false"},
+     {"reduce_bytes", stack, "unlike the stack: bytes of a gradient as it is reduced, 2 or 4"},
+     {"gradient_bytes", stack, "unlike the stack: bytes of a gradient as it accumulates, 2, 4 or 6 (both)"},
      {"layers", shape, kSize},
      {"hidden", shape, kSize},
      {"heads", shape, kSize},
@@ -174,7 +183,9 @@ void set_job(JobRequest& request, std::string_view key, const std::string& value
   switch (known->group) {
     case layout:
       if (!request.layout) request.layout.emplace();
-      return set_layout(*request.layout, key, value);
+      set_layout(*request.layout, key, value);
+      request.said_of_layout.emplace_back(key, value);
+      return;
     case shape:
       return set_shape(request.shape, key, value);
     case stack: {

@@ -22,14 +22,17 @@ struct JobRequest {
   std::string machine;  // empty: the GPU's usual one
   std::string network;  // empty: the machine's
   std::string precision = "bf16";
+  bool fp8_attention = false;  // with fp8: attention in one kernel computes in it too
   std::string stack{kDefaultStack};
   std::string profile;
   // What the run does unlike its stack: keys and values of set_stack().
   std::vector<std::pair<std::string, std::string>> differences;
   std::int64_t leaf_gpus = 0;   // below one leaf switch; 0: those of a machine where it is oversubscribed
   double oversubscription = 1;  // of the network above leaf switches
-  Job job{.gpus = 8, .sequence = 0};     // sequence 0: the model's own length
-  std::optional<ParallelLayout> layout;  // none: to be searched
+  Job job{.gpus = 8, .sequence = 0};  // sequence 0: the model's own length
+  bool search = false;                // what is not said of the layout is searched
+  std::vector<std::pair<std::string, std::string>> said_of_layout;  // keys and values of set_layout()
+  std::optional<ParallelLayout> layout;                             // none: to be searched
 };
 
 enum class JobKeyGroup { model, hardware, batch, training, layout, stack, shape };

@@ -52,7 +52,7 @@ DecoderShape decoder_named(const std::string& name, Job& job, SpecCache& specs) 
   if (file->captured)
     throw UsageError(fmt::format(
         "{} is a captured step: its operators do not say which of them are one layer, so that only whole "
-        "replicas of it can be laid out; expected 'tbd-sim --model {} --gpus N --machines M' for data "
+        "replicas of it can be laid out; expected 'tbd-sim scaling {} --gpus N --machines M' for data "
         "parallelism (DDP), or a decoder of 'tbd-sim list models' here",
         name, name));
   const Model model = build_model(*file, find_variant(*file, "", "pytorch"));
@@ -92,6 +92,21 @@ MachineSpec machine_of(const JobRequest& request, const std::string& gpu, Resolv
   return machine;
 }
 
+// The layouts that have this value; what no search varies is set in all of them, where that is legal.
+std::vector<ParallelLayout> with_value(const std::vector<ParallelLayout>& layouts, const std::string& key,
+                                       const std::string& value, const PlanInputs& in) {
+  constexpr auto kNotSearched =
+      std::to_array<std::string_view>({"reshard", "prefetch", "uneven", "schedule"});
+  const bool set = std::find(kNotSearched.begin(), kNotSearched.end(), key) != kNotSearched.end();
+  std::vector<ParallelLayout> kept;
+  for (const ParallelLayout& layout : layouts) {
+    ParallelLayout with = layout;
+    set_layout(with, key, value);
+    if (with == layout || (set && is_legal(with, in.shape, in.job))) kept.push_back(with);
+  }
+  return kept;
+}
+
 }  // namespace
 
 ResolvedJob resolve_job(const JobRequest& request, SpecCache& specs) {
@@ -122,13 +137,26 @@ ResolvedJob resolve_job(const JobRequest& request, SpecCache& specs) {
   for (const auto& [key, value] : request.differences) set_stack(in.stack, key, value);
   in.precision.math = math_of_products(request.precision);
   if (in.precision.math != MathType::fp8) in.precision.attention = in.precision.math;
+  if (request.fp8_attention && in.precision.math != MathType::fp8)
+    throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8", request.precision));
+  in.precision.fused_attention = request.fp8_attention ? MathType::fp8 : in.precision.attention;
   in.fabric = fabric_of(machine_of(request, gpu, r, specs), *r.gpu, in.job.gpus);
   in.fabric.leaf = request.leaf_gpus;
   in.fabric.oversubscription = request.oversubscription;
   if (in.fabric.leaf == 0 && request.oversubscription > 1) in.fabric.leaf = in.fabric.domain;
   r.peak = rate_of(*r.gpu, in.precision.math).peak;
-  if (request.layout) r.layout = legal_layout(*request.layout, in.shape, in.job);
+  take_layout(r, request);
   return r;
+}
+
+void take_layout(ResolvedJob& r, const JobRequest& request) {
+  r.layout.reset();
+  r.fixed.clear();
+  if (!request.layout) return;
+  if (request.search)
+    r.fixed = request.said_of_layout;
+  else
+    r.layout = legal_layout(*request.layout, r.inputs.shape, r.inputs.job);
 }
 
 std::string title_of(const ResolvedJob& r) {
@@ -143,13 +171,18 @@ std::vector<ParallelLayout> layouts_of(const ResolvedJob& r) {
   SearchSpace space;
   space.selective = !r.inputs.stack.fused_attention;
   space.operators = !r.inputs.stack.joined_products;  // torch's selective checkpointing
+  for (const auto& [key, value] : r.fixed) {
+    if (key == "zero") space.zero = static_cast<int>(number_of(key, value, 0, 3));
+  }
   std::vector<ParallelLayout> layouts =
       legal_layouts(r.inputs.shape, r.inputs.job, r.inputs.fabric.domain, space);
+  for (const auto& [key, value] : r.fixed) layouts = with_value(layouts, key, value, r.inputs);
   if (layouts.empty())
     throw UsageError(
-        fmt::format("no layout of {} divides {} GPUs and a global batch of {}; expected a batch that "
+        fmt::format("no layout of {} divides {} GPUs and a global batch of {}{}; expected a batch that "
                     "has a common divisor with the GPUs",
-                    r.inputs.shape.name, r.inputs.job.gpus, r.inputs.job.global_batch));
+                    r.inputs.shape.name, r.inputs.job.gpus, r.inputs.job.global_batch,
+                    r.fixed.empty() ? "" : " with what is said of it"));
   return layouts;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hwspecs/gpu_spec.h"
@@ -30,6 +31,8 @@ struct ResolvedJob {
   PlanInputs inputs;                     // refers to the calibration
   FlopsPerSecond peak;                   // of the arithmetic of products, for MFU
   std::optional<ParallelLayout> layout;  // legal; none: to be searched
+  // What layouts that are searched have in common: keys and values of set_layout().
+  std::vector<std::pair<std::string, std::string>> fixed;
   std::vector<Assumption> assumed;
 
   // Memory of a GPU that a run can have.
@@ -39,10 +42,13 @@ struct ResolvedJob {
 // Throws UsageError, SpecError or ModelError.
 [[nodiscard]] ResolvedJob resolve_job(const JobRequest& request, SpecCache& specs);
 
+// Takes over the layout of the request, or what it says of those to be searched. Throws UsageError.
+void take_layout(ResolvedJob& job, const JobRequest& request);
+
 // "llama3_8b on 64 NVIDIA H100 SXM5 80 GB, 128 sequences of 4096, bf16, megatron".
 [[nodiscard]] std::string title_of(const ResolvedJob& job);
 
-// Every legal layout of the job. Throws UsageError where there is none.
+// Every legal layout of the job that has what is fixed. Throws UsageError where there is none.
 [[nodiscard]] std::vector<ParallelLayout> layouts_of(const ResolvedJob& job);
 
 }  // namespace tbdsim

@@ -12,9 +12,9 @@
 namespace tbdsim {
 
 // Operations a second of matrix products in this arithmetic; infinite before Ampere, where no run says, and
-// without tensor cores. W, in watts for each SM and GHz at the whole clock: 5.9 on Ampere, 8.2 on Hopper, 16.2
-// on Blackwell in 16 bits; 10.5 and 15.4 in 8 bits. Fitted to the `fit` rows of runs of several stacks for each
-// (docs/model/clusters.md).
+// without tensor cores. W, in watts for each SM and GHz at the whole clock: 5.9 on Ampere, 8.2 on
+// Hopper, 16.2 on Blackwell in 16 bits; 10.5 and 15.4 in 8 bits. Fitted to the `fit` rows of runs of several
+// stacks for each (docs/model/clusters.md).
 [[nodiscard]] FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math);
 
 }  // namespace tbdsim

@@ -17,8 +17,10 @@ namespace {
 // gathering of the input, but not the gathering of the output's gradient (Megatron-LM
 // core/tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication).
 constexpr double kBeside = 1, kBesideOfSequence = 2.0 / 3;
-// Part of a collective that Userbuffers leave exposed: the first piece of four and the last.
-constexpr double kOfPieces = 0.25;
+// Part of a collective that Userbuffers leave exposed: the first piece of four and the last. Products beside
+// the others take longer where these are reductions, half of them: copy engines gather (TransformerEngine,
+// use_ce).
+constexpr double kOfPieces = 0.25, kReductions = 0.5;
 
 CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fabric) {
   switch (dimension) {
@@ -90,7 +92,8 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   };
   cost.forward_wait = cost.forward_busy = busy(work.forward_messages);
   cost.backward_wait = cost.backward_busy = busy(work.backward_messages);
-  const double exposed = inputs.stack.overlaps_tensor ? kOfPieces : 1;
+  const double exposed =
+      inputs.stack.overlaps_tensor ? kOfPieces + (1 - kOfPieces) * kReductions * kBesideCollective : 1;
   const Seconds tensor = cost.backward_busy.tensor;
   Seconds beside = tensor * (share.sequence_parallel ? kBesideOfSequence : kBeside);
   if (!inputs.stack.overlaps_weights) beside = Seconds(0);

@@ -106,8 +106,8 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
     b.pointwise_forward(KernelKind::elementwise, "permute", rows, s.hidden, bytes);
     b.pointwise_backward(KernelKind::elementwise, "permute", rows, s.hidden, bytes);
   }
-  // Sorted tokens, the experts' input. Their outputs are not kept: probabilities are multiplied within the experts,
-  // after the activation (Megatron-Core 0.12, transformer/moe/experts.py).
+  // Sorted tokens, the experts' input. Their outputs are not kept: probabilities are multiplied within the
+  // experts, after the activation (Megatron-Core 0.12, transformer/moe/experts.py).
   b.keep(WorkBuilder::matrix(received, s.hidden), Kept::pointwise);
   const std::int64_t of_each = std::max<std::int64_t>(1, received / here);
   feed_forward(b, s, job.adapters, of_each, s.expert_ffn, precision.math, here);
@@ -118,9 +118,9 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
 }
 
 // Megatron-LM's vocab_parallel_cross_entropy, as PyTorch's of scores in fp32: cast, maximum, difference,
-// exponential, sum, division; backward difference and cast. Fused (core/fusions/fused_cross_entropy.py): what lies
-// between two collectives is one kernel, cast and maximum, exponential and sum, division; the scores in fp32
-// stay, as the memory of four layouts on B200 says (SimuMax).
+// exponential, sum, division; backward difference and cast. Fused (core/fusions/fused_cross_entropy.py): what
+// lies between two collectives is one kernel, cast and maximum, exponential and sum, division; the scores in
+// fp32 stay, as the memory of four layouts on B200 says (SimuMax).
 void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
   constexpr BytesOfElement kForward[] = {{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}};
   constexpr BytesOfElement kFusedForward[] = {{2, 4}, {4, 4}, {4, 4}};
@@ -163,7 +163,8 @@ RankWork embedding_work(const DecoderShape& shape, const Share& share, const Job
   b.pointwise_forward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 2});
   if (!b.frozen()) {
     const std::int64_t words = (shape.vocabulary + share.tp - 1) / share.tp;
-    b.pointwise_backward(KernelKind::elementwise, "zero", words, shape.hidden, {0, kHalf});  // a dense gradient
+    b.pointwise_backward(KernelKind::elementwise, "zero", words, shape.hidden,
+                         {0, kHalf});  // a dense gradient
     b.pointwise_backward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 4});
   }
   if (shape.dropout > 0) {

@@ -60,10 +60,12 @@ struct RankWork {
   double expert_adapter_parameters = 0;
 };
 
-// `math`: of the products of layers; attention and logits compute in 16 bits.
+// `math`: of the products of layers; `attention`: of logits, adapters, routers and attention that keeps
+// scores, in 16 bits; `fused_attention`: of attention in one kernel.
 struct WorkPrecision {
   MathType math = MathType::bf16;
   MathType attention = MathType::bf16;
+  MathType fused_attention = MathType::bf16;
 };
 
 [[nodiscard]] RankWork block_work(const DecoderShape& shape, const Share& share, const Job& job, bool experts,

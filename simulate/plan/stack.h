@@ -22,11 +22,12 @@ struct Stack {
   bool fused_attention = true;                          // keeps no scores
   AttentionKernel attention = AttentionKernel::flash2;  // whose it is then
   double attention_factor = 1;                          // times of it over that kernel's
-  bool fused_pointwise = true;   // bias, activation, dropout and residual in one kernel each; norms in one
-  bool joined_products = true;   // queries, keys and values in one product; gate and up in one
-  bool fused_loss = false;       // the loss takes one kernel between two collectives
+  bool fused_pointwise = true;  // bias, activation, dropout and residual in one kernel each; norms in one
+  bool joined_products = true;  // queries, keys and values in one product; gate and up in one
+  bool fused_loss = false;      // the loss takes one kernel between two collectives
   // Bytes for each score of the loss, alive at once: in 16 bits and in fp32, and probabilities
-  // (Megatron-LM's, in place); or probabilities and two gradients in fp32 (PyTorch's nll_loss and log_softmax).
+  // (Megatron-LM's, in place); or probabilities and two gradients in fp32 (PyTorch's nll_loss and
+  // log_softmax).
   double loss_bytes = 2 + 4 + 4;
   bool overlaps_weights = true;  // collectives of the backward pass run beside gradients of weights
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)
@@ -50,12 +51,13 @@ struct Stack {
   bool overlaps_gather = true;     // of updated parameters, with the next forward pass
 
   // Host.
-  Seconds launch;     // of each kernel or collective, by the thread that launches
-  Seconds iteration;  // once a step: data, logging, synchronizing
+  Seconds launch{8e-6};      // of each kernel or collective of the model; estimate, as a PyTorch operator
+  bool cuda_graphs = false;  // passes are launched as graphs, which take no time of the host
+  Seconds iteration{10e-3};  // once a step: data, logging, synchronizing; estimate
 
   // Memory.
   double reserved = 1.06;  // reserved by the caching allocator over allocated, for layouts without a peer
-  Bytes context;           // CUDA context, libraries, NCCL's buffers
+  Bytes context{1.6e9};    // CUDA context and libraries: BLOOM's chronicles name 1.6 GB on an A100
   Bytes buckets{};         // in which gradients are gathered before they are reduced
 };
 
@@ -66,7 +68,7 @@ inline constexpr std::string_view kDefaultStack = "megatron";
 [[nodiscard]] std::span<const Stack> all_stacks();
 
 // Keys of what a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss,
-// overlap_tensor, overlap_replicas (true, false), reduce_bytes, gradient_bytes (2, 4, 6).
+// overlap_tensor, overlap_replicas, cuda_graphs (true, false), reduce_bytes, gradient_bytes (2, 4, 6).
 [[nodiscard]] std::span<const std::string_view> stack_keys();
 // Throws UsageError for another value; `key` is one of stack_keys().
 void set_stack(Stack& stack, std::string_view key, const std::string& value);

@@ -227,9 +227,10 @@ class WorkBuilder {
       work.backward.push_back(std::move(kernel));
   }
 
-  // True if rows of this many 16-bit numbers begin at multiples of 16 bytes, as loads of tensor cores' operands
-  // need. Heads of other sizes begin amid rows of the joined queries, keys and values; cuBLAS then computes on
-  // fp32 units (its kernels' names say sgemm). Runs of BLOOM with heads of 150 and 450 features need as long.
+  // True if rows of this many 16-bit numbers begin at multiples of 16 bytes, as loads of tensor cores'
+  // operands need. Heads of other sizes begin amid rows of the joined queries, keys and values; cuBLAS then
+  // computes on fp32 units (its kernels' names say sgemm). Runs of BLOOM with heads of 150 and 450 features
+  // need as long.
   static bool vectors_fit(std::int64_t numbers) { return numbers % 8 == 0; }
 
   void bmm(Phase phase, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -316,7 +317,7 @@ class WorkBuilder {
       kernel.kind = KernelKind::gemm;
       kernel.phase = phase;
       kernel.op = "attention";
-      kernel.math = precision_.attention;
+      kernel.math = precision_.fused_attention;
       kernel.element_bytes = 2;
       const std::int64_t scores = share_.micro_batch * own_heads * blocks * length;
       const std::int64_t each = first ? s_.head_size + s_.value_size : 3 * s_.head_size + 2 * s_.value_size;

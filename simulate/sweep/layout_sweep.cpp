@@ -93,10 +93,10 @@ struct LayoutPredictor::State {
     resolve(values);
     JobRequest request;
     for (std::size_t a = 0; a < values.size(); ++a) {
-      if (is_layout_key(sweep.axes[a].key())) set_job(request, sweep.axes[a].key(), values[a]);
+      const std::string& key = sweep.axes[a].key();
+      if (is_layout_key(key) || key == "search") set_job(request, key, values[a]);
     }
-    job->layout.reset();
-    if (request.layout) job->layout = legal_layout(*request.layout, job->inputs.shape, job->inputs.job);
+    take_layout(*job, request);
     return predict_job(*job, *pieces);
   }
 };

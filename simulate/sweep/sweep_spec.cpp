@@ -105,8 +105,9 @@ std::vector<const Metric*> usual_metrics(const Sweep& sweep, const std::vector<c
     const ScenarioKey* key = find_scenario_key(axis.key());
     return key != nullptr && key->of_cluster;
   });
-  const bool searched = std::none_of(sweep.axes.begin(), sweep.axes.end(),
-                                     [](const SweepAxis& axis) { return is_layout_key(axis.key()); });
+  const auto has = [&](auto which) { return std::any_of(sweep.axes.begin(), sweep.axes.end(), which); };
+  const bool searched = has([](const SweepAxis& axis) { return axis.key() == "search"; }) ||
+                        !has([](const SweepAxis& axis) { return is_layout_key(axis.key()); });
   const std::string names = sweep.of_layouts ? std::string(kUsualOfLayouts) + (searched ? kOfSearched : "")
                                              : std::string(kUsual) + (clusters ? kOfClusters : "");
   std::vector<const Metric*> metrics = metrics_of(names, finder_for(sweep.of_layouts));

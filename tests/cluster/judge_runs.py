@@ -141,7 +141,9 @@ def stack_of(row):
     if "no overlap" in row["zero_stage_or_fsdp"]:
         stack["overlap_replicas"] = "false"
     if "TP overlap" in row["note"]:
-        stack["overlap_tensor"] = "true" if "TP overlap True" in row["note"] else "false"
+        stack["overlap_tensor"] = "true" if re.search("TP overlap (True|1)", row["note"]) else "false"
+    if "cuda graphs: 1" in row["note"]:
+        stack["cuda_graphs"] = "true"
     if "(cef)" in row["note"]:
         stack["fused_loss"] = "true"
     return stack
@@ -163,6 +165,8 @@ def job_of(row):
     job = {"gpu": gpu, "machine": machine, "gpus": number(row["gpus"]), "global_batch": number(row["global_batch"]),
            "seq_len": number(row["seq_len"]), "precision": precision_of(row)}
     job["machine"] = MACHINES.get((row["set"], row["gpu"]), MACHINES.get(row["set"], machine))
+    if "fp8 attention 1" in row["note"] and job["precision"] == "fp8":
+        job["fp8_attention"] = "true"
     if row["set"] == "mlperf_lora":  # of the benchmark's rules: queries, keys, values and the output
         job.update(lora_rank=16, lora_targets="attention,output")
     return job

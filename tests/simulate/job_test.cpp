@@ -4,6 +4,7 @@
 
 #include "hwspecs/base/error.h"
 #include "simulate/job/job_prediction.h"
+#include "simulate/layout/layout_reader.h"
 #include "simulate/serve/layout_report.h"
 #include "simulate/sweep/sweep_spec.h"
 #include "tests/hwspecs/message_of.h"
@@ -63,6 +64,10 @@ TEST_F(JobTest, KeysAreReadStrictly) {
             "lora_targets 'uq'; expected one of attention, output, up, down, all; did you mean 'up'?");
   EXPECT_EQ(test::message_of<UsageError>([&] { set_job(r, "reduce_bytes", "3"); }),
             "reduce_bytes '3'; expected one of 2, 4, 6; did you mean '2'?");
+  // Keys of layouts, stacks and sizes are keys of jobs, too.
+  for (const auto keys : {layout_keys(), stack_keys(), shape_keys()}) {
+    for (const std::string_view key : keys) EXPECT_TRUE(is_job_key(key)) << key;
+  }
   // Every key has what sets it: a wrong value is an error, not ignored.
   for (const JobKey& key : job_keys()) {
     EXPECT_NE(test::message_of<UsageError>([&] { set_job(r, key.name, ""); }), "(nothing thrown)")
@@ -102,6 +107,16 @@ TEST_F(JobTest, AdaptersAloneTrain) {
   const LayoutPrediction sharded = predict({{"zero", "3"}, {"lora_rank", "16"}});
   EXPECT_DOUBLE_EQ(sharded.first.parameters.si(), 2 * 8'030'261'248.0 / 64);
   EXPECT_DOUBLE_EQ(sharded.first.optimizer.si(), 12 * adapters / 64);
+}
+
+TEST_F(JobTest, AttentionInEightBitsIsFaster) {
+  const LayoutPrediction half = predict({{"tp", "2"}, {"precision", "fp8"}});
+  const LayoutPrediction eight = predict({{"tp", "2"}, {"precision", "fp8"}, {"fp8_attention", "true"}});
+  EXPECT_LT(eight.parts.compute, half.parts.compute);
+  EXPECT_EQ(test::message_of<UsageError>([&] {
+              (void)resolve_job(request({{"fp8_attention", "true"}}), specs_);
+            }),
+            "fp8_attention with precision bf16; expected fp8");
 }
 
 TEST_F(JobTest, AFullerRankOfExpertsTakesLonger) {
@@ -204,11 +219,28 @@ TEST(PlanFeatures, ChangedHardwareBesideWhatItIs) {
                                 HasSubstr("before: dp")));
 }
 
+TEST_F(JobTest, SearchesWhatIsNotSaid) {
+  const ResolvedJob job = resolve_job(request({{"tp", "4"}, {"zero", "2"}, {"search", "true"}}), specs_);
+  const std::vector<ParallelLayout> layouts = layouts_of(job);
+  ASSERT_GT(layouts.size(), 10u);
+  for (const ParallelLayout& l : layouts) EXPECT_TRUE(l.tp == 4 && l.zero == 2) << to_text(l);
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                (void)layouts_of(resolve_job(request({{"tp", "3"}, {"search", "true"}}), specs_));
+              }),
+              HasSubstr("with what is said of it"));
+}
+
 TEST(PlanFeatures, SaysWhatHelpsMost) {
   const test::CliResult result = test::run(command("plan", {"--tp", "2", "--what-helps"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("gpu.memory_bandwidth"), HasSubstr("link.network.bandwidth")));
   EXPECT_THAT(result.out, Not(HasSubstr(" +0.1")));  // more of anything is never slower
+}
+
+TEST(PlanFeatures, OneOutputAtATime) {
+  EXPECT_THAT(test::run(command("plan", {"--what-helps", "--set", "gpu.tdp=+5%"})).err,
+              HasSubstr("several outputs are asked for"));
+  EXPECT_THAT(test::run(command("plan", {"--set", "gpu.tdb=+5%"})).err, HasSubstr("tdp"));
 }
 
 TEST(PlanFeatures, JsonHasIntervalsAndAssumptions) {

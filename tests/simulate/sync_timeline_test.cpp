@@ -308,8 +308,8 @@ TEST(DataParallel, ProcessesOfMpiFallBehindAsTheyBecomeMore) {
   EXPECT_LT(rate("all_reduce_cpu_tcp", 16, "ethernet_40g"), rate("all_reduce_tcp", 16, "ethernet_40g"));
 }
 
-// EfficientDet-D3 has hundreds of small arrays, which CNTK sums one by one: each of their collectives takes its
-// time to start, not to send, and holds few SMs whatever the links.
+// EfficientDet-D3 has hundreds of small arrays, which CNTK sums one by one: each of their collectives takes
+// its time to start, not to send, and holds few SMs whatever the links.
 TEST(DataParallelProperty, ManySmallArraysAreNoSlowerOverNvLink) {
   SpecCache specs = test::source_specs();
   Scenario scenario{.model = "efficientdet_d3", .framework = "cntk", .gpu = "a100_sxm_40gb", .batch = 4};

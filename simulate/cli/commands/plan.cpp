@@ -94,8 +94,8 @@ std::vector<Table> tables_of_changes(const JobRequest& request, const std::vecto
 std::vector<Table> tables_of_helps(const JobRequest& request, SpecCache& specs) {
   constexpr const char* kChange = "+10%";
   constexpr const char* kKeys[] = {
-      "gpu.memory_bandwidth",   "gpu.boost_clock",         "gpu.sm_count",          "gpu.tdp",
-      "link.nvlink.bandwidth",  "link.network.bandwidth",  "link.pcie.bandwidth"};
+      "gpu.memory_bandwidth",  "gpu.boost_clock",        "gpu.sm_count",       "gpu.tdp",
+      "link.nvlink.bandwidth", "link.network.bandwidth", "link.pcie.bandwidth"};
   const ResolvedJob job = resolve_job(request, specs);
   PieceTable pieces(job.inputs);
   const JobPrediction now = predict_job(job, pieces);
@@ -122,7 +122,18 @@ void write_html(const std::string& file_name, const PlanPageData& data, const Sp
   file.commit();
 }
 
+// Throws where the options ask for several sorts of output at once.
+void require_one_output(const PlanOptions& options) {
+  const bool pictures = !options.trace.empty() || !options.html.empty();
+  const int sorts = static_cast<int>(!options.table.empty()) + static_cast<int>(options.helps) +
+                    static_cast<int>(!options.changes.empty()) + static_cast<int>(pictures);
+  if (sorts > 1)
+    throw UsageError(
+        "several outputs are asked for; expected --table, --what-helps, --set, or --trace and --html");
+}
+
 void run(const PlanOptions& options, SpecCache& specs, std::ostream& out, const Progress& progress) {
+  require_one_output(options);
   if (!options.table.empty()) return run_table(options, specs, out, progress);
   const Format format = format_of(options.output);
   const JobRequest request = request_of(options);

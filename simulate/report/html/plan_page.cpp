@@ -116,8 +116,8 @@ Section communication_section(const PlanPageData& data) {
       .text = {"In a step, on the stage that sets the pace. Exposed is what it adds to the step; also "
                "kernels that take longer beside it."}};
   if (rows.empty()) return section;
-  section.views.push_back({.charts = {stacked_chart("Exposed, and beside kernels", "time, s", rows,
-                                                    kParts, [](const Row& r) { return r.name; })}});
+  section.views.push_back({.charts = {stacked_chart("Exposed, and beside kernels", "time, s", rows, kParts,
+                                                    [](const Row& r) { return r.name; })}});
   return section;
 }
 
@@ -134,9 +134,8 @@ Section memory_section(const PlanPageData& data) {
   Section section{
       .title = "Memory by rank",
       .text = {fmt::format("Of one rank of each stage; a GPU has {}.", to_text(data.job->usable()))}};
-  section.views.push_back(
-      {.charts = {stacked_chart("By what it holds", "memory, GiB", data.memory, kParts,
-                                [](const Row& m) { return stage_name(m.stage); })}});
+  section.views.push_back({.charts = {stacked_chart("By what it holds", "memory, GiB", data.memory, kParts,
+                                                    [](const Row& m) { return stage_name(m.stage); })}});
   return section;
 }
 

@@ -1,0 +1,107 @@
+#include "simulate/plan/replica_exchange.h"
+
+#include <algorithm>
+
+namespace tbdsim {
+namespace {
+
+// Exposed of a collective in buckets beside one pass: the last bucket, what the pass does not cover, and what
+// the pass takes longer.
+Seconds exposed_beside(Seconds collective, Seconds pass) {
+  constexpr double kBuckets = 16;
+  const Seconds covered = std::min(collective, pass);
+  return collective - covered + covered * (1 / kBuckets) + covered * kBesideCollective;
+}
+
+// All-reduces of each shard of `trained` parameters' gradients over its copies.
+Seconds sum_of_copies(const ParallelLayout& l, double trained, const PlanInputs& in) {
+  const std::int64_t ranks = shard_ranks(l);
+  const CommGroup copies = group_of(in.fabric, l.replicas() / ranks, l.tp * ranks);
+  return collective_time(Collective::all_reduce, copies,
+                         Bytes(trained / static_cast<double>(ranks) * in.stack.reduced_bytes));
+}
+
+// Sum of the embedding's gradients over the first and the last stage, which each have a copy of it.
+Seconds sum_of_tied(const ParallelLayout& l, const PieceCosts& costs, const PlanInputs& in) {
+  if (l.pp == 1 || !in.shape.tied || costs.embedding.trained <= 0) return Seconds(0);
+  const CommGroup ends = group_of(in.fabric, 2, l.tp * l.cp * l.dp * (l.pp - 1));
+  const Bytes gradients(costs.embedding.trained * in.stack.reduced_bytes);
+  return collective_time(Collective::all_reduce, ends, gradients);
+}
+
+// What replicas do with gradients, and with parameters that each has updated a part of.
+struct ReplicaCollectives {
+  Seconds reduce, gather;
+};
+
+ReplicaCollectives of_all_replicas(const ParallelLayout& l, const StageParameters& trained,
+                                   const PlanInputs& in) {
+  const CommGroup replicas = group_of(in.fabric, l.replicas(), l.tp);
+  // Experts are divided over fewer replicas: those that hold the same experts.
+  const CommGroup of_experts =
+      group_of(in.fabric, std::max<std::int64_t>(1, l.replicas() * l.tp / l.ep), l.ep);
+  const auto time = [&](Collective collective, double bytes) {
+    Seconds sum = collective_time(collective, replicas, Bytes(trained.shared * bytes));
+    if (trained.experts > 0) sum += collective_time(collective, of_experts, Bytes(trained.experts * bytes));
+    return sum;
+  };
+  if (l.zero == 0) return {time(Collective::all_reduce, in.stack.reduced_bytes), Seconds(0)};
+  return {time(Collective::reduce_scatter, in.stack.reduced_bytes),
+          time(Collective::all_gather, in.stack.parameter_bytes)};
+}
+
+// Within each group of shards, with sums over their copies.
+ReplicaCollectives of_groups(const ParallelLayout& l, double trained, const PlanInputs& in) {
+  const CommGroup shard = group_of(in.fabric, shard_ranks(l), l.tp);
+  return {collective_time(Collective::reduce_scatter, shard, Bytes(trained * in.stack.reduced_bytes)) +
+              sum_of_copies(l, trained, in),
+          collective_time(Collective::all_gather, shard, Bytes(trained * in.stack.parameter_bytes))};
+}
+
+}  // namespace
+
+ExchangeTime exchange_of_step(const ParallelLayout& l, std::int64_t stage, const PieceCosts& costs,
+                              const PlanInputs& in, Seconds forward, Seconds backward) {
+  const StageParameters trained = trained_of_stage(l, stage, costs, in.shape);
+  const double all = trained.divided(1, 1);
+  const bool in_groups = shard_ranks(l) < l.replicas();
+  if (l.zero == 3) {
+    if (!in_groups) return {};
+    const Seconds sum = sum_of_copies(l, all, in);
+    return {sum, exposed_beside(sum, backward)};
+  }
+  const ReplicaCollectives c =
+      l.zero >= 1 && in_groups ? of_groups(l, all, in) : of_all_replicas(l, trained, in);
+  const Seconds tied = sum_of_tied(l, costs, in);
+  const Seconds reduce = in.stack.overlaps_reduction ? exposed_beside(c.reduce, backward) : c.reduce;
+  const Seconds gather = in.stack.overlaps_gather ? exposed_beside(c.gather, forward) : c.gather;
+  return {c.reduce + c.gather + tied, reduce + gather + tied};
+}
+
+ShardTime exchange_of_shards(const ParallelLayout& l, const StageLayers& layers, const PieceCosts& costs,
+                             const PlanInputs& in) {
+  const CommGroup group = group_of(in.fabric, shard_ranks(l), l.tp);
+  const auto all = [&](Collective collective, double PieceCost::*shared, double PieceCost::*experts,
+                       double bytes) {
+    const auto of = [&](const PieceCost& c, double count) {
+      if (count <= 0) return Seconds(0);
+      return collective_time(collective, group, Bytes((c.*shared + c.*experts) * bytes)) * count;
+    };
+    return of(costs.dense, layers.dense) + of(costs.expert, layers.expert) + of(costs.embedding, 1) +
+           of(costs.head, 1);
+  };
+  return {all(Collective::all_gather, &PieceCost::parameters, &PieceCost::expert_parameters,
+              in.stack.parameter_bytes),
+          all(Collective::reduce_scatter, &PieceCost::trained, &PieceCost::trained_experts,
+              in.stack.reduced_bytes)};
+}
+
+Seconds added_by_shards(const ParallelLayout& l, Seconds collectives, Seconds pass, double blocks) {
+  if (blocks <= 0) return Seconds(0);
+  if (l.prefetch == 0) return collectives;
+  const Seconds slowed = std::min(collectives, pass) * kBesideCollective;
+  const Seconds exposed = std::max(Seconds(0), collectives - (pass + slowed)) + collectives * (1 / blocks);
+  return slowed + std::min(exposed, collectives);
+}
+
+}  // namespace tbdsim
