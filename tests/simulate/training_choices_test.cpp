@@ -45,6 +45,7 @@ TEST(TrainingChoices, AnUpdateMayFollowSeveralBatches) {
   EXPECT_DOUBLE_EQ(four.throughput(), 4 * 2 * 256 / four.iteration_time().si());
   EXPECT_DOUBLE_EQ(memory(four, MemoryCategory::weight_gradients).si(),
                    memory(one, MemoryCategory::weight_gradients).si());
+  EXPECT_DOUBLE_EQ(four.samples_per_second() * 256, four.throughput());
   EXPECT_EQ(four.batches_read(), 4);
 }
 
