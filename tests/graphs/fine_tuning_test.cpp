@@ -91,6 +91,8 @@ TEST(FineTuning, FreezesLayersByPartsOfTheirNames) {
 TEST(FineTuning, NamesWhatIsNotThere) {
   EXPECT_THAT([] { (void)fine_tuned(two_blocks(), {.rank = 2, .adapted = {"atention"}}); },
               ThrowsMessage<UsageError>(HasSubstr("did you mean 'attention'?")));
+  EXPECT_THAT([] { (void)fine_tuned(two_blocks(), {.frozen = {"all"}}); },
+              ThrowsMessage<UsageError>(HasSubstr("has 'all' in its name")));
   EXPECT_THAT([] { (void)fine_tuned(two_blocks(), {.frozen = {"embedding", "attention", "head"}}); },
               ThrowsMessage<UsageError>(HasSubstr("is left to train")));
 }
