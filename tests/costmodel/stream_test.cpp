@@ -128,8 +128,8 @@ TEST(StreamTime, HalfPrecisionMovesFewNumbersAClock) {
   EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 800 / 200.0, 1e-6);
 }
 
-// The same ten SMs: a kernel of a norm's gradients goes through 116 numbers a second, 232 B; Blackwell's through 170
-// element by element, 340 B.
+// The same ten SMs: a kernel of a norm's gradients goes through 116 numbers a second, 232 B; Blackwell's
+// through 170 element by element, 340 B.
 TEST(StreamTime, NormsAndBlackwellHaveLimitsOfTheirOwn) {
   StreamCall call{.kind = KernelKind::layer_norm,
                   .phase = Phase::backward_weights,
