@@ -33,7 +33,9 @@ bool has_part(const LayerSpec& layer, std::string_view part) {
   return std::find(parts.begin(), parts.end(), part) != parts.end();
 }
 
-bool is_adaptable(const GraphLayer& layer) { return layer.spec.type == kProduct && layer.spec.repetition >= 0; }
+bool is_adaptable(const GraphLayer& layer) {
+  return layer.spec.type == kProduct && layer.spec.repetition >= 0;
+}
 
 bool is_adapted(const GraphLayer& layer, const std::vector<std::string>& chosen) {
   if (!is_adaptable(layer)) return false;
@@ -55,11 +57,17 @@ void require_layers(const Model& model, std::string_view what, const std::vector
     }
   }
   for (const std::string& part : chosen) {
-    if (part == kAllProducts || known.contains(part)) continue;
-    const std::vector<std::string> names(known.begin(), known.end());
+    if (known.contains(part)) continue;
+    std::vector<std::string> names(known.begin(), known.end());
+    const std::string hint = did_you_mean(part, names);
+    constexpr std::string_view kDigits = "0123456789";
+    std::erase_if(names, [&](const std::string& name) { return name.find_first_of(kDigits) != name.npos; });
+    constexpr std::size_t kMostNamed = 12;
+    names.resize(std::min(names.size(), kMostNamed));
     throw UsageError(std::string(what) + ": no layer of " + model.name + " with such weights has " +
-                     in_quotes(part) + " in its name; expected a part of one, as attention or mlp" +
-                     did_you_mean(part, names));
+                     in_quotes(part) + " in its name" +
+                     (names.empty() ? "" : "; expected one of " + joined(names)) +
+                     ", or the name of a layer" + hint);
   }
 }
 
@@ -75,9 +83,9 @@ std::shared_ptr<const Layer> make_product(std::int64_t outputs, bool per_positio
   const auto entry = [](const char* key, const std::string& value) -> SpecEntry {
     return {key, {}, SpecTree{.text = value, .items = {}, .entries = {}, .mark = {}}};
   };
-  return make_layer(kProduct, {entry("outputs", std::to_string(outputs)), entry("bias", "false"),
-                               entry("per_position", per_position ? "true" : "false"),
-                               entry("narrow", "false")});
+  return make_layer(kProduct,
+                    {entry("outputs", std::to_string(outputs)), entry("bias", "false"),
+                     entry("per_position", per_position ? "true" : "false"), entry("narrow", "false")});
 }
 
 // The layers that stand for an adapted product: the frozen product, A, B, their scaling and the sum. GPUs
@@ -135,9 +143,8 @@ LayerGraph with_frozen(const LayerGraph& graph, const std::vector<std::string>& 
   std::vector<LayerSpec> layers;
   for (const GraphLayer& layer : graph.layers) {
     LayerSpec& spec = layers.emplace_back(layer.spec);
-    spec.frozen = spec.frozen || std::any_of(frozen.begin(), frozen.end(), [&](const std::string& part) {
-      return has_part(spec, part);
-    });
+    spec.frozen = spec.frozen || std::any_of(frozen.begin(), frozen.end(),
+                                             [&](const std::string& part) { return has_part(spec, part); });
   }
   return build_layer_graph(graph.inputs, std::move(layers), graph.outputs);
 }
@@ -152,7 +159,9 @@ bool trains(const LayerGraph& graph) {
 Model fine_tuned(Model model, const FineTuning& how) {
   std::vector<std::string> chosen = how.adapted;
   if (chosen.empty()) chosen.emplace_back(kUsuallyAdapted);
-  if (how.rank > 0) require_layers(model, "lora", chosen, is_adaptable);
+  std::vector<std::string> named = chosen;
+  std::erase(named, kAllProducts);
+  if (how.rank > 0) require_layers(model, "lora", named, is_adaptable);
   require_layers(model, "freeze", how.frozen, has_parameters);
   bool any = false;
   for (auto& [name, graph] : model.graphs) {

@@ -26,8 +26,8 @@ Kernel product(std::string_view op, const Matrices& x, std::int64_t m, std::int6
   kernel.flops = fixed_size(checked_multiply(checked_multiply(m, n), checked_multiply(k, x.count))) * 2;
   kernel.read_bytes = bytes(m, k) + bytes(k, n) + bytes(m, n) * adds;
   kernel.written_bytes = bytes(m, n);
-  kernel.shape = GemmShape{
-      .m = fixed_size(m), .n = fixed_size(n), .k = fixed_size(k), .batch = fixed_size(x.count)};
+  kernel.shape =
+      GemmShape{.m = fixed_size(m), .n = fixed_size(n), .k = fixed_size(k), .batch = fixed_size(x.count)};
   return kernel;
 }
 

@@ -12,7 +12,8 @@
 namespace tbdsim {
 
 // How operands of products with weights are scaled to the range of fp8 or fp4.
-//   none     as the product before them wrote them, at no cost
+//   none     by the kernels that write them, with scales of earlier iterations, at no cost (delayed scaling,
+//            fused: NVIDIA's submissions of BERT to MLPerf)
 //   tensors  one scale for each tensor (torchao Float8Linear, dynamic tensorwise)
 //   rows     one for each row of an operand (torchao, rowwise)
 //   blocks   one for each 32 numbers of fp8 or 16 of fp4, which tensor cores apply (OCP MX, NVFP4; Transformer
@@ -47,7 +48,7 @@ inline constexpr std::int64_t kFp32Bytes = 4;
 // same with products in fp8 (Micikevicius et al., arXiv 2209.05433; Rouhani et al., arXiv 2310.10537) or fp4
 // (NVIDIA, arXiv 2509.25149).
 inline constexpr std::size_t kFp32VariablePrecisions = 5;
-inline constexpr std::array<Precision, 11> kPrecisions = {{
+inline constexpr std::array<Precision, 12> kPrecisions = {{
     {"fp32", MathType::fp32, 4, false, false, "fp32 storage and arithmetic"},
     {"tf32", MathType::tf32, 4, false, false, "fp32 storage, tensor-core arithmetic with 10-bit mantissas"},
     {"fp16", MathType::fp16, 2, true, true, "fp16 storage and arithmetic, fp32 variables"},
@@ -58,8 +59,12 @@ inline constexpr std::array<Precision, 11> kPrecisions = {{
     {"bf16_master", MathType::bf16, 2, false, false,
      "bf16 variables, fp32 gradients and an fp32 copy of variables", 2, 4, 4, true},
     {"fp8", MathType::bf16, 2, false, false,
-     "as bf16_master, products with weights in fp8, one scale for each tensor", 2, 4, 4, true, MathType::fp8,
-     Scaling::tensors},
+     "as bf16_master, products with weights in fp8, cast by the kernels before them with scales of earlier "
+     "iterations",
+     2, 4, 4, true, MathType::fp8},
+    {"fp8_tensorwise", MathType::bf16, 2, false, false,
+     "as bf16_master, products with weights in fp8, one scale for each tensor, of its own numbers", 2, 4, 4,
+     true, MathType::fp8, Scaling::tensors},
     {"fp8_rowwise", MathType::bf16, 2, false, false, "the same, one scale for each row", 2, 4, 4, true,
      MathType::fp8, Scaling::rows},
     {"mxfp8", MathType::bf16, 2, false, false, "the same, one scale for each 32 numbers", 2, 4, 4, true,

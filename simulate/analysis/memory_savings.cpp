@@ -12,6 +12,7 @@
 #include "graphs/rewrites/recompute.h"
 #include "simulate/analysis/memory_breakdown.h"
 #include "simulate/timeline/activation_offload.h"
+#include "simulate/workload/training_choices.h"
 
 namespace tbdsim {
 namespace {
@@ -118,7 +119,7 @@ std::vector<Saving> remedies(const Prediction& p) {
     lowering.relu_keeps = ReluKeeps::output;
     add("in_place", "activations written over their inputs", c.of(expanded(c, *p.variant, lowering)));
   }
-  if (p.framework->rewrites.feature_maps == FeatureMaps::kept) {
+  if (chosen_rewrites(p.scenario.training, p.framework->rewrites).feature_maps == FeatureMaps::kept) {
     add("half_maps", "feature maps kept in 2 B a number", c.of(with_half_precision_activations(step)));
     if (const auto recomputed = with_recomputation(step))
       add("recompute", "only ends of sqrt(n) segments kept", c.of(*recomputed));

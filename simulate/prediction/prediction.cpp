@@ -49,7 +49,7 @@ double Prediction::throughput() const {
 }
 
 double Prediction::samples_per_second() const {
-  return batch() * static_cast<double>(ranks()) / iteration_time().si();
+  return batch() * static_cast<double>(scenario.training.accumulate * ranks()) / iteration_time().si();
 }
 
 double Prediction::interval_factor() const {

@@ -333,6 +333,22 @@ Json json_of(const Loader& loader) {
           {"sample_time", {{"value", json_number(loader.sample_time.si())}, {"unit", "s"}}}};
 }
 
+// What is chosen, under the names of the options.
+Json json_of(const TrainingChoices& choices) {
+  const FineTuning& tuned = choices.fine_tuning;
+  Json object = Json::object();
+  if (!choices.optimizer.empty()) object["optimizer"] = choices.optimizer;
+  if (choices.accumulate > 1) object["accumulate"] = choices.accumulate;
+  if (tuned.rank > 0) object["lora"] = tuned.rank;
+  if (!tuned.adapted.empty()) object["lora_layers"] = tuned.adapted;
+  if (!tuned.frozen.empty()) object["freeze"] = tuned.frozen;
+  if (choices.feature_maps)
+    object["feature_maps"] = kFeatureMapsNames[static_cast<std::size_t>(*choices.feature_maps)];
+  if (choices.optimizer_state)
+    object["optimizer_state"] = kVariablesNames[static_cast<std::size_t>(*choices.optimizer_state)];
+  return object;
+}
+
 Json json_of(const Prediction& p) {
   Json object{{"model", p.model->name},
               {"variant", p.scenario.variant},
@@ -350,6 +366,7 @@ Json json_of(const Prediction& p) {
   if (p.scenario.tokens > 0) object["tokens"] = p.scenario.tokens;
   if (p.dataset != nullptr) object["dataset"] = p.dataset->name;
   if (says_input(p)) object["input"] = json_of(p.loader);
+  if (!p.scenario.training.empty()) object["training"] = json_of(p.scenario.training);
   const std::vector<std::string>& warnings = p.steps->front().step.warnings;
   if (!warnings.empty()) object["warnings"] = warnings;
   for (const Iteration& i : p.iterations) {

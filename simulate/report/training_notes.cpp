@@ -27,7 +27,7 @@ std::string trained_weights(const Prediction& p) {
 
 std::string accumulated(const Prediction& p) {
   const std::int64_t batches = p.scenario.training.accumulate;
-  return fmt::format("an update follows {} batches, {:.6g} {}s", batches,
+  return fmt::format("an update follows {} batches, {:.10g} {}s", batches,
                      p.batch() * static_cast<double>(batches), p.model->sample);
 }
 

@@ -27,8 +27,9 @@ std::size_t index_in(std::string_view key, const std::string& name, std::span<co
 std::string key_text(const TrainingChoices& c) {
   if (c.empty()) return "";
   const FineTuning& tuned = c.fine_tuning;
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}", c.optimizer, c.accumulate, tuned.rank, fmt::join(tuned.adapted, ","),
-                     fmt::join(tuned.frozen, ","), c.feature_maps ? static_cast<int>(*c.feature_maps) : -1,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", c.optimizer, c.accumulate, tuned.rank,
+                     fmt::join(tuned.adapted, ","), fmt::join(tuned.frozen, ","),
+                     c.feature_maps ? static_cast<int>(*c.feature_maps) : -1,
                      c.optimizer_state ? static_cast<int>(*c.optimizer_state) : -1);
 }
 
@@ -77,13 +78,15 @@ Rewrites chosen_rewrites(const TrainingChoices& choices, Rewrites rewrites) {
 
 Model chosen_model(const TrainingChoices& choices, Model model) {
   if (choices.optimizer_state == Variables::host && model.variant.optimizer.orthogonal)
-    throw UsageError(fmt::format("offload: {} multiplies matrices, which hosts are too slow for; expected an "
-                                 "element-wise optimizer",
-                                 model.variant.optimizer.name));
+    throw UsageError(
+        fmt::format("offload: {} multiplies matrices, which hosts are too slow for; expected an "
+                    "element-wise optimizer",
+                    model.variant.optimizer.name));
   if (choices.accumulate > 1) {
     if (model.training.size() != 1 || model.training.front().repeat != 1)
       throw UsageError(fmt::format(
-          "accumulate: an iteration of {} has several passes; expected a model that trains in one", model.name));
+          "accumulate: an iteration of {} has several passes; expected a model that trains in one",
+          model.name));
     model.training.front().batches = choices.accumulate;
   }
   if (choices.fine_tuning == FineTuning{}) return model;

@@ -1,5 +1,5 @@
-// What is chosen of a training run beside its model, framework and precision: which weights are trained and how
-// they are updated, what is kept on the GPU.
+// What is chosen of a training run beside its model, framework and precision: which weights are trained and
+// how they are updated, what is kept on the GPU.
 #pragma once
 
 #include <array>
@@ -49,8 +49,8 @@ void choose_offload(TrainingChoices& choices, const std::string& name);
 [[nodiscard]] Lowering chosen_lowering(const TrainingChoices& choices, Lowering lowering);
 [[nodiscard]] Rewrites chosen_rewrites(const TrainingChoices& choices, Rewrites rewrites);
 
-// The model with the chosen weights trained, several batches for an update. Throws UsageError as fine_tuned(),
-// and for accumulation in a model whose iteration has several passes.
+// The model with the chosen weights trained, several batches for an update. Throws UsageError as
+// fine_tuned(), and for accumulation in a model whose iteration has several passes.
 [[nodiscard]] Model chosen_model(const TrainingChoices& choices, Model model);
 
 }  // namespace tbdsim

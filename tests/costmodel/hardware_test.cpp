@@ -115,6 +115,7 @@ TEST(RateShare, OfTheGenerationsFullRate) {
   EXPECT_EQ(rate_share(gpu("rtx3090"), MathType::tf32), 0.25);
   EXPECT_EQ(rate_share(gpu("rtx2080ti"), MathType::fp16), 0.5);
   EXPECT_EQ(rate_share(gpu("h100_sxm"), MathType::fp8), 1);
+  EXPECT_EQ(rate_share(gpu("b200"), MathType::fp4), 1);
   EXPECT_EQ(rate_share(gpu("b200"), MathType::fp16), 1);
   for (const char* name : {"rtx3090", "k80", "h200"}) EXPECT_EQ(rate_share(gpu(name), MathType::fp32), 1);
 }

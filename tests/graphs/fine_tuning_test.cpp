@@ -73,7 +73,8 @@ TEST(FineTuning, KeepsTheProductsName) {
   std::vector<std::string> names;
   for (const GraphLayer& layer : model.graphs.at("main").layers) {
     names.push_back(layer.spec.name);
-    EXPECT_EQ(layer.spec.adapts, layer.spec.name.find("lora") == std::string::npos ? "" : "layer1/attention/base");
+    EXPECT_EQ(layer.spec.adapts,
+              layer.spec.name.find("lora") == std::string::npos ? "" : "layer1/attention/base");
   }
   EXPECT_THAT(names, testing::ElementsAre("embedding", "layer0/attention", "layer1/attention/base",
                                           "layer1/attention/lora_A", "layer1/attention/lora_B",
@@ -91,14 +92,20 @@ TEST(FineTuning, FreezesLayersByPartsOfTheirNames) {
 TEST(FineTuning, NamesWhatIsNotThere) {
   EXPECT_THAT([] { (void)fine_tuned(two_blocks(), {.rank = 2, .adapted = {"atention"}}); },
               ThrowsMessage<UsageError>(HasSubstr("did you mean 'attention'?")));
-  EXPECT_THAT([] { (void)fine_tuned(two_blocks(), {.frozen = {"embedding", "attention", "head"}}); },
-              ThrowsMessage<UsageError>(HasSubstr("is left to train")));
+  EXPECT_THAT([] { (void)fine_tuned(two_blocks(), {.frozen = {"all"}}); },
+              ThrowsMessage<UsageError>(HasSubstr("has 'all' in its name")));
+  EXPECT_THAT(
+      [] {
+        (void)fine_tuned(two_blocks(), {.frozen = {"embedding", "attention", "head"}});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("is left to train")));
 }
 
-// Four batches: products four times, one update; each gradient after the first is added by a kernel, or by the
-// product itself to zeros. Gradients live from the first kernel on.
+// Four batches: products four times, one update; each gradient after the first is added by a kernel, or by
+// the product itself to zeros. Gradients live from the first kernel on.
 TEST(Accumulation, AddsUpGradientsOfBatches) {
-  Model model = test::small_model("[4]", "      - {name: fc, type: fully_connected, outputs: 3, bias: false}\n");
+  Model model =
+      test::small_model("[4]", "      - {name: fc, type: fully_connected, outputs: 3, bias: false}\n");
   model.training.front().batches = 4;
   Lowering lowering{.weight_gradients = GradientStorage::until_update};
   lowering.step_gradients = GradientAccumulation::added;

@@ -42,7 +42,7 @@ std::vector<Pass> passes(const std::vector<Kernel>& kernels) {
 }
 
 TEST(NarrowOperands, OneScaleForEachTensor) {
-  const LayerBench bench = bench_in("fp8");
+  const LayerBench bench = bench_in("fp8_tensorwise");
   EXPECT_THAT(passes(bench.forward()),
               testing::ElementsAre(Pass{"amax", {0, 256}, {}}, Pass{"cast", {0, 256}, {0, 128}},
                                    Pass{"amax", {128, 0}, {}}, Pass{"cast", {128, 0}, {64, 0}},
@@ -57,6 +57,13 @@ TEST(NarrowOperands, OneScaleForEachTensor) {
   EXPECT_TRUE(bench.needs().inputs);
 }
 
+// The kernels before a product cast its operands.
+TEST(NarrowOperands, DelayedScalesCostNothing) {
+  const LayerBench bench = bench_in("fp8");
+  EXPECT_THAT(passes(bench.forward()), testing::ElementsAre(Pass{"matmul", {64, 128}, {0, 64}}));
+  EXPECT_EQ(bench.backward().size(), 2u);
+}
+
 // The gradient is cast twice, along its rows and along its columns.
 TEST(NarrowOperands, OneScaleForEachRow) {
   const std::vector<Pass> backward = passes(bench_in("fp8_rowwise").backward());
@@ -64,14 +71,13 @@ TEST(NarrowOperands, OneScaleForEachRow) {
   EXPECT_EQ(std::count(backward.begin(), backward.end(), Pass{"transpose", {0, 32}, {0, 32}}), 0);
 }
 
-// One byte of scale for each 32 numbers of fp8, 16 of fp4; both directions are written at once, and one of them
-// is kept instead of the input.
+// One byte of scale for each 32 numbers of fp8, 16 of fp4; both directions are written at once, and one of
+// them is kept instead of the input.
 TEST(NarrowOperands, OneScaleForEachBlock) {
   const LayerBench mx = bench_in("mxfp8");
-  EXPECT_THAT(passes(mx.forward()),
-              testing::ElementsAre(Pass{"quantize", {0, 256}, {0, 2 * (128 + 4)}},
-                                   Pass{"quantize", {128, 0}, {2 * (64 + 2), 0}},
-                                   Pass{"matmul", {64, 128}, {0, 64}}));
+  EXPECT_THAT(passes(mx.forward()), testing::ElementsAre(Pass{"quantize", {0, 256}, {0, 2 * (128 + 4)}},
+                                                         Pass{"quantize", {128, 0}, {2 * (64 + 2), 0}},
+                                                         Pass{"matmul", {64, 128}, {0, 64}}));
   EXPECT_FALSE(mx.needs().inputs);
   EXPECT_EQ(mx.needs().extra_bytes, per_sample(132));
   const LayerBench nv = bench_in("nvfp4");
