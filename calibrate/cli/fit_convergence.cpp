@@ -45,7 +45,7 @@ void convergence_command(const ConvergenceCommand& command, const ProgramContext
     for (const ConvergencePoint& point : target.points)
       own.add(std::log(law.epochs_at(point.batch) / point.epochs));
     context.out << fmt::format(
-        "{}\nlaw: {{minimum: {:.4g}, critical_batch: {:.4g}, exponent: {:.3g}, spread: {:.3f}}}\n",
+        "{}\nlaw: {{minimum: {:.4g}, critical_batch: {:.4g}, exponent: {:.4g}, spread: {:.3f}}}\n",
         target.name, law.minimum, law.critical_batch, law.exponent,
         between.count > 0 ? between.root() : own.root());
     context.out << "#        batch   epochs    law  left out\n";

@@ -131,6 +131,7 @@ TEST(GpuNames, EveryCardByTheNameOfItsDriver) {
       {"v100_sxm2_16gb", {"Tesla V100-SXM2-16GB"}},
       {"v100_sxm2_32gb", {"Tesla V100-SXM2-32GB"}},
       {"v100_sxm3_32gb", {"Tesla V100-SXM3-32GB"}},
+      {"v100_sxm3_32gb_450w", {"Tesla V100-SXM3-32GB-H"}},
   };
   for (const auto& [gpu, devices] : printed) {
     for (const std::string& device : devices) EXPECT_EQ(gpu_name(device, names()), gpu) << device;

@@ -47,14 +47,15 @@ TEST(Submissions, TheMeanWithoutTheFastestAndTheSlowest) {
   EXPECT_DOUBLE_EQ(result_of({Seconds(9), Seconds(1), Seconds(4), Seconds(3), Seconds(5)}, five).si(), 4);
 }
 
-// The time after 35 epochs is the training of 35 epochs and nine evaluations: 35 / 4 rounded up.
+// The time after 35 epochs is the training of 35 epochs and nine evaluations, 35 / 4 rounded up, of 0.3 s and
+// more.
 TEST(Submissions, TimeAfterTheMeasuredSamples) {
   SpecCache specs = test::source_specs();
   const Submission s = resnet("a100_sxm_80gb", 3264, 1700);
   const SubmissionResult result = predict_submission(s, rules(), specs);
   ASSERT_EQ(result.status, "ok");
   const double training = 35.0 * 1281167 / result.samples_per_s;
-  EXPECT_GT(result.time_of_samples->si(), training + 9);
+  EXPECT_GT(result.time_of_samples->si(), training + 9 * 0.3);
   EXPECT_LT(result.time_of_samples->si(), training + 9 * 4);
 }
 
