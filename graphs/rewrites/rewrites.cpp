@@ -28,8 +28,9 @@ Recomputed recomputed_parts(FeatureMaps maps) {
 
 RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites, const Precision& precision) {
   const bool half = precision.storage_bytes == 2;
-  if (rewrites.norms == Norms::fused || (rewrites.norms == Norms::fused_in_half && half))
-    step = with_fused_norms(step);
+  const bool by_convolutions = rewrites.norms == Norms::by_half_convolutions;
+  const bool fuses_half = rewrites.norms == Norms::fused_in_half || by_convolutions;
+  if (rewrites.norms == Norms::fused || (fuses_half && half)) step = with_fused_norms(step, by_convolutions);
   RewrittenStep made;
   switch (rewrites.feature_maps) {
     case FeatureMaps::kept:
