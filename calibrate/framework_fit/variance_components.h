@@ -6,8 +6,8 @@
 //   E[r_i r_i] = the same + K^2 s_i^2 + R^2 + X^2 x_i^2 + H^2 h_i^2
 //
 // and non-negative least squares over all pairs that share something gives K to R (MINQUE with equal weights;
-// Rao 1971; in genetics Haseman and Elston 1972). X and H are not fitted: kComponents has them. Errors are cut off at
-// 0.4, so that one program that the model does not describe sets no component.
+// Rao 1971; in genetics Haseman and Elston 1972). X and H are not fitted: kComponents has them. Errors are
+// cut off at 0.4, so that one program that the model does not describe sets no component.
 #pragma once
 
 #include <array>

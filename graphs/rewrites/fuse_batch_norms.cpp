@@ -125,7 +125,8 @@ class NormFusion {
   void keep_whole_layers() {
     std::map<int, int> left;  // kernels of a layer in no chain
     for (const Kernel& kernel : step_.kernels) {
-      if (kernel.op == "batch_norm" || kernel.op == "affine_norm" || kernel.op == "relu") ++left[kernel.layer];
+      if (kernel.op == "batch_norm" || kernel.op == "affine_norm" || kernel.op == "relu")
+        ++left[kernel.layer];
     }
     for (const std::vector<Chain>* chains : {&forward_, &backward_}) {
       for (const Chain& chain : *chains) {

@@ -33,7 +33,8 @@ double unmeasured_share(const Prediction& p, const Iteration& iteration) {
 double host_share(const Iteration& iteration) {
   double nanoseconds = 0;
   for (const Kernel& kernel : iteration.step->kernels)
-    nanoseconds += kernel.host_nanoseconds.at(static_cast<double>(iteration.batch)) * static_cast<double>(kernel.repeat);
+    nanoseconds +=
+        kernel.host_nanoseconds.at(static_cast<double>(iteration.batch)) * static_cast<double>(kernel.repeat);
   return std::clamp(nanoseconds / kGiga / iteration.time().si(), 0.0, 1.0);
 }
 

@@ -33,8 +33,8 @@ using Effects = std::array<double, kEffectNames.size()>;
 // K, G, V, M, S, R, X and H. Variance components of `tbd-calibrate fit-intervals` over the 81 rows of split
 // `fit` of simulate/validation/runs and of a collection beside it that had set no constant before. V, S: no
 // more than the other effects explain. X: how far three clusters' rates over TCP lie apart (sync_plan.cpp),
-// the same assumed of other exchanges. H: masks took two programs' hosts 2.0 and 2.8 times as long as they take here
-// (docs/accuracy.md): half of that range.
+// the same assumed of other exchanges. H: masks took two programs' hosts 2.0 and 2.8 times as long as they
+// take here (docs/accuracy.md): half of that range.
 inline constexpr Effects kComponents = {0.211, 0.055, 0, 0.035, 0, 0.073, 0.5, 0.5};
 
 // The amount of each effect that a prediction has: s, u, 1 or 0 for V, 1, 1, 1, x and h.

@@ -158,7 +158,8 @@ TEST(NormFusion, WhereMapsAreOfHalfPrecision) {
   EXPECT_EQ(ops("amp", "nhwc_nchw"), 0);
 }
 
-// Norms by constant statistics are fused alike: of ResNet-50's 53, 33 with a ReLU and 16 with a sum and a ReLU.
+// Norms by constant statistics are fused alike: of ResNet-50's 53, 33 with a ReLU and 16 with a sum and a
+// ReLU.
 TEST(NormFusion, NormsByConstants) {
   SpecCache specs = test::source_specs();
   const Prediction p = predict({.model = "mask_rcnn_fpn",
