@@ -150,8 +150,11 @@ class NormFusion {
 
   // True if the next convolution normalises what it reads, and its gradient by the weights does so again.
   [[nodiscard]] bool applied_by_convolution(const Chain& chain) const {
-    return summed_by_convolution(chain) && chain.length() == 2 && is_half_convolution(chain.last + 1) &&
-           map_of(chain.last) != nullptr && map_of(chain.last)->last_forward == chain.last + 1;
+    if (!summed_by_convolution(chain) || chain.length() > 2 || !is_half_convolution(chain.last + 1))
+      return false;
+    const Tensor* map =
+        map_of(map_of(chain.last) != nullptr ? chain.last : chain.first);  // a ReLU in place has none
+    return map != nullptr && map->last_forward == chain.last + 1;
   }
 
   static Size bits_of(const Kernel& norm, Size map) {

@@ -180,6 +180,36 @@ TEST(NormFusion, NormsByConstants) {
   EXPECT_EQ(count("affine_norm"), 4);
 }
 
+// Of ResNet-50's 33 norms with a ReLU alone the first is read by a pool; convolutions read the others, apply
+// them and leave 2 numbers of 4 bytes a channel to a kernel. The 16 with a sum read their input once, not
+// twice.
+TEST(NormFusion, ByConvolutions) {
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict({.model = "resnet50",
+                                .variant = "v1.5",
+                                .framework = "mxnet_mlperf",
+                                .gpu = "v100_sxm2_16gb",
+                                .batch = 32,
+                                .precision = "amp"},
+                               specs);
+  int factors = 0, sums = 0;
+  for (const Kernel& kernel : p.iterations.front().step->kernels) {
+    if (kernel.op == "norm_factors") {
+      ++factors;
+      EXPECT_EQ(kernel.read_bytes, fixed_size(8 * std::get<ImageShape>(kernel.shape).channels));
+    }
+    if (kernel.op == "batch_norm_add_relu") {
+      ++sums;
+      const double map = 2.0 * 32 * static_cast<double>(std::get<ImageShape>(kernel.shape).channels) *
+                         static_cast<double>(std::get<ImageShape>(kernel.shape).height *
+                                             std::get<ImageShape>(kernel.shape).width);
+      EXPECT_EQ(kernel.read_bytes.at(32), 2 * map);
+    }
+  }
+  EXPECT_EQ(factors, 32);
+  EXPECT_EQ(sums, 16);
+}
+
 double bytes_of(const TrainingStep& step) {
   double sum = 0;
   for (const Kernel& kernel : step.kernels)
