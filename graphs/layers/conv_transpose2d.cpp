@@ -6,7 +6,7 @@
 // filters x kernel^2 channels, as which its kernels are timed. Else its forward pass is the data pass of the
 // convolution from its output to its input. Images are copied into no other layout around it, as they are
 // around conv2d's.
-#include "graphs/layers/bias.h"
+#include "graphs/layers/biased_convolution.h"
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -15,47 +15,20 @@ namespace {
 constexpr std::int64_t kMostFilters = 10'000'000;
 constexpr std::int64_t kLargestKernel = 64;
 
-class ConvTranspose2d : public Layer {
+class ConvTranspose2d : public BiasedConvolution {
  public:
   explicit ConvTranspose2d(SpecMap& keys)
-      : filters_(keys.at("filters").count(1, kMostFilters)),
+      : BiasedConvolution("conv_transpose", keys.at("filters").count(1, kMostFilters), has_bias(keys, true)),
         kernel_(keys.at("kernel").count(1, kLargestKernel)),
         stride_(kernel_) {
     if (const auto stride = keys.find("stride")) stride_ = stride->count(1, kernel_);
     if (const auto padding = keys.find("padding")) pad_ = padding->count(0, kernel_ - 1);
-    if (const auto bias = keys.find("bias")) bias_ = bias->flag();
     if (const auto more = keys.find("output_padding")) output_pad_ = more->count(0, stride_ - 1);
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& in = image_input(inputs);
-    return {in.rows, {filters_, pixels(in.dims[1], "height"), pixels(in.dims[2], "width")}};
-  }
-
-  [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
-    std::vector<ParameterTensor> tensors{{"weight", weights(image_input(inputs)), true, true}};
-    if (bias_) tensors.push_back({"bias", filters_, true, true});
-    return tensors;
-  }
-
-  void forward(const LayerContext& site, const LoweringContext& how,
-               std::vector<Kernel>& kernels) const override {
-    kernels.push_back(product(site, how, Phase::forward));
-    if (bias_) kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
-  }
-
-  void backward(const LayerContext& site, const LoweringContext& how,
-                std::vector<Kernel>& kernels) const override {
-    if (site.weight_gradient) {
-      if (bias_) kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
-      kernels.push_back(product(site, how, Phase::backward_weights));
-    }
-    if (site.input_gradient) kernels.push_back(product(site, how, Phase::backward_data));
-  }
-
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
-                                             const LoweringContext&) const override {
-    return {.inputs = site.weight_gradient};
+    return {in.rows, {filters(), pixels(in.dims[1], "height"), pixels(in.dims[2], "width")}};
   }
 
  private:
@@ -68,12 +41,16 @@ class ConvTranspose2d : public Layer {
                         "; expected a larger input or less padding");
   }
   [[nodiscard]] bool side_by_side() const { return stride_ == kernel_ && pad_ == 0 && output_pad_ == 0; }
-  [[nodiscard]] std::int64_t squares() const { return checked_multiply(filters_, kernel_ * kernel_); }
-  [[nodiscard]] std::int64_t weights(const Shape& in) const {
+  [[nodiscard]] std::int64_t squares() const { return checked_multiply(filters(), kernel_ * kernel_); }
+  [[nodiscard]] std::int64_t weights(const Shape& in) const override {
     return checked_multiply(in.dims[0], squares());
   }
 
-  [[nodiscard]] ConvShape conv_shape(const LayerContext& site) const {
+  [[nodiscard]] Size multiply_adds(const LayerContext& site) const override {
+    return elements(site.inputs[0]) * squares();
+  }
+
+  [[nodiscard]] ConvShape as_images(const LayerContext& site) const override {
     const Shape& in = site.inputs[0];
     if (side_by_side()) {
       return {.images = in.rows,
@@ -87,7 +64,7 @@ class ConvTranspose2d : public Layer {
               .kernel_width = 1};
     }
     return {.images = in.rows,
-            .channels = filters_,
+            .channels = filters(),
             .height = site.output.dims[1],
             .width = site.output.dims[2],
             .filters = in.dims[0],
@@ -102,30 +79,10 @@ class ConvTranspose2d : public Layer {
             .transposed = true};
   }
 
-  [[nodiscard]] Kernel product(const LayerContext& site, const LoweringContext& how, Phase phase) const {
-    const Shape& in = site.inputs[0];
-    const Size x = stored_bytes(in, how.precision);
-    const Size y = stored_bytes(site.output, how.precision);
-    const Size w = fixed_size(checked_multiply(weights(in), how.precision.storage_bytes));
-    Kernel kernel;
-    kernel.kind = KernelKind::convolution;
-    kernel.op = "conv_transpose";
-    kernel.phase = phase;
-    kernel.math = how.precision.math;
-    kernel.macs = elements(in) * squares();
-    kernel.flops = kernel.macs * 2;
-    kernel.read_bytes = phase == Phase::forward ? x + w : phase == Phase::backward_data ? y + w : x + y;
-    kernel.written_bytes = phase == Phase::forward ? y : phase == Phase::backward_data ? x : w;
-    kernel.shape = conv_shape(site);
-    return kernel;
-  }
-
-  std::int64_t filters_;
   std::int64_t kernel_;
   std::int64_t stride_;
   std::int64_t pad_ = 0;         // pixels cut off on each side
   std::int64_t output_pad_ = 0;  // pixels added after the last
-  bool bias_ = true;
 };
 
 }  // namespace
