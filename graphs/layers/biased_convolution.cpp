@@ -1,7 +1,6 @@
 #include "graphs/layers/biased_convolution.h"
 
 #include "graphs/layers/bias.h"
-#include "hwspecs/base/spec_reader.h"
 
 namespace tbdsim {
 

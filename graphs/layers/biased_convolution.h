@@ -3,6 +3,7 @@
 #pragma once
 
 #include "graphs/layer.h"
+#include "hwspecs/base/spec_reader.h"
 
 namespace tbdsim {
 
