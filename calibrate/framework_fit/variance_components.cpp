@@ -51,13 +51,15 @@ struct Normal {
 
 Normal normal_of(std::span<const RunError> runs) {
   Normal normal;
-  const std::size_t exchange = index_of(Effect::exchange);
+  const auto of_known = [&](const RunError& run, Effect effect) {
+    return std::pow(kComponents[index_of(effect)] * run.exposure[index_of(effect)], 2);
+  };
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (std::size_t j = i; j < runs.size(); ++j) {
       const Coefficients c = shared(runs[i], runs[j], i == j);
       if (c.isZero()) continue;
       double product = cut_off(runs[i].log_error) * cut_off(runs[j].log_error);
-      if (i == j) product -= std::pow(kComponents[exchange] * runs[i].exposure[exchange], 2);
+      if (i == j) product -= of_known(runs[i], Effect::exchange) + of_known(runs[i], Effect::host);
       normal.a += c * c.transpose();
       normal.b += c * product;
       for (std::size_t e = 0; e < kFitted; ++e) {
@@ -118,7 +120,7 @@ VarianceFit variance_components(std::span<const RunError> runs) {
     fit.pooled[e] = !normal.found[e];
     if (normal.found[e]) fit.components[e] = std::sqrt(variances[static_cast<Eigen::Index>(e)]);
   }
-  fit.pooled[index_of(Effect::exchange)] = true;
+  for (std::size_t e = kFitted; e < kEffectNames.size(); ++e) fit.pooled[e] = true;
   return fit;
 }
 

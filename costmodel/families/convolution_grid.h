@@ -61,9 +61,9 @@ inline constexpr Choice kDirectChoice{.algorithm = Algorithm::direct};
 [[nodiscard]] inline bool has_direct(const ConvCall& c) { return c.groups > 1 || c.framework_kernel; }
 
 // True for chips for which cuDNN 8 has products of groups of NHWC images on tensor cores. V100 and A100:
-// ResNeXt-101 of NVIDIA DeepLearningExamples trains on an A100 at 2.8 times the rate that direct kernels allow.
-// An RTX 3090: none (RegNets trained in that layout by PyTorch 1.10 to 1.12 take 2 to 5 times as long as in
-// NCHW). Others: an estimate, chips with HBM as those with it.
+// ResNeXt-101 of NVIDIA DeepLearningExamples trains on an A100 at 2.8 times the rate that direct kernels
+// allow. An RTX 3090: none (RegNets trained in that layout by PyTorch 1.10 to 1.12 take 2 to 5 times as long
+// as in NCHW). Others: an estimate, chips with HBM as those with it.
 [[nodiscard]] inline bool has_nhwc_groups(const Hardware& hardware) {
   constexpr double kVolta = 70;
   return hardware.tensor_cores && hardware.hbm && hardware.compute_capability >= kVolta;

@@ -90,8 +90,9 @@ class BatchNorm : public Layer {
     kernels.back().scratch_bytes = stored_bytes(site.output, how.precision) * copies;
   }
 
-  // Channels that are neighbors in memory are loaded several numbers at a time, as element-wise kernels load
-  // rows (cuDNN's spatial persistent mode, which PyTorch and MXNet ask for such images in half precision).
+  // True if channels are neighbors in memory, so that a thread loads several numbers at a time, as those of
+  // element-wise kernels do: cuDNN's spatial persistent mode, which PyTorch and MXNet ask for such images in
+  // half precision.
   [[nodiscard]] static bool loads_rows(const LoweringContext& how) {
     return how.lowering.layout == Layout::nhwc && how.lowering.norm_layout == NormLayout::any &&
            how.precision.storage_bytes < kFp32Bytes;

@@ -16,6 +16,7 @@ constexpr Term kSmoothL1Backward[] = {{"mul", 2, 1}, {"smooth_l1", 2, 1}};
 constexpr Term kLogistic[] = {{"neg", 1, 1, 3}, {"clamp", 1, 1},  {"sub", 1, 1},
                               {"mul", 2, 1},    {"exp", 1, 1, 2}, {"sub", 2, 1},
                               {"add", 2, 1, 3}, {"log", 1, 1},    {"mean", 1, 0}};
+constexpr Term kLogisticBackward[] = {{"sigmoid", 1, 1}, {"sub", 2, 1}, {"mul", 1, 1}};
 // Cross entropy of the logistic function, weighted by how far a score is from its target (Lin et al., "Focal
 // Loss", ICCV 2017). As google/automl's EfficientDet writes it in TensorFlow: the targets of all classes, the
 // logistic function, the cross entropy of scores, p_t, a power, alpha's factor, their product, a sum; and
@@ -32,7 +33,6 @@ constexpr Term kFusedFocalBackward[] = {{"focal_loss", 1, 1}};
 constexpr Term kDice[] = {{"one_hot", 0, 1}, {"softmax", 1, 1}, {"mul", 2, 1},         {"sum", 1, 0, 3},
                           {"add", 0, 0, 6},  {"mean", 0, 0},    {"log_softmax", 1, 1}, {"nll", 1, 0}};
 constexpr Term kDiceBackward[] = {{"mul", 1, 1, 2}, {"softmax", 2, 1}, {"log_softmax", 2, 1}, {"add", 2, 1}};
-constexpr Term kLogisticBackward[] = {{"sigmoid", 1, 1}, {"sub", 2, 1}, {"mul", 1, 1}};
 
 class CompositeLoss : public Layer {
  public:

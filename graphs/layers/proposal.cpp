@@ -125,7 +125,7 @@ class Proposal : public Layer {
   std::optional<std::int64_t> before_;
   Suppression suppression_;
   bool batched_ = false;  // all images at once instead of one by one
-  Size host_;  // host time of suppression, for each image
+  Size host_;             // host time of suppression, for each image
 };
 
 }  // namespace

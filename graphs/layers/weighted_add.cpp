@@ -1,9 +1,10 @@
 // weighted_add: y = sum_i w_i x_i of maps of one shape, with a trained number w_i for each: relu(w_i) over
 // their sum and a small constant ("fast normalised fusion" of EfficientDet, Tan et al., CVPR 2020).
 //
-// Composite, as google/automl's EfficientDet writes it in TensorFlow: for every input a product with its
+// Operators are those of google/automl's EfficientDet in TensorFlow: for every input a product with its
 // weight and a division by the sum, then a sum of all; weights are numbers, whose operators take a launch
-// each. Fused, as rwightman/efficientdet-pytorch: one product for each input of a stack, and a sum.
+// each. rwightman/efficientdet-pytorch has the same and copies all inputs side by side before the sum, which
+// is left out.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {

@@ -21,12 +21,11 @@ struct Chain {
 
 class NormFusion {
  public:
-  NormFusion(const TrainingStep& step, FusedPasses passes, bool by_convolutions)
-      : step_(step), passes_(passes), by_convolutions_(by_convolutions) {
+  NormFusion(const TrainingStep& step, FusedNorms how) : step_(step), how_(how) {
     find_chains();
     chain_of_.assign(step.kernels.size(), nullptr);
     fuse(forward_);
-    if (passes == FusedPasses::both) fuse(backward_);
+    if (how != FusedNorms::forward_pass) fuse(backward_);
   }
 
   TrainingStep run() {
@@ -97,7 +96,7 @@ class NormFusion {
   [[nodiscard]] bool goes_to_next(int k) const {
     const Tensor* map = map_of(k);
     if (map == nullptr) return false;
-    const bool bits_instead = passes_ == FusedPasses::both && map->first_again >= 0;
+    const bool bits_instead = how_ != FusedNorms::forward_pass && map->first_again >= 0;
     return map_of(k + 1) == nullptr || (bits_instead ? map->last_forward : map->last_use) == k + 1;
   }
 
@@ -130,7 +129,8 @@ class NormFusion {
   void keep_whole_layers() {
     std::map<int, int> left;  // kernels of a layer in no chain
     for (const Kernel& kernel : step_.kernels) {
-      if (kernel.op == "batch_norm" || kernel.op == "affine_norm" || kernel.op == "relu") ++left[kernel.layer];
+      if (kernel.op == "batch_norm" || kernel.op == "affine_norm" || kernel.op == "relu")
+        ++left[kernel.layer];
     }
     for (const std::vector<Chain>* chains : {&forward_, &backward_}) {
       for (const Chain& chain : *chains) {
@@ -149,13 +149,16 @@ class NormFusion {
 
   // True if the convolution before the norm sums its statistics.
   [[nodiscard]] bool summed_by_convolution(const Chain& chain) const {
-    return by_convolutions_ && kernel(chain.first).op == "batch_norm" && is_half_convolution(chain.first - 1);
+    return how_ == FusedNorms::with_convolutions && kernel(chain.first).op == "batch_norm" && is_half_convolution(chain.first - 1);
   }
 
   // True if the next convolution normalises what it reads, and its gradient by the weights does so again.
   [[nodiscard]] bool applied_by_convolution(const Chain& chain) const {
-    return summed_by_convolution(chain) && chain.length() == 2 && is_half_convolution(chain.last + 1) &&
-           map_of(chain.last) != nullptr && map_of(chain.last)->last_forward == chain.last + 1;
+    if (!summed_by_convolution(chain) || chain.length() > 2 || !is_half_convolution(chain.last + 1))
+      return false;
+    const Tensor* map =
+        map_of(map_of(chain.last) != nullptr ? chain.last : chain.first);  // a ReLU in place has none
+    return map != nullptr && map->last_forward == chain.last + 1;
   }
 
   static Size bits_of(const Kernel& norm, Size map) {
@@ -235,8 +238,7 @@ class NormFusion {
   }
 
   const TrainingStep& step_;
-  FusedPasses passes_;
-  bool by_convolutions_;
+  FusedNorms how_;
   std::multimap<int, std::size_t> maps_;  // by the kernel that writes them
   std::vector<Chain> forward_, backward_;
   std::vector<const Chain*> chain_of_;
@@ -245,8 +247,8 @@ class NormFusion {
 
 }  // namespace
 
-TrainingStep with_fused_norms(const TrainingStep& step, FusedPasses passes, bool by_convolutions) {
-  return NormFusion(step, passes, by_convolutions).run();
+TrainingStep with_fused_norms(const TrainingStep& step, FusedNorms how) {
+  return NormFusion(step, how).run();
 }
 
 }  // namespace tbdsim

@@ -23,12 +23,11 @@
 
 namespace tbdsim {
 
-enum class FusedPasses { both, forward };
+enum class FusedNorms { both_passes, forward_pass, with_convolutions };
 
-// The step with all such norms fused, in both passes or only forward, and by convolutions where asked. A norm
-// is not fused where another kernel reads its output, or where other kernels run between it and its ReLU in
-// either pass.
-[[nodiscard]] TrainingStep with_fused_norms(const TrainingStep& step, FusedPasses passes = FusedPasses::both,
-                                            bool by_convolutions = false);
+// The step with all such norms fused. A norm is not fused where another kernel reads its output, or where
+// other kernels run between it and its ReLU in either pass.
+[[nodiscard]] TrainingStep with_fused_norms(const TrainingStep& step,
+                                            FusedNorms how = FusedNorms::both_passes);
 
 }  // namespace tbdsim

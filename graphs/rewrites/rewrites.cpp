@@ -31,7 +31,9 @@ RewrittenStep rewritten(TrainingStep step, const Rewrites& rewrites, const Preci
   if (rewrites.norms == Norms::fused || (rewrites.norms == Norms::fused_in_half && half))
     step = with_fused_norms(step);
   if (rewrites.norms == Norms::forward_fused_in_half && half)
-    step = with_fused_norms(step, FusedPasses::forward);
+    step = with_fused_norms(step, FusedNorms::forward_pass);
+  if (rewrites.norms == Norms::by_half_convolutions && half)
+    step = with_fused_norms(step, FusedNorms::with_convolutions);
   RewrittenStep made;
   switch (rewrites.feature_maps) {
     case FeatureMaps::kept:

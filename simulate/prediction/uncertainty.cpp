@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "costmodel/model_of_kernel.h"
+#include "hwspecs/base/quantity.h"
 
 namespace tbdsim {
 namespace {
@@ -28,6 +29,15 @@ double unmeasured_share(const Prediction& p, const Iteration& iteration) {
   return all > 0 ? others / all : 0;
 }
 
+// Share of the iteration in which the host works on what layers copy.
+double host_share(const Iteration& iteration) {
+  double nanoseconds = 0;
+  for (const Kernel& kernel : iteration.step->kernels)
+    nanoseconds +=
+        kernel.host_nanoseconds.at(static_cast<double>(iteration.batch)) * static_cast<double>(kernel.repeat);
+  return std::clamp(nanoseconds / kGiga / iteration.time().si(), 0.0, 1.0);
+}
+
 }  // namespace
 
 Effects exposure_of(const Prediction& p) {
@@ -38,6 +48,7 @@ Effects exposure_of(const Prediction& p) {
   exposure[index_of(Effect::version)] = p.framework->fitted_runs > 0 ? 0 : 1;
   for (const Effect always : {Effect::model, Effect::set, Effect::rest}) exposure[index_of(always)] = 1;
   exposure[index_of(Effect::exchange)] = iteration.sync.added() / iteration.time();
+  exposure[index_of(Effect::host)] = host_share(iteration);
   return exposure;
 }
 

@@ -366,8 +366,8 @@ TEST(SmoothL1Loss, AnOperationForEachTerm) {
   EXPECT_THROW((void)bench.layer->output_shape(fewer), ShapeMismatch);
 }
 
-// Matching, drawing and encoding are 16 + 34 + 15 operations, half of them before each of two counts; the host
-// launches them again for every image but the first, 8 us each.
+// Matching, drawing and encoding are 16 + 34 + 15 operations, half of them before each of two counts; the
+// host launches them again for every image but the first, 8 us each.
 TEST(AnchorTarget, ImagesTakeTurns) {
   const LayerBench loop{"{type: anchor_target, on: device, samples: 256, objects: 4}", {rows(1000, 2)}};
   Size host;

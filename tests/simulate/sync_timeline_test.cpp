@@ -351,16 +351,16 @@ TEST(DataParallel, WrongClusters) {
   EXPECT_THROW((void)throughput("qpi", "all_reduce"), UsageError);            // no network
 }
 
-// Three tables of 128 numbers a row on two ranks: one rank has 2 where the mean is 1.5. Its kernels, of 2 s, take 4/3
-// as long, and its vectors of 10^6 samples, 4/3 of 1.536 GB, are in no bucket but waited for.
+// Three tables of 128 numbers a row on two ranks: one rank has 2 where the mean is 1.5. Its kernels, of 2 s,
+// take 4/3 as long, and its vectors of 10^6 samples, 4/3 of 1.536 GB, are in no bucket but waited for.
 TEST(SpreadTables, FullestRankDecides) {
   TrainingStep tables = step();
   tables.layers[0].shard = Sharding::vocabulary;
   tables.layers[0].output.dims = {3, 128};
   tables.gradients.back().elements = {0, 3 * 128};
   SyncPlan plan = one_stage(0.5);
-  plan.stages[0].all_reduce = AllReduceRanks{
-      {.ranks = 2, .bandwidth = BytesPerSecond(4e9), .per_rank = {}, .cost = {}}, {}};
+  plan.stages[0].all_reduce =
+      AllReduceRanks{{.ranks = 2, .bandwidth = BytesPerSecond(4e9), .per_rank = {}, .cost = {}}, {}};
   const TableExchange moved = table_exchange(tables, timeline(), 1e6, plan);
   EXPECT_DOUBLE_EQ(moved.vectors.si(), 1.536e9);
   EXPECT_NEAR(moved.imbalance.si(), 2.0 / 3, 1e-12);

@@ -158,7 +158,8 @@ TEST(NormFusion, WhereMapsAreOfHalfPrecision) {
   EXPECT_EQ(ops("amp", "nhwc_nchw"), 0);
 }
 
-// Norms by constant statistics are fused alike: of ResNet-50's 53, 33 with a ReLU and 16 with a sum and a ReLU.
+// Norms by constant statistics are fused alike: of ResNet-50's 53, 33 with a ReLU and 16 with a sum and a
+// ReLU.
 TEST(NormFusion, NormsByConstants) {
   SpecCache specs = test::source_specs();
   const Prediction p = predict({.model = "mask_rcnn_fpn",
@@ -177,6 +178,36 @@ TEST(NormFusion, NormsByConstants) {
   EXPECT_EQ(count("affine_norm_relu"), 33);
   EXPECT_EQ(count("affine_norm_add_relu"), 16);
   EXPECT_EQ(count("affine_norm"), 4);
+}
+
+// Of ResNet-50's 33 norms with a ReLU alone the first is read by a pool; convolutions read the others, apply
+// them and leave 2 numbers of 4 bytes a channel to a kernel. The 16 with a sum read their input once, not
+// twice.
+TEST(NormFusion, ByConvolutions) {
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict({.model = "resnet50",
+                                .variant = "v1.5",
+                                .framework = "mxnet_mlperf",
+                                .gpu = "v100_sxm2_16gb",
+                                .batch = 32,
+                                .precision = "amp"},
+                               specs);
+  int factors = 0, sums = 0;
+  for (const Kernel& kernel : p.iterations.front().step->kernels) {
+    if (kernel.op == "norm_factors") {
+      ++factors;
+      EXPECT_EQ(kernel.read_bytes, fixed_size(8 * std::get<ImageShape>(kernel.shape).channels));
+    }
+    if (kernel.op == "batch_norm_add_relu") {
+      ++sums;
+      const double map = 2.0 * 32 * static_cast<double>(std::get<ImageShape>(kernel.shape).channels) *
+                         static_cast<double>(std::get<ImageShape>(kernel.shape).height *
+                                             std::get<ImageShape>(kernel.shape).width);
+      EXPECT_EQ(kernel.read_bytes.at(32), 2 * map);
+    }
+  }
+  EXPECT_EQ(factors, 32);
+  EXPECT_EQ(sums, 16);
 }
 
 double bytes_of(const TrainingStep& step) {
@@ -242,7 +273,7 @@ TEST(NormFusion, BytesOfOneNorm) {
   EXPECT_EQ(fused.tensors[1].bytes, (Size{0, 31}));
   EXPECT_EQ(fused.tensors[1].first_again, 1);
 
-  const TrainingStep forward = with_fused_norms(step, FusedPasses::forward);
+  const TrainingStep forward = with_fused_norms(step, FusedNorms::forward_pass);
   ASSERT_EQ(forward.kernels.size(), 3u);
   EXPECT_EQ(forward.kernels[0].written_bytes, (Size{0, 1031}));
   EXPECT_EQ(forward.kernels[1].read_bytes, (Size{0, 2000}));  // the ReLU's gradient, as before
@@ -252,7 +283,7 @@ TEST(NormFusion, BytesOfOneNorm) {
 
   step.tensors[0].last_use = 3;  // something else reads it
   EXPECT_EQ(with_fused_norms(step).kernels.size(), 4u);
-  EXPECT_EQ(with_fused_norms(step, FusedPasses::forward).kernels.size(), 4u);
+  EXPECT_EQ(with_fused_norms(step, FusedNorms::forward_pass).kernels.size(), 4u);
 }
 
 TEST(WhatIfCluster, PartsAddUpWithCommunication) {
