@@ -72,16 +72,37 @@ void set_input_workers(Scenario& s, Value v) {
   s.input.workers = *number;
 }
 
-void set_input_time(Scenario& s, Value v) {
-  Seconds time;
+// A quantity above 0 of that key.
+template <class Quantity>
+Quantity quantity_above_zero(const char* key, const std::string& text, const char* example) {
+  Quantity quantity;
   try {
-    time = parse_quantity<Seconds>(with_space(v));
+    quantity = parse_quantity<Quantity>(with_space(text));
   } catch (const std::invalid_argument& wrong) {
-    throw UsageError("input_time: " + std::string(wrong.what()));
+    throw UsageError(std::string(key) + ": " + wrong.what());
   }
-  if (time == Seconds(0))
-    throw UsageError("input_time: " + in_quotes(v) + "; expected a time above 0, as 4 ms");
-  s.input.sample_time = time;
+  if (!(quantity > Quantity(0)))
+    throw UsageError(std::string(key) + ": " + in_quotes(text) + "; expected a value above 0, as " + example);
+  return quantity;
+}
+
+void set_input_time(Scenario& s, Value v) {
+  s.input.sample_time = quantity_above_zero<Seconds>("input_time", v, "4 ms");
+}
+void set_input_bytes(Scenario& s, Value v) {
+  s.input.sample_bytes = quantity_above_zero<Bytes>("input_bytes", v, "110 kB");
+}
+void set_storage(Scenario& s, Value v) {
+  s.input.storage = quantity_above_zero<BytesPerSecond>("host.storage", v, "500 MB/s");
+}
+void set_cores(Scenario& s, Value v) { s.input.cores = count_of("host.cores", v, kMostWorkers); }
+void set_copies(Scenario& s, Value v) {
+  const auto* const found = std::find(kInputCopiesNames.begin(), kInputCopiesNames.end(), v);
+  if (found == kInputCopiesNames.end()) {
+    const std::vector<std::string> known(kInputCopiesNames.begin(), kInputCopiesNames.end());
+    throw UsageError("host.copies: " + in_quotes(v) + "; expected " + joined(known) + did_you_mean(v, known));
+  }
+  s.input.copies = static_cast<InputCopies>(found - kInputCopiesNames.begin());
 }
 
 void set_gpus(Scenario& s, Value v) { s.cluster.gpus = static_cast<int>(count_of("gpus", v, kMostGpus)); }
@@ -92,7 +113,7 @@ void set_network(Scenario& s, Value v) { s.cluster.network = with_space(v); }
 void set_gradients(Scenario& s, Value v) { s.cluster.gradient_bytes = gradient_bytes(v); }
 void set_compression(Scenario& s, Value v) { s.cluster.compression = part_of("compression", v); }
 
-constexpr std::array<ScenarioKey, 23> kKeys = {{
+constexpr std::array<ScenarioKey, 27> kKeys = {{
     {"model", set_name<&Scenario::model>},
     {"framework", set_name<&Scenario::framework>},
     {"variant", set_name<&Scenario::variant>},
@@ -109,6 +130,10 @@ constexpr std::array<ScenarioKey, 23> kKeys = {{
     {"input", set_input},
     {"input_workers", set_input_workers},
     {"input_time", set_input_time},
+    {"input_bytes", set_input_bytes},
+    {"host.cores", set_cores},
+    {"host.storage", set_storage},
+    {"host.copies", set_copies},
     {"machine", set_of_cluster<&Cluster::machine>, true},
     {"gpus", set_gpus, true},
     {"machines", set_machines, true},

@@ -34,6 +34,10 @@ struct InputOptions {
   std::string input;
   std::string workers;
   std::string time;
+  std::string bytes;
+  std::string cores;
+  std::string storage;
+  std::string copies;
 };
 
 // The model with the GPU, the batch and the data it is trained on.
