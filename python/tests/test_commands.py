@@ -117,7 +117,8 @@ def test_pages_traces_and_observations(tmp_path):
     trace = tbdsim.trace(tmp_path / "trace.json", "resnet50", **SCENARIO)
     assert json.loads(trace.read_text())["traceEvents"]
     rows = tbdsim.observations("dawnbench")
-    assert len(rows) == 6 and sum(row.holds for row in rows) >= 5
+    verdicts = {row.number: row.verdict for row in rows}  # a row for each piece of evidence
+    assert len(verdicts) == 6 and list(verdicts.values()).count("holds") >= 5
     try:
         page = tbdsim.report(tmp_path / "report.html", "resnet50", gpu="titanxp", framework="mxnet")
     except tbdsim.TbdSimError as error:

@@ -125,7 +125,7 @@ class Keras : Summary {
       : Summary(std::move(table), file) {
     for (SummaryRow& row : table_.rows) {
       if (row.output.size() == 3)
-        std::ranges::rotate(row.output, row.output.end() - 1);  // channels come last
+        std::rotate(row.output.begin(), row.output.end() - 1, row.output.end());  // channels come last
       complete(row);
     }
     if (table_.rows.empty()) fail_at(file, 0, "holds no layer; expected a summary of Keras");
@@ -166,7 +166,7 @@ class Keras : Summary {
       sides.push_back(*side);
       at = end + 1;
     }
-    if (sides.size() == 3) std::ranges::rotate(sides, sides.end() - 1);
+    if (sides.size() == 3) std::rotate(sides.begin(), sides.end() - 1, sides.end());
     last_ = builder_.input(sides);
   }
 

@@ -74,7 +74,7 @@ void set_input_workers(Scenario& s, Value v) {
 
 // A quantity above 0 of that key.
 template <class Quantity>
-Quantity quantity_above_zero(const char* key, const std::string& text, const char* example) {
+Quantity quantity_above_zero(const char* key, const std::string& text, const char* expected) {
   Quantity quantity;
   try {
     quantity = parse_quantity<Quantity>(with_space(text));
@@ -82,18 +82,18 @@ Quantity quantity_above_zero(const char* key, const std::string& text, const cha
     throw UsageError(std::string(key) + ": " + wrong.what());
   }
   if (!(quantity > Quantity(0)))
-    throw UsageError(std::string(key) + ": " + in_quotes(text) + "; expected a value above 0, as " + example);
+    throw UsageError(std::string(key) + ": " + in_quotes(text) + "; expected " + expected);
   return quantity;
 }
 
 void set_input_time(Scenario& s, Value v) {
-  s.input.sample_time = quantity_above_zero<Seconds>("input_time", v, "4 ms");
+  s.input.sample_time = quantity_above_zero<Seconds>("input_time", v, "a time above 0, as 4 ms");
 }
 void set_input_bytes(Scenario& s, Value v) {
-  s.input.sample_bytes = quantity_above_zero<Bytes>("input_bytes", v, "110 kB");
+  s.input.sample_bytes = quantity_above_zero<Bytes>("input_bytes", v, "a size above 0, as 110 kB");
 }
 void set_storage(Scenario& s, Value v) {
-  s.input.storage = quantity_above_zero<BytesPerSecond>("host.storage", v, "500 MB/s");
+  s.input.storage = quantity_above_zero<BytesPerSecond>("host.storage", v, "a rate above 0, as 500 MB/s");
 }
 void set_cores(Scenario& s, Value v) { s.input.cores = count_of("host.cores", v, kMostWorkers); }
 void set_copies(Scenario& s, Value v) {
