@@ -12,8 +12,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::string_view kSourcedKeys[] = {"samples", "lengths", "source_share", "image_ratios",
-                                             "decode_time"};
+constexpr std::string_view kSourcedKeys[] = {"samples",      "lengths",     "source_share",
+                                             "image_ratios", "decode_time", "sample_bytes"};
 constexpr double kShareTolerance = 1e-6;
 constexpr std::int64_t kLongest = 1'000'000'000;
 constexpr double kLeastSourceShare = 0.01;
@@ -73,6 +73,7 @@ Dataset read_dataset(const std::filesystem::path& file, const SpecChanges& chang
     if (const auto share = m.find("source_share")) dataset.source_share = share->number(kLeastSourceShare, 1);
     if (const auto ratios = m.find("image_ratios")) dataset.image_ratios = read_ratios(*ratios);
     if (const auto decode = m.find("decode_time")) dataset.decode_time = decode->quantity<Seconds>();
+    if (const auto bytes = m.find("sample_bytes")) dataset.sample_bytes = bytes->quantity<Bytes>();
     dataset.sources = read_sources(m, kSourcedKeys);
   });
   return dataset;

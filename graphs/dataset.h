@@ -44,6 +44,7 @@ struct Dataset {
   std::vector<RatioBin> image_ratios;  // in any order, the shares sum to 1; empty: unknown, or no images
   std::optional<Seconds>
       decode_time;  // time in which one thread reads, decodes and augments a sample; empty: unknown
+  std::optional<Bytes> sample_bytes;  // the mean of a sample in storage; empty: unknown
   Sources sources;
 };
 

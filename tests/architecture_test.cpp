@@ -32,7 +32,7 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
     {"calibrate/framework_fit", {"simulate/framework", "simulate/prediction", "simulate/validation"}},
     {"calibrate/cli",
      {"hwspecs", "graphs", "costmodel", "calibrate/records", "calibrate/importers", "calibrate/samples",
-      "calibrate/fit", "calibrate/framework_fit", "simulate/workload"}},
+      "calibrate/fit", "calibrate/framework_fit", "simulate/workload", "simulate/import"}},
     {"calibrate/measure/statistics", {}},
     {"calibrate/measure/plan", {"calibrate/measure/statistics", "calibrate/records"}},
     {"calibrate/measure/kernels", {}},

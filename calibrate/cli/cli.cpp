@@ -66,10 +66,21 @@ struct CommandLine {
   }
 
   void add_import() {
-    CLI::App* command = app.add_subcommand("import", "published tables of measured kernels into records");
+    CLI::App* command = app.add_subcommand(
+        "import", "published tables of measured kernels, or a profile with shapes, into records");
     command->add_option("files", import.words,
                         "[SOURCE] CSV files; without SOURCE their headers say what they are");
     command->add_option("-o,--output", import.output, "the records; appears whole or not at all");
+    command->add_option("--gpu", import.profile.gpu, "of a profile that names none");
+    command
+        ->add_option("--cuda", import.profile.cuda,
+                     "major version of CUDA, of a profile that does not say it")
+        ->check(CLI::Range(1, 99));
+    command
+        ->add_option(
+            "--cudnn", import.profile.cudnn,
+            "major version of cuDNN, which profiles do not say: without it convolutions are left out")
+        ->check(CLI::Range(1, 99));
     command->add_flag("--list", import.list, "the sources that can be read");
     commands.push_back({command, [this](const ProgramContext& context) { import_command(import, context); }});
   }

@@ -44,10 +44,13 @@ void import_command(const ImportOptions& options, const ProgramContext& context)
   write_csv_row(output.stream(), record_columns());
   std::string report;
   for (const std::string& file : files) {
-    const ImportSummary summary = import_table(file, source, [&](const Record& record) {
+    const auto write = [&](const Record& record) {
       stop_if_interrupted(context);
       write_record(output.stream(), record);
-    });
+    };
+    const ImportSummary summary = source.empty() && is_profile(file)
+                                      ? profile_records(file, options.profile, write)
+                                      : import_table(file, source, write);
     report +=
         fmt::format("{}: {}, {} rows, {} records\n", file, summary.source, summary.rows, summary.records);
     for (const std::string& note : summary.notes) report += note + "\n";

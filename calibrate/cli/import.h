@@ -1,16 +1,18 @@
-// `tbd-calibrate import`: published tables and own records -> one table of records.
+// `tbd-calibrate import`: published tables, profiles and own records -> one table of records.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "calibrate/cli/cli.h"
+#include "calibrate/cli/profile_records.h"
 
 namespace tbdsim {
 
 struct ImportOptions {
   std::vector<std::string> words;  // [SOURCE] FILES...
   std::string output;
+  ProfileOptions profile;
   bool list = false;
 };
 

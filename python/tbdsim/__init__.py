@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from .command_line import TbdSimError
-from .commands import (compare, doctor, import_files, kernels, list_of, max_batch, memory, plan, predict, scaling, show,
-                       sweep, tta, validate, whatif)
+from .commands import (compare, doctor, import_files, kernels, list_of, max_batch, memory, observations, plan, predict,
+                       report, scaling, show, sweep, trace, tta, validate, whatif)
 from .errors import CaptureError, StepFileError
 from .step import Step
 from .step_file import load
@@ -17,7 +17,8 @@ from .tables import Row, Table
 
 __all__ = [
     "CaptureError", "Row", "Step", "StepFileError", "Table", "TbdSimError", "capture", "compare", "doctor", "import_files",
-    "kernels", "list_of", "load", "max_batch", "memory", "plan", "predict", "scaling", "show", "sweep", "tta", "validate", "whatif",
+    "kernels", "list_of", "load", "max_batch", "memory", "observations", "plan", "predict", "report", "scaling", "show",
+    "sweep", "trace", "tta", "validate", "whatif",
 ]
 
 

@@ -151,6 +151,27 @@ def validate(runs: str | Path | None = None, **flags: Any) -> Table:
     return _table(run_json("validate", *options(runs=runs, **flags)))
 
 
+def observations(suite: str = "tbd", **flags: Any) -> Table:
+    """Which observations of a benchmark's paper hold of what is predicted, with the evidence; ``suite``: "tbd" or "dawnbench"."""
+    return _table(run_json("observations", *options(suite=suite, **flags)))
+
+
+def report(output: str | Path, model: Model | None = None, *, gpu: str, **flags: Any) -> Path:
+    """Writes the paper's figures for a GPU as one HTML file; returns its path. Without a model those of the TBD suite;
+    ``against=["p4000", "t4"]``: compared with these GPUs."""
+    with contextlib.ExitStack() as files:
+        name = None if model is None else files.enter_context(_named(model))
+        run("report", *options(model=name, gpu=gpu, output=output, **flags))
+    return Path(output)
+
+
+def trace(output: str | Path, model: Model, *, gpu: str, batch: int, framework: str | None = "pytorch", **flags: Any) -> Path:
+    """Writes one iteration as a trace for ui.perfetto.dev; returns its path."""
+    with _named(model) as name:
+        run("trace", name, *options(gpu=gpu, batch=batch, framework=framework, output=output, **flags))
+    return Path(output)
+
+
 def compare(profile: str | Path, model: Model, *, batch: int, framework: str | None = "pytorch", **flags: Any) -> Table:
     """A measured profile (Chrome trace of the PyTorch profiler, CSV of nsys, nvprof or ncu) beside the prediction of the
     same run, a row for each kind of kernels; ``totals`` has the step. ``on="h100_sxm"``: what it would take there."""

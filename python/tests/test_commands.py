@@ -103,6 +103,44 @@ def test_files_of_other_tools(tmp_path):
     assert any(row.part == "data" and row.there for row in tbdsim.doctor())
 
 
+def test_every_command_is_a_function():
+    """But those that serve a browser or a shell."""
+    told = command_line.run("completion", "bash")
+    commands = {"compare", "doctor", "import", "kernels", "list", "max-batch", "memory", "observations", "plan", "report", "scaling",
+                "show", "sweep", "trace", "tta", "validate", "whatif"}
+    assert all(command in told for command in commands)
+    names = {"import": "import_files", "list": "list_of"}
+    assert all(names.get(command, command.replace("-", "_")) in tbdsim.__all__ for command in commands)
+
+
+def test_pages_traces_and_observations(tmp_path):
+    trace = tbdsim.trace(tmp_path / "trace.json", "resnet50", **SCENARIO)
+    assert json.loads(trace.read_text())["traceEvents"]
+    rows = tbdsim.observations("dawnbench")
+    verdicts = {row.number: row.verdict for row in rows}  # a row for each piece of evidence
+    assert len(verdicts) == 6 and list(verdicts.values()).count("holds") >= 5
+    try:
+        page = tbdsim.report(tmp_path / "report.html", "resnet50", gpu="titanxp", framework="mxnet")
+    except tbdsim.TbdSimError as error:
+        assert "plotly" in str(error)  # the charts' library is not there
+    else:
+        assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_sweep_to_parquet(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    tbdsim.sweep("resnet50", gpu=["t4", "l4"], batch=[8, 16], framework="pytorch").to_parquet(tmp_path / "x.parquet")
+    assert list(pandas.read_parquet(tmp_path / "x.parquet")["batch"]) == [8, 16, 8, 16]
+
+
+def test_the_loader_and_the_host_are_flags():
+    (made_up,) = tbdsim.predict("resnet50", gpu="a100_sxm_40gb", batch=128, precision="amp", input="synthetic")
+    (read,) = tbdsim.predict("resnet50", gpu="a100_sxm_40gb", batch=128, precision="amp", input="real", input_workers=64,
+                             host_storage="100MB/s")
+    assert read.throughput == pytest.approx(100e6 / 115.4e3) and read.throughput < made_up.throughput
+
+
 def test_layouts_of_a_cluster():
     table = tbdsim.plan("llama3_8b", gpu="h100_sxm", gpus=16, global_batch=64, seq_len=4096)
     steps = [row.step_time for row in table if row.list == "best"]

@@ -89,11 +89,11 @@ void require_meant(const SpecChange& change, const Scenario& scenario) {
 Prediction predict_changed(Scenario scenario, const SpecChanges& changes, const Resolver& resolve) {
   SpecChanges of_specs;
   for (const SpecChange& change : changes) {
-    if (!change.spec.empty()) {
+    const ScenarioKey* key = find_scenario_key(key_text(change));
+    if (!change.spec.empty() && key == nullptr) {
       of_specs.push_back(change);
       continue;
     }
-    const ScenarioKey* key = find_scenario_key(change.path.front());
     if (key == nullptr) {
       throw UsageError("unknown key " + in_quotes(change.path.front()) +
                        did_you_mean(change.path.front(), scenario_key_names()) + "; expected one of " +

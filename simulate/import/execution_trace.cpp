@@ -29,13 +29,22 @@ struct TypeName {
   std::string_view traced;
   Dtype dtype;
 };
-constexpr TypeName kTypes[] = {
-    {"float", Dtype::f32},         {"c10::Half", Dtype::f16},        {"c10::BFloat16", Dtype::bf16},
-    {"double", Dtype::f64},        {"c10::Float8_e4m3fn", Dtype::f8e4m3}, {"c10::Float8_e5m2", Dtype::f8e5m2},
-    {"long int", Dtype::i64},      {"long", Dtype::i64},             {"int", Dtype::i32},
-    {"short int", Dtype::i16},     {"short", Dtype::i16},            {"signed char", Dtype::i8},
-    {"unsigned char", Dtype::u8},  {"bool", Dtype::boolean},         {"c10::complex<float>", Dtype::c64},
-    {"c10::complex<double>", Dtype::c128}};
+constexpr TypeName kTypes[] = {{"float", Dtype::f32},
+                               {"c10::Half", Dtype::f16},
+                               {"c10::BFloat16", Dtype::bf16},
+                               {"double", Dtype::f64},
+                               {"c10::Float8_e4m3fn", Dtype::f8e4m3},
+                               {"c10::Float8_e5m2", Dtype::f8e5m2},
+                               {"long int", Dtype::i64},
+                               {"long", Dtype::i64},
+                               {"int", Dtype::i32},
+                               {"short int", Dtype::i16},
+                               {"short", Dtype::i16},
+                               {"signed char", Dtype::i8},
+                               {"unsigned char", Dtype::u8},
+                               {"bool", Dtype::boolean},
+                               {"c10::complex<float>", Dtype::c64},
+                               {"c10::complex<double>", Dtype::c128}};
 
 // The text between "Tensor(" and ")"; none for another type.
 std::optional<std::string_view> inside(std::string_view type, std::string_view before, char after) {
@@ -89,7 +98,8 @@ std::vector<std::int64_t> strides_without_gaps(const std::vector<std::int64_t>& 
 TracedTensor read_tensor(const JsonNode& value, const JsonNode& shape, const std::optional<JsonNode>& strides,
                          std::string_view type) {
   const auto* const known = std::ranges::find(kTypes, type, &TypeName::traced);
-  if (known == std::end(kTypes)) value.fail("a tensor of a type that is known, not '" + std::string(type) + "'");
+  if (known == std::end(kTypes))
+    value.fail("a tensor of a type that is known, not '" + std::string(type) + "'");
   value.require_list(16, "[tensor, storage, offset, elements, bytes of an element, device]");
   TracedTensor tensor{.dtype = known->dtype, .shape = sizes_of(shape)};
   if (value.size() < 3) value.fail("[tensor, storage, offset, elements, bytes of an element, device]");
@@ -116,7 +126,8 @@ TracedValue read_value(const JsonNode& value, const JsonNode& shape, const std::
     const bool with_strides = strides && strides->is_list() && strides->size() == value.size();
     for (std::size_t i = 0; i < types.size(); ++i) {
       list.push_back(read_value(value[i], shapes ? shape[i] : shape,
-                                with_strides ? std::optional((*strides)[i]) : std::nullopt, types[i], depth + 1));
+                                with_strides ? std::optional((*strides)[i]) : std::nullopt, types[i],
+                                depth + 1));
     }
     return {std::move(list)};
   }
@@ -133,8 +144,8 @@ struct Node {
   std::int64_t above = 0;
   std::size_t index = 0;  // in the file
   std::string name{};
-  std::string schema{};    // "aten::add.Tensor(Tensor self, ...) -> Tensor"; empty: no operator
-  int parent = -1;         // among the nodes, by id
+  std::string schema{};  // "aten::add.Tensor(Tensor self, ...) -> Tensor"; empty: no operator
+  int parent = -1;       // among the nodes, by id
   StepPhase phase = StepPhase::forward;
   bool holds_known = false;  // it or one inside is an operator that tbd-sim knows
   bool taken = false;        // it or one around it is an operator of the step
@@ -142,7 +153,8 @@ struct Node {
 
 // Operators that call others before autograd sees them; what they call is what runs, if anything.
 bool only_calls_others(std::string_view name) {
-  constexpr std::string_view kNames[] = {"to", "reshape", "contiguous", "flatten", "chunk", "expand_as", "view_as"};
+  constexpr std::string_view kNames[] = {"to",    "reshape",   "contiguous", "flatten",
+                                         "chunk", "expand_as", "view_as"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
@@ -185,7 +197,8 @@ class TraceReader {
     for (Node& node : nodes_) take(node);
     after_the_backward_pass();
     if (steps_ > 1)
-      root_.fail("one training step, not " + std::to_string(steps_) + " (start and stop the observer around one)");
+      root_.fail("one training step, not " + std::to_string(steps_) +
+                 " (start and stop the observer around one)");
     return std::move(trace_);
   }
 
@@ -268,7 +281,8 @@ class TraceReader {
   [[nodiscard]] TracedOperator values_of(const Node& node) const {
     const JsonNode nodes = list();
     const JsonNode at = nodes[node.index];
-    TracedOperator op{.name = {}, .phase = node.phase, .place = trace_.file + ": node " + std::to_string(node.id)};
+    TracedOperator op{
+        .name = {}, .phase = node.phase, .place = trace_.file + ": node " + std::to_string(node.id)};
     op.inputs = side_of(at, kInputs);
     for (TracedValue& value : side_of(at, kOutputs)) {
       if (auto* list = std::get_if<std::vector<TracedValue>>(&value.value)) {
@@ -300,8 +314,8 @@ class TraceReader {
     std::vector<TracedValue> read;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::string type = types[i].text(kLongestText);
-      read.push_back(read_value(values[i], shapes[i],
-                                with_strides ? std::optional((*strides)[i]) : std::nullopt, type));
+      read.push_back(
+          read_value(values[i], shapes[i], with_strides ? std::optional((*strides)[i]) : std::nullopt, type));
     }
     return read;
   }

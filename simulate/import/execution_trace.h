@@ -20,12 +20,14 @@ struct TracedTensor {
 };
 
 struct TracedValue {
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, TracedTensor, std::vector<TracedValue>>
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, TracedTensor,
+               std::vector<TracedValue>>
       value{};
 };
 
 struct TracedOperator {
-  std::string name;  // as a step file has it, "aten.add_.Tensor"; empty: a parameter takes its gradient, inputs[0]
+  std::string
+      name;  // as a step file has it, "aten.add_.Tensor"; empty: a parameter takes its gradient, inputs[0]
   StepPhase phase = StepPhase::forward;
   std::vector<TracedValue> inputs{};   // in the order of the operator's schema
   std::vector<TracedValue> outputs{};  // tensors, or nothing
@@ -37,13 +39,13 @@ struct ExecutionTrace {
   std::vector<TracedOperator> operators;  // in the order in which they began, none inside another
 };
 
-// The operators of one training step, each as far out as tbd-sim knows it: a convolution rather than what it calls.
-// Throws UsageError for a file that cannot be read or is larger than 256 MiB; SpecError for one that is no execution trace
-// or holds other than one step with a backward pass.
+// The operators of one training step, each as far out as tbd-sim knows it: a convolution rather than what it
+// calls. Throws UsageError for a file that cannot be read or is larger than 256 MiB; SpecError for one that
+// is no execution trace or holds other than one step with a backward pass.
 [[nodiscard]] ExecutionTrace read_execution_trace(const std::filesystem::path& file);
 
-// A node of the trace that PyTorch runs as one operator under another name than a step file's: its operator, and
-// which inputs are that operator's. Returns false for every other node.
+// A node of the trace that PyTorch runs as one operator under another name than a step file's: its operator,
+// and which inputs are that operator's. Returns false for every other node.
 [[nodiscard]] bool rename_fused(std::string_view name, TracedOperator& op);
 
 }  // namespace tbdsim

@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::size_t kMostArguments = 10;
 
-// The operator of a step file that a node is, and which of the node's inputs are its arguments: a number of an
-// input, kNone, or kTrue for a flag that a training step sets (docs/step_file.md, PyTorch's native_functions.yaml).
+// The operator of a step file that a node is, and which of the node's inputs are its arguments: a number of
+// an input, kNone, or kTrue for a flag that a training step sets (docs/step_file.md, PyTorch's
+// native_functions.yaml).
 constexpr int kNone = -1;
 constexpr int kTrue = -2;
 constexpr int kMask = -3;  // the list of three gradients that are wanted
@@ -28,7 +29,8 @@ constexpr Fused kFused[] = {
     {"_scaled_dot_product_flash_attention_for_cpu", kForward, {0, 1, 2, 5, 3, 4, 6, kEnd}},
     {"_scaled_dot_product_efficient_attention", kForward, {0, 1, 2, 3, 5, 6, 7, kEnd}},
     {"_scaled_dot_product_cudnn_attention", kForward, {0, 1, 2, 3, 5, 6, 8, kEnd}},
-    // gradient, query, key, value, output, mask, dropout, causal, scale, whether the mask's gradient is wanted
+    // gradient, query, key, value, output, mask, dropout, causal, scale, whether the mask's gradient is
+    // wanted
     {"_scaled_dot_product_flash_attention_backward", kBackward, {0, 1, 2, 3, 4, kNone, 10, 11, 14, kNone}},
     {"_scaled_dot_product_flash_attention_for_cpu_backward", kBackward, {0, 1, 2, 3, 4, 8, 6, 7, 9, kNone}},
     {"_scaled_dot_product_efficient_attention_backward", kBackward, {0, 1, 2, 3, 5, 4, 9, 11, 12, kNone}},

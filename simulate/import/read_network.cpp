@@ -4,6 +4,7 @@
 
 #include "hwspecs/base/file.h"
 #include "simulate/import/network_files.h"
+#include "simulate/import/summary_network.h"
 
 namespace tbdsim {
 namespace {
@@ -18,6 +19,10 @@ ImportedFile read_network(FileFormat format, const std::filesystem::path& file, 
       return onnx_network(read_onnx(file), given);
     case FileFormat::paleo:
       return paleo_network(read_file(file, kLargestText), file.string());
+    case FileFormat::keras_summary:
+      return keras_network(read_file(file, kLargestText), file.string(), given);
+    case FileFormat::torchinfo_summary:
+      return torchinfo_network(read_file(file, kLargestText), file.string());
     default:
       return prototxt_network(read_file(file, kLargestText), file.string());
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hwspecs/base/error.h"
+#include "simulate/import/summary_table.h"
 #include "simulate/import/text_lines.h"
 #include "simulate/import/unpacked_file.h"
 
@@ -84,6 +85,10 @@ std::optional<FileFormat> recognise_text(std::string_view text) {
   if (holds(text, "-[0000:") || begins.starts_with("-[")) return FileFormat::lspci_tree;
   const std::vector<std::string> lines = lines_of(text);
   if (is_matrix(lines)) return FileFormat::topology_matrix;
+  for (const std::string& line : lines) {
+    if (is_torchinfo_header(line)) return FileFormat::torchinfo_summary;
+    if (is_keras_header(line)) return FileFormat::keras_summary;
+  }
   for (const std::string& line : lines) {
     if (trimmed(line).empty() || line.starts_with("==")) continue;
     if (const auto table = format_of_table(cells_of(line))) return table;

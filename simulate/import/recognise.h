@@ -27,6 +27,8 @@ enum class FileFormat : std::uint8_t {
   onnx,
   paleo,
   prototxt,
+  keras_summary,
+  torchinfo_summary,
   execution_trace
 };
 
@@ -39,7 +41,7 @@ struct FormatInfo {
   ImportKind kind;
   std::string_view title;
 };
-inline constexpr std::array<FormatInfo, 17> kFileFormats = {{
+inline constexpr std::array<FormatInfo, 19> kFileFormats = {{
     {FileFormat::device_query, ImportKind::gpu, "deviceQuery of CUDA's samples"},
     {FileFormat::smi_text, ImportKind::gpu, "nvidia-smi -q"},
     {FileFormat::smi_xml, ImportKind::gpu, "nvidia-smi -q -x"},
@@ -56,6 +58,8 @@ inline constexpr std::array<FormatInfo, 17> kFileFormats = {{
     {FileFormat::onnx, ImportKind::model, "ONNX"},
     {FileFormat::paleo, ImportKind::model, "network of Paleo (JSON)"},
     {FileFormat::prototxt, ImportKind::model, "network of Caffe (prototxt)"},
+    {FileFormat::keras_summary, ImportKind::model, "model.summary() of Keras"},
+    {FileFormat::torchinfo_summary, ImportKind::model, "summary of torchinfo"},
     {FileFormat::execution_trace, ImportKind::step, "execution trace of PyTorch"},
 }};
 [[nodiscard]] constexpr const FormatInfo& info_of(FileFormat format) {

@@ -33,14 +33,15 @@ class Reader : public nlohmann::json_sax<Json> {
     bytes_.expect_at_most(kLongestText);
   }
 
-  bool null() override { return next(); }
-  bool boolean(bool) override { return next(); }
+  bool null() override { return item("null"); }
+  bool boolean(bool value) override { return item(value ? "true" : "false"); }
   bool number_integer(number_integer_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(number_unsigned_t value) override { return number(static_cast<double>(value)); }
   bool number_float(number_float_t value, const string_t&) override { return number(value); }
   bool binary(binary_t&) override { return false; }
 
   bool string(string_t& value) override {
+    if (list_ != nullptr) return item(Json(value).dump(-1, ' ', true, Json::error_handler_t::replace));
     if (in_event()) set_text(value);
     if (in_device() && key_ == "name") device_.name = value;
     return next();
@@ -53,6 +54,7 @@ class Reader : public nlohmann::json_sax<Json> {
   }
 
   bool start_object(std::size_t) override {
+    list_ = nullptr;  // no list of an operator holds a map
     if (depth_ == 0) root_is_map_ = true;
     if (depth_ == list_depth()) {
       event_ = {};
@@ -73,9 +75,21 @@ class Reader : public nlohmann::json_sax<Json> {
     return next();
   }
 
-  bool start_array(std::size_t) override { return deeper(); }
+  bool start_array(std::size_t) override {
+    if (list_ == nullptr && in_event() && in_args_) begin_list();
+    if (list_ != nullptr) *list_ += '[';
+    return deeper();
+  }
   bool end_array() override {
     --depth_;
+    if (list_ == nullptr) return next();
+    if (list_->ends_with(',')) list_->pop_back();
+    *list_ += ']';
+    if (depth_ == list_begins_) {
+      list_ = nullptr;
+    } else {
+      *list_ += ',';
+    }
     return next();
   }
 
@@ -107,6 +121,22 @@ class Reader : public nlohmann::json_sax<Json> {
     return next();
   }
 
+  // One more value of the list at hand, if there is one.
+  bool item(const std::string& value) {
+    if (list_ != nullptr) *list_ += value + ',';
+    return next();
+  }
+
+  void begin_list() {
+    list_ = key_ == "Input Dims"        ? &event_.shapes
+            : key_ == "Input Strides"   ? &event_.strides
+            : key_ == "Input type"      ? &event_.types
+            : key_ == "Concrete Inputs" ? &event_.values
+                                        : nullptr;
+    list_begins_ = depth_;
+    if (list_ != nullptr) list_->clear();
+  }
+
   void set_text(const std::string& value) {
     if (in_args_) return;
     if (key_ == "ph") event_.phase = value;
@@ -116,6 +146,8 @@ class Reader : public nlohmann::json_sax<Json> {
   }
 
   bool number(double value) {
+    if (list_ != nullptr) return item(std::to_string(whole(value)));
+    if (depth_ == 1 && root_is_map_ && visitor_.number) visitor_.number(key_, value);
     if (in_device() && key_ == "id") device_.id = whole(value);
     if (in_event()) set_number(value);
     return next();
@@ -130,6 +162,7 @@ class Reader : public nlohmann::json_sax<Json> {
     }
     if (key_ == "device" || key_ == "Device Id") event_.device = whole(value);
     if (key_ == "correlation") event_.correlation = whole(value);
+    if (key_ == "External id" || key_ == "external id") event_.operation = whole(value);
     if (key_ == "Device Type") event_.device_type = whole(value);
     if (key_ == "Bytes") event_.bytes = whole(value);
     if (key_ == "Total Allocated") event_.allocated = whole(value);
@@ -141,6 +174,8 @@ class Reader : public nlohmann::json_sax<Json> {
   int depth_ = 0;
   bool root_is_map_ = false;
   bool in_args_ = false;
+  std::string* list_ = nullptr;  // of the event, while one of its lists is read
+  int list_begins_ = 0;          // depth around it
   std::string section_;
   std::string key_;
   TraceEvent event_;

@@ -22,6 +22,10 @@ struct TraceEvent {
   std::int64_t device_type = -1;  // of memory: 0 CPU, 1 CUDA
   std::int64_t bytes = 0;         // of memory: allocated, or freed where negative
   std::int64_t allocated = -1;    // of memory: in all
+  std::int64_t operation = -1;  // "External id": the same of an operator and of the kernels that it launched
+  // Of an operator, where the profiler recorded shapes: lists as JSON, "[[4,3],[3,8]]",
+  // "[\"float\",\"float\"]".
+  std::string shapes, strides, types, values;
 };
 
 // A GPU of the trace's header.
@@ -33,6 +37,7 @@ struct TraceDevice {
 struct TraceVisitor {
   std::function<void(const TraceEvent&)> event;
   std::function<void(const TraceDevice&)> device;
+  std::function<void(const std::string& key, double value)> number{};  // of the trace's header; may be none
 };
 
 // Reads the file once and holds one event at a time. Throws UsageError for a file that cannot be read,

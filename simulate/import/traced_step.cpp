@@ -29,9 +29,10 @@ constexpr std::string_view kRenamed = "traced";
 }
 
 [[noreturn]] void differ(const TracedOperator& a, const TracedOperator& b, const std::string& how) {
-  fail(a.place, fmt::format("{} is not as in {}, {}: {}; expected two traces of one step that differ in the batch alone",
-                            a.name.empty() ? "a gradient" : a.name, b.place,
-                            b.name.empty() ? "a gradient" : b.name, how));
+  fail(a.place,
+       fmt::format(
+           "{} is not as in {}, {}: {}; expected two traces of one step that differ in the batch alone",
+           a.name.empty() ? "a gradient" : a.name, b.place, b.name.empty() ? "a gradient" : b.name, how));
 }
 
 // Calls visit(a, b) for each pair of tensors of two values.
@@ -55,7 +56,8 @@ bool alike(const TracedValue& a, const TracedValue& b) {
   if (const auto* list = std::get_if<std::vector<TracedValue>>(&a.value)) {
     const auto& other = std::get<std::vector<TracedValue>>(b.value);
     return list->size() == other.size() &&
-           std::equal(list->begin(), list->end(), other.begin(), [](const auto& x, const auto& y) { return alike(x, y); });
+           std::equal(list->begin(), list->end(), other.begin(),
+                      [](const auto& x, const auto& y) { return alike(x, y); });
   }
   return true;
 }
@@ -115,9 +117,10 @@ class StepOfTraces {
       if (!all_alike(a.outputs, b.outputs)) differ(a, b, "outputs of other kinds");
     }
     if (a_.operators.size() != b_.operators.size())
-      fail(a_.file, fmt::format("{} operators where {} has {}; expected two traces of one step that differ in the "
-                                "batch alone",
-                                a_.operators.size(), b_.file, b_.operators.size()));
+      fail(a_.file,
+           fmt::format("{} operators where {} has {}; expected two traces of one step that differ in the "
+                       "batch alone",
+                       a_.operators.size(), b_.file, b_.operators.size()));
   }
 
   void find_batches() {
@@ -133,7 +136,8 @@ class StepOfTraces {
         each_pair(a_.operators[i].inputs[j], b_.operators[i].inputs[j], visit);
     }
     if (batch_.first < 1 || batch_.second < 1)
-      fail(a_.file, "has the sizes of " + b_.file + "; expected traces of two batches, of which sizes at any batch follow");
+      fail(a_.file, "has the sizes of " + b_.file +
+                        "; expected traces of two batches, of which sizes at any batch follow");
   }
 
   // a + b x batch; none where no whole b would do.
@@ -150,8 +154,8 @@ class StepOfTraces {
 
   [[nodiscard]] Json size(Both sizes, const std::string& place) const {
     if (const auto json = affine(sizes)) return *json;
-    fail(place, fmt::format("a size of {} at batch {} and {} at {}; expected sizes a + b x batch", sizes.first,
-                            batch_.first, sizes.second, batch_.second));
+    fail(place, fmt::format("a size of {} at batch {} and {} at {}; expected sizes a + b x batch",
+                            sizes.first, batch_.first, sizes.second, batch_.second));
   }
 
   void add(const TracedOperator& a, const TracedOperator& b) {
@@ -169,7 +173,8 @@ class StepOfTraces {
     std::set<std::int64_t> read;  // storages, by their numbers in the first trace
     Json arguments = Json::array();
     for (std::size_t i = 0; i < a.inputs.size(); ++i) {
-      each_pair(a.inputs[i], b.inputs[i], [&](const TracedTensor& x, const TracedTensor&) { read.insert(x.storage); });
+      each_pair(a.inputs[i], b.inputs[i],
+                [&](const TracedTensor& x, const TracedTensor&) { read.insert(x.storage); });
       arguments.push_back(argument(a.inputs[i], b.inputs[i], number, a.phase));
     }
     Json outputs = Json::array();
@@ -214,8 +219,8 @@ class StepOfTraces {
       shape.push_back(size({a.shape[i], b.shape[i]}, *place_));
       strides.push_back(size({a.strides[i], b.strides[i]}, *place_));
     }
-    Json json = {storage, kDtypeNames[static_cast<std::size_t>(a.dtype)], std::move(shape), std::move(strides),
-                 size({a.offset, b.offset}, *place_)};
+    Json json = {storage, kDtypeNames[static_cast<std::size_t>(a.dtype)], std::move(shape),
+                 std::move(strides), size({a.offset, b.offset}, *place_)};
     const auto [found, is_new] = numbers_.emplace(json.dump(), static_cast<int>(tensors_.size()));
     if (is_new) tensors_.push_back(std::move(json));
     return found->second;
@@ -227,7 +232,8 @@ class StepOfTraces {
     if (const auto* list = std::get_if<std::vector<TracedValue>>(&a.value)) {
       const auto& other = std::get<std::vector<TracedValue>>(b.value);
       Json json = Json::array();
-      for (std::size_t i = 0; i < list->size(); ++i) json.push_back(argument((*list)[i], other[i], number, phase));
+      for (std::size_t i = 0; i < list->size(); ++i)
+        json.push_back(argument((*list)[i], other[i], number, phase));
       return json;
     }
     if (const auto* whole = std::get_if<std::int64_t>(&a.value)) {
@@ -267,8 +273,8 @@ class StepOfTraces {
     }
   }
 
-  // Parameters by number; a gradient has the name of the last parameter of its size that has none yet, as the backward
-  // pass runs from the last to the first.
+  // Parameters by number; a gradient has the name of the last parameter of its size that has none yet, as the
+  // backward pass runs from the last to the first.
   void name_parameters() {
     std::vector<std::size_t> left;
     std::size_t number = 0;
@@ -277,7 +283,8 @@ class StepOfTraces {
       if (storage.role == StorageRole::parameter) left.push_back(i);
       if (storage.role == StorageRole::parameter || storage.role == StorageRole::buffer ||
           storage.role == StorageRole::state)
-        storage.name = fmt::format("{}_{}", kStorageRoleNames[static_cast<std::size_t>(storage.role)], number++);
+        storage.name =
+            fmt::format("{}_{}", kStorageRoleNames[static_cast<std::size_t>(storage.role)], number++);
     }
     for (const std::size_t gradient : gradients_) {
       const auto of = std::find_if(left.rbegin(), left.rend(), [&](std::size_t i) {
@@ -302,8 +309,9 @@ class StepOfTraces {
     Json storages = Json::array();
     for (const Storage& storage : storages_) {
       const bool stays = storage.born < 0 || storage.role == StorageRole::gradient;
-      storages.push_back({kStorageRoleNames[static_cast<std::size_t>(storage.role)], size(storage.bytes, a_.file),
-                          storage.born, stays ? -1 : storage.last, storage.name});
+      storages.push_back({kStorageRoleNames[static_cast<std::size_t>(storage.role)],
+                          size(storage.bytes, a_.file), storage.born, stays ? -1 : storage.last,
+                          storage.name});
     }
     return {{"format", "tbdsim step"},
             {"version", 1},
@@ -323,14 +331,14 @@ class StepOfTraces {
 
   const ExecutionTrace &a_, &b_;
   Both batch_{0, 0};
-  bool on_gpu_ = false;                           // the step ran on a GPU: the rest is the host's
-  std::map<std::int64_t, std::size_t> current_;   // storages by their number in the first trace
+  bool on_gpu_ = false;                          // the step ran on a GPU: the rest is the host's
+  std::map<std::int64_t, std::size_t> current_;  // storages by their number in the first trace
   std::vector<Storage> storages_;
-  std::vector<std::size_t> gradients_;            // storages, in the order of the backward pass
-  std::map<std::string, int> numbers_;            // tensors by their text
+  std::vector<std::size_t> gradients_;  // storages, in the order of the backward pass
+  std::map<std::string, int> numbers_;  // tensors by their text
   std::vector<Json> tensors_, operators_;
   std::string precision_;
-  const std::string* place_ = nullptr;            // of the operator at hand
+  const std::string* place_ = nullptr;  // of the operator at hand
 };
 
 }  // namespace

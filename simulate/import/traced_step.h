@@ -6,9 +6,10 @@
 
 namespace tbdsim {
 
-// A step file (docs/step_file.md) whose sizes are a + b x batch by the two traces. The batch is the smallest size that
-// differs between them. A trace does not say when storages are freed (after their last use here), nor what
-// parameters are called (by number here). Throws SpecError for traces of other operators or of one batch.
+// A step file (docs/step_file.md) whose sizes are a + b x batch by the two traces. The batch is the smallest
+// size that differs between them. A trace does not say when storages are freed (after their last use here),
+// nor what parameters are called (by number here). Throws SpecError for traces of other operators or of one
+// batch.
 [[nodiscard]] ImportedFile traced_step(const ExecutionTrace& first, const ExecutionTrace& second);
 
 }  // namespace tbdsim

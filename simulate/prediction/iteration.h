@@ -32,13 +32,17 @@ struct Iteration {
   Timeline timeline;
   Seconds copies;  // by which the timeline is longer because it waits for activations from the host
   Seconds decode;  // of one thread that decodes the batch's samples; 0: unknown, or nothing to decode
-  Seconds input;   // of all decoding threads
+  Seconds read;        // of storage for the batches of all GPUs of a machine; 0: they are in its memory
+  Seconds input_copy;  // of the batch to the GPU; 0: not counted
+  Seconds input;       // of all decoding threads, of storage and of copies beside the kernels: the longest
   bool decodes_in_loop = false;  // and not beside the training, where samples are prefetched
+  bool copies_in_order = false;  // the batch is copied between two iterations, not beside the kernels
   SyncTime sync;                 // of gradients; 0 on one GPU
 
   [[nodiscard]] Seconds computing() const { return timeline.iteration + copies; }
   // The iteration whose training takes so long, with the samples for it.
   [[nodiscard]] Seconds with_input(Seconds training) const {
+    if (copies_in_order) training += input_copy;
     return decodes_in_loop ? training + input : std::max(training, input);
   }
   [[nodiscard]] Seconds time() const { return with_input(computing() + sync.added()); }

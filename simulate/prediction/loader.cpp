@@ -10,13 +10,30 @@ namespace {
 
 // True for real input: asked for, or the framework's own.
 bool is_real(const SampleInput& input, const LaunchModel& launch_model) {
-  const bool described = input.workers || input.sample_time;
-  if (input.source == kSyntheticInput && described) {
-    throw UsageError(std::string(input.workers ? "input_workers" : "input_time") +
+  const char* const described = input.workers                            ? "input_workers"
+                                : input.sample_time                      ? "input_time"
+                                : input.storage                          ? "host.storage"
+                                : input.copies != InputCopies::uncounted ? "host.copies"
+                                                                         : nullptr;
+  if (input.source == kSyntheticInput && described != nullptr) {
+    throw UsageError(std::string(described) +
                      " is of samples that are decoded, and input is synthetic; expected input real");
   }
   if (!input.source.empty()) return input.source == kRealInput;
-  return described || launch_model.input_threads > 0;
+  return described != nullptr || launch_model.input_threads > 0;
+}
+
+// The time in which storage gives one sample; 0 where its rate is not given.
+Seconds read_time(const SampleInput& input, const Dataset* dataset) {
+  if (!input.storage) return {};
+  const std::optional<Bytes> own = dataset == nullptr ? std::nullopt : dataset->sample_bytes;
+  const std::optional<Bytes> bytes = input.sample_bytes ? input.sample_bytes : own;
+  if (!bytes) {
+    throw UsageError("host.storage is given, and the size of a sample" +
+                     (dataset == nullptr ? "" : " of " + dataset->name) +
+                     " is unknown; expected an input_bytes, as 110 kB");
+  }
+  return *bytes / *input.storage;
 }
 
 }  // namespace
@@ -32,6 +49,7 @@ Loader loader_of(const SampleInput& input, const LaunchModel& launch_model, cons
   Loader loader;
   if (dataset != nullptr) loader.sample_time = dataset->decode_time.value_or(Seconds(0));
   loader.sample_time = input.sample_time.value_or(loader.sample_time);
+  loader.read_time = read_time(input, dataset);
   const bool asked = !input.source.empty() || input.workers;
   if (asked && loader.sample_time == Seconds(0)) {
     throw UsageError("input is real, and the time to decode a sample" +

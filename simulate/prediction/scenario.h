@@ -1,6 +1,7 @@
 // A training run by names: who trains what, on which hardware, with how many samples in an iteration.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,11 +20,20 @@ inline constexpr std::int64_t kMostSamples = 1'000'000'000;  // the largest --ba
 inline constexpr std::string_view kSyntheticInput = "synthetic";
 inline constexpr std::string_view kRealInput = "real";
 
+// How a batch gets from the host to the GPU. uncounted: its time is no part of the prediction; overlapped: from pinned memory
+// beside the kernels, by a stream of its own; pinned, pageable: between two iterations, from memory of that kind.
+enum class InputCopies : std::uint8_t { uncounted, overlapped, pinned, pageable };
+inline constexpr std::array<std::string_view, 4> kInputCopiesNames = {"uncounted", "overlapped", "pinned", "pageable"};
+
 // Where samples come from; empty members: as the framework and the data set have it (loader.h).
 struct SampleInput {
   std::string source{};                   // kSyntheticInput: made up on the GPU; kRealInput: read and decoded
   std::optional<std::int64_t> workers{};  // of a machine, which decode; 0: the training loop decodes
   std::optional<Seconds> sample_time{};   // in which one worker reads, decodes and augments a sample
+  std::optional<std::int64_t> cores{};    // of a machine's CPUs; empty: as its file has them
+  std::optional<Bytes> sample_bytes{};    // of one in storage
+  std::optional<BytesPerSecond> storage{};  // at which a machine reads samples; empty: they are in its memory
+  InputCopies copies = InputCopies::uncounted;
 };
 
 // Names are of the catalogue, or paths to YAML files.

@@ -72,16 +72,37 @@ void set_input_workers(Scenario& s, Value v) {
   s.input.workers = *number;
 }
 
-void set_input_time(Scenario& s, Value v) {
-  Seconds time;
+// A quantity above 0 of that key.
+template <class Quantity>
+Quantity quantity_above_zero(const char* key, const std::string& text, const char* expected) {
+  Quantity quantity;
   try {
-    time = parse_quantity<Seconds>(with_space(v));
+    quantity = parse_quantity<Quantity>(with_space(text));
   } catch (const std::invalid_argument& wrong) {
-    throw UsageError("input_time: " + std::string(wrong.what()));
+    throw UsageError(std::string(key) + ": " + wrong.what());
   }
-  if (time == Seconds(0))
-    throw UsageError("input_time: " + in_quotes(v) + "; expected a time above 0, as 4 ms");
-  s.input.sample_time = time;
+  if (!(quantity > Quantity(0)))
+    throw UsageError(std::string(key) + ": " + in_quotes(text) + "; expected " + expected);
+  return quantity;
+}
+
+void set_input_time(Scenario& s, Value v) {
+  s.input.sample_time = quantity_above_zero<Seconds>("input_time", v, "a time above 0, as 4 ms");
+}
+void set_input_bytes(Scenario& s, Value v) {
+  s.input.sample_bytes = quantity_above_zero<Bytes>("input_bytes", v, "a size above 0, as 110 kB");
+}
+void set_storage(Scenario& s, Value v) {
+  s.input.storage = quantity_above_zero<BytesPerSecond>("host.storage", v, "a rate above 0, as 500 MB/s");
+}
+void set_cores(Scenario& s, Value v) { s.input.cores = count_of("host.cores", v, kMostWorkers); }
+void set_copies(Scenario& s, Value v) {
+  const auto* const found = std::find(kInputCopiesNames.begin(), kInputCopiesNames.end(), v);
+  if (found == kInputCopiesNames.end()) {
+    const std::vector<std::string> known(kInputCopiesNames.begin(), kInputCopiesNames.end());
+    throw UsageError("host.copies: " + in_quotes(v) + "; expected " + joined(known) + did_you_mean(v, known));
+  }
+  s.input.copies = static_cast<InputCopies>(found - kInputCopiesNames.begin());
 }
 
 std::vector<std::string> parts_of(std::string_view key, const std::string& text) {
@@ -115,7 +136,7 @@ void set_network(Scenario& s, Value v) { s.cluster.network = with_space(v); }
 void set_gradients(Scenario& s, Value v) { s.cluster.gradient_bytes = gradient_bytes(v); }
 void set_compression(Scenario& s, Value v) { s.cluster.compression = part_of("compression", v); }
 
-constexpr std::array<ScenarioKey, 30> kKeys = {{
+constexpr std::array<ScenarioKey, 34> kKeys = {{
     {"model", set_name<&Scenario::model>},
     {"framework", set_name<&Scenario::framework>},
     {"variant", set_name<&Scenario::variant>},
@@ -132,6 +153,10 @@ constexpr std::array<ScenarioKey, 30> kKeys = {{
     {"input", set_input},
     {"input_workers", set_input_workers},
     {"input_time", set_input_time},
+    {"input_bytes", set_input_bytes},
+    {"host.cores", set_cores},
+    {"host.storage", set_storage},
+    {"host.copies", set_copies},
     {"optimizer", set_optimizer},
     {"accumulate", set_accumulate},
     {"lora", set_lora},

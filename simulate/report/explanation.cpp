@@ -104,6 +104,15 @@ std::string sum_step(const Iteration& i) {
                      sources);
 }
 
+// What the samples of an iteration wait for: storage, copies to the GPU or the threads that decode.
+std::string input_step(const Prediction& p, const Iteration& i) {
+  if (i.input == i.read)
+    return fmt::format("{} to read a batch, {} each.", to_text(i.read), to_text(p.loader.read_time));
+  if (i.input == i.input_copy) return fmt::format("{} to copy a batch to the GPU.", to_text(i.input_copy));
+  return fmt::format("{} to decode a batch, {} each, {:.4g} at a time.", to_text(i.input),
+                     to_text(p.loader.sample_time), i.decode / i.input);
+}
+
 std::string clock_step(const Prediction& p, const Iteration& i) {
   const Seconds idle = std::max(Seconds(0), i.time() - i.timeline.gpu_busy);
   std::string text = fmt::format(
@@ -116,9 +125,11 @@ std::string clock_step(const Prediction& p, const Iteration& i) {
     text += fmt::format(" The training loop decodes the samples itself: {} for a batch, {} each.",
                         to_text(i.input), to_text(p.loader.sample_time));
   } else if (i.input > i.computing()) {
-    text += fmt::format(" Samples come no faster: {} to decode a batch, {} each, {:.4g} at a time.",
-                        to_text(i.input), to_text(p.loader.sample_time), i.decode / i.input);
+    text += " Samples come no faster: " + input_step(p, i);
   }
+  if (i.copies_in_order && i.input_copy > Seconds(0))
+    text +=
+        fmt::format(" The batch is copied to the GPU between two iterations, in {}.", to_text(i.input_copy));
   return text;
 }
 

@@ -158,17 +158,25 @@ std::vector<std::string> length_notes(std::span<const Prediction> predictions) {
 // True if the scenario says where samples come from.
 bool says_input(const Prediction& p) {
   const SampleInput& input = p.scenario.input;
-  return !input.source.empty() || input.workers || input.sample_time;
+  return !input.source.empty() || input.workers || input.sample_time || input.storage ||
+         input.copies != InputCopies::uncounted;
 }
 
 // "8 workers of a machine, 4.00 ms each".
 std::string loader_text(const Prediction& p) {
   const Loader& loader = p.loader;
-  if (loader.sample_time == Seconds(0)) return "made up on the GPU";
+  const SampleInput& input = p.scenario.input;
+  std::string more;
+  if (input.storage) more += ", read at " + to_text(*input.storage);
+  if (input.copies != InputCopies::uncounted)
+    more += fmt::format(", copied in {} ({})", to_text(p.iterations[p.largest].input_copy),
+                        kInputCopiesNames[static_cast<std::size_t>(input.copies)]);
+  if (loader.sample_time == Seconds(0))
+    return (more.empty() ? "made up on the GPU" : "of unknown time to decode") + more;
   const std::string each = to_text(loader.sample_time) + " each";
-  if (loader.in_loop()) return "decoded in the training loop, " + each;
-  return fmt::format("decoded by {:.0f} worker{} {}, {}", loader.workers, loader.workers == 1 ? "" : "s",
-                     loader.is_shared ? "of a machine" : "for each GPU", each);
+  if (loader.in_loop()) return "decoded in the training loop, " + each + more;
+  return fmt::format("decoded by {:.0f} worker{} {}, {}{}", loader.workers, loader.workers == 1 ? "" : "s",
+                     loader.is_shared ? "of a machine" : "for each GPU", each, more);
 }
 
 // Notes on the loaders, where the scenarios say something of them.
@@ -195,7 +203,7 @@ std::vector<std::string> estimate_notes(std::span<const Prediction> predictions)
   for (const Prediction& p : predictions) {
     std::vector<std::string> keys = estimates_among(p.framework->launch_model.sources);
     std::erase_if(keys, [&](const std::string& key) { return is_of_another_loader(key, p); });
-    if (p.iterations[0].input > Seconds(0) && !p.scenario.input.sample_time) {
+    if (p.iterations[0].decode > Seconds(0) && !p.scenario.input.sample_time) {
       for (const std::string& key : estimates_among(p.dataset->sources))
         keys.push_back(key + " of " + p.dataset->name);
     }

@@ -66,6 +66,10 @@ constexpr Parameter kParameters[] = {{"model", set_scenario},
                                      {"input", set_scenario},
                                      {"input_workers", set_scenario},
                                      {"input_time", set_scenario},
+                                     {"input_bytes", set_scenario},
+                                     {"host.cores", set_scenario},
+                                     {"host.storage", set_scenario},
+                                     {"host.copies", set_scenario},
                                      {"kernels", set_kernels},
                                      {"set", add_change}};
 

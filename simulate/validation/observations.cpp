@@ -84,15 +84,16 @@ Predictions predict_cases(const Observations& observations, const Resolver& reso
       if (gpu != observations.gpu && (observed.cluster.ranks() > 1 || !observed.gpu.empty())) continue;
       for (const std::int64_t batch : observed.batches) {
         keys.emplace_back(gpu, name, batch);
-        scenarios.push_back({.model = observed.model,
-                             .framework = observed.framework,
-                             .gpu = observed.gpu.empty() ? gpu : observed.gpu,
-                             .batch = observed.in_tokens ? 1 : batch,
-                             .tokens = observed.in_tokens ? batch : 0,
-                             .variant = observed.variant,
-                             .precision = observed.precision,
-                             .target = observed.target,
-                             .cluster = observed.cluster});
+        Scenario& scenario = scenarios.emplace_back();
+        scenario.model = observed.model;
+        scenario.framework = observed.framework;
+        scenario.gpu = observed.gpu.empty() ? gpu : observed.gpu;
+        scenario.batch = observed.in_tokens ? 1 : batch;
+        scenario.tokens = observed.in_tokens ? batch : 0;
+        scenario.variant = observed.variant;
+        scenario.precision = observed.precision;
+        scenario.target = observed.target;
+        scenario.cluster = observed.cluster;
       }
     }
   }

@@ -65,6 +65,46 @@ TEST_F(ImportCommand, AnInterruptLeavesNothingBehind) {
   EXPECT_FALSE(std::filesystem::exists(written("r.csv")));
 }
 
+// A product x[1024 x 512] w[512 x 2048] of a weight stored as [2048 x 512], three times in 400, 420 and 410
+// us: cuBLAS computes y' = w' x' in columns, m 2048, n 1024, w as it lies (T), x as it lies (N).
+TEST_F(ImportCommand, AProfileWithShapesIsATableOfRecords) {
+  const std::string trace = TBDSIM_SOURCE_DIR "/tests/import/files/trace_shapes.json";
+  EXPECT_EQ(run({"import", trace, "--cudnn", "8", "-o", written("r.csv")}), 0);
+  EXPECT_EQ(err_.str(), "");
+  EXPECT_THAT(out_.str(), HasSubstr("1 shape left out: other operators"));
+  EXPECT_THAT(out_.str(), HasSubstr("1 kernels left out: no shapes"));
+  const std::vector<Record> records = read_records(written("r.csv")).records;
+  ASSERT_EQ(records.size(), 3u);
+  const Record& product = records[0];
+  EXPECT_EQ(product.gpu, "Tesla V100-SXM2-16GB");
+  EXPECT_EQ(product.generation, "cublas12");
+  EXPECT_EQ(product.op + product.precision + product.layout, "gemmfp32TN");
+  EXPECT_EQ(to_text(product.shape), "m=2048 n=1024 k=512");
+  EXPECT_DOUBLE_EQ(product.time_s, 410e-6);
+  EXPECT_NEAR(product.spread, 1.4826 * 10 / 410, 1e-12);
+  EXPECT_EQ(product.samples, 3);
+  const Record& added = records[1];
+  EXPECT_EQ(added.precision + added.layout, "fp16TN+");
+  EXPECT_EQ(added.kernels, 2);
+  EXPECT_DOUBLE_EQ(added.time_s, 45e-6) << "both kernels of the call";
+  EXPECT_EQ(added.kernel, "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_tn");
+  const Record& conv = records[2];
+  EXPECT_EQ(conv.generation + conv.phase + conv.layout, "cudnn8forwardNCHW");
+  EXPECT_EQ(conv.shape.stride_h, 2);
+  EXPECT_EQ(conv.shape.pad_w, 1);
+  EXPECT_EQ(conv.shape.groups, 1);
+}
+
+TEST_F(ImportCommand, AProfileWithoutShapesIsRefused) {
+  const std::string files = TBDSIM_SOURCE_DIR "/tests/import/files/";
+  EXPECT_EQ(run({"import", files + "trace.json", "-o", written("r.csv")}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("expected torch.profiler.profile(record_shapes=True)"));
+  EXPECT_EQ(run({"import", files + "nsys_kern_sum.csv", "-o", written("r.csv")}), 2);
+  EXPECT_THAT(err_.str(), HasSubstr("has no shapes"));
+  EXPECT_EQ(run({"import", files + "trace_shapes.json", "-o", written("r.csv")}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("left out: convolutions, without --cudnn"));
+}
+
 TEST_F(ImportCommand, ListNamesEverySource) {
   EXPECT_EQ(run({"import", "--list"}), 0);
   for (const char* source :

@@ -44,7 +44,8 @@ TEST(ExecutionTrace, TwoBecomeAStep) {
   const CapturedStep step = step_of(kAtFour, kAtEight);
   EXPECT_EQ(step.precision, CapturedPrecision::fp32);
   for (const StorageRole role : {StorageRole::parameter, StorageRole::gradient, StorageRole::state})
-    EXPECT_EQ(bytes_of_role(step, role), kParameterBytes) << kStorageRoleNames[static_cast<std::size_t>(role)];
+    EXPECT_EQ(bytes_of_role(step, role), kParameterBytes)
+        << kStorageRoleNames[static_cast<std::size_t>(role)];
   const auto conv = std::ranges::find(step.operators, "aten.convolution.default", &CapturedOperator::name);
   ASSERT_NE(conv, step.operators.end());
   const CapturedTensor& output = step.tensors[static_cast<std::size_t>(conv->outputs[0])];
@@ -52,7 +53,8 @@ TEST(ExecutionTrace, TwoBecomeAStep) {
   EXPECT_EQ(output.elements, (Size{0, 8 * 16 * 16}));
   const CapturedStorage& kept = step.storages[static_cast<std::size_t>(output.storage)];
   EXPECT_EQ(kept.role, StorageRole::activation);
-  EXPECT_EQ(step.operators[static_cast<std::size_t>(kept.freed)].name, "aten.native_batch_norm_backward.default");
+  EXPECT_EQ(step.operators[static_cast<std::size_t>(kept.freed)].name,
+            "aten.native_batch_norm_backward.default");
   for (const CapturedStorage& storage : step.storages) {
     if (storage.role != StorageRole::gradient) continue;
     const auto parameter = std::ranges::find_if(step.storages, [&](const CapturedStorage& other) {
@@ -71,8 +73,9 @@ TEST(ExecutionTrace, OperatorsAreTakenAsFarOutAsTheyAreKnown) {
   EXPECT_EQ(count("aten.convolution.default"), 1);
   EXPECT_EQ(count("aten.convolution_backward.default"), 1);
   EXPECT_EQ(count("aten.native_batch_norm.default"), 1) << "aten::batch_norm only calls it";
-  for (const char* inner : {"aten.conv2d.default", "aten._convolution.default", "aten.mkldnn_convolution.default",
-                            "aten.batch_norm.default", "aten.clamp_min.default"})
+  for (const char* inner :
+       {"aten.conv2d.default", "aten._convolution.default", "aten.mkldnn_convolution.default",
+        "aten.batch_norm.default", "aten.clamp_min.default"})
     EXPECT_EQ(count(inner), 0) << inner;
   EXPECT_EQ(count(""), 5) << "gradients handed to parameters";
   EXPECT_EQ(count("aten.mul_.Tensor"), 5) << "momentum";
@@ -84,8 +87,8 @@ TEST(ExecutionTrace, PredictsTheConvolutionOfAnyBatch) {
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_THAT(imported.out, HasSubstr("operators at batches 4 and 8"));
   const test::CliResult kernels =
-      test::run({"kernels", (dir.path() / "execution_trace_4.step.json").string(), "--framework", "pytorch", "--gpu",
-                 "titanxp", "--batch", "32", "--format", "csv"});
+      test::run({"kernels", (dir.path() / "execution_trace_4.step.json").string(), "--framework", "pytorch",
+                 "--gpu", "titanxp", "--batch", "32", "--format", "csv"});
   ASSERT_EQ(kernels.exit_code, 0) << kernels.err;
   EXPECT_THAT(kernels.out, HasSubstr("32x3x16x16 8x3x3"));
   const test::CliResult one = test::run({"import", kAtFour});
@@ -95,30 +98,33 @@ TEST(ExecutionTrace, PredictsTheConvolutionOfAnyBatch) {
 }
 
 // A step of one product, as PyTorch wrote it before the inputs of a node had keys.
-std::string old_trace(int batch, const std::string& forward = "aten::mm(Tensor self, Tensor mat2) -> Tensor") {
+std::string old_trace(int batch,
+                      const std::string& forward = "aten::mm(Tensor self, Tensor mat2) -> Tensor") {
   const std::string rows = std::to_string(batch);
   const auto node = [](int id, const std::string& name, int parent, const std::string& schema,
                        const std::string& values, const std::string& shapes, const std::string& types,
                        const std::string& outputs) {
-    return R"({"name": ")" + name + R"(", "id": )" + std::to_string(id) + R"(, "parent": )" + std::to_string(parent) +
-           R"(, "op_schema": ")" + schema + R"(", "inputs": [)" + values + R"(], "input_shapes": [)" + shapes +
-           R"(], "input_types": [)" + types + "], " + outputs + "}";
+    return R"({"name": ")" + name + R"(", "id": )" + std::to_string(id) + R"(, "parent": )" +
+           std::to_string(parent) + R"(, "op_schema": ")" + schema + R"(", "inputs": [)" + values +
+           R"(], "input_shapes": [)" + shapes + R"(], "input_types": [)" + types + "], " + outputs + "}";
   };
   const std::string nothing = R"("outputs": [], "output_shapes": [], "output_types": [])";
   const auto makes = [](const std::string& tensor, const std::string& shape) {
-    return R"("outputs": [)" + tensor + R"(], "output_shapes": [)" + shape + "], \"output_types\": [\"Tensor(float)\"]";
+    return R"("outputs": [)" + tensor + R"(], "output_shapes": [)" + shape +
+           "], \"output_types\": [\"Tensor(float)\"]";
   };
   const std::string two = "\"Tensor(float)\", \"Tensor(float)\"";
   const std::string x = "[1, 1, 0, 0, 4, \"cuda:0\"]", w = "[2, 2, 0, 0, 4, \"cuda:0\"]",
                     y = "[3, 3, 0, 0, 4, \"cuda:0\"]", dw = "[4, 4, 0, 0, 4, \"cuda:0\"]";
   return R"({"schema": "1.0.1", "nodes": [)" + node(1, "process", 1, "", "", "", "", nothing) + "," +
-         node(2, "aten::mm", 1, forward, x + "," + w, "[" + rows + ", 8], [8, 4]", two, makes(y, "[" + rows + ", 4]")) +
+         node(2, "aten::mm", 1, forward, x + "," + w, "[" + rows + ", 8], [8, 4]", two,
+              makes(y, "[" + rows + ", 4]")) +
          "," + node(3, "autograd::engine::evaluate_function: MmBackward0", 1, "", "", "", "", nothing) + "," +
          node(4, "aten::mm", 3, "aten::mm(Tensor self, Tensor mat2) -> Tensor", x + "," + y,
               "[8, " + rows + "], [" + rows + ", 4]", two, makes(dw, "[8, 4]")) +
          "," + node(5, "Optimizer.step#SGD.step", 1, "", "", "", "", nothing) + "," +
-         node(6, "aten::add_", 5, "aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", w + "," + dw,
-              "[8, 4], [8, 4]", two, makes(w, "[8, 4]")) +
+         node(6, "aten::add_", 5, "aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+              w + "," + dw, "[8, 4], [8, 4]", two, makes(w, "[8, 4]")) +
          "]}";
 }
 
@@ -135,7 +141,9 @@ TEST(ExecutionTrace, OldOnesToo) {
 TEST(ExecutionTrace, SaysWhatIsWrong) {
   const test::TempDir dir;
   const auto refusal = [&](const std::string& first, const std::string& second) {
-    return test::run({"import", dir.write("first.json", first).string(), dir.write("second.json", second).string()}).err;
+    return test::run(
+               {"import", dir.write("first.json", first).string(), dir.write("second.json", second).string()})
+        .err;
   };
   EXPECT_THAT(refusal(old_trace(2), old_trace(4, "aten::matmul2(Tensor self, Tensor mat2) -> Tensor")),
               AllOf(HasSubstr("first.json: node 2"), HasSubstr("another operator")));
@@ -151,8 +159,8 @@ TEST(ExecutionTrace, SaysWhatIsWrong) {
   EXPECT_THAT(refusal(old_trace(2), old_trace(5)), testing::IsEmpty()) << "1 + 3 = 4 is a batch, too";
 }
 
-// _scaled_dot_product_flash_attention_backward(grad_out, query, key, value, out, logsumexp, cum_seq_q, cum_seq_k, max_q,
-// max_k, dropout_p, is_causal, ...)
+// _scaled_dot_product_flash_attention_backward(grad_out, query, key, value, out, logsumexp, cum_seq_q,
+// cum_seq_k, max_q, max_k, dropout_p, is_causal, ...)
 TEST(ExecutionTrace, AttentionInOneKernelHasTheArgumentsOfAStepFile) {
   TracedOperator op;
   for (std::int64_t i = 0; i < 15; ++i) op.inputs.push_back({i});

@@ -38,7 +38,9 @@ constexpr const char* kFiles[] = {"devicequery_v100.txt",
                                   "ncu_raw.csv",
                                   "small_opset13.onnx",
                                   "alexnet_paleo.json",
-                                  "alexnet.prototxt"};
+                                  "alexnet.prototxt",
+                                  "keras_functional.txt",
+                                  "torchinfo_alexnet.txt"};
 
 // A hundred damages of each file: cut short, a byte changed, a piece left out or put in twice, at places and
 // with bytes that follow from the damage's number.
@@ -140,6 +142,9 @@ TEST(HostileFiles, AreRefused) {
       {"empty_trace.json", R"({"schema": "1.0.1", "op_schema": "", "nodes": []})"},
       {"loop_trace.json",
        R"({"schema": "1.0.1", "nodes": [{"id": 1, "name": "a", "ctrl_deps": 2}, {"id": 2, "name": "b", "ctrl_deps": 1}]})"},
+      {"huge_keras.txt",
+       " Layer (type)   Output Shape   Param #\n a (Conv2D)   (None, 9, 9, 99999999999)   9\n"},
+      {"no_rows.txt", "Layer (type:depth-idx)   Input Shape   Output Shape   Param #   Kernel Shape\n"},
       {"empty.onnx", ""},
       {"text.onnx", "not a model"},
       {"deep.onnx", std::string(100'000, '\x3a')},

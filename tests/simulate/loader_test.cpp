@@ -97,6 +97,46 @@ TEST(Loader, NoWorkersDecodeInTheTrainingLoop) {
   EXPECT_NEAR(cpu_utilization(times_of(p)), (11e-6 + 20e-6) / (28 * time), 1e-9);
 }
 
+// Ten images of 1 kB at 100 MB/s: 100 us, beside the training or in its loop; eight GPUs share the storage of
+// a machine.
+TEST(Loader, StorageIsReadNoFaster) {
+  Toy toy;
+  const BytesPerSecond storage(100e6);
+  EXPECT_NEAR(time_of(toy.slow({.sample_bytes = Bytes(1000), .storage = storage})), 100e-6, kTolerance);
+  EXPECT_NEAR(time_of(toy.slow({.sample_bytes = Bytes(100), .storage = storage})), 50e-6, kTolerance)
+      << "decoding takes longer";
+  EXPECT_NEAR(time_of(toy.slow({.workers = 0, .sample_bytes = Bytes(1000), .storage = storage})),
+              kSlow + 100e-6 + 100e-6, kTolerance);
+  EXPECT_THAT([&] { (void)toy.slow({.storage = storage}); },
+              ThrowsMessage<UsageError>(HasSubstr("expected an input_bytes, as 110 kB")));
+}
+
+// Copies between two iterations lengthen each, overlapped ones hide behind it, from pageable memory they take
+// longer.
+TEST(Loader, CopiesOfBatches) {
+  Toy toy;
+  const auto with = [&](InputCopies copies) {
+    return toy.slow({.workers = 10, .sample_time = kMicrosecond, .copies = copies});
+  };
+  const Prediction pinned = with(InputCopies::pinned);
+  const double copy = pinned.iterations[0].input_copy.si();
+  EXPECT_GT(copy, 0);
+  EXPECT_NEAR(time_of(with(InputCopies::uncounted)), kSlow, kTolerance);
+  EXPECT_NEAR(time_of(pinned), kSlow + copy, kTolerance);
+  EXPECT_NEAR(time_of(with(InputCopies::pageable)), kSlow + copy / 0.6, kTolerance);
+  EXPECT_NEAR(time_of(with(InputCopies::overlapped)), std::max(kSlow, copy), kTolerance);
+}
+
+TEST(Loader, CoresOfTheHost) {
+  Toy toy;
+  EXPECT_NEAR(time_of(toy.slow({.workers = 10, .cores = 4})), 25e-6, kTolerance);
+  const std::string told =
+      test::run({"whatif", "resnet50", "--framework", "mxnet", "--gpu", "titanxp", "--batch", "32", "--set",
+                 "host.cores=1", "--set", "input=real", "--format", "csv"})
+          .out;
+  EXPECT_THAT(told, HasSubstr("input_bound_share"));
+}
+
 TEST(Loader, ExplanationSaysWhatTheInputTakes) {
   Toy toy;
   const auto text = [](const Prediction& p) {

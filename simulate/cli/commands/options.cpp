@@ -121,6 +121,10 @@ SampleInput input_for(const InputOptions& options) {
   set_if_given(scenario, "input", options.input);
   set_if_given(scenario, "input_workers", options.workers);
   set_if_given(scenario, "input_time", options.time);
+  set_if_given(scenario, "input_bytes", options.bytes);
+  set_if_given(scenario, "host.cores", options.cores);
+  set_if_given(scenario, "host.storage", options.storage);
+  set_if_given(scenario, "host.copies", options.copies);
   return scenario.input;
 }
 
@@ -224,6 +228,15 @@ void add_input_options(CLI::App& app, InputOptions& options) {
   app.add_option(
       "--input-time", options.time,
       "in which one of them reads, decodes and augments a sample, as 6.5ms (default: the data set's)");
+  app.add_option("--input-bytes", options.bytes,
+                 "of a sample in storage, as 110kB (default: the data set's)");
+  app.add_option("--host-cores", options.cores, "CPU cores of a machine (default: the --machine's)");
+  app.add_option("--host-storage", options.storage,
+                 "at which a machine reads samples, as 500MB/s (default: they are in its memory)");
+  app.add_option(
+      "--host-copies", options.copies,
+      "of batches to the GPU: overlapped with kernels, pinned or pageable between iterations (default: "
+      "uncounted)");
 }
 
 void add_cluster_options(CLI::App& app, ClusterOptions& options) {

@@ -34,6 +34,10 @@ struct InputOptions {
   std::string input;
   std::string workers;
   std::string time;
+  std::string bytes;
+  std::string cores;
+  std::string storage;
+  std::string copies;
 };
 
 // Which weights are trained and how, as texts of scenario_keys.h.

@@ -1,0 +1,135 @@
+#include "simulate/import/shaped_calls.h"
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include <nlohmann/json.hpp>
+
+#include "hwspecs/base/error.h"
+#include "hwspecs/base/quantity.h"
+#include "simulate/import/trace_events.h"
+
+namespace tbdsim {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostCalls = 20'000'000;
+constexpr int kCudaMajor = 1'000;  // 12040: CUDA 12.4
+
+std::vector<std::vector<std::int64_t>> sizes_of(const std::string& list) {
+  std::vector<std::vector<std::int64_t>> all;
+  const Json json = Json::parse(list, nullptr, false);
+  if (!json.is_array()) return all;
+  for (const Json& one : json) {
+    std::vector<std::int64_t> sizes;
+    for (const Json& size : one) {
+      if (size.is_number_integer()) sizes.push_back(size.get<std::int64_t>());
+    }
+    all.push_back(std::move(sizes));
+  }
+  return all;
+}
+
+std::vector<std::string> texts_of(const std::string& list) {
+  std::vector<std::string> all;
+  const Json json = Json::parse(list, nullptr, false);
+  if (!json.is_array()) return all;
+  for (const Json& one : json) all.push_back(one.is_string() ? one.get<std::string>() : std::string());
+  return all;
+}
+
+// Kernels of one call.
+struct Launched {
+  std::int64_t nanoseconds = 0, longest = -1, count = 0;
+  std::string kernel;
+};
+
+// Calls by the text of what they are called with: a trace has few different ones.
+struct Collected {
+  std::map<std::string, std::size_t> kinds;  // to `calls`
+  std::vector<ShapedCalls> calls;
+  std::unordered_map<std::int64_t, std::size_t> operations;  // ids to `calls`
+  std::unordered_map<std::int64_t, Launched> launched;       // by the same ids
+  std::vector<std::int64_t> order;                           // of ids that launched, as first met
+};
+
+void add_operator(const TraceEvent& event, Collected& all) {
+  if (event.operation < 0 || event.shapes.empty()) return;
+  if (all.operations.size() >= kMostCalls)
+    throw UsageError("a trace of more than 20000000 operators; expected some steps");
+  const std::string kind =
+      event.name + '\n' + event.shapes + '\n' + event.strides + '\n' + event.types + '\n' + event.values;
+  const auto [found, is_new] = all.kinds.emplace(kind, all.calls.size());
+  if (is_new) {
+    all.calls.push_back({.op = event.name,
+                         .shapes = sizes_of(event.shapes),
+                         .strides = sizes_of(event.strides),
+                         .types = texts_of(event.types),
+                         .values = texts_of(event.values),
+                         .seconds = {},
+                         .kernel = {}});
+  }
+  all.operations.insert_or_assign(event.operation, found->second);
+}
+
+void add_kernel(const TraceEvent& event, Collected& all) {
+  if (event.operation < 0) return;
+  const auto [found, is_new] = all.launched.try_emplace(event.operation);
+  if (is_new) all.order.push_back(event.operation);
+  Launched& launched = found->second;
+  launched.nanoseconds += event.duration;
+  ++launched.count;
+  if (event.duration > launched.longest) {
+    launched.longest = event.duration;
+    launched.kernel = event.name;
+  }
+}
+
+void collect(const TraceEvent& event, Collected& all) {
+  if (event.phase != "X" || event.duration < 0) return;
+  if (event.category == "cpu_op" || event.category == "Operator") add_operator(event, all);
+  if (event.category == "kernel" || event.category == "Kernel") add_kernel(event, all);
+}
+
+}  // namespace
+
+ShapedTrace read_shaped_trace(const std::filesystem::path& file) {
+  Collected all;
+  ShapedTrace trace;
+  std::map<std::int64_t, std::string> gpus;
+  visit_trace(file, {.event = [&](const TraceEvent& event) { collect(event, all); },
+                     .device = [&](const TraceDevice& device) { gpus[device.id] = device.name; },
+                     .number =
+                         [&](const std::string& key, double value) {
+                           if (key == "cuda_runtime_version" && value > 0 && value < 1'000'000)
+                             trace.cuda = static_cast<int>(value) / kCudaMajor;
+                         }});
+  if (!gpus.empty()) trace.gpu = gpus.begin()->second;
+  for (const std::int64_t id : all.order) {
+    const Launched& launched = all.launched.at(id);
+    const auto operation = all.operations.find(id);
+    if (operation == all.operations.end()) {
+      trace.without_shapes += launched.count;
+      continue;
+    }
+    ShapedCalls& calls = all.calls[operation->second];
+    if (calls.seconds.empty()) {
+      calls.kernel = launched.kernel;
+      calls.kernels = launched.count;
+    }
+    calls.seconds.push_back(kNano * static_cast<double>(launched.nanoseconds));
+  }
+  for (ShapedCalls& calls : all.calls) {
+    if (!calls.seconds.empty()) trace.calls.push_back(std::move(calls));
+  }
+  if (trace.calls.empty())
+    throw SpecError({.file = std::make_shared<const std::string>(file.string())},
+                    "no kernel of an operator whose shapes are known; expected "
+                    "torch.profiler.profile(record_shapes=True)");
+  return trace;
+}
+
+}  // namespace tbdsim
