@@ -131,8 +131,7 @@ class Fusion {
   // True if the part reads what a reduction of the group has only once it has seen all elements.
   [[nodiscard]] bool waits_for(const Group& group, std::size_t i) const {
     const auto reads = [&](int storage) {
-      return std::ranges::any_of(parts_[i].reads,
-                                 [&](int tensor) { return storage_of(tensor) == storage; });
+      return std::ranges::any_of(parts_[i].reads, [&](int tensor) { return storage_of(tensor) == storage; });
     };
     return std::ranges::any_of(group.parts, [&](std::size_t member) {
       if (parts_[member].kind != PartKind::columns) return false;
@@ -153,8 +152,7 @@ class Fusion {
              (group.kind == PartKind::pointwise && group.elements.at(2) < part.elements.at(2));
     }
     if (waits_for(group, i) || part.elements != group.elements) return false;
-    return group.kind == PartKind::pointwise ||
-           (group.kind == part.kind && group.results == part.results);
+    return group.kind == PartKind::pointwise || (group.kind == part.kind && group.results == part.results);
   }
 
   // Loops over the same elements; or the smaller one's numbers are computed where they are read.
