@@ -119,8 +119,7 @@ std::vector<Tensor> tensors_of(const CapturedStep& step, const std::vector<int>&
       scratch.add(first, last, storage.bytes);
       continue;
     }
-    Tensor tensor{
-        .role = role, .layer = layer, .bytes = storage.bytes, .first_use = first, .last_use = last};
+    Tensor tensor{.role = role, .layer = layer, .bytes = storage.bytes, .first_use = first, .last_use = last};
     if (storage.role == StorageRole::activation && reads[i].first_again >= 0 && reads[i].last_forward >= 0) {
       tensor.last_forward = reads[i].last_forward;
       tensor.first_again = reads[i].first_again;
