@@ -83,6 +83,7 @@ def main() -> None:
         judged = vision_errors.of_unchanged_models(predicted, vision_capture.read_log(options.folder))
         vision_errors.report(judged, options.rows)
         vision_memory.report_slopes(judged)
+        vision_memory.report_totals(judged)
     if options.command == "bounds":
         vision_memory.report_bounds(by_recipe, options.folder, options.program, options.framework)
 

@@ -46,6 +46,24 @@ def report_slopes(rows: Sequence[Predicted]) -> None:
             )
 
 
+def report_totals(rows: Sequence[Predicted]) -> None:
+    """Prints the error of the whole memory, with one constant added to all: the median of what is missing in the fit part, as tables
+    do not say what context and libraries of their version take."""
+    memory = [row for row in rows if row.row["metric"] == "memory_used"]
+    missing = [row.measured - row.predicted for row in memory if is_fit(row.row)]
+    if not missing:
+        return
+    constant = statistics.median(missing)
+    for part in ("score", "fit"):
+        errors = [(row.predicted + constant) / row.measured - 1 for row in memory if is_fit(row.row) == (part == "fit")]
+        if errors:
+            sizes = [abs(error) for error in errors]
+            print(
+                f"\n{part}: memory of {len(errors)} rows with {constant / 2**20:+.0f} MiB added: median error {statistics.median(sizes):.1%}, "
+                f"mean {statistics.fmean(sizes):.1%}"
+            )
+
+
 def largest_batch(recipe: Recipe, row: dict[str, str], folder: Path, program: Path, framework: str | None) -> int | None:
     """Returns the largest batch that tbd-sim predicts to fit; None where it predicts nothing."""
     command = [

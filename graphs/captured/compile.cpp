@@ -131,8 +131,7 @@ class Fusion {
   // True if the part reads what a reduction of the group has only once it has seen all elements.
   [[nodiscard]] bool waits_for(const Group& group, std::size_t i) const {
     const auto reads = [&](int storage) {
-      return std::ranges::any_of(parts_[i].reads,
-                                 [&](int tensor) { return storage_of(tensor) == storage; });
+      return std::ranges::any_of(parts_[i].reads, [&](int tensor) { return storage_of(tensor) == storage; });
     };
     return std::ranges::any_of(group.parts, [&](std::size_t member) {
       if (parts_[member].kind != PartKind::columns) return false;
@@ -153,8 +152,7 @@ class Fusion {
              (group.kind == PartKind::pointwise && group.elements.at(2) < part.elements.at(2));
     }
     if (waits_for(group, i) || part.elements != group.elements) return false;
-    return group.kind == PartKind::pointwise ||
-           (group.kind == part.kind && group.results == part.results);
+    return group.kind == PartKind::pointwise || (group.kind == part.kind && group.results == part.results);
   }
 
   // Loops over the same elements; or the smaller one's numbers are computed where they are read.
@@ -232,16 +230,13 @@ class Rewriting {
   [[nodiscard]] int storage_of(int tensor) const { return step_.tensors[at(tensor)].storage; }
 
   void note_uses(const CompiledPart& part, int group) {
-    const bool view = part.kind == PartKind::view;
     for (const int tensor : part.writes) {
-      if (tensor < 0) continue;
       Uses& uses = uses_[at(storage_of(tensor))];
       if (uses.first_written < 0) uses.first_written = group;
     }
-    if (view) return;
+    if (part.kind == PartKind::view) return;
     for (const std::vector<int>* tensors : {&part.reads, &part.writes}) {
       for (const int tensor : *tensors) {
-        if (tensor < 0) continue;
         Uses& uses = uses_[at(storage_of(tensor))];
         if (uses.first < 0) uses.first = group;
         uses.last = group;
@@ -267,14 +262,16 @@ class Rewriting {
       flops += part.flops;
       for (const int tensor : part.reads) {
         const int storage = storage_of(tensor);
-        if (!written.contains(storage) && !stays_inside(storage)) keep_wider(tensor, read[storage]);
+        if (written.contains(storage) || stays_inside(storage)) continue;
+        const auto [kept, first] = read.try_emplace(storage, tensor);
+        if (!first && is_wider(tensor, kept->second)) kept->second = tensor;
       }
       for (const int tensor : part.writes) {
         if (!stays_inside(storage_of(tensor))) written.try_emplace(storage_of(tensor), tensor);
       }
     }
     std::vector<Argument> inputs;
-    for (const auto& [storage, tensor] : read) inputs.push_back({TensorRef{tensor - 1}});
+    for (const auto& [storage, tensor] : read) inputs.push_back({TensorRef{tensor}});
     CapturedOperator op{
         .name = group.kind == PartKind::pointwise ? "tbdsim.fused_pointwise" : "tbdsim.fused_reduction",
         .phase = group.phase,
@@ -285,10 +282,8 @@ class Rewriting {
     return op;
   }
 
-  // `kept` is a tensor's index plus one; 0: none yet.
-  void keep_wider(int tensor, int& kept) const {
-    const auto stored = [&](int index) { return step_.tensors[at(index)].stored.at(2); };
-    if (kept == 0 || stored(tensor) > stored(kept - 1)) kept = tensor + 1;
+  [[nodiscard]] bool is_wider(int tensor, int than) const {
+    return step_.tensors[at(tensor)].stored.at(2) > step_.tensors[at(than)].stored.at(2);
   }
 
   const CapturedStep& step_;

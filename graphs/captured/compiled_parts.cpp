@@ -122,9 +122,7 @@ class OperatorParts {
 
   // Reads as much as it writes, whatever its argument's size: parts of it, or a part of its own.
   void moved() { add(PartKind::pointwise, widest(present(op_.outputs)), flops_, all_read(), op_.outputs); }
-  void filled() {
-    add(PartKind::pointwise, widest(present(op_.outputs)), flops_, {}, op_.outputs);
-  }
+  void filled() { add(PartKind::pointwise, widest(present(op_.outputs)), flops_, {}, op_.outputs); }
   void copied() {
     const bool into_first = name_in_table(op_.name) == "copy";
     add(PartKind::pointwise, elements(output(0)), 1, {tensor_of(into_first ? 1 : 0)}, op_.outputs);
@@ -268,7 +266,7 @@ class OperatorParts {
   }
 
   // Lists of tensors are one loop over all of their numbers.
-  void foreach() {
+  void foreach () {
     if (op_.phase != StepPhase::update || flops_ == 0) return call();
     const ArgumentValue* value = argument(0);
     const auto* list = value == nullptr ? nullptr : std::get_if<std::vector<Argument>>(value);

@@ -106,23 +106,20 @@ std::vector<Tensor> tensors_of(const CapturedStep& step, const std::vector<int>&
     const bool made = storage.born >= 0;
     const int layer =
         made && module_of_storage[i] < 0 ? step.operators[at(storage.born)].module : module_of_storage[i];
-    Tensor tensor{.role = role_of(storage.role, casts[i]),
-                  .layer = layer,
-                  .bytes = storage.bytes,
-                  .first_use = made ? spans[at(storage.born)].first : 0,
-                  .last_use = storage.freed < 0 ? end : spans[at(storage.freed)].last};
-    if (added[i]) {
-      tensors.push_back({tensor.role, layer, tensor.bytes, 0, end});
-      tensor.role = TensorRole::gradient_map;
-      tensor.last_use = 0;  // see below: until the kernel that adds it
+    const int first = std::min(made ? spans[at(storage.born)].first : 0, end);
+    int last = storage.freed < 0 ? end : spans[at(storage.freed)].last;
+    TensorRole role = role_of(storage.role, casts[i]);
+    if (added[i]) {  // the sum is kept throughout; what is added lives until the kernel that adds it
+      tensors.push_back({role, layer, storage.bytes, 0, end});
+      role = TensorRole::gradient_map;
+      last = std::max(first, spans[at(storage.born)].last);
     }
-    tensor.first_use = std::min(tensor.first_use, end);
-    if (added[i]) tensor.last_use = std::max(tensor.first_use, spans[at(storage.born)].last);
-    if (tensor.last_use < tensor.first_use) continue;
+    if (last < first) continue;
     if (storage.role == StorageRole::temporary) {
-      scratch.add(tensor.first_use, tensor.last_use, storage.bytes);
+      scratch.add(first, last, storage.bytes);
       continue;
     }
+    Tensor tensor{.role = role, .layer = layer, .bytes = storage.bytes, .first_use = first, .last_use = last};
     if (storage.role == StorageRole::activation && reads[i].first_again >= 0 && reads[i].last_forward >= 0) {
       tensor.last_forward = reads[i].last_forward;
       tensor.first_again = reads[i].first_again;

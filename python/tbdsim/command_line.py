@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+#: Flags that are given once for each value.
+_REPEATED = {"set", "changes", "where"}
 
 
 class TbdSimError(ValueError):
@@ -50,8 +52,8 @@ def run_json(*arguments: str) -> dict[str, Any]:
 
 
 def text_of(value: Any) -> str:
-    """A value as the command line takes it: a sequence with commas, ``(600, 800)`` of an image as ``600x800``
-    is the caller's to write."""
+    """A value as the command line takes it: a sequence with commas between its items, a path that has commas in quotes.
+    A size such as ``600x800`` is text already."""
     if isinstance(value, (list, tuple, range)):
         return ",".join(text_of(each) for each in value)
     text = str(value)
@@ -77,6 +79,3 @@ def options(**values: Any) -> list[str]:
         else:
             flags += [flag, text_of(value)]
     return flags
-
-
-_REPEATED = {"set", "changes", "where"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -56,6 +57,6 @@ class Table(Sequence):
 
         return pandas.DataFrame([row.to_dict() for row in self._rows])
 
-    def to_parquet(self, path: "str | os.PathLike[str]") -> None:  # noqa: F821
+    def to_parquet(self, path: str | Path) -> None:
         """Writes the rows to a Parquet file; needs pandas and pyarrow (``pip install tbdsim[parquet]``)."""
         self.to_pandas().to_parquet(path, index=False, engine="pyarrow")

@@ -12,6 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string kFile = TBDSIM_SOURCE_DIR "/tests/captured/steps/resnet50_fp16.step.json.gz";
 
@@ -42,6 +43,16 @@ INSTANTIATE_TEST_SUITE_P(
                                  "gpu.memory_bandwidth=+50%"},
         std::vector<std::string>{"sweep", "--model", "FILE", "--framework", "pytorch", "--gpu", "rtx3090,t4",
                                  "--batch", "8,16"}));
+
+// Of a compiled step ReLUs, sums and statistics are parts of other kernels; convolutions are not.
+TEST(CapturedCommands, ListTheKernelsOfACompiledStep) {
+  const test::CliResult result = test::run({"kernels", kFile, "--gpu", "rtx3090", "--batch", "32",
+                                            "--framework", "pytorch_compiled_graphs", "--format", "csv"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr(",conv,"), HasSubstr(",fused_pointwise,"), HasSubstr(",fused_reduction,"),
+                    Not(HasSubstr(",relu,")), Not(HasSubstr(",batch_norm,"))));
+}
 
 TEST(CapturedCommands, ReportAStepFile) {
   if (!std::filesystem::exists(TBDSIM_SOURCE_DIR "/simulate/report/html/assets/plotly.min.js.gz"))

@@ -12,7 +12,7 @@ import support  # first: it puts the programs under test on the import path
 
 import vision_capture
 from vision_errors import Predicted, has_changed, rank_correlation, report
-from vision_memory import slope_errors
+from vision_memory import report_totals, slope_errors
 from vision_rows import FIXTURES, Recipe, is_fit, recipe, recipes
 
 ROW = {
@@ -83,6 +83,18 @@ class Errors(unittest.TestCase):
         rows = [predicted(1000 + 50 * n, 3000 + 60 * n, metric="memory_used", batch_per_gpu=str(n)) for n in (8, 16, 32)]
         [error] = slope_errors([*rows, predicted(1, 1)])
         self.assertAlmostEqual(error, 0.2)
+
+    def test_one_constant_is_added_to_all_memory(self) -> None:
+        fit, score = (next(f"model{i}" for i in range(99) if is_fit({"arch_key": f"model{i}"}) == part) for part in (True, False))
+        mib = 2.0**20
+        rows = [
+            predicted(1500 * mib, 1000 * mib, metric="memory_used", arch_key=fit),
+            predicted(2000 * mib, 1600 * mib, metric="memory_used", arch_key=score),
+        ]
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            report_totals(rows)
+        self.assertIn("score: memory of 1 rows with +500 MiB added: median error 5.0%", output.getvalue())
 
     def test_single_score_rows_are_not_shown(self) -> None:
         score = next(f"model{i}" for i in range(9) if not is_fit({"arch_key": f"model{i}"}))
