@@ -138,8 +138,12 @@ def check_layouts(page, server, checks, directory):
     settle(page)
     draw_all(page, checks)
     resize(page, PHONE, "light")
+    open_page(page, server.url + "layouts", checks)
+    checks.expect(page.execute_script("return document.querySelectorAll('.tile').length") >= 6, "layouts: cards are missing")
+    draw_all(page, checks)
     wide = page.execute_script("return document.documentElement.scrollWidth - innerWidth")
     checks.expect(wide <= 0, f"layouts: the page is {wide} pixels wider than a phone's screen")
+    page.execute_script("scrollTo({top: 0, behavior: 'instant'})")
     screenshot(page, directory, "live_layouts")
 
 
