@@ -139,8 +139,13 @@ def check_layouts(page, server, checks, directory):
     settle(page)
     draw_all(page, checks)
     resize(page, PHONE, "light")
+    open_page(page, server.url + "layouts", checks)
+    cards = page.execute_script("return [...document.querySelectorAll('.tile')].filter((card) => card.offsetParent).length")
+    checks.expect(cards == 3, f"layouts: {cards} cards on a phone's screen, not 3")
+    draw_all(page, checks)
     wide = page.execute_script("return document.documentElement.scrollWidth - innerWidth")
     checks.expect(wide <= 0, f"layouts: the page is {wide} pixels wider than a phone's screen")
+    page.execute_script("scrollTo({top: 0, behavior: 'instant'})")
     screenshot(page, directory, "live_layouts")
 
 
