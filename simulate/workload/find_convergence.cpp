@@ -50,6 +50,7 @@ Convergence find_convergence(const std::string& model, const std::string& target
   for (const Convergence& candidate : targets) {
     known.push_back(candidate.name);
     known.push_back(candidate.target);
+    known.insert(known.end(), candidate.also_called.begin(), candidate.also_called.end());
   }
   throw UsageError((usual ? "no target of " + model + " is the usual one"
                           : "nobody measured " + model + " to target " + in_quotes(target)) +
