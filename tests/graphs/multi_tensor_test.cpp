@@ -35,6 +35,23 @@ TEST(MultiTensor, SplitsALargeTensorByBlocks) {
   EXPECT_EQ(sum(launches[1]), 6);
 }
 
+// A trace of VGG-13 with Adam on an H100, PyTorch 2.1 (sarchlab/triosim at 3fb3c060b359,
+// profiler_vgg13-iter41): each of seven operators is six launches of 320 blocks and one of 127.
+TEST(MultiTensor, IsThatOfATraceOfVgg13) {
+  const std::vector<std::int64_t> weights = {
+      1'728,     64,      36'864,      64,        73'728,     128,       147'456,   128,       294'912,
+      256,       589'824, 256,         1'179'648, 512,        2'359'296, 512,       2'359'296, 512,
+      2'359'296, 512,     102'760'448, 4'096,     16'777'216, 4'096,     4'096'000, 1'000};
+  for (const std::int64_t lists : {1, 2, 3, 4}) {
+    std::vector<std::int64_t> blocks;
+    for (const std::vector<TensorShare>& launch : multi_tensor_launches(weights, lists)) {
+      blocks.push_back(0);
+      for (const TensorShare& part : launch) blocks.back() += (part.elements + 65'535) / 65'536;
+    }
+    EXPECT_EQ(blocks, (std::vector<std::int64_t>{320, 320, 320, 320, 320, 320, 127})) << lists;
+  }
+}
+
 TEST(MultiTensor, LaunchesAddUpToTheirKernels) {
   std::vector<Kernel> kernels;
   for (const std::int64_t elements : {30'000'000, 1'000, 65'537}) {
