@@ -31,7 +31,7 @@ class Reshape : public Layer {
     return {};
   }
   [[nodiscard]] bool passes_gradient_through() const override { return true; }
-  [[nodiscard]] bool runs_in_place(const Lowering&) const override { return true; }
+  [[nodiscard]] bool is_view(const Lowering&) const override { return true; }
 
  private:
   std::vector<std::int64_t> dims_;

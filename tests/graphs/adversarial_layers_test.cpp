@@ -90,7 +90,7 @@ TEST(Reshape, IsFree) {
   EXPECT_THAT(bench.forward(), IsEmpty());
   EXPECT_THAT(bench.backward(), IsEmpty());
   EXPECT_TRUE(bench.layer->passes_gradient_through());
-  EXPECT_TRUE(bench.layer->runs_in_place({}));
+  EXPECT_TRUE(bench.layer->is_view({}));
   EXPECT_THAT([] { (void)LayerBench("{type: reshape, dims: [95]}", {kImage}); },
               ThrowsMessage<ShapeMismatch>("input has shape 4x4x6; expected as many elements as 95"));
 }
