@@ -201,8 +201,9 @@ void ParameterKernels::update_by_operators(const Optimizer& optimizer) {
     });
     return;
   }
+  std::vector<Kernel> kernels;
   for (const OptimizerOperator& term : operators) {
-    std::vector<Kernel> kernels;
+    kernels.clear();
     each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
       kernels.push_back(kernel_of(term, tensor));
       kernels.back().layer = layer;
