@@ -49,6 +49,7 @@ std::vector<std::vector<TensorShare>> multi_tensor_launches(std::span<const std:
 
 std::vector<Kernel> multi_tensor_kernels(std::span<const Kernel> kernels, std::int64_t lists) {
   std::vector<std::int64_t> elements;
+  elements.reserve(kernels.size());
   Size scratch;
   for (const Kernel& kernel : kernels) {
     const Size& of = std::get<VectorShape>(kernel.shape).elements;

@@ -220,8 +220,9 @@ void ParameterKernels::update_by_operators(const Optimizer& updated_by) {
     });
     return;
   }
+  std::vector<Kernel> kernels;
   for (const OptimizerOperator& term : operators) {
-    std::vector<Kernel> kernels;
+    kernels.clear();
     each_by_element(updated_by, [&](int layer, const ParameterTensor& tensor) {
       kernels.push_back(kernel_of(term, tensor));
       kernels.back().layer = layer;
