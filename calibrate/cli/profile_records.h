@@ -10,7 +10,7 @@
 
 namespace tbdsim {
 
-// What a trace does not say; empty and 0: it does, or such kernels are left out.
+// Facts that a trace may not say; empty and 0: it does, or such kernels are left out.
 struct ProfileOptions {
   std::string gpu;
   int cuda = 0;   // major version, of cuBLAS

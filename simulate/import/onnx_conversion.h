@@ -19,7 +19,7 @@ class OnnxConversion {
 
   // A weight that an input of a node names; null where that is no constant.
   [[nodiscard]] const OnnxTensor* constant(const OnnxNode& node, std::size_t input) const;
-  // What the network computed for an input of a node; none for constants.
+  // The tensor that the network computed for an input of a node; none for constants.
   [[nodiscard]] std::optional<NetworkTensor> data(const OnnxNode& node, std::size_t input) const;
   [[nodiscard]] std::optional<NetworkTensor> data(const std::string& name) const;
   // The node that makes a tensor which one node alone reads; null for others.

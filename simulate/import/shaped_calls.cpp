@@ -3,7 +3,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <unordered_map>
 
 #include <nlohmann/json.hpp>
 
@@ -51,9 +50,9 @@ struct Launched {
 struct Collected {
   std::map<std::string, std::size_t> kinds;  // to `calls`
   std::vector<ShapedCalls> calls;
-  std::unordered_map<std::int64_t, std::size_t> operations;  // ids to `calls`
-  std::unordered_map<std::int64_t, Launched> launched;       // by the same ids
-  std::vector<std::int64_t> order;                           // of ids that launched, as first met
+  std::map<std::int64_t, std::size_t> operations;  // ids to `calls`
+  std::map<std::int64_t, Launched> launched;       // by the same ids
+  std::vector<std::int64_t> order;                 // of ids that launched, as first met
 };
 
 void add_operator(const TraceEvent& event, Collected& all) {

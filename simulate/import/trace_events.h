@@ -23,7 +23,7 @@ struct TraceEvent {
   std::int64_t bytes = 0;         // of memory: allocated, or freed where negative
   std::int64_t allocated = -1;    // of memory: in all
   std::int64_t operation = -1;  // "External id": the same of an operator and of the kernels that it launched
-  // Of an operator, where the profiler recorded shapes: lists as JSON, "[[4,3],[3,8]]",
+  // Inputs of an operator, where the profiler recorded shapes: lists as JSON, "[[4,3],[3,8]]",
   // "[\"float\",\"float\"]".
   std::string shapes, strides, types, values;
 };

@@ -247,7 +247,7 @@ class StepOfTraces {
     return nullptr;
   }
 
-  // What the first product or convolution of the forward pass computes in.
+  // The format in which the first product or convolution of the forward pass computes.
   [[nodiscard]] static std::string precision_by(const TracedOperator& op) {
     constexpr std::string_view kProducts[] = {"convolution", "mm", "addmm", "bmm", "baddbmm"};
     if (std::ranges::find(kProducts, name_in_table(op.name)) == std::end(kProducts)) return "";

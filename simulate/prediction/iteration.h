@@ -30,8 +30,8 @@ struct Iteration {
   std::vector<KernelCost> costs;  // one for each kernel of the step
   ConvWorkCache demands;          // filled when rates change
   Timeline timeline;
-  Seconds copies;  // by which the timeline is longer because it waits for activations from the host
-  Seconds decode;  // of one thread that decodes the batch's samples; 0: unknown, or nothing to decode
+  Seconds copies;      // by which the timeline is longer because it waits for activations from the host
+  Seconds decode;      // of one thread that decodes the batch's samples; 0: unknown, or nothing to decode
   Seconds read;        // of storage for the batches of all GPUs of a machine; 0: they are in its memory
   Seconds input_copy;  // of the batch to the GPU; 0: not counted
   Seconds input;       // of all decoding threads, of storage and of copies beside the kernels: the longest

@@ -34,8 +34,8 @@ struct Loader {
   [[nodiscard]] double threads(int gpus, double cores) const;
 };
 
-// `dataset` may be none. Throws UsageError for what only real samples have beside synthetic input, and for real
-// input of samples whose time, or size in storage that is given, is unknown.
+// `dataset` may be none. Throws UsageError for what only real samples have beside synthetic input, and for
+// real input of samples whose time, or size in storage that is given, is unknown.
 [[nodiscard]] Loader loader_of(const SampleInput& input, const LaunchModel& launch_model,
                                const Dataset* dataset);
 

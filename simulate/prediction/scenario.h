@@ -20,10 +20,12 @@ inline constexpr std::int64_t kMostSamples = 1'000'000'000;  // the largest --ba
 inline constexpr std::string_view kSyntheticInput = "synthetic";
 inline constexpr std::string_view kRealInput = "real";
 
-// How a batch gets from the host to the GPU. uncounted: its time is no part of the prediction; overlapped: from pinned memory
-// beside the kernels, by a stream of its own; pinned, pageable: between two iterations, from memory of that kind.
+// How a batch gets from the host to the GPU. uncounted: its time is no part of the prediction; overlapped:
+// from pinned memory beside the kernels, by a stream of its own; pinned, pageable: between two iterations,
+// from memory of that kind.
 enum class InputCopies : std::uint8_t { uncounted, overlapped, pinned, pageable };
-inline constexpr std::array<std::string_view, 4> kInputCopiesNames = {"uncounted", "overlapped", "pinned", "pageable"};
+inline constexpr std::array<std::string_view, 4> kInputCopiesNames = {"uncounted", "overlapped", "pinned",
+                                                                      "pageable"};
 
 // Where samples come from; empty members: as the framework and the data set have it (loader.h).
 struct SampleInput {

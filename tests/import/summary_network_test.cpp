@@ -81,8 +81,7 @@ TEST(KerasSummary, SaysWhatIsMissing) {
   EXPECT_THAT(refusal(unknown), HasSubstr("operators without a layer of tbd-sim: GRU (1)"));
   std::string wrong = text_of("keras_functional.txt");
   wrong.replace(wrong.find(" 432 "), 5, " 433 ");
-  EXPECT_THAT(refusal(wrong),
-              testing::AllOf(HasSubstr("k.txt:9:"), HasSubstr("'conv2d_2': 433 parameters")));
+  EXPECT_THAT(refusal(wrong), testing::AllOf(HasSubstr("k.txt:9:"), HasSubstr("'conv2d_2': 433 parameters")));
 }
 
 // torchvision's alexnet: 61,100,840 parameters, 714,188,480 multiply-adds.

@@ -262,8 +262,12 @@
     button.addEventListener("click", reset);
     const link = element("button", {type: "button", textContent: "copy link", id: "link"});
     link.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(location.href);
-      status.textContent = "copied";
+      try {
+        await navigator.clipboard.writeText(location.href);
+        status.textContent = "copied";
+      } catch (refused) {  // browsers let pages of other machines copy nothing
+        status.textContent = "the link is the address of this page";
+      }
     });
     const form = element("form", {className: "controls"}, fileInput(), ...LISTS.map(listOf), ...SLIDERS.map(sliderOf),
                          element("p", {}, button, link), element("p", {}, status));
