@@ -163,10 +163,10 @@ TEST(NormFusion, WhereMapsAreOfHalfPrecision) {
 TEST(NormFusion, NormsByConstants) {
   SpecCache specs = test::source_specs();
   const Prediction p = predict({.model = "mask_rcnn_fpn",
-                                .variant = "mlperf",
                                 .framework = "pytorch_mlperf",
                                 .gpu = "v100_sxm2_16gb",
                                 .batch = 2,
+                                .variant = "mlperf",
                                 .precision = "amp"},
                                specs);
   const auto& kernels = p.iterations.front().step->kernels;
@@ -186,10 +186,10 @@ TEST(NormFusion, NormsByConstants) {
 TEST(NormFusion, ByConvolutions) {
   SpecCache specs = test::source_specs();
   const Prediction p = predict({.model = "resnet50",
-                                .variant = "v1.5",
                                 .framework = "mxnet_mlperf",
                                 .gpu = "v100_sxm2_16gb",
                                 .batch = 32,
+                                .variant = "v1.5",
                                 .precision = "amp"},
                                specs);
   int factors = 0, sums = 0;
