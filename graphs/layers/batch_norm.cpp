@@ -2,6 +2,7 @@
 // channel; or, with `statistics: global`, the moving ones of an earlier training. Without pixels the last
 // dimension is the channels.
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/loads_rows.h"
 #include "graphs/layers/terms.h"
 
 namespace tbdsim {
@@ -88,14 +89,6 @@ class BatchNorm : public Layer {
     if (!transposes(site, how)) return;
     const int copies = phase == Phase::backward_data ? 3 : 2;  // x and y, or x, dy and dx
     kernels.back().scratch_bytes = stored_bytes(site.output, how.precision) * copies;
-  }
-
-  // True if channels are neighbors in memory, so that a thread loads several numbers at a time, as those of
-  // element-wise kernels do: cuDNN's spatial persistent mode, which PyTorch and MXNet ask for such images in
-  // half precision.
-  [[nodiscard]] static bool loads_rows(const LoweringContext& how) {
-    return how.lowering.layout == Layout::nhwc && how.lowering.norm_layout == NormLayout::any &&
-           how.precision.storage_bytes < kFp32Bytes;
   }
 
   [[nodiscard]] static bool transposes(const LayerContext& site, const LoweringContext& how) {

@@ -7,6 +7,7 @@
 // is a batch norm of one sample with as many channels as samples have
 // (aten/src/ATen/native/Normalization.cpp).
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/loads_rows.h"
 
 namespace tbdsim {
 namespace {
@@ -52,7 +53,7 @@ class GroupNorm : public Layer {
                std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     if (of_channels()) {
-      instance_norm(site, Phase::forward, kMomentFlops + kApplyFlops, x * 2, x, kernels);
+      instance_norm(site, how, Phase::forward, kMomentFlops + kApplyFlops, x * 2, x, kernels);
       return;
     }
     const Size statistics = group_count(site) * (2 * kFp32Bytes);
@@ -70,7 +71,7 @@ class GroupNorm : public Layer {
     const Phase phase = site.input_gradient ? Phase::backward_data : Phase::backward_weights;
     if (of_channels()) {
       const bool all = site.input_gradient;
-      instance_norm(site, phase, all ? kSumFlops + kGradientFlops : kSumFlops, all ? x * 4 : x * 2,
+      instance_norm(site, how, phase, all ? kSumFlops + kGradientFlops : kSumFlops, all ? x * 4 : x * 2,
                     all ? x : Size{}, kernels);
       return;
     }
@@ -109,12 +110,13 @@ class GroupNorm : public Layer {
                         std::vector<Kernel>& kernels) {
     add(KernelKind::elementwise, op, {channel_count(site), {}}, phase, 2, read, written, kernels);
   }
-  static void instance_norm(const LayerContext& site, Phase phase, std::int64_t flops, Size read,
-                            Size written, std::vector<Kernel>& kernels) {
+  static void instance_norm(const LayerContext& site, const LoweringContext& how, Phase phase,
+                            std::int64_t flops, Size read, Size written, std::vector<Kernel>& kernels) {
     add(KernelKind::batch_norm, "instance_norm", site.output, phase, flops, read, written, kernels);
     const std::int64_t width = site.output.dims.back();
     const std::int64_t height = elements_per_row(site.output) / site.output.dims[0] / width;
     kernels.back().shape = ImageShape{site.output.rows, site.output.dims[0], height, width};
+    if (loads_rows(how)) kernels.back().timed_as = KernelKind::elementwise;
   }
 
   std::int64_t groups_;
