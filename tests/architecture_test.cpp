@@ -81,7 +81,7 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
       "simulate/plan", "simulate/job", "simulate/import", "simulate/compare"}},
     {"simulate/serve",
      {"hwspecs", "graphs", "costmodel", "simulate/workload", "simulate/prediction", "simulate/analysis",
-       "simulate/layout", "simulate/plan", "simulate/job", "simulate/report", "simulate/import"}},
+      "simulate/layout", "simulate/plan", "simulate/job", "simulate/report", "simulate/import"}},
     {"simulate/cli",
      {"hwspecs", "graphs", "costmodel", "simulate/framework", "simulate/workload", "simulate/communication",
       "simulate/prediction", "simulate/analysis", "simulate/sweep", "simulate/validation", "simulate/report",

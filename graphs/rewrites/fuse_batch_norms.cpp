@@ -149,7 +149,8 @@ class NormFusion {
 
   // True if the convolution before the norm sums its statistics.
   [[nodiscard]] bool summed_by_convolution(const Chain& chain) const {
-    return how_ == FusedNorms::with_convolutions && kernel(chain.first).op == "batch_norm" && is_half_convolution(chain.first - 1);
+    return how_ == FusedNorms::with_convolutions && kernel(chain.first).op == "batch_norm" &&
+           is_half_convolution(chain.first - 1);
   }
 
   // True if the next convolution normalises what it reads, and its gradient by the weights does so again.

@@ -14,15 +14,14 @@ namespace tbdsim {
 class SpecNode;
 
 // Batch norms with the sums and ReLUs behind them: fuse_batch_norms.h. fused_in_half: only where activations
-// are of half precision; forward_fused_in_half: only there, and only in the forward pass; by_half_convolutions:
-// there, by the convolutions before and behind them, too.
+// are of half precision; forward_fused_in_half: only there, and only in the forward pass;
+// by_half_convolutions: there, by the convolutions before and behind them, too.
 enum class Norms { apart, fused, fused_in_half, forward_fused_in_half, by_half_convolutions };
 // How activations are kept between forward and backward pass: half_precision_activations.h, recompute.h,
 // offload.h.
 enum class FeatureMaps { kept, half, recomputed, recomputed_blocks, recomputed_attention, offloaded };
-inline constexpr std::array<std::string_view, 5> kNormsNames = {"apart", "fused", "fused_in_half",
-                                                                "forward_fused_in_half",
-                                                                "by_half_convolutions"};
+inline constexpr std::array<std::string_view, 5> kNormsNames = {
+    "apart", "fused", "fused_in_half", "forward_fused_in_half", "by_half_convolutions"};
 inline constexpr std::array<std::string_view, 6> kFeatureMapsNames = {
     "kept", "half", "recomputed", "recomputed_blocks", "recomputed_attention", "offloaded"};
 

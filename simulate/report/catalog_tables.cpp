@@ -247,7 +247,7 @@ Table list_targets(const Catalog& catalog) {
                    {"target", "target"},
                    {"optimizer", ""},
                    {"epochs", "epochs", true},
-                   {"critical_batch", "critical batch", true},
+                   {"critical_batch", "crit. batch", true},
                    {"smallest_batch", "from", true},
                    {"largest_batch", "to batch", true},
                    {"runs", "runs", true}};
@@ -262,7 +262,7 @@ Table list_targets(const Catalog& catalog) {
          count_cell(target.largest_batch()), count_cell(runs)});
   }
   table.notes = {
-      "epochs: at a small batch; critical batch: at which there are twice as many; for 'tbd-sim tta'."};
+      "epochs: at a small batch; crit. batch: at which there are twice as many; for 'tbd-sim tta'."};
   return table;
 }
 

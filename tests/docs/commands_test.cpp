@@ -121,6 +121,8 @@ class DocumentedCommand : public testing::TestWithParam<std::string> {
     for (const auto& entry : fs::directory_iterator(kSource / "tests/import/files"))
       copy(entry.path(), entry.path().filename());
     copy(kSource / "simulate/validation/runs/tbd_paper.csv", "runs.csv");
+    copy(kSource / "tests/captured/torchvision.resnet50.224.fp32.nchw.adam.step.json.gz",
+         "resnet50.step.json.gz");  // as written by the pages' Python
     before_ = fs::current_path();
     fs::current_path(directory_.path());
   }

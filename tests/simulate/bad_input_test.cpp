@@ -240,8 +240,8 @@ const std::vector<BadCommand> kBadCommands = {
      "did you mean "
      "'slim_v2'?"},
     {{"--gpu", "titanxp", "--batch", "64", "--precision", "fp23"},
-     "unknown precision 'fp23'; expected one of fp32, tf32, fp16, bf16, amp, bf16_pure, bf16_master, fp8; "
-     "did you mean 'fp32'?"},
+     "unknown precision 'fp23'; expected one of fp32, tf32, fp16, bf16, amp, bf16_pure, bf16_master, fp8, "
+     "fp8_tensorwise, fp8_rowwise, mxfp8, nvfp4; did you mean 'fp32'?"},
     {{"--gpu", "titanxp", "--batch", "64", "--precision", "tf32"},
      "NVIDIA TITAN Xp has no tf32 arithmetic; expected one of its own: fp32, fp16 (computed in fp32)"},
     {{"--gpu", "titanxp", "--batch", "64", "--format", "jsn"},
@@ -268,7 +268,7 @@ const std::vector<BadCommand> kBadCommands = {
      "unknown GPU 'TITANYP'; did you mean 'titanxp'? ('tbd-sim list gpus'" + kSeeList},
     {{"--gpu", "v100", "--batch", "64"},
      "unknown GPU 'v100'; expected one of v100_dgxs_32gb, v100_pcie_16gb, v100_pcie_32gb, v100_sxm2_16gb, "
-     "v100_sxm2_32gb, v100_sxm3_32gb ('tbd-sim list gpus'" +
+     "v100_sxm2_32gb, v100_sxm3_32gb, v100_sxm3_32gb_450w ('tbd-sim list gpus'" +
          kSeeList},
     {{"--gpu", "t4", "--batch", "8", "--model", "bert_base", "--framework", "tensorflow"},
      "bert_base is trained by pytorch, not by 'tensorflow'; expected a --framework that trains it, or a "

@@ -160,8 +160,8 @@ class Answers {
     if (request.path == "/report") return report(request.parameters);
     if (request.path == "/layouts") return {.type = "text/html; charset=utf-8", .body = layouts_page_};
     if (request.path == "/layout") return layout(request.parameters);
-    return error_reply(404, in_quotes(request.path) +
-                                " is not here; expected /, /report, /layouts, /layout or /model");
+    return error_reply(
+        404, in_quotes(request.path) + " is not here; expected /, /report, /layouts, /layout or /model");
   } catch (const Error& wrong) {
     return error_reply(400, dropped_.with_names(wrong.what()));
   }
