@@ -1,4 +1,4 @@
-// Which weights of a model are trained: all, all but frozen ones, or only low-rank adapters beside frozen
+// The weights of a model that are trained: all, all but frozen ones, or only low-rank adapters beside frozen
 // products (LoRA: Hu et al., arXiv 2106.09685).
 //
 //   y = W x + scale * B (A x)      W frozen; A of `rank` rows, B of `rank` columns are trained

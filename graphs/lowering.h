@@ -65,7 +65,7 @@ enum class ConcatLowering { parts, whole, views };
 //   library      the library, always
 enum class DepthwiseKernels { own, half_by_size, library };
 
-// What generates kernels for the operators of a captured step. eager: each operator has its own.
+// The compiler that makes kernels for the operators of a captured step. eager: each operator has its own.
 //   inductor   element-wise operators and reductions run in kernels of several (graphs/captured/compile.h)
 enum class Compiler { eager, inductor };
 

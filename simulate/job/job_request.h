@@ -25,7 +25,7 @@ struct JobRequest {
   bool fp8_attention = false;  // with fp8: attention in one kernel computes in it too
   std::string stack{kDefaultStack};
   std::string profile;
-  // What the run does unlike its stack: keys and values of set_stack().
+  // Keys and values of set_stack() in which the run differs from its stack.
   std::vector<std::pair<std::string, std::string>> differences;
   std::int64_t leaf_gpus = 0;   // below one leaf switch; 0: those of a machine where it is oversubscribed
   double oversubscription = 1;  // of the network above leaf switches

@@ -31,7 +31,7 @@ struct ResolvedJob {
   PlanInputs inputs;                     // refers to the calibration
   FlopsPerSecond peak;                   // of the arithmetic of products, for MFU
   std::optional<ParallelLayout> layout;  // legal; none: to be searched
-  // What layouts that are searched have in common: keys and values of set_layout().
+  // Keys and values of set_layout() that all searched layouts have.
   std::vector<std::pair<std::string, std::string>> fixed;
   std::vector<Assumption> assumed;
 

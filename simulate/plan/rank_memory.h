@@ -21,7 +21,7 @@ struct StageParameters {
   double shared = 0;   // that all replicas hold
   double experts = 0;  // that the replicas of the same experts hold
 
-  // Those of one rank when they are divided over these numbers of ranks.
+  // The bytes of one rank when they are divided over these numbers of ranks.
   [[nodiscard]] double divided(double replicas, double expert_replicas) const {
     return shared / replicas + experts / expert_replicas;
   }

@@ -29,7 +29,7 @@ Seconds sum_of_tied(const ParallelLayout& l, const PieceCosts& costs, const Plan
   return collective_time(Collective::all_reduce, ends, gradients);
 }
 
-// What replicas do with gradients, and with parameters that each has updated a part of.
+// Time to add up gradients over replicas, and to gather parameters of which each has updated a part.
 struct ReplicaCollectives {
   Seconds reduce, gather;
 };

@@ -43,7 +43,7 @@ Pass backward_of(const PieceCost& c, Recomputation r) {
   return pass;
 }
 
-// What a stage does for one micro-batch.
+// The work of a stage for one micro-batch.
 struct StageWork {
   Pass forward, backward;
   Seconds idle;          // that the GPU waits for the host

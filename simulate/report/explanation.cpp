@@ -104,7 +104,8 @@ std::string sum_step(const Iteration& i) {
                      sources);
 }
 
-// What the samples of an iteration wait for: storage, copies to the GPU or the threads that decode.
+// The part of the input that takes longest for the samples of an iteration: storage, copies to the GPU or the
+// threads that decode.
 std::string input_step(const Prediction& p, const Iteration& i) {
   if (i.input == i.read)
     return fmt::format("{} to read a batch, {} each.", to_text(i.read), to_text(p.loader.read_time));

@@ -1,5 +1,5 @@
-// What the stages of a layout's pipeline do when: passes of micro-batches, then the exchange between replicas
-// and the update.
+// The times at which the stages of a layout's pipeline run: passes of micro-batches, then the exchange
+// between replicas and the update.
 #pragma once
 
 #include <string>

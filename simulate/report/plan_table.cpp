@@ -271,7 +271,7 @@ Table changed_table(const JobPrediction& before, const JobPrediction& after, con
       {"metric", "metric"}, {"before", "before", true}, {"after", "after", true}, {"change", "change", true}};
   for (const LayoutMetric& metric : layout_metrics()) {
     const std::optional<double> was = metric.value(before), is = metric.value(after);
-    // What was searched stands above the table.
+    // Keys of the searched layout stand above the table.
     if (!was || !is || metric.metric.name.starts_with("layout_")) continue;
     const std::string unit(metric.metric.unit);
     const Cell change = *was != 0 ? signed_percent_cell(*is / *was - 1) : none_cell();

@@ -27,7 +27,7 @@ struct Help {
   std::string key;  // "gpu.memory_bandwidth"
   Seconds step;
 };
-// What makes the step shorter, the most first.
+// Changes of the hardware that make the step shorter, the most first.
 [[nodiscard]] Table helps_table(const JobPrediction& prediction, std::vector<Help> helps,
                                 const std::string& change);
 

@@ -341,7 +341,7 @@ Json json_of(const Loader& loader) {
           {"sample_time", {{"value", json_number(loader.sample_time.si())}, {"unit", "s"}}}};
 }
 
-// What is chosen, under the names of the options.
+// The choices under the names of their options.
 Json json_of(const TrainingChoices& choices) {
   const FineTuning& tuned = choices.fine_tuning;
   Json object = Json::object();

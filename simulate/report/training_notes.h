@@ -1,4 +1,4 @@
-// What the choices of a training run come to: trained weights, batches of an update, what is on the host.
+// Notes on the choices of a training run: trained weights, batches of an update, what is on the host.
 #pragma once
 
 #include <span>

@@ -61,7 +61,7 @@ void write_file(const fs::path& path, const std::string& bytes) {
   if (!out.flush()) throw UsageError(path.filename().string() + ": the disk has no room for it");
 }
 
-// What tbd-sim reads of a file: the file itself, or the model that its format becomes, written beside it.
+// The file that tbd-sim reads: the dropped one, or the model that its format becomes, written beside it.
 DroppedFile as_model(DroppedFile file) {
   const std::string named = file.path.filename().string();
   const bool yaml = named.ends_with(".yaml");

@@ -10,7 +10,7 @@
 
 namespace tbdsim {
 
-// What the page begins with.
+// The job with which the page begins.
 [[nodiscard]] JobRequest usual_job();
 
 // The job of a query: keys of set_job(), each at most once; those that are absent are as in usual_job().

@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kAtOnce = 1'024;   // points that a rank predicts in one turn
 constexpr std::int64_t kNeighbours = 64;  // successive points of one thread, which share work
 
-// Of one thread.
+// Predicts the points of one thread.
 using Predictor = std::variant<PointPredictor, LayoutPredictor>;
 using Predictors = tbb::enumerable_thread_specific<Predictor>;
 

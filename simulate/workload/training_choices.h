@@ -1,5 +1,5 @@
-// What is chosen of a training run beside its model, framework and precision: which weights are trained and
-// how they are updated, what is kept on the GPU.
+// Choices of a training run beside its model, framework and precision: the weights that are trained, how they
+// are updated, and the tensors that stay on the GPU.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr std::int64_t kMostRank = 65'536;            // of an adapter
 // Activations that the backward pass has computed again: none; all within every repeated block; those of
 // attention; all but the ends of about sqrt(n) segments.
 inline constexpr std::array<std::string_view, 4> kRecomputeNames = {"none", "full", "selective", "segments"};
-// What is on the host while the GPU does not use it.
+// Tensors that are on the host while the GPU does not use them.
 inline constexpr std::array<std::string_view, 3> kOffloadNames = {"none", "activations", "optimizer"};
 
 struct TrainingChoices {

@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"sweep", "--model", "FILE", "--framework", "pytorch", "--gpu", "rtx3090,t4",
                                  "--batch", "8,16"}));
 
-// Of a compiled step ReLUs, sums and statistics are parts of other kernels; convolutions are not.
+// ReLUs, sums and statistics of a compiled step are parts of other kernels; convolutions are not.
 TEST(CapturedCommands, ListTheKernelsOfACompiledStep) {
   const test::CliResult result = test::run({"kernels", kFile, "--gpu", "rtx3090", "--batch", "32",
                                             "--framework", "pytorch_compiled_graphs", "--format", "csv"});

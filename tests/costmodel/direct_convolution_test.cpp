@@ -121,7 +121,7 @@ TEST(DirectConvolution, WhoComputesWhat) {
   EXPECT_EQ(algorithms(nhwc), std::set{Algorithm::direct});
 }
 
-// Of NHWC images on tensor cores of V100 and A100, but not on those of an RTX 3090.
+// Groups of NHWC images are products on tensor cores of V100 and A100, but not on those of an RTX 3090.
 TEST(GroupedConvolution, ProductsInNhwc) {
   ConvCall nhwc = grouped();
   nhwc.channels_last = true;

@@ -81,7 +81,7 @@ TEST(FineTuning, KeepsTheProductsName) {
                                           "layer1/attention/lora", "layer1/attention", "head"));
 }
 
-// What stands before the first trained layer has no backward pass at all.
+// Layers before the first trained one have no backward pass at all.
 TEST(FineTuning, FreezesLayersByPartsOfTheirNames) {
   const TrainingStep step = step_of(fine_tuned(two_blocks(), {.frozen = {"embedding", "layer0"}}));
   EXPECT_EQ(parameters(step, &LayerSummary::trained_parameters), 20 + 12);

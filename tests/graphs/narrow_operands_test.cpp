@@ -1,4 +1,4 @@
-// What fp8 and fp4 recipes run beside the products: bytes of every pass, by hand.
+// Kernels that fp8 and fp4 recipes run beside the products: bytes of every pass, by hand.
 #include "graphs/layers/narrow_operands.h"
 
 #include <gmock/gmock.h>

@@ -81,7 +81,7 @@ TEST_P(DamagedFile, IsReadOrRefused) {
 
 INSTANTIATE_TEST_SUITE_P(All, DamagedFile, testing::ValuesIn(kFiles));
 
-// Of two execution traces the first is damaged.
+// The first of two execution traces is damaged.
 TEST(DamagedFiles, TracesAreReadOrRefused) {
   const std::string whole = read_file(import_file("execution_trace_4.json"), 1'000'000);
   const test::TempDir dir;

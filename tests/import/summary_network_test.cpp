@@ -55,7 +55,7 @@ TEST(KerasSummary, AskForTheInputThatIsNotShown) {
   EXPECT_THAT(refusal(text, {{"input", "28x28x3"}}), HasSubstr("320 parameters for 32 channels of 3"));
 }
 
-// As Keras 2 printed it, without boxes.
+// A summary as Keras 2 printed it, without boxes.
 TEST(KerasSummary, OldOnesToo) {
   const std::string text =
       "Model: \"m\"\n_________________________________________________________________\n"

@@ -139,7 +139,7 @@ TEST_F(JobTest, ContextIsExchangedRoundARingOrByHeads) {
   const auto context = static_cast<std::size_t>(LayoutDimension::context);
   EXPECT_GT(ring.communication[context].busy, Seconds(0));
   EXPECT_GT(heads.communication[context].busy, Seconds(0));
-  // Of 4 all-to-alls forward and 4 backward none has kernels beside it.
+  // None of 4 all-to-alls forward and 4 backward has kernels beside it.
   EXPECT_EQ(heads.communication[context].busy, heads.communication[context].exposed);
   EXPECT_EQ(heads.first.parameters, ring.first.parameters);
   EXPECT_EQ(
@@ -256,7 +256,7 @@ TEST(PlanFeatures, SweepsLayouts) {
   EXPECT_EQ(rows.exit_code, 0) << rows.err;
   EXPECT_THAT(rows.out, AllOf(HasSubstr("model,gpu,gpus,global_batch,seq_len,tp,zero,step_time,"),
                               HasSubstr("ranks do not divide 16 GPUs")));
-  // What `plan` predicts of the same layout.
+  // The prediction of `plan` for the same layout.
   const std::string best =
       test::run(command("sweep", {"--tp", "1,2", "--zero", "1", "--best", "step_time", "--metrics", "mfu"}))
           .out;

@@ -90,8 +90,8 @@ TEST(DataParallel, ServersOnTheHostDoTheCopiesOfVariablesThere) {
 // Two seconds each, one after another from 4 s on: through at 10 s.
 TEST(DataParallel, MessagesQueue) { EXPECT_NEAR(times(one_stage(2)).exposed.si(), 4, 1e-9); }
 
-// Of two batches, whose kernels the timeline has together, the second's half of the backward pass makes
-// gradients: ready at 5, 5.5 and 6 s, through at 11 s.
+// The timeline has the kernels of two batches; the second's half of the backward pass makes gradients:
+// ready at 5, 5.5 and 6 s, through at 11 s.
 TEST(DataParallel, ExchangesInTheLastBatch) {
   TrainingStep both = step();
   both.batches = 2;

@@ -180,7 +180,7 @@ TEST(NormFusion, NormsByConstants) {
   EXPECT_EQ(count("affine_norm"), 4);
 }
 
-// Of ResNet-50's 33 norms with a ReLU alone the first is read by a pool; convolutions read the others, apply
+// ResNet-50 has 33 norms with a ReLU alone. A pool reads the first; convolutions read the others, apply
 // them and leave 2 numbers of 4 bytes a channel to a kernel. The 16 with a sum read their input once, not
 // twice.
 TEST(NormFusion, ByConvolutions) {

@@ -40,7 +40,7 @@ struct InputOptions {
   std::string copies;
 };
 
-// Which weights are trained and how, as texts of scenario_keys.h.
+// The weights that are trained and how, as texts of scenario_keys.h.
 struct TrainingOptions {
   std::string optimizer;
   std::string accumulate;
