@@ -126,7 +126,7 @@ TEST(Accumulation, AddsUpGradientsOfBatches) {
   lowering.step_gradients = GradientAccumulation::in_place;
   const TrainingStep in_place = step_of(model, lowering);
   EXPECT_EQ(kernels_of(in_place, "fill").at(0).repeat, 1);
-  const Kernel& product = kernels_of(in_place, "matmul").at(1);
+  const Kernel product = kernels_of(in_place, "matmul").at(1);
   EXPECT_EQ(product.repeat, 4);
   EXPECT_EQ(product.read_bytes, (Size{4 * 12, 4 * (4 + 3)}));  // the gradient so far, x and dy
 }
