@@ -7,5 +7,5 @@ if(TBDSIM_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "TBDSIM_FUZZ needs clang (libFuzzer); this is ${CMAKE_CXX_COMPILER_ID}")
   endif()
-  set(TBDSIM_COVERAGE -fsanitize=fuzzer-no-link)  # of modules: what fuzzers read with
+  set(TBDSIM_COVERAGE -fsanitize=fuzzer-no-link)  # of modules with readers: fuzzers see which of their lines ran
 endif()

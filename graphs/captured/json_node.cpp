@@ -17,13 +17,22 @@ using Kind = JsonValue::Kind;
 
 Mark mark_of(const std::string& file) { return {.file = std::make_shared<const std::string>(file)}; }
 
+// The line and column of a byte, the first of which is 1.
+Mark mark_at(const std::string& file, std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
+  Mark mark = mark_of(file);
+  mark.line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+  mark.column = static_cast<int>(before.size() - (before.rfind('\n') + 1)) + 1;  // npos + 1 is 0
+  return mark;
+}
+
 // Collects values as the library's parser meets them: those of open lists and maps on a stack, which a list
 // or map that ends moves behind the document's items.
 class Collector final : public nlohmann::json_sax<Json> {
  public:
-  Collector(const std::string& file, std::size_t depth, std::size_t most, std::vector<std::string>& texts,
-            std::vector<JsonValue>& items)
-      : file_(file), depth_(depth), most_(most), texts_(texts), items_(items) {}
+  Collector(const std::string& file, std::string_view text, std::size_t depth, std::size_t most,
+            std::vector<std::string>& texts, std::vector<JsonValue>& items)
+      : file_(file), text_(text), depth_(depth), most_(most), texts_(texts), items_(items) {}
 
   bool null() override { return add({.kind = Kind::null}); }
   bool boolean(bool value) override { return add({.kind = Kind::flag, .flag = value}); }
@@ -51,7 +60,7 @@ class Collector final : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) override { return open(); }
   bool end_array() override { return close(Kind::list); }
   bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
-    fail("no JSON at byte " + std::to_string(position) + "; expected a step file");
+    throw SpecError(mark_at(file_, text_, position), "no JSON from here on; expected a step file");
   }
 
   [[nodiscard]] const JsonValue& root() const { return stack_.front(); }
@@ -104,6 +113,7 @@ class Collector final : public nlohmann::json_sax<Json> {
   }
 
   const std::string& file_;
+  std::string_view text_;
   std::size_t depth_, most_;
   std::vector<std::string>& texts_;
   std::vector<JsonValue>& items_;
@@ -117,14 +127,14 @@ class Collector final : public nlohmann::json_sax<Json> {
 
 JsonDocument::JsonDocument(std::string file, const std::string& text, std::size_t depth, std::size_t most)
     : file_(std::move(file)) {
-  Collector plain(file_, depth, most, texts_, items_);
+  Collector plain(file_, text, depth, most, texts_, items_);
   if (PlainJson(text, plain).run()) {
     items_.push_back(plain.root());
     return;
   }
   texts_.clear();
   items_.clear();
-  Collector collector(file_, depth, most, texts_, items_);
+  Collector collector(file_, text, depth, most, texts_, items_);
   if (!Json::sax_parse(text, &collector)) throw SpecError(mark_of(file_), "no JSON; expected a step file");
   items_.push_back(collector.root());
 }

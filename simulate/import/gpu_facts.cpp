@@ -127,6 +127,19 @@ std::vector<GpuFacts> read_smi_csv(std::string_view text, const std::string& fil
                       "a row for each GPU of nvidia-smi --query-gpu=name,... --format=csv");
 }
 
+std::vector<GpuFacts> read_gpu_facts(FileFormat format, std::string_view text, const std::string& file) {
+  switch (format) {
+    case FileFormat::device_query:
+      return read_device_query(text, file);
+    case FileFormat::smi_text:
+      return read_smi_text(text, file);
+    case FileFormat::smi_xml:
+      return read_smi_xml(text, file);
+    default:
+      return read_smi_csv(text, file);
+  }
+}
+
 GpuFacts merged(GpuFacts first, const GpuFacts& second) {
   if (second.clock && (!first.clock || (second.clock_is_boost && !first.clock_is_boost))) {
     first.clock = second.clock;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hwspecs/base/quantity.h"
+#include "simulate/import/recognise.h"
 
 namespace tbdsim {
 
@@ -35,6 +36,10 @@ struct GpuFacts {
 [[nodiscard]] std::vector<GpuFacts> read_smi_text(std::string_view text, const std::string& file);
 [[nodiscard]] std::vector<GpuFacts> read_smi_xml(std::string_view text, const std::string& file);
 [[nodiscard]] std::vector<GpuFacts> read_smi_csv(std::string_view text, const std::string& file);
+
+// The same by the format, one whose kind is ImportKind::gpu.
+[[nodiscard]] std::vector<GpuFacts> read_gpu_facts(FileFormat format, std::string_view text,
+                                                   const std::string& file);
 
 // Facts of one GPU from two files: those of the first, and of the second what the first lacks. A boost clock
 // goes before the highest one.

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
-#include "hwspecs/base/table.h"
 
 namespace tbdsim {
 namespace {
@@ -73,14 +72,12 @@ std::vector<std::string> sentences_of(const Prediction& p) {
 
 }  // namespace
 
-std::vector<std::string> training_notes(std::span<const Prediction> predictions, std::size_t width) {
+std::vector<std::string> training_notes(std::span<const Prediction> predictions) {
   std::vector<std::string> notes;
   for (const Prediction& p : predictions) {
     if (p.scenario.training.empty()) continue;
     const std::string of = p.model->name + " on " + p.framework->name + ": ";
-    for (const std::string& sentence : sentences_of(p)) {
-      for (std::string& line : wrapped(of + sentence + ".", width)) notes.push_back(std::move(line));
-    }
+    for (const std::string& sentence : sentences_of(p)) notes.push_back(of + sentence + ".");
   }
   return notes;
 }

@@ -9,8 +9,7 @@
 
 namespace tbdsim {
 
-// Sentences of the predictions whose scenarios choose something, in lines of at most `width` letters.
-[[nodiscard]] std::vector<std::string> training_notes(std::span<const Prediction> predictions,
-                                                      std::size_t width);
+// A sentence for each choice of the predictions' scenarios.
+[[nodiscard]] std::vector<std::string> training_notes(std::span<const Prediction> predictions);
 
 }  // namespace tbdsim

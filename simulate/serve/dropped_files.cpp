@@ -7,12 +7,16 @@
 #include <fstream>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "hwspecs/base/catalog.h"
 #include "hwspecs/base/error.h"
+#include "hwspecs/base/file.h"
+#include "hwspecs/base/spec_parser.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/import/gpu_file.h"
 #include "simulate/import/read_network.h"
 
 namespace tbdsim {
@@ -22,9 +26,10 @@ namespace {
 
 constexpr std::string_view kPrefix = "dropped/";
 constexpr std::size_t kLongestName = 100;
+constexpr std::uintmax_t kMostFactBytes = std::uintmax_t{1} << 26U;  // 64 MiB
 constexpr std::string_view kExpected =
-    "expected a model: YAML, a captured step, a config.json of Hugging Face, ONNX or another format that "
-    "'tbd-sim import' makes a model of";
+    "expected a model (YAML, a captured step, a config.json of Hugging Face, ONNX or another format that "
+    "'tbd-sim import' makes a model of) or a GPU (YAML, deviceQuery, nvidia-smi -q)";
 
 fs::path own_folder() {
   std::string pattern = (fs::temp_directory_path() / "tbd-sim-XXXXXX").string();
@@ -61,36 +66,58 @@ void write_file(const fs::path& path, const std::string& bytes) {
   if (!out.flush()) throw UsageError(path.filename().string() + ": the disk has no room for it");
 }
 
-// The file that tbd-sim reads: the dropped one, or the model that its format becomes, written beside it.
-DroppedFile as_model(DroppedFile file) {
+// True for YAML that describes a GPU: no other file has this key.
+bool describes_gpu(const fs::path& yaml) {
+  const SpecTree tree = read_spec_file(yaml);
+  return std::any_of(tree.entries.begin(), tree.entries.end(),
+                     [](const SpecEntry& entry) { return entry.key == "sm_count"; });
+}
+
+ImportedFile imported_gpu(FileFormat format, const fs::path& path, const Catalog& catalog) {
+  const std::string file = path.filename().string();
+  const std::vector<GpuFacts> gpus = read_gpu_facts(format, read_file(path, kMostFactBytes), file);
+  ImportedFile imported = gpu_file(gpus.front(), file, {}, catalog);
+  if (gpus.size() > 1)
+    imported.notes.push_back(fmt::format("the file names {} GPUs; this is the first", gpus.size()));
+  return imported;
+}
+
+// The file that tbd-sim reads: the dropped one, or the model or GPU that its format becomes, written beside
+// it.
+DroppedFile as_spec(DroppedFile file, const Catalog& catalog) {
   const std::string named = file.path.filename().string();
-  const bool yaml = named.ends_with(".yaml");
-  const std::optional<FileFormat> format = yaml ? std::nullopt : recognise(file.path);
+  if (named.ends_with(".yaml")) {
+    if (describes_gpu(file.path)) file.kind = Kind::gpu;
+    return file;
+  }
+  const std::optional<FileFormat> format = recognise(file.path);
   if (!format) {
     if (is_path(named)) return file;
     throw UsageError(named + ": no format that is known; " + std::string(kExpected));
   }
   const FormatInfo& info = info_of(*format);
-  if (info.kind != ImportKind::model)
-    throw UsageError(named + ": " + std::string(info.title) + ", which is no model; " +
+  if (info.kind != ImportKind::model && info.kind != ImportKind::gpu)
+    throw UsageError(named + ": " + std::string(info.title) + ", which is no model and no GPU; " +
                      std::string(kExpected));
-  const ImportedFile network = read_network(info.format, file.path, {});
-  file.notes = network.notes;
-  file.path = file.path.parent_path() / (network.name + network.extension);
-  write_file(file.path, network.text);
+  file.kind = info.kind == ImportKind::gpu ? Kind::gpu : Kind::model;
+  const ImportedFile imported = file.kind == Kind::gpu ? imported_gpu(info.format, file.path, catalog)
+                                                       : read_network(info.format, file.path, {});
+  file.notes = imported.notes;
+  file.path = file.path.parent_path() / (imported.name + imported.extension);
+  write_file(file.path, imported.text);
   return file;
 }
 
 }  // namespace
 
-DroppedFiles::DroppedFiles() : folder_(own_folder()) {}
+DroppedFiles::DroppedFiles(Catalog catalog) : catalog_(std::move(catalog)), folder_(own_folder()) {}
 
 DroppedFiles::~DroppedFiles() {
   std::error_code ignored;
   fs::remove_all(folder_, ignored);
 }
 
-bool DroppedFiles::is_dropped(std::string_view model) { return model.starts_with(kPrefix); }
+bool DroppedFiles::is_dropped(std::string_view name) { return name.starts_with(kPrefix); }
 
 DroppedFile DroppedFiles::keep(const std::string& file_name, const std::string& bytes) try {
   const std::string named = plain_name(file_name);
@@ -105,7 +132,7 @@ DroppedFile DroppedFiles::keep(const std::string& file_name, const std::string& 
   write_file(folder / named, bytes);
   DroppedFile file;
   try {
-    file = as_model({.name = std::move(name), .path = folder / named, .notes = {}});
+    file = as_spec({.name = std::move(name), .path = folder / named}, catalog_);
   } catch (const Error&) {
     fs::remove_all(folder);
     throw;

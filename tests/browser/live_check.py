@@ -155,7 +155,7 @@ document.dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}
 
 
 def check_drop(page, server, checks):
-    """A model that is dropped on the page is shown, its link opens it again, and what is wrong with one is said with its place."""
+    """A model or GPU that is dropped on the page is shown, its link opens it again, and what is wrong is said with its place."""
     text = (SOURCE / "graphs/models/alexnet.yaml").read_text().replace("title: AlexNet", "title: My Net")
     open_page(page, server.url, checks)
     page.execute_script("delete document.documentElement.dataset.atRest")
@@ -166,6 +166,12 @@ def check_drop(page, server, checks):
     kept, now = page.execute_script("return location.href"), tile(page, "throughput")
     open_page(page, kept, checks)
     checks.expect(tile(page, "throughput") == now, "the link does not bring the dropped model back")
+    card = (SOURCE / "tests/import/files/devicequery_v100.txt").read_text()
+    page.execute_script(DROP, "card.txt", card)
+    checks.expect(wait_for(page, "document.getElementById('gpu').value.startsWith('dropped/')"), "a dropped GPU is not chosen")
+    settle(page)
+    open_page(page, page.execute_script("return location.href"), checks)
+    checks.expect(page.execute_script("return document.getElementById('gpu').value").startswith("dropped/"), "the link does not bring the dropped GPU back")
     page.execute_script(DROP, "bad.yaml", text.replace("sample:", "smaple:"))
     checks.expect(wait_for(page, "document.querySelector('.message').textContent.match(/^bad.yaml:[0-9]+:[0-9]+: /)"), "what is wrong with a dropped file is not said with its place")
 

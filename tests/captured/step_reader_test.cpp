@@ -121,7 +121,7 @@ TEST_F(StepReader, RefusesUnknownAndMissingKeys) {
 TEST_F(StepReader, RefusesOtherFilesAndVersions) {
   EXPECT_THAT(error_of("{}"), HasSubstr("expected a step file"));
   EXPECT_THAT(error_of("[1, 2]"), HasSubstr("expected a step file"));
-  EXPECT_THAT(error_of("not json"), HasSubstr("no JSON at byte"));
+  EXPECT_THAT(error_of("{\n \"format\": not json}"), HasSubstr(":2:13: no JSON from here on"));
   EXPECT_THAT(error_of(""), HasSubstr("no JSON"));
   EXPECT_THAT(error_with("\"version\": 1", "\"version\": 2"),
               AllOf(HasSubstr("version: 2"), HasSubstr("capture the step again")));

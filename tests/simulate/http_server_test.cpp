@@ -125,11 +125,11 @@ TEST_F(HttpServerTest, RepliesAreWholeAndNotCompressed) {
 }
 
 TEST_F(HttpServerTest, TakesABodyAndOneAtATime) {
-  const std::string head = "POST /model?name=a HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n";
+  const std::string head = "POST /file?name=a HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n";
   const std::string bytes(1'000'000, 'x');
-  EXPECT_THAT(request(head + "Content-Length: 1000000\r\n\r\n" + bytes), EndsWith("/model(1000000)|name=a"));
+  EXPECT_THAT(request(head + "Content-Length: 1000000\r\n\r\n" + bytes), EndsWith("/file(1000000)|name=a"));
   EXPECT_THAT(request(head + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
-              EndsWith("/model(3)|name=a"));
+              EndsWith("/file(3)|name=a"));
   const Client slow(server_.port());
   slow.send(head + "Content-Length: 1000000\r\n\r\nabc");
   while (!request(head + "Content-Length: 3\r\n\r\nabc").starts_with("HTTP/1.1 503 ")) {
@@ -137,7 +137,7 @@ TEST_F(HttpServerTest, TakesABodyAndOneAtATime) {
   EXPECT_THAT(get("/abc"), EndsWith("\r\n\r\n/abc")) << "a page is served meanwhile";
   slow.end_request();
   EXPECT_THAT(slow.receive(), StartsWith("HTTP/1.1 400 "));
-  EXPECT_THAT(request(head + "Content-Length: 3\r\n\r\nabc"), EndsWith("/model(3)|name=a"));
+  EXPECT_THAT(request(head + "Content-Length: 3\r\n\r\nabc"), EndsWith("/file(3)|name=a"));
 }
 
 TEST_F(HttpServerTest, RefusalsAreJson) {

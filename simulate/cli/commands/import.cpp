@@ -45,19 +45,6 @@ GivenValues given_values(const std::vector<std::string>& set) {
   return values;
 }
 
-std::vector<GpuFacts> read_gpus(FileFormat format, const std::string& text, const std::string& file) {
-  switch (format) {
-    case FileFormat::device_query:
-      return read_device_query(text, file);
-    case FileFormat::smi_text:
-      return read_smi_text(text, file);
-    case FileFormat::smi_xml:
-      return read_smi_xml(text, file);
-    default:
-      return read_smi_csv(text, file);
-  }
-}
-
 MachineFacts read_machine_facts(FileFormat format, const std::string& text, const std::string& file) {
   switch (format) {
     case FileFormat::topology_matrix:
@@ -148,7 +135,7 @@ void run(const ImportOptions& options, SpecCache& specs, std::ostream& out) {
     const std::string name = std::filesystem::path(file).filename().string();
     writer.say(fmt::format("{}: {}", file, info.title));
     if (info.kind == ImportKind::gpu)
-      note_gpus(read_gpus(info.format, read_file(file, kLargestText), name), name, imports);
+      note_gpus(read_gpu_facts(info.format, read_file(file, kLargestText), name), name, imports);
     if (info.kind == ImportKind::machine)
       imports.machines.emplace_back(read_machine_facts(info.format, read_file(file, kLargestText), name),
                                     name);

@@ -70,15 +70,17 @@ Json models_json(const Scenario& start, SpecCache& specs) {
   return list;
 }
 
+Json gpu_json(const std::string& name, SpecCache& specs) {
+  const GpuSpec& gpu = *specs.gpu(name);
+  return {{"name", name},
+          {"title", gpu.title},
+          {"bandwidth", in_unit(gpu.memory_bandwidth, "GB/s")},
+          {"sms", gpu.sm_count}};
+}
+
 Json gpus_json(const Scenario& start, SpecCache& specs) {
   Json list = Json::array();
-  for (const std::string& name : names_of(specs, Kind::gpu, start.gpu)) {
-    const GpuSpec& gpu = *specs.gpu(name);
-    list.push_back({{"name", name},
-                    {"title", gpu.title},
-                    {"bandwidth", in_unit(gpu.memory_bandwidth, "GB/s")},
-                    {"sms", gpu.sm_count}});
-  }
+  for (const std::string& name : names_of(specs, Kind::gpu, start.gpu)) list.push_back(gpu_json(name, specs));
   return list;
 }
 
@@ -142,8 +144,8 @@ std::vector<std::string> files_of(const Scenario& scenario) {
 //   GET /report?QUERY        live_report.h
 //   GET /layouts             the page of a cluster's layouts
 //   GET /layout?QUERY        layout_report.h
-//   POST /model?name=NAME    takes the model in the body, and answers with its entry in the page's list
-//   GET /model?name=NAME     the entry of a model taken before
+//   POST /file?name=NAME     takes the model or GPU in the body, and answers with its entry in the page's list
+//   GET /file?name=NAME      the entry of one taken before
 class Answers {
  public:
   Answers(Scenario start, SpecCache& specs)
@@ -151,17 +153,18 @@ class Answers {
         page_(page_of(start_, specs)),
         layouts_page_(layouts_page_of(specs)),
         files_(files_of(start_)),
-        pool_(specs.catalog(), files_) {}
+        pool_(specs.catalog(), files_),
+        dropped_(specs.catalog()) {}
 
   HttpReply operator()(const HttpRequest& request) try {
-    if (request.path == "/model") return model(request);
-    if (request.posted) return error_reply(405, "'POST' is answered at /model alone; expected GET");
+    if (request.path == "/file") return file(request);
+    if (request.posted) return error_reply(405, "'POST' is answered at /file alone; expected GET");
     if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = page_};
     if (request.path == "/report") return report(request.parameters);
     if (request.path == "/layouts") return {.type = "text/html; charset=utf-8", .body = layouts_page_};
     if (request.path == "/layout") return layout(request.parameters);
     return error_reply(
-        404, in_quotes(request.path) + " is not here; expected /, /report, /layouts, /layout or /model");
+        404, in_quotes(request.path) + " is not here; expected /, /report, /layouts, /layout or /file");
   } catch (const Error& wrong) {
     return error_reply(400, dropped_.with_names(wrong.what()));
   }
@@ -169,7 +172,8 @@ class Answers {
  private:
   HttpReply report(QueryParameters parameters) {
     for (auto& [key, value] : parameters) {
-      if (key == "model" && DroppedFiles::is_dropped(value)) value = dropped_.find(value).path.string();
+      if ((key == "model" || key == "gpu") && DroppedFiles::is_dropped(value))
+        value = dropped_.find(value).path.string();
     }
     const LiveQuery query = read_query(parameters, start_);
     const std::string text = live_report(query, *pool_.specs_for(query.scenario));
@@ -182,16 +186,18 @@ class Answers {
     return {.body = std::make_shared<const std::string>(layout_report(job, *specs))};
   }
 
-  HttpReply model(const HttpRequest& request) {
+  HttpReply file(const HttpRequest& request) {
     if (request.parameters.size() != 1 || request.parameters[0].first != "name")
-      throw UsageError("/model: expected one parameter, name");
+      throw UsageError("/file: expected one parameter, name");
     const std::string& name = request.parameters[0].second;
     const DroppedFile file = request.posted ? dropped_.keep(name, request.body) : dropped_.find(name);
     try {
       const std::shared_ptr<SpecCache> specs =
           request.posted ? find_dropped() : pool_.specs_for(scenario_of(file));
-      Json json = model_json(file.path.string(), start_.gpu, *specs);
+      const std::string path = file.path.string();
+      Json json = file.kind == Kind::gpu ? gpu_json(path, *specs) : model_json(path, start_.gpu, *specs);
       json["name"] = file.name;
+      json["kind"] = file.kind == Kind::gpu ? "gpu" : "model";
       json["notes"] = file.notes;
       return {.body = std::make_shared<const std::string>(dropped_.with_names(json.dump()) + '\n')};
     } catch (const Error&) {
@@ -208,7 +214,7 @@ class Answers {
 
   [[nodiscard]] Scenario scenario_of(const DroppedFile& file) const {
     Scenario scenario = start_;
-    scenario.model = file.path.string();
+    (file.kind == Kind::gpu ? scenario.gpu : scenario.model) = file.path.string();
     return scenario;
   }
 

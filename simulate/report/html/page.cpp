@@ -150,11 +150,12 @@ PageAssets read_page_assets(const std::filesystem::path& data_dir) {
         fmt::format("{} is missing; expected Plotly there for the charts, which {} gets from PyPI",
                     plotly.string(), (folder / "get_plotly.sh").string()));
   }
+  const std::string controls = read_file(folder / "controls.js", kMostAssetBytes);
   return {.style = read_file(folder / "page.css", kMostAssetBytes),
           .script = read_file(folder / "page.js", kMostAssetBytes),
           .plotly = read_file(plotly, kMostAssetBytes),
-          .live = read_file(folder / "live.js", kMostAssetBytes),
-          .layouts = read_file(folder / "layouts.js", kMostAssetBytes)};
+          .live = controls + read_file(folder / "live.js", kMostAssetBytes),
+          .layouts = controls + read_file(folder / "layouts.js", kMostAssetBytes)};
 }
 
 std::string sections_html(const std::vector<Section>& sections) {

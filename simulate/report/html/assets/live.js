@@ -1,7 +1,8 @@
 // The controls of `tbd-sim serve`: lists and sliders that ask the server what becomes of the prediction. What
-// there is to choose from stands in the page as JSON; the charts are page.js's.
+// there is to choose from stands in the page as JSON; the controls are controls.js's, the charts page.js's.
 "use strict";
 (() => {
+  const {element, listOf, sliderOf, refuse, fetchAnswer, showReport, showTook, layOut, message, command, status} = window.tbdControls;
   const given = JSON.parse(document.getElementById("controls").textContent);
   const STEPS = [...Array(33).keys()].map((step) => 2 ** ((step - 16) / 8));  // of the card's own number
   const BATCHES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096];
@@ -48,54 +49,39 @@
     return asked;
   }
 
-  function element(name, properties = {}, ...children) {
-    const made = Object.assign(document.createElement(name), properties);
-    made.append(...children);
-    return made;
-  }
-
-  const tiles = element("div", {className: "tiles"});
-  const message = element("p", {className: "message", role: "alert", hidden: true});
   const notes = element("p", {className: "notes", id: "file-notes", hidden: true});
-  const command = element("code");
   const kernelTimes = element("p", {className: "notes"});
-  const status = element("span", {className: "status"});
-  const inputs = {};
-  let linked = true;  // the address names a model that is there
+  const inputs = {};  // key -> a function that shows its value
+  let linked = true;  // the address names a model and a GPU that are there
 
-  function listOf(list) {
-    const input = element("select", {id: list.key});
-    inputs[list.key] = {input, refresh() {
-      input.replaceChildren(...list.options().map(([value, text]) => new Option(text, value)));
-      input.value = state[list.key];
-    }};
-    input.addEventListener("change", () => {
-      state[list.key] = input.value;
+  function optionsOf(list) {
+    const {input, label} = listOf(list, (value) => {
+      state[list.key] = value;
       if (list.key === "model") suitModel();
       refresh();
       ask();
     });
-    return element("label", {htmlFor: list.key}, element("span", {textContent: list.label}), input);
+    inputs[list.key] = () => {
+      input.replaceChildren(...list.options().map(([value, text]) => new Option(text, value)));
+      input.value = state[list.key];
+    };
+    return label;
   }
 
-  function sliderOf(slider) {
-    const input = element("input", {id: slider.key, type: "range", min: 0, max: slider.values.length - 1, step: 1});
-    const output = element("output", {htmlFor: slider.key});
-    inputs[slider.key] = {input, refresh() {
-      input.value = slider.values.indexOf(state[slider.key]);
-      output.textContent = slider.text(state[slider.key]);
-      input.setAttribute("aria-valuetext", output.textContent);
-      if (slider.key === "network") input.disabled = state.machines === 1;
-    }};
-    input.addEventListener("input", () => {
-      state[slider.key] = slider.values[Number(input.value)];
+  function rangeOf(slider) {
+    const {input, show, label} = sliderOf(slider, (value) => {
+      state[slider.key] = value;
       refresh();
       ask();
     });
-    return element("label", {htmlFor: slider.key}, element("span", {textContent: slider.label}), output, input);
+    inputs[slider.key] = () => {
+      show(slider.values.indexOf(state[slider.key]), slider.text(state[slider.key]));
+      if (slider.key === "network") input.disabled = state.machines === 1;
+    };
+    return label;
   }
 
-  const refresh = () => Object.values(inputs).forEach((one) => one.refresh());
+  const refresh = () => Object.values(inputs).forEach((show) => show());
 
   function reset() {
     Object.assign(state, {bandwidth: 1, sms: 1, gpus: 1, machines: 1});
@@ -103,52 +89,14 @@
     ask();
   }
 
-  // Three significant digits, whole numbers as they are: "90.04" -> "90.0", "128.4" -> "128".
-  const short = (number) => {
-    if (!number.includes(".")) return number;
-    return Number(number) < 1 ? Number(number).toPrecision(3) : Number(number).toFixed(Math.max(0, 3 - number.indexOf(".")));
-  };
-
-  function showTiles(list) {
-    tiles.replaceChildren(...list.map((tile) => {
-      const [number, ...unit] = tile.text.split(" ");
-      const box = element("div", {className: tile.wrong ? "tile wrong" : "tile"}, element("span", {className: "name", textContent: NAMES[tile.name] || tile.name}),
-        element("span", {className: "number", title: tile.text}, short(number), element("small", {textContent: ` ${unit.join(" ")}`})),
-        element("span", {className: "note", textContent: [tile.change, tile.note].filter(Boolean).join("; ")}));
-      box.dataset.metric = tile.name;
-      return box;
-    }));
-  }
-
-  async function fetchReport(asked) {
-    try {
-      const reply = await fetch(`report?${asked}`);
-      return {ok: reply.ok, ...await reply.json()};
-    } catch (failure) {
-      return {ok: false, error: "tbd-sim does not answer: was it ended?"};
-    }
-  }
-
   async function once(kernels) {
     const asked = query();
     if (kernels) asked.set("kernels", "1");
-    const began = performance.now();
-    const answer = await fetchReport(asked);
-    message.hidden = answer.ok;
-    document.body.classList.toggle("refused", !answer.ok);
-    if (!answer.ok) {
-      message.textContent = answer.error;
-      return;
-    }
-    showTiles(answer.tiles);
-    document.querySelector("h1").textContent = answer.title;
-    command.textContent = answer.command || "has no word for several GPUs of changed hardware";
+    const answer = await showReport(`report?${asked}`, NAMES);
+    if (!answer) return;
+    command.textContent ||= "has no word for several GPUs of changed hardware";
     kernelTimes.textContent = `Kernel times: ${answer.kernel_times}. Everything is predicted, nothing measured.`;
-    const took = performance.now() - began;
-    window.tbdReport.show(answer.html, answer.charts);
-    if (kernels) return;
-    status.textContent = `answered in ${Math.round(took)} ms`;
-    status.dataset.ms = took;
+    if (!kernels) showTook(answer.took);
   }
 
   // One question at a time; what changed meanwhile is the next one. Once all is at rest every kernel follows.
@@ -172,22 +120,13 @@
     else rest = setTimeout(() => ask(true), REST);
   }
 
-  function refuse(why) {
-    message.textContent = why;
-    message.hidden = false;
-  }
-
-  // Puts a model that the server took, or took before, into the list.
-  async function fetchModel(name, file) {
-    try {
-      const reply = await fetch(`model?${new URLSearchParams({name})}`, file ? {method: "POST", body: file} : {});
-      const answer = await reply.json();
-      if (!reply.ok) return refuse(answer.error);
-      if (!given.models.some((one) => one.name === answer.name)) given.models.unshift(answer);
-      return answer;
-    } catch (failure) {
-      return refuse("tbd-sim does not answer: was it ended?");
-    }
+  // Puts a model or a GPU that the server took, or took before, into its list.
+  async function fetchFile(name, file) {
+    const answer = await fetchAnswer(`file?${new URLSearchParams({name})}`, file ? {method: "POST", body: file} : {});
+    if (!answer) return undefined;
+    const list = answer.kind === "gpu" ? given.gpus : given.models;
+    if (!list.some((one) => one.name === answer.name)) list.unshift(answer);
+    return answer;
   }
 
   // What the model cannot be trained with is replaced; a captured step begins with the precision that it has.
@@ -202,11 +141,11 @@
     if (file.size > given.most_bytes)
       return refuse(`${file.name}: ${Math.round(file.size / 2 ** 20)} MiB; expected at most ${given.most_bytes / 2 ** 20} MiB`);
     status.textContent = `reading ${file.name} ...`;
-    const taken = await fetchModel(file.name, file);
+    const taken = await fetchFile(file.name, file);
     status.textContent = "";
     if (!taken) return;
-    state.model = taken.name;
-    suitModel();
+    state[taken.kind] = taken.name;
+    if (taken.kind === "model") suitModel();
     notes.textContent = taken.notes.join(" ");
     notes.hidden = taken.notes.length === 0;
     refresh();
@@ -215,7 +154,7 @@
 
   // A file can be dropped anywhere on the page, or chosen.
   function fileInput() {
-    const input = element("input", {id: "file", type: "file", accept: ".yaml,.json,.gz,.onnx,.prototxt,.txt"});
+    const input = element("input", {id: "file", type: "file", accept: ".yaml,.json,.gz,.onnx,.prototxt,.txt,.xml,.csv"});
     input.addEventListener("change", () => input.files.length && take(input.files[0]));
     document.addEventListener("dragover", (event) => {
       event.preventDefault();
@@ -229,15 +168,17 @@
       document.body.classList.remove("dropping");
       if (event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
     });
-    return element("label", {htmlFor: "file", title: "YAML, a captured step, config.json, ONNX: at most 128 MiB, kept until tbd-sim serve ends"},
-                   element("span", {textContent: "your model: drop a file"}), input);
+    return element("label", {htmlFor: "file", title: "YAML, a captured step, config.json, ONNX, deviceQuery, nvidia-smi -q: at most 128 MiB, kept until tbd-sim serve ends"},
+                   element("span", {textContent: "your model or GPU: drop a file"}), input);
   }
 
   // The address of the page says what it shows: it can be kept, or sent to a colleague.
   async function readAddress() {
     const asked = new URLSearchParams(location.search);
-    const wanted = asked.get("model") || "";
-    if (wanted.startsWith("dropped/") && !await fetchModel(wanted)) linked = false;
+    for (const key of ["model", "gpu"]) {
+      const wanted = asked.get(key) || "";
+      if (wanted.startsWith("dropped/") && !await fetchFile(wanted)) linked = false;
+    }
     for (const key of ["model", "framework", "gpu", "precision"]) if (asked.has(key)) state[key] = asked.get(key);
     if (!model()) state.model = given.start.model;
     if (!gpu()) state.gpu = given.start.gpu;
@@ -256,12 +197,9 @@
     }
   }
 
-  function build() {
-    document.body.classList.add("live");
-    const button = element("button", {type: "button", textContent: "hardware as sold", id: "reset"});
-    button.addEventListener("click", reset);
-    const link = element("button", {type: "button", textContent: "copy link", id: "link"});
-    link.addEventListener("click", async () => {
+  function copyLink() {
+    const button = element("button", {type: "button", textContent: "copy link", id: "link"});
+    button.addEventListener("click", async () => {
       try {
         await navigator.clipboard.writeText(location.href);
         status.textContent = "copied";
@@ -269,16 +207,16 @@
         status.textContent = "the link is the address of this page";
       }
     });
-    const form = element("form", {className: "controls"}, fileInput(), ...LISTS.map(listOf), ...SLIDERS.map(sliderOf),
-                         element("p", {}, button, link), element("p", {}, status));
-    form.addEventListener("submit", (event) => event.preventDefault());
-    const main = document.querySelector("main");
-    const desk = element("div", {className: "desk"});
-    main.before(tiles, message, notes, desk);
-    desk.append(form, main);
-    main.after(element("footer", {}, element("p", {className: "notes", textContent: "The same on the command line"}),
-                       element("p", {}, command), kernelTimes,
-                       element("p", {}, element("a", {href: "layouts", textContent: "layouts on a cluster"}))));
+    return button;
+  }
+
+  function build() {
+    const button = element("button", {type: "button", textContent: "hardware as sold", id: "reset"});
+    button.addEventListener("click", reset);
+    const controls = [fileInput(), ...LISTS.map(optionsOf), ...SLIDERS.map(rangeOf), element("p", {}, button, copyLink()),
+                      element("p", {}, status)];
+    const layouts = element("p", {}, element("a", {href: "layouts", textContent: "layouts on a cluster"}));
+    layOut(controls, {above: [notes], below: [kernelTimes, layouts]});
   }
 
   build();
