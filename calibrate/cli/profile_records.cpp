@@ -26,10 +26,11 @@ struct TypeName {
 constexpr std::array kTypes{TypeName{"float", "fp32"}, TypeName{"c10::Half", "fp16"},
                             TypeName{"c10::BFloat16", "bf16"}};
 
-// The reason why a call makes no record, or the record's own part of it.
+// The reason why calls make no record, or what they have of a record.
 struct Call {
   RecordShape shape;
-  std::string op, layout, left_out;
+  std::string op, phase, layout, left_out;
+  const ShapedKernels* kernels = nullptr;
 };
 
 Call left_out_call(std::string reason) {
@@ -84,20 +85,34 @@ std::optional<std::array<std::int64_t, 2>> pair_of(const std::string& text) {
              : std::nullopt;
 }
 
+// Places of a convolution's arguments among those of an operator.
+struct ConvolutionArguments {
+  std::size_t input, padding, stride, dilation;
+};
+
 // cudnn_convolution(input, weight, padding, stride, dilation, groups, benchmark, deterministic, allow_tf32)
-Call convolution(const ShapedCalls& calls) {
-  constexpr std::size_t kPadding = 2, kStride = 3, kDilation = 4, kGroups = 5;
-  if (calls.shapes.size() < 2 || !are_sizes(calls.shapes[0], 4) || !are_sizes(calls.shapes[1], 4))
+constexpr ConvolutionArguments kForward = {.input = 0, .padding = 2, .stride = 3, .dilation = 4};
+// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed,
+// output_padding, groups, output_mask)
+constexpr ConvolutionArguments kBackward = {.input = 1, .padding = 5, .stride = 4, .dilation = 6};
+constexpr std::size_t kTransposed = 7, kOutputMask = 10;
+
+Call convolution(const ShapedCalls& calls, const ConvolutionArguments& at) {
+  const std::size_t weight = at.input + 1;
+  if (calls.shapes.size() <= weight || !are_sizes(calls.shapes[at.input], 4) ||
+      !are_sizes(calls.shapes[weight], 4))
     return left_out_call("convolutions of other than images");
-  if (calls.values.size() <= kGroups || calls.strides.empty())
+  const std::size_t last = std::max({at.padding, at.stride, at.dilation});
+  if (calls.values.size() <= last || calls.strides.size() <= at.input)
     return left_out_call("convolutions without strides (PyTorch before 2.1)");
-  const auto padding = pair_of(calls.values[kPadding]), stride = pair_of(calls.values[kStride]),
-             dilation = pair_of(calls.values[kDilation]);
+  const auto padding = pair_of(calls.values[at.padding]), stride = pair_of(calls.values[at.stride]),
+             dilation = pair_of(calls.values[at.dilation]);
   if (!padding || !stride || !dilation)
     return left_out_call("convolutions without strides (PyTorch before 2.1)");
-  const Sizes &input = calls.shapes[0], &filter = calls.shapes[1];
+  const Sizes &input = calls.shapes[at.input], &filter = calls.shapes[weight];
   Call call;
   call.op = "conv";
+  call.phase = "forward";
   RecordShape& shape = call.shape;
   shape.batch = input[0];
   shape.channels = input[1];
@@ -113,17 +128,46 @@ Call convolution(const ShapedCalls& calls) {
   shape.dilation_h = (*dilation)[0];
   shape.dilation_w = (*dilation)[1];
   shape.groups = filter[1] > 0 ? input[1] / filter[1] : 0;
-  const Sizes& strides = calls.strides[0];
+  const Sizes& strides = calls.strides[at.input];
   call.layout = strides.size() == 4 && strides[1] == 1 && input[1] > 1 ? "NHWC" : "NCHW";
   return call;
 }
 
-Call call_of(const ShapedCalls& calls) {
-  if (calls.op == "aten::mm") return product(calls, 0, false, false);
-  if (calls.op == "aten::bmm") return product(calls, 0, true, false);
-  if (calls.op == "aten::addmm") return product(calls, 1, false, true);
-  if (calls.op == "aten::cudnn_convolution") return convolution(calls);
-  return left_out_call("other operators");
+// A record for each gradient that the calls compute, by what the mask asks for, and by the kernels' names
+// where it asks for both.
+std::vector<Call> backward_convolutions(const ShapedCalls& calls) {
+  Call call = convolution(calls, kBackward);
+  if (!call.left_out.empty()) return {call};
+  if (calls.values.size() <= kOutputMask || calls.values[kTransposed] != "False")
+    return {left_out_call("transposed convolutions' gradients")};
+  const std::string& mask = calls.values[kOutputMask];
+  const bool data = mask.starts_with("[True"),
+             weights = mask.starts_with("[True, True") || mask.starts_with("[False, True");
+  const ShapedKernels &all = calls.kernels, &of_data = calls.data_gradient,
+                      &of_weights = calls.weight_gradient;
+  if (data && weights && of_data.count + of_weights.count != all.count)
+    return {left_out_call("gradients of convolutions whose kernels' names do not tell of what")};
+  std::vector<Call> both;
+  if (data) {
+    call.phase = "backward_data";
+    call.kernels = weights ? &of_data : &all;
+    both.push_back(call);
+  }
+  if (weights) {
+    call.phase = "backward_weights";
+    call.kernels = data ? &of_weights : &all;
+    both.push_back(call);
+  }
+  return both;
+}
+
+std::vector<Call> calls_of(const ShapedCalls& calls) {
+  if (calls.op == "aten::mm") return {product(calls, 0, false, false)};
+  if (calls.op == "aten::bmm") return {product(calls, 0, true, false)};
+  if (calls.op == "aten::addmm") return {product(calls, 1, false, true)};
+  if (calls.op == "aten::cudnn_convolution") return {convolution(calls, kForward)};
+  if (calls.op == "aten::convolution_backward") return backward_convolutions(calls);
+  return {left_out_call("other operators")};
 }
 
 double median(std::vector<double> values) {
@@ -140,13 +184,31 @@ double spread_of(std::vector<double> values) {
   return kOfNormal * median(std::move(values)) / centre;
 }
 
-std::string precision_of(const ShapedCalls& calls, std::size_t input) {
+std::string precision_of(const ShapedCalls& calls) {
+  const std::size_t input = calls.op == "aten::addmm" ? 1 : 0;
   const auto* const found = calls.types.size() > input
                                 ? std::ranges::find(kTypes, calls.types[input], &TypeName::traced)
                                 : kTypes.end();
   if (found == kTypes.end()) return "";
-  const bool tf32 = found->record == "fp32" && calls.kernel.find("tf32") != std::string::npos;
+  const bool tf32 = found->record == "fp32" && calls.kernels.longest.find("tf32") != std::string::npos;
   return std::string(tf32 ? "tf32" : found->record);
+}
+
+Record record_of(const Call& call, const ShapedKernels& kernels, int version) {
+  Record record;
+  record.generation = fmt::format("{}{}", call.op == "conv" ? "cudnn" : "cublas", version);
+  record.op = call.op;
+  record.phase = call.phase;
+  record.shape = call.shape;
+  record.layout = call.layout;
+  record.cache = "unknown";
+  record.time_s = median(kernels.seconds);
+  record.spread = spread_of(kernels.seconds);
+  record.samples = static_cast<std::int64_t>(kernels.seconds.size());
+  record.timer = "cupti";
+  record.kernel = kernels.longest;
+  record.kernels = kernels.count;
+  return record;
 }
 
 }  // namespace
@@ -169,37 +231,28 @@ ImportSummary profile_records(const std::filesystem::path& file, const ProfileOp
   const int cuda = options.cuda > 0 ? options.cuda : trace.cuda;
   ImportSummary summary{.source = std::string(info.title), .rows = 0, .records = 0, .notes = {}};
   std::map<std::string, std::int64_t> left_out;
+  const auto version_of = [&](const Call& call) { return call.op == "conv" ? options.cudnn : cuda; };
   for (const ShapedCalls& calls : trace.calls) {
     ++summary.rows;
-    Call call = call_of(calls);
-    const int version = call.op == "conv" ? options.cudnn : cuda;
-    if (call.left_out.empty() && version == 0)
-      call.left_out = call.op == "conv" ? "convolutions, without --cudnn" : "products, without --cuda";
-    Record record;
-    record.precision = precision_of(calls, calls.op == "aten::addmm" ? 1 : 0);
-    if (call.left_out.empty() && record.precision.empty()) call.left_out = "of types without a precision";
-    if (!call.left_out.empty()) {
-      ++left_out[call.left_out];
-      continue;
+    for (Call& call : calls_of(calls)) {
+      const std::string precision = precision_of(calls);
+      if (call.left_out.empty() && version_of(call) == 0)
+        call.left_out = call.op == "conv" ? "convolutions, without --cudnn" : "products, without --cuda";
+      if (call.left_out.empty() && precision.empty()) call.left_out = "of types without a precision";
+      if (!call.left_out.empty()) {
+        ++left_out[call.left_out];
+        continue;
+      }
+      Record record =
+          record_of(call, call.kernels == nullptr ? calls.kernels : *call.kernels, version_of(call));
+      record.gpu = gpu;
+      record.precision = precision;
+      record.source = file.filename().string();
+      if (const auto why = implausible(record))
+        throw SpecError({std::make_shared<const std::string>(file.string())}, *why);
+      on_record(record);
+      ++summary.records;
     }
-    record.gpu = gpu;
-    record.generation = fmt::format("{}{}", call.op == "conv" ? "cudnn" : "cublas", version);
-    record.op = call.op;
-    record.phase = call.op == "conv" ? "forward" : "";
-    record.shape = call.shape;
-    record.layout = call.layout;
-    record.cache = "unknown";
-    record.time_s = median(calls.seconds);
-    record.spread = spread_of(calls.seconds);
-    record.samples = static_cast<std::int64_t>(calls.seconds.size());
-    record.timer = "cupti";
-    record.kernel = calls.kernel;
-    record.kernels = calls.kernels;
-    record.source = file.filename().string();
-    if (const auto why = implausible(record))
-      throw SpecError({std::make_shared<const std::string>(file.string())}, *why);
-    on_record(record);
-    ++summary.records;
   }
   for (const auto& [reason, count] : left_out)
     summary.notes.push_back(

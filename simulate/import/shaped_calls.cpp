@@ -44,15 +44,27 @@ std::vector<std::string> texts_of(const std::string& list) {
 struct Launched {
   std::int64_t nanoseconds = 0, longest = -1, count = 0;
   std::string kernel;
+
+  void add(const TraceEvent& event) {
+    nanoseconds += event.duration;
+    ++count;
+    if (event.duration <= longest) return;
+    longest = event.duration;
+    kernel = event.name;
+  }
+};
+
+struct LaunchedByCall {
+  Launched all, data_gradient, weight_gradient;
 };
 
 // Calls by the text of what they are called with: a trace has few different ones.
 struct Collected {
   std::map<std::string, std::size_t> kinds;  // to `calls`
   std::vector<ShapedCalls> calls;
-  std::map<std::int64_t, std::size_t> operations;  // ids to `calls`
-  std::map<std::int64_t, Launched> launched;       // by the same ids
-  std::vector<std::int64_t> order;                 // of ids that launched, as first met
+  std::map<std::int64_t, std::size_t> operations;   // ids to `calls`
+  std::map<std::int64_t, LaunchedByCall> launched;  // by the same ids
+  std::vector<std::int64_t> order;                  // of ids that launched, as first met
 };
 
 void add_operator(const TraceEvent& event, Collected& all) {
@@ -67,9 +79,7 @@ void add_operator(const TraceEvent& event, Collected& all) {
                          .shapes = sizes_of(event.shapes),
                          .strides = sizes_of(event.strides),
                          .types = texts_of(event.types),
-                         .values = texts_of(event.values),
-                         .seconds = {},
-                         .kernel = {}});
+                         .values = texts_of(event.values)});
   }
   all.operations.insert_or_assign(event.operation, found->second);
 }
@@ -78,13 +88,19 @@ void add_kernel(const TraceEvent& event, Collected& all) {
   if (event.operation < 0) return;
   const auto [found, is_new] = all.launched.try_emplace(event.operation);
   if (is_new) all.order.push_back(event.operation);
-  Launched& launched = found->second;
-  launched.nanoseconds += event.duration;
-  ++launched.count;
-  if (event.duration > launched.longest) {
-    launched.longest = event.duration;
-    launched.kernel = event.name;
+  LaunchedByCall& launched = found->second;
+  launched.all.add(event);
+  if (event.name.find("dgrad") != std::string::npos) launched.data_gradient.add(event);
+  if (event.name.find("wgrad") != std::string::npos) launched.weight_gradient.add(event);
+}
+
+void add_call(const Launched& launched, ShapedKernels& kernels) {
+  if (launched.count == 0) return;
+  if (kernels.seconds.empty()) {
+    kernels.longest = launched.kernel;
+    kernels.count = launched.count;
   }
+  kernels.seconds.push_back(kNano * static_cast<double>(launched.nanoseconds));
 }
 
 void collect(const TraceEvent& event, Collected& all) {
@@ -108,21 +124,19 @@ ShapedTrace read_shaped_trace(const std::filesystem::path& file) {
                          }});
   if (!gpus.empty()) trace.gpu = gpus.begin()->second;
   for (const std::int64_t id : all.order) {
-    const Launched& launched = all.launched.at(id);
+    const LaunchedByCall& launched = all.launched.at(id);
     const auto operation = all.operations.find(id);
     if (operation == all.operations.end()) {
-      trace.without_shapes += launched.count;
+      trace.without_shapes += launched.all.count;
       continue;
     }
     ShapedCalls& calls = all.calls[operation->second];
-    if (calls.seconds.empty()) {
-      calls.kernel = launched.kernel;
-      calls.kernels = launched.count;
-    }
-    calls.seconds.push_back(kNano * static_cast<double>(launched.nanoseconds));
+    add_call(launched.all, calls.kernels);
+    add_call(launched.data_gradient, calls.data_gradient);
+    add_call(launched.weight_gradient, calls.weight_gradient);
   }
   for (ShapedCalls& calls : all.calls) {
-    if (!calls.seconds.empty()) trace.calls.push_back(std::move(calls));
+    if (!calls.kernels.seconds.empty()) trace.calls.push_back(std::move(calls));
   }
   if (trace.calls.empty())
     throw SpecError({.file = std::make_shared<const std::string>(file.string())},

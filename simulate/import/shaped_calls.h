@@ -8,6 +8,13 @@
 
 namespace tbdsim {
 
+// Kernels of several calls.
+struct ShapedKernels {
+  std::vector<double> seconds{};  // of each call, all its kernels together
+  std::string longest{};          // name of the longest of the first call
+  std::int64_t count = 0;         // in the first call
+};
+
 // All calls of one operator with inputs of the same shapes, strides and types.
 struct ShapedCalls {
   std::string op;  // "aten::mm"
@@ -15,9 +22,9 @@ struct ShapedCalls {
       strides{};                      // of each input; strides: empty before PyTorch 2.1
   std::vector<std::string> types{};   // "float", "c10::Half"
   std::vector<std::string> values{};  // of inputs that are no tensors, "[1, 1]"; empty before PyTorch 2.1
-  std::vector<double> seconds{};      // of all kernels of each call
-  std::string kernel;                 // the longest of the first call
-  std::int64_t kernels = 0;           // of the first call
+  ShapedKernels kernels{};
+  // Those whose names tell the gradient that they compute: "dgrad", of the data, and "wgrad", of the weights.
+  ShapedKernels data_gradient{}, weight_gradient{};
 };
 
 struct ShapedTrace {

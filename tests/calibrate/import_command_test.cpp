@@ -74,7 +74,9 @@ TEST_F(ImportCommand, AProfileWithShapesIsATableOfRecords) {
   EXPECT_THAT(out_.str(), HasSubstr("1 shape left out: other operators"));
   EXPECT_THAT(out_.str(), HasSubstr("1 kernels left out: no shapes"));
   const std::vector<Record> records = read_records(written("r.csv")).records;
-  ASSERT_EQ(records.size(), 3u);
+  EXPECT_THAT(out_.str(),
+              HasSubstr("1 shape left out: gradients of convolutions whose kernels' names do not tell"));
+  ASSERT_EQ(records.size(), 5u);
   const Record& product = records[0];
   EXPECT_EQ(product.gpu, "Tesla V100-SXM2-16GB");
   EXPECT_EQ(product.generation, "cublas12");
@@ -93,6 +95,12 @@ TEST_F(ImportCommand, AProfileWithShapesIsATableOfRecords) {
   EXPECT_EQ(conv.shape.stride_h, 2);
   EXPECT_EQ(conv.shape.pad_w, 1);
   EXPECT_EQ(conv.shape.groups, 1);
+  const Record &of_data = records[3], &of_weights = records[4];
+  EXPECT_EQ(of_data.phase + of_weights.phase, "backward_databackward_weights");
+  EXPECT_EQ(to_text(of_data.shape), to_text(conv.shape));
+  EXPECT_EQ(of_data.kernels, 2);
+  EXPECT_DOUBLE_EQ(of_data.time_s, 620e-6);
+  EXPECT_DOUBLE_EQ(of_weights.time_s, 900e-6);
 }
 
 TEST_F(ImportCommand, AProfileWithoutShapesIsRefused) {

@@ -9,8 +9,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fuzz::MemoryFile file(data, size);
   return fuzz::run([&] {
     for (const ShapedCalls& calls : read_shaped_trace(file.path()).calls) {
-      fuzz::require(!calls.seconds.empty() && calls.kernels >= 1);
-      for (const double seconds : calls.seconds) fuzz::require(std::isfinite(seconds) && seconds >= 0);
+      fuzz::require(!calls.kernels.seconds.empty() && calls.kernels.count >= 1);
+      for (const double seconds : calls.kernels.seconds)
+        fuzz::require(std::isfinite(seconds) && seconds >= 0);
     }
   });
 }
