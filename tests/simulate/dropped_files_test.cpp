@@ -1,4 +1,5 @@
-// Files dropped on the page of `tbd-sim serve`: which become models, what is refused, and that none stays.
+// Files dropped on the page of `tbd-sim serve`: which become models and GPUs, what is refused, and that none
+// stays.
 #include "simulate/serve/dropped_files.h"
 
 #include <filesystem>
@@ -34,7 +35,7 @@ std::string error_of(Call call) {
 }
 
 TEST(DroppedFiles, AModelIsKeptAsItIs) {
-  DroppedFiles files;
+  DroppedFiles files(Catalog::from(TBDSIM_SOURCE_DIR));
   const std::string yaml = source_file("graphs/models/alexnet.yaml");
   const DroppedFile kept = files.keep("C:\\my files\\net\"<1>.yaml", yaml);
   EXPECT_THAT(kept.name, MatchesRegex("dropped/[0-9a-f]+/net__1_.yaml"));
@@ -46,7 +47,7 @@ TEST(DroppedFiles, AModelIsKeptAsItIs) {
 }
 
 TEST(DroppedFiles, OnnxBecomesAModel) {
-  DroppedFiles files;
+  DroppedFiles files(Catalog::from(TBDSIM_SOURCE_DIR));
   const DroppedFile kept = files.keep("small.onnx", source_file("tests/import/files/small_opset13.onnx"));
   EXPECT_THAT(kept.name, EndsWith("/small.onnx"));
   EXPECT_THAT(kept.path.string(), EndsWith("/small.yaml"));
@@ -56,13 +57,25 @@ TEST(DroppedFiles, OnnxBecomesAModel) {
   EXPECT_EQ(specs.model(kept.path.string())->title, "small");
 }
 
-TEST(DroppedFiles, WhatIsNoModelIsRefusedInWords) {
-  DroppedFiles files;
+TEST(DroppedFiles, WhatToolsSayOfAGpuBecomesOne) {
+  DroppedFiles files(Catalog::from(TBDSIM_SOURCE_DIR));
+  const DroppedFile printed = files.keep("card.txt", source_file("tests/import/files/devicequery_v100.txt"));
+  const DroppedFile yaml = files.keep("mine.yaml", source_file("hwspecs/gpus/t4.yaml"));
+  SpecCache specs(Catalog::from(TBDSIM_SOURCE_DIR).with_files_only(files.paths()));
+  for (const DroppedFile& file : {printed, yaml}) EXPECT_EQ(file.kind, Kind::gpu);
+  EXPECT_EQ(specs.gpu(printed.path.string())->sm_count, 80);
+  EXPECT_EQ(specs.gpu(yaml.path.string())->sm_count, 40);
+  EXPECT_THAT(printed.notes, Not(testing::IsEmpty()));
+}
+
+TEST(DroppedFiles, WhatIsNeitherIsRefusedInWords) {
+  DroppedFiles files(Catalog::from(TBDSIM_SOURCE_DIR));
   const auto refusal = [&](const std::string& name, const std::string& text) {
     return files.with_names(error_of([&] { (void)files.keep(name, text); }));
   };
-  EXPECT_THAT(refusal("gpu.txt", source_file("tests/import/files/devicequery_v100.txt")),
-              HasSubstr("gpu.txt: deviceQuery of CUDA's samples, which is no model; expected a model"));
+  EXPECT_THAT(refusal("box.txt", source_file("tests/import/files/topo_dgx1.txt")),
+              HasSubstr("box.txt: nvidia-smi topo -m, which is no model and no GPU; expected a model"));
+  EXPECT_THAT(refusal("bad.yaml", "title: [1"), HasSubstr("bad.yaml:"));
   EXPECT_THAT(refusal("letter.txt", "Dear all"), HasSubstr("letter.txt: no format that is known"));
   EXPECT_THAT(refusal("cut.onnx", source_file("tests/import/files/small_opset13.onnx").substr(0, 100)),
               HasSubstr("cut.onnx: "));
@@ -74,15 +87,16 @@ TEST(DroppedFiles, WhatIsNoModelIsRefusedInWords) {
 TEST(DroppedFiles, TheOldestGoesFirstAndNoneStays) {
   fs::path folder;
   {
-    DroppedFiles files;
-    const DroppedFile first = files.keep("a.yaml", "first");
+    DroppedFiles files(Catalog::from(TBDSIM_SOURCE_DIR));
+    const DroppedFile first = files.keep("a.yaml", "title: first");
     folder = first.path.parent_path().parent_path();
     EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all);
-    for (std::size_t i = 0; i < DroppedFiles::kMostFiles; ++i) (void)files.keep("a.yaml", std::to_string(i));
+    for (std::size_t i = 0; i < DroppedFiles::kMostFiles; ++i)
+      (void)files.keep("a.yaml", "title: " + std::to_string(i));
     EXPECT_EQ(files.paths().size(), DroppedFiles::kMostFiles);
     EXPECT_FALSE(fs::exists(first.path));
     EXPECT_THAT(error_of([&] { (void)files.find(first.name); }), HasSubstr("dropped once more"));
-    const DroppedFile last = files.keep("b.yaml", "last");
+    const DroppedFile last = files.keep("b.yaml", "title: last");
     files.forget(last);
     EXPECT_FALSE(fs::exists(last.path));
   }
