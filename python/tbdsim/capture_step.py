@@ -56,7 +56,8 @@ def capture(
         callable of the batch that returns them. Tensors are given the batch along `batch_axis`.
     loss: "cross_entropy", "mse", "l1", "bce_with_logits", "mean" or "sum" of the output, a callable of the output (and of
         `targets`), or None where the model returns its loss, as those of `transformers` do when they get labels.
-    optimizer: "sgd", "momentum", "nesterov", "adam", "adamw", "fused_adam", ... or a callable of the parameters; None: no update.
+    optimizer: "sgd", "momentum", "nesterov", "adam", "adamw", "fused_adam", ..., an optimizer of your own, or a callable of the
+        parameters; None: no update.
     precision: "fp32", "tf32", "fp16" or "bf16" (autocast), "pure_fp16" or "pure_bf16" (the parameters are half).
     channels_last: puts the model and four-dimensional inputs into that memory format.
     targets: further example tensors that the callable `loss` gets behind the output, given the batch like `inputs`.

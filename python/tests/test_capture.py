@@ -144,6 +144,11 @@ def test_optimizers(optimizer: str, operator: str) -> None:
     assert any(f"aten.{operator}" in o.name for o in captured(optimizer=optimizer).operators if o.phase == "update")
 
 
+def test_an_optimizer_of_your_own() -> None:
+    own = torch.optim.AdamW(Net().parameters(), lr=0.1, fused=True)
+    assert any("aten._fused_adamw_" in o.name for o in captured(optimizer=own).operators if o.phase == "update")
+
+
 def test_own_step_is_the_same_as_that_of_a_model() -> None:
     def train_step(batch: int) -> Callable[[], None]:
         model = Net()
