@@ -1,7 +1,6 @@
-// Networks of Caffe in the text form of Protocol Buffers: name: value, name { ... }.
+// Networks of Caffe.
 #include <algorithm>
-#include <memory>
-#include <optional>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -10,125 +9,15 @@
 #include "hwspecs/base/suggest.h"
 #include "simulate/import/network.h"
 #include "simulate/import/network_files.h"
-#include "simulate/import/text_lines.h"
+#include "simulate/import/prototxt_message.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kLargest = 1'000'000'000;
-constexpr int kDeepest = 64;
-
-// A message: fields in order, each a text or a message.
-struct Message {
-  struct Field;
-  std::vector<Field> fields;
-
-  [[nodiscard]] std::vector<std::string> texts(std::string_view name) const;
-  [[nodiscard]] std::vector<const Message*> messages(std::string_view name) const;
-  [[nodiscard]] std::string text(std::string_view name) const {
-    const auto all = texts(name);
-    return all.empty() ? std::string() : all.front();
-  }
-  [[nodiscard]] const Message& message(std::string_view name) const;
-};
-struct Message::Field {
-  std::string name, text;
-  std::optional<Message> message;
-};
-
-const Message kNone{};
-
-std::vector<std::string> Message::texts(std::string_view name) const {
-  std::vector<std::string> all;
-  for (const Field& field : fields) {
-    if (field.name == name && !field.message) all.push_back(field.text);
-  }
-  return all;
-}
-std::vector<const Message*> Message::messages(std::string_view name) const {
-  std::vector<const Message*> all;
-  for (const Field& field : fields) {
-    if (field.name == name && field.message) all.push_back(&*field.message);
-  }
-  return all;
-}
-const Message& Message::message(std::string_view name) const {
-  const auto all = messages(name);
-  return all.empty() ? kNone : *all.front();
-}
-
-class Parser {
- public:
-  Parser(std::string_view text, const std::string& file) : text_(text), file_(file) {}
-
-  Message message(int depth) {
-    if (depth > kDeepest) fail("nests deeper than 64");
-    Message message;
-    for (std::string name = token(); !name.empty() && name != "}"; name = token()) {
-      if (name == ";" || name == ",") continue;
-      Message::Field field{.name = name, .text = {}, .message = {}};
-      std::string next = token();
-      if (next == ":") next = token();
-      if (next == "{") {
-        field.message = this->message(depth + 1);
-      } else if (next.empty() || next == "}" || next == ":") {
-        fail(in_quotes(name) + " without a value");
-      } else {
-        field.text = next;
-      }
-      message.fields.push_back(std::move(field));
-      if (++fields_ > kMostFields) fail("more than a million fields");
-    }
-    return message;
-  }
-
-  [[noreturn]] void fail(const std::string& what) const {
-    fail_at(file_, line_, what + "; expected a prototxt of Caffe");
-  }
-
- private:
-  static constexpr std::size_t kMostFields = 1'000'000;
-
-  // A word, a text in quotes without them, or one of { } : ; , and the empty text at the end.
-  std::string token() {
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '#') {
-        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-      } else if (c == '\n' || c == ' ' || c == '\t' || c == '\r') {
-        line_ += c == '\n';
-        ++at_;
-      } else {
-        break;
-      }
-    }
-    if (at_ >= text_.size()) return {};
-    const char first = text_[at_];
-    if (std::string_view("{}:;,").find(first) != std::string_view::npos) return std::string(1, text_[at_++]);
-    std::string word;
-    if (first == '"' || first == '\'') {
-      for (++at_; at_ < text_.size() && text_[at_] != first; ++at_) {
-        if (text_[at_] == '\n') fail("a text without its closing quote");
-        word += text_[at_];
-      }
-      if (at_++ >= text_.size()) fail("a text without its closing quote");
-      return word.empty() ? " " : word;
-    }
-    while (at_ < text_.size() &&
-           std::string_view("{}:;, \t\r\n#\"'").find(text_[at_]) == std::string_view::npos)
-      word += text_[at_++];
-    return word;
-  }
-
-  std::string_view text_;
-  const std::string& file_;
-  std::size_t at_ = 0;
-  std::size_t fields_ = 0;
-  int line_ = 1;
-};
 
 // Types of the format before 2014 are names in capitals.
-std::string type_of(const Message& layer) {
+std::string type_of(const PrototxtMessage& layer) {
   std::string type = layer.text("type");
   const std::pair<const char*, const char*> old[] = {{"CONVOLUTION", "Convolution"},
                                                      {"POOLING", "Pooling"},
@@ -148,16 +37,18 @@ std::string type_of(const Message& layer) {
   return type;
 }
 
-bool only_for_testing(const Message& layer) { return layer.message("include").text("phase") == "TEST"; }
+bool only_for_testing(const PrototxtMessage& layer) {
+  return layer.message("include").text("phase") == "TEST";
+}
 
 class Reader {
  public:
-  Reader(const Message& net, const std::string& file)
+  Reader(const PrototxtMessage& net, const std::string& file)
       : builder_(file, net.text("name").empty() ? "imported network" : net.text("name")) {
     std::vector<std::int64_t> dims = whole_numbers(net.texts("input_dim"), "input_dim");
     if (dims.empty()) dims = whole_numbers(net.message("input_shape").texts("dim"), "dim");
     if (!dims.empty()) set_input(net.text("input"), dims);
-    for (const Message::Field& field : net.fields) {
+    for (const PrototxtMessage::Field& field : net.fields) {
       if ((field.name == "layer" || field.name == "layers") && field.message &&
           !only_for_testing(*field.message))
         read(*field.message);
@@ -187,7 +78,7 @@ class Reader {
     last_ = blobs_[name] = builder_.input(dims);
   }
 
-  [[nodiscard]] std::vector<NetworkTensor> inputs(const Message& layer) const {
+  [[nodiscard]] std::vector<NetworkTensor> inputs(const PrototxtMessage& layer) const {
     std::vector<NetworkTensor> all;
     for (const std::string& bottom : layer.texts("bottom")) {
       const auto found = blobs_.find(bottom);
@@ -202,14 +93,14 @@ class Reader {
   }
 
   // Value of a key, of its form with _h or _w, or a default.
-  [[nodiscard]] std::int64_t side(const Message& parameters, const std::string& key, const char* side,
+  [[nodiscard]] std::int64_t side(const PrototxtMessage& parameters, const std::string& key, const char* side,
                                   std::int64_t otherwise, std::int64_t least) const {
     for (const std::string& name : {key + side, key, key + "_size"}) {
       if (const std::string text = parameters.text(name); !text.empty()) return number(text, name, least);
     }
     return otherwise;
   }
-  [[nodiscard]] WindowSide window(const Message& p, const char* which, std::int64_t input,
+  [[nodiscard]] WindowSide window(const PrototxtMessage& p, const char* which, std::int64_t input,
                                   bool pooling) const {
     const bool global = p.text("global_pooling") == "true";
     const std::int64_t pad = side(p, "pad", which, 0, 0);
@@ -221,19 +112,17 @@ class Reader {
             .round_up = pooling};
   }
 
-  void read(const Message& layer) {
-    const std::string type = type_of(layer), name = layer.text("name");
+  void read(const PrototxtMessage& layer) {
+    const std::string type = type_of(layer);
     if (type == "Accuracy" || type == "Silence") return;
     if (type == "Data" || type == "Input" || type == "ImageData" || type == "DummyData")
       return read_data(layer, type);
-    const std::vector<NetworkTensor> from = inputs(layer);
-    NetworkTensor to = convert(layer, type, name, from);
-    last_ = to;
-    for (const std::string& top : layer.texts("top")) blobs_[top] = to;
+    last_ = convert({.layer = layer, .type = type, .name = layer.text("name"), .from = inputs(layer)});
+    for (const std::string& top : layer.texts("top")) blobs_[top] = last_;
   }
 
   // Layers that read images tell their size by what they cut out of them.
-  void read_data(const Message& layer, const std::string& type) {
+  void read_data(const PrototxtMessage& layer, const std::string& type) {
     if (!blobs_.empty()) return;
     std::vector<std::int64_t> dims = whole_numbers(
         layer.message(type == "DummyData" ? "dummy_data_param" : "input_param").message("shape").texts("dim"),
@@ -250,75 +139,126 @@ class Reader {
     set_input(layer.text("top"), dims);
   }
 
-  NetworkTensor convert(const Message& layer, const std::string& type, const std::string& name,
-                        const std::vector<NetworkTensor>& from) {
-    const NetworkTensor& in = from[0];
-    const bool image = in.shape.size() == 3;
-    if ((type == "Convolution" || type == "Pooling") && !image)
-      builder_.fail(in_quotes(name) + " reads no image; expected one");
-    if (type == "Convolution") return convolution(layer.message("convolution_param"), name, in);
-    if (type == "Pooling") {
-      const Message& p = layer.message("pooling_param");
-      const WindowSide tall = window(p, "_h", in.shape[1], true), wide = window(p, "_w", in.shape[2], true);
-      if (tall.kernel < 1 || wide.kernel < 1)
-        builder_.fail(in_quotes(name) + ": no kernel_size; expected one");
-      return builder_.add_window(p.text("pool") == "AVE" ? "avg_pool" : "max_pool", name, in, tall, wide,
-                                 in.shape[0]);
-    }
-    if (type == "InnerProduct") {
-      const Message& p = layer.message("inner_product_param");
-      const std::int64_t outputs = number(p.text("num_output"), name + ": num_output", 1);
-      LayerKeys keys = {{"outputs", spec_number(outputs)}};
-      if (p.text("bias_term") == "false") keys.emplace_back("bias", spec_scalar("false"));
-      return builder_.add("fully_connected", name, {in}, {outputs}, std::move(keys));
-    }
-    if (type == "ReLU" || type == "PReLU" || type == "ELU") return builder_.add("relu", name, {in}, in.shape);
-    if (type == "Sigmoid") return builder_.add("sigmoid", name, {in}, in.shape);
-    if (type == "TanH") return builder_.add("tanh", name, {in}, in.shape);
-    if (type == "BatchNorm") return builder_.add("batch_norm", name, {in}, in.shape);
-    if (type == "Scale" || type == "Flatten" || type == "Split" || type == "Softmax" ||
-        type == "SoftmaxWithLoss")
-      return in;  // Scale: of a batch norm
-    if (type == "LRN") {
-      const std::string size = layer.message("lrn_param").text("local_size");
-      return builder_.add("lrn", name, {in}, in.shape,
-                          {{"window", spec_number(size.empty() ? 5 : number(size, "local_size", 1))}});
-    }
-    if (type == "Dropout") {
-      const std::string ratio = layer.message("dropout_param").text("dropout_ratio");
-      const double drop = ratio.empty() ? 0.5 : parse_number(ratio).value_or(-1);
-      if (!(drop > 0 && drop < 1))
-        builder_.fail(fmt::format("{}: dropout_ratio: {}; expected a number from 0 to 1", in_quotes(name),
-                                  in_quotes(ratio)));
-      return builder_.add("dropout", name, {in}, in.shape,
-                          {{"keep", spec_scalar(fmt::format("{:.6g}", 1 - drop))}});
-    }
-    if (type == "Concat") {
-      std::vector<std::int64_t> shape = in.shape;
-      for (std::size_t i = 1; i < from.size(); ++i) {
-        if (from[i].shape.size() != shape.size())
-          builder_.fail(in_quotes(name) + ": inputs of several shapes; expected them alike but for channels");
-        shape[0] += from[i].shape[0];
-      }
-      return builder_.add("concat", name, from, shape);
-    }
-    const std::string operation = layer.message("eltwise_param").text("operation");
-    if (type == "Eltwise" && from.size() > 1 && (operation.empty() || operation == "SUM"))
-      return builder_.add("add", name, from, in.shape);
-    builder_.note_unsupported(type.empty() ? "a layer without a type" : type);
-    return in;
+  // A layer as the functions of the table below take it.
+  struct Site {
+    const PrototxtMessage& layer;
+    std::string type, name;
+    std::vector<NetworkTensor> from;
+
+    [[nodiscard]] const NetworkTensor& in() const { return from[0]; }
+  };
+
+  NetworkTensor convert(const Site& site) {
+    struct Conversion {
+      std::string_view type;
+      NetworkTensor (Reader::*add)(const Site&);
+    };
+    static constexpr Conversion kConversions[] = {
+        {"BatchNorm", &Reader::batch_norm},
+        {"Concat", &Reader::concat},
+        {"Convolution", &Reader::convolution},
+        {"Dropout", &Reader::dropout},
+        {"ELU", &Reader::relu},
+        {"Eltwise", &Reader::sum},
+        {"Flatten", &Reader::same},
+        {"InnerProduct", &Reader::fully_connected},
+        {"LRN", &Reader::lrn},
+        {"PReLU", &Reader::relu},
+        {"Pooling", &Reader::pool},
+        {"ReLU", &Reader::relu},
+        {"Scale", &Reader::same},  // of a batch norm
+        {"Sigmoid", &Reader::sigmoid},
+        {"Softmax", &Reader::same},
+        {"SoftmaxWithLoss", &Reader::same},
+        {"Split", &Reader::same},
+        {"TanH", &Reader::tanh},
+    };
+    const auto* found = std::ranges::find(kConversions, std::string_view(site.type), &Conversion::type);
+    return found == std::end(kConversions) ? unsupported(site) : (this->*found->add)(site);
   }
 
-  NetworkTensor convolution(const Message& p, const std::string& name, const NetworkTensor& in) {
-    const std::int64_t filters = number(p.text("num_output"), name + ": num_output", 1);
-    const WindowSide tall = window(p, "_h", in.shape[1], false), wide = window(p, "_w", in.shape[2], false);
-    if (tall.kernel < 1 || wide.kernel < 1) builder_.fail(in_quotes(name) + ": no kernel_size; expected one");
+  NetworkTensor unsupported(const Site& site) {
+    builder_.note_unsupported(site.type.empty() ? "a layer without a type" : site.type);
+    return site.in();
+  }
+
+  NetworkTensor same(const Site& site) { return site.in(); }
+  NetworkTensor relu(const Site& site) { return like_input("relu", site); }
+  NetworkTensor sigmoid(const Site& site) { return like_input("sigmoid", site); }
+  NetworkTensor tanh(const Site& site) { return like_input("tanh", site); }
+  NetworkTensor batch_norm(const Site& site) { return like_input("batch_norm", site); }
+  NetworkTensor like_input(const char* type, const Site& site, LayerKeys keys = {}) {
+    return builder_.add(type, site.name, {site.in()}, site.in().shape, std::move(keys));
+  }
+
+  NetworkTensor lrn(const Site& site) {
+    const std::string size = site.layer.message("lrn_param").text("local_size");
+    return like_input("lrn", site,
+                      {{"window", spec_number(size.empty() ? 5 : number(size, "local_size", 1))}});
+  }
+
+  NetworkTensor dropout(const Site& site) {
+    const std::string ratio = site.layer.message("dropout_param").text("dropout_ratio");
+    const double drop = ratio.empty() ? 0.5 : parse_number(ratio).value_or(-1);
+    if (!(drop > 0 && drop < 1))
+      builder_.fail(fmt::format("{}: dropout_ratio: {}; expected a number from 0 to 1", in_quotes(site.name),
+                                in_quotes(ratio)));
+    return like_input("dropout", site, {{"keep", spec_scalar(fmt::format("{:.6g}", 1 - drop))}});
+  }
+
+  NetworkTensor fully_connected(const Site& site) {
+    const PrototxtMessage& p = site.layer.message("inner_product_param");
+    const std::int64_t outputs = number(p.text("num_output"), site.name + ": num_output", 1);
+    LayerKeys keys = {{"outputs", spec_number(outputs)}};
+    if (p.text("bias_term") == "false") keys.emplace_back("bias", spec_scalar("false"));
+    return builder_.add("fully_connected", site.name, {site.in()}, {outputs}, std::move(keys));
+  }
+
+  NetworkTensor concat(const Site& site) {
+    std::vector<std::int64_t> shape = site.in().shape;
+    for (std::size_t i = 1; i < site.from.size(); ++i) {
+      if (site.from[i].shape.size() != shape.size())
+        builder_.fail(in_quotes(site.name) +
+                      ": inputs of several shapes; expected them alike but for channels");
+      shape[0] += site.from[i].shape[0];
+    }
+    return builder_.add("concat", site.name, site.from, shape);
+  }
+
+  NetworkTensor sum(const Site& site) {
+    const std::string operation = site.layer.message("eltwise_param").text("operation");
+    if (site.from.size() < 2 || !(operation.empty() || operation == "SUM")) return unsupported(site);
+    return builder_.add("add", site.name, site.from, site.in().shape);
+  }
+
+  // The windows along height and width of an image.
+  [[nodiscard]] std::pair<WindowSide, WindowSide> windows(const PrototxtMessage& p, const Site& site,
+                                                          bool pooling) const {
+    if (site.in().shape.size() != 3) builder_.fail(in_quotes(site.name) + " reads no image; expected one");
+    const WindowSide tall = window(p, "_h", site.in().shape[1], pooling),
+                     wide = window(p, "_w", site.in().shape[2], pooling);
+    if (tall.kernel < 1 || wide.kernel < 1)
+      builder_.fail(in_quotes(site.name) + ": no kernel_size; expected one");
+    return {tall, wide};
+  }
+
+  NetworkTensor pool(const Site& site) {
+    const PrototxtMessage& p = site.layer.message("pooling_param");
+    const auto [tall, wide] = windows(p, site, true);
+    return builder_.add_window(p.text("pool") == "AVE" ? "avg_pool" : "max_pool", site.name, site.in(), tall,
+                               wide, site.in().shape[0]);
+  }
+
+  NetworkTensor convolution(const Site& site) {
+    const PrototxtMessage& p = site.layer.message("convolution_param");
+    const auto [tall, wide] = windows(p, site, false);
+    const std::int64_t filters = number(p.text("num_output"), site.name + ": num_output", 1);
     LayerKeys keys = {{"filters", spec_number(filters)}};
     if (p.text("bias_term") != "false") keys.emplace_back("bias", spec_scalar("true"));
     const std::string groups = p.text("group");
     if (!groups.empty() && groups != "1")
-      keys.emplace_back("groups", spec_number(number(groups, name + ": group", 1)));
-    return builder_.add_window("conv2d", name, in, tall, wide, filters, std::move(keys));
+      keys.emplace_back("groups", spec_number(number(groups, site.name + ": group", 1)));
+    return builder_.add_window("conv2d", site.name, site.in(), tall, wide, filters, std::move(keys));
   }
 
   NetworkBuilder builder_;
@@ -329,9 +269,7 @@ class Reader {
 }  // namespace
 
 ImportedFile prototxt_network(const std::string& text, const std::string& file) {
-  Parser parser(text, file);
-  const Message net = parser.message(0);
-  return Reader(net, file).file();
+  return Reader(read_prototxt(text, file), file).file();
 }
 
 }  // namespace tbdsim
