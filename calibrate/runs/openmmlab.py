@@ -127,6 +127,17 @@ def predicted_mib(program: Path, file: Path, row: dict[str, str], framework: str
     return (inside + of.get("weight_gradients", 0.0)) / _MIB
 
 
+def report(errors: dict[str, list[float]]) -> None:
+    """Prints the median, the mean and the bias of each part's errors."""
+    for part, of in errors.items():
+        if of:
+            sizes = [abs(error) for error in of]
+            print(
+                f"{part}: {len(of)} rows, median {statistics.median(sizes):.1%}, mean {statistics.fmean(sizes):.1%}, "
+                f"bias {statistics.fmean(of):+.1%}"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", type=Path, required=True, help="runs.csv of the vision tables")
@@ -149,13 +160,7 @@ def main() -> None:
             errors["fit" if is_fit(row) else "score"].append(error)
             if arguments.rows and is_fit(row):
                 print(f"{row['model']:50} {row['value']:>6} GB {error:+.1%}")
-    for part, of in errors.items():
-        if of:
-            sizes = [abs(error) for error in of]
-            print(
-                f"{part}: {len(of)} rows, median {statistics.median(sizes):.1%}, mean {statistics.fmean(sizes):.1%}, "
-                f"bias {statistics.fmean(of):+.1%}"
-            )
+    report(errors)
     print(f"{skipped} rows of other networks")
 
 

@@ -21,9 +21,12 @@ FRAMEWORKS = {
     "timm_train_pt110": "pytorch_1_10",
     "timm_train": "pytorch_1_12",
     "gpumemnet": "pytorch",
-    "pycls": "pytorch_ngc_1_6",
-    "torchvision": "pytorch_ngc_1_4",
+    "pycls": "pytorch_1_3",  # 1.6 with CUDA 10 and cuDNN 7.6, as that has them
+    "torchvision": "pytorch_1_3",  # 1.4 with CUDA 10
 }
+
+#: The same where a set's rows of one GPU ran another version: NGC 20.10, PyTorch 1.7.
+FRAMEWORKS_ON = {("torchvision_zoo_fwd_bwd", "a100_sxm_40gb"): "pytorch_ngc_1_7"}
 
 #: tbd-sim's unit, by the beginning of the table's, and what the table's number is multiplied by.
 UNITS = {"images/s": ("images/s", 1.0), "s (": ("s", 1.0), "ms": ("ms", 1.0), "MiB": ("bytes (device memory in use)", 2.0**20)}
@@ -62,9 +65,10 @@ class Predicted:
         return (1 / ratio if self.row["metric"] == "iteration_time" else ratio) - 1
 
 
-def framework_of(name: str, override: str | None) -> str:
-    """Returns tbd-sim's framework for a set of that name, or the one that was asked for."""
-    return override or next(framework for start, framework in FRAMEWORKS.items() if name.startswith(start))
+def framework_of(row: dict[str, str], override: str | None) -> str:
+    """Returns tbd-sim's framework for a row's set and GPU, or the one that was asked for."""
+    own = FRAMEWORKS_ON.get((row["set"], row["gpu"]))
+    return override or own or next(framework for start, framework in FRAMEWORKS.items() if row["set"].startswith(start))
 
 
 def _unit(text: str) -> tuple[str, float]:
@@ -85,7 +89,7 @@ def predict(
                 unit, factor = _unit(row["unit"])
                 columns = {name: row.get(name, "") for name in ("id", "set", "gpu", "batch_per_gpu", "metric")}
                 columns |= {"model": str((folder / recipe.file).resolve()), "precision": PRECISIONS[recipe.precision]}
-                columns |= {"framework": framework_of(row["set"], framework), "gpus": "1", "machines": "1"}
+                columns |= {"framework": framework_of(row, framework), "gpus": "1", "machines": "1"}
                 writer.writerow(columns | {"unit": unit, "value": repr(float(row["value"]) * factor)})
         subprocess.run([program, "predict", "--scenarios", scenarios, "-o", output], check=True)
         with output.open(newline="") as file:

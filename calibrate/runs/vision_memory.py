@@ -73,7 +73,7 @@ def largest_batch(recipe: Recipe, row: dict[str, str], folder: Path, program: Pa
         "--gpu",
         row["gpu"],
         "--framework",
-        framework_of(row["set"], framework),
+        framework_of(row, framework),
     ]
     done = subprocess.run(
         [*command, "--precision", PRECISIONS[recipe.precision], "--format", "csv"], capture_output=True, text=True

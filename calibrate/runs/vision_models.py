@@ -46,7 +46,8 @@ TrainStep = Callable[[int], Callable[[], None]]
 
 
 def _timm_benchmark(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
-    """timm 0.6's benchmark.py: gradients filled with zeros, targets made on the GPU, backward pass inside the autocast region."""
+    """timm 0.6's benchmark.py: gradients filled with zeros, targets made on the GPU, backward pass inside the autocast region; it
+    waits for the GPU after each step."""
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, nesterov=True)
 
     def train_step(batch: int) -> Callable[[], None]:
@@ -59,6 +60,7 @@ def _timm_benchmark(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
                 target = torch.empty(batch, device="cuda", dtype=torch.int64).random_(1000)
                 torch.nn.functional.cross_entropy(output, target).backward()
             optimizer.step()
+            torch.cuda.synchronize()
 
         return step
 
@@ -66,7 +68,8 @@ def _timm_benchmark(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
 
 
 def _plain(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
-    """Forward and backward pass, and the optimizer where the benchmark has one, in one precision."""
+    """Forward and backward pass, and the optimizer where the benchmark has one, in one precision. Benchmarks of the two passes wait
+    for the GPU after each step; torchvision's copies its images to it, pycls waits after the forward pass, too."""
     dtype = torch.float16 if recipe.precision == "pure_fp16" else torch.float32
     model.to(dtype)
     optimizer: torch.optim.Optimizer | None = None
@@ -77,14 +80,23 @@ def _plain(recipe: Recipe, model: torch.nn.Module) -> TrainStep:
 
     def train_step(batch: int) -> Callable[[], None]:
         images = _images(recipe, batch, dtype)
+        on_host = torch.empty(images.shape, dtype=dtype, device="cpu")
         target = torch.empty(batch, device="cuda", dtype=torch.int64)
+        timed = recipe.step == "forward_backward"
+        copies = timed and recipe.library == "torchvision"
 
         def step() -> None:
             # PyTorch before 2.0, which ran forward and backward passes alone, filled gradients with zeros
             (optimizer or model).zero_grad(set_to_none=optimizer is not None)
-            torch.nn.functional.cross_entropy(_outputs(model(images)), target).backward()
+            output = _outputs(model(on_host.cuda() if copies else images))
+            loss = torch.nn.functional.cross_entropy(output, target)
+            if timed and not copies:
+                torch.cuda.synchronize()
+            loss.backward()
             if optimizer is not None:
                 optimizer.step()
+            if timed:
+                torch.cuda.synchronize()
 
         return step
 

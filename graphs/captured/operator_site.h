@@ -68,6 +68,11 @@ class OperatorSite {
   [[nodiscard]] std::vector<const CapturedTensor*> all_tensors() const;
   [[nodiscard]] std::vector<const CapturedTensor*> all_outputs() const;
 
+  // True for a tensor in the host's memory.
+  [[nodiscard]] bool is_on_host(const CapturedTensor& tensor) const {
+    return step.storages[static_cast<std::size_t>(tensor.storage)].role == StorageRole::host;
+  }
+
   // A size that must not grow with the batch.
   [[nodiscard]] std::int64_t fixed(const Size& size) const;
   // a * b, of which at most one may grow with the batch.

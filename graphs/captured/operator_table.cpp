@@ -49,14 +49,15 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_resampling, 6, "upsample_linear1d"},
     {lower_resampling, 10, "upsample_bilinear2d _upsample_bilinear2d_aa grid_sampler_2d"},
     {lower_resampling, 20, "upsample_trilinear3d grid_sampler_3d"},
-    {lower_resampling, 40, "upsample_bicubic2d _upsample_bicubic2d_aa"},
+    {lower_resampling, 40, "upsample_bicubic2d _upsample_bicubic2d_aa torchvision.roi_align"},
     {lower_resampling_backward, 2,
      "upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward "
      "_upsample_nearest_exact2d_backward"},
     {lower_resampling_backward, 6, "upsample_linear1d_backward"},
     {lower_resampling_backward, 10, "upsample_bilinear2d_backward _upsample_bilinear2d_aa_backward"},
     {lower_resampling_backward, 20, "upsample_trilinear3d_backward"},
-    {lower_resampling_backward, 40, "upsample_bicubic2d_backward _upsample_bicubic2d_aa_backward"},
+    {lower_resampling_backward, 40,
+     "upsample_bicubic2d_backward _upsample_bicubic2d_aa_backward torchvision._roi_align_backward"},
     {lower_softmax, 0, "_softmax _log_softmax _safe_softmax"},
     {lower_softmax_backward, 0, "_softmax_backward_data _log_softmax_backward_data"},
     {lower_class_loss, 0, "nll_loss_forward nll_loss2d_forward"},
@@ -67,6 +68,8 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_scatter, 0,
      "index_put _index_put_impl _unsafe_index_put index_add index_copy scatter scatter_add "
      "scatter_reduce index_fill"},
+    {lower_selection, 1, "nonzero masked_select _unique2 unique_dim unique_consecutive"},
+    {lower_selection, 20, "torchvision.nms"},
     {lower_view, 0,
      "view _unsafe_view reshape _reshape_alias t transpose permute expand expand_as detach "
      "alias slice select narrow unbind split split_with_sizes chunk unsqueeze squeeze "
@@ -76,6 +79,7 @@ constexpr auto kRows = std::to_array<Row>({
      "_nested_view_from_buffer flatten real imag tensor_split hsplit vsplit sym_size "
      "_assert_async _assert_scalar record_stream is_same_size"},
     {lower_host_read, 0, "_local_scalar_dense is_nonzero item"},
+    {lower_synchronization, 0, "tbdsim.synchronize"},
     {lower_copy, 0, "clone copy _to_copy contiguous to"},
     {lower_join, 0, "cat stack concat _chunk_cat roll repeat flip repeat_interleave rot90 tile"},
     {lower_pad, 0, "constant_pad_nd"},

@@ -112,7 +112,10 @@ class StepReader {
     step_.torch = with.at("torch").text(kLongestText);
     const JsonNode batches = with.at("batches");
     batches.require_list(kMostSizes, "a list of batches");
-    for (std::size_t i = 0; i < batches.size(); ++i) (void)batches[i].whole(1, kMostOfSize);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      const std::int64_t batch = batches[i].whole(1, kMostOfSize);
+      if (batches.size() == 1) step_.only_batch = batch;
+    }
     step_.precision = static_cast<CapturedPrecision>(root_.at("precision").one_of(kCapturedPrecisionNames));
     step_.channels_last = root_.at("channels_last").flag();
   }

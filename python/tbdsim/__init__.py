@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .command_line import TbdSimError
 from .commands import (compare, doctor, import_files, kernels, list_of, max_batch, memory, observations, plan, predict,
@@ -14,6 +14,9 @@ from .errors import CaptureError, StepFileError
 from .step import Step
 from .step_file import load
 from .tables import Row, Table
+
+if TYPE_CHECKING:
+    from .capture_step import capture
 
 __all__ = [
     "CaptureError", "Row", "Step", "StepFileError", "Table", "TbdSimError", "capture", "compare", "doctor", "import_files",

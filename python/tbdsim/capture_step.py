@@ -13,7 +13,7 @@ from .errors import CaptureError
 from .losses import LossSource
 from .meta import map_tensors
 from .optimizers import OptimizerSource
-from .record import Trained, record
+from .record import Assumed, Trained, record
 from .recording import Recording
 from .shapes import Shapes
 from .sizes import merge
@@ -38,6 +38,7 @@ def capture(
     clip_norm: float | None = None,
     set_to_none: bool = True,
     assumed_value: float | None = None,
+    largest_sizes: bool = False,
     name: str = "",
     title: str = "",
     sample: str = "",
@@ -60,28 +61,32 @@ def capture(
         parameters; None: no update.
     precision: "fp32", "tf32", "fp16" or "bf16" (autocast), "pure_fp16" or "pure_bf16" (the parameters are half).
     channels_last: puts the model and four-dimensional inputs into that memory format.
-    targets: further example tensors that the callable `loss` gets behind the output, given the batch like `inputs`.
+    targets: further example tensors, one or a tuple, that the callable `loss` gets behind the output, given the batch like `inputs`.
     gradient_scaler: scales the loss; None: where the precision is "fp16".
     clip_norm: clips the norm of all gradients to this.
     set_to_none: whether zeroed gradients are freed, PyTorch's default since 2.0, or filled with zeros.
-    assumed_value: what `.item()`, `if tensor:` and the like give, each with a warning; None: they are errors.
+    assumed_value: what `.item()`, `if tensor:` and the like give, each with a warning; None: they are errors, but for `.item()` of
+        a number that is only printed or added up.
+    largest_sizes: what `nonzero`, indexing by a condition and non-maximum suppression give is as large as it can be, each with a
+        warning; False: they are errors.
     name, title: of the model, for tables; by default the class.
     sample: what a batch counts, singular; "image" for four-dimensional inputs, "sequence" for token numbers, else "sample".
     length: tokens or frames of a sample, 0: none; by default the second size of token numbers.
-    batches: batch sizes at which the step is recorded: at two to tell what grows with the batch, at the others to check.
+    batches: batch sizes at which the step is recorded: at two to tell what grows with the batch, at the others to check. One alone,
+        as of detectors, which loop over images: the step is then known at that batch only.
 
     Raises CaptureError, which names operator and module, where values decide what runs (`.item()`, `nonzero`, boolean indexing),
     where PyTorch cannot tell an operator's shapes, and where a size is no a + b x batch.
     """
     batches = tuple(batches)
-    if len(batches) < 3 or len(set(batches)) != len(batches) or any(type(batch) is not int or batch < 1 for batch in batches):
-        raise ValueError(f"batches is {batches}: expected three or more different whole numbers from 1")
+    if len(batches) in (0, 2) or len(set(batches)) != len(batches) or any(type(batch) is not int or batch < 1 for batch in batches):
+        raise ValueError(f"batches is {batches}: expected three or more different whole numbers from 1, or one")
     options = Options(loss, optimizer, precision, channels_last, batch_axis, targets, gradient_scaler, clip_norm, set_to_none)
     with cuda_environment():
         own = inputs is None and not isinstance(model, torch.nn.Module)
         training = None if own else ModelTraining(model, inputs, options)
         build, module = (_on_meta(model), None) if training is None else (training, training.model)
-        recordings = _record(build, module, batches, assumed_value)
+        recordings = _record(build, module, batches, Assumed(assumed_value, largest_sizes))
     merged = merge(recordings, batches)
     kind = recordings[0].modules[0][1]
     found_sample, found_length = _sample(training, batches[0])
@@ -102,7 +107,7 @@ def capture(
 
 
 def _record(
-    train_step: Callable[[int], Any], model: torch.nn.Module | None, batches: Sequence[int], assumed_value: float | None
+    train_step: Callable[[int], Any], model: torch.nn.Module | None, batches: Sequence[int], assumed: Assumed
 ) -> list[Recording]:
     """Returns a recording at each batch. A model that is new is trained for a step first, so that gradients and state exist."""
     recordings: list[Recording] = []
@@ -114,10 +119,10 @@ def _record(
                 f"train_step({batch}) returned {type(step).__name__}: expected a callable that runs one step; "
                 "build model, optimizer and data in train_step, and return a function that uses them"
             )
-        recording = record(step, trained, shapes, assumed_value) if trained is not None else None
+        recording = record(step, trained, shapes, assumed) if trained is not None else None
         if recording is None:
-            trained = Trained(step, model, shapes, assumed_value)
-            recording = record(step, trained, shapes, assumed_value)
+            trained = Trained(step, model, shapes, assumed)
+            recording = record(step, trained, shapes, assumed)
         if recording is None:
             raise CaptureError(
                 "the step makes a new model or optimizer whenever it runs: build them in train_step, outside of the step"

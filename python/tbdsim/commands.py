@@ -14,13 +14,14 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .command_line import options, run, run_json
 from .step import Step
 from .tables import Table
 
-Model = "str | Path | Step"
+#: A name of the catalogue, a path to a YAML or step file, or a captured step.
+Model: TypeAlias = str | Path | Step
 
 
 @contextlib.contextmanager

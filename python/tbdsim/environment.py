@@ -11,9 +11,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .autocast import cuda_kernels
+from .cuda_module import one_gpu
 from .cuda_operators import AS_ONE
 from .errors import CaptureError
 from .meta_kernels import meta_kernels
+from .read_number import ReadNumber
 from .recorder import Recorder
 from .replaced import replaced
 
@@ -55,6 +57,21 @@ def _for_cuda(query: Any) -> Any:
     return asked
 
 
+class OneProcess(torch.nn.Module):
+    """Stands for `DistributedDataParallel` around a model: one process's work. tbd-sim adds what several GPUs exchange."""
+
+    def __init__(self, module: torch.nn.Module, *_: Any, **__: Any) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        yield
+
+
 def _with_meta(devices: Any) -> Any:
     return lambda: [*devices(), "meta"]
 
@@ -71,7 +88,7 @@ def cuda_environment() -> Iterator[None]:
     foreach, optimizers = import_module("torch.utils._foreach_utils"), import_module("torch.optim.optimizer")
     with ExitStack() as stack:
         stack.enter_context(replaced(import_module("torch.cuda.amp.common"), "amp_definitely_not_available", lambda: False))
-        stack.enter_context(replaced(torch.cuda, "is_bf16_supported", lambda *_, **__: True))
+        stack.enter_context(one_gpu())
         stack.enter_context(replaced(torch.amp.autocast_mode.autocast, "__init__", _autocast_on_cuda()))
         stack.enter_context(replaced(torch, "is_autocast_enabled", _for_cuda(torch.is_autocast_enabled)))
         stack.enter_context(replaced(torch, "get_autocast_dtype", _for_cuda(torch.get_autocast_dtype)))
@@ -80,6 +97,7 @@ def cuda_environment() -> Iterator[None]:
             stack.enter_context(replaced(foreach, name, devices))
             stack.enter_context(replaced(optimizers, name, devices))
         stack.callback(meta_kernels()._destroy)
+        stack.enter_context(replaced(torch.nn.parallel, "DistributedDataParallel", OneProcess))
         stack.enter_context(cuda_kernels(AS_ONE))
         stack.enter_context(CudaIsMeta())
         yield
@@ -104,12 +122,28 @@ def _step_unless_infinite(recorder: Recorder) -> Any:
     return maybe_step
 
 
+def _item(recorder: Recorder) -> Any:
+    """Returns `Tensor.item` that gives, of a number on the GPU, one that may be handed on and not looked at."""
+    original = torch.Tensor.item
+
+    def item(self: torch.Tensor) -> Any:
+        if self.device.type != "meta" or self.dtype == torch.bool or recorder.scalars_are_known:
+            return original(self)
+        with recorder.scalars_are(1.0):
+            original(self)
+        return ReadNumber(recorder.where_read())
+
+    return item
+
+
 @contextmanager
 def phases_marked(recorder: Recorder) -> Iterator[None]:
     """Tells the recorder of the backward pass, optimizers, gradient scalers, clipping and zeroing until the block ends."""
     scaler, optimizers = torch.amp.GradScaler, import_module("torch.optim.optimizer")
     with ExitStack() as stack:
         stack.enter_context(replaced(scaler, "_maybe_opt_step", _step_unless_infinite(recorder)))
+        stack.enter_context(replaced(torch.Tensor, "item", _item(recorder)))
+        stack.enter_context(replaced(torch.cuda, "synchronize", lambda *_: recorder.synchronize()))
         for owner, name, phase in (
             (torch.autograd, "backward", "backward"),
             (torch.autograd, "grad", "backward"),

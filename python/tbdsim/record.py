@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -16,15 +16,21 @@ from .recording import Recording
 from .shapes import Shapes
 
 
+class Assumed(NamedTuple):
+    """What stands in for values that a capture does not have; see `tbdsim.capture`."""
+
+    value: float | None = None
+    largest_sizes: bool = False
+
+
 class Trained:
     """The models and optimizers of a step, found by running it once; then their gradients and state exist too."""
 
     def __init__(
-        self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes, assumed_value: float | None
+        self, step: Callable[[], Any], model: torch.nn.Module | None, shapes: Shapes, assumed: Assumed
     ) -> None:
-        recorder = Recorder(
-            Modules(model), shapes, assumed_value
-        )  # its record is thrown away, its errors name operator and module
+        # its record is thrown away, its errors name operator and module
+        recorder = Recorder(Modules(model), shapes, *assumed)
         with recorder.modules.watched(), phases_marked(recorder), recorder:
             step()
         self.models = recorder.modules.roots
@@ -99,12 +105,12 @@ def _garbage_kept() -> Iterator[None]:
             gc.enable()
 
 
-def record(step: Callable[[], Any], trained: Trained, shapes: Shapes, assumed_value: float | None) -> Recording | None:
+def record(step: Callable[[], Any], trained: Trained, shapes: Shapes, assumed: Assumed) -> Recording | None:
     """Returns what the step does; None where it trains other models than `trained`, whose state would be missing.
 
     Memory that only a cycle of references holds is freed at the step's end, as if nobody collected garbage.
     """
-    recorder = Recorder(Modules(trained.models[0] if trained.models else None), shapes, assumed_value)
+    recorder = Recorder(Modules(trained.models[0] if trained.models else None), shapes, *assumed)
     with _garbage_kept():
         trained.register(recorder)
         with recorder.modules.watched(), phases_marked(recorder), _gradients_marked(recorder, trained.parameters()), recorder:

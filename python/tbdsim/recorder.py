@@ -11,6 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import CaptureError
+from .largest_sizes import largest_result, with_places
 from .modules import Modules
 from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .shapes import Shapes
@@ -48,7 +49,9 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 class Recorder(TorchDispatchMode):
     """Records operators with a tensor of the device "meta", which stands for the GPU. Operators on the host alone just run."""
 
-    def __init__(self, modules: Modules, shapes: Shapes, assumed_value: float | None = None) -> None:
+    def __init__(
+        self, modules: Modules, shapes: Shapes, assumed_value: float | None = None, largest_sizes: bool = False
+    ) -> None:
         super().__init__()
         self.modules, self.shapes = modules, shapes
         self.storages = Storages(lambda: len(self.operators) - 1)
@@ -59,6 +62,7 @@ class Recorder(TorchDispatchMode):
         self._backward_has_run = False
         self._scalar: float | None = None
         self._assumed = assumed_value
+        self._largest = largest_sizes
 
     # phases
 
@@ -88,10 +92,22 @@ class Recorder(TorchDispatchMode):
         finally:
             self._scalar = None
 
+    def synchronize(self) -> None:
+        """Records that the host waits for the GPU."""
+        self.operators.append(OperatorRecord("tbdsim.synchronize", self._phase(), self.modules.current(), [], []))
+
+    @property
+    def scalars_are_known(self) -> bool:
+        """Whether `.item()` gives a value now."""
+        return self._scalar is not None or self._assumed is not None
+
     # operators
 
     def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self._largest and operator is torch.ops.aten.index.Tensor:
+            with self:
+                args = with_places(operator, args) or args
         on_gpu = any(tensor.device.type == "meta" for tensor in _tensors((*args, *kwargs.values())))
         if operator is torch.ops.aten._local_scalar_dense.default and on_gpu:
             result: Any = self._read_scalar(operator, args[0])
@@ -118,7 +134,7 @@ class Recorder(TorchDispatchMode):
         if self._assumed is None:
             raise self._error(
                 operator,
-                "it reads a value from the GPU, and a capture has none: move `.item()`, `float(tensor)`, `if tensor:` and the like "
+                "it reads a value from the GPU, and a capture has none: move `float(tensor)`, `if tensor:` and the like "
                 "out of the step, or give `assumed_value`",
             )
         value = bool(self._assumed) if tensor.dtype == torch.bool else self._assumed
@@ -143,13 +159,21 @@ class Recorder(TorchDispatchMode):
             raise
         except (NotImplementedError, RuntimeError) as error:
             dynamic = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output} & set(operator.tags)
+            result = largest_result(operator, args, kwargs) if self._largest else None
+            if result is not None:
+                self.warnings.append(f"{self._where(operator)}: the size of its result depends on the data; the largest is recorded")
+                return result
             if dynamic:
-                reason = "the size of its result depends on the data, and a capture has none"
+                reason = "the size of its result depends on the data, and a capture has none: leave it out, or give `largest_sizes`"
             elif isinstance(error, NotImplementedError):
                 reason = 'PyTorch cannot tell its shapes without values (no kernel for the device "meta")'
             else:
                 reason = str(error).strip().split("\n")[0]
             raise self._error(operator, reason) from error
+
+    def where_read(self) -> str:
+        """Returns operator, module and phase of a number that is read now."""
+        return self._where(torch.ops.aten._local_scalar_dense.default)
 
     def _where(self, operator: Any) -> str:
         path, kind = self.modules.met[self.modules.current()]

@@ -63,7 +63,8 @@ class _Merger:
     def is_list_over_batch(self, values: Sequence[list[Any]]) -> bool:
         """Whether a list has an entry for each sample, all whole numbers: lengths of sequences."""
         numbers = all(type(item) is int for value in values for item in value)
-        return numbers and all(len(value) == batch for value, batch in zip(values, self.batches))
+        of_samples = all(len(value) == batch for value, batch in zip(values, self.batches))
+        return numbers and of_samples and len(self.batches) > 1
 
     def argument(self, values: Sequence[Any], where: str) -> Any:
         first = values[0]

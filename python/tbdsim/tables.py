@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    import pandas
 
 
 class Row:
@@ -15,6 +19,11 @@ class Row:
 
     def __getitem__(self, column: str) -> Any:
         return self.__dict__[column]
+
+    def __getattr__(self, column: str) -> Any:
+        close = difflib.get_close_matches(column, self.__dict__, 1)
+        hint = f"; did you mean '{close[0]}'?" if close else ""
+        raise AttributeError(f"the table has no column '{column}'{hint}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.__dict__)
@@ -30,7 +39,7 @@ class Row:
         return dict(self.__dict__)
 
 
-class Table(Sequence):
+class Table(Sequence[Row]):
     """Rows in order, and ``totals``: figures of all rows together, or None. Columns, names and units are those of the
     command line's ``--format json`` (docs/formats.md)."""
 
@@ -43,7 +52,11 @@ class Table(Sequence):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
         return self._rows[index]
 
     def __repr__(self) -> str:
@@ -51,7 +64,7 @@ class Table(Sequence):
         more = f"\n  ... {len(self) - 10} more" if len(self) > 10 else ""
         return f"Table of {len(self)}:\n{shown}{more}"
 
-    def to_pandas(self) -> "pandas.DataFrame":  # noqa: F821
+    def to_pandas(self) -> pandas.DataFrame:
         """A DataFrame with a column for each name; needs pandas."""
         import pandas
 

@@ -70,14 +70,14 @@ class ModelTraining:
     def __call__(self, batch: int) -> Callable[[], None]:
         """Returns the step at a batch."""
         inputs = self.batch_of(self.inputs, batch)
-        targets = self.batch_of(self.options.targets, batch) if self.options.targets is not None else None
+        targets = self.batch_of(self.options.targets, batch) if self.options.targets is not None else ()
         dtype = AUTOCAST.get(self.options.precision)
 
         def step() -> None:
             self._zero_gradients()
             with torch.autocast("cuda", dtype=dtype) if dtype is not None else nullcontext():
                 output = self._forward(inputs)
-                loss = self.loss(output) if targets is None else self.loss(output, targets)
+                loss = self.loss(output, *(targets if isinstance(targets, (list, tuple)) else [targets]))
             del output
             self.scaler.scale(loss).backward()
             if self.optimizer is not None:

@@ -34,7 +34,8 @@ def failing(function: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> str:
 @pytest.mark.parametrize(
     "function, operator, reason",
     [
-        (lambda self, x: x * x.sum().item(), "aten._local_scalar_dense", "move `.item()`"),
+        (lambda self, x: x * int(x.sum().item()), "aten._local_scalar_dense", "the step then decides"),
+        (lambda self, x: x * float(x.detach().sum()), "aten._local_scalar_dense", "move `float(tensor)`"),
         (lambda self, x: x if x.sum() > 0 else -x, "aten._local_scalar_dense", "`if tensor:`"),
         (lambda self, x: x[x > 0], "aten.nonzero", "depends on the data"),
         (lambda self, x: x.masked_select(x > 0), "aten.masked_select", "depends on the data"),
@@ -75,7 +76,7 @@ def test_error_in_the_backward_pass_names_the_module_of_the_forward_pass() -> No
 
         @staticmethod
         def backward(ctx: object, gradient: torch.Tensor) -> torch.Tensor:
-            return gradient * gradient.max().item()
+            return gradient * int(gradient.max())
 
     message = failing(lambda self, x: Read.apply(x))
     assert "module 'body' (Body), backward" in message
@@ -107,7 +108,7 @@ def test_values_of_arguments() -> None:
 
 
 def test_nothing_is_left_behind_by_an_error() -> None:
-    failing(lambda self, x: x * x.sum().item())
+    failing(lambda self, x: x * int(x.sum()))
     assert torch.empty(2, device="cpu").exp().device.type == "cpu"
     assert not torch.utils._python_dispatch._get_current_dispatch_mode_stack()
     step = tbdsim.capture(nn.Linear(4, 4), torch.empty(1, 4), loss="sum")

@@ -10,6 +10,7 @@ constexpr std::int64_t kMostThreads = 1'024;
 constexpr std::string_view kSourcedKeys[] = {"kernel",
                                              "step",
                                              "update",
+                                             "cudnn",
                                              "wait",
                                              "iteration",
                                              "latency",
@@ -36,6 +37,7 @@ LaunchModel override_launch_model(const SpecNode& node, LaunchModel launch_model
     time("kernel", launch_model.launch_overhead);
     time("step", launch_model.loop_step_overhead);
     time("update", launch_model.update_overhead);
+    time("cudnn", launch_model.library_call);
     time("wait", launch_model.sync_overhead);
     time("iteration", launch_model.iteration_overhead);
     time("latency", launch_model.launch_latency);

@@ -18,6 +18,7 @@ struct LaunchModel {
   Seconds launch_overhead{};     // `kernel`: for each kernel or copy
   Seconds loop_step_overhead{};  // `step`: the same in the steps of a loop that the framework runs; 0: as any
   Seconds update_overhead{};     // `update`: the same for a kernel that updates a parameter
+  Seconds library_call{};        // `cudnn`: for a convolution or batch norm, beside `kernel`: a call of cuDNN
   Seconds sync_overhead{};       // `wait`: from the end of the last kernel until a waiting thread continues
   Seconds iteration_overhead{};  // `iteration`: once an iteration: session call, feeds, fetches, the script
 
@@ -54,6 +55,8 @@ struct HostWork {
   const bool in_loop = kernel.repeat > 1 && launch_model.loop_step_overhead > Seconds(0);
   HostWork work;
   work.launch = in_loop ? launch_model.loop_step_overhead : launch_model.launch_overhead;
+  if (kernel.kind == KernelKind::convolution || kernel.kind == KernelKind::batch_norm)
+    work.launch += launch_model.library_call;
   if (kernel.kind == KernelKind::update) {
     work.launch = launch_model.update_overhead;
     work.synchronizes = launch_model.sync_after_update;

@@ -68,6 +68,7 @@ void resolve_batches(ResolvedScenario& r) {
       batch = most;
       r.batch_limited = true;
     }
+    require_captured_batch(*r.model, batch);
     r.batches.push_back(batch);
   }
   if (r.batch_limited) r.scenario.batch = most;

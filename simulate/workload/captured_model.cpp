@@ -74,6 +74,14 @@ const Precision& precision_for(const ModelFile& file, const std::string& name) {
       ", or another capture: tbdsim.capture(..., precision=\"" + (name == "amp" ? "fp16" : name) + "\")");
 }
 
+void require_captured_batch(const ModelFile& file, std::int64_t batch) {
+  if (!file.captured || file.captured->only_batch == 0 || file.captured->only_batch == batch) return;
+  const std::string only = std::to_string(file.captured->only_batch);
+  throw UsageError(file.path + ": was captured at a batch of " + only + " alone, and batch " +
+                   std::to_string(batch) + " was asked for; expected --batch " + only +
+                   ", or another capture: tbdsim.capture(..., batches=[" + std::to_string(batch) + "])");
+}
+
 TrainingStep expand_captured(const ModelFile& file, const Sizes& sizes, const Lowering& lowering,
                              const Precision& precision) {
   if (!sizes.empty()) {

@@ -19,6 +19,9 @@ namespace tbdsim {
 // a precision in which a captured step does not run.
 [[nodiscard]] const Precision& precision_for(const ModelFile& file, const std::string& name);
 
+// Throws UsageError where a captured step is known at another batch alone.
+void require_captured_batch(const ModelFile& file, std::int64_t batch);
+
 // The training step of a captured model. Throws UsageError where sizes are asked for, which it has already.
 [[nodiscard]] TrainingStep expand_captured(const ModelFile& file, const Sizes& sizes,
                                            const Lowering& lowering, const Precision& precision);

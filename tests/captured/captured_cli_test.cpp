@@ -88,5 +88,22 @@ TEST(CapturedCommands, NameOperatorsWithoutALowering) {
   EXPECT_THAT(kernels.out, AllOf(HasSubstr("mine.odd"), HasSubstr("roofline")));
 }
 
+TEST(CapturedCommands, KnowAStepOfOneBatchAtThatBatchAlone) {
+  const test::TempDir dir;
+  const auto file =
+      dir.write("loop.step.json", R"({"format": "tbdsim step", "version": 1, "name": "loop", "title": "Loop",
+    "sample": "image", "length": 0, "captured_with": {"torch": "2.9.0", "batches": [4]}, "precision": "fp32",
+    "channels_last": false, "modules": [["", "Net"]],
+    "storages": [["input", 16000, -1, 0, ""], ["activation", 16000, 0, -1, ""]],
+    "tensors": [[0, "f32", [4, 1000], [1000, 1], 0], [1, "f32", [4, 1000], [1000, 1], 0]],
+    "operators": [["aten.relu.default", "forward", 0, [{"t": 0}], [1]]], "warnings": []})");
+  const test::CliResult known = test::run({"--model", file.string(), "--gpu", "rtx3090", "--batch", "4"});
+  EXPECT_EQ(known.exit_code, 0) << known.err;
+  const test::CliResult other = test::run({"--model", file.string(), "--gpu", "rtx3090", "--batch", "8"});
+  EXPECT_NE(other.exit_code, 0);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("loop.step.json: was captured at a batch of 4 alone"),
+                               HasSubstr("expected --batch 4"), HasSubstr("batches=[8]")));
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -280,5 +280,34 @@ TEST(OperatorTable, StripsNamespaceOverloadAndUnderscore) {
   EXPECT_EQ(find_operator("aten.no_such.default"), nullptr);
 }
 
+TEST(CapturedCopies, OfTheHostGoOverTheBus) {
+  StepBuilder b;
+  const int images = b.tensor({growing(1), fixed_size(6)}, Dtype::f32, StorageRole::host);
+  const int x = b.tensor({growing(1), fixed_size(6)});
+  const int y = b.tensor({growing(1), fixed_size(6)}, Dtype::f32, StorageRole::host);
+  const TrainingStep step = b.add("aten._to_copy.default", {ref(images)}, {x})
+                                .add("aten._to_copy.default", {ref(x)}, {y})
+                                .lowered();
+  EXPECT_THAT(works(step),
+              ElementsAre(work(kHostToDevice, KernelKind::transfer, Phase::forward, {}, {}, growing(24)),
+                          work(kDeviceToHost, KernelKind::transfer, Phase::forward, {}, growing(24), {})));
+}
+
+// The host waits where a program synchronizes, and for the count of what is selected.
+TEST(CapturedWaits, OfProgramsAndOfSelections) {
+  StepBuilder b;
+  const int x = b.tensor({growing(100)}, Dtype::boolean);
+  const int places = b.tensor({growing(100), fixed_size(1)}, Dtype::i64);
+  const TrainingStep step = b.add("tbdsim.synchronize", {}, {}, StepPhase::update)
+                                .add("aten.nonzero.default", {ref(x)}, {places})
+                                .lowered();
+  ASSERT_EQ(step.kernels.size(), 4u);
+  EXPECT_TRUE(is_copy_to_host(step.kernels[0]));
+  EXPECT_EQ(step.kernels[1].read_bytes, growing(100));
+  EXPECT_TRUE(is_copy_to_host(step.kernels[2]));
+  EXPECT_EQ(step.kernels[3].written_bytes, growing(800));
+  EXPECT_TRUE(step.warnings.empty());
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -40,6 +40,13 @@ bool same_neighbors(const CapturedTensor& a, const CapturedTensor& b) {
   return order_a.empty() || order_b.empty() || order_a.back() == order_b.back();
 }
 
+// A copy over the bus. One to the host waits.
+Kernel bus_copy(const OperatorSite& site, const CapturedTensor& from, const CapturedTensor& to) {
+  const bool to_host = site.is_on_host(to);
+  return bytes_kernel(KernelKind::transfer, site.phase, to_host ? kDeviceToHost : kHostToDevice, to.elements, 0,
+                      to_host ? bytes_of(from) : Size{}, to_host ? Size{} : bytes_of(to), bytes_of(to.dtype));
+}
+
 }  // namespace
 
 void lower_elementwise(OperatorSite& site) {
@@ -67,6 +74,7 @@ void lower_copy(OperatorSite& site) {
   const CapturedTensor& from = site.tensor(into_first ? 1 : 0);
   const bool transposes = !same_neighbors(from, to);
   const bool casts = from.dtype != to.dtype;
+  if (site.is_on_host(from) != site.is_on_host(to)) return site.emit(bus_copy(site, from, to));
   const std::string_view op = transposes ? "transpose" : casts ? "cast" : "copy";
   const KernelKind kind = transposes ? KernelKind::transpose : KernelKind::elementwise;
   site.emit_for_parameter_of(
@@ -88,6 +96,11 @@ void lower_host_read(OperatorSite& site) {
   const CapturedTensor& from = site.tensor(0);
   site.emit(bytes_kernel(KernelKind::transfer, site.phase, kDeviceToHost, from.elements, 0, bytes_of(from),
                          {}, bytes_of(from.dtype)));
+}
+
+// A copy of nothing to the host, which waits.
+void lower_synchronization(OperatorSite& site) {
+  site.emit(bytes_kernel(KernelKind::transfer, site.phase, kDeviceToHost, {}, 0, {}, {}, 1));
 }
 
 void lower_unknown(OperatorSite& site, std::string_view name) {

@@ -58,4 +58,20 @@ void lower_scatter(OperatorSite& site) {
   site.emit(gather_kernel(site, elements, 1, others(site) + numbers, numbers, y.dtype));
 }
 
+
+// Two passes over the numbers, one that counts and one that writes. The host waits for the count, of which
+// the size of the result follows. torchvision.nms (boxes, scores, threshold) compares each box with all
+// others, 64 in a word of a mask.
+void lower_selection(OperatorSite& site) {
+  constexpr std::int64_t kCountBytes = 8;
+  const CapturedTensor& from = site.tensor(0);
+  const Size read = bytes_of(site.all_tensors());
+  const std::int64_t flops = site.entry.flops;
+  site.emit(bytes_kernel(KernelKind::reduction, site.phase, "count", from.elements, flops, read, {},
+                         bytes_of(from.dtype)));
+  site.emit(bytes_kernel(KernelKind::transfer, site.phase, kDeviceToHost, fixed_size(1), 0,
+                         fixed_size(kCountBytes), {}, kCountBytes));
+  site.emit(gather_kernel(site, from.elements, flops, read, bytes_of(site.all_outputs()), from.dtype));
+}
+
 }  // namespace tbdsim

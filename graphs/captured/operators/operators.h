@@ -54,6 +54,7 @@ void lower_embedding(OperatorSite& site);
 void lower_embedding_backward(OperatorSite& site);
 void lower_gather(OperatorSite& site);
 void lower_scatter(OperatorSite& site);
+void lower_selection(OperatorSite& site);  // how many numbers it returns depends on them
 
 // elementwise.cpp
 void lower_elementwise(OperatorSite& site);
@@ -62,6 +63,7 @@ void lower_copy(OperatorSite& site);  // also casts and transposes
 void lower_reduction(OperatorSite& site);
 void lower_view(OperatorSite& site);  // moves nothing
 void lower_host_read(OperatorSite& site);
+void lower_synchronization(OperatorSite& site);  // the host waits
 
 // joins.cpp
 void lower_join(OperatorSite& site);
