@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,6 +42,13 @@ Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
   if (kernel.kind != KernelKind::gemm) return alone;
   const double limit = kernel.flops.at(1) / continuous_rate(*inputs.calibration->gpu, kernel.math).si();
   return std::max(alone, Seconds(limit));
+}
+
+// What a collective adds to a pass of another micro-batch beside which it runs: what the pass does not cover,
+// and by what it takes longer.
+Seconds exposed_beside_pass(Seconds collective, Seconds pass) {
+  const Seconds covered = std::min(collective, pass);
+  return collective - covered + covered * kBesideCollective;
 }
 
 bool computed_again(Kept as, Recomputation r) {
@@ -100,6 +108,10 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   cost.forward_wait.tensor = cost.forward_busy.tensor * exposed;
   beside = std::min(beside, cost.weights);
   cost.backward_wait.tensor = (tensor - beside) * exposed + beside * kBesideCollective;
+  if (inputs.stack.overlaps_experts) {
+    cost.forward_wait.expert = exposed_beside_pass(cost.forward_busy.expert, cost.forward);
+    cost.backward_wait.expert = exposed_beside_pass(cost.backward_busy.expert, cost.backward);
+  }
   if (work.ring > Bytes(0)) {
     // Keys and values go round beside attention: as often as there are other ranks; backward with their
     // gradients.
@@ -143,7 +155,8 @@ const PieceCosts& PieceTable::of(const Share& share) {
   const auto found = costs_.find(share);
   if (found != costs_.end()) return found->second;
   try {
-    return costs_.emplace(share, costs_of(share, inputs_)).first->second;
+    PieceCosts costs = inputs_.pieces ? inputs_.pieces(share) : costs_of(share, inputs_);
+    return costs_.emplace(share, std::move(costs)).first->second;
   } catch (const std::overflow_error&) {
     throw UsageError(
         fmt::format("{} sequences of {} tokens in one pass of {} are beyond 64 bits; expected fewer",

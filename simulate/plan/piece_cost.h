@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -53,6 +54,13 @@ struct PieceCost {
   double trained_experts = 0;
 };
 
+struct PieceCosts {
+  PieceCost dense;   // a block without experts
+  PieceCost expert;  // a block with experts; empty where the network has none
+  PieceCost embedding;
+  PieceCost head;
+};
+
 // Everything that costs depend on beside the layout.
 struct PlanInputs {
   DecoderShape shape;
@@ -61,16 +69,12 @@ struct PlanInputs {
   WorkPrecision precision;
   const Calibration* calibration = nullptr;
   Fabric fabric;
+  // The costs of the pieces; empty: of the decoder's sizes.
+  std::function<PieceCosts(const Share&)> pieces;
+  double flops_per_token = 0;  // that MFU counts; 0: of the decoder's sizes
 };
 
 [[nodiscard]] PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& inputs);
-
-struct PieceCosts {
-  PieceCost dense;   // a block without experts
-  PieceCost expert;  // a block with experts; empty where the network has none
-  PieceCost embedding;
-  PieceCost head;
-};
 
 // Throws std::overflow_error for sizes beyond 64 bits.
 [[nodiscard]] PieceCosts costs_of(const Share& share, const PlanInputs& inputs);

@@ -46,7 +46,8 @@ ReplicaCollectives of_all_replicas(const ParallelLayout& l, const StageParameter
     return sum;
   };
   if (l.zero == 0) return {time(Collective::all_reduce, in.stack.reduced_bytes), Seconds(0)};
-  return {time(Collective::reduce_scatter, in.stack.reduced_bytes),
+  const bool whole = l.zero == 1 && in.stack.reduces_all;
+  return {time(whole ? Collective::all_reduce : Collective::reduce_scatter, in.stack.reduced_bytes),
           time(Collective::all_gather, in.stack.parameter_bytes)};
 }
 

@@ -58,6 +58,9 @@ constexpr std::array<Stack, 7> kStacks = {{
      .update_copies = 2 + 4,
      .overlaps_reduction = false,
      .overlaps_gather = false,
+     // DeepSpeed v0.5.10, stage_1_and_2.py: stage 1 has no contiguous gradients (engine.py), and
+     // reduce_ipg_grads then calls allreduce_bucket for each bucket.
+     .reduces_all = true,
      .launch = kMegatronLaunch,
      .buckets = Bytes(1 * kGiga)},  // reduce_bucket_size of 5e8 numbers, its default
     {.name = "internevo",
@@ -125,6 +128,7 @@ void set_replica_overlap(Stack& stack, std::string_view key, const std::string& 
 constexpr TextKey<Stack> kKeys[] = {
     {"fused_attention", kFlag<&Stack::fused_attention>}, {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
     {"fused_loss", kFlag<&Stack::fused_loss>},           {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
+    {"overlap_experts", kFlag<&Stack::overlaps_experts>}, {"dispatch_once", kFlag<&Stack::dispatches_once>},
     {"overlap_replicas", set_replica_overlap},           {"cuda_graphs", kFlag<&Stack::cuda_graphs>},
     {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},  {"gradient_bytes", set_gradient_bytes}};
 constexpr auto kKeyNames = names_of(kKeys);

@@ -31,6 +31,11 @@ struct Stack {
   double loss_bytes = 2 + 4 + 4;
   bool overlaps_weights = true;  // collectives of the backward pass run beside gradients of weights
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)
+  // All-to-alls of experts run beside passes of other micro-batches (Megatron-Core,
+  // overlap_moe_expert_parallel_comm: the forward pass of one beside the backward pass of another).
+  bool overlaps_experts = false;
+  // A token goes once to each rank that has some of its experts, not once to each expert (DeepEP, HybridEP).
+  bool dispatches_once = false;
 
   // States, bytes for each parameter.
   double parameter_bytes = 2;  // of the copy that products read; with zero 3 of what is gathered
@@ -49,6 +54,8 @@ struct Stack {
   // Communication over replicas.
   bool overlaps_reduction = true;  // of gradients, with the last backward pass
   bool overlaps_gather = true;     // of updated parameters, with the next forward pass
+  // With zero 1 every rank gets the sums of all gradients, not of its part alone: an all-reduce.
+  bool reduces_all = false;
 
   // Host.
   Seconds launch{8e-6};      // of each kernel or collective of the model; estimate, as a PyTorch operator
@@ -63,12 +70,16 @@ struct Stack {
 
 inline constexpr std::string_view kDefaultStack = "megatron";
 
+// Share of the memory bandwidth that one fused pass over many tensors reaches.
+inline constexpr double kUpdateBandwidth = 0.85;
+
 // Throws UsageError, with "did you mean".
 [[nodiscard]] const Stack& stack_named(const std::string& name);
 [[nodiscard]] std::span<const Stack> all_stacks();
 
 // Keys of what a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss,
-// overlap_tensor, overlap_replicas, cuda_graphs (true, false), reduce_bytes, gradient_bytes (2, 4, 6).
+// overlap_tensor, overlap_experts, dispatch_once, overlap_replicas, cuda_graphs (true, false), reduce_bytes,
+// gradient_bytes (2, 4, 6).
 [[nodiscard]] std::span<const std::string_view> stack_keys();
 // Throws UsageError for another value; `key` is one of stack_keys().
 void set_stack(Stack& stack, std::string_view key, const std::string& value);

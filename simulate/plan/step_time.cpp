@@ -7,9 +7,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kUpdateBandwidth =
-    0.85;  // share of the memory bandwidth of one fused pass over many tensors
-
 // One pass of one micro-batch through a stage.
 struct Pass {
   Seconds kernels;
@@ -86,8 +83,10 @@ class Step {
              parts.replicas + parts.update + parts.other;
     const double tokens = static_cast<double>(in_.job.global_batch) * static_cast<double>(in_.job.sequence);
     p.tokens_per_second = tokens / p.step.si();
-    p.mfu = model_flops_per_token(in_.shape, in_.job.sequence, in_.job.adapters.frozen()) *
-            p.tokens_per_second / (peak.si() * static_cast<double>(in_.job.gpus));
+    const double flops = in_.flops_per_token > 0 ? in_.flops_per_token
+                                                 : model_flops_per_token(in_.shape, in_.job.sequence,
+                                                                         in_.job.adapters.frozen());
+    p.mfu = flops * p.tokens_per_second / (peak.si() * static_cast<double>(in_.job.gpus));
     p.first = memory_of_stage(l_, 0, costs_, in_);
     p.last = memory_of_stage(l_, l_.pp - 1, costs_, in_);
     p.most = p.first.reserved < p.last.reserved ? p.last : p.first;

@@ -197,8 +197,10 @@ class WorkBuilder {
     work.backward_messages.push_back({Collective::all_gather, AcrossRanks::tensor, all});
   }
 
+  // `bytes`: of all copies of tokens, one for each expert.
   void exchange_tokens(double bytes) {
     if (share_.ep == 1) return;
+    if (stack_.dispatches_once) bytes *= ranks_of_token() / static_cast<double>(s_.experts_per_token);
     for (auto* messages : {&work.forward_messages, &work.backward_messages}) {
       for (int i = 0; i < 2; ++i)
         messages->push_back({Collective::all_to_all, AcrossRanks::expert, Bytes(bytes)});
@@ -206,6 +208,18 @@ class WorkBuilder {
   }
 
  private:
+  // Mean number of expert-parallel ranks that have some of a token's experts, where all are as likely.
+  [[nodiscard]] double ranks_of_token() const {
+    const auto experts = static_cast<double>(s_.experts);
+    const double elsewhere = experts - experts / static_cast<double>(share_.ep);
+    double none_here = 1;
+    for (std::int64_t i = 0; i < s_.experts_per_token; ++i) {
+      const auto taken = static_cast<double>(i);
+      none_here *= std::max(0.0, elsewhere - taken) / (experts - taken);
+    }
+    return static_cast<double>(share_.ep) * (1 - none_here);
+  }
+
   Kernel kernel_of(KernelKind kind, Phase phase, std::string_view op, std::int64_t rows, std::int64_t columns,
                    BytesOfElement t) const {
     const Shape shape{fixed_size(rows), {columns}};
@@ -271,12 +285,13 @@ class WorkBuilder {
 
   void matrix_products(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as,
                        std::int64_t count, bool trains) {
-    const Precision precision{.name = {},
-                              .math = math,
-                              .storage_bytes = math == MathType::fp8 ? 1 : 2,
-                              .master_weights = false,
-                              .loss_scaling = false,
-                              .description = {}};
+    Precision precision{.name = {},
+                        .math = math,
+                        .storage_bytes = math == MathType::fp8 ? 1 : 2,
+                        .master_weights = false,
+                        .loss_scaling = false,
+                        .description = {}};
+    if (math == MathType::fp4) precision.linear_math = math;
     for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
       if (phase == Phase::backward_weights && !trains) continue;
       Kernel kernel = linear_product(phase, fixed_size(rows), in, out, precision);
@@ -296,6 +311,13 @@ class WorkBuilder {
     if (math == MathType::fp8) {
       pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, {2, 2});
       pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, {2, 2});
+    }
+    // Their largest magnitude first; then values and transposes in fp4 with a byte for every 16 of them.
+    if (math == MathType::fp4) {
+      for (const BytesOfElement t : {BytesOfElement{2, 0}, {2, 2 * (0.5 + 1.0 / 16)}}) {
+        pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, t);
+        pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, t);
+      }
     }
     if (as == Kept::product) keep_of_operators(matrix(rows * count, out));
   }

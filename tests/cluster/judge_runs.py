@@ -142,8 +142,12 @@ def stack_of(row):
         stack["overlap_replicas"] = "false"
     if "TP overlap" in row["note"]:
         stack["overlap_tensor"] = "true" if re.search("TP overlap (True|1)", row["note"]) else "false"
-    if "cuda graphs: 1" in row["note"]:
+    if "cuda graphs: 1" in row["note"] or re.search(r"cuda_graph [a-z_]*/?full_iteration", row["note"]):
         stack["cuda_graphs"] = "true"
+    if "a2a overlap True" in row["note"]:
+        stack["overlap_experts"] = "true"
+    if re.search("moe dispatcher (hybridep|deepep)", row["note"]):
+        stack["dispatch_once"] = "true"
     if "(cef)" in row["note"]:
         stack["fused_loss"] = "true"
     return stack
