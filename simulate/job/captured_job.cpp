@@ -25,7 +25,8 @@ std::string block_of(std::string_view path) {
   for (std::size_t from = 0; from < path.size();) {
     const std::size_t end = std::min(path.find('.', from), path.size());
     const std::string_view part = path.substr(from, end - from);
-    const bool number = std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
+    const bool number =
+        std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
     if (number && !part.empty()) return std::string(path.substr(0, end));
     from = end + 1;
   }
@@ -71,20 +72,23 @@ Storage storage_of(const CapturedStep& step) {
   return sum;
 }
 
-// Time of an iteration by phase, the host's included.
+// Time of an iteration by phase, the host's included; they sum to the iteration.
 struct Phases {
   Seconds forward, backward, update;
 };
 
+// One iteration starts before the last kernel of the one before has ended: phases are parts of the time from
+// the first to the last kernel of one, in proportion.
 Phases phases_of(const Iteration& iteration) {
-  Seconds forward, backward;
+  Seconds forward, backward, last;
   for (std::size_t k = 0; k < iteration.step->kernels.size(); ++k) {
     const Phase phase = iteration.step->kernels[k].phase;
-    const Seconds end = iteration.timeline.kernels[k].end;
-    if (phase == Phase::forward) forward = std::max(forward, end);
-    if (phase != Phase::update) backward = std::max(backward, end);
+    last = std::max(last, iteration.timeline.kernels[k].end);
+    if (phase != Phase::update) backward = last;
+    if (phase == Phase::forward) forward = last;
   }
-  return {forward, backward - forward, iteration.time() - backward};
+  const double part = iteration.time() / last;
+  return {forward * part, (backward - forward) * part, (last - backward) * part};
 }
 
 Prediction with_batch(const Prediction& p, std::int64_t batch) {
@@ -100,8 +104,8 @@ PieceCosts pieces_of(const Prediction& p, const Storage& storage) {
   PieceCost block;
   block.forward = phases.forward * each;
   block.backward = phases.backward * each;
-  const MemoryUse& use = p.memory.use;
-  block.kept.fill((use[MemoryCategory::feature_maps] + use[MemoryCategory::workspace]) * each);
+  const Bytes states(storage.parameter_bytes + storage.gradient_bytes + storage.state_bytes);
+  block.kept.fill(std::max(Bytes(0), p.memory.model() - states) * each);
   block.parameters = block.trained = storage.in_blocks * each;
   PieceCosts costs;
   costs.dense = block;
@@ -114,9 +118,10 @@ PieceCosts pieces_of(const Prediction& p, const Storage& storage) {
 Prediction predict_captured(const JobRequest& request, const std::string& gpu, SpecCache& specs) {
   const auto without = [&](bool given, std::string_view key) {
     if (given)
-      throw UsageError(fmt::format("{} means nothing to {}, a captured step; expected a layout of dp, zero, "
-                                   "shard, reshard, prefetch and micro_batch",
-                                   key, request.model));
+      throw UsageError(
+          fmt::format("{} means nothing to {}, a captured step; expected a layout of dp, zero, "
+                      "shard, reshard, prefetch and micro_batch",
+                      key, request.model));
   };
   without(request.job.sequence > 0, "seq_len");
   without(request.stack != kDefaultStack, "stack");
@@ -158,7 +163,7 @@ void take_captured(PlanInputs& in, const Prediction& one) {
   // it has updated.
   stack.reduces_all = true;
   stack.overlaps_gather = false;
-  stack.cuda_graphs = true;  // the passes' times have the host's in them
+  stack.graphs = CudaGraphs::all;  // the passes' times have the host's in them
   stack.iteration = Seconds(0);
   stack.reserved = 1 + one.memory.fragments / one.memory.model();
   stack.context = one.memory.context;
@@ -182,18 +187,15 @@ void require_whole_replicas(const ParallelLayout& layout, const std::string& nam
           key, ranks, name, key));
   }
   if (layout.recompute != Recomputation::none)
-    throw UsageError(fmt::format("recompute {} of {}, a captured step; expected none, or a capture with "
-                                 "checkpoints",
-                                 kRecomputationNames[static_cast<std::size_t>(layout.recompute)], name));
+    throw UsageError(
+        fmt::format("recompute {} of {}, a captured step; expected none, or a capture with "
+                    "checkpoints",
+                    kRecomputationNames[static_cast<std::size_t>(layout.recompute)], name));
 }
 
 SearchSpace space_of_captured() {
-  return {.most_tp = 1,
-          .most_cp = 1,
-          .most_micro_batch = 1024,
-          .most_stages = 1,
-          .full = false,
-          .least_zero = 0};
+  return {
+      .most_tp = 1, .most_cp = 1, .most_micro_batch = 1024, .most_stages = 1, .full = false, .least_zero = 0};
 }
 
 }  // namespace tbdsim

@@ -1,6 +1,6 @@
 // A captured step as a job: replicas of the whole step whose gradients are summed (DDP) or whose states are
-// divided (ZeRO, FSDP). Its operators do not say which of them share a matrix, so that tensor, context, expert
-// and pipeline parallelism are errors.
+// divided (ZeRO, FSDP). Its operators do not say which of them share a matrix, so that tensor, context,
+// expert and pipeline parallelism are errors.
 //
 // The step's blocks are the modules with a number for a name that lie in no other such module (layers.7,
 // layer1.0): FSDP gathers and divides them one by one. All are taken alike, with the mean of their time; what

@@ -89,13 +89,11 @@ std::vector<Remedy> what_would_fit(const ParallelLayout& layout, const ResolvedJ
   for (std::size_t c = 0; search.found.empty() && c + 1 < choices.size(); ++c) {
     for (const std::string& value : choices[c].values) {
       const auto changed = with(layout, choices[c].key, value, job);
-      if (changed)
-        search.try_each(*changed, choices, c + 1, fmt::format("{} {}, ", choices[c].key, value));
+      if (changed) search.try_each(*changed, choices, c + 1, fmt::format("{} {}, ", choices[c].key, value));
     }
   }
-  std::stable_sort(search.found.begin(), search.found.end(), [](const Remedy& a, const Remedy& b) {
-    return a.prediction.step < b.prediction.step;
-  });
+  std::stable_sort(search.found.begin(), search.found.end(),
+                   [](const Remedy& a, const Remedy& b) { return a.prediction.step < b.prediction.step; });
   return std::move(search.found);
 }
 

@@ -16,8 +16,8 @@ struct Remedy {
   LayoutPrediction prediction;
 };
 
-// Changes of one key of the layout after which it fits, the least of each key; of two keys where no single one
-// does. Fastest first. `table` is of the job's inputs.
+// Changes of one key of the layout after which it fits, the least of each key; of two keys where no single
+// one does. Fastest first. `table` is of the job's inputs.
 [[nodiscard]] std::vector<Remedy> what_would_fit(const ParallelLayout& layout, const ResolvedJob& job,
                                                  PieceTable& table);
 

@@ -121,8 +121,9 @@ void take_decoder(ResolvedJob& r, const JobRequest& request, SpecCache& specs) {
     throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8", r.precision));
   in.precision.fused_attention = request.fp8_attention ? MathType::fp8 : in.precision.attention;
   if (!r.gpu->math[index_of(in.precision.math)])
-    throw UsageError(fmt::format("{} has no arithmetic for precision {}; expected {}", r.gpu->title,
-                                 r.precision, narrow && r.gpu->math[index_of(MathType::fp8)] ? "fp8 or bf16" : "bf16 or fp16"));
+    throw UsageError(
+        fmt::format("{} has no arithmetic for precision {}; expected {}", r.gpu->title, r.precision,
+                    narrow && r.gpu->math[index_of(MathType::fp8)] ? "fp8 or bf16" : "bf16 or fp16"));
 }
 
 void take_captured(ResolvedJob& r, const JobRequest& request, const std::string& gpu, SpecCache& specs) {
@@ -180,9 +181,9 @@ std::string title_of(const ResolvedJob& r) {
   const Job& job = r.inputs.job;
   const std::string adapters =
       job.adapters.frozen() ? fmt::format(", adapters of rank {}", job.adapters.rank) : "";
-  const std::string samples =
-      r.captured() ? fmt::format("{} {}s", job.global_batch, r.sample)
-                   : fmt::format("{} sequences of {}", job.global_batch, job.sequence);
+  const std::string samples = r.captured()
+                                  ? fmt::format("{} {}s", job.global_batch, r.sample)
+                                  : fmt::format("{} sequences of {}", job.global_batch, job.sequence);
   return fmt::format("{} on {} {}, {}, {}, {}{}", r.inputs.shape.name, job.gpus, r.gpu->title, samples,
                      r.precision, r.inputs.stack.name, adapters);
 }

@@ -124,9 +124,13 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
     cost.forward_wait.context += std::max(Seconds(0), once - attention_forward);
     cost.backward_wait.context += std::max(Seconds(0), once * 2 - attention_backward);
   }
-  cost.forward_launches = static_cast<double>(work.forward.size() + work.forward_messages.size());
-  cost.backward_launches = static_cast<double>(work.backward.size() + work.backward_messages.size());
-  cost.again_launches.back() += static_cast<double>(work.forward_messages.size());
+  cost.forward_experts = work.forward_experts;
+  cost.backward_experts = work.backward_experts;
+  cost.forward_launches = static_cast<double>(work.forward.size() + work.forward_messages.size()) +
+                          work.forward_experts + work.forward_routing;
+  cost.backward_launches = static_cast<double>(work.backward.size() + work.backward_messages.size()) +
+                           work.backward_experts + work.backward_routing;
+  cost.again_launches.back() += cost.forward_launches - static_cast<double>(work.forward.size());
   cost.kept = work.kept;
   cost.largest = work.largest;
   cost.parameters = work.parameters + work.adapter_parameters;

@@ -45,6 +45,9 @@ struct PieceCost {
   double forward_launches = 0;
   double backward_launches = 0;
   std::array<double, 4> again_launches{};
+  // Of these launches, those of products of experts.
+  double forward_experts = 0;
+  double backward_experts = 0;
 
   std::array<Bytes, 4> kept{};
   Bytes largest;

@@ -19,7 +19,7 @@ struct SearchSpace {
   bool selective = false;
   bool operators = false;
   bool full = true;
-  int zero = -1;       // only this stage; -1: `least_zero` and, without a pipeline, 3
+  int zero = -1;  // only this stage; -1: `least_zero` and, without a pipeline, 3
   int least_zero = 1;
 };
 

@@ -121,16 +121,24 @@ void set_gradient_bytes(Stack& stack, std::string_view key, const std::string& v
   stack.update_copies = 0;
 }
 
+void set_graphs(Stack& stack, std::string_view key, const std::string& value) {
+  stack.graphs = static_cast<CudaGraphs>(choice_of(key, value, kCudaGraphsNames));
+}
+
 void set_replica_overlap(Stack& stack, std::string_view key, const std::string& value) {
   stack.overlaps_reduction = stack.overlaps_gather = flag_of(key, value);
 }
 
-constexpr TextKey<Stack> kKeys[] = {
-    {"fused_attention", kFlag<&Stack::fused_attention>}, {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
-    {"fused_loss", kFlag<&Stack::fused_loss>},           {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
-    {"overlap_experts", kFlag<&Stack::overlaps_experts>}, {"dispatch_once", kFlag<&Stack::dispatches_once>},
-    {"overlap_replicas", set_replica_overlap},           {"cuda_graphs", kFlag<&Stack::cuda_graphs>},
-    {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},  {"gradient_bytes", set_gradient_bytes}};
+constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_attention>},
+                                    {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
+                                    {"fused_loss", kFlag<&Stack::fused_loss>},
+                                    {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
+                                    {"overlap_experts", kFlag<&Stack::overlaps_experts>},
+                                    {"dispatch_once", kFlag<&Stack::dispatches_once>},
+                                    {"overlap_replicas", set_replica_overlap},
+                                    {"cuda_graphs", set_graphs},
+                                    {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},
+                                    {"gradient_bytes", set_gradient_bytes}};
 constexpr auto kKeyNames = names_of(kKeys);
 
 }  // namespace

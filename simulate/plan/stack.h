@@ -14,6 +14,12 @@
 
 namespace tbdsim {
 
+// Passes that are launched as CUDA graphs, which take no time of the host: none, all but the products of
+// experts, whose sizes the host has to know (Megatron-Core's graphs of attention, router and preparation), or
+// all.
+enum class CudaGraphs { none, but_experts, all };
+inline constexpr std::array<std::string_view, 3> kCudaGraphsNames = {"false", "but_experts", "true"};
+
 struct Stack {
   std::string_view name;
   std::string_view title;
@@ -58,8 +64,8 @@ struct Stack {
   bool reduces_all = false;
 
   // Host.
-  Seconds launch{8e-6};      // of each kernel or collective of the model; estimate, as a PyTorch operator
-  bool cuda_graphs = false;  // passes are launched as graphs, which take no time of the host
+  Seconds launch{8e-6};  // of each kernel or collective of the model; estimate, as a PyTorch operator
+  CudaGraphs graphs = CudaGraphs::none;
   Seconds iteration{10e-3};  // once a step: data, logging, synchronizing; estimate
 
   // Memory.
@@ -78,8 +84,8 @@ inline constexpr double kUpdateBandwidth = 0.85;
 [[nodiscard]] std::span<const Stack> all_stacks();
 
 // Keys of what a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss,
-// overlap_tensor, overlap_experts, dispatch_once, overlap_replicas, cuda_graphs (true, false), reduce_bytes,
-// gradient_bytes (2, 4, 6).
+// overlap_tensor, overlap_experts, dispatch_once, overlap_replicas (true, false), cuda_graphs (false,
+// but_experts, true), reduce_bytes, gradient_bytes (2, 4, 6).
 [[nodiscard]] std::span<const std::string_view> stack_keys();
 // Throws UsageError for another value; `key` is one of stack_keys().
 void set_stack(Stack& stack, std::string_view key, const std::string& value);

@@ -294,6 +294,10 @@ class WorkBuilder {
     if (math == MathType::fp4) precision.linear_math = math;
     for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
       if (phase == Phase::backward_weights && !trains) continue;
+      // Transformer Engine calls cuBLAS for each expert (cublaslt_gemm.cu, multi_stream_cublas_gemm).
+      if (count > 1)
+        (phase == Phase::forward ? work.forward_experts : work.backward_experts) +=
+            static_cast<double>(count - 1);
       Kernel kernel = linear_product(phase, fixed_size(rows), in, out, precision);
       if (count > 1) {
         auto& shape = std::get<GemmShape>(kernel.shape);

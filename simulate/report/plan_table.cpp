@@ -191,8 +191,7 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
   for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of("best", p, job));
   if (plan.best.empty() && !plan.smallest.empty()) {
     best.rows.push_back(row_of("smallest", plan.smallest[0], job));
-    add_lines(best.notes,
-              "No layout fits; this one lacks least.");
+    add_lines(best.notes, "No layout fits; this one lacks least.");
   }
   add_assumptions(best, job);
   add_lines(
@@ -276,8 +275,11 @@ Table remedies_table(const std::vector<Remedy>& remedies, const ResolvedJob& job
   Table table;
   table.name = "remedies";
   table.preface = {"", "what would make it fit, fastest first"};
-  table.columns = {{"change", "change"},        {"layout", "layout"},         {"step_time", "step", true},
-                   {"memory", "GiB", true},     {"headroom", "free", true}};
+  table.columns = {{"change", "change"},
+                   {"layout", "layout"},
+                   {"step_time", "step", true},
+                   {"memory", "GiB", true},
+                   {"headroom", "free", true}};
   for (const Remedy& remedy : remedies) {
     const LayoutPrediction& p = remedy.prediction;
     table.rows.push_back({text_cell(remedy.change), text_cell(to_text(p.layout)), seconds_cell(p.step),

@@ -125,7 +125,7 @@ std::string layout_controls() {
               "gpt3_175b", "opt_175b", "bloom_176b", "gpt2"}),
         list("gpu", "GPU",
              {"a100_sxm_40gb", "a100_sxm_80gb", "h100_sxm", "h200", "b200", "gb200", "b300", "gb300"}),
-        list("precision", "precision", {"bf16", "fp8", "fp16", "tf32"}), list("stack", "stack", stacks),
+        list("precision", "precision", {"bf16", "fp8", "nvfp4", "fp16", "tf32"}), list("stack", "stack", stacks),
         list("recompute", "recomputation", Json(kRecomputationNames)),
         list("sequence_parallel", "sequence parallel", {"false", "true"}),
         list("cp_exchange", "context exchange", Json(kContextExchangeNames))}},

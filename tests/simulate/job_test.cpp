@@ -195,14 +195,6 @@ TEST_F(JobTest, IntervalsHoldThePrediction) {
   EXPECT_GT(p.factor(), 1.05);
 }
 
-TEST_F(JobTest, CapturedStepsSayWhatIsPossible) {
-  const std::string step = TBDSIM_SOURCE_DIR
-      "/tests/captured/timm.mobilenetv3_large_100.224.fp16.nchw.timm_benchmark.step.json.gz";
-  const test::CliResult result = test::run({"plan", step, "--gpu", "h100_sxm", "--gpus", "8"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("is a captured step"), HasSubstr("data parallelism (DDP)")));
-}
-
 std::vector<std::string> command(const std::string& name, std::vector<std::string> more) {
   std::vector<std::string> all = {name, "--gpu",     "h100_sxm", "--gpus", "16", "--global-batch",
                                   "32", "--seq-len", "4096"};

@@ -140,8 +140,8 @@ void add_fitting(std::vector<Table>& tables, const JobPrediction& shown, const J
   std::vector<std::string>& notes = tables.front().notes;
   if (shown.fits()) {
     if (job.layout)
-      notes.push_back(fmt::format("The largest micro-batch that fits: {}.",
-                                  largest_micro_batch(layout, job, pieces)));
+      notes.push_back(
+          fmt::format("The largest micro-batch that fits: {}.", largest_micro_batch(layout, job, pieces)));
     return;
   }
   if (!job.layout) {
@@ -153,7 +153,8 @@ void add_fitting(std::vector<Table>& tables, const JobPrediction& shown, const J
   }
   const std::vector<Remedy> remedies = what_would_fit(layout, job, pieces);
   if (remedies.empty())
-    notes.push_back("No change of one or two of its keys makes it fit; without keys of a layout all are searched.");
+    notes.push_back(
+        "No change of one or two of its keys makes it fit; without keys of a layout all are searched.");
   else
     tables.push_back(remedies_table(remedies, job));
 }
