@@ -162,7 +162,11 @@ class WorkBuilder {
     const std::int64_t batch = share_.micro_batch * heads / (exchanges_heads() ? share_.cp : 1);
     const std::int64_t queries = sequence_ / (exchanges_heads() ? 1 : share_.cp);
     bmm(Phase::forward, batch, sequence_, queries, s_.head_size);
-    softmax(Phase::forward, batch * queries, {2, 2});
+    const bool fused = softmax_is_fused(batch, queries);
+    if (fused)
+      softmax(Phase::forward, batch * queries, {2, 2});
+    else
+      softmax_of_operators(batch * queries);
     if (s_.dropout > 0)
       pointwise_forward(KernelKind::elementwise, "dropout", batch * queries, sequence_, {2, 3}, Kept::scores);
     bmm(Phase::forward, batch, s_.value_size, queries, sequence_);
@@ -172,7 +176,7 @@ class WorkBuilder {
     }
     if (s_.dropout > 0)
       pointwise_backward(KernelKind::elementwise, "dropout", batch * queries, sequence_, {3, 2});
-    softmax(Phase::backward_data, batch * queries, {4, 2});
+    if (fused) softmax(Phase::backward_data, batch * queries, {4, 2});
     const double scores = matrix(batch * queries, sequence_, 1);
     keep(scores * (s_.dropout > 0 ? 5 : 2), Kept::scores);
     keep(matrix(rows_, heads * s_.value_size), Kept::attention);
@@ -231,6 +235,27 @@ class WorkBuilder {
     if (kind == KernelKind::layer_norm || kind == KernelKind::softmax)
       kernel.shape = MatrixShape{fixed_size(rows), columns};
     return kernel;
+  }
+
+  // Whether scale, mask and softmax of scores are one kernel (bigscience-workshop/Megatron-DeepSpeed@8387ae17,
+  // megatron/model/fused_softmax.py, is_kernel_available).
+  [[nodiscard]] bool softmax_is_fused(std::int64_t batch, std::int64_t queries) const {
+    constexpr std::int64_t kMostKeys = 4096;
+    return sequence_ <= kMostKeys && sequence_ % 4 == 0 && queries % 4 == 0 && batch % 4 == 0;
+  }
+
+  // Else they are PyTorch's operators in fp32 (forward_torch_softmax): cast, scale, mask, softmax, cast; and
+  // back.
+  void softmax_of_operators(std::int64_t rows) {
+    for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 4}, {4, 4}})
+      pointwise_forward(KernelKind::elementwise, "mask", rows, sequence_, t, Kept::scores);
+    softmax(Phase::forward, rows, {4, 4});
+    pointwise_forward(KernelKind::elementwise, "cast", rows, sequence_, {4, 2}, Kept::scores);
+    pointwise_backward(KernelKind::elementwise, "cast", rows, sequence_, {2, 4});
+    softmax(Phase::backward_data, rows, {8, 4});
+    for (const BytesOfElement t : {BytesOfElement{4, 4}, {4, 4}, {4, 2}})
+      pointwise_backward(KernelKind::elementwise, "mask", rows, sequence_, t);
+    keep(matrix(rows, sequence_, kStatistic), Kept::scores);
   }
 
   void softmax(Phase phase, std::int64_t rows, BytesOfElement t) {
