@@ -44,13 +44,6 @@ Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
   return std::max(alone, Seconds(limit));
 }
 
-// What a collective adds to a pass of another micro-batch beside which it runs: what the pass does not cover,
-// and by what it takes longer.
-Seconds exposed_beside_pass(Seconds collective, Seconds pass) {
-  const Seconds covered = std::min(collective, pass);
-  return collective - covered + covered * kBesideCollective;
-}
-
 bool computed_again(Kept as, Recomputation r) {
   switch (r) {
     case Recomputation::none:
@@ -109,8 +102,8 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   beside = std::min(beside, cost.weights);
   cost.backward_wait.tensor = (tensor - beside) * exposed + beside * kBesideCollective;
   if (inputs.stack.overlaps_experts) {
-    cost.forward_wait.expert = exposed_beside_pass(cost.forward_busy.expert, cost.forward);
-    cost.backward_wait.expert = exposed_beside_pass(cost.backward_busy.expert, cost.backward);
+    cost.forward_wait.expert = exposed_beside(cost.forward_busy.expert, cost.forward);
+    cost.backward_wait.expert = exposed_beside(cost.backward_busy.expert, cost.backward);
   }
   if (work.ring > Bytes(0)) {
     // Keys and values go round beside attention: as often as there are other ranks; backward with their

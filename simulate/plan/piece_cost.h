@@ -3,6 +3,7 @@
 // form of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -18,6 +19,13 @@ namespace tbdsim {
 // How much longer kernels take while a collective runs beside them, which holds SMs and memory bandwidth:
 // Calculon's 0.15 for NVLink (Isaev et al. 2023, networks of its system files).
 inline constexpr double kBesideCollective = 0.15;
+
+// What a collective adds to the pass that it runs beside: the part that the pass does not cover, and by what
+// the pass takes longer.
+[[nodiscard]] inline Seconds exposed_beside(Seconds collective, Seconds pass) {
+  const Seconds covered = std::min(collective, pass);
+  return collective - covered + covered * kBesideCollective;
+}
 
 // Seconds by the ranks among which messages go.
 struct Waits {

@@ -138,7 +138,7 @@ void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
     b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
   for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedBackward) : Passes(kBackward))
     b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, stack.loss_bytes));
+  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, stack.loss_bytes / stack.loss_chunks));
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ struct Stack {
   // (Megatron-LM's, in place); or probabilities and two gradients in fp32 (PyTorch's nll_loss and
   // log_softmax).
   double loss_bytes = 2 + 4 + 4;
+  double loss_chunks = 1;        // pieces of the tokens whose scores are computed one after another
   bool overlaps_weights = true;  // collectives of the backward pass run beside gradients of weights
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)
   // All-to-alls of experts run beside passes of other micro-batches (Megatron-Core,
@@ -49,6 +50,9 @@ struct Stack {
   double gradient_bytes = 2;   // as they accumulate
   double reduced_bytes = 2;    // as they are reduced over replicas
   double moment_bytes = 8;     // Adam's two
+  // With zero 3: the fp32 copy is the parameter (PyTorch's FSDP), not beside its part in 16 bits (DeepSpeed
+  // stage3.py, Megatron-FSDP's main weights, InternEvo fsdp_optimizer.py).
+  bool master_is_parameter = false;
   // Bytes that clipping, update and copies read and write for each local parameter.
   double update_traffic = 30;
   // Bytes that adding one further micro-batch's gradients reads and writes for each parameter; 0: the product
@@ -85,7 +89,8 @@ inline constexpr double kUpdateBandwidth = 0.85;
 
 // Keys of what a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss,
 // overlap_tensor, overlap_experts, dispatch_once, overlap_replicas (true, false), cuda_graphs (false,
-// but_experts, true), reduce_bytes, gradient_bytes (2, 4, 6).
+// but_experts, true), reduce_bytes, gradient_bytes (2, 4, 6), foreach_update (true, false), loss_chunks (1 to
+// 1024).
 [[nodiscard]] std::span<const std::string_view> stack_keys();
 // Throws UsageError for another value; `key` is one of stack_keys().
 void set_stack(Stack& stack, std::string_view key, const std::string& value);

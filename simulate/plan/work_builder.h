@@ -237,8 +237,8 @@ class WorkBuilder {
     return kernel;
   }
 
-  // Whether scale, mask and softmax of scores are one kernel (bigscience-workshop/Megatron-DeepSpeed@8387ae17,
-  // megatron/model/fused_softmax.py, is_kernel_available).
+  // Whether scale, mask and softmax of scores are one kernel
+  // (bigscience-workshop/Megatron-DeepSpeed@8387ae17, megatron/model/fused_softmax.py, is_kernel_available).
   [[nodiscard]] bool softmax_is_fused(std::int64_t batch, std::int64_t queries) const {
     constexpr std::int64_t kMostKeys = 4096;
     return sequence_ <= kMostKeys && sequence_ % 4 == 0 && queries % 4 == 0 && batch % 4 == 0;

@@ -135,6 +135,11 @@ def stack_of(row):
         stack["stack"] = "internevo"
     else:
         stack["stack"] = "megatron"
+    if "not fused" in row["optimizer"] or (row["set"] == "internevo" and "FSDP" in row["zero_stage_or_fsdp"]):
+        stack["foreach_update"] = "true"
+    chunks = re.search(r"chunked cross entropy \((\d+) chunks\)", row["note"])
+    if chunks:
+        stack["loss_chunks"] = chunks.group(1)
     if "PURE" in row["zero_stage_or_fsdp"]:
         stack["reduce_bytes"] = 2
     if "bf16 optimizer with fp32 grad accumulation" in row["optimizer"]:

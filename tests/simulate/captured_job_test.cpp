@@ -75,7 +75,8 @@ TEST_F(LayoutsTest, StatesOfCapturedStepsAreDivided) {
 }
 
 TEST_F(LayoutsTest, ExchangesOfCapturedStepsTakeTime) {
-  const Seconds alone = captured({{"gpus", "1"}, {"global_batch", "8"}, {"dp", "1"}, {"micro_batch", "8"}}).step;
+  const Seconds alone =
+      captured({{"gpus", "1"}, {"global_batch", "8"}, {"dp", "1"}, {"micro_batch", "8"}}).step;
   const LayoutPrediction ddp = captured({{"dp", "8"}, {"micro_batch", "8"}});
   const LayoutPrediction fsdp = captured({{"zero", "3"}, {"micro_batch", "8"}});
   EXPECT_GT(ddp.step, alone);
@@ -90,14 +91,23 @@ TEST_F(LayoutsTest, ExchangesOfCapturedStepsTakeTime) {
 
 TEST_F(LayoutsTest, CapturedStepsAreNotDivided) {
   for (const char* key : {"tp", "pp", "cp", "ep"}) {
-    EXPECT_THAT(test::message_of<UsageError>([&] { (void)captured({{key, "2"}}); }),
-                AllOf(HasSubstr(std::string(key) + " 2 of "), HasSubstr("a captured step"))) << key;
+    EXPECT_THAT(test::message_of<UsageError>([&] {
+                  (void)captured({{key, "2"}});
+                }),
+                AllOf(HasSubstr(std::string(key) + " 2 of "), HasSubstr("a captured step")))
+        << key;
   }
-  EXPECT_THAT(test::message_of<UsageError>([&] { (void)captured({{"recompute", "full"}}); }),
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                (void)captured({{"recompute", "full"}});
+              }),
               HasSubstr("expected none, or a capture with checkpoints"));
-  EXPECT_THAT(test::message_of<UsageError>([&] { (void)captured({{"seq_len", "128"}}); }),
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                (void)captured({{"seq_len", "128"}});
+              }),
               HasSubstr("seq_len means nothing to"));
-  EXPECT_THAT(test::message_of<UsageError>([&] { (void)captured({{"stack", "nemo"}}); }),
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                (void)captured({{"stack", "nemo"}});
+              }),
               HasSubstr("stack means nothing to"));
 }
 
@@ -158,8 +168,7 @@ TEST_F(LayoutsTest, GraphsTakeNoTimeOfTheHost) {
 }
 
 TEST_F(LayoutsTest, SaysWhatWouldMakeItFit) {
-  const ResolvedJob job = resolve_job(
-      request("llama3_8b", "h100_sxm", {{"dp", "8"}, {"zero", "1"}}), specs_);
+  const ResolvedJob job = resolve_job(request("llama3_8b", "h100_sxm", {{"dp", "8"}, {"zero", "1"}}), specs_);
   PieceTable pieces(job.inputs);
   ASSERT_FALSE(predict_job(job, pieces).fits());
   const std::vector<Remedy> remedies = what_would_fit(*job.layout, job, pieces);
@@ -181,13 +190,26 @@ TEST_F(LayoutsTest, SaysWhatWouldMakeItFit) {
   EXPECT_GT(predict_layout(sharded, pieces, job.peak).most.device, job.usable());
 }
 
+TEST_F(LayoutsTest, UpdatesAndLossesTakeMemory) {
+  const auto reserved = [&](const Texts& more) {
+    Texts texts = {{"zero", "3"}, {"stack", "fsdp"}, {"micro_batch", "2"}, {"recompute", "full"}};
+    texts.insert(texts.end(), more.begin(), more.end());
+    return predict(request("llama3_8b", "h100_sxm", texts)).first.reserved.si();
+  };
+  const double n = 8'030'261'248, factor = 1.06;
+  EXPECT_NEAR(reserved({{"foreach_update", "true"}}) - reserved({}), factor * 8 * n / 8, 1e6);
+  // 16,384 tokens of 128,256 words in 12 bytes, half of them.
+  EXPECT_NEAR(reserved({}) - reserved({{"loss_chunks", "2"}}), factor * 16384.0 * 128256 * 12 / 2, 1e8);
+}
+
 TEST(PlanFits, NamesGpusOrChanges) {
   const auto plan = [](std::vector<std::string> more) {
-    std::vector<std::string> all = {"plan", "llama3_70b", "--gpu", "h100_sxm", "--gpus", "8", "--global-batch", "64"};
+    std::vector<std::string> all = {"plan",   "llama3_70b", "--gpu",          "h100_sxm",
+                                    "--gpus", "8",          "--global-batch", "64"};
     all.insert(all.end(), more.begin(), more.end());
     return test::run(all).out;
   };
-  EXPECT_THAT(plan({}), AllOf(HasSubstr("0 fit"), HasSubstr("On 16 GPUs there is a layout that fits.")));
+  EXPECT_THAT(plan({}), AllOf(HasSubstr("0 fit"), HasSubstr("On 32 GPUs there is a layout that fits.")));
   EXPECT_THAT(plan({"--tp", "4", "--zero", "0"}), HasSubstr("No change of one or two of its keys"));
   EXPECT_THAT(plan({"--tp", "4", "--zero", "3", "--recompute", "full"}), HasSubstr("are lacking"));
 }
@@ -195,16 +217,19 @@ TEST(PlanFits, NamesGpusOrChanges) {
 TEST(PlanNotes, SaysThatRecomputationIsWithoutEffect) {
   const auto plan = [](const char* stack) {
     return test::run({"plan", "llama3_8b", "--gpu", "h100_sxm", "--gpus", "8", "--global-batch", "64",
-                      "--zero", "1", "--recompute", "selective", "--stack", stack}).out;
+                      "--zero", "1", "--recompute", "selective", "--stack", stack})
+        .out;
   };
-  EXPECT_THAT(plan("megatron"), HasSubstr("recompute selective changes nothing: attention of megatron is one"));
+  EXPECT_THAT(plan("megatron"),
+              HasSubstr("recompute selective changes nothing: attention of megatron is one"));
   EXPECT_THAT(plan("megatron_deepspeed"), Not(HasSubstr("changes nothing")));
 }
 
 TEST(FrontCommand, NamesTheCommandThatHasAnOption) {
   const test::CliResult result = test::run({"--gpu", "titanxp", "--tp", "8"});
   EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("unknown argument '--tp': an option of"), HasSubstr("'tbd-sim plan'")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("unknown argument '--tp': an option of"), HasSubstr("'tbd-sim plan'")));
 }
 
 }  // namespace
