@@ -98,6 +98,17 @@ struct CommandLine {
     return commands.front();
   }
 
+  // "'tbd-sim plan'": the commands that have this option, "--tp"; empty where none has.
+  [[nodiscard]] std::string commands_with(const std::string& option) const {
+    std::string names;
+    if (!option.starts_with("--")) return names;
+    for (const Command& command : commands) {
+      if (command.app == &app || command.app->get_option_no_throw(option) == nullptr) continue;
+      names += (names.empty() ? "'tbd-sim " : ", 'tbd-sim ") + command.app->get_name() + "'";
+    }
+    return names;
+  }
+
   // Names of options and commands, for "did you mean".
   [[nodiscard]] std::vector<std::string> known_words() const {
     std::vector<std::string> words;
@@ -171,6 +182,10 @@ bool parse(CommandLine& line, std::span<const std::string> arguments, const Prog
     if (std::find(words.begin(), words.end(), first) != words.end()) {
       throw UsageError("a second command " + in_quotes(first) + "; expected one (see 'tbd-sim --help')");
     }
+    const std::string option = first.substr(0, first.find('='));
+    if (const std::string others = line.commands_with(option); !others.empty())
+      throw UsageError("unknown argument " + in_quotes(option) + ": an option of " + others +
+                       " (see 'tbd-sim --help')");
     throw UsageError("unknown argument " + in_quotes(first) + did_you_mean(first, words) +
                      " (see 'tbd-sim --help')");
   } catch (const CLI::ArgumentMismatch& wrong) {

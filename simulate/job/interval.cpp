@@ -65,6 +65,12 @@ double unmeasured_share(const WholeNetwork& all, const Calibration& calibration)
 }  // namespace
 
 Effects deviations_of(const LayoutPrediction& p, const ResolvedJob& job) {
+  if (job.captured()) {
+    Effects deviations = job.of_one_gpu;
+    const std::size_t exchange = index_of(Effect::exchange);
+    deviations[exchange] = kOfLayouts[exchange] * (p.exposed() / p.step);
+    return deviations;
+  }
   const WholeNetwork all = network_of(p.layout, job.inputs);
   const double kernels = (p.parts.compute + p.parts.again) / p.step;
   Effects exposure{};  // deviations once they are multiplied by their components

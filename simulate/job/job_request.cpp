@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kMostTokens = 100'000'000;  // in a sequence
 constexpr std::int64_t kMostOfAdapters = 100'000;  // columns
 constexpr double kMostTimes = 1000;                // of an oversubscription, an imbalance
-constexpr auto kPrecisions = std::to_array<std::string_view>({"bf16", "fp16", "fp8", "tf32"});
+constexpr auto kPrecisions = std::to_array<std::string_view>({"bf16", "fp16", "fp8", "nvfp4", "tf32"});
 
 template <std::string JobRequest::*Member>
 void set_text(JobRequest& request, std::string_view key, const std::string& value) {
@@ -97,7 +97,8 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"gpus", batch, "GPUs in all (default 8)"},
      {"global_batch", batch, "sequences in a step (default 1)"},
      {"seq_len", batch, "tokens in a sequence (default: the model's)"},
-     {"precision", training, "of the products of layers: bf16 (default), fp16, fp8, tf32"},
+     {"precision", training,
+      "of the products of layers: bf16 (default), fp16, fp8, nvfp4, tf32; a captured step has its own"},
      {"fp8_attention", training, "with --precision fp8: true for attention in it too"},
      {"stack", training,
       "megatron (default), nemo, megatron_deepspeed, internevo, composer, fsdp, fsdp_compiled"},
@@ -130,10 +131,19 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"fused_loss", stack, "unlike the stack: true for a loss in one kernel; false"},
      {"overlap_tensor", stack,
       "unlike the stack: true for tensor-parallel collectives in pieces beside products; false"},
+     {"overlap_experts", stack,
+      "unlike the stack: true for all-to-alls of experts beside passes of other micro-batches; false"},
+     {"dispatch_once", stack,
+      "unlike the stack: true for a token once to each rank with some of its experts; false: once to each"},
      {"overlap_replicas", stack,
       "unlike the stack: true for gradients and parameters exchanged beside passes; false"},
      {"cuda_graphs", stack,
-      "unlike the stack: true for launches as CUDA graphs, which take no time of the host; false"},
+      "unlike the stack: true for launches as CUDA graphs, which take no time of the host; but_experts for "
+      "all but products of experts; false"},
+     {"foreach_update", stack,
+      "unlike the stack: true for an AdamW that is not fused, with arrays of its own while it updates; "
+      "false"},
+     {"loss_chunks", stack, "unlike the stack: pieces in which scores of words and loss are computed"},
      {"reduce_bytes", stack, "unlike the stack: bytes of a gradient as it is reduced, 2 or 4"},
      {"gradient_bytes", stack, "unlike the stack: bytes of a gradient as it accumulates, 2, 4 or 6 (both)"},
      {"layers", shape, kSize},

@@ -18,10 +18,10 @@ namespace tbdsim {
 struct JobRequest {
   std::string model;  // a name or a file; empty where `shape` is given
   DecoderShape shape;
-  std::string gpu;      // empty: the machine's
-  std::string machine;  // empty: the GPU's usual one
-  std::string network;  // empty: the machine's
-  std::string precision = "bf16";
+  std::string gpu;             // empty: the machine's
+  std::string machine;         // empty: the GPU's usual one
+  std::string network;         // empty: the machine's
+  std::string precision;       // empty: bf16; of a captured step as captured
   bool fp8_attention = false;  // with fp8: attention in one kernel computes in it too
   std::string stack{kDefaultStack};
   std::string profile;

@@ -8,6 +8,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/suggest.h"
+#include "simulate/job/captured_job.h"
 #include "simulate/layout/decoder_of_graph.h"
 #include "simulate/layout/layout_reader.h"
 #include "simulate/layout/text_key.h"
@@ -30,9 +31,10 @@ constexpr auto kUsualMachines =
                                                                   {"h800_sxm", "dgx_h100"},
                                                                   {"a800_sxm_80gb", "dgx_a100"}});
 
-MathType math_of_products(const std::string& precision) {
+MathType math_of_products(std::string_view precision) {
   if (precision == "fp16") return MathType::fp16;
   if (precision == "fp8") return MathType::fp8;
+  if (precision == "nvfp4") return MathType::fp4;
   if (precision == "tf32") return MathType::tf32;
   return MathType::bf16;
 }
@@ -49,12 +51,6 @@ std::string usual_machine(const std::string& gpu, const SpecCache& specs) {
 DecoderShape decoder_named(const std::string& name, Job& job, SpecCache& specs) {
   constexpr std::int64_t kUsualLength = 2048;
   const std::shared_ptr<const ModelFile> file = specs.model(name);
-  if (file->captured)
-    throw UsageError(fmt::format(
-        "{} is a captured step: its operators do not say which of them are one layer, so that only whole "
-        "replicas of it can be laid out; expected 'tbd-sim scaling {} --gpus N --machines M' for data "
-        "parallelism (DDP), or a decoder of 'tbd-sim list models' here",
-        name, name));
   const Model model = build_model(*file, find_variant(*file, "", "pytorch"));
   DecoderShape shape = decoder_of(model);
   shape.name = name;
@@ -107,6 +103,37 @@ std::vector<ParallelLayout> with_value(const std::vector<ParallelLayout>& layout
   return kept;
 }
 
+// The decoder that the request names or gives the sizes of, its stack and arithmetic.
+void take_decoder(ResolvedJob& r, const JobRequest& request, SpecCache& specs) {
+  PlanInputs& in = r.inputs;
+  Adapters& adapters = in.job.adapters;
+  if (adapters.frozen() && !(adapters.attention || adapters.output || adapters.up || adapters.down))
+    adapters.attention = adapters.output = true;
+  in.shape = request.model.empty() ? completed(request.shape) : decoder_named(request.model, in.job, specs);
+  if (in.job.sequence == 0) throw UsageError("seq_len is missing; expected the tokens of a sequence");
+  in.stack = stack_named(request.stack);
+  for (const auto& [key, value] : request.differences) set_stack(in.stack, key, value);
+  if (!request.precision.empty()) r.precision = request.precision;
+  in.precision.math = math_of_products(r.precision);
+  const bool narrow = in.precision.math == MathType::fp8 || in.precision.math == MathType::fp4;
+  if (!narrow) in.precision.attention = in.precision.math;
+  if (request.fp8_attention && in.precision.math != MathType::fp8)
+    throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8", r.precision));
+  in.precision.fused_attention = request.fp8_attention ? MathType::fp8 : in.precision.attention;
+  if (!r.gpu->math[index_of(in.precision.math)])
+    throw UsageError(
+        fmt::format("{} has no arithmetic for precision {}; expected {}", r.gpu->title, r.precision,
+                    narrow && r.gpu->math[index_of(MathType::fp8)] ? "fp8 or bf16" : "bf16 or fp16"));
+}
+
+void take_captured(ResolvedJob& r, const JobRequest& request, const std::string& gpu, SpecCache& specs) {
+  const Prediction one = predict_captured(request, gpu, specs);
+  take_captured(r.inputs, one);
+  r.precision = one.precision->name;
+  r.sample = one.model->sample;
+  r.of_one_gpu = deviations_of(one);
+}
+
 }  // namespace
 
 ResolvedJob resolve_job(const JobRequest& request, SpecCache& specs) {
@@ -119,27 +146,17 @@ ResolvedJob resolve_job(const JobRequest& request, SpecCache& specs) {
     r.assumed.push_back({"GPU", gpu, "of " + request.machine});
   }
   r.gpu = specs.gpu(gpu);
-  r.precision = request.precision;
   PlanInputs& in = r.inputs;
   in.job = request.job;
-  Adapters& adapters = in.job.adapters;
-  if (adapters.frozen() && !(adapters.attention || adapters.output || adapters.up || adapters.down))
-    adapters.attention = adapters.output = true;
-  const bool of_sizes = request.model.empty() && request.shape.layers > 0;
-  if (!of_sizes && request.model.empty())
+  if (request.model.empty() && request.shape.layers == 0)
     throw UsageError("the model is missing; expected one, a file, or --table");
-  in.shape = of_sizes ? completed(request.shape) : decoder_named(request.model, in.job, specs);
-  if (in.job.sequence == 0) throw UsageError("seq_len is missing; expected the tokens of a sequence");
   r.calibration = specs.calibration({gpu, r.gpu}, request.profile,
                                     {kFrameworkOfLibraries, specs.framework(kFrameworkOfLibraries)});
   in.calibration = r.calibration.get();
-  in.stack = stack_named(request.stack);
-  for (const auto& [key, value] : request.differences) set_stack(in.stack, key, value);
-  in.precision.math = math_of_products(request.precision);
-  if (in.precision.math != MathType::fp8) in.precision.attention = in.precision.math;
-  if (request.fp8_attention && in.precision.math != MathType::fp8)
-    throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8", request.precision));
-  in.precision.fused_attention = request.fp8_attention ? MathType::fp8 : in.precision.attention;
+  if (!request.model.empty() && specs.model(request.model)->captured)
+    take_captured(r, request, gpu, specs);
+  else
+    take_decoder(r, request, specs);
   in.fabric = fabric_of(machine_of(request, gpu, r, specs), *r.gpu, in.job.gpus);
   in.fabric.leaf = request.leaf_gpus;
   in.fabric.oversubscription = request.oversubscription;
@@ -153,6 +170,7 @@ void take_layout(ResolvedJob& r, const JobRequest& request) {
   r.layout.reset();
   r.fixed.clear();
   if (!request.layout) return;
+  if (r.captured()) require_whole_replicas(*request.layout, r.inputs.shape.name);
   if (request.search)
     r.fixed = request.said_of_layout;
   else
@@ -163,16 +181,23 @@ std::string title_of(const ResolvedJob& r) {
   const Job& job = r.inputs.job;
   const std::string adapters =
       job.adapters.frozen() ? fmt::format(", adapters of rank {}", job.adapters.rank) : "";
-  return fmt::format("{} on {} {}, {} sequences of {}, {}, {}{}", r.inputs.shape.name, job.gpus, r.gpu->title,
-                     job.global_batch, job.sequence, r.precision, r.inputs.stack.name, adapters);
+  const std::string samples = r.captured()
+                                  ? fmt::format("{} {}s", job.global_batch, r.sample)
+                                  : fmt::format("{} sequences of {}", job.global_batch, job.sequence);
+  return fmt::format("{} on {} {}, {}, {}, {}{}", r.inputs.shape.name, job.gpus, r.gpu->title, samples,
+                     r.precision, r.inputs.stack.name, adapters);
 }
 
 std::vector<ParallelLayout> layouts_of(const ResolvedJob& r) {
-  SearchSpace space;
-  space.selective = !r.inputs.stack.fused_attention;
-  space.operators = !r.inputs.stack.joined_products;  // torch's selective checkpointing
+  SearchSpace space = r.captured() ? space_of_captured() : SearchSpace{};
+  if (!r.captured()) {
+    space.selective = !r.inputs.stack.fused_attention;
+    space.operators = !r.inputs.stack.joined_products;  // torch's selective checkpointing
+  }
   for (const auto& [key, value] : r.fixed) {
     if (key == "zero") space.zero = static_cast<int>(number_of(key, value, 0, 3));
+    if (key == "recompute" && value == "selective") space.selective = true;
+    if (key == "recompute" && value == "operators") space.operators = true;
   }
   std::vector<ParallelLayout> layouts =
       legal_layouts(r.inputs.shape, r.inputs.job, r.inputs.fabric.domain, space);

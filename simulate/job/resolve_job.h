@@ -11,6 +11,7 @@
 #include "hwspecs/machine_spec.h"
 #include "simulate/job/job_request.h"
 #include "simulate/plan/search.h"
+#include "simulate/prediction/uncertainty.h"
 #include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
@@ -27,14 +28,19 @@ struct ResolvedJob {
   std::string machine;  // its name
   std::string network;  // title of the link between machines; empty: none
   std::shared_ptr<const Calibration> calibration;
-  std::string precision;
+  std::string precision = "bf16";
   PlanInputs inputs;                     // refers to the calibration
   FlopsPerSecond peak;                   // of the arithmetic of products, for MFU
   std::optional<ParallelLayout> layout;  // legal; none: to be searched
   // Keys and values of set_layout() that all searched layouts have.
   std::vector<std::pair<std::string, std::string>> fixed;
+  // Of a captured step: what a batch counts, "image", and the deviations of one GPU's prediction. Empty of a
+  // decoder.
+  std::string sample;
+  Effects of_one_gpu{};
   std::vector<Assumption> assumed;
 
+  [[nodiscard]] bool captured() const { return !sample.empty(); }
   // Memory of a GPU that a run can have.
   [[nodiscard]] Bytes usable() const { return gpu->usable_memory; }
 };

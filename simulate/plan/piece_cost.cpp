@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -100,6 +101,10 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   cost.forward_wait.tensor = cost.forward_busy.tensor * exposed;
   beside = std::min(beside, cost.weights);
   cost.backward_wait.tensor = (tensor - beside) * exposed + beside * kBesideCollective;
+  if (inputs.stack.overlaps_experts) {
+    cost.forward_wait.expert = exposed_beside(cost.forward_busy.expert, cost.forward);
+    cost.backward_wait.expert = exposed_beside(cost.backward_busy.expert, cost.backward);
+  }
   if (work.ring > Bytes(0)) {
     // Keys and values go round beside attention: as often as there are other ranks; backward with their
     // gradients.
@@ -112,9 +117,13 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
     cost.forward_wait.context += std::max(Seconds(0), once - attention_forward);
     cost.backward_wait.context += std::max(Seconds(0), once * 2 - attention_backward);
   }
-  cost.forward_launches = static_cast<double>(work.forward.size() + work.forward_messages.size());
-  cost.backward_launches = static_cast<double>(work.backward.size() + work.backward_messages.size());
-  cost.again_launches.back() += static_cast<double>(work.forward_messages.size());
+  cost.forward_experts = work.forward_experts;
+  cost.backward_experts = work.backward_experts;
+  cost.forward_launches = static_cast<double>(work.forward.size() + work.forward_messages.size()) +
+                          work.forward_experts + work.forward_routing;
+  cost.backward_launches = static_cast<double>(work.backward.size() + work.backward_messages.size()) +
+                           work.backward_experts + work.backward_routing;
+  cost.again_launches.back() += cost.forward_launches - static_cast<double>(work.forward.size());
   cost.kept = work.kept;
   cost.largest = work.largest;
   cost.parameters = work.parameters + work.adapter_parameters;
@@ -143,7 +152,8 @@ const PieceCosts& PieceTable::of(const Share& share) {
   const auto found = costs_.find(share);
   if (found != costs_.end()) return found->second;
   try {
-    return costs_.emplace(share, costs_of(share, inputs_)).first->second;
+    PieceCosts costs = inputs_.pieces ? inputs_.pieces(share) : costs_of(share, inputs_);
+    return costs_.emplace(share, std::move(costs)).first->second;
   } catch (const std::overflow_error&) {
     throw UsageError(
         fmt::format("{} sequences of {} tokens in one pass of {} are beyond 64 bits; expected fewer",

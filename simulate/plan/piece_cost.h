@@ -3,8 +3,10 @@
 // form of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -17,6 +19,13 @@ namespace tbdsim {
 // How much longer kernels take while a collective runs beside them, which holds SMs and memory bandwidth:
 // Calculon's 0.15 for NVLink (Isaev et al. 2023, networks of its system files).
 inline constexpr double kBesideCollective = 0.15;
+
+// What a collective adds to the pass that it runs beside: the part that the pass does not cover, and by what
+// the pass takes longer.
+[[nodiscard]] inline Seconds exposed_beside(Seconds collective, Seconds pass) {
+  const Seconds covered = std::min(collective, pass);
+  return collective - covered + covered * kBesideCollective;
+}
 
 // Seconds by the ranks among which messages go.
 struct Waits {
@@ -44,6 +53,9 @@ struct PieceCost {
   double forward_launches = 0;
   double backward_launches = 0;
   std::array<double, 4> again_launches{};
+  // Of these launches, those of products of experts.
+  double forward_experts = 0;
+  double backward_experts = 0;
 
   std::array<Bytes, 4> kept{};
   Bytes largest;
@@ -51,6 +63,13 @@ struct PieceCost {
   double expert_parameters = 0;
   double trained = 0;  // of `parameters`
   double trained_experts = 0;
+};
+
+struct PieceCosts {
+  PieceCost dense;   // a block without experts
+  PieceCost expert;  // a block with experts; empty where the network has none
+  PieceCost embedding;
+  PieceCost head;
 };
 
 // Everything that costs depend on beside the layout.
@@ -61,16 +80,12 @@ struct PlanInputs {
   WorkPrecision precision;
   const Calibration* calibration = nullptr;
   Fabric fabric;
+  // The costs of the pieces; empty: of the decoder's sizes.
+  std::function<PieceCosts(const Share&)> pieces;
+  double flops_per_token = 0;  // that MFU counts; 0: of the decoder's sizes
 };
 
 [[nodiscard]] PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& inputs);
-
-struct PieceCosts {
-  PieceCost dense;   // a block without experts
-  PieceCost expert;  // a block with experts; empty where the network has none
-  PieceCost embedding;
-  PieceCost head;
-};
 
 // Throws std::overflow_error for sizes beyond 64 bits.
 [[nodiscard]] PieceCosts costs_of(const Share& share, const PlanInputs& inputs);

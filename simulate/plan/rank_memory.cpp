@@ -59,8 +59,8 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
   RankMemory memory;
   memory.stage = stage;
   const bool gathers = layout.zero == 3;
-  // With zero 3 the master copy is the parameter; frozen ones have none.
-  const double held = number(all, 3) - (gathers ? number(trained, 3) : 0);
+  // Frozen parameters have no fp32 copy.
+  const double held = number(all, 3) - (gathers && stack.master_is_parameter ? number(trained, 3) : 0);
   memory.parameters = Bytes(stack.parameter_bytes * held);
   memory.gradients = Bytes(stack.gradient_bytes * number(trained, 2));
   memory.optimizer = Bytes((stack.master_bytes + stack.moment_bytes) * number(trained, 1));

@@ -81,6 +81,11 @@ void feed_forward(WorkBuilder& b, const DecoderShape& s, const Adapters& adapter
   b.adapter(adapters.down, rows, inner, s.hidden, expert, experts);
 }
 
+// Launches of Megatron-Core's router and dispatcher that are no kernels of this list, for they move next to
+// nothing: auxiliary loss and its gradient, counts of tokens by expert and rank, their gathering and copies
+// to the host (moe/router.py, moe/token_dispatcher.py).
+constexpr double kRoutingForward = 28, kRoutingBackward = 16;
+
 // Experts are whole on a rank; its tokens are those that sequence parallelism leaves it. The rank is the one
 // whose experts get most: `Job::imbalance` times the mean, at most the tokens of all ranks.
 void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, const Job& job,
@@ -98,6 +103,8 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
     b.pointwise_forward(KernelKind::elementwise, "route", tokens, s.experts, {4, 4});
   for (int i = 0; i < 2; ++i)
     b.pointwise_backward(KernelKind::elementwise, "route", tokens, s.experts, {4, 4});
+  b.work.forward_routing += kRoutingForward;
+  b.work.backward_routing += kRoutingBackward;
   // Copied for each expert and sorted, sorted by place of the expert; both back. Rows are long: plain copies.
   const double once = 2 / static_cast<double>(s.experts_per_token);
   const std::pair<std::int64_t, BytesOfElement> permutations[] = {
@@ -131,7 +138,7 @@ void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
     b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
   for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedBackward) : Passes(kBackward))
     b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, stack.loss_bytes));
+  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, stack.loss_bytes / stack.loss_chunks));
 }
 
 }  // namespace

@@ -51,6 +51,10 @@ struct RankWork {
   std::vector<Kernel> backward;  // gradients of inputs and of weights
   std::vector<Message> forward_messages;
   std::vector<Message> backward_messages;
+  // Launches of single experts' products beyond one for all of them.
+  double forward_experts = 0, backward_experts = 0;
+  // Of the router and of what counts and sends tokens, beyond those of the kernels.
+  double forward_routing = 0, backward_routing = 0;
   Bytes ring;                    // keys and values that a context-parallel rank passes on, beside attention
   std::array<Bytes, 4> kept{};   // by Recomputation: activations between forward and backward pass
   Bytes largest;                 // activations of the pass that are alive at once beside those

@@ -5,12 +5,10 @@
 namespace tbdsim {
 namespace {
 
-// Exposed of a collective in buckets beside one pass: the last bucket, what the pass does not cover, and what
-// the pass takes longer.
-Seconds exposed_beside(Seconds collective, Seconds pass) {
+// What a collective in buckets adds to a pass: exposed_beside(), and the last bucket.
+Seconds exposed_of_buckets(Seconds collective, Seconds pass) {
   constexpr double kBuckets = 16;
-  const Seconds covered = std::min(collective, pass);
-  return collective - covered + covered * (1 / kBuckets) + covered * kBesideCollective;
+  return exposed_beside(collective, pass) + std::min(collective, pass) * (1 / kBuckets);
 }
 
 // All-reduces of each shard of `trained` parameters' gradients over its copies.
@@ -46,7 +44,8 @@ ReplicaCollectives of_all_replicas(const ParallelLayout& l, const StageParameter
     return sum;
   };
   if (l.zero == 0) return {time(Collective::all_reduce, in.stack.reduced_bytes), Seconds(0)};
-  return {time(Collective::reduce_scatter, in.stack.reduced_bytes),
+  const bool whole = l.zero == 1 && in.stack.reduces_all;
+  return {time(whole ? Collective::all_reduce : Collective::reduce_scatter, in.stack.reduced_bytes),
           time(Collective::all_gather, in.stack.parameter_bytes)};
 }
 
@@ -68,13 +67,13 @@ ExchangeTime exchange_of_step(const ParallelLayout& l, std::int64_t stage, const
   if (l.zero == 3) {
     if (!in_groups) return {};
     const Seconds sum = sum_of_copies(l, all, in);
-    return {sum, exposed_beside(sum, backward)};
+    return {sum, exposed_of_buckets(sum, backward)};
   }
   const ReplicaCollectives c =
       l.zero >= 1 && in_groups ? of_groups(l, all, in) : of_all_replicas(l, trained, in);
   const Seconds tied = sum_of_tied(l, costs, in);
-  const Seconds reduce = in.stack.overlaps_reduction ? exposed_beside(c.reduce, backward) : c.reduce;
-  const Seconds gather = in.stack.overlaps_gather ? exposed_beside(c.gather, forward) : c.gather;
+  const Seconds reduce = in.stack.overlaps_reduction ? exposed_of_buckets(c.reduce, backward) : c.reduce;
+  const Seconds gather = in.stack.overlaps_gather ? exposed_of_buckets(c.gather, forward) : c.gather;
   return {c.reduce + c.gather + tied, reduce + gather + tied};
 }
 

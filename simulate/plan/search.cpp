@@ -29,7 +29,7 @@ class Enumeration {
   std::vector<ParallelLayout> run() {
     const std::int64_t contexts = std::min(space_.most_cp, std::max<std::int64_t>(1, job_.sequence / 4096));
     for (const std::int64_t tp : divisors(shape_.heads, most_tp_)) {
-      for (std::int64_t pp = 1; pp <= std::min(shape_.layers, job_.gpus / tp); ++pp) {
+      for (std::int64_t pp = 1; pp <= std::min({shape_.layers, job_.gpus / tp, space_.most_stages}); ++pp) {
         for (const std::int64_t cp : powers(contexts)) {
           if (job_.gpus % (tp * pp * cp) != 0) continue;
           layout_ = {};
@@ -71,7 +71,8 @@ class Enumeration {
   void of_memory() {
     for (const int zero : {0, 1, 2, 3}) {
       if (space_.zero >= 0 && zero != space_.zero) continue;
-      if (space_.zero < 0 && zero != 1 && (zero != 3 || layout_.pp > 1 || layout_.replicas() == 1)) continue;
+      const bool divides_parameters = zero == 3 && layout_.pp == 1 && layout_.replicas() > 1;
+      if (space_.zero < 0 && zero != space_.least_zero && !divides_parameters) continue;
       layout_.zero = zero;
       layout_.shard = 0;
       of_recomputation();
@@ -89,6 +90,7 @@ class Enumeration {
          {Recomputation::none, Recomputation::selective, Recomputation::operators, Recomputation::full}) {
       if (r == Recomputation::selective && !space_.selective) continue;
       if (r == Recomputation::operators && !space_.operators) continue;
+      if (r == Recomputation::full && !space_.full) continue;
       layout_.recompute = r;
       all_.push_back(layout_);
     }

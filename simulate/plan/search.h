@@ -14,10 +14,13 @@ struct SearchSpace {
   std::int64_t most_cp = 16;
   std::int64_t most_micro_batch = 16;
   std::int64_t most_chunks = 8;
-  // Besides none and full: what the stack can compute again.
+  std::int64_t most_stages = kMostRanks;
+  // Besides none: what the stack can compute again.
   bool selective = false;
   bool operators = false;
-  int zero = -1;  // only this stage; -1: 1 and, without a pipeline, 3
+  bool full = true;
+  int zero = -1;  // only this stage; -1: `least_zero` and, without a pipeline, 3
+  int least_zero = 1;
 };
 
 // Every legal layout within the space, in a fixed order.

@@ -58,6 +58,9 @@ constexpr std::array<Stack, 7> kStacks = {{
      .update_copies = 2 + 4,
      .overlaps_reduction = false,
      .overlaps_gather = false,
+     // DeepSpeed v0.5.10, stage_1_and_2.py: stage 1 has no contiguous gradients (engine.py), and
+     // reduce_ipg_grads then calls allreduce_bucket for each bucket.
+     .reduces_all = true,
      .launch = kMegatronLaunch,
      .buckets = Bytes(1 * kGiga)},  // reduce_bucket_size of 5e8 numbers, its default
     {.name = "internevo",
@@ -78,6 +81,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      .loss_bytes = kTorchLoss,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
+     .master_is_parameter = true,
      .update_traffic = 40},
     {.name = "fsdp",
      .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, eager",
@@ -87,6 +91,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
+     .master_is_parameter = true,
      .update_traffic = 40},
     {.name = "fsdp_compiled",
      .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, torch.compile of each block",
@@ -96,6 +101,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
+     .master_is_parameter = true,
      .update_traffic = 40,
      .launch = Seconds(5e-6)},  // estimate: fewer and larger kernels, guarded once
 }};
@@ -118,15 +124,39 @@ void set_gradient_bytes(Stack& stack, std::string_view key, const std::string& v
   stack.update_copies = 0;
 }
 
+void set_graphs(Stack& stack, std::string_view key, const std::string& value) {
+  stack.graphs = static_cast<CudaGraphs>(choice_of(key, value, kCudaGraphsNames));
+}
+
+// AdamW that is not fused has further arrays of fp32 numbers while it updates: the root of the second moment
+// and the denominator (torch/optim/adamw.py, _multi_tensor_adamw). One array in newer versions; a run of 2024
+// reserves 10.6 bytes a parameter more than with fused=True.
+void set_foreach(Stack& stack, std::string_view key, const std::string& value) {
+  constexpr double kArrays = 4 + 4;
+  if (flag_of(key, value)) stack.update_copies += kArrays;
+}
+
+void set_chunks(Stack& stack, std::string_view key, const std::string& value) {
+  constexpr std::int64_t kMostChunks = 1024;
+  stack.loss_chunks = static_cast<double>(number_of(key, value, 1, kMostChunks));
+}
+
 void set_replica_overlap(Stack& stack, std::string_view key, const std::string& value) {
   stack.overlaps_reduction = stack.overlaps_gather = flag_of(key, value);
 }
 
-constexpr TextKey<Stack> kKeys[] = {
-    {"fused_attention", kFlag<&Stack::fused_attention>}, {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
-    {"fused_loss", kFlag<&Stack::fused_loss>},           {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
-    {"overlap_replicas", set_replica_overlap},           {"cuda_graphs", kFlag<&Stack::cuda_graphs>},
-    {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},  {"gradient_bytes", set_gradient_bytes}};
+constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_attention>},
+                                    {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
+                                    {"fused_loss", kFlag<&Stack::fused_loss>},
+                                    {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
+                                    {"overlap_experts", kFlag<&Stack::overlaps_experts>},
+                                    {"dispatch_once", kFlag<&Stack::dispatches_once>},
+                                    {"overlap_replicas", set_replica_overlap},
+                                    {"cuda_graphs", set_graphs},
+                                    {"foreach_update", set_foreach},
+                                    {"loss_chunks", set_chunks},
+                                    {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},
+                                    {"gradient_bytes", set_gradient_bytes}};
 constexpr auto kKeyNames = names_of(kKeys);
 
 }  // namespace

@@ -14,6 +14,12 @@
 
 namespace tbdsim {
 
+// Passes that are launched as CUDA graphs, which take no time of the host: none, all but the products of
+// experts, whose sizes the host has to know (Megatron-Core's graphs of attention, router and preparation), or
+// all.
+enum class CudaGraphs { none, but_experts, all };
+inline constexpr std::array<std::string_view, 3> kCudaGraphsNames = {"false", "but_experts", "true"};
+
 struct Stack {
   std::string_view name;
   std::string_view title;
@@ -29,8 +35,14 @@ struct Stack {
   // (Megatron-LM's, in place); or probabilities and two gradients in fp32 (PyTorch's nll_loss and
   // log_softmax).
   double loss_bytes = 2 + 4 + 4;
+  double loss_chunks = 1;        // pieces of the tokens whose scores are computed one after another
   bool overlaps_weights = true;  // collectives of the backward pass run beside gradients of weights
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)
+  // All-to-alls of experts run beside passes of other micro-batches (Megatron-Core,
+  // overlap_moe_expert_parallel_comm: the forward pass of one beside the backward pass of another).
+  bool overlaps_experts = false;
+  // A token goes once to each rank that has some of its experts, not once to each expert (DeepEP, HybridEP).
+  bool dispatches_once = false;
 
   // States, bytes for each parameter.
   double parameter_bytes = 2;  // of the copy that products read; with zero 3 of what is gathered
@@ -38,6 +50,9 @@ struct Stack {
   double gradient_bytes = 2;   // as they accumulate
   double reduced_bytes = 2;    // as they are reduced over replicas
   double moment_bytes = 8;     // Adam's two
+  // With zero 3: the fp32 copy is the parameter (PyTorch's FSDP), not beside its part in 16 bits (DeepSpeed
+  // stage3.py, Megatron-FSDP's main weights, InternEvo fsdp_optimizer.py).
+  bool master_is_parameter = false;
   // Bytes that clipping, update and copies read and write for each local parameter.
   double update_traffic = 30;
   // Bytes that adding one further micro-batch's gradients reads and writes for each parameter; 0: the product
@@ -49,10 +64,12 @@ struct Stack {
   // Communication over replicas.
   bool overlaps_reduction = true;  // of gradients, with the last backward pass
   bool overlaps_gather = true;     // of updated parameters, with the next forward pass
+  // With zero 1 every rank gets the sums of all gradients, not of its part alone: an all-reduce.
+  bool reduces_all = false;
 
   // Host.
-  Seconds launch{8e-6};      // of each kernel or collective of the model; estimate, as a PyTorch operator
-  bool cuda_graphs = false;  // passes are launched as graphs, which take no time of the host
+  Seconds launch{8e-6};  // of each kernel or collective of the model; estimate, as a PyTorch operator
+  CudaGraphs graphs = CudaGraphs::none;
   Seconds iteration{10e-3};  // once a step: data, logging, synchronizing; estimate
 
   // Memory.
@@ -63,12 +80,17 @@ struct Stack {
 
 inline constexpr std::string_view kDefaultStack = "megatron";
 
+// Share of the memory bandwidth that one fused pass over many tensors reaches.
+inline constexpr double kUpdateBandwidth = 0.85;
+
 // Throws UsageError, with "did you mean".
 [[nodiscard]] const Stack& stack_named(const std::string& name);
 [[nodiscard]] std::span<const Stack> all_stacks();
 
 // Keys of what a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss,
-// overlap_tensor, overlap_replicas, cuda_graphs (true, false), reduce_bytes, gradient_bytes (2, 4, 6).
+// overlap_tensor, overlap_experts, dispatch_once, overlap_replicas (true, false), cuda_graphs (false,
+// but_experts, true), reduce_bytes, gradient_bytes (2, 4, 6), foreach_update (true, false), loss_chunks (1 to
+// 1024).
 [[nodiscard]] std::span<const std::string_view> stack_keys();
 // Throws UsageError for another value; `key` is one of stack_keys().
 void set_stack(Stack& stack, std::string_view key, const std::string& value);

@@ -7,9 +7,6 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kUpdateBandwidth =
-    0.85;  // share of the memory bandwidth of one fused pass over many tensors
-
 // One pass of one micro-batch through a stage.
 struct Pass {
   Seconds kernels;
@@ -17,6 +14,7 @@ struct Pass {
   Waits waits;  // for collectives within blocks
   Waits busy;   // of them with those beside which kernels run
   double launches = 0;
+  double of_experts = 0;  // of the launches
 
   void add(const Pass& other, double times) {
     kernels += other.kernels * times;
@@ -24,21 +22,27 @@ struct Pass {
     waits.add(other.waits, times);
     busy.add(other.busy, times);
     launches += other.launches * times;
+    of_experts += other.of_experts * times;
   }
   [[nodiscard]] Seconds gpu() const { return kernels + again + waits.total(); }
 };
 
 Pass forward_of(const PieceCost& c) {
-  return {c.forward, Seconds(0), c.forward_wait, c.forward_busy, c.forward_launches};
+  return {c.forward, Seconds(0), c.forward_wait, c.forward_busy, c.forward_launches, c.forward_experts};
 }
 
 Pass backward_of(const PieceCost& c, Recomputation r) {
   const auto i = static_cast<std::size_t>(r);
-  Pass pass{c.backward, c.again[i], c.backward_wait, c.backward_busy,
-            c.backward_launches + c.again_launches[i]};
+  Pass pass{c.backward,
+            c.again[i],
+            c.backward_wait,
+            c.backward_busy,
+            c.backward_launches + c.again_launches[i],
+            c.backward_experts};
   if (r == Recomputation::full) {
     pass.waits.add(c.forward_wait, 1);
     pass.busy.add(c.forward_busy, 1);
+    pass.of_experts += c.forward_experts;
   }
   return pass;
 }
@@ -86,8 +90,10 @@ class Step {
              parts.replicas + parts.update + parts.other;
     const double tokens = static_cast<double>(in_.job.global_batch) * static_cast<double>(in_.job.sequence);
     p.tokens_per_second = tokens / p.step.si();
-    p.mfu = model_flops_per_token(in_.shape, in_.job.sequence, in_.job.adapters.frozen()) *
-            p.tokens_per_second / (peak.si() * static_cast<double>(in_.job.gpus));
+    const double flops = in_.flops_per_token > 0
+                             ? in_.flops_per_token
+                             : model_flops_per_token(in_.shape, in_.job.sequence, in_.job.adapters.frozen());
+    p.mfu = flops * p.tokens_per_second / (peak.si() * static_cast<double>(in_.job.gpus));
     p.first = memory_of_stage(l_, 0, costs_, in_);
     p.last = memory_of_stage(l_, l_.pp - 1, costs_, in_);
     p.most = p.first.reserved < p.last.reserved ? p.last : p.first;
@@ -121,9 +127,8 @@ class Step {
     if (i == 0) add(costs_.embedding, Recomputation::none, 1);
     if (i == l_.pp - 1) add(costs_.head, Recomputation::none, 1);
 
-    const Seconds launch = in_.stack.cuda_graphs ? Seconds(0) : in_.stack.launch;
     const auto idle = [&](const Pass& pass) {
-      return std::max(Seconds(0), launch * pass.launches - pass.gpu());
+      return std::max(Seconds(0), in_.stack.launch * launches_of(pass) - pass.gpu());
     };
     work.idle = idle(work.forward) + idle(work.backward);
     work.accumulation = accumulation(i);
@@ -149,6 +154,19 @@ class Step {
     const Seconds weights = costs_.dense.weights * layers.dense + costs_.expert.weights * layers.expert;
     work.time = {forward, backward, weights};
     return work;
+  }
+
+  // Launches that take time of the host.
+  [[nodiscard]] double launches_of(const Pass& pass) const {
+    switch (in_.stack.graphs) {
+      case CudaGraphs::none:
+        return pass.launches;
+      case CudaGraphs::but_experts:
+        return pass.of_experts;
+      case CudaGraphs::all:
+        return 0;
+    }
+    return 0;
   }
 
   [[nodiscard]] Seconds send_time() const {

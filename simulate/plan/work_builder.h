@@ -162,7 +162,11 @@ class WorkBuilder {
     const std::int64_t batch = share_.micro_batch * heads / (exchanges_heads() ? share_.cp : 1);
     const std::int64_t queries = sequence_ / (exchanges_heads() ? 1 : share_.cp);
     bmm(Phase::forward, batch, sequence_, queries, s_.head_size);
-    softmax(Phase::forward, batch * queries, {2, 2});
+    const bool fused = softmax_is_fused(batch, queries);
+    if (fused)
+      softmax(Phase::forward, batch * queries, {2, 2});
+    else
+      softmax_of_operators(batch * queries);
     if (s_.dropout > 0)
       pointwise_forward(KernelKind::elementwise, "dropout", batch * queries, sequence_, {2, 3}, Kept::scores);
     bmm(Phase::forward, batch, s_.value_size, queries, sequence_);
@@ -172,7 +176,7 @@ class WorkBuilder {
     }
     if (s_.dropout > 0)
       pointwise_backward(KernelKind::elementwise, "dropout", batch * queries, sequence_, {3, 2});
-    softmax(Phase::backward_data, batch * queries, {4, 2});
+    if (fused) softmax(Phase::backward_data, batch * queries, {4, 2});
     const double scores = matrix(batch * queries, sequence_, 1);
     keep(scores * (s_.dropout > 0 ? 5 : 2), Kept::scores);
     keep(matrix(rows_, heads * s_.value_size), Kept::attention);
@@ -197,8 +201,10 @@ class WorkBuilder {
     work.backward_messages.push_back({Collective::all_gather, AcrossRanks::tensor, all});
   }
 
+  // `bytes`: of all copies of tokens, one for each expert.
   void exchange_tokens(double bytes) {
     if (share_.ep == 1) return;
+    if (stack_.dispatches_once) bytes *= ranks_of_token() / static_cast<double>(s_.experts_per_token);
     for (auto* messages : {&work.forward_messages, &work.backward_messages}) {
       for (int i = 0; i < 2; ++i)
         messages->push_back({Collective::all_to_all, AcrossRanks::expert, Bytes(bytes)});
@@ -206,6 +212,18 @@ class WorkBuilder {
   }
 
  private:
+  // Mean number of expert-parallel ranks that have some of a token's experts, where all are as likely.
+  [[nodiscard]] double ranks_of_token() const {
+    const auto experts = static_cast<double>(s_.experts);
+    const double elsewhere = experts - experts / static_cast<double>(share_.ep);
+    double none_here = 1;
+    for (std::int64_t i = 0; i < s_.experts_per_token; ++i) {
+      const auto taken = static_cast<double>(i);
+      none_here *= std::max(0.0, elsewhere - taken) / (experts - taken);
+    }
+    return static_cast<double>(share_.ep) * (1 - none_here);
+  }
+
   Kernel kernel_of(KernelKind kind, Phase phase, std::string_view op, std::int64_t rows, std::int64_t columns,
                    BytesOfElement t) const {
     const Shape shape{fixed_size(rows), {columns}};
@@ -217,6 +235,27 @@ class WorkBuilder {
     if (kind == KernelKind::layer_norm || kind == KernelKind::softmax)
       kernel.shape = MatrixShape{fixed_size(rows), columns};
     return kernel;
+  }
+
+  // Whether scale, mask and softmax of scores are one kernel
+  // (bigscience-workshop/Megatron-DeepSpeed@8387ae17, megatron/model/fused_softmax.py, is_kernel_available).
+  [[nodiscard]] bool softmax_is_fused(std::int64_t batch, std::int64_t queries) const {
+    constexpr std::int64_t kMostKeys = 4096;
+    return sequence_ <= kMostKeys && sequence_ % 4 == 0 && queries % 4 == 0 && batch % 4 == 0;
+  }
+
+  // Else they are PyTorch's operators in fp32 (forward_torch_softmax): cast, scale, mask, softmax, cast; and
+  // back.
+  void softmax_of_operators(std::int64_t rows) {
+    for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 4}, {4, 4}})
+      pointwise_forward(KernelKind::elementwise, "mask", rows, sequence_, t, Kept::scores);
+    softmax(Phase::forward, rows, {4, 4});
+    pointwise_forward(KernelKind::elementwise, "cast", rows, sequence_, {4, 2}, Kept::scores);
+    pointwise_backward(KernelKind::elementwise, "cast", rows, sequence_, {2, 4});
+    softmax(Phase::backward_data, rows, {8, 4});
+    for (const BytesOfElement t : {BytesOfElement{4, 4}, {4, 4}, {4, 2}})
+      pointwise_backward(KernelKind::elementwise, "mask", rows, sequence_, t);
+    keep(matrix(rows, sequence_, kStatistic), Kept::scores);
   }
 
   void softmax(Phase phase, std::int64_t rows, BytesOfElement t) {
@@ -271,14 +310,19 @@ class WorkBuilder {
 
   void matrix_products(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as,
                        std::int64_t count, bool trains) {
-    const Precision precision{.name = {},
-                              .math = math,
-                              .storage_bytes = math == MathType::fp8 ? 1 : 2,
-                              .master_weights = false,
-                              .loss_scaling = false,
-                              .description = {}};
+    Precision precision{.name = {},
+                        .math = math,
+                        .storage_bytes = math == MathType::fp8 ? 1 : 2,
+                        .master_weights = false,
+                        .loss_scaling = false,
+                        .description = {}};
+    if (math == MathType::fp4) precision.linear_math = math;
     for (const Phase phase : {Phase::forward, Phase::backward_data, Phase::backward_weights}) {
       if (phase == Phase::backward_weights && !trains) continue;
+      // Transformer Engine calls cuBLAS for each expert (cublaslt_gemm.cu, multi_stream_cublas_gemm).
+      if (count > 1)
+        (phase == Phase::forward ? work.forward_experts : work.backward_experts) +=
+            static_cast<double>(count - 1);
       Kernel kernel = linear_product(phase, fixed_size(rows), in, out, precision);
       if (count > 1) {
         auto& shape = std::get<GemmShape>(kernel.shape);
@@ -296,6 +340,13 @@ class WorkBuilder {
     if (math == MathType::fp8) {
       pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, {2, 2});
       pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, {2, 2});
+    }
+    // Their largest magnitude first; then values and transposes in fp4 with a byte for every 16 of them.
+    if (math == MathType::fp4) {
+      for (const BytesOfElement t : {BytesOfElement{2, 0}, {2, 2 * (0.5 + 1.0 / 16)}}) {
+        pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, t);
+        pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, t);
+      }
     }
     if (as == Kept::product) keep_of_operators(matrix(rows * count, out));
   }

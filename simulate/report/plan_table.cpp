@@ -49,7 +49,8 @@ constexpr auto kResultColumns = std::to_array<std::string_view>({"step_time",
                                                                  "device_first",
                                                                  "device_last",
                                                                  "tokens_per_second_low",
-                                                                 "tokens_per_second_high"});
+                                                                 "tokens_per_second_high",
+                                                                 "headroom"});
 
 Cell seconds_cell(Seconds time) { return number_cell(time.si(), to_text(time)); }
 Cell gib_cell(Bytes bytes) { return number_cell(bytes.si(), fmt::format("{:.1f}", in_unit(bytes, "GiB"))); }
@@ -156,6 +157,17 @@ void add_lines(std::vector<std::string>& notes, const std::string& text) {
   for (std::string& line : wrapped(text, kNoteWidth)) notes.push_back(std::move(line));
 }
 
+// What is asked for without effect, or means something else than its name says.
+void add_training_notes(std::vector<std::string>& notes, const JobPrediction& prediction) {
+  const ResolvedJob& job = *prediction.job;
+  if (prediction.layout.layout.recompute == Recomputation::selective && job.inputs.stack.fused_attention)
+    add_lines(notes, fmt::format("recompute selective changes nothing: attention of {} is one kernel, which "
+                                 "keeps no scores to compute again.",
+                                 job.inputs.stack.name));
+  if (job.captured() && job.inputs.job.sequence == 1)
+    add_lines(notes, fmt::format("Tokens are {}s here.", job.sample));
+}
+
 const std::vector<Column> kPartColumns = {{"part", "part"}, {"value", "amount", true}, {"share", "%", true}};
 
 void add_memory(Table& table, const RankMemory& m, const std::string& where) {
@@ -179,9 +191,7 @@ std::vector<Table> plan_tables(const Plan& plan, const ResolvedJob& job) {
   for (const LayoutPrediction& p : plan.best) best.rows.push_back(row_of("best", p, job));
   if (plan.best.empty() && !plan.smallest.empty()) {
     best.rows.push_back(row_of("smallest", plan.smallest[0], job));
-    add_lines(best.notes,
-              "No layout fits; this one lacks least. More GPUs, a higher ZeRO stage, a smaller "
-              "micro-batch or more recomputation would make one fit.");
+    add_lines(best.notes, "No layout fits; this one lacks least.");
   }
   add_assumptions(best, job);
   add_lines(
@@ -254,10 +264,28 @@ std::vector<Table> layout_tables(const JobPrediction& prediction) {
                 ? fmt::format("{} of {} are free.", to_text(usable - most), to_text(usable))
                 : fmt::format("{} are lacking: a GPU has {}.", to_text(most - usable), to_text(usable)));
   add_lines(table.notes, fmt::format("Of the interval, in %: {}.", parts_text(prediction.deviations)));
+  add_training_notes(table.notes, prediction);
   std::vector<Table> tables{std::move(table)};
   Table communication = communication_table(p);
   if (!communication.rows.empty()) tables.push_back(std::move(communication));
   return tables;
+}
+
+Table remedies_table(const std::vector<Remedy>& remedies, const ResolvedJob& job) {
+  Table table;
+  table.name = "remedies";
+  table.preface = {"", "what would make it fit, fastest first"};
+  table.columns = {{"change", "change"},
+                   {"layout", "layout"},
+                   {"step_time", "step", true},
+                   {"memory", "GiB", true},
+                   {"headroom", "free", true}};
+  for (const Remedy& remedy : remedies) {
+    const LayoutPrediction& p = remedy.prediction;
+    table.rows.push_back({text_cell(remedy.change), text_cell(to_text(p.layout)), seconds_cell(p.step),
+                          gib_cell(p.most.device), gib_cell(job.usable() - p.most.device)});
+  }
+  return table;
 }
 
 Table changed_table(const JobPrediction& before, const JobPrediction& after, const SpecChanges& changes) {
@@ -315,6 +343,7 @@ std::vector<std::string> layout_results(const JobPrediction& prediction) {
   }
   add(prediction.tokens_interval().low);
   add(prediction.tokens_interval().high);
+  add((prediction.job->usable() - p.most.device).si());
   return values;
 }
 

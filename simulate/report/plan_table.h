@@ -8,6 +8,7 @@
 
 #include "hwspecs/base/spec_change.h"
 #include "hwspecs/base/table.h"
+#include "simulate/job/fitting.h"
 #include "simulate/job/job_prediction.h"
 
 namespace tbdsim {
@@ -30,6 +31,9 @@ struct Help {
 // Changes of the hardware that make the step shorter, the most first.
 [[nodiscard]] Table helps_table(const JobPrediction& prediction, std::vector<Help> helps,
                                 const std::string& change);
+
+// Changes of a layout after which it fits. `remedies` is not empty.
+[[nodiscard]] Table remedies_table(const std::vector<Remedy>& remedies, const ResolvedJob& job);
 
 // Columns that a table of layouts gets, and their values.
 [[nodiscard]] std::span<const std::string_view> layout_result_columns();

@@ -49,7 +49,8 @@ def shape_of(row):
     shape["gated"] = "true" if gated else "false"
     shape["rms_norm"] = shape["rotary"] = "true" if llama else "false"
     mpt = row["set"] == "mpt_foundry"
-    shape["bias"] = "false" if llama or mpt or "nemotron" in name else "true"
+    gpt_oss = "gpt-oss" in name or "gpt_oss" in name
+    shape["bias"] = "true" if gpt_oss else "false" if llama or mpt or "nemotron" in name else "true"
     if "nemotron" in name:
         shape["rotary"] = "true"
     shape["positions"] = 0 if llama or "nemotron" in name or "bloom" in name else number(row["seq_len"])
@@ -61,7 +62,7 @@ def shape_of(row):
         shape["kv_heads"] = number(row["kv_heads"], shape["heads"])
         if "qwen3" in name:
             shape["head_size"] = 128
-        if "gpt-oss" in name or "gpt_oss" in name:
+        if gpt_oss:
             shape["head_size"] = 64
         if "nemotron4-340b" in name:
             shape["head_size"] = 192
@@ -134,6 +135,11 @@ def stack_of(row):
         stack["stack"] = "internevo"
     else:
         stack["stack"] = "megatron"
+    if "not fused" in row["optimizer"] or (row["set"] == "internevo" and "FSDP" in row["zero_stage_or_fsdp"]):
+        stack["foreach_update"] = "true"
+    chunks = re.search(r"chunked cross entropy \((\d+) chunks\)", row["note"])
+    if chunks:
+        stack["loss_chunks"] = chunks.group(1)
     if "PURE" in row["zero_stage_or_fsdp"]:
         stack["reduce_bytes"] = 2
     if "bf16 optimizer with fp32 grad accumulation" in row["optimizer"]:
@@ -142,8 +148,17 @@ def stack_of(row):
         stack["overlap_replicas"] = "false"
     if "TP overlap" in row["note"]:
         stack["overlap_tensor"] = "true" if re.search("TP overlap (True|1)", row["note"]) else "false"
-    if "cuda graphs: 1" in row["note"]:
+    # NVIDIA-NeMo/Megatron-Bridge@067f987d, src/megatron/bridge/perf_recipes/llama: Userbuffers but for nvfp4.
+    if row["set"] == "megatron_bridge" and not row["moe"] and layout_of(row)["tp"] > 1:
+        stack["overlap_tensor"] = "false" if precision_of(row) == "nvfp4" else "true"
+    if "cuda graphs: 1" in row["note"] or re.search(r"cuda_graph [a-z_]*/?full_iteration", row["note"]):
         stack["cuda_graphs"] = "true"
+    elif "cuda_graph transformer_engine/" in row["note"]:
+        stack["cuda_graphs"] = "but_experts"
+    if "a2a overlap True" in row["note"]:
+        stack["overlap_experts"] = "true"
+    if re.search("moe dispatcher (hybridep|deepep)", row["note"]):
+        stack["dispatch_once"] = "true"
     if "(cef)" in row["note"]:
         stack["fused_loss"] = "true"
     return stack

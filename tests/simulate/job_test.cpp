@@ -105,7 +105,7 @@ TEST_F(JobTest, AdaptersAloneTrain) {
   EXPECT_LT(lora.parts.replicas, full.parts.replicas);
   // With ZeRO-3 the frozen weights are still gathered, and only adapters' gradients are reduced.
   const LayoutPrediction sharded = predict({{"zero", "3"}, {"lora_rank", "16"}});
-  EXPECT_DOUBLE_EQ(sharded.first.parameters.si(), 2 * 8'030'261'248.0 / 64);
+  EXPECT_DOUBLE_EQ(sharded.first.parameters.si(), 2 * all / 64);
   EXPECT_DOUBLE_EQ(sharded.first.optimizer.si(), 12 * adapters / 64);
 }
 
@@ -193,14 +193,6 @@ TEST_F(JobTest, IntervalsHoldThePrediction) {
   EXPECT_GT(p.tokens_interval().high, p.layout.tokens_per_second);
   EXPECT_LT(p.factor(), 1.5);
   EXPECT_GT(p.factor(), 1.05);
-}
-
-TEST_F(JobTest, CapturedStepsSayWhatIsPossible) {
-  const std::string step = TBDSIM_SOURCE_DIR
-      "/tests/captured/timm.mobilenetv3_large_100.224.fp16.nchw.timm_benchmark.step.json.gz";
-  const test::CliResult result = test::run({"plan", step, "--gpu", "h100_sxm", "--gpus", "8"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("is a captured step"), HasSubstr("data parallelism (DDP)")));
 }
 
 std::vector<std::string> command(const std::string& name, std::vector<std::string> more) {

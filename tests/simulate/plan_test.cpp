@@ -155,7 +155,11 @@ TEST_F(PlanTest, StatesByHand) {
   EXPECT_DOUBLE_EQ(none.optimizer.si(), 12 * n);
   EXPECT_DOUBLE_EQ(one.optimizer.si(), 12 * n / 8);
   const RankMemory three = predict(in, {.zero = 3}).first;
-  EXPECT_DOUBLE_EQ((three.parameters + three.gradients + three.optimizer).si(), 16 * n / 8);
+  EXPECT_DOUBLE_EQ((three.parameters + three.gradients + three.optimizer).si(), 18 * n / 8);
+  PlanInputs torch = in;
+  torch.stack = stack_named("fsdp");  // whose parameters are in fp32
+  const RankMemory sharded = predict(torch, {.zero = 3}).first;
+  EXPECT_DOUBLE_EQ((sharded.parameters + sharded.gradients + sharded.optimizer).si(), 16 * n / 8);
 }
 
 // With full recomputation a block keeps its input only: 2 * 4096 * 4096 bytes for each of 32 layers.

@@ -132,6 +132,33 @@ void require_one_output(const PlanOptions& options) {
         "several outputs are asked for; expected --table, --what-helps, --set, or --trace and --html");
 }
 
+// Adds what would make the layout fit where it does not, else the largest micro-batch that does.
+void add_fitting(std::vector<Table>& tables, const JobPrediction& shown, const JobRequest& request,
+                 PieceTable& pieces, SpecCache& specs) {
+  const ResolvedJob& job = *shown.job;
+  const ParallelLayout& layout = shown.layout.layout;
+  std::vector<std::string>& notes = tables.front().notes;
+  if (shown.fits()) {
+    if (job.layout)
+      notes.push_back(
+          fmt::format("The largest micro-batch that fits: {}.", largest_micro_batch(layout, job, pieces)));
+    return;
+  }
+  if (!job.layout) {
+    if (const auto gpus = gpus_that_fit(request, specs))
+      notes.push_back(fmt::format("On {} GPUs there is a layout that fits.", *gpus));
+    else
+      notes.push_back("No number of GPUs that divides this batch would make one fit.");
+    return;
+  }
+  const std::vector<Remedy> remedies = what_would_fit(layout, job, pieces);
+  if (remedies.empty())
+    notes.push_back(
+        "No change of one or two of its keys makes it fit; without keys of a layout all are searched.");
+  else
+    tables.push_back(remedies_table(remedies, job));
+}
+
 void run(const PlanOptions& options, SpecCache& specs, std::ostream& out, const Progress& progress) {
   require_one_output(options);
   if (!options.table.empty()) return run_table(options, specs, out, progress);
@@ -154,6 +181,7 @@ void run(const PlanOptions& options, SpecCache& specs, std::ostream& out, const 
       data.shown = with_interval(data.plan.best.empty() ? data.plan.smallest.at(0) : data.plan.best[0], job);
       tables = plan_tables(data.plan, job);
     }
+    add_fitting(tables, data.shown, request, pieces, specs);
     if (!options.target.empty()) {
       const std::span<const LayoutPrediction> shown =
           data.plan.best.empty() ? std::span(&data.shown.layout, 1) : std::span(data.plan.best);
