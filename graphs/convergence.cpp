@@ -191,9 +191,10 @@ double EpochsToTarget::spread(int runs) const {
 }
 
 EpochsToTarget epochs_to_target(const Convergence& convergence, const ConvergenceLaw& law,
-                                double global_batch) {
+                                std::span<const ConvergencePoint> points, double global_batch) {
   EpochsToTarget result;
-  result.epochs = quantised(law.epochs_at(global_batch), convergence.evaluation);
+  result.epochs = quantised(epochs_near(law, points, convergence.evaluation.every, global_batch),
+                            convergence.evaluation);
   result.run_spread = pooled_spread(convergence.points);
   result.law_spread = convergence.law_spread;
   result.between_spread = convergence.between_spread;
@@ -211,7 +212,7 @@ EpochsToTarget epochs_to_target(const Convergence& convergence, const Convergenc
 }
 
 EpochsToTarget epochs_to_target(const Convergence& convergence, double global_batch) {
-  return epochs_to_target(convergence, convergence.law, global_batch);
+  return epochs_to_target(convergence, convergence.law, convergence.points, global_batch);
 }
 
 }  // namespace tbdsim

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,8 +108,8 @@ inline constexpr double kOutsideSpread = 0.23;
 
 // Epochs to the target at a global batch. Quantised by the evaluation schedule where that is exact.
 [[nodiscard]] EpochsToTarget epochs_to_target(const Convergence& convergence, double global_batch);
-// The same by another law, as one that was fitted without some points.
+// The same by another law and points, as without those of a batch.
 [[nodiscard]] EpochsToTarget epochs_to_target(const Convergence& convergence, const ConvergenceLaw& law,
-                                              double global_batch);
+                                              std::span<const ConvergencePoint> points, double global_batch);
 
 }  // namespace tbdsim

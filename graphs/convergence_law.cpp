@@ -22,17 +22,23 @@ constexpr int kRefinements = 6;            // each looks at a tenth of the grid 
 struct LogPoint {
   double batch = 0;
   double log_epochs = 0;
+  double variance = 0;  // of that mean, by the luck of its runs
 };
 
 std::vector<LogPoint> log_points(std::span<const ConvergencePoint> points) {
-  std::map<double, std::pair<double, double>> sums;  // batch -> epochs * runs, runs
+  struct Sums {
+    double epochs = 0, squares = 0, runs = 0;  // over runs: of epochs, of squared spreads
+  };
+  std::map<double, Sums> sums;
   for (const ConvergencePoint& point : points) {
-    auto& [epochs, runs] = sums[point.batch];
-    epochs += point.epochs * point.runs;
-    runs += point.runs;
+    Sums& sum = sums[point.batch];
+    sum.epochs += point.epochs * point.runs;
+    sum.squares += point.spread * point.spread * point.runs;
+    sum.runs += point.runs;
   }
   std::vector<LogPoint> logs;
-  for (const auto& [batch, sum] : sums) logs.push_back({batch, std::log(sum.first / sum.second)});
+  for (const auto& [batch, sum] : sums)
+    logs.push_back({batch, std::log(sum.epochs / sum.runs), sum.squares / (sum.runs * sum.runs)});
   return logs;
 }
 
@@ -93,6 +99,20 @@ ConvergenceLaw fit_convergence_law(std::span<const ConvergencePoint> points) {
   return {std::exp(best.log_minimum), std::exp(best.log_critical), best.exponent};
 }
 
+double epochs_near(const ConvergenceLaw& law, std::span<const ConvergencePoint> points, double every,
+                   double batch) {
+  double differences = 0, weights = 1 / (kNearSpread * kNearSpread);
+  for (const LogPoint& point : log_points(points)) {
+    const double away = std::log(batch / point.batch) / kNearLength;
+    const double interval = every / std::exp(point.log_epochs);
+    const double variance = kNearNoise * kNearNoise + point.variance + interval * interval / 12;
+    const double weight = std::exp(-away * away / 2) / variance;
+    differences += weight * (point.log_epochs - std::log(law.epochs_at(point.batch)));
+    weights += weight;
+  }
+  return law.epochs_at(batch) * std::exp(differences / weights);
+}
+
 std::vector<ConvergencePoint> without_batch(std::span<const ConvergencePoint> points, double batch) {
   std::vector<ConvergencePoint> others;
   std::copy_if(points.begin(), points.end(), std::back_inserter(others),
@@ -100,17 +120,18 @@ std::vector<ConvergencePoint> without_batch(std::span<const ConvergencePoint> po
   return others;
 }
 
-std::vector<LeftOutBatch> left_out_batches(std::span<const ConvergencePoint> points) {
+std::vector<LeftOutBatch> left_out_batches(std::span<const ConvergencePoint> points, double every) {
   const std::vector<LogPoint> logs = log_points(points);
   std::vector<LeftOutBatch> left_out;
   if (logs.size() < 3) return left_out;
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    const ConvergenceLaw law = fit_convergence_law(without_batch(points, logs[i].batch));
+    const std::vector<ConvergencePoint> others = without_batch(points, logs[i].batch);
+    const double expected = epochs_near(fit_convergence_law(others), others, every, logs[i].batch);
     double outside = 1;
     if (i == 0) outside = logs[1].batch / logs[0].batch;
     if (i + 1 == logs.size()) outside = logs[i].batch / logs[i - 1].batch;
     const double epochs = std::exp(logs[i].log_epochs);
-    left_out.push_back({logs[i].batch, epochs, law.epochs_at(logs[i].batch) / epochs, outside});
+    left_out.push_back({logs[i].batch, epochs, expected / epochs, outside});
   }
   return left_out;
 }

@@ -6,6 +6,15 @@
 //   B_crit  batch at which training takes twice as many
 //   a       exponent; 1 in the model of gradient noise (McCandlish et al., An Empirical Model of Large-Batch
 //           Training, arXiv 1812.06162)
+//
+// Near measured batches, epochs are drawn towards those measured, by their mean difference from the law
+//
+//   ln(E / law) = sum_i w_i ln(E_i / law_i) / (1 / s^2 + sum_i w_i),
+//   w_i = exp(-(ln(B / B_i) / l)^2 / 2) / (u^2 + sigma_i^2 / n_i + q^2 / 12)
+//
+//   s, l, u  kNearSpread, kNearLength, kNearNoise
+//   sigma_i  spread of the n_i runs at B_i
+//   q        interval of evaluations over E_i: measured epochs are whole ones
 #pragma once
 
 #include <span>
@@ -40,18 +49,27 @@ inline constexpr double kLeastExponent = 0.5, kLargestExponent = 2;
 // Points at one batch alone give a flat law. Precondition: at least one point.
 [[nodiscard]] ConvergenceLaw fit_convergence_law(std::span<const ConvergencePoint> points);
 
+// Chosen by the errors at 92 left-out batches of 20 targets, together: among the others of a target their median
+// falls from 5.4 to 4.4 %, the mean from 7.3 to 6.4 %.
+inline constexpr double kNearSpread = 0.08, kNearLength = 0.3, kNearNoise = 0.05;
+
+// Epochs at a batch by the law and the points near it. `every`: epochs between two evaluations.
+[[nodiscard]] double epochs_near(const ConvergenceLaw& law, std::span<const ConvergencePoint> points,
+                                 double every, double batch);
+
 // The points of another batch than this one.
 [[nodiscard]] std::vector<ConvergencePoint> without_batch(std::span<const ConvergencePoint> points,
                                                           double batch);
 
-// The error of the law at a batch that was left out of its fit.
+// The error of law and points at a batch that was left out.
 struct LeftOutBatch {
   double batch = 0;
   double epochs = 0;   // measured
-  double ratio = 1;    // law over measured epochs
+  double ratio = 1;    // expected over measured epochs
   double outside = 1;  // factor by which the batch is beyond the others; 1 among them
 };
 // One for each batch; none with fewer than three.
-[[nodiscard]] std::vector<LeftOutBatch> left_out_batches(std::span<const ConvergencePoint> points);
+[[nodiscard]] std::vector<LeftOutBatch> left_out_batches(std::span<const ConvergencePoint> points,
+                                                         double every);
 
 }  // namespace tbdsim

@@ -12,6 +12,9 @@
 namespace tbdsim {
 namespace {
 
+// A batch that lies beyond the others by less is as one among them.
+constexpr double kFarOutside = 1.25;
+
 struct SquareMean {
   double sum = 0;
   int count = 0;
@@ -32,11 +35,11 @@ void convergence_command(const ConvergenceCommand& command, const ProgramContext
   for (const std::string& name : command.files.empty() ? catalog.names(Kind::target) : command.files) {
     const Convergence target = read_convergence(catalog.find(Kind::target, name));
     const ConvergenceLaw law = fit_convergence_law(target.points);
-    const std::vector<LeftOutBatch> left_out = left_out_batches(target.points);
+    const std::vector<LeftOutBatch> left_out = left_out_batches(target.points, target.evaluation.every);
     SquareMean between, own;
     for (const LeftOutBatch& batch : left_out) {
       errors.push_back(std::abs(batch.ratio - 1));
-      if (batch.outside > 1) {
+      if (batch.outside >= kFarOutside) {
         outside.add(std::log(batch.ratio) / std::log(batch.outside));
       } else {
         between.add(std::log(batch.ratio));
@@ -52,7 +55,7 @@ void convergence_command(const ConvergenceCommand& command, const ProgramContext
     for (const LeftOutBatch& batch : left_out)
       context.out << fmt::format("# {:12.6g} {:8.4g} {:+5.1f} % {:+7.1f} %{}\n", batch.batch, batch.epochs,
                                  100 * (law.epochs_at(batch.batch) / batch.epochs - 1),
-                                 100 * (batch.ratio - 1), batch.outside > 1 ? ", beyond the others" : "");
+                                 100 * (batch.ratio - 1), batch.outside >= kFarOutside ? ", beyond the others" : "");
   }
   if (errors.empty()) return;
   context.out << fmt::format(

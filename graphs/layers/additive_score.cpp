@@ -7,6 +7,9 @@
 //                    and wants the positions first
 //   normalize        v g / |v| and a bias in the tanh (Salimans and Kingma's weight normalisation)
 //   recompute        the backward pass makes tanh(...) again instead of keeping it
+//   fused            one kernel makes scores of queries and keys, one the gradients of both and of v, which
+//                    makes tanh(...) again (mlcommons/training_results_v0.7@0a8a85a209c8, NVIDIA gnmt,
+//                    seq2seq/csrc/attn_score_cuda_kernel.cu)
 #include <algorithm>
 
 #include "graphs/layers/layer_types.h"
@@ -29,6 +32,7 @@ class AdditiveScore : public Layer {
       mask_ = static_cast<Mask>(mask->one_of({"none", "select", "sequence_mask"}));
     if (const auto normalize = keys.find("normalize")) normalize_ = normalize->flag();
     if (const auto recompute = keys.find("recompute")) recompute_ = recompute->flag();
+    if (const auto fused = keys.find("fused")) fused_ = fused->flag();
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -59,6 +63,11 @@ class AdditiveScore : public Layer {
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     const Parts parts(site, how);
+    if (fused_) {
+      one_kernel(Phase::forward, parts, parts.query + parts.keys, parts.scores, kernels);
+      mask(Phase::forward, parts, kernels);
+      return;
+    }
     if (normalize_) normalize_v(Phase::forward, parts, kernels);
     hidden(Phase::forward, parts, kernels);
     if (score_ == Score::matmul) {
@@ -74,6 +83,12 @@ class AdditiveScore : public Layer {
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     const Parts parts(site, how);
+    if (fused_) {
+      mask(Phase::backward_data, parts, kernels);
+      const Size inputs = parts.query + parts.keys;
+      one_kernel(Phase::backward_data, parts, inputs + parts.scores, inputs, kernels);
+      return;
+    }
     if (recompute_) hidden(Phase::backward_data, parts, kernels);
     mask(Phase::backward_data, parts, kernels);
     if (score_ == Score::matmul) {
@@ -105,8 +120,9 @@ class AdditiveScore : public Layer {
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext& how) const override {
-    const std::int64_t maps = recompute_ ? 0 : keeps_both(how.lowering) ? 2 : 1;
-    return {.inputs = recompute_,
+    const bool again = recompute_ || fused_;
+    const std::int64_t maps = again ? 0 : keeps_both(how.lowering) ? 2 : 1;
+    return {.inputs = again,
             .extra_bytes = Parts(site, how).hidden * maps,
             .extra_pieces = std::max<std::int64_t>(1, maps)};
   }
@@ -141,6 +157,16 @@ class AdditiveScore : public Layer {
 
   [[nodiscard]] static bool keeps_both(const Lowering& lowering) {
     return lowering.relu_keeps == ReluKeeps::input_and_output;
+  }
+
+  // A tanh, a product and a sum of each pair's features, none of which is written; backward the gradients of
+  // tanh and of v beside them.
+  static void one_kernel(Phase phase, const Parts& parts, Size read, Size written,
+                         std::vector<Kernel>& kernels) {
+    const std::int64_t flops = phase == Phase::forward ? kTanhFlops + 3 : kTanhFlops + kTanhGradientFlops + 5;
+    kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "attention_score",
+                                    {parts.elements_hidden, {}}, flops, read, written));
+    count_product(parts, kernels.back());
   }
 
   // tanh(query + keys) for every pair.
@@ -199,6 +225,7 @@ class AdditiveScore : public Layer {
   Mask mask_ = Mask::none;
   bool normalize_ = false;
   bool recompute_ = false;
+  bool fused_ = false;
 };
 
 }  // namespace

@@ -1,5 +1,9 @@
 // conv2d: out[n,k,p,q] = bias[k] + sum_{c,r,s} in[n,c,p*stride+r*dilation-pad,q*stride+s*dilation-pad] *
 // weight[k,c,r,s], c running over the channels of k's group.
+//
+// `epilogue` is what its kernel does to what it has computed: nothing, add the bias, or add it and apply ReLU
+// (cuDNN's runtime fusion, apex.contrib.conv_bias_relu). A frozen norm between the two is a bias whose scale
+// is in the same kernel. Backward, one kernel masks the gradient and sums it for the bias.
 #include "graphs/depthwise.h"
 #include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
@@ -10,11 +14,18 @@ namespace {
 
 constexpr std::int64_t kMostFilters = 10'000'000;
 
+enum class Epilogue { none, bias, relu };
+
 class Conv2d : public Layer {
  public:
   explicit Conv2d(SpecMap& keys)
       : filters_(keys.at("filters").count(1, kMostFilters)), window_(read_window(keys)) {
     if (const auto bias = keys.find("bias")) bias_ = bias->flag();
+    if (const auto epilogue = keys.find("epilogue")) {
+      epilogue_ = static_cast<Epilogue>(epilogue->one_of({"none", "bias", "relu"}));
+      if (epilogue_ == Epilogue::bias && !bias_)
+        epilogue->fail("is bias in a convolution without one; expected bias: true beside it");
+    }
     if (const auto groups = keys.find("groups")) {
       groups_ = groups->count(1, filters_);
       if (filters_ % groups_ != 0)
@@ -48,13 +59,17 @@ class Conv2d : public Layer {
     transpose(how, Phase::forward, in, kernels);
     kernels.push_back(product(site, how, Phase::forward));
     transpose_back(how, Phase::forward, site.output, kernels);
-    if (bias_) kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
+    if (bias_ && epilogue_ == Epilogue::none)
+      kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
+    if (epilogue_ == Epilogue::relu && (site.weight_gradient || site.input_gradient))
+      kernels.push_back(masked_gradient(site, how));
     if (site.weight_gradient) {
-      if (bias_) kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
+      if (bias_ && epilogue_ != Epilogue::relu)
+        kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
       transpose(how, Phase::backward_weights, site.inputs[0], kernels);
       transpose(how, Phase::backward_weights, site.output, kernels);
       kernels.push_back(product(site, how, Phase::backward_weights));
@@ -81,10 +96,20 @@ class Conv2d : public Layer {
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext&) const override {
-    return {.inputs = site.weight_gradient};
+    return {.inputs = site.weight_gradient,
+            .output = epilogue_ == Epilogue::relu && (site.weight_gradient || site.input_gradient)};
   }
 
  private:
+  // Reads the output and its gradient, writes the gradient where the output is positive, and sums it.
+  [[nodiscard]] Kernel masked_gradient(const LayerContext& site, const LoweringContext& how) const {
+    const Size y = stored_bytes(site.output, how.precision);
+    Kernel kernel =
+        memory_kernel(KernelKind::elementwise, Phase::backward_data, "relu", site.output, 1, y * 2, y);
+    kernel.scratch_bytes = y;
+    return kernel;
+  }
+
   [[nodiscard]] std::int64_t weights(const Shape& in) const {
     const std::int64_t taps = window_.height.kernel * window_.width.kernel;
     return checked_multiply(checked_multiply(in.dims[0] / groups_, taps), filters_);
@@ -200,6 +225,7 @@ class Conv2d : public Layer {
   std::int64_t groups_ = 1;
   Window window_;
   bool bias_ = false;
+  Epilogue epilogue_ = Epilogue::none;
 };
 
 }  // namespace

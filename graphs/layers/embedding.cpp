@@ -1,5 +1,6 @@
 // embedding: y = table[x] for every position of x, a vector of whole numbers. Its gradient is a sum into the
-// rows looked up.
+// rows looked up. summed_to: rows are added up to so many vectors of a sample, as those of a category with
+// several values (torch.nn.EmbeddingBag).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -17,12 +18,18 @@ class Embedding : public Layer {
     if (const auto sparse = keys.find("sparse")) sparse_ = sparse->flag();
     if (sparse_ && dense_gradient_)
       keys.at("sparse").fail("is true beside dense_gradient: true; expected one of them");
+    if (const auto vectors = keys.find("summed_to")) summed_to_ = vectors->count(1, kMostWords);
     if (const auto shards = keys.find("shards")) shards_ = shards->count(1, kMostShards);
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
     Shape shape = inputs[0];
+    if (summed_to_ > elements_per_row(shape)) {
+      throw ShapeMismatch("input has shape " + to_text(shape) + "; expected a row or more for each of " +
+                          std::to_string(summed_to_) + " sums");
+    }
+    if (summed_to_ > 0) shape.dims = {summed_to_};
     shape.dims.push_back(outputs_);
     return shape;
   }
@@ -38,8 +45,8 @@ class Embedding : public Layer {
                std::vector<Kernel>& kernels) const override {
     if (shards_ > 1) copy_table(Phase::forward, "concat", kernels);
     const Size y = stored_bytes(site.output, how.precision);
-    add(site, Phase::forward, 0, elements(site.output) * how.precision.weight_bytes + indices(site), y,
-        kernels);
+    const std::int64_t sums = summed_to_ > 0 ? 1 : 0;  // operations for each element that is written
+    add(site, Phase::forward, sums, looked_up(site) * how.precision.weight_bytes + indices(site), y, kernels);
   }
 
   // Dense: the table's gradient is zeroed, then rows are added to it. Sparse: the rows are the gradient.
@@ -47,7 +54,7 @@ class Embedding : public Layer {
                 std::vector<Kernel>& kernels) const override {
     if (!site.weight_gradient) return;
     const Size dy = stored_bytes(site.output, how.precision);
-    const Size rows = elements(site.output) * how.precision.gradient_bytes;
+    const Size rows = looked_up(site) * how.precision.gradient_bytes;
     if (sparse_ || (!dense_gradient_ && how.lowering.embedding_gradient == TableGradient::sparse)) {
       add(site, Phase::backward_weights, 0, dy + indices(site), rows, kernels);
       return;
@@ -66,6 +73,8 @@ class Embedding : public Layer {
 
  private:
   [[nodiscard]] Shape table() const { return {fixed_size(checked_multiply(words_, outputs_)), {}}; }
+  // Elements of the rows that are looked up.
+  [[nodiscard]] Size looked_up(const LayerContext& site) const { return elements(site.inputs[0]) * outputs_; }
   static Size indices(const LayerContext& site) { return elements(site.inputs[0]) * kIndexBytes; }
 
   static void add(const LayerContext& site, Phase phase, std::int64_t flops, Size read, Size written,
@@ -86,6 +95,7 @@ class Embedding : public Layer {
   bool dense_gradient_ = false;  // instead of the framework's
   bool sparse_ = false;          // likewise, and only the rows looked up are updated
   std::int64_t shards_ = 1;
+  std::int64_t summed_to_ = 0;  // vectors of a sample; 0: a vector for each row
 };
 
 }  // namespace

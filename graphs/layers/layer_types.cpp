@@ -12,7 +12,7 @@ constexpr LayerType kLayerTypes[] = {
     {"conv2d",
      "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false), groups "
      "(1; "
-     "as many as channels: depthwise), dilation (1)",
+     "as many as channels: depthwise), dilation (1), epilogue (none; bias, relu: added, applied by its kernel)",
      make_conv2d},
     {"conv_transpose2d",
      "transposed convolution, each pixel as a square of kernel x kernel pixels: filters, kernel, stride "
@@ -60,9 +60,13 @@ constexpr LayerType kLayerTypes[] = {
     {"multiply",
      "element-wise product of two inputs; dimensions of the second may be 1, as in squeeze-excite",
      make_multiply},
+    {"channel_add", "sum of an image and a number for each of its channels and samples", make_channel_add},
     {"concat", "inputs side by side along one axis: axis (first: channels, last, or rows)", make_concat},
     {"reshape", "the same elements in other dimensions: dims", make_reshape},
     {"dropout", "random zeroing: keep, the probability of keeping an element", make_dropout},
+    {"dropout_add", "random zeroing of the first input and its sum with the second, in one kernel: keep",
+     make_dropout_add},
+    {"relu_dropout", "rectified linear unit and random zeroing in one kernel: keep", make_relu_dropout},
     {"drop_path", "random zeroing of whole samples (stochastic depth): keep, the probability of keeping one",
      make_drop_path},
     {"fully_connected",
@@ -72,7 +76,8 @@ constexpr LayerType kLayerTypes[] = {
     {"embedding",
      "rows of a table, one for each position: words, outputs, dense_gradient (as the framework has it), "
      "sparse "
-     "(false): only rows looked up have a gradient and are updated, shards (1) in which the table is kept",
+     "(false): only rows looked up have a gradient and are updated, shards (1) in which the table is kept, summed_to (a vector for each row): vectors of a sample that its "
+     "rows are added up to",
      make_embedding},
     {"dot_interaction", "products of every two of a sample's vectors, and the first vector",
      make_dot_interaction},
@@ -193,7 +198,7 @@ constexpr LayerType kLayerTypes[] = {
      make_gru},
     {"additive_score",
      "scores v tanh(query + keys): score (matmul, sum), mask (none, select, sequence_mask), normalize, "
-     "recompute",
+     "recompute, fused (false): one kernel forward and one backward",
      make_additive_score},
     {"dot_score", "scores query * key of an attention: scale (true), by a trained number", make_dot_score},
     {"weighted_sum", "context of an attention: sum of a memory's vectors by weights", make_weighted_sum},

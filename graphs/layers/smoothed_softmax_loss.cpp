@@ -18,6 +18,10 @@ constexpr Term kBackward[] = {{"mul", 0, 0, 2}, {"mul", 1, 1}};
 // the sum of all, whose gradients are written out and added before the log-softmax's own.
 constexpr Term kSums[] = {{"sum", 1, 0}, {"mul", 0, 0, 10}};
 constexpr Term kSumGradients[] = {{"mul", 0, 0, 11}, {"fill", 0, 1}, {"add", 1, 1}};
+// apex.contrib.xentropy (`loss: fused`): one kernel that keeps the logarithm of each row's sum, and one that
+// makes the gradient of the scores again from them.
+constexpr Term kFusedForward[] = {{"softmax_xentropy", 1, 0}};
+constexpr Term kFusedBackward[] = {{"softmax_xentropy", 1, 1}};
 constexpr std::int64_t kForwardFlops = 5;  // maximum, difference, exponential, sum, difference
 constexpr std::int64_t kBackwardFlops = 4;
 
@@ -33,6 +37,10 @@ class SmoothedSoftmaxLoss : public Layer {
       append_terms(kForward, position_sizes(site.output, 2), Phase::forward, how.precision, kernels);
       return;
     }
+    if (fused(how)) {
+      append_terms(kFusedForward, position_sizes(site.output, 0), Phase::forward, how.precision, kernels);
+      return;
+    }
     kernels.push_back(
         softmax_kernel(Phase::forward, "log_softmax", site.output, how.precision, kForwardFlops, 1));
     append_terms(kSums, position_sizes(site.output, 0), Phase::forward, how.precision, kernels);
@@ -45,6 +53,11 @@ class SmoothedSoftmaxLoss : public Layer {
       append_terms(kBackward, position_sizes(site.output, 0), Phase::backward_data, how.precision, kernels);
       return;
     }
+    if (fused(how)) {
+      append_terms(kFusedBackward, position_sizes(site.output, 0), Phase::backward_data, how.precision,
+                   kernels);
+      return;
+    }
     append_terms(kSumGradients, position_sizes(site.output, 1), Phase::backward_data, how.precision, kernels);
     kernels.push_back(
         softmax_kernel(Phase::backward_data, "log_softmax", site.output, how.precision, kBackwardFlops, 2));
@@ -53,12 +66,14 @@ class SmoothedSoftmaxLoss : public Layer {
   [[nodiscard]] bool is_loss() const override { return true; }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
-                                             const LoweringContext&) const override {
+                                             const LoweringContext& how) const override {
+    if (fused(how)) return {.inputs = site.input_gradient};
     return {.output = site.input_gradient};
   }
 
  private:
   static bool composite(const LoweringContext& how) { return how.lowering.softmax == Composition::composite; }
+  static bool fused(const LoweringContext& how) { return how.lowering.loss == LossKernels::fused; }
 };
 
 }  // namespace

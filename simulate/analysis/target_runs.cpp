@@ -83,7 +83,7 @@ std::vector<std::int64_t> candidates(const std::vector<Prediction>& smallest) {
 double run_batch(const std::vector<Prediction>& ones, const Cluster& cluster) {
   const Prediction& first = ones.front();
   return first.batch() / first.convergence->phases.front().batch *
-         static_cast<double>(first.model->batches_per_iteration * cluster.ranks());
+         static_cast<double>(first.batches_read() * cluster.ranks());
 }
 
 void require_within_epoch(double batch, const Convergence& to) {
@@ -128,10 +128,14 @@ TargetRun best_run(Alone& alone, const Cluster& cluster, const Resolver& resolve
   return *std::move(best);
 }
 
-std::int64_t share_of(std::int64_t global, const Cluster& cluster) {
-  if (global % cluster.ranks() == 0) return global / cluster.ranks();
-  throw UsageError(fmt::format("a global batch of {} on {} GPUs: not the same on each; expected a multiple",
-                               global, cluster.ranks()));
+// The batch of a GPU of which so many, its own and those of all others, make the global one.
+std::int64_t share_of(std::int64_t global, const Cluster& cluster, std::int64_t batches_read) {
+  const std::int64_t batches = cluster.ranks() * batches_read;
+  if (global % batches == 0) return global / batches;
+  const std::string of_each = batches_read > 1 ? fmt::format(" of {} batches each", batches_read) : "";
+  throw UsageError(fmt::format(
+      "a global batch of {} on {} GPUs{}: not the same on each; expected a multiple of {}", global,
+      cluster.ranks(), of_each, batches));
 }
 
 }  // namespace
@@ -139,12 +143,14 @@ std::int64_t share_of(std::int64_t global, const Cluster& cluster) {
 std::vector<TargetRun> target_runs(const Scenario& scenario, const BatchChoice& batch,
                                    std::span<const Cluster> clusters, const Resolver& resolve) {
   Alone alone(scenario, resolve);
+  const std::int64_t batches_read = batch.global ? alone.at(1).front().batches_read() : 1;
   std::vector<TargetRun> runs;
   for (const Cluster& cluster : clusters) {
     if (!batch.each && !batch.global) {
       runs.push_back(best_run(alone, cluster, resolve));
     } else {
-      const std::int64_t each = batch.each ? *batch.each : share_of(*batch.global, cluster);
+      const std::int64_t each = batch.each ? *batch.each
+                                                : share_of(*batch.global, cluster, batches_read);
       runs.push_back(run_at(alone.at(each), cluster, resolve));
     }
     runs.back().assumed_network = network_assumed_for(cluster, *runs.back().prediction.gpu, resolve);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hwspecs/base/spec_reader.h"
+#include "simulate/framework/sync_method.h"
 
 namespace tbdsim {
 namespace {
@@ -36,10 +37,15 @@ BenchmarkRules read_benchmark(const SpecNode& node) {
     rules.model = m.at("model").text();
     rules.variant = m.at("variant").text();
     rules.framework = m.at("framework").text();
-    rules.target = m.at("target").text();
+    if (const auto target = m.find("target")) rules.target = target->text();
     rules.runs = static_cast<int>(m.at("runs").count(1, kMostRuns));
     rules.dropped = static_cast<int>(m.at("dropped").count(0, (rules.runs - 1) / 2));
     if (const auto unit = m.find("tokens_per_sample")) rules.batch_unit = unit->number(1, kLargestSize);
+    if (const auto exchange = m.find("exchange")) {
+      require_sync_method(*exchange);
+      rules.exchange = exchange->text();
+    }
+    if (const auto spread = m.find("spread")) rules.spread = spread->number(0, 1);
     if (const auto sizes = m.find("sizes")) {
       sizes->map([&](SpecMap& named) {
         for (const auto& item : named.all()) rules.sizes[item.name] = item.node.count(1, kLargestSize);

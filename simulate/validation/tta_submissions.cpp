@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -127,6 +128,8 @@ double samples_of_batch(const Submission& s, const BenchmarkRules& rules) {
 
 Scenario scenario_of(const Submission& s, const SuiteRules& rules) {
   const BenchmarkRules& benchmark = benchmark_of(s, rules);
+  Cluster cluster = cluster_of(s, rules);
+  cluster.method = benchmark.exchange;
   const auto precision = rules.precisions.find(s.precision.empty() ? "unknown" : s.precision);
   if (precision == rules.precisions.end()) throw UsageError("unknown precision " + in_quotes(s.precision));
   return {.model = benchmark.model,
@@ -138,33 +141,39 @@ Scenario scenario_of(const Submission& s, const SuiteRules& rules) {
           .precision = precision->second,
           .target = benchmark.target,
           .sizes = benchmark.sizes,
-          .cluster = cluster_of(s, rules)};
+          .cluster = cluster};
 }
 
-// The law without the points of this batch, or the file's where no two other batches are left.
-ConvergenceLaw law_without(const Convergence& to, double batch) {
+// Epochs by the points of other batches, or by all where no two others are left.
+EpochsToTarget epochs_without(const Convergence& to, double batch) {
   const std::vector<ConvergencePoint> others = without_batch(to.points, batch);
-  if (others.size() == to.points.size()) return to.law;
-  if (others.empty() || others.front().batch == others.back().batch) return to.law;
-  return fit_convergence_law(others);
+  const bool too_few = others.empty() || others.front().batch == others.back().batch;
+  if (too_few || others.size() == to.points.size()) return epochs_to_target(to, batch);
+  return epochs_to_target(to, fit_convergence_law(others), others, batch);
 }
 
 void fill(SubmissionResult& result, const SuiteRules& rules, const Resolver& resolve) {
   const Submission& s = *result.submission;
-  const Prediction p = predict(scenario_of(s, rules), resolve);
-  const Convergence& to = *p.convergence;
+  const BenchmarkRules& benchmark = benchmark_of(s, rules);
+  Prediction p = predict(scenario_of(s, rules), resolve);
+  if (benchmark.spread) {
+    Framework tuned = *p.framework;
+    tuned.spread = *benchmark.spread;
+    p.framework = std::make_shared<const Framework>(std::move(tuned));
+  }
   result.samples_per_s = p.samples_per_second();
   result.rate_factor = p.interval_factor();
+  if (p.convergence == nullptr) return;
+  const Convergence& to = *p.convergence;
   if (s.samples) {
     EpochsToTarget measured;
     measured.epochs = *s.samples / to.epoch;
     result.time_of_samples = time_of_epochs(p, measured, rules.timed).total();
   }
   if (!s.target.empty() && !to.is_called(s.target)) return;
-  const BenchmarkRules& benchmark = benchmark_of(s, rules);
   const double batch = samples_of_batch(s, benchmark);
   const TimeToTarget by_law =
-      time_of_epochs(p, epochs_to_target(to, law_without(to, batch), batch), rules.timed);
+      time_of_epochs(p, epochs_without(to, batch), rules.timed);
   result.time_by_law = by_law.total();
   result.samples_by_law = by_law.samples;
   result.law_factor =

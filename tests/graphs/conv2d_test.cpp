@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/graphs/layer_fixture.h"
+#include "tests/hwspecs/message_of.h"
 
 namespace tbdsim {
 namespace {
@@ -211,6 +212,28 @@ TEST(Conv2d, WantsOneImage) {
   const std::vector<Shape> two{image(1, 2, 2), image(1, 2, 2)};
   EXPECT_THROW((void)layer->output_shape(flat), ShapeMismatch);
   EXPECT_THROW((void)layer->output_shape(two), ShapeMismatch);
+}
+
+// With the ReLU in its kernel the forward pass is one kernel, and the backward pass masks and sums the gradient in
+// one: it reads the output and its gradient and writes the gradient.
+TEST(Conv2d, AnEpilogueIsPartOfItsKernel) {
+  const LayerBench bench{"{type: conv2d, filters: 4, kernel: 3, padding: 1, bias: true, epilogue: relu}",
+                         {image(3, 8, 10)}};
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(conv(Phase::forward, kX + kW, kY)));
+  const std::vector<Work> backward = works_of(bench.backward());
+  ASSERT_EQ(backward.size(), 3u);
+  EXPECT_EQ(backward[0].op, "relu");
+  EXPECT_EQ(backward[0].read, kY * 2);
+  EXPECT_EQ(backward[0].written, kY);
+  EXPECT_TRUE(bench.layer->backward_needs(bench.site(), {bench.lowering, bench.precision}).output);
+  const LayerBench bias{"{type: conv2d, filters: 4, kernel: 3, padding: 1, bias: true, epilogue: bias}",
+                        {image(3, 8, 10)}};
+  EXPECT_EQ(bias.forward().size(), 1u);
+  EXPECT_EQ(works_of(bias.backward())[0], kBiasGradient);
+  EXPECT_THAT(test::message_of<SpecError>([] {
+                (void)test::make_layer("{type: conv2d, filters: 4, kernel: 3, padding: 1, epilogue: bias}");
+              }),
+              testing::HasSubstr("epilogue: is bias in a convolution without one"));
 }
 
 }  // namespace

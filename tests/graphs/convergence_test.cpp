@@ -62,12 +62,12 @@ TEST(ConvergenceLaw, PoolsPointsOfOneBatch) {
 }
 
 TEST(ConvergenceLaw, LeavesABatchOutAndSaysHowFarOff) {
-  const std::vector<LeftOutBatch> left_out = left_out_batches(points_of_law(1));
+  const std::vector<LeftOutBatch> left_out = left_out_batches(points_of_law(1), 1);
   ASSERT_EQ(left_out.size(), 4u);
   EXPECT_NEAR(left_out[1].ratio, 1, 0.02);
   EXPECT_DOUBLE_EQ(left_out[0].outside, 4);  // 500 beside 2000
   EXPECT_DOUBLE_EQ(left_out[2].outside, 1);
-  EXPECT_TRUE(left_out_batches(std::vector{point(1, 1), point(2, 1)}).empty());
+  EXPECT_TRUE(left_out_batches(std::vector{point(1, 1), point(2, 1)}, 1).empty());
 }
 
 // (3 * 10 + 1 * 14) / 4 = 11 epochs, and a thousandth more at that batch, which is a thousandth of the
@@ -78,6 +78,22 @@ TEST(ConvergenceLaw, OneBatchGivesAFlatLaw) {
   EXPECT_DOUBLE_EQ(law.minimum, 11);
   EXPECT_NEAR(law.epochs_at(100), 11.011, 1e-9);
   EXPECT_NEAR(law.epochs_at(1000), 11.11, 1e-9);
+}
+
+// A law of 60 epochs at 8000, where eight runs took 66 with a spread of 0.08. The variance is 0.05^2 + 0.08^2 / 8
+// + (3.3 / 66)^2 / 12 = 0.0025 + 0.0008 + 0.000208, its weight 285.0; that of no difference is 1 / 0.08^2 =
+// 156.25: ln(66 / 60) * 285.0 / 441.3 = 0.0616.
+TEST(ConvergenceLaw, EpochsAreDrawnTowardsMeasuredOnes) {
+  const ConvergenceLaw law{.minimum = 30, .critical_batch = 8000, .exponent = 1};
+  ConvergencePoint measured = point(8000, 66, 8);
+  measured.spread = 0.08;
+  const std::vector<ConvergencePoint> points = {measured};
+  EXPECT_NEAR(epochs_near(law, points, 3.3, 8000), 60 * std::exp(0.0616), 0.01);
+  // At a batch e^0.3 times as large the weight is exp(-1/2) of that.
+  const double next = 8000 * std::exp(0.3), weight = 285.0 * std::exp(-0.5);
+  EXPECT_NEAR(epochs_near(law, points, 3.3, next) / law.epochs_at(next),
+              std::exp(std::log(1.1) * weight / (weight + 156.25)), 1e-4);
+  EXPECT_NEAR(epochs_near(law, points, 3.3, 80000), law.epochs_at(80000), 1e-6);
 }
 
 constexpr const char* kFile =

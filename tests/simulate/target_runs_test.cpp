@@ -9,6 +9,7 @@
 #include "simulate/prediction/predict.h"
 #include "simulate/report/html/target_sections.h"
 #include "simulate/report/target_tables.h"
+#include "tests/hwspecs/message_of.h"
 #include "tests/simulate/toy_world.h"
 #include "tests/support/cli.h"
 
@@ -20,7 +21,7 @@ using testing::HasSubstr;
 constexpr const char* kTarget =
     "title: Toy to 90 %\nmodel: model\ntarget: 90 %\noptimizer: sgd\nepoch: 5000\nstartup: 10 s\n"
     "evaluation: {every: 2, samples: 100, overhead: 1 s}\n"
-    "points:\n  - {batch: 10, epochs: 5, spread: 0.1, runs: 1}\n  - {batch: 30, epochs: 8, spread: 0.1, "
+    "points:\n  - {batch: 10, epochs: 5.333333333333333, spread: 0.1, runs: 1}\n  - {batch: 30, epochs: 8, spread: 0.1, "
     "runs: 1}\n"
     "law: {minimum: 4, critical_batch: 30, exponent: 1, spread: 0}\n"
     "sources: {epoch: t, startup: t, evaluation: t, points: t, law: t}\n";
@@ -108,6 +109,25 @@ TEST_F(TargetRuns, ABatchAboveTheDataSetIsRefused) {
   const Cluster one[] = {Cluster{}};
   EXPECT_THROW((void)target_runs(scenario(1), {.each = 5001, .global = {}}, one, specs_), UsageError);
   EXPECT_FALSE(time_to_target(predict(scenario(5001), specs_)).has_value());
+}
+
+// 80 samples of an update on two GPUs that add up four batches each: 10 on a GPU at a time.
+TEST_F(TargetRuns, AGlobalBatchIsSharedByGpusAndAccumulatedBatches) {
+  Scenario accumulating = scenario(1);
+  accumulating.training.accumulate = 4;
+  Cluster two;
+  two.gpus = 2;
+  two.network = "nvlink2";
+  const Cluster clusters[] = {two};
+  const TargetRun run =
+      std::move(target_runs(accumulating, {.each = {}, .global = 80}, clusters, specs_).front());
+  EXPECT_EQ(run.prediction.batch(), 10);
+  EXPECT_DOUBLE_EQ(run.time.global_batch, 80);
+  EXPECT_DOUBLE_EQ(global_batch(run.prediction), 80);
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                (void)target_runs(accumulating, {.each = {}, .global = 84}, clusters, specs_);
+              }),
+              HasSubstr("84 on 2 GPUs of 4 batches each: not the same on each; expected a multiple of 8"));
 }
 
 // Two of three epochs on twice the batch: each phase has its own iteration time, and the curve is laid over

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "simulate/prediction/predict.h"
+#include "simulate/prediction/uncertainty.h"
 #include "simulate/report/tta_validation_table.h"
 #include "tests/hwspecs/message_of.h"
 #include "tests/support/cli.h"
@@ -63,9 +64,10 @@ TEST(Submissions, TimeAfterTheMeasuredSamples) {
 TEST(Submissions, TheLawIsFittedWithoutTheRowsBatch) {
   SpecCache specs = test::source_specs();
   const Convergence to = read_convergence(specs.catalog().find(Kind::target, "resnet50_759"));
-  const ConvergenceLaw without = fit_convergence_law(without_batch(to.points, 3264));
+  const std::vector<ConvergencePoint> others = without_batch(to.points, 3264);
+  const double epochs = epochs_near(fit_convergence_law(others), others, to.evaluation.every, 3264);
   const Submission s = resnet("a100_sxm_80gb", 3264, 1700);
-  EXPECT_NEAR(predict_submission(s, rules(), specs).samples_by_law, without.epochs_at(3264) * to.epoch, 1);
+  EXPECT_NEAR(predict_submission(s, rules(), specs).samples_by_law, epochs * to.epoch, 1);
 }
 
 // Runs of another target have its epochs, which the law does not.
@@ -93,6 +95,44 @@ TEST(Submissions, IntervalsAreOfTheMeanOfRuns) {
   };
   EXPECT_EQ(met(0.1), 0);
   EXPECT_EQ(met(0.5), 1);
+}
+
+// The spread of a benchmark takes the place of its framework's; without a target there is a throughput alone.
+TEST(Submissions, RulesOfABenchmark) {
+  SpecCache specs = test::source_specs();
+  const Submission s = resnet("a100_sxm_80gb", 3264, 1700);
+  SuiteRules narrow = rules();
+  BenchmarkRules& benchmark = narrow.benchmarks.at("resnet50_v15");
+  benchmark.spread = 0;
+  const SubmissionResult sure = predict_submission(s, narrow, specs);
+  benchmark.spread = 0.3;
+  const SubmissionResult unsure = predict_submission(s, narrow, specs);
+  EXPECT_DOUBLE_EQ(unsure.samples_per_s, sure.samples_per_s);
+  EXPECT_NEAR(std::log(unsure.rate_factor), std::hypot(std::log(sure.rate_factor), kEightyPercent * 0.3), 1e-9);
+  benchmark.exchange = "parameter_server_cpu";
+  EXPECT_LT(predict_submission(s, narrow, specs).samples_per_s, sure.samples_per_s);
+  benchmark.target.clear();
+  const SubmissionResult rate = predict_submission(s, narrow, specs);
+  EXPECT_EQ(rate.status, "ok");
+  EXPECT_FALSE(rate.time_of_samples || rate.time_by_law);
+}
+
+TEST(Submissions, RefusesRulesThatMakeNoSense) {
+  constexpr const char* kRules =
+      "title: t\nsource: s\ntimed: {startup: false, checkpoints: false}\nprecisions: {}\nmachines: {}\n"
+      "domains: {}\nnetwork: infiniband_200g\nbenchmarks:\n"
+      "  r: {model: m, variant: v, framework: f, runs: 5, dropped: 1, spread: 0.1, exchange: zero1}\nsources: {}\n";
+  const test::TempDir dir;
+  const auto refused = [&](const std::string& what, const std::string& instead) {
+    std::string text = kRules;
+    text.replace(text.find(what), what.size(), instead);
+    return test::message_of<SpecError>([&] { (void)read_suite_rules(dir.write("rules.yaml", text)); });
+  };
+  EXPECT_EQ(read_suite_rules(dir.write("good.yaml", kRules)).benchmarks.at("r").exchange, "zero1");
+  EXPECT_THAT(refused("zero1", "zero_1"), HasSubstr("rules.yaml:9:"));
+  EXPECT_THAT(refused("zero1", "zero_1"), HasSubstr("zero1"));
+  EXPECT_THAT(refused("spread: 0.1", "spread: 2"), HasSubstr("spread"));
+  EXPECT_THAT(refused("dropped: 1", "dropped: 3"), HasSubstr("dropped"));
 }
 
 TEST(Submissions, MedianErrorsAndTheOrderOfSystems) {

@@ -11,6 +11,7 @@ looked at one by one; of `score` only the errors of groups are printed.
 import csv
 import hashlib
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -53,6 +54,15 @@ ENTRIES = {
          "network": "infiniband_100g"},
 }
 
+# Benchmarks of decoders that are divided over a cluster: what `plan` is asked for. Submissions do not log their layouts, so
+# that the fastest one that fits is taken.
+DIVIDED = {
+    "llama2_70b_lora": {"model": "llama2_70b", "seq-len": "8192", "lora-rank": "16", "target": "llama2_70b_lora_mlperf"},
+    "gpt3_175b": {"model": "gpt3_175b", "seq-len": "2048", "target": "gpt3_175b_mlperf"},
+    "llama31_405b": {"model": "llama3.1_405b", "seq-len": "8192", "target": "llama31_405b_mlperf"},
+}
+DIVIDED_PRECISIONS = {"fp8_mixed": "fp8", "fp8/fp4_mixed": "nvfp4", "fp4_mixed": "nvfp4", "bf16_mixed": "bf16"}
+
 
 def split_of(identity: str) -> str:
     return "fit" if int(hashlib.md5(identity.encode()).hexdigest(), 16) % 4 == 0 else "score"
@@ -82,6 +92,50 @@ def judge_submissions(program: str, folder: Path) -> None:
         writer.writerows(submissions(folder))
         file.flush()
         print(run(program, "validate", "--tta", file.name))
+
+
+def planned(program: str, row: dict) -> dict | None:
+    """The fastest layout of a submission and its time to the target; None where `plan` refuses it."""
+    options = {"gpu": row["gpu"], "gpus": row["gpus"], "global-batch": row["global_batch"], "stack": "nemo",
+               "precision": DIVIDED_PRECISIONS.get(row["precision"], "fp8"), **DIVIDED[row["benchmark"]]}
+    model = options.pop("model")
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    done = subprocess.run([program, "plan", model, *words, "--format", "json"], capture_output=True, text=True, check=False)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def median_error(ratios: list[float]) -> str:
+    return f"{100 * statistics.median(abs(ratio - 1) for ratio in ratios):.1f}" if ratios else "-"
+
+
+def judge_divided(program: str, folder: Path) -> None:
+    """Throughput, and time after the measured samples and by the law of all points, of the fastest layout."""
+    groups = defaultdict(lambda: {"rows": 0, "rate": [], "time": [], "law": [], "inside": []})
+    for row in submissions(folder):
+        if row["benchmark"] not in DIVIDED:
+            continue
+        group = groups[row["split"], row["benchmark"]]
+        group["rows"] += 1
+        found = planned(program, row)
+        if found is None:
+            continue
+        best, run = found["layouts"][0], found["targets"]
+        run = run[0] if isinstance(run, list) else run
+        predicted = int(row["global_batch"]) / best["step_time"]
+        measured = float(row["samples_per_s"])
+        group["rate"].append(predicted / measured)
+        group["inside"].append(abs(math.log(predicted / measured)) <= math.log(best["tokens_per_second_high"] / best["tokens_per_second"]))
+        samples, seconds = float(row["samples_mean"]), float(row["tta_mean_s"])
+        group["time"].append((samples / predicted + run["evaluation"] * samples / run["samples"]) / seconds)
+        group["law"].append((run["training"] + run["evaluation"]) / seconds)
+    print("decoders divided over a cluster, the fastest layout that fits: median errors in %, share of rates within the interval")
+    print("split  benchmark         rows  covered   rate   bias   time  by law  rate in")
+    for (split, benchmark), group in sorted(groups.items()):
+        bias = f"{100 * (statistics.median(group['rate']) - 1):+.1f}" if group["rate"] else "-"
+        inside = f"{100 * statistics.mean(group['inside']):.0f}" if group["inside"] else "-"
+        print(f"{split:6} {benchmark:16} {group['rows']:5} {len(group['rate']):8} {median_error(group['rate']):>6} {bias:>6} "
+              f"{median_error(group['time']):>6} {median_error(group['law']):>7} {inside:>8}")
+    print()
 
 
 def judge_entries(program: str, folder: Path) -> None:
@@ -163,6 +217,7 @@ def main() -> None:
         print(f"{folder}: no measured runs here; nothing is judged")
         return
     judge_submissions(program, folder)
+    judge_divided(program, folder)
     judge_entries(program, folder)
     judge_communication(program, folder)
 
