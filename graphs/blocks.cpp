@@ -81,6 +81,7 @@ class Budget {
 };
 
 SpecTree substitute_scalar(const SpecTree& scalar, const Scope& scope, Budget& budget) {
+  if (scalar.text.find('$') == std::string::npos) return scalar;
   std::string text;
   for (std::size_t at = 0; at < scalar.text.size();) {
     if (scalar.text[at] != '$') {
@@ -111,6 +112,8 @@ SpecTree substitute_within(const SpecTree& tree, const Scope& scope, Budget& bud
   budget.pay(sizeof(SpecTree) + tree.text.size(), tree.mark);
   if (tree.kind == SpecTree::Kind::scalar) return substitute_scalar(tree, scope, budget);
   SpecTree result{.kind = tree.kind, .text = "", .items = {}, .entries = {}, .mark = tree.mark};
+  result.items.reserve(tree.items.size());
+  result.entries.reserve(tree.entries.size());
   for (const SpecTree& item : tree.items) result.items.push_back(substitute_within(item, scope, budget));
   for (const SpecEntry& entry : tree.entries) {
     result.entries.push_back({entry.key, entry.mark, substitute_within(entry.value, scope, budget)});

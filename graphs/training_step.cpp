@@ -16,6 +16,11 @@ namespace {
 
 constexpr std::size_t kMostKernels = 2'000'000;    // of an iteration; what memory holds
 constexpr std::size_t kMostLayersRun = 2'000'000;  // also such as need no kernel
+// Kernels and tensors for which room is made for each layer run, forward, back and in the update: models of
+// the catalogue have 3 to 10 kernels. Of a model with more layers than kLayersReserved the rest grows.
+constexpr std::size_t kKernelsOfLayer = 8;
+constexpr std::size_t kTensorsOfLayer = 6;
+constexpr std::size_t kLayersReserved = 10'000;
 
 // Weights, their gradients and what the optimizer keeps; they live as long as the model.
 void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Model& model,
@@ -164,7 +169,7 @@ class StepExpansion {
   }
 
   TrainingStep run() {
-    require_few_layers_run();
+    reserve();
     for (const TrainingPass& pass : model_.training) run_pass(pass);
     if (step_.kernels.empty()) fail(" runs no kernel; expected a layer that computes");
     end_tensors_with_the_step();
@@ -180,13 +185,16 @@ class StepExpansion {
   }
 
  private:
-  void require_few_layers_run() const {
+  // Makes room for the kernels and tensors of all runs, so that none is moved as they become more.
+  void reserve() {
     std::size_t layers = 0;
     for (const TrainingPass& pass : model_.training) {
       for (const GraphRun& run : pass.runs) layers += model_.graphs.at(run.graph).layers.size();
     }
     if (layers > kMostLayersRun)
       fail(": more than 2000000 layers in all runs; expected fewer layers or runs");
+    step_.kernels.reserve(std::min(layers, kLayersReserved) * kKernelsOfLayer);
+    step_.tensors.reserve(std::min(layers, kLayersReserved) * kTensorsOfLayer);
   }
 
   void require_few_kernels() const {

@@ -114,7 +114,7 @@ constexpr Fence kFences[] = {
      "run)\\.cpp"},
     {"mpi\\.h", "simulate/sweep/mpi_session_mpi\\.cpp"},
     {"ceres/", "calibrate/.*\\.cpp"},
-    {"Eigen/", "(calibrate/.*|costmodel/residuals/kriging_system)\\.cpp"},
+    {"Eigen/", "calibrate/.*\\.cpp"},
     {"cu(da|dnn|blas|pti|rand)", "calibrate/measure/.*"},
     {"nccl", "calibrate/measure/.*"},
     {"zlib", "(graphs/captured/gzip|simulate/import/unpacked_file)\\.cpp"},

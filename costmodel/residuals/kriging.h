@@ -39,9 +39,10 @@ class Covariance {
         inverse_length_(static_cast<T>(-1 / kriging.length)),
         own2_(static_cast<T>(kriging.nugget * kriging.nugget - repeat2_)) {}
 
-  // Replaces squared distances by covariances.
-  void apply_to(Lanes<T>& squared_distances) const {
-    for (Vector<T>& x : squared_distances) {
+  // Replaces squared distances by covariances in the first `vectors`.
+  void apply_to(Lanes<T>& squared_distances, std::size_t vectors = kVectors) const {
+    for (std::size_t v = 0; v < vectors; ++v) {
+      Vector<T>& x = squared_distances[v];
       for (std::size_t lane = 0; lane < kLanes; ++lane) x[lane] = std::sqrt(x[lane]);
       const Vector<T> own = x < static_cast<T>(kSamePlace) ? Vector<T>{} + own2_ : Vector<T>{};
       x *= inverse_length_;

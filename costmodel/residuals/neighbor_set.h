@@ -46,7 +46,7 @@ class alignas(64) NeighborSet {
       const ResidualRow& row = neighbor(i);
       Lanes<double> shared{};  // squared distances to the neighbors before, then covariances with them
       for (std::size_t j = 0; j < i; ++j) shared.set(j, squared_distance(row.at, neighbor(j).at));
-      covariance.apply_to(shared);
+      covariance.apply_to(shared, (i + kLanes - 1) / kLanes);
       for (std::size_t j = 0; j < i; ++j) system.covariance[i][j] = shared.at(j);
       system.covariance[i][i] = covariance.variance();
       system.residuals[i] = row.residual;

@@ -36,8 +36,7 @@ double waiting(const Prediction& p) {
 }
 
 Prediction on_cluster(const Prediction& p, const Cluster& cluster, const Resolver& resolve) {
-  return with_cluster(p, cluster, resolve.sync(cluster, *p.gpu, *p.framework),
-                      resolve.cores_alone(cluster, *p.gpu));
+  return with_cluster(p, cluster, resolve.sync(cluster, p), resolve.cores_alone(cluster, *p.gpu));
 }
 
 Prediction at_rate(const Prediction& p, BytesPerSecond rate, const Resolver& resolve) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <ranges>
 
 #include <boost/math/distributions/normal.hpp>
 
@@ -99,8 +100,9 @@ class Pipeline {
 
  private:
   // Start of a collective's kernel: at the end of the kernel that runs at `start`, for repeated kernels at
-  // the end of one of them, at the latest one mean run time later; at `start` where none runs, and after the
-  // last gradient, when updates wait for the exchange.
+  // the end of one of them, at the latest one mean run time later; at `start` where none runs. Never later
+  // than the last gradient, or `start` after it: updates wait for the exchange, and a kernel of a second
+  // chain that outlasts the gradients must not hold up an earlier collective for longer than a later one.
   [[nodiscard]] double next_gap(double start) const {
     if (start >= computed_) return start;
     const auto k = std::lower_bound(
@@ -109,7 +111,7 @@ class Pipeline {
     if (k == in_order_.end() || timeline_.kernels[*k].start.si() >= start) return start;
     const KernelSpan& span = timeline_.kernels[*k];
     const double mean = (span.end - span.start).si() / static_cast<double>(step_.kernels[*k].repeat);
-    return std::min(span.end.si(), start + mean);
+    return std::min({span.end.si(), start + mean, computed_});
   }
 
   const TrainingStep& step_;
@@ -205,11 +207,11 @@ double fullest_server(const std::vector<ParameterGradient>& gradients, double ba
   return all == 0 ? 1 : (cut / n + *std::max_element(small.begin(), small.end())) * n / all;
 }
 
-double fullest_gpu(const std::vector<ParameterGradient>& gradients, double batch, int gpus) {
+double fullest_gpu(const std::vector<ParameterGradient>& gradients, double batch, int gpus, bool in_order) {
   std::vector<double> sizes;
-  for (const ParameterGradient& gradient : gradients)
+  for (const ParameterGradient& gradient : gradients | std::views::reverse)  // the last layer's come first
     sizes.insert(sizes.end(), static_cast<std::size_t>(gradient.repeat), gradient.elements.at(batch));
-  std::sort(sizes.begin(), sizes.end(), std::greater<>());
+  if (!in_order) std::sort(sizes.begin(), sizes.end(), std::greater<>());
   std::vector<double> loads(static_cast<std::size_t>(gpus), 0.0);
   double all = 0;
   for (const double size : sizes) {
@@ -234,7 +236,7 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   const double computed = queue.computed();
   const double fullest =
       plan.method->shards_by_key ? fullest_server(step.gradients, batch, plan.cluster.machines) : 1;
-  const double gpu_share = fullest_gpu(step.gradients, batch, plan.cluster.gpus);
+  const double gpu_share = fullest_gpu(step.gradients, batch, plan.cluster.gpus, plan.method->in_order);
   Pipeline pipeline(step, timeline, plan, computed, gpu_share);
   const std::size_t waited_for = first_later_stage(plan);
   std::vector<GradientBucket> sent;

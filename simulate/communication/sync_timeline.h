@@ -56,9 +56,11 @@ inline constexpr double kRankSpread = 0.012;
                                     int servers);
 
 // The same where GPUs of one machine are the servers: each array goes whole to the one that has fewest bytes,
-// the largest first (MXNet, src/kvstore/comm.h CommDevice::InitMergeBuffer; tf_cnn_benchmarks,
-// variable_mgr_util.py ParameterServerDeviceSetter, in the order of their creation).
-[[nodiscard]] double fullest_gpu(const std::vector<ParameterGradient>& gradients, double batch, int gpus);
+// the largest first (MXNet, src/kvstore/comm.h CommDevice::InitMergeBuffer) or, `in_order`, as the forward
+// pass needs them (tensorflow/benchmarks at 8fb7908, variable_mgr_util.py ParamServerDeviceSetter, as
+// variables are created).
+[[nodiscard]] double fullest_gpu(const std::vector<ParameterGradient>& gradients, double batch, int gpus,
+                                 bool in_order = false);
 
 // Bytes of one gradient. Buckets are filled with gradients as stored, so that fewer bytes on the way leave
 // each gradient in its bucket (PyTorch's communication hooks compress whole buckets).

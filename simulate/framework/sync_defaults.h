@@ -2,6 +2,7 @@
 // of a framework file.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "hwspecs/base/quantity.h"
@@ -10,11 +11,14 @@
 namespace tbdsim {
 
 class SpecNode;
+struct Variant;
 
 // Each member has the name of its key in the file.
 struct SyncDefaults {
   std::string within = "all_reduce";  // method within one machine (sync_method.h)
   std::string across = "all_reduce";  // method across machines
+  // Methods within one machine of programs that choose another, by the name of the variants they train.
+  std::map<std::string, std::string> within_of;
 
   // Gradients are collected into buckets of so many bytes before they are sent; 0: each is sent by itself.
   Bytes bucket;
@@ -38,5 +42,8 @@ struct SyncDefaults {
 
 // `defaults` with the values of the keys that `node` has. Throws SpecError.
 [[nodiscard]] SyncDefaults override_sync_defaults(const SpecNode& node, SyncDefaults defaults);
+
+// The name of the method within one machine of the program that trains the variant.
+[[nodiscard]] const std::string& method_within(const SyncDefaults& defaults, const Variant& variant);
 
 }  // namespace tbdsim

@@ -25,12 +25,17 @@ struct SyncMethod {
   std::string_view description;
   ReductionSite reduction_site = ReductionSite::gpu_ranks;
   Transport transport = Transport::rdma;
-  bool overlaps = true;              // with the backward pass
-  bool next_iteration = false;       // new parameters are fetched as the next iteration needs them
-  bool shards_by_key = false;        // MXNet: arrays below 1e6 elements go whole to one server
+  bool overlaps = true;         // with the backward pass
+  bool next_iteration = false;  // new parameters are fetched as the next iteration needs them
+  bool shards_by_key = false;   // MXNet: arrays below 1e6 elements go whole to one server
+  bool in_order = false;        // arrays go whole to GPUs as the program creates them, not the largest first
   bool reduce_on_gpu_first = false;  // each machine sends its servers one sum, made on its GPUs
   bool shards_update = false;        // each rank updates its share, then all gather the parameters (ZeRO-1)
   bool asynchronous = false;         // no rank waits for others
+  // Parameters and their gradients are sent in fp32, as they are stored whatever the precision
+  // (tensorflow/benchmarks at 8fb7908, benchmark_cnn.py: --fp16_vars is false, and gradients are made compact
+  // only where every GPU has its own variables; variable_mgr.py, VariableMgrLocalReplicated).
+  bool fp32_variables = false;
 };
 
 // Throws UsageError with "did you mean".

@@ -49,7 +49,8 @@ Flops flops_of(const Iteration& iteration) {
 
 GradientWidth gradient_width(const Prediction& p) {
   const Cluster& cluster = p.scenario.cluster;
-  const bool wide = p.framework->sync.fp32_amp && p.precision->name == "amp";
+  const bool wide = (p.framework->sync.fp32_amp && p.precision->name == "amp") ||
+                    (p.sync && p.sync->method->fp32_variables);
   const double stored = static_cast<double>(wide                     ? kFp32Bytes
                                             : p.precision->fp32_copy ? p.precision->gradient_bytes
                                                                      : p.precision->storage_bytes);

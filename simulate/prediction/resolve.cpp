@@ -87,10 +87,12 @@ void resolve_steps(ResolvedScenario& r, SpecCache& specs) {
 
 }  // namespace
 
-std::optional<SyncPlan> resolve_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& framework,
-                                     SpecCache& specs) {
+std::optional<SyncPlan> resolve_sync(Cluster cluster, const GpuSpec& gpu, const Framework& framework,
+                                     const Variant& variant, SpecCache& specs) {
   require_cluster(cluster);
   if (cluster.ranks() == 1) return std::nullopt;
+  if (cluster.method.empty() && cluster.machines == 1)
+    cluster.method = method_within(framework.sync, variant);
   return plan_sync(cluster, gpu, framework, machine_for(cluster, gpu, specs));
 }
 
@@ -111,7 +113,7 @@ ResolvedScenario resolve(const Scenario& scenario, SpecCache& specs) {
   resolve_model(r, specs);
   r.loader = loader_of(scenario.input, r.framework->launch_model, r.dataset.get());
   r.cores = cores_alone(scenario.cluster, *r.gpu, specs);
-  r.sync = resolve_sync(scenario.cluster, *r.gpu, *r.framework, specs);
+  r.sync = resolve_sync(scenario.cluster, *r.gpu, *r.framework, *r.variant, specs);
   resolve_steps(r, specs);
   return r;
 }
@@ -122,9 +124,8 @@ ResolvedScenario Resolver::operator()(const Scenario& scenario, const SpecChange
   return resolve(scenario, changed);
 }
 
-std::optional<SyncPlan> Resolver::sync(const Cluster& cluster, const GpuSpec& gpu,
-                                       const Framework& framework) const {
-  return resolve_sync(cluster, gpu, framework, *specs_);
+std::optional<SyncPlan> Resolver::sync(const Cluster& cluster, const ResolvedScenario& r) const {
+  return resolve_sync(cluster, *r.gpu, *r.framework, *r.variant, *specs_);
 }
 
 double Resolver::cores_alone(const Cluster& cluster, const GpuSpec& gpu) const {

@@ -20,8 +20,9 @@ class SpecCache;
 
 // The plan by which the GPUs of a cluster synchronize gradients; none for one GPU. Throws as
 // require_cluster(), machine_for() and plan_sync().
-[[nodiscard]] std::optional<SyncPlan> resolve_sync(const Cluster& cluster, const GpuSpec& gpu,
-                                                   const Framework& framework, SpecCache& specs);
+[[nodiscard]] std::optional<SyncPlan> resolve_sync(Cluster cluster, const GpuSpec& gpu,
+                                                   const Framework& framework, const Variant& variant,
+                                                   SpecCache& specs);
 
 // Resolves names with the files of one cache: all that analyses, validation and reports see of the cache.
 class Resolver {
@@ -30,9 +31,8 @@ class Resolver {
 
   // resolve() with changed fields of specs.
   [[nodiscard]] ResolvedScenario operator()(const Scenario& scenario, const SpecChanges& changes = {}) const;
-  // resolve_sync().
-  [[nodiscard]] std::optional<SyncPlan> sync(const Cluster& cluster, const GpuSpec& gpu,
-                                             const Framework& framework) const;
+  // resolve_sync() of what the scenario trains.
+  [[nodiscard]] std::optional<SyncPlan> sync(const Cluster& cluster, const ResolvedScenario& r) const;
   // CPU cores of the machine of a single GPU (cluster_machine.h).
   [[nodiscard]] double cores_alone(const Cluster& cluster, const GpuSpec& gpu) const;
   // The machine of a cluster with `gpu` in its slots. Throws as machine_for().

@@ -155,16 +155,20 @@ struct PointPredictor::State {
   const Planned& plan_at(std::int64_t point, const Scenario& wanted, const GpuSpec& gpu, SpecCache& changed) {
     if (plans.size() > kMostKept) plans.clear();
     const auto of_plan = [](const AxisRole& role) {
-      const bool framework =
-          role.key != nullptr ? role.key->name == "framework" : role.change.spec == "framework";
-      return role.cluster || role.names_gpu || framework || (role.gpu && !role.rates);
+      const bool program = role.key != nullptr ? role.key->name == "framework" || role.key->name == "model" ||
+                                                     role.key->name == "variant"
+                                               : role.change.spec == "framework";
+      return role.cluster || role.names_gpu || program || (role.gpu && !role.rates);
     };
     Planned& planned = plans[part_of(point, of_plan)];
     if (!planned.made) {
       planned.made = true;
       SpecCache joined(changed, changes([](const AxisRole& role) { return role.cluster || role.gpu; }));
       try {
-        planned.plan = resolve_sync(wanted.cluster, gpu, *changed.framework(wanted.framework), joined);
+        const auto framework = changed.framework(wanted.framework);
+        const auto model = changed.model(wanted.model);
+        const Variant& variant = find_variant(*model, wanted.variant, framework->family);
+        planned.plan = resolve_sync(wanted.cluster, gpu, *framework, variant, joined);
         planned.cores = cores_alone(wanted.cluster, gpu, joined);
       } catch (const Error& wrong) {
         planned.error = wrong.what();

@@ -151,7 +151,7 @@ void scale_resnet50(benchmark::State& state) {
       predict({.model = "resnet50", .framework = "pytorch", .gpu = "v100_sxm2_16gb", .batch = 32}, specs);
   Cluster cluster{.gpus = 8, .machines = static_cast<int>(state.range(0)) / 8, .machine = "dgx1_v100"};
   for (auto step : state) {
-    std::optional<SyncPlan> plan = resolve_sync(cluster, *p.gpu, *p.framework, specs);
+    std::optional<SyncPlan> plan = resolve_sync(cluster, *p.gpu, *p.framework, *p.variant, specs);
     p = with_cluster(std::move(p), cluster, std::move(plan));
     benchmark::DoNotOptimize(p.throughput());
   }

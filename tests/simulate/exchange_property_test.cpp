@@ -69,7 +69,7 @@ class Exchange : public testing::Test {
 
  private:
   Prediction on(const Prediction& one, const Cluster& cluster) {
-    return with_cluster(one, cluster, resolve_sync(cluster, *one.gpu, *one.framework, specs_));
+    return with_cluster(one, cluster, resolve_sync(cluster, *one.gpu, *one.framework, *one.variant, specs_));
   }
   bool trains(const std::string& framework, const std::string& model) {
     const std::string& family = specs_.framework(framework)->family;

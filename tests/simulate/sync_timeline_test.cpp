@@ -163,6 +163,23 @@ TEST(DataParallel, CollectivesWaitForRoom) {
   EXPECT_GE(kernels, copies);
 }
 
+// Kernel 4 runs from 4 to 10 s beside kernel 5, which makes the last gradient at 6 s; the others are made at
+// 4 s. In steps of 1.5 s the second message could start at 5.5 s, beside both kernels: it starts at 6 s, as
+// one that came later would. Through at 9 s, and at 10 s in steps of 2 s.
+TEST(DataParallelProperty, AFasterLinkFindsRoomNoLater) {
+  TrainingStep chains = step();
+  chains.gradients[1].ready = 3;
+  Timeline longer = timeline();
+  longer.kernels[4].end = Seconds(10);
+  const auto exposed = [&](double seconds) {
+    SyncPlan plan = one_stage(seconds);
+    plan.stages.front().on_gpu = true;
+    return simulate_sync(chains, longer, 1, {}, endless_memory(), plan).exposed.si();
+  };
+  EXPECT_NEAR(exposed(1.5), 3, 1e-9);
+  EXPECT_NEAR(exposed(2), 4, 1e-9);
+}
+
 // Parameters for layers 0, 1 and 2 come at 2, 4 and 6 s; the forward pass wants them at 0, 1 and 2 s, and
 // waits 2 s, 1 s more and 1 s more.
 TEST(DataParallel, TheForwardPassWaitsForParameters) {
@@ -199,6 +216,34 @@ TEST(DataParallel, ArraysLieWholeOnOneGpu) {
   EXPECT_DOUBLE_EQ(fullest_gpu(arrays, 1, 2), 1);
   EXPECT_DOUBLE_EQ(fullest_gpu(arrays, 1, 4), 2);
   EXPECT_DOUBLE_EQ(fullest_gpu({}, 1, 4), 1);
+}
+
+// The same as the forward pass needs them, the last gradient first: 3 on one, 2 + 6 on the other, 1 on the
+// first.
+TEST(DataParallel, ArraysLieOnGpusInTheOrderOfTheProgram) {
+  std::vector<ParameterGradient> arrays;
+  for (const std::int64_t size : {1, 6, 2, 3}) arrays.push_back({0, fixed_size(size), 0, 1});
+  EXPECT_DOUBLE_EQ(fullest_gpu(arrays, 1, 2, true), 8.0 / 6);
+}
+
+// tf_cnn_benchmarks spreads variables over the GPUs unless told otherwise, and stores them in fp32; copies of
+// them on every GPU are kept alike in half precision.
+TEST(DataParallel, VariablesOfTfCnnBenchmarks) {
+  SpecCache specs = test::source_specs();
+  const auto exchange = [&](const char* variant, const char* framework, const std::string& method) {
+    Scenario scenario{.model = "resnet50", .framework = framework, .gpu = "rtx3090", .batch = 16};
+    scenario.variant = variant;
+    scenario.precision = "fp16";
+    scenario.cluster = {.gpus = 4, .network = "pcie4_host", .method = method};
+    const Prediction p = predict(scenario, specs);
+    return std::pair{std::string(p.sync->method->name), p.iterations.front().sync.gradients.si()};
+  };
+  constexpr double kParameters = 25'559'081;
+  EXPECT_EQ(exchange("v1", "tensorflow_ngc", ""), std::pair("parameter_server", 4 * kParameters));
+  EXPECT_EQ(exchange("v1", "tensorflow_ngc", "replicated_copy"),
+            std::pair("replicated_copy", 2 * kParameters));
+  EXPECT_EQ(exchange("v1.5", "tensorflow_ngc", "").first, "all_reduce");
+  EXPECT_EQ(exchange("v1", "pytorch", "").first, "all_reduce");
 }
 
 // 4 GB at 8 GB/s of all, and at 6 GB/s where one server has 1.5 times its part: 1 s instead of 0.5.
@@ -250,7 +295,7 @@ TEST(DataParallel, GradientsOfAutomaticMixedPrecision) {
                             .gpu = "v100_sxm2_16gb",
                             .batch = 16,
                             .precision = precision,
-                            .cluster = {.gpus = 2}};
+                            .cluster = {.gpus = 2, .method = "all_reduce"}};
     return predict(scenario, specs).iterations.front().sync.gradients.si();
   };
   EXPECT_DOUBLE_EQ(sent("mxnet_ngc", "amp"), 2 * sent("mxnet_ngc", "fp16"));
