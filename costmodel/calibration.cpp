@@ -41,6 +41,25 @@ bool before_nonfused_winograd(std::size_t family, const std::string& library, in
   return family == index_of_family<ConvFamily>() && library == "cudnn" && version == 5;
 }
 
+// How far a block of attention kernels is from those of the family: kernels of another library stand in
+// (Triton's for FlashAttention 2, TensorRT-LLM's for cuDNN), and those that only GPUs from Hopper on have,
+// whose products run by groups of warps, are other kernels than those of GPUs before.
+double distance_of_attention(const ProfileBlock& block, std::size_t family, const GpuSpec& gpu,
+                             const std::string& library) {
+  constexpr double kOtherLibrary = 200, kOtherKernels = 300, kHopper = 9;
+  double distance = 0;
+  for_each_family([&]<class Family>(FamilyTag<Family>) {
+    if (family != index_of_family<Family>()) return false;
+    if constexpr (std::is_same_v<typename Family::Call, AttentionCall>) {
+      if (!Family::name.starts_with(library)) distance += kOtherLibrary;
+      if (!block.own && gpu.compute_capability < kHopper && block.capability >= kHopper)
+        distance += kOtherKernels;
+    }
+    return true;
+  });
+  return distance;
+}
+
 // Distance of a block from the wanted arithmetic, library version and GPU; the nearest block is used. Another
 // precision weighs more than another library, which weighs more than other versions; another GPU weighs as
 // much as one and a half versions. The weights only order these cases and are not fitted.
@@ -64,7 +83,7 @@ double distance_of(const ProfileBlock& block, std::size_t family, const GpuSpec&
   }
   if (wanted == libraries.end() && !libraries.empty()) distance += kOtherLibrary;
   if (!block.own) distance += kOtherGpu;
-  return distance;
+  return distance + distance_of_attention(block, family, gpu, library);
 }
 
 // The clock of a measured board under another limit of power than it was measured with: full load runs at the

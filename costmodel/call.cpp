@@ -106,6 +106,7 @@ StreamCall stream_call(const Kernel& kernel, double batch) {
   call.flops = kernel.flops.at(batch);
   call.element_bytes = static_cast<double>(kernel.element_bytes);
   if (kernel.thread_per_row) call.serial = call.rows;
+  call.holds_rows = kernel.holds_rows;
   return call;
 }
 

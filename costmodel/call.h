@@ -86,7 +86,8 @@ struct StreamCall {
   double read_bytes = 0, written_bytes = 0;
   double flops = 0;
   double element_bytes = 4;
-  double serial = 0;  // numbers that one thread processes one after another
+  double serial = 0;        // numbers that one thread processes one after another
+  bool holds_rows = false;  // as in Kernel
 
   friend auto operator<=>(const StreamCall&, const StreamCall&) = default;
 };

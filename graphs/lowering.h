@@ -40,11 +40,20 @@ enum class Composition { fused, composite };  // an operation as one kernel, or 
 //   eager             the same as a program writes it, softmax in fp32 and keys repeated for each query's head
 //   memory_efficient, flash, flash3, cudnn   the library named
 enum class AttentionKernels { fused, math, eager, memory_efficient, flash, flash3, cudnn };
-// Cross entropy over a vocabulary.
-//   eager     scores copied to fp32, their log softmax kept, its gradient written in fp32 and copied back
-//   fused     one kernel, which writes the gradient over the scores
-//   chunked   eager on eight parts of the positions, one after another, scores computed again going back
-enum class LossKernels { eager, fused, chunked };
+// Cross entropy over a vocabulary; the last two with the product that makes its scores (linear_loss.h).
+//   eager                scores copied to fp32, their log softmax kept, its gradient written in fp32 and copied
+//                        back
+//   fused                one kernel, which writes the gradient over the scores
+//   chunked              eager on eight parts of the positions, one after another
+//   vocabulary_parallel  Megatron-LM's operators on scores in fp32, in place, whose softmax is kept
+//   fused_linear         fused on a part of the positions at a time, with the products before and behind it
+//   cut                  no score leaves the kernels of the products
+enum class LossKernels { eager, fused, chunked, vocabulary_parallel, fused_linear, cut };
+// Kernels of norms of rows that are one kernel forward.
+//   rows     PyTorch: a block of 128 threads reads each row twice; gradients of parameters by a kernel of their own
+//   held     TorchInductor: the same kernels, which hold a row in registers
+//   joined   Transformer Engine, Apex: they hold it, and one kernel makes all gradients
+enum class NormKernels { rows, held, joined };
 // A batch norm by constant statistics. fused: one kernel forward and one backward, which sums the gradients
 // of its parameters where these are trained; summing: the same, and it always sums; composite: one kernel for
 // each term.
@@ -91,7 +100,9 @@ inline constexpr std::array<std::string_view, 2> kGradientAccumulationNames = {"
 inline constexpr std::array<std::string_view, 2> kCompositionNames = {"fused", "composite"};
 inline constexpr std::array<std::string_view, 7> kAttentionKernelsNames = {
     "fused", "math", "eager", "memory_efficient", "flash", "flash3", "cudnn"};
-inline constexpr std::array<std::string_view, 3> kLossKernelsNames = {"eager", "fused", "chunked"};
+inline constexpr std::array<std::string_view, 6> kLossKernelsNames = {
+    "eager", "fused", "chunked", "vocabulary_parallel", "fused_linear", "cut"};
+inline constexpr std::array<std::string_view, 3> kNormKernelsNames = {"rows", "held", "joined"};
 inline constexpr std::array<std::string_view, 3> kGlobalNormNames = {"fused", "summing", "composite"};
 inline constexpr std::array<std::string_view, 2> kSavedMatmulInputsNames = {"needed", "both"};
 inline constexpr std::array<std::string_view, 2> kTableGradientNames = {"dense", "sparse"};
@@ -132,6 +143,7 @@ struct Lowering {
   Composition gated = Composition::composite;     // activation of one half times the other
   Composition gelu_new = Composition::composite;  // GELU by its hyperbolic tangent
   LossKernels loss = LossKernels::eager;
+  NormKernels norm_kernels = NormKernels::rows;
   Composition linear_bias =
       Composition::composite;  // of models' layers: part of the product, or added after it
   bool repeat_keys = false;    // keys and values shared by heads of queries are copied for each of them

@@ -70,6 +70,8 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
   if (const auto node = m.find("repeat_keys")) lowering.repeat_keys = node->flag();
   if (const auto node = m.find("loss"))
     lowering.loss = static_cast<LossKernels>(node->one_of(kLossKernelsNames));
+  if (const auto node = m.find("norm_kernels"))
+    lowering.norm_kernels = static_cast<NormKernels>(node->one_of(kNormKernelsNames));
   if (const auto node = m.find("product_bias"))
     lowering.product_bias = static_cast<Composition>(node->one_of(kCompositionNames));
   if (const auto node = m.find("optimizer_state"))

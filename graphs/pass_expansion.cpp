@@ -19,7 +19,8 @@ PassExpansion::PassExpansion(const LayerGraph& graph, Backward backward, std::in
       forward_(graph.layers.size()),
       backward_spans_(graph.layers.size()),
       gradient_sum_(graph.layers.size(), -1),
-      input_sum_(graph.inputs.size(), -1) {
+      input_sum_(graph.inputs.size(), -1),
+      loss_parts_(loss_parts(graph, how.lowering)) {
   for (int i = 0; i < count(); ++i) {
     for (const int input : layer(i).inputs) {
       if (input >= 0) {
@@ -98,7 +99,9 @@ void PassExpansion::forward() {
   for (int i = 0; i < count(); ++i) {
     forward_[static_cast<std::size_t>(i)] = emit(i, [&](std::vector<Kernel>& out) {
       cast_inputs(i, Phase::forward, out);
+      const std::size_t first = out.size();
       layer(i).spec.layer->forward(layer(i).site(), how_of(i), out);
+      join_forward(loss_part(i), layer(i), how_of(i), first, out);
     });
   }
   forward_chains();
@@ -139,6 +142,7 @@ void PassExpansion::backward_of_layer(int i, const LayerContext& at, bool adds,
                                       std::vector<Kernel>& out) const {
   const std::size_t first = out.size();
   layer(i).spec.layer->backward(at, how_of(i), out);
+  join_backward(loss_part(i), layer(i), how_of(i), first, out);
   if (at.input_gradient) cast_inputs(i, Phase::backward_data, out);
   if (how_.lowering.step_gradients == GradientAccumulation::added) add_step_gradients(i, at, out);
   if (adds || layer(i).steps > 1) add_in_place(first, out);
@@ -309,7 +313,8 @@ void PassExpansion::feature_maps() {
 
 void PassExpansion::feature_map(int i, const Uses& uses) {
   if (written_in_place(i)) return;
-  add_tensor(TensorRole::feature_map, i, stored_bytes(layer(i).output, how_of(i).precision),
+  const Size bytes = stored_bytes(layer(i).output, how_of(i).precision);
+  add_tensor(TensorRole::feature_map, i, held_at_once(loss_part(i), layer(i), how_.lowering, bytes),
              forward_of(i).first, uses.last);
   if (uses.first_again >= 0) {
     step_.tensors.back().last_forward = uses.last_forward;

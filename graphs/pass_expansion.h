@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "graphs/linear_loss.h"
 #include "graphs/training_step.h"
 
 namespace tbdsim {
@@ -67,6 +68,7 @@ class PassExpansion {
   }
   // Appends casts of what layer i reads from layers in single precision, or of its gradients back to it.
   void cast_inputs(int i, Phase phase, std::vector<Kernel>& out) const;
+  [[nodiscard]] const LossPart& loss_part(int i) const { return loss_parts_[static_cast<std::size_t>(i)]; }
   [[nodiscard]] const std::vector<int>& consumers(int i) const {
     return consumers_[static_cast<std::size_t>(i)];
   }
@@ -145,6 +147,7 @@ class PassExpansion {
   std::vector<int> gradient_sum_;  // the kernel that sums the gradients of a layer's output, or -1
   std::vector<int> input_sum_;     // the same for a graph input
   std::int64_t additions_ = 0;
+  std::vector<LossPart> loss_parts_;       // of each layer
   std::vector<IndependentChains> chains_;  // of the graph's layers
 
   // Kernels of a gradient penalty: along the graph, then back from layers whose input gradient depends on

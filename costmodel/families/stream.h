@@ -18,11 +18,10 @@
 // Numbers read and written for each clock and SM have a limit, which binds half precision and the fastest
 // memories (numbers_per_clock):
 //
-//   6.4   element-wise kernels, updates, softmax and norms forward, which load rows four numbers at a time: norms
-//         of PyTorch in bf16 on an H200 reach it (NVIDIA/cudnn-frontend@3929da2ef, benchmark/norms)
+//   6.4   element-wise kernels, updates and softmax, which load four numbers at a time: what PyTorch's norms in
+//         bf16 on an H200 reach (NVIDIA/cudnn-frontend@3929da2ef, benchmark/norms)
 //   8.5   the same on Blackwell's data-centre GPUs: the same tables, 8.5 on a GB200, 8.7 on a GB300
-//   5.8   gradients of layer norms: the same tables, whose times are of two kernels, which read x and dy each and
-//         write dx; 5.8 on an H200, 6.3 on a GB200, 6.5 on a GB300
+//   -     norms of rows have a limit of their own: row_norm_time.h
 //   2.9   others, batch norms first of all: the mean error of 17 runs of CNNs of split fit with AMP on two GPUs is
 //         5.5 % with it, 7.0 % with 3.2 and 6.1 % with 2.6
 //
@@ -37,10 +36,12 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "costmodel/call.h"
 #include "costmodel/families/kernel_time.h"
+#include "costmodel/families/row_norm_time.h"
 
 namespace tbdsim {
 
@@ -142,20 +143,12 @@ struct StreamFamily {
   if (call.kind == KernelKind::softmax && call.columns > kMostInRegisters)
     return call.phase == Phase::forward ? 2 : 1;
   const bool norm = call.kind == KernelKind::layer_norm && call.phase != Phase::backward_weights;
-  return norm ? 1 : 0;
-}
-
-// CUDA C++ Programming Guide, maximum resident threads per multiprocessor.
-[[nodiscard]] inline double threads_per_sm(double compute_capability) {
-  if (compute_capability == 75) return 1'024;
-  const bool consumer = compute_capability == 86 || compute_capability == 89 || compute_capability >= 120;
-  return consumer ? 1536 : 2048;
+  return norm && !call.holds_rows ? 1 : 0;
 }
 
 // Bytes of the rows that resident thread blocks process at once.
 [[nodiscard]] inline double bytes_in_flight(const StreamCall& call, const Hardware& hardware) {
   constexpr double kMostThreads = 1'024;  // of a block
-  constexpr double kNormThreads = 128;
   const double softmax_threads = std::clamp(call.columns / 4, 32.0, kMostThreads);
   const double threads = call.kind == KernelKind::softmax ? softmax_threads : kNormThreads;
   const double fitting = std::floor(threads_per_sm(hardware.compute_capability) / threads);
@@ -164,12 +157,22 @@ struct StreamFamily {
   return rows * call.read_bytes / call.rows;
 }
 
+// Share of the element-wise bandwidth that a norm of rows reaches: its kernel sums gradients of weights over
+// columns of two bytes, or holds rows in registers (cuDNN's on the GPUs of row_norm_time.h; of the fit
+// quarter).
+[[nodiscard]] inline double norm_share(const StreamCall& call) {
+  constexpr double kColumnsOfHalf = 0.39, kHeldRows = 0.89, kWideBytes = 4;
+  if (call.kind != KernelKind::layer_norm) return 1;
+  if (call.phase == Phase::backward_weights) return call.element_bytes < kWideBytes ? kColumnsOfHalf : 1;
+  return call.holds_rows ? kHeldRows : 1;
+}
+
 // Numbers that a kernel of this class reads and writes at most for each clock and SM.
 [[nodiscard]] inline double numbers_per_clock(const StreamCall& call, double compute_capability) {
-  constexpr double kRowsBefore = 6.4, kRowsOfBlackwell = 8.5, kNormBackward = 5.8, kOthers = 2.9;
+  constexpr double kRowsBefore = 6.4, kRowsOfBlackwell = 8.5, kOthers = 2.9;
+  if (call.kind == KernelKind::layer_norm) return std::numeric_limits<double>::infinity();
   const bool blackwell = compute_capability >= 100 && compute_capability < 120;
   const double rows_at_once = blackwell ? kRowsOfBlackwell : kRowsBefore;
-  if (call.kind == KernelKind::layer_norm) return call.phase == Phase::forward ? rows_at_once : kNormBackward;
   const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::softmax ||
                     call.kind == KernelKind::update;
   return rows ? rows_at_once : kOthers;
@@ -199,7 +202,7 @@ T StreamFamily::through_memory(const Call& call, const Hardware& hardware,
 
   const bool stacked = hardware.hbm && hardware.compute_capability >= kVolta;
   const T& share = stacked ? p[kStackedBandwidth] : p[kBandwidth];
-  T rate = hardware.bandwidth * sustained.bandwidth * share;
+  T rate = hardware.bandwidth * sustained.bandwidth * share * norm_share(call);
   if (!hardware.hbm && !hardware.ecc && hardware.compute_capability >= kAmpere) rate = rate * kWithoutEcc;
   if (const auto factor = class_parameter(call)) rate = rate * p[*factor];
   const double numbers = numbers_per_clock(call, hardware.compute_capability);
@@ -218,7 +221,8 @@ TimeParts<T> StreamFamily::time(const Call& call, const Choice&, const Hardware&
   }
   const T compute =
       call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) + call.serial * p[kSerial];
-  const T memory = through_memory(call, hardware, sustained, p);
+  const T memory =
+      std::max<T>(through_memory(call, hardware, sustained, p), T(row_norm_time(call, hardware)));
   return {compute, memory, p[kLaunch], p[kLaunch] + smooth_max(compute, memory)};
 }
 

@@ -17,6 +17,12 @@ constexpr WideTerm kBackward[] = {
 constexpr WideTerm kZForward[] = {{"amax", 0, 1}, {"sub", 0, 1, 0, 1}, {"exp", 0, 1, 0, 1}, {"sum", 0, 1}};
 constexpr WideTerm kZBackward[] = {
     {"sub", 0, 1, 0, 1}, {"exp", 0, 1, 0, 1}, {"mul", 0, 1, 0, 1}, {"gradient_sum", 0, 2, 0, 1}};
+// Megatron-LM, core/tensor_parallel/cross_entropy.py, on one rank: logits.float(), their maximum, which is
+// subtracted in place, exponentials in their place, their sum, by which they are divided; the gradient is
+// written over that softmax.
+constexpr WideTerm kVocabularyForward[] = {{"cast", 1, 0, 0, 1, true}, {"amax", 0, 1}, {"sub", 0, 1, 0, 1},
+                                           {"exp", 0, 1, 0, 1},        {"sum", 0, 1},  {"div", 0, 1, 0, 1}};
+constexpr WideTerm kVocabularyBackward[] = {{"mul", 0, 1, 0, 1}, {"cast", 0, 1, 1, 0, true}};
 constexpr std::int64_t kChunks = 8;  // torchtune, modules/loss/cross_entropy_loss.py, num_output_chunks
 
 class CrossEntropy : public Layer {
@@ -35,7 +41,11 @@ class CrossEntropy : public Layer {
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
     const Shape& x = site.inputs[0];
-    if (how.lowering.loss == LossKernels::fused) {
+    if (how.lowering.loss == LossKernels::vocabulary_parallel) {
+      append_wide_terms(kVocabularyForward, sizes(x, 0), Phase::forward, how.precision, kernels);
+      return;
+    }
+    if (writes_gradient(how.lowering.loss) && how.lowering.loss != LossKernels::chunked) {
       kernels.push_back(softmax_kernel(Phase::forward, "cross_entropy", x, how.precision, kSoftmaxFlops, 2));
       return;
     }
@@ -46,29 +56,41 @@ class CrossEntropy : public Layer {
     for (std::size_t k = first; k < kernels.size(); ++k) in_chunks(kernels[k]);
   }
 
-  // Fused and chunked forms have written the gradient already.
+  // Forms that write the gradient forward have no kernel here.
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
-    if (!site.input_gradient || how.lowering.loss != LossKernels::eager) return;
+    if (!site.input_gradient || writes_gradient(how.lowering.loss)) return;
+    if (how.lowering.loss == LossKernels::vocabulary_parallel) {
+      append_wide_terms(kVocabularyBackward, sizes(site.inputs[0], 0), Phase::backward_data, how.precision,
+                        kernels);
+      return;
+    }
     append_backward(site.inputs[0], how, 1, Phase::backward_data, kernels);
   }
 
   // Eager: the log softmax in fp32, and the scores, which the program returns; their copy in fp32 where a
-  // z-loss reads it. Others: the gradient, in the scores' place.
+  // z-loss reads it. Vocabulary-parallel: the softmax in fp32, in place of the scores where these are fp32.
+  // Others: the gradient, in the scores' place.
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext& how) const override {
     if (!site.input_gradient) return {};
     const bool eager = how.lowering.loss == LossKernels::eager;
     const Size wide = elements(site.inputs[0]) * kFp32Bytes;
+    if (how.lowering.loss == LossKernels::vocabulary_parallel && !is_wide(how.precision))
+      return {.extra_bytes = wide};
     const std::int64_t copies = 1 + (z_loss_ && !is_wide(how.precision) ? 1 : 0);
     return {.inputs = true, .extra_bytes = eager ? wide * copies : Size{}};
   }
   [[nodiscard]] bool gradient_is_view(const Lowering& lowering) const override {
-    return lowering.loss != LossKernels::eager;
+    return writes_gradient(lowering.loss);
   }
   [[nodiscard]] bool is_loss() const override { return true; }
 
  private:
+  // The forward kernels write the gradient over the scores.
+  static bool writes_gradient(LossKernels loss) {
+    return loss != LossKernels::eager && loss != LossKernels::vocabulary_parallel;
+  }
   // fp32 tensors that only live while kernels run; there is none of the conversion where storage is fp32.
   static std::int64_t scratch(const LoweringContext& how, std::int64_t tensors) {
     return tensors - (is_wide(how.precision) ? 1 : 0);

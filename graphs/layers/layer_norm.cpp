@@ -1,6 +1,7 @@
 // layer_norm: y = gamma * (x - mean) / sqrt(var + eps) + beta, mean and variance of each position over its
 // features, or of each image over channels and pixels with a gamma and a beta for each channel.
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/row_norm.h"
 #include "graphs/layers/terms.h"
 
 namespace tbdsim {
@@ -97,8 +98,10 @@ class LayerNorm : public Layer {
       add(site, how, Phase::forward, kForwardFlops - kMomentFlops, 1, 1, kernels);
       return;
     }
-    // The features of a position are held on chip; an image is read again after its statistics.
-    add(site, how, Phase::forward, kForwardFlops, image_ ? 2 : 1, 1, kernels);
+    if (image_)
+      add(site, how, Phase::forward, kForwardFlops, 2, 1, kernels);  // it is read again after its statistics
+    else
+      append_forward(fused(site), how, kernels);
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,
@@ -111,8 +114,7 @@ class LayerNorm : public Layer {
       if (site.input_gradient)
         append_terms(kBackwardData, sizes(site), Phase::backward_data, how.precision, kernels);
     } else {
-      if (site.input_gradient) add(site, how, Phase::backward_data, kBackwardFlops, 2, 1, kernels);
-      if (site.weight_gradient) add(site, how, Phase::backward_weights, kWeightFlops, 2, 0, kernels);
+      append_backward(fused(site), site, how, kernels);
     }
   }
 
@@ -148,6 +150,16 @@ class LayerNorm : public Layer {
     const Shape& x = site.output;
     return {elements(x), image_ ? x.rows * x.dims[0] : positions(x),
             elements(x) * (phase == Phase::forward ? 1 : 3)};
+  }
+
+  [[nodiscard]] RowNorm fused(const LayerContext& site) const {
+    return {.op = "layer_norm",
+            .x = site.output,
+            .rows = matrix(site.output),
+            .forward_flops = kForwardFlops,
+            .data_flops = kBackwardFlops,
+            .weight_flops = kWeightFlops,
+            .parameters = bias_ ? 2 : 1};
   }
 
   // One kernel for all gradients: x and dy are read for the sums and again for dx.

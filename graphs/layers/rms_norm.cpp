@@ -1,6 +1,7 @@
 // rms_norm: y = gamma * x / sqrt(mean(x^2) + eps), of each position over its features (Zhang and Sennrich,
 // arXiv 1910.07467), or over those of each of its heads, which share one gamma.
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/row_norm.h"
 #include "graphs/layers/wide_terms.h"
 
 namespace tbdsim {
@@ -58,7 +59,7 @@ class RmsNorm : public Layer {
     if (composite(how)) {
       append_wide_terms(kForward, sizes(site, kForwardScratch), Phase::forward, how.precision, kernels);
     } else {
-      fused(site, how, Phase::forward, kForwardFlops, 1, 1, kernels);
+      append_forward(fused(site), how, kernels);
     }
   }
 
@@ -72,8 +73,7 @@ class RmsNorm : public Layer {
         append_wide_terms(kBackwardData, at, Phase::backward_data, how.precision, kernels);
       return;
     }
-    if (site.input_gradient) fused(site, how, Phase::backward_data, kBackwardFlops, 2, 1, kernels);
-    if (site.weight_gradient) fused(site, how, Phase::backward_weights, kWeightFlops, 2, 0, kernels);
+    append_backward(fused(site), site, how, kernels);
   }
 
   // Fused x and the inverse root; composite x in fp32 (x itself where storage is fp32) and the normalised x.
@@ -94,12 +94,13 @@ class RmsNorm : public Layer {
   [[nodiscard]] WideSizes sizes(const LayerContext& site, std::int64_t scratch) const {
     return {elements(site.output), rows(site.output), scratch};
   }
-  void fused(const LayerContext& site, const LoweringContext& how, Phase phase, std::int64_t flops,
-             std::int64_t reads, std::int64_t writes, std::vector<Kernel>& kernels) const {
-    const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(
-        memory_kernel(KernelKind::layer_norm, phase, "rms_norm", site.output, flops, x * reads, x * writes));
-    kernels.back().shape = MatrixShape{rows(site.output), last_dimension(site.output) / heads_};
+  [[nodiscard]] RowNorm fused(const LayerContext& site) const {
+    return {.op = "rms_norm",
+            .x = site.output,
+            .rows = {rows(site.output), last_dimension(site.output) / heads_},
+            .forward_flops = kForwardFlops,
+            .data_flops = kBackwardFlops,
+            .weight_flops = kWeightFlops};
   }
 
   std::int64_t heads_ = 1;

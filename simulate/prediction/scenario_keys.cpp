@@ -127,6 +127,7 @@ void set_lora_layers(Scenario& s, Value v) { s.training.fine_tuning.adapted = pa
 void set_freeze(Scenario& s, Value v) { s.training.fine_tuning.frozen = parts_of("freeze", v); }
 void set_recompute(Scenario& s, Value v) { choose_recompute(s.training, v); }
 void set_offload(Scenario& s, Value v) { choose_offload(s.training, v); }
+void set_loss(Scenario& s, Value v) { choose_loss(s.training, v); }
 
 void set_gpus(Scenario& s, Value v) { s.cluster.gpus = static_cast<int>(count_of("gpus", v, kMostGpus)); }
 void set_machines(Scenario& s, Value v) {
@@ -136,7 +137,7 @@ void set_network(Scenario& s, Value v) { s.cluster.network = with_space(v); }
 void set_gradients(Scenario& s, Value v) { s.cluster.gradient_bytes = gradient_bytes(v); }
 void set_compression(Scenario& s, Value v) { s.cluster.compression = part_of("compression", v); }
 
-constexpr std::array<ScenarioKey, 34> kKeys = {{
+constexpr std::array<ScenarioKey, 35> kKeys = {{
     {"model", set_name<&Scenario::model>},
     {"framework", set_name<&Scenario::framework>},
     {"variant", set_name<&Scenario::variant>},
@@ -164,6 +165,7 @@ constexpr std::array<ScenarioKey, 34> kKeys = {{
     {"freeze", set_freeze},
     {"recompute", set_recompute},
     {"offload", set_offload},
+    {"loss", set_loss},
     {"machine", set_of_cluster<&Cluster::machine>, true},
     {"gpus", set_gpus, true},
     {"machines", set_machines, true},

@@ -48,6 +48,7 @@ Json json_of(const TrainingChoices& choices) {
     object["feature_maps"] = kFeatureMapsNames[static_cast<std::size_t>(*choices.feature_maps)];
   if (choices.optimizer_state)
     object["optimizer_state"] = kVariablesNames[static_cast<std::size_t>(*choices.optimizer_state)];
+  if (choices.loss) object["loss"] = kLossKernelsNames[static_cast<std::size_t>(*choices.loss)];
   return object;
 }
 

@@ -63,6 +63,9 @@ std::vector<std::string> sentences_of(const Prediction& p) {
   const TrainingChoices& chosen = p.scenario.training;
   std::vector<std::string> sentences;
   if (!chosen.optimizer.empty()) sentences.push_back("updated by " + chosen.optimizer);
+  if (chosen.loss)
+    sentences.push_back(
+        fmt::format("loss by {} kernels", kLossKernelsNames[static_cast<std::size_t>(*chosen.loss)]));
   if (chosen.fine_tuning != FineTuning{}) sentences.push_back(trained_weights(p));
   if (chosen.accumulate > 1) sentences.push_back(accumulated(p));
   if (!p.iterations[p.largest].on_host.empty()) sentences.push_back(offloaded_activations(p));

@@ -30,6 +30,7 @@ struct TrainingChoices {
   FineTuning fine_tuning{};                    // all weights are trained by default
   std::optional<FeatureMaps> feature_maps{};   // none: as the framework keeps them
   std::optional<Variables> optimizer_state{};  // none: where the framework has it
+  std::optional<LossKernels> loss{};           // of a cross entropy over a vocabulary; none: the framework's
 
   // Nothing is chosen.
   [[nodiscard]] bool empty() const { return *this == TrainingChoices{}; }
@@ -43,6 +44,7 @@ struct TrainingChoices {
 void choose_optimizer(TrainingChoices& choices, const std::string& name);
 void choose_recompute(TrainingChoices& choices, const std::string& name);
 void choose_offload(TrainingChoices& choices, const std::string& name);
+void choose_loss(TrainingChoices& choices, const std::string& name);
 
 // The variant with the chosen optimizer; the framework's lowering and rewrites with what is chosen of them.
 [[nodiscard]] Variant chosen_variant(const TrainingChoices& choices, Variant variant);
@@ -50,7 +52,8 @@ void choose_offload(TrainingChoices& choices, const std::string& name);
 [[nodiscard]] Rewrites chosen_rewrites(const TrainingChoices& choices, Rewrites rewrites);
 
 // The model with the chosen weights trained, several batches for an update. Throws UsageError as
-// fine_tuned(), and for accumulation in a model whose iteration has several passes.
+// fine_tuned(), for accumulation in a model whose iteration has several passes, and for a loss of a
+// vocabulary in a model without one.
 [[nodiscard]] Model chosen_model(const TrainingChoices& choices, Model model);
 
 }  // namespace tbdsim

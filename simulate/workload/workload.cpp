@@ -43,7 +43,7 @@ void require_choices_of_captured(const ModelFile& file, TrainingChoices choices)
   throw UsageError(
       file.path +
       ": was captured with its optimizer and weights; expected another capture instead of optimizer, "
-      "accumulate, lora, freeze or offload");
+      "accumulate, lora, freeze, offload or loss");
 }
 
 }  // namespace

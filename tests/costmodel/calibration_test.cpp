@@ -124,6 +124,20 @@ TEST(CalibrationOf, ALibraryThatIsCalled) {
   EXPECT_EQ(taken(blocks, {}), "cudnn9") << "of a framework that says nothing the newest";
 }
 
+// Attention is by the library that is named where anyone timed it; before Hopper not by kernels that only
+// Hopper and later GPUs have, unless no others were timed.
+TEST(CalibrationOf, AttentionOfTheLibraryThatIsNamed) {
+  const std::vector<ProfileBlock> flash = {recurrent_block("flash2", kHalf, false),
+                                           recurrent_block("triton3", kHalf)};
+  EXPECT_EQ(taken<FlashAttention2Family>(flash, {}, kHalf, 9.0), "flash2, others");
+  std::vector<ProfileBlock> cudnn = {recurrent_block("trtllm1", kHalf),
+                                     recurrent_block("cudnn9", kHalf, false)};
+  cudnn[1].capability = 10;
+  EXPECT_EQ(taken<CudnnAttentionFamily>(cudnn, {}, kHalf, 9.0), "cudnn9, others");
+  EXPECT_EQ(taken<CudnnAttentionFamily>(cudnn, {}, kHalf, 8.0), "trtllm1");
+  EXPECT_EQ(taken<CudnnAttentionFamily>({cudnn[1]}, {}, kHalf, 8.0), "cudnn9, others");
+}
+
 TEST(CalibrationOf, NoBlockForArithmeticThatTheCardLacks) {
   EXPECT_EQ(taken({recurrent_block()}, {}, MathType::bf16), "");
   EXPECT_EQ(taken({}, {}), "");

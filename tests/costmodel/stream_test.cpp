@@ -128,20 +128,49 @@ TEST(StreamTime, HalfPrecisionMovesFewNumbersAClock) {
   EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 800 / 200.0, 1e-6);
 }
 
-// The same ten SMs: a kernel of a norm's gradients goes through 116 numbers a second, 232 B; Blackwell's
-// through 170 element by element, 340 B.
-TEST(StreamTime, NormsAndBlackwellHaveLimitsOfTheirOwn) {
-  StreamCall call{.kind = KernelKind::layer_norm,
-                  .phase = Phase::backward_weights,
-                  .columns = 400,
-                  .read_bytes = 800,
-                  .element_bytes = 2};
+// The same ten SMs of a Blackwell GPU go through 170 numbers a second, 340 B.
+TEST(StreamTime, BlackwellMovesMoreNumbersAClock) {
+  StreamCall call{.columns = 400, .read_bytes = 800, .element_bytes = 2};
   Hardware hardware = small(1);
   hardware.bandwidth = 1'000;
-  EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 800 / 232.0, 1e-6);
-  call.kind = KernelKind::elementwise;
   hardware.compute_capability = 100;
   EXPECT_NEAR(seconds(call, hardware, simple()), 1 + 800 / 340.0, 1e-6);
+}
+
+// 1,600 rows on 10 SMs of 16 blocks: ten waves of 0.6 us and, for 1,024 numbers, two steps of 0.95 us
+// forward, of 1.3 us back; 16 rows take one wave. 2,560 rows of 32 columns: ten steps of 0.5 us.
+TEST(RowNormTime, WaitsForMemoryStepByStep) {
+  Hardware hardware = small(1);
+  hardware.compute_capability = 90;
+  StreamCall norm{.kind = KernelKind::layer_norm, .rows = 1'600, .columns = 1'024, .element_bytes = 2};
+  EXPECT_NEAR(row_norm_time(norm, hardware), 10 * (0.6e-6 + 2 * 0.95e-6), 1e-12);
+  norm.phase = Phase::backward_data;
+  EXPECT_NEAR(row_norm_time(norm, hardware), 10 * (0.6e-6 + 2 * 1.3e-6), 1e-12);
+  norm.rows = 16;
+  EXPECT_NEAR(row_norm_time(norm, hardware), 0.6e-6 + 2 * 1.3e-6, 1e-12);
+  norm.holds_rows = true;
+  EXPECT_EQ(row_norm_time(norm, hardware), 0);
+  const StreamCall sums{.kind = KernelKind::layer_norm,
+                        .phase = Phase::backward_weights,
+                        .rows = 2'560,
+                        .columns = 32,
+                        .element_bytes = 2};
+  EXPECT_NEAR(row_norm_time(sums, hardware), 10 * 0.5e-6, 1e-12);
+}
+
+// Rows that registers hold are read once, at 0.89 of the bandwidth; sums over columns of two bytes get 0.39
+// of it.
+TEST(RowNormTime, SharesOfTheBandwidth) {
+  StreamCall norm{.kind = KernelKind::layer_norm, .rows = 10, .columns = 400, .holds_rows = true};
+  EXPECT_EQ(rereads(norm), 0);
+  EXPECT_DOUBLE_EQ(norm_share(norm), 0.89);
+  norm.holds_rows = false;
+  EXPECT_EQ(rereads(norm), 1);
+  EXPECT_DOUBLE_EQ(norm_share(norm), 1);
+  norm.phase = Phase::backward_weights;
+  EXPECT_DOUBLE_EQ(norm_share(norm), 1);
+  norm.element_bytes = 2;
+  EXPECT_DOUBLE_EQ(norm_share(norm), 0.39);
 }
 
 // 128 samples of 512 numbers take 24 ms at 0.365 us each, 4 samples a 32nd of that, however many the steps.
@@ -162,6 +191,7 @@ TEST(StreamTime, FallsWithBandwidthAndL2AndGrowsWithBytes) {
   for (const KernelKind kind : {KernelKind::elementwise, KernelKind::softmax, KernelKind::layer_norm}) {
     for (double rows = 1; rows < 1e6; rows *= 7) {
       StreamCall call{.kind = kind, .rows = rows, .columns = 3'000};
+      call.holds_rows = true;  // other norms may wait for memory (RowNormTime)
       call.read_bytes = call.written_bytes = rows * 12'000;
       const Hardware card{.sm_count = 30,
                           .peak = 1e13,

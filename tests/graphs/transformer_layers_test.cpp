@@ -54,6 +54,26 @@ TEST(RmsNorm, IsCompositeOrFused) {
   EXPECT_EQ(bench.needs().extra_bytes, per_sample(8 * 4));
 }
 
+// PyTorch: gradients of x and of the weights apart. Joined: x and its gradient are read once, and sums of 256
+// blocks of 16 numbers are written beside dx, which a second kernel adds up.
+TEST(RmsNorm, MakesGradientsApartOrAtOnce) {
+  LayerBench bench{"{type: rms_norm}", {kPositions}};
+  bench.lowering.rms_norm = Composition::fused;
+  EXPECT_EQ(read_by(bench.backward()), per_sample(4 * 512));
+  EXPECT_FALSE(bench.backward()[0].holds_rows);
+  bench.lowering.norm_kernels = NormKernels::held;
+  EXPECT_EQ(read_by(bench.backward()), per_sample(4 * 512));
+  EXPECT_TRUE(bench.backward()[0].holds_rows);
+  bench.lowering.norm_kernels = NormKernels::joined;
+  const Size sums = fixed_size(256 * 16 * 4);
+  ASSERT_EQ(bench.backward().size(), 2u);
+  EXPECT_EQ(read_by(bench.backward()), per_sample(2 * 512) + sums);
+  EXPECT_EQ(bench.backward()[0].written_bytes, per_sample(512) + sums);
+  EXPECT_TRUE(bench.forward()[0].holds_rows);
+  bench.weight_gradient = false;
+  EXPECT_EQ(read_by(bench.backward()), per_sample(2 * 512));
+}
+
 TEST(RmsNorm, NormalisesEachHead) {
   const LayerBench bench{"{type: rms_norm, heads: 4}", {kPositions}};
   EXPECT_EQ(bench.layer->parameters(bench.inputs).at(0).elements, 4);
@@ -166,7 +186,7 @@ TEST(LearnedPositions, RejectsALongerSequence) {
 }
 
 // 8 positions with 16 scores. Eager: the log softmax in fp32 is kept with the scores.
-TEST(CrossEntropy, HasThreeForms) {
+TEST(CrossEntropy, HasFormsOfItsOwn) {
   LayerBench bench{"{type: cross_entropy}", {kPositions}};
   bench.precision = kBf16;
   EXPECT_EQ(bench.output.dims, (std::vector<std::int64_t>{8}));
@@ -179,6 +199,11 @@ TEST(CrossEntropy, HasThreeForms) {
   bench.lowering.loss = LossKernels::chunked;
   for (const Kernel& kernel : bench.forward()) EXPECT_EQ(kernel.repeat, 8);
   EXPECT_EQ(bench.forward()[0].read_bytes, per_sample(256 / 8));
+  bench.lowering.loss = LossKernels::vocabulary_parallel;
+  EXPECT_EQ(launches(bench.forward()), 6) << "cast, maximum, difference, exponential, sum, division";
+  EXPECT_EQ(launches(bench.backward()), 2);
+  EXPECT_FALSE(bench.needs().inputs);
+  EXPECT_EQ(bench.needs().extra_bytes, per_sample(512)) << "the softmax in fp32";
 }
 
 // 8 positions choose 2 of 4 experts: 16 rows, 4 of each expert.

@@ -81,6 +81,23 @@ TEST(TrainingChoices, RecomputationAndOffloadingKeepLess) {
   EXPECT_GE(offloaded.iteration_time(), kept.iteration_time());
 }
 
+// 512 positions of 50,257 words: 51 MB of scores in bf16, three of them with the fp32 log softmax; 64 parts
+// hold a 64th.
+TEST(TrainingChoices, TheLossMayHoldAPartOfTheScores) {
+  const Prediction eager = gpt2_with({});
+  const Prediction fused = gpt2_with({{"loss", "fused"}});
+  const Prediction parts = gpt2_with({{"loss", "fused_linear"}});
+  const Prediction cut = gpt2_with({{"loss", "cut"}});
+  EXPECT_LT(memory(fused, MemoryCategory::feature_maps), memory(eager, MemoryCategory::feature_maps));
+  EXPECT_LT(memory(parts, MemoryCategory::feature_maps), memory(fused, MemoryCategory::feature_maps));
+  EXPECT_LT(memory(cut, MemoryCategory::feature_maps), memory(fused, MemoryCategory::feature_maps));
+  EXPECT_LT(fused.iteration_time(), eager.iteration_time());
+  EXPECT_GT(parts.iteration_time(), fused.iteration_time())
+      << "the gradient of 39 M weights is added 64 times";
+  EXPECT_THAT(training_notes(std::span(&parts, 1), 200),
+              testing::ElementsAre(HasSubstr("loss by fused_linear kernels")));
+}
+
 TEST(TrainingChoices, NamesWhatIsWrong) {
   const auto fails = [](std::initializer_list<Choice> choices, const char* says, const char* model = "gpt2") {
     EXPECT_THAT([&] { (void)gpt2_with(choices, model); }, ThrowsMessage<UsageError>(HasSubstr(says)));
@@ -96,6 +113,8 @@ TEST(TrainingChoices, NamesWhatIsWrong) {
   fails({{"optimizer", "muon"}, {"offload", "optimizer"}}, "multiplies matrices");
   fails({{"precision", "mxfp8"}}, "no tensor cores that scale blocks");
   fails({{"precision", "nvfp4"}}, "no tensor cores that scale blocks");
+  fails({{"loss", "fused_linea"}}, "did you mean 'fused_linear'?");
+  fails({{"loss", "fused"}}, "no cross entropy over a vocabulary", "transformer");
 }
 
 }  // namespace

@@ -139,6 +139,7 @@ TrainingChoices training_for(const TrainingOptions& options) {
   set_if_given(scenario, "freeze", options.freeze);
   set_if_given(scenario, "recompute", options.recompute);
   set_if_given(scenario, "offload", options.offload);
+  set_if_given(scenario, "loss", options.loss);
   return scenario.training;
 }
 
@@ -191,6 +192,9 @@ void add_training_options(CLI::App& app, TrainingOptions& options) {
                  "(default: as the framework does)");
   app.add_option("--offload", options.offload,
                  "what is on the host between its uses: none, activations or optimizer");
+  app.add_option("--loss", options.loss,
+                 "kernels of a cross entropy over a vocabulary: eager, fused, chunked, vocabulary_parallel, "
+                 "fused_linear (Liger) or cut (default: the framework's)");
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ struct TrainingOptions {
   std::string lora_layers;
   std::string freeze;
   std::string recompute;
+  std::string loss;
   std::string offload;
 };
 
