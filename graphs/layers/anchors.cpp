@@ -6,6 +6,7 @@
 
 #include "graphs/layers/boxes.h"
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/mirrored_layer.h"
 #include "graphs/layers/transfer.h"
 
 namespace tbdsim {
@@ -27,7 +28,7 @@ std::vector<double> numbers_of(const SpecNode& node, double least, double most) 
   return numbers;
 }
 
-class AnchorRows : public Layer {
+class AnchorRows : public MirroredLayer {
  public:
   explicit AnchorRows(SpecMap& keys) : values_(keys.at("values").count(1, kMostValues)) {
     if (const auto copied = keys.find("copied")) copied_ = copied->flag();
@@ -41,24 +42,12 @@ class AnchorRows : public Layer {
     }
     return {in.rows * (elements_per_row(in) / values_), {values_}};
   }
-
-  void forward(const LayerContext& site, const LoweringContext& how,
-               std::vector<Kernel>& kernels) const override {
-    copy(site, how, Phase::forward, kernels);
-  }
-  void backward(const LayerContext& site, const LoweringContext& how,
-                std::vector<Kernel>& kernels) const override {
-    if (site.input_gradient) copy(site, how, Phase::backward_data, kernels);
-  }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
-    return {};
-  }
   [[nodiscard]] bool passes_gradient_through() const override { return !copied_; }
   [[nodiscard]] bool runs_in_place(const Lowering&) const override { return !copied_; }
 
  private:
-  void copy(const LayerContext& site, const LoweringContext& how, Phase phase,
-            std::vector<Kernel>& kernels) const {
+  void run(const LayerContext& site, const LoweringContext& how, Phase phase,
+           std::vector<Kernel>& kernels) const override {
     if (!copied_) return;
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "anchor_rows", site.output, 0, x, x));

@@ -1,13 +1,13 @@
 // depth_to_space: factor^2 channels of a pixel become factor x factor pixels of one channel. TensorFlow 1.3
 // has it for NHWC only, so that networks in NCHW transpose around it.
-#include "graphs/layers/layer_types.h"
+#include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kLargestFactor = 64;
 
-class DepthToSpace : public Layer {
+class DepthToSpace : public MirroredLayer {
  public:
   explicit DepthToSpace(SpecMap& keys) : factor_(keys.at("factor").count(1, kLargestFactor)) {}
 
@@ -22,21 +22,9 @@ class DepthToSpace : public Layer {
              checked_multiply(in.dims[2], factor_)}};
   }
 
-  void forward(const LayerContext& site, const LoweringContext& how,
-               std::vector<Kernel>& kernels) const override {
-    copies(site, how, Phase::forward, kernels);
-  }
-  void backward(const LayerContext& site, const LoweringContext& how,
-                std::vector<Kernel>& kernels) const override {
-    if (site.input_gradient) copies(site, how, Phase::backward_data, kernels);
-  }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
-    return {};
-  }
-
  private:
-  static void copies(const LayerContext& site, const LoweringContext& how, Phase phase,
-                     std::vector<Kernel>& kernels) {
+  void run(const LayerContext& site, const LoweringContext& how, Phase phase,
+           std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     const auto copy = [&](std::string_view op) {
       kernels.push_back(memory_kernel(KernelKind::transpose, phase, op, site.output, 0, x, x));

@@ -1,30 +1,19 @@
 // split_heads: {positions, features} -> {heads, positions, features / heads}, of one of `parts` equal parts
 // of the features. merge_heads: back. transpose: {a, b} -> {b, a}. Frameworks copy, because GEMMs need the
 // positions of each head to be contiguous.
-#include "graphs/layers/layer_types.h"
+#include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMostHeads = 1'000'000;
 
-class Transpose : public Layer {
+class Transpose : public MirroredLayer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
     require_dimensions(inputs[0], 2, "two dimensions");
     return {inputs[0].rows, {inputs[0].dims[1], inputs[0].dims[0]}};
-  }
-  void forward(const LayerContext& site, const LoweringContext& how,
-               std::vector<Kernel>& kernels) const override {
-    copy(site, how, Phase::forward, kernels);
-  }
-  void backward(const LayerContext& site, const LoweringContext& how,
-                std::vector<Kernel>& kernels) const override {
-    if (site.input_gradient) copy(site, how, Phase::backward_data, kernels);
-  }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
-    return {};
   }
 
  protected:
@@ -34,8 +23,8 @@ class Transpose : public Layer {
   }
 
  private:
-  static void copy(const LayerContext& site, const LoweringContext& how, Phase phase,
-                   std::vector<Kernel>& kernels) {
+  void run(const LayerContext& site, const LoweringContext& how, Phase phase,
+           std::vector<Kernel>& kernels) const override {
     const Size y = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "transpose", site.output, 0, y, y));
   }

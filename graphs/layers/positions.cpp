@@ -4,6 +4,7 @@
 //   shift_positions    each one place later
 //   copy               parts of the features copied apart, for layers that read parts
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {
 namespace {
@@ -78,26 +79,15 @@ class PlacePositions : public Layer {
   }
 };
 
-class ShiftPositions : public Layer {
+class ShiftPositions : public MirroredLayer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     return positions_input(inputs);
   }
-  void forward(const LayerContext& site, const LoweringContext& how,
-               std::vector<Kernel>& kernels) const override {
-    pad(site, how, Phase::forward, kernels);
-  }
-  void backward(const LayerContext& site, const LoweringContext& how,
-                std::vector<Kernel>& kernels) const override {
-    if (site.input_gradient) pad(site, how, Phase::backward_data, kernels);
-  }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
-    return {};
-  }
 
  private:
-  static void pad(const LayerContext& site, const LoweringContext& how, Phase phase,
-                  std::vector<Kernel>& kernels) {
+  void run(const LayerContext& site, const LoweringContext& how, Phase phase,
+           std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "pad", site.output, 0, x, x));
   }

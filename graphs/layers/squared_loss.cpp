@@ -1,23 +1,14 @@
 // squared_loss: loss = (x - target)^2 of each element, one target for each; dx = x - target.
-#include "graphs/layers/layer_types.h"
+#include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {
 namespace {
 
-class SquaredLoss : public Layer {
+class SquaredLoss : public MirroredLayer {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
     return inputs[0];
-  }
-
-  void forward(const LayerContext& site, const LoweringContext& how,
-               std::vector<Kernel>& kernels) const override {
-    add(site, how, Phase::forward, kernels);
-  }
-  void backward(const LayerContext& site, const LoweringContext& how,
-                std::vector<Kernel>& kernels) const override {
-    if (site.input_gradient) add(site, how, Phase::backward_data, kernels);
   }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
@@ -28,8 +19,8 @@ class SquaredLoss : public Layer {
 
  private:
   // x and the target, which is as large; difference and square, or product with the loss's gradient.
-  static void add(const LayerContext& site, const LoweringContext& how, Phase phase,
-                  std::vector<Kernel>& kernels) {
+  void run(const LayerContext& site, const LoweringContext& how, Phase phase,
+           std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(
         memory_kernel(KernelKind::elementwise, phase, "squared_loss", site.output, 2, x * 2, x));

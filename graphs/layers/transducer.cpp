@@ -3,7 +3,7 @@
 //   joint_sum        {frames, features} and {labels, features} added for every pair: {frames, labels, features}
 //   transducer_loss  {frames, labels, classes} scores against one label sequence: -log of the probability of all
 //                    alignments
-#include "graphs/layers/layer_types.h"
+#include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {
 namespace {
@@ -13,7 +13,7 @@ constexpr std::int64_t kLargestFactor = 64;
 // sum and logarithm (2), what is added (2).
 constexpr std::int64_t kStateFlops = 9;
 
-class StackSteps : public Layer {
+class StackSteps : public MirroredLayer {
  public:
   explicit StackSteps(SpecMap& keys) : factor_(keys.at("factor").count(2, kLargestFactor)) {}
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -23,21 +23,10 @@ class StackSteps : public Layer {
     const std::int64_t steps = (inputs[0].dims[0] + factor_ - 1) / factor_;
     return {inputs[0].rows, {steps, checked_multiply(inputs[0].dims[1], factor_)}};
   }
-  void forward(const LayerContext& site, const LoweringContext& how,
-               std::vector<Kernel>& kernels) const override {
-    copy(site, how, Phase::forward, kernels);
-  }
-  void backward(const LayerContext& site, const LoweringContext& how,
-                std::vector<Kernel>& kernels) const override {
-    if (site.input_gradient) copy(site, how, Phase::backward_data, kernels);
-  }
-  [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
-    return {};
-  }
 
  private:
-  static void copy(const LayerContext& site, const LoweringContext& how, Phase phase,
-                   std::vector<Kernel>& kernels) {
+  void run(const LayerContext& site, const LoweringContext& how, Phase phase,
+           std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
     kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "stack_steps", site.output, 0, x, x));
   }
