@@ -34,6 +34,7 @@ LaunchModel override_launch_model(const SpecNode& node, LaunchModel launch_model
     const auto flag = [&](std::string_view key, bool& value) {
       if (const auto found = m.find(key)) value = found->flag();
     };
+    if (m.find("kernel")) launch_model.library_call = Seconds(0);
     time("kernel", launch_model.launch_overhead);
     time("step", launch_model.loop_step_overhead);
     time("update", launch_model.update_overhead);
