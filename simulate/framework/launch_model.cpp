@@ -7,22 +7,10 @@ namespace {
 
 constexpr std::int64_t kMostKernels = 1'000'000;
 constexpr std::int64_t kMostThreads = 1'024;
-constexpr std::string_view kSourcedKeys[] = {"kernel",
-                                             "step",
-                                             "update",
-                                             "cudnn",
-                                             "wait",
-                                             "iteration",
-                                             "latency",
-                                             "gap",
-                                             "queue",
-                                             "segment",
-                                             "workers",
-                                             "input_threads",
-                                             "loader_threads",
-                                             "after_update",
-                                             "after_iteration",
-                                             "one_interpreter"};
+constexpr std::string_view kSourcedKeys[] = {
+    "kernel",         "step",         "update",          "cudnn",          "wait",    "iteration",
+    "latency",        "gap",          "queue",           "segment",        "workers", "input_threads",
+    "loader_threads", "after_update", "after_iteration", "one_interpreter"};
 
 }  // namespace
 
