@@ -113,9 +113,9 @@ void each_tensor(const std::vector<Argument>& arguments, Visit visit) {
 struct CapturedStep {
   std::string file;  // its path, for errors
   std::string name, title;
-  std::string sample;       // what a batch counts, singular
-  std::int64_t length = 0;  // tokens or frames of a sample; 0: none
-  std::string torch;        // version that captured it
+  std::string sample;           // what a batch counts, singular
+  std::int64_t length = 0;      // tokens or frames of a sample; 0: none
+  std::string torch;            // version that captured it
   std::int64_t only_batch = 0;  // the one at which it was captured; 0: sizes are known at every batch
   CapturedPrecision precision = CapturedPrecision::fp32;
   bool channels_last = false;

@@ -65,6 +65,9 @@ class OperatorParts {
   [[nodiscard]] Size elements(int tensor) const {
     return tensor < 0 ? Size{} : step_.tensors[at(tensor)].elements;
   }
+  [[nodiscard]] bool is_on_host(int tensor) const {
+    return tensor >= 0 && step_.storages[at(step_.tensors[at(tensor)].storage)].role == StorageRole::host;
+  }
   [[nodiscard]] std::vector<int> all_read() const {
     std::vector<int> tensors;
     each_tensor(op_.arguments, [&](int tensor) { tensors.push_back(tensor); });
@@ -124,8 +127,9 @@ class OperatorParts {
   void moved() { add(PartKind::pointwise, widest(present(op_.outputs)), flops_, all_read(), op_.outputs); }
   void filled() { add(PartKind::pointwise, widest(present(op_.outputs)), flops_, {}, op_.outputs); }
   void copied() {
-    const bool into_first = name_in_table(op_.name) == "copy";
-    add(PartKind::pointwise, elements(output(0)), 1, {tensor_of(into_first ? 1 : 0)}, op_.outputs);
+    const int from = tensor_of(name_in_table(op_.name) == "copy" ? 1 : 0);
+    if (is_on_host(from) || is_on_host(output(0))) return call();  // over the bus
+    add(PartKind::pointwise, elements(output(0)), 1, {from}, op_.outputs);
   }
 
   // (self, dim, ...): rows where the last dimension is reduced. Scans and sorts are calls.

@@ -7,22 +7,10 @@ namespace {
 
 constexpr std::int64_t kMostKernels = 1'000'000;
 constexpr std::int64_t kMostThreads = 1'024;
-constexpr std::string_view kSourcedKeys[] = {"kernel",
-                                             "step",
-                                             "update",
-                                             "cudnn",
-                                             "wait",
-                                             "iteration",
-                                             "latency",
-                                             "gap",
-                                             "queue",
-                                             "segment",
-                                             "workers",
-                                             "input_threads",
-                                             "loader_threads",
-                                             "after_update",
-                                             "after_iteration",
-                                             "one_interpreter"};
+constexpr std::string_view kSourcedKeys[] = {
+    "kernel",         "step",         "update",          "cudnn",          "wait",    "iteration",
+    "latency",        "gap",          "queue",           "segment",        "workers", "input_threads",
+    "loader_threads", "after_update", "after_iteration", "one_interpreter"};
 
 }  // namespace
 
@@ -34,6 +22,7 @@ LaunchModel override_launch_model(const SpecNode& node, LaunchModel launch_model
     const auto flag = [&](std::string_view key, bool& value) {
       if (const auto found = m.find(key)) value = found->flag();
     };
+    if (m.find("kernel")) launch_model.library_call = Seconds(0);
     time("kernel", launch_model.launch_overhead);
     time("step", launch_model.loop_step_overhead);
     time("update", launch_model.update_overhead);

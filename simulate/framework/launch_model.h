@@ -18,7 +18,8 @@ struct LaunchModel {
   Seconds launch_overhead{};     // `kernel`: for each kernel or copy
   Seconds loop_step_overhead{};  // `step`: the same in the steps of a loop that the framework runs; 0: as any
   Seconds update_overhead{};     // `update`: the same for a kernel that updates a parameter
-  Seconds library_call{};        // `cudnn`: for a convolution or batch norm, beside `kernel`: a call of cuDNN
+  // `cudnn`: more for a convolution or batch norm, a call of cuDNN; 0 where a file gives `kernel` only
+  Seconds library_call{};
   Seconds sync_overhead{};       // `wait`: from the end of the last kernel until a waiting thread continues
   Seconds iteration_overhead{};  // `iteration`: once an iteration: session call, feeds, fetches, the script
 

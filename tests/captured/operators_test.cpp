@@ -289,8 +289,10 @@ TEST(CapturedCopies, OfTheHostGoOverTheBus) {
                                 .add("aten._to_copy.default", {ref(x)}, {y})
                                 .lowered();
   EXPECT_THAT(works(step),
-              ElementsAre(work(kHostToDevice, KernelKind::transfer, Phase::forward, {}, {}, growing(24)),
-                          work(kDeviceToHost, KernelKind::transfer, Phase::forward, {}, growing(24), {})));
+              ElementsAre(work("host_to_device", KernelKind::transfer, Phase::forward, {}, {}, growing(24)),
+                          work("device_to_host", KernelKind::transfer, Phase::forward, {}, growing(24), {})));
+  const TrainingStep compiled = b.lowered({.compiler = Compiler::inductor});
+  EXPECT_EQ(works(compiled), works(step));
 }
 
 // The host waits where a program synchronizes, and for the count of what is selected.

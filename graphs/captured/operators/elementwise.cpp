@@ -43,8 +43,9 @@ bool same_neighbors(const CapturedTensor& a, const CapturedTensor& b) {
 // A copy over the bus. One to the host waits.
 Kernel bus_copy(const OperatorSite& site, const CapturedTensor& from, const CapturedTensor& to) {
   const bool to_host = site.is_on_host(to);
-  return bytes_kernel(KernelKind::transfer, site.phase, to_host ? kDeviceToHost : kHostToDevice, to.elements, 0,
-                      to_host ? bytes_of(from) : Size{}, to_host ? Size{} : bytes_of(to), bytes_of(to.dtype));
+  return bytes_kernel(KernelKind::transfer, site.phase, to_host ? kDeviceToHost : kHostToDevice, to.elements,
+                      0, to_host ? bytes_of(from) : Size{}, to_host ? Size{} : bytes_of(to),
+                      bytes_of(to.dtype));
 }
 
 }  // namespace

@@ -58,7 +58,6 @@ void lower_scatter(OperatorSite& site) {
   site.emit(gather_kernel(site, elements, 1, others(site) + numbers, numbers, y.dtype));
 }
 
-
 // Two passes over the numbers, one that counts and one that writes. The host waits for the count, of which
 // the size of the result follows. torchvision.nms (boxes, scores, threshold) compares each box with all
 // others, 64 in a word of a mask.
