@@ -140,6 +140,8 @@ def stack_of(row):
     chunks = re.search(r"chunked cross entropy \((\d+) chunks\)", row["note"])
     if chunks:
         stack["loss_chunks"] = chunks.group(1)
+    if "graph_trainer" in row["compile"]:  # pytorch/torchtitan@b5bcd76c, models/llama3/config_registry.py
+        stack["loss_chunks"] = 8
     if "PURE" in row["zero_stage_or_fsdp"]:
         stack["reduce_bytes"] = 2
     if "bf16 optimizer with fp32 grad accumulation" in row["optimizer"]:
