@@ -44,6 +44,17 @@ Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
   return std::max(alone, Seconds(limit));
 }
 
+// Whether a collective of NCCL that is launched before a product runs beside it. Blackwell's products are
+// persistent kernels that take all SMs, and Megatron-LM no longer orders launches there
+// (CUDA_DEVICE_MAX_CONNECTIONS, training/arguments.py@d98e8a64): collectives wait, but for those of
+// Userbuffers, which keep SMs or copy engines of their own. Runs with 2 and 4 tensor-parallel ranks on a B200
+// take longer by just these collectives; runs on an A100 (Korthikanti et al. 2022, Table 5) do not.
+bool runs_beside_products(const PlanInputs& inputs) {
+  constexpr double kBlackwell = 10;
+  if (!inputs.stack.overlaps_weights) return false;
+  return inputs.stack.overlaps_tensor || inputs.calibration->gpu->compute_capability < kBlackwell;
+}
+
 bool computed_again(Kept as, Recomputation r) {
   switch (r) {
     case Recomputation::none:
@@ -100,7 +111,7 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   const Seconds backward_alone = waits(work.backward_messages, AcrossRanks::tensor, true);
   const Seconds tensor = cost.backward_busy.tensor - backward_alone;
   Seconds beside = tensor * (share.sequence_parallel ? kBesideOfSequence : kBeside);
-  if (!inputs.stack.overlaps_weights) beside = Seconds(0);
+  if (!runs_beside_products(inputs)) beside = Seconds(0);
   cost.forward_wait.tensor = (cost.forward_busy.tensor - forward_alone) * exposed + forward_alone;
   beside = std::min(beside, cost.weights);
   cost.backward_wait.tensor = (tensor - beside) * exposed + beside * kBesideCollective + backward_alone;

@@ -102,6 +102,8 @@ def layout_of(row):
     layout["micro_batch"] = number(row["micro_batch"], 1)
     layout["sequence_parallel"] = "true" if row["sequence_parallel"] == "y" and layout["tp"] > 1 else "false"
     layout["zero"] = 3 if "FSDP" in zero else 1 if "ZeRO-1" in zero or "distributed" in zero else 0
+    if "cp a2a" in row["note"] and layout["cp"] > 1:
+        layout["cp_exchange"] = "all_to_all"
     if "shard-grad-op" in zero or "reshard_after_forward=False" in zero:
         layout["reshard"] = "false"
     if "within 8" in zero:
