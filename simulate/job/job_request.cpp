@@ -141,7 +141,7 @@ constexpr auto kKeys = std::to_array<JobKey>(
       "unlike the stack: true for launches as CUDA graphs, which take no time of the host; but_experts for "
       "all but products of experts; false"},
      {"foreach_update", stack,
-      "unlike the stack: true for an AdamW that is not fused, with arrays of its own while it updates; "
+      "unlike the stack: true for an AdamW that is not fused, with an array of its own while it updates; "
       "false"},
      {"loss_chunks", stack, "unlike the stack: pieces in which scores of words and loss are computed"},
      {"reduce_bytes", stack, "unlike the stack: bytes of a gradient as it is reduced, 2 or 4"},

@@ -8,6 +8,12 @@
 #include "hwspecs/base/error.h"
 
 namespace tbdsim {
+namespace {
+
+// NCCL doubles the rings that links allow, to 24 on a DGX A100; 32 are the most (src/include/devcomm.h).
+constexpr double kChannelsOfLink = 2, kMostChannels = 32;
+
+}  // namespace
 
 Fabric fabric_of(const MachineSpec& machine, const GpuSpec& gpu, std::int64_t gpus) {
   Fabric fabric;
@@ -18,6 +24,7 @@ Fabric fabric_of(const MachineSpec& machine, const GpuSpec& gpu, std::int64_t gp
     const Rings rings = topology.rings();
     fabric.within = rings.bandwidth;
     fabric.cost = rings.cost;
+    fabric.channels = std::min(kMostChannels, kChannelsOfLink * rings.channels);
   }
   if (machine.nvlink && machine.nvlink->to_switch > 0)
     fabric.switched = machine.nvlink->link.bandwidth * static_cast<double>(machine.nvlink->to_switch);
@@ -31,6 +38,17 @@ Fabric fabric_of(const MachineSpec& machine, const GpuSpec& gpu, std::int64_t gp
   fabric.network =
       std::min(achievable(network.link) * (cards / static_cast<double>(machine.gpus)), topology.slot_rate());
   return fabric;
+}
+
+Bytes buffers_of(const Fabric& fabric, const CommGroup& group) {
+  if (group.ranks() <= 1) return {};
+  constexpr double kLowLatency = 8.0 * 512 * 8 * 16, kLowLatency128 = 120.0 * 640 * 8 * 8,
+                   kSimple = 4 * kMebi;
+  constexpr double kConnections = 3;
+  // Adapters are few, and a rank has buffers to send from there, too; estimate.
+  constexpr double kNetworkChannels = 4;
+  const double channels = group.inner > 1 ? fabric.channels : 2 * kNetworkChannels;
+  return Bytes((kLowLatency + kLowLatency128 + kSimple) * kConnections * channels);
 }
 
 CommGroup group_of(const Fabric& fabric, std::int64_t ranks, std::int64_t stride) {

@@ -44,6 +44,17 @@ Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
   return std::max(alone, Seconds(limit));
 }
 
+// Whether a collective of NCCL that is launched before a product runs beside it. Blackwell's products are
+// persistent kernels that take all SMs, and Megatron-LM no longer orders launches there
+// (CUDA_DEVICE_MAX_CONNECTIONS, training/arguments.py@d98e8a64): collectives wait, but for those of
+// Userbuffers, which keep SMs or copy engines of their own. Runs with 2 and 4 tensor-parallel ranks on a B200
+// take longer by just these collectives; runs on an A100 (Korthikanti et al. 2022, Table 5) do not.
+bool runs_beside_products(const PlanInputs& inputs) {
+  constexpr double kBlackwell = 10;
+  if (!inputs.stack.overlaps_weights) return false;
+  return inputs.stack.overlaps_tensor || inputs.calibration->gpu->compute_capability < kBlackwell;
+}
+
 bool computed_again(Kept as, Recomputation r) {
   switch (r) {
     case Recomputation::none:
@@ -79,10 +90,11 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
     if (kernel.phase == Phase::backward_weights) cost.weights += time;
     if (std::holds_alternative<AttentionShape>(kernel.shape)) attention_backward += time;
   }
-  const auto waits = [&](const std::vector<Message>& messages, AcrossRanks dimension) {
+  const auto waits = [&](const std::vector<Message>& messages, AcrossRanks dimension,
+                         bool only_alone = false) {
     Seconds sum;
     for (const Message& m : messages) {
-      if (m.over == dimension)
+      if (m.over == dimension && (m.alone || !only_alone))
         sum += collective_time(m.collective, group_for(dimension, share, inputs.fabric), m.bytes);
     }
     return sum;
@@ -95,12 +107,14 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   cost.backward_wait = cost.backward_busy = busy(work.backward_messages);
   const double exposed =
       inputs.stack.overlaps_tensor ? kOfPieces + (1 - kOfPieces) * kReductions * kBesideCollective : 1;
-  const Seconds tensor = cost.backward_busy.tensor;
+  const Seconds forward_alone = waits(work.forward_messages, AcrossRanks::tensor, true);
+  const Seconds backward_alone = waits(work.backward_messages, AcrossRanks::tensor, true);
+  const Seconds tensor = cost.backward_busy.tensor - backward_alone;
   Seconds beside = tensor * (share.sequence_parallel ? kBesideOfSequence : kBeside);
-  if (!inputs.stack.overlaps_weights) beside = Seconds(0);
-  cost.forward_wait.tensor = cost.forward_busy.tensor * exposed;
+  if (!runs_beside_products(inputs)) beside = Seconds(0);
+  cost.forward_wait.tensor = (cost.forward_busy.tensor - forward_alone) * exposed + forward_alone;
   beside = std::min(beside, cost.weights);
-  cost.backward_wait.tensor = (tensor - beside) * exposed + beside * kBesideCollective;
+  cost.backward_wait.tensor = (tensor - beside) * exposed + beside * kBesideCollective + backward_alone;
   if (inputs.stack.overlaps_experts) {
     cost.forward_wait.expert = exposed_beside(cost.forward_busy.expert, cost.forward);
     cost.backward_wait.expert = exposed_beside(cost.backward_busy.expert, cost.backward);

@@ -1,6 +1,7 @@
 #include "simulate/plan/rank_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tbdsim {
 
@@ -40,6 +41,24 @@ StageParameters trained_of_stage(const ParallelLayout& layout, std::int64_t stag
                                  const DecoderShape& shape) {
   return sum_of_stage(layout, stage, costs, shape, &PieceCost::trained, &PieceCost::trained_experts);
 }
+
+namespace {
+
+// Buffers of the communicators of one rank: its tensor-parallel and context-parallel ranks, its replicas, the
+// neighbouring stage, all ranks.
+Bytes communicators(const ParallelLayout& l, const Fabric& fabric) {
+  const std::pair<std::int64_t, std::int64_t> groups[] = {
+      {l.tp, 1},
+      {l.cp, l.tp},
+      {l.replicas(), l.tp},
+      {std::min<std::int64_t>(l.pp, 2), l.tp * l.replicas()},
+      {l.ranks(), 1}};
+  Bytes sum;
+  for (const auto& [ranks, stride] : groups) sum += buffers_of(fabric, group_of(fabric, ranks, stride));
+  return sum;
+}
+
+}  // namespace
 
 RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, const PieceCosts& costs,
                            const PlanInputs& inputs) {
@@ -97,7 +116,7 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
   const Bytes buckets = layout.replicas() > 1 ? stack.buckets : Bytes(0);
   memory.allocated = std::max(memory.allocated, states + copies + buckets);
   memory.reserved = (states + memory.activations + memory.working + copies + buckets) * stack.reserved;
-  memory.device = memory.reserved + stack.context;
+  memory.device = memory.reserved + stack.context + communicators(layout, inputs.fabric);
   return memory;
 }
 

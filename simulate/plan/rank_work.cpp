@@ -27,7 +27,7 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, 
       b.product(rows, s.hidden, groups * s.value_size, precision.math);
     }
     b.parameters(s.hidden, outputs);
-    b.adapter(adapters.attention, rows, s.hidden, outputs);
+    b.adapter(adapters.attention, Sharding::columns, rows, s.hidden, outputs);
     b.keep(WorkBuilder::matrix(rows, outputs), Kept::attention);
   } else {
     const std::int64_t from = s.q_rank > 0 ? s.q_rank : s.hidden;
@@ -38,14 +38,14 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, 
     }
     b.product(rows, from, queries, precision.math);
     b.parameters(from, queries);
-    b.adapter(adapters.attention, rows, from, queries);
+    b.adapter(adapters.attention, Sharding::columns, rows, from, queries);
     b.product(b.own_rows(), s.hidden, s.kv_rank + s.rotary_size, precision.math);
     b.parameters(s.hidden, s.kv_rank + s.rotary_size);
     b.norm(s.kv_rank);
     const std::int64_t keys = heads * (s.head_size - s.rotary_size + s.value_size);
     b.product(rows, s.kv_rank, keys, precision.math);
     b.parameters(s.kv_rank, keys);
-    b.adapter(adapters.attention, rows, s.kv_rank, keys);
+    b.adapter(adapters.attention, Sharding::columns, rows, s.kv_rank, keys);
     b.keep(WorkBuilder::matrix(rows, queries + heads * (s.head_size + s.value_size)), Kept::attention);
   }
   if (s.rotary) {
@@ -56,7 +56,7 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, 
   b.attention_kernels();
   b.product(rows, heads * s.value_size, s.hidden, precision.math, Kept::half);
   b.parameters(heads * s.value_size, s.hidden);
-  b.adapter(adapters.output, rows, heads * s.value_size, s.hidden);
+  b.adapter(adapters.output, Sharding::rows, rows, heads * s.value_size, s.hidden);
   b.tensor_messages();
   b.residual();
 }
@@ -74,11 +74,11 @@ void feed_forward(WorkBuilder& b, const DecoderShape& s, const Adapters& adapter
     b.product(rows, s.hidden, inner, math, Kept::half, experts);
   }
   b.parameters(s.hidden, up, expert, experts);
-  b.adapter(adapters.up, rows, s.hidden, up, expert, experts);
+  b.adapter(adapters.up, Sharding::columns, rows, s.hidden, up, expert, experts);
   b.activation(rows * experts, inner, b.keeps_input(adapters.down));
   b.product(rows, inner, s.hidden, math, Kept::product, experts);
   b.parameters(inner, s.hidden, expert, experts);
-  b.adapter(adapters.down, rows, inner, s.hidden, expert, experts);
+  b.adapter(adapters.down, Sharding::rows, rows, inner, s.hidden, expert, experts);
 }
 
 // Launches of Megatron-Core's router and dispatcher that are no kernels of this list, for they move next to

@@ -33,7 +33,8 @@ enum class AcrossRanks { tensor, context, expert };
 struct Message {
   Collective collective = Collective::all_reduce;
   AcrossRanks over = AcrossRanks::tensor;
-  Bytes bytes;  // as collective_time() counts
+  Bytes bytes;         // as collective_time() counts
+  bool alone = false;  // never beside products, whatever the stack overlaps
 };
 
 // How a kernel's forward pass is had again for the backward pass, by what recomputation keeps.

@@ -11,6 +11,14 @@ Seconds exposed_of_buckets(Seconds collective, Seconds pass) {
   return exposed_beside(collective, pass) + std::min(collective, pass) * (1 / kBuckets);
 }
 
+// Micro-batches whose passes run beside the exchange of a step. Without interleaving gradients are whole in
+// the last one. With chunks a stage takes them in turns of `pp` micro-batches, and those of a chunk are
+// reduced while the others take their last turn, its parameters gathered while the others take their first
+// (Megatron-LM@d98e8a64, core/pipeline_parallel/schedules.py, grad_sync_func and param_sync_func).
+double passes_beside(const ParallelLayout& l, const Job& job) {
+  return l.vp == 1 ? 1 : static_cast<double>(std::min(l.pp, micro_batches(l, job)));
+}
+
 // All-reduces of each shard of `trained` parameters' gradients over its copies.
 Seconds sum_of_copies(const ParallelLayout& l, double trained, const PlanInputs& in) {
   const std::int64_t ranks = shard_ranks(l);
@@ -72,8 +80,10 @@ ExchangeTime exchange_of_step(const ParallelLayout& l, std::int64_t stage, const
   const ReplicaCollectives c =
       l.zero >= 1 && in_groups ? of_groups(l, all, in) : of_all_replicas(l, trained, in);
   const Seconds tied = sum_of_tied(l, costs, in);
-  const Seconds reduce = in.stack.overlaps_reduction ? exposed_of_buckets(c.reduce, backward) : c.reduce;
-  const Seconds gather = in.stack.overlaps_gather ? exposed_of_buckets(c.gather, forward) : c.gather;
+  const double passes = passes_beside(l, in.job);
+  const Seconds reduce =
+      in.stack.overlaps_reduction ? exposed_of_buckets(c.reduce, backward * passes) : c.reduce;
+  const Seconds gather = in.stack.overlaps_gather ? exposed_of_buckets(c.gather, forward * passes) : c.gather;
   return {c.reduce + c.gather + tied, reduce + gather + tied};
 }
 

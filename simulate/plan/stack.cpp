@@ -128,12 +128,11 @@ void set_graphs(Stack& stack, std::string_view key, const std::string& value) {
   stack.graphs = static_cast<CudaGraphs>(choice_of(key, value, kCudaGraphsNames));
 }
 
-// AdamW that is not fused has further arrays of fp32 numbers while it updates: the root of the second moment
-// and the denominator (torch/optim/adamw.py, _multi_tensor_adamw). One array in newer versions; a run of 2024
-// reserves 10.6 bytes a parameter more than with fused=True.
+// AdamW that is not fused has an array of denominators in fp32 while it updates (PyTorch 2.15,
+// torch/optim/adam.py, _multi_tensor_adam: exp_avg_sq_sqrt).
 void set_foreach(Stack& stack, std::string_view key, const std::string& value) {
-  constexpr double kArrays = 4 + 4;
-  if (flag_of(key, value)) stack.update_copies += kArrays;
+  constexpr double kArray = 4;
+  if (flag_of(key, value)) stack.update_copies += kArray;
 }
 
 void set_chunks(Stack& stack, std::string_view key, const std::string& value) {

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "graphs/layer.h"
+#include "graphs/layer_graph.h"
 #include "graphs/layers/linear_product.h"
 #include "simulate/plan/rank_work.h"
 
@@ -71,20 +72,18 @@ class WorkBuilder {
     matrix_products(rows, in, out, math, as, count, !frozen());
   }
 
-  // An adapter beside `count` matrices, where there is one: two products and a sum. Its factors are not
-  // divided; over tensor-parallel ranks the few columns between them are summed.
-  void adapter(bool adapted, std::int64_t rows, std::int64_t in, std::int64_t out, bool expert = false,
-               std::int64_t count = 1) {
+  // An adapter beside `count` matrices that are divided so: two products, a scale and a sum.
+  void adapter(bool adapted, Sharding by, std::int64_t rows, std::int64_t in, std::int64_t out,
+               bool expert = false, std::int64_t count = 1) {
     if (!frozen() || !adapted) return;
     const std::int64_t rank = adapters_.rank;
     matrix_products(rows, in, rank, precision_.attention, Kept::product, count, true);
     matrix_products(rows, rank, out, precision_.attention, Kept::product, count, true);
+    pointwise_forward(KernelKind::elementwise, "scale", rows * count, out, {2, 2});
+    pointwise_backward(KernelKind::elementwise, "scale", rows * count, out, {2, 2});
     pointwise_forward(KernelKind::elementwise, "add", rows * count, out, {4, 2});
     keep(matrix(rows * count, rank), Kept::pointwise);
-    if (share_.tp > 1 && !expert) {
-      for (auto* messages : {&work.forward_messages, &work.backward_messages})
-        messages->push_back({Collective::all_reduce, AcrossRanks::tensor, Bytes(matrix(rows, rank))});
-    }
+    if (share_.tp > 1 && !expert) adapter_messages(by, rows, in, out);
     (expert ? work.expert_adapter_parameters : work.adapter_parameters) +=
         static_cast<double>(rank * count) * static_cast<double>(in + out);
   }
@@ -212,6 +211,23 @@ class WorkBuilder {
   }
 
  private:
+  // The few columns between an adapter's factors are summed or gathered. With sequence parallelism it gathers
+  // the input of a matrix divided by columns again, by itself; beside one divided by rows it gathers its
+  // output before each rank keeps its tokens (NVIDIA-NeMo/Megatron-Bridge@067f987d, peft/utils.py,
+  // ParallelLinearAdapter.forward).
+  void adapter_messages(Sharding by, std::int64_t rows, std::int64_t in, std::int64_t out) {
+    const auto send = [&](std::vector<Message>& messages, Collective collective, std::int64_t columns) {
+      messages.push_back({collective, AcrossRanks::tensor, Bytes(matrix(rows, columns)), true});
+    };
+    send(work.forward_messages, Collective::all_reduce, adapters_.rank);
+    send(work.backward_messages, Collective::all_reduce, adapters_.rank);
+    if (!share_.sequence_parallel) return;
+    const bool columns = by == Sharding::columns;
+    send(work.forward_messages, Collective::all_gather, columns ? in : out);
+    send(work.backward_messages, columns ? Collective::reduce_scatter : Collective::all_gather,
+         columns ? in : out);
+  }
+
   // Mean number of expert-parallel ranks that have some of a token's experts, where all are as likely.
   [[nodiscard]] double ranks_of_token() const {
     const auto experts = static_cast<double>(s_.experts);

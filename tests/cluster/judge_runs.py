@@ -102,6 +102,8 @@ def layout_of(row):
     layout["micro_batch"] = number(row["micro_batch"], 1)
     layout["sequence_parallel"] = "true" if row["sequence_parallel"] == "y" and layout["tp"] > 1 else "false"
     layout["zero"] = 3 if "FSDP" in zero else 1 if "ZeRO-1" in zero or "distributed" in zero else 0
+    if "cp a2a" in row["note"] and layout["cp"] > 1:
+        layout["cp_exchange"] = "all_to_all"
     if "shard-grad-op" in zero or "reshard_after_forward=False" in zero:
         layout["reshard"] = "false"
     if "within 8" in zero:
@@ -140,6 +142,8 @@ def stack_of(row):
     chunks = re.search(r"chunked cross entropy \((\d+) chunks\)", row["note"])
     if chunks:
         stack["loss_chunks"] = chunks.group(1)
+    if "graph_trainer" in row["compile"]:  # pytorch/torchtitan@b5bcd76c, models/llama3/config_registry.py
+        stack["loss_chunks"] = 8
     if "PURE" in row["zero_stage_or_fsdp"]:
         stack["reduce_bytes"] = 2
     if "bf16 optimizer with fp32 grad accumulation" in row["optimizer"]:
