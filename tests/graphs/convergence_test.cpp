@@ -123,7 +123,7 @@ TEST(Convergence, EpochsAreMultiplesOfTheEvaluationInterval) {
   EXPECT_DOUBLE_EQ(at.law_spread, 0.03);
 }
 
-// Four times the largest batch: 0.23 * ln 4 = 0.319 more.
+// Four times the largest batch: 0.27 * ln 4 = 0.374 more.
 TEST(Convergence, BeyondMeasuredBatchesTheIntervalWidens) {
   const test::TempDir dir;
   const Convergence to = read_convergence(dir.write("toy_90.yaml", kFile));
