@@ -193,8 +193,8 @@ double EpochsToTarget::spread(int runs) const {
 EpochsToTarget epochs_to_target(const Convergence& convergence, const ConvergenceLaw& law,
                                 std::span<const ConvergencePoint> points, double global_batch) {
   EpochsToTarget result;
-  result.epochs = quantised(epochs_near(law, points, convergence.evaluation.every, global_batch),
-                            convergence.evaluation);
+  result.epochs =
+      quantised(epochs_near(law, points, convergence.evaluation.every, global_batch), convergence.evaluation);
   result.run_spread = pooled_spread(convergence.points);
   result.law_spread = convergence.law_spread;
   result.between_spread = convergence.between_spread;

@@ -55,7 +55,8 @@ void convergence_command(const ConvergenceCommand& command, const ProgramContext
     for (const LeftOutBatch& batch : left_out)
       context.out << fmt::format("# {:12.6g} {:8.4g} {:+5.1f} % {:+7.1f} %{}\n", batch.batch, batch.epochs,
                                  100 * (law.epochs_at(batch.batch) / batch.epochs - 1),
-                                 100 * (batch.ratio - 1), batch.outside >= kFarOutside ? ", beyond the others" : "");
+                                 100 * (batch.ratio - 1),
+                                 batch.outside >= kFarOutside ? ", beyond the others" : "");
   }
   if (errors.empty()) return;
   context.out << fmt::format(

@@ -19,8 +19,8 @@ class FusedDropout : public Layer {
     require_inputs(inputs, static_cast<std::size_t>(inputs_));
     require_same_rows(inputs);
     if (inputs.back() != inputs.front()) {
-      throw ShapeMismatch("inputs have shapes " + to_text(inputs.front()) + " and " +
-                          to_text(inputs.back()) + "; expected one shape");
+      throw ShapeMismatch("inputs have shapes " + to_text(inputs.front()) + " and " + to_text(inputs.back()) +
+                          "; expected one shape");
     }
     return inputs.front();
   }
@@ -35,8 +35,8 @@ class FusedDropout : public Layer {
                 std::vector<Kernel>& kernels) const override {
     if (!site.input_gradient) return;
     const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_data, op_, site.output, 2,
-                                    x + mask(site), x));
+    kernels.push_back(
+        memory_kernel(KernelKind::elementwise, Phase::backward_data, op_, site.output, 2, x + mask(site), x));
   }
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
                                              const LoweringContext&) const override {

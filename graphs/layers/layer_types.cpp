@@ -12,7 +12,8 @@ constexpr LayerType kLayerTypes[] = {
     {"conv2d",
      "2-D convolution: filters, kernel, stride (1), padding (a number, same or valid), bias (false), groups "
      "(1; "
-     "as many as channels: depthwise), dilation (1), epilogue (none; bias, relu: added, applied by its kernel)",
+     "as many as channels: depthwise), dilation (1), epilogue (none; bias, relu: added, applied by its "
+     "kernel)",
      make_conv2d},
     {"conv_transpose2d",
      "transposed convolution, each pixel as a square of kernel x kernel pixels: filters, kernel, stride "
@@ -76,7 +77,8 @@ constexpr LayerType kLayerTypes[] = {
     {"embedding",
      "rows of a table, one for each position: words, outputs, dense_gradient (as the framework has it), "
      "sparse "
-     "(false): only rows looked up have a gradient and are updated, shards (1) in which the table is kept, summed_to (a vector for each row): vectors of a sample that its "
+     "(false): only rows looked up have a gradient and are updated, shards (1) in which the table is kept, "
+     "summed_to (a vector for each row): vectors of a sample that its "
      "rows are added up to",
      make_embedding},
     {"dot_interaction", "products of every two of a sample's vectors, and the first vector",

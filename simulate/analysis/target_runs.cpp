@@ -133,9 +133,9 @@ std::int64_t share_of(std::int64_t global, const Cluster& cluster, std::int64_t 
   const std::int64_t batches = cluster.ranks() * batches_read;
   if (global % batches == 0) return global / batches;
   const std::string of_each = batches_read > 1 ? fmt::format(" of {} batches each", batches_read) : "";
-  throw UsageError(fmt::format(
-      "a global batch of {} on {} GPUs{}: not the same on each; expected a multiple of {}", global,
-      cluster.ranks(), of_each, batches));
+  throw UsageError(
+      fmt::format("a global batch of {} on {} GPUs{}: not the same on each; expected a multiple of {}",
+                  global, cluster.ranks(), of_each, batches));
 }
 
 }  // namespace
@@ -149,8 +149,7 @@ std::vector<TargetRun> target_runs(const Scenario& scenario, const BatchChoice& 
     if (!batch.each && !batch.global) {
       runs.push_back(best_run(alone, cluster, resolve));
     } else {
-      const std::int64_t each = batch.each ? *batch.each
-                                                : share_of(*batch.global, cluster, batches_read);
+      const std::int64_t each = batch.each ? *batch.each : share_of(*batch.global, cluster, batches_read);
       runs.push_back(run_at(alone.at(each), cluster, resolve));
     }
     runs.back().assumed_network = network_assumed_for(cluster, *runs.back().prediction.gpu, resolve);

@@ -39,7 +39,8 @@ TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline,
       if (kernel.phase == Phase::forward) element_bytes = kernel.element_bytes;
     }
     const double fullest = fullest_rank(layer_of(step, gradient), plan.ranks());
-    const Bytes vectors(gradient.elements.at(batch) * static_cast<double>(element_bytes));
+    const Size sent = elements(layer_of(step, gradient).output);  // fewer than rows where these are summed
+    const Bytes vectors(sent.at(batch) * static_cast<double>(element_bytes));
     all.vectors += vectors;
     all.exchange += all_reduce_time(*plan.stages.front().all_reduce, vectors * fullest);
     all.imbalance += kernels * (fullest - 1);

@@ -16,9 +16,9 @@ struct BenchmarkRules {
   std::string model, variant, framework;
   std::string target;  // empty: none is known, and throughput alone is judged
   int runs = 1;
-  int dropped = 0;        // of the fastest and of the slowest each
-  Sizes sizes;            // other than the model's own
-  std::string exchange;   // method of exchanging gradients; empty: the framework's
+  int dropped = 0;       // of the fastest and of the slowest each
+  Sizes sizes;           // other than the model's own
+  std::string exchange;  // method of exchanging gradients; empty: the framework's
   // Framework::spread for this network, where rates of submissions tell; none: the framework's.
   std::optional<double> spread;
   double batch_unit = 1;  // what a batch is counted in, of a sample: 30 where a sample has 30 tokens

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <compare>
 #include <memory>
+#include <sstream>
 #include <tuple>
 #include <utility>
 
@@ -62,7 +63,48 @@ class Row {
   const std::vector<std::string>& fields_;
 };
 
-Submission submission_of(const Row& row) {
+// Standard deviation of the times over their mean; 0 for one.
+double spread_of(const std::vector<Seconds>& times) {
+  double sum = 0, squares = 0;
+  for (const Seconds time : times) {
+    sum += time.si();
+    squares += time.si() * time.si();
+  }
+  const auto n = static_cast<double>(times.size());
+  if (times.size() < 2) return 0;
+  return std::sqrt(std::max(0.0, (squares - sum * sum / n) / (n - 1))) / (sum / n);
+}
+
+// Takes the row's time from its mean, or from all of its runs.
+void read_time(const Row& row, const SuiteRules& rules, Submission& s) {
+  const std::string listed = row.text_or("run_times_s", "");
+  if (listed.empty()) {
+    const auto time = row.number("tta_mean_s");
+    if (!time) row.fail("tta_mean_s", "is missing; expected the mean time to the target in seconds");
+    s.time = Seconds(*time);
+    return;
+  }
+  std::vector<Seconds> times;
+  std::istringstream words(listed);
+  for (std::string word; words >> word;) {
+    const auto time = parse_number(word);
+    if (!time || *time <= 0)
+      row.fail("run_times_s", "has " + in_quotes(word) + "; expected seconds, with spaces between");
+    times.emplace_back(*time);
+  }
+  const auto found = rules.benchmarks.find(s.benchmark);
+  const BenchmarkRules benchmark = found == rules.benchmarks.end() ? BenchmarkRules{} : found->second;
+  const std::size_t dropped = 2 * static_cast<std::size_t>(benchmark.dropped);
+  if (times.size() <= dropped) {
+    row.fail("run_times_s",
+             fmt::format("has {} times, of which the rules drop {}; expected more", times.size(), dropped));
+  }
+  s.spread = spread_of(times);
+  s.runs = static_cast<std::int64_t>(times.size() - dropped);
+  s.time = result_of(std::move(times), benchmark);
+}
+
+Submission submission_of(const Row& row, const SuiteRules& rules) {
   Submission s;
   s.benchmark = row.text("benchmark");
   s.round = row.text_or("round", "");
@@ -77,12 +119,10 @@ Submission submission_of(const Row& row) {
   s.nodes = row.count("nodes");
   s.global_batch = row.count("global_batch");
   s.samples_per_s = row.number("samples_per_s").value_or(0);
-  const auto time = row.number("tta_mean_s");
-  if (!time) row.fail("tta_mean_s", "is missing; expected the mean time to the target in seconds");
-  s.time = Seconds(*time);
   s.samples = row.number("samples_mean");
   if (!row.text_or("runs_ok", "").empty()) s.runs = row.count("runs_ok");
   s.spread = row.number_or_zero("tta_cv").value_or(0);
+  read_time(row, rules, s);
   return s;
 }
 
@@ -172,8 +212,7 @@ void fill(SubmissionResult& result, const SuiteRules& rules, const Resolver& res
   }
   if (!s.target.empty() && !to.is_called(s.target)) return;
   const double batch = samples_of_batch(s, benchmark);
-  const TimeToTarget by_law =
-      time_of_epochs(p, epochs_without(to, batch), rules.timed);
+  const TimeToTarget by_law = time_of_epochs(p, epochs_without(to, batch), rules.timed);
   result.time_by_law = by_law.total();
   result.samples_by_law = by_law.samples;
   result.law_factor =
@@ -247,11 +286,11 @@ void add_errors(const Results& results, SubmissionErrors& errors) {
 
 }  // namespace
 
-std::vector<Submission> read_submissions(std::istream& in, const std::string& file) {
+std::vector<Submission> read_submissions(std::istream& in, const std::string& file, const SuiteRules& rules) {
   CsvReader reader(in, file);
   std::vector<Submission> submissions;
   for (std::vector<std::string> fields; reader.next(fields);)
-    submissions.push_back(submission_of(Row(reader, fields)));
+    submissions.push_back(submission_of(Row(reader, fields), rules));
   return submissions;
 }
 

@@ -28,8 +28,11 @@ struct Submission {
   std::optional<double> samples;     // until then
 };
 
-// Throws SpecError for a malformed table, a missing column or a number that is none.
-[[nodiscard]] std::vector<Submission> read_submissions(std::istream& in, const std::string& file);
+// Where a row has the times of all runs, its time is their result by the rules (result_of()). Throws
+// SpecError for a malformed table, a missing column, a number that is none, or fewer times than the rules
+// drop.
+[[nodiscard]] std::vector<Submission> read_submissions(std::istream& in, const std::string& file,
+                                                       const SuiteRules& rules);
 
 struct SubmissionResult {
   const Submission* submission = nullptr;

@@ -214,8 +214,8 @@ TEST(Conv2d, WantsOneImage) {
   EXPECT_THROW((void)layer->output_shape(two), ShapeMismatch);
 }
 
-// With the ReLU in its kernel the forward pass is one kernel, and the backward pass masks and sums the gradient in
-// one: it reads the output and its gradient and writes the gradient.
+// With the ReLU in its kernel the forward pass is one kernel, and the backward pass masks and sums the
+// gradient in one: it reads the output and its gradient and writes the gradient.
 TEST(Conv2d, AnEpilogueIsPartOfItsKernel) {
   const LayerBench bench{"{type: conv2d, filters: 4, kernel: 3, padding: 1, bias: true, epilogue: relu}",
                          {image(3, 8, 10)}};

@@ -80,7 +80,8 @@ TEST(ConvergenceLaw, OneBatchGivesAFlatLaw) {
   EXPECT_NEAR(law.epochs_at(1000), 11.11, 1e-9);
 }
 
-// A law of 60 epochs at 8000, where eight runs took 66 with a spread of 0.08. The variance is 0.05^2 + 0.08^2 / 8
+// A law of 60 epochs at 8000, where eight runs took 66 with a spread of 0.08. The variance is 0.05^2 + 0.08^2
+// / 8
 // + (3.3 / 66)^2 / 12 = 0.0025 + 0.0008 + 0.000208, its weight 285.0; that of no difference is 1 / 0.08^2 =
 // 156.25: ln(66 / 60) * 285.0 / 441.3 = 0.0616.
 TEST(ConvergenceLaw, EpochsAreDrawnTowardsMeasuredOnes) {
@@ -123,7 +124,7 @@ TEST(Convergence, EpochsAreMultiplesOfTheEvaluationInterval) {
   EXPECT_DOUBLE_EQ(at.law_spread, 0.03);
 }
 
-// Four times the largest batch: 0.23 * ln 4 = 0.319 more.
+// Four times the largest batch: 0.27 * ln 4 = 0.374 more.
 TEST(Convergence, BeyondMeasuredBatchesTheIntervalWidens) {
   const test::TempDir dir;
   const Convergence to = read_convergence(dir.write("toy_90.yaml", kFile));

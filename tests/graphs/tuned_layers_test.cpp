@@ -20,12 +20,22 @@ using testing::HasSubstr;
 // 16 numbers of 4 B a sample: x, residual in; y and a byte of mask for each out.
 TEST(FusedDropout, WithTheSumOfAResidual) {
   const LayerBench bench{"{type: dropout_add, keep: 0.9}", {vector(16), vector(16)}};
-  EXPECT_THAT(works_of(bench.forward()),
-              ElementsAre(Work{"dropout_add", KernelKind::elementwise, Phase::forward, per_sample(48), {},
-                               per_sample(128), per_sample(80), {}}));
-  EXPECT_THAT(works_of(bench.backward()),
-              ElementsAre(Work{"dropout_add", KernelKind::elementwise, Phase::backward_data, per_sample(32),
-                               {}, per_sample(80), per_sample(64), {}}));
+  EXPECT_THAT(works_of(bench.forward()), ElementsAre(Work{"dropout_add",
+                                                          KernelKind::elementwise,
+                                                          Phase::forward,
+                                                          per_sample(48),
+                                                          {},
+                                                          per_sample(128),
+                                                          per_sample(80),
+                                                          {}}));
+  EXPECT_THAT(works_of(bench.backward()), ElementsAre(Work{"dropout_add",
+                                                           KernelKind::elementwise,
+                                                           Phase::backward_data,
+                                                           per_sample(32),
+                                                           {},
+                                                           per_sample(80),
+                                                           per_sample(64),
+                                                           {}}));
   EXPECT_THROW((void)LayerBench("{type: dropout_add, keep: 0.9}", {vector(16), vector(8)}), ShapeMismatch);
   EXPECT_THROW((void)LayerBench("{type: relu_dropout, keep: 0.9}", {vector(16), vector(16)}), ShapeMismatch);
 }
@@ -48,7 +58,8 @@ TEST(ChannelAdd, AddsANumberToEachPixelOfAChannel) {
 
 // Five values of two categories, rows of 4: 80 B of rows and 20 B of indices are read, 32 B written.
 TEST(Embedding, RowsOfACategoryAreSummed) {
-  const LayerBench bench{"{type: embedding, words: 100, outputs: 4, sparse: true, summed_to: 2}", {vector(5)}};
+  const LayerBench bench{"{type: embedding, words: 100, outputs: 4, sparse: true, summed_to: 2}",
+                         {vector(5)}};
   EXPECT_EQ(bench.output, (Shape{per_sample(1), {2, 4}}));
   EXPECT_EQ(bench.forward()[0].read_bytes, per_sample(100));
   EXPECT_EQ(bench.forward()[0].written_bytes, per_sample(32));

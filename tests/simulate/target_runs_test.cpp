@@ -21,7 +21,8 @@ using testing::HasSubstr;
 constexpr const char* kTarget =
     "title: Toy to 90 %\nmodel: model\ntarget: 90 %\noptimizer: sgd\nepoch: 5000\nstartup: 10 s\n"
     "evaluation: {every: 2, samples: 100, overhead: 1 s}\n"
-    "points:\n  - {batch: 10, epochs: 5.333333333333333, spread: 0.1, runs: 1}\n  - {batch: 30, epochs: 8, spread: 0.1, "
+    "points:\n  - {batch: 10, epochs: 5.333333333333333, spread: 0.1, runs: 1}\n  - {batch: 30, epochs: 8, "
+    "spread: 0.1, "
     "runs: 1}\n"
     "law: {minimum: 4, critical_batch: 30, exponent: 1, spread: 0}\n"
     "sources: {epoch: t, startup: t, evaluation: t, points: t, law: t}\n";
@@ -124,9 +125,8 @@ TEST_F(TargetRuns, AGlobalBatchIsSharedByGpusAndAccumulatedBatches) {
   EXPECT_EQ(run.prediction.batch(), 10);
   EXPECT_DOUBLE_EQ(run.time.global_batch, 80);
   EXPECT_DOUBLE_EQ(global_batch(run.prediction), 80);
-  EXPECT_THAT(test::message_of<UsageError>([&] {
-                (void)target_runs(accumulating, {.each = {}, .global = 84}, clusters, specs_);
-              }),
+  EXPECT_THAT(test::message_of<UsageError>(
+                  [&] { (void)target_runs(accumulating, {.each = {}, .global = 84}, clusters, specs_); }),
               HasSubstr("84 on 2 GPUs of 4 batches each: not the same on each; expected a multiple of 8"));
 }
 

@@ -108,7 +108,8 @@ TEST(Submissions, RulesOfABenchmark) {
   benchmark.spread = 0.3;
   const SubmissionResult unsure = predict_submission(s, narrow, specs);
   EXPECT_DOUBLE_EQ(unsure.samples_per_s, sure.samples_per_s);
-  EXPECT_NEAR(std::log(unsure.rate_factor), std::hypot(std::log(sure.rate_factor), kEightyPercent * 0.3), 1e-9);
+  EXPECT_NEAR(std::log(unsure.rate_factor), std::hypot(std::log(sure.rate_factor), kEightyPercent * 0.3),
+              1e-9);
   benchmark.exchange = "parameter_server_cpu";
   EXPECT_LT(predict_submission(s, narrow, specs).samples_per_s, sure.samples_per_s);
   benchmark.target.clear();
@@ -121,7 +122,8 @@ TEST(Submissions, RefusesRulesThatMakeNoSense) {
   constexpr const char* kRules =
       "title: t\nsource: s\ntimed: {startup: false, checkpoints: false}\nprecisions: {}\nmachines: {}\n"
       "domains: {}\nnetwork: infiniband_200g\nbenchmarks:\n"
-      "  r: {model: m, variant: v, framework: f, runs: 5, dropped: 1, spread: 0.1, exchange: zero1}\nsources: {}\n";
+      "  r: {model: m, variant: v, framework: f, runs: 5, dropped: 1, spread: 0.1, exchange: "
+      "zero1}\nsources: {}\n";
   const test::TempDir dir;
   const auto refused = [&](const std::string& what, const std::string& instead) {
     std::string text = kRules;
@@ -183,13 +185,13 @@ constexpr const char* kHeader =
 
 std::string refusal(const std::string& row) {
   std::istringstream in(kHeader + row + "\n");
-  return test::message_of<SpecError>([&] { (void)read_submissions(in, "runs.csv"); });
+  return test::message_of<SpecError>([&] { (void)read_submissions(in, "runs.csv", rules()); });
 }
 
 TEST(Submissions, ReadsATable) {
   std::istringstream in(std::string(kHeader) +
                         "resnet50_v15,v1.0,a100_sxm_80gb,8,1,3264,fp16_mixed,,1700.5,,fit\n");
-  const std::vector<Submission> rows = read_submissions(in, "runs.csv");
+  const std::vector<Submission> rows = read_submissions(in, "runs.csv", rules());
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].split, "fit");
   EXPECT_EQ(rows[0].time, Seconds(1700.5));
@@ -202,6 +204,26 @@ TEST(Submissions, RefusesNumbersThatAreNone) {
   EXPECT_THAT(refusal("r,,g,8,1,1,,,,,fit"), HasSubstr("tta_mean_s: '' is missing"));
   EXPECT_THAT(refusal("r,,g,8,1,1,,-5,1,,fit"), HasSubstr("samples_per_s: '-5' is no number above 0"));
   EXPECT_THAT(refusal("r,,g,8,1,1,,,1,,test"), HasSubstr("split: 'test' is neither fit nor score"));
+}
+
+// Five runs of ResNet-50: without 1 and 9 the mean is (3 + 4 + 5) / 3 = 4; all five have a mean of 4.4 and a
+// standard deviation of sqrt(35.2 / 4) = 2.966.
+TEST(Submissions, TimesOfAllRunsMakeTheResult) {
+  const auto read = [](const std::string& times) {
+    std::istringstream in(
+        "benchmark,gpu,gpus,nodes,global_batch,precision,samples_per_s,tta_mean_s,run_times_s\n"
+        "resnet50_v15,a100_sxm_80gb,8,1,3264,fp16_mixed,,," +
+        times + "\n");
+    return read_submissions(in, "runs.csv", rules()).at(0);
+  };
+  const Submission s = read("9 1 4 3 5");
+  EXPECT_DOUBLE_EQ(s.time.si(), 4);
+  EXPECT_EQ(s.runs, 3);
+  EXPECT_NEAR(s.spread, 2.966 / 4.4, 1e-3);
+  EXPECT_THAT(test::message_of<SpecError>([&] { (void)read("9 one 4"); }),
+              HasSubstr("run_times_s: '9 one 4' has 'one'; expected seconds"));
+  EXPECT_THAT(test::message_of<SpecError>([&] { (void)read("9 1"); }),
+              HasSubstr("has 2 times, of which the rules drop 2; expected more"));
 }
 
 TEST(Submissions, OnTheCommandLine) {

@@ -85,13 +85,24 @@ def run(program: str, *arguments: str) -> str:
     return done.stdout
 
 
-def judge_submissions(program: str, folder: Path) -> None:
+def validated(program: str, rows: list[dict], form: str) -> str:
     with tempfile.NamedTemporaryFile("w", suffix=".csv", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
         writer.writeheader()
-        writer.writerows(submissions(folder))
+        writer.writerows(rows)
         file.flush()
-        print(run(program, "validate", "--tta", file.name))
+        return run(program, "validate", "--tta", file.name, "--format", form)
+
+
+def rates_alone(program: str, row: dict) -> float | None:
+    """Predicted over measured throughput of one submission of split fit; None where it has no prediction."""
+    assert row["split"] == "fit"
+    bias = json.loads(validated(program, [row], "json"))["groups"][0].get("rate_bias")
+    return None if bias is None else 1 + bias
+
+
+def judge_submissions(program: str, folder: Path) -> None:
+    print(validated(program, submissions(folder), "table"))
 
 
 def planned(program: str, row: dict) -> dict | None:

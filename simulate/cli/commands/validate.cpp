@@ -81,9 +81,9 @@ Table tta_validated(const ValidateOptions& options, SpecCache& specs) {
     throw UsageError(
         "--tta has a table of its own; expected no --runs, --by, --unseen, --worst, --profile or --html");
   std::ifstream in = open_input(options.tta);
-  const std::vector<Submission> submissions = read_submissions(in, options.tta);
   const SuiteRules rules =
       read_suite_rules(specs.catalog().data_dir() / "simulate/validation/benchmarks/mlperf_training.yaml");
+  const std::vector<Submission> submissions = read_submissions(in, options.tta, rules);
   return tta_validation_table(validate_submissions(submissions, rules, specs), rules);
 }
 
