@@ -164,6 +164,22 @@ Seconds work_of_interpreter(const TrainingStep& step, double batch) {
   return sum;
 }
 
+// Seconds of the step's updates that a GPU does not run because other GPUs hold these variables and update
+// them (tensorflow/benchmarks at 8fb7908, variable_mgr.py, VariableMgrLocalFetchFromPS: gradients are applied
+// once); `fullest`: as fullest_gpu().
+double updates_elsewhere(const TrainingStep& step, const Timeline& timeline, const SyncPlan& plan,
+                         double fullest) {
+  const bool fetched =
+      plan.method->reduction_site == ReductionSite::gpu_servers && plan.method->next_iteration;
+  if (!fetched) return 0;
+  Seconds sum;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    const KernelSpan& span = timeline.kernels[k];
+    if (step.kernels[k].phase == Phase::update && !span.async_update) sum += span.end - span.start;
+  }
+  return sum.si() * (1 - fullest / static_cast<double>(plan.cluster.gpus));
+}
+
 // Time for which a bucket occupies the communication thread.
 Seconds sender_time(const SyncPlan& plan, Bytes bytes) {
   Seconds sum;
@@ -266,7 +282,8 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
     }
     for (const GradientBucket& bucket : sent) last = pipeline.send({last, bucket.bytes}, s, s + 1);
   }
-  time.exposed = Seconds(std::max(0.0, last - computed - spared)) + tables.exchange;
+  const double waited = last - computed - spared - updates_elsewhere(step, timeline, plan, gpu_share);
+  time.exposed = Seconds(std::max(0.0, waited)) + tables.exchange;
   time.total = Seconds(std::max(pipeline.busy(), last - computed)) + tables.exchange;
   time.contention += Seconds(contention(plan, gpu, pipeline.mean_sms(), beside, hidden, time.gradients.si()));
   time.gradients += tables.vectors;

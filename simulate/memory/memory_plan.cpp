@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -14,31 +15,28 @@ namespace {
 
 using Alive = MemoryOutline::Alive;
 
-std::vector<Alive> alive_at_kernels(const TrainingStep& step) {
-  const std::vector<ByCategory<Size>> tensors = tensors_alive(step);
-  std::vector<Alive> alive(tensors.size());
-  for (std::size_t k = 0; k < alive.size(); ++k) {
-    alive[k].kernel = static_cast<int>(k);
-    alive[k].tensors = tensors[k];
-    alive[k].tensors[MemoryCategory::workspace] = step.kernels[k].scratch_bytes;
-    alive[k].all = alive[k].tensors.total();
-  }
+// Memory at kernel k, from the tensors alive at all kernels.
+Alive alive_at(std::size_t k, const TrainingStep& step, const std::vector<ByCategory<Size>>& tensors) {
+  Alive alive{.kernel = static_cast<int>(k), .tensors = tensors[k], .all = {}};
+  alive.tensors[MemoryCategory::workspace] = step.kernels[k].scratch_bytes;
+  alive.all = alive.tensors.total();
   return alive;
 }
 
-// Drops kernels at which another has at least as many bytes, both fixed and for each sample; the
-// first of equal kernels remains.
-std::vector<Alive> highest(const std::vector<Alive>& alive) {
-  std::vector<const Alive*> sorted;
-  sorted.reserve(alive.size());
-  for (const Alive& each : alive) sorted.push_back(&each);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Alive* a, const Alive* b) {
-    return std::pair(a->all.per_sample, a->all.fixed) > std::pair(b->all.per_sample, b->all.fixed);
-  });
+// Memory at the kernels at which no other has at least as many bytes, both fixed and for each sample: the one
+// with most for each sample first. The first of equal kernels counts.
+std::vector<Alive> highest(const TrainingStep& step, const std::vector<ByCategory<Size>>& tensors) {
+  const auto reaches = [](const Alive& a, const Alive& b) {
+    return a.all.fixed >= b.all.fixed && a.all.per_sample >= b.all.per_sample;
+  };
   std::vector<Alive> peaks;
-  for (const Alive* peak : sorted) {
-    if (peaks.empty() || peak->all.fixed > peaks.back().all.fixed) peaks.push_back(*peak);
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    const Alive alive = alive_at(k, step, tensors);
+    if (std::ranges::any_of(peaks, [&](const Alive& peak) { return reaches(peak, alive); })) continue;
+    std::erase_if(peaks, [&](const Alive& peak) { return reaches(alive, peak); });
+    peaks.push_back(alive);
   }
+  std::ranges::sort(peaks, std::greater<>(), [](const Alive& alive) { return alive.all.per_sample; });
   return peaks;
 }
 
@@ -136,12 +134,13 @@ MemoryPlan plan_before_run(const MemoryOutline& outline, std::span<const KernelC
 
 MemoryOutline memory_outline(const TrainingStep& step, bool planned) try {
   if (step.kernels.empty()) return {};
-  const std::vector<Alive> alive = alive_at_kernels(step);
+  const std::vector<ByCategory<Size>> tensors = tensors_alive(step);
   MemoryOutline outline;
-  for (std::size_t k = 0; k < alive.size(); ++k) {
-    if (step.kernels[k].kind == KernelKind::convolution) outline.convolutions.push_back(alive[k]);
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    if (step.kernels[k].kind == KernelKind::convolution)
+      outline.convolutions.push_back(alive_at(k, step, tensors));
   }
-  outline.peaks = highest(alive);
+  outline.peaks = highest(step, tensors);
   if (planned) outline.pool = planned_pool(step);
   outline.parameters = parameters_of(step);
   for (const Tensor& tensor : step.tensors) {

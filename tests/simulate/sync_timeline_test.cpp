@@ -229,6 +229,7 @@ TEST(DataParallel, ArraysLieOnGpusInTheOrderOfTheProgram) {
 // tf_cnn_benchmarks spreads variables over the GPUs unless told otherwise, and stores them in fp32; copies of
 // them on every GPU are kept alike in half precision.
 TEST(DataParallel, VariablesOfTfCnnBenchmarks) {
+  using Exchange = std::pair<std::string, double>;  // method, bytes of all gradients
   SpecCache specs = test::source_specs();
   const auto exchange = [&](const char* variant, const char* framework, const std::string& method) {
     Scenario scenario{.model = "resnet50", .framework = framework, .gpu = "rtx3090", .batch = 16};
@@ -236,12 +237,12 @@ TEST(DataParallel, VariablesOfTfCnnBenchmarks) {
     scenario.precision = "fp16";
     scenario.cluster = {.gpus = 4, .network = "pcie4_host", .method = method};
     const Prediction p = predict(scenario, specs);
-    return std::pair{std::string(p.sync->method->name), p.iterations.front().sync.gradients.si()};
+    return Exchange(p.sync->method->name, p.iterations.front().sync.gradients.si());
   };
   constexpr double kParameters = 25'559'081;
-  EXPECT_EQ(exchange("v1", "tensorflow_ngc", ""), std::pair("parameter_server", 4 * kParameters));
+  EXPECT_EQ(exchange("v1", "tensorflow_ngc", ""), Exchange("parameter_server", 4 * kParameters));
   EXPECT_EQ(exchange("v1", "tensorflow_ngc", "replicated_copy"),
-            std::pair("replicated_copy", 2 * kParameters));
+            Exchange("replicated_copy", 2 * kParameters));
   EXPECT_EQ(exchange("v1.5", "tensorflow_ngc", "").first, "all_reduce");
   EXPECT_EQ(exchange("v1", "pytorch", "").first, "all_reduce");
 }
