@@ -129,9 +129,12 @@ TargetRun best_run(Alone& alone, const Cluster& cluster, const Resolver& resolve
 }
 
 std::int64_t share_of(std::int64_t global, const Cluster& cluster) {
-  if (global % cluster.ranks() == 0) return global / cluster.ranks();
-  throw UsageError(fmt::format("a global batch of {} on {} GPUs: not the same on each; expected a multiple",
-                               global, cluster.ranks()));
+  const std::int64_t ranks = cluster.ranks();
+  if (global % ranks == 0) return global / ranks;
+  const std::int64_t below = std::max<std::int64_t>(global / ranks, 1) * ranks;
+  throw UsageError(
+      fmt::format("a global batch of {} on {} GPUs: not the same on each; expected a multiple, as {} or {}",
+                  global, ranks, below, below + ranks));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <boost/math/distributions/normal.hpp>
 
 #include "simulate/communication/gradient_buckets.h"
+#include "simulate/communication/synced_norms.h"
 #include "simulate/communication/table_exchange.h"
 
 namespace tbdsim {
@@ -250,6 +251,8 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   }
   const TableExchange tables = table_exchange(step, timeline, batch, plan);
   time.stragglers += tables.imbalance;
+  const Seconds waits = tables.exchange + synced_norm_time(step, plan);
+  time.exposed = time.total = waits;
   if (sent.empty()) return time;
   const double on_gpu = pipeline.on_gpu();
   const double beside = pipeline.while_computing();
@@ -264,8 +267,8 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
     }
     for (const GradientBucket& bucket : sent) last = pipeline.send({last, bucket.bytes}, s, s + 1);
   }
-  time.exposed = Seconds(std::max(0.0, last - computed - spared)) + tables.exchange;
-  time.total = Seconds(std::max(pipeline.busy(), last - computed)) + tables.exchange;
+  time.exposed += Seconds(std::max(0.0, last - computed - spared));
+  time.total += Seconds(std::max(pipeline.busy(), last - computed));
   time.contention += Seconds(contention(plan, gpu, pipeline.mean_sms(), beside, hidden, time.gradients.si()));
   time.gradients += tables.vectors;
   time.messages = static_cast<int>(sent.size());

@@ -67,8 +67,9 @@ TEST(InstanceNorm, OfVolumes) {
   EXPECT_EQ(bench.layer->parameters(bench.inputs).size(), 2u);
 }
 
-// Two maps of 20 numbers (80 B): a product and a division each, a sum that reads both; back the same
-// products and divisions, and for either weight a product of two maps and its sum.
+// Two maps of 20 numbers (80 B): a product and a division each, a sum that reads both, of a copy of both
+// where they are stacked. Back for either map a division and a product, for its weight a product of two maps
+// and its sum, for the sum of the weights the same with a sign and two divisions before.
 TEST(WeightedAdd, OperatorsOfTwoMaps) {
   const Shape map = image(1, 4, 5);
   const LayerBench bench{"{type: weighted_add}", {map, map}};
@@ -79,8 +80,13 @@ TEST(WeightedAdd, OperatorsOfTwoMaps) {
   EXPECT_EQ(traffic_of(forward).read.per_sample, (4 + 2) * 80);
   EXPECT_EQ(traffic_of(forward).written.per_sample, (4 + 1) * 80);
   const auto backward = bench.backward();
-  EXPECT_EQ(count_of(backward, "mul"), 4);
-  EXPECT_EQ(count_of(backward, "sum"), 2);
+  EXPECT_EQ(count_of(backward, "mul"), 2 * 3);
+  EXPECT_EQ(count_of(backward, "div"), 2 * 3);
+  EXPECT_EQ(count_of(backward, "neg"), 2);
+  EXPECT_EQ(count_of(backward, "sum"), 2 * 2);
+  const LayerBench stacked{"{type: weighted_add, stacked: true}", {map, map}};
+  EXPECT_EQ(traffic_of(stacked.forward()).read.per_sample, (4 + 2 + 2) * 80);
+  EXPECT_EQ(traffic_of(stacked.forward()).written.per_sample, (4 + 1 + 2) * 80);
   const LayerBench plain{"{type: weighted_add, divides: false, spare: 3}", {map, map}};
   EXPECT_EQ(plain.layer->parameters(plain.inputs)[0].elements, 5);
   EXPECT_EQ(count_of(plain.forward(), "div"), 0);
@@ -173,6 +179,7 @@ constexpr const char* kTable =
     "      - {name: loss, type: logistic_loss}\n";
 
 // Three words of a sample: 24 numbers of the table are read and written, and of the gradient read.
+// PyTorch first multiplies the gradient's by the learning rate, in a tensor of their own.
 TEST(SparseTable, OnlyRowsLookedUpAreUpdated) {
   const TrainingStep step = test::step_of(test::small_model("[3]", kTable, "sgd"));
   for (const Kernel& kernel : step.kernels) {

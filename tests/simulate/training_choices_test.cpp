@@ -81,6 +81,15 @@ TEST(TrainingChoices, RecomputationAndOffloadingKeepLess) {
   EXPECT_GE(offloaded.iteration_time(), kept.iteration_time());
 }
 
+TEST(TrainingChoices, SparseRowsNeedAnOptimizerThatUpdatesThemAlone) {
+  const test::CliResult result = test::run(
+      {"--gpu", "t4", "--batch", "2048", "--model", "dlrm", "--framework", "pytorch", "--optimizer", "adam"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err,
+              HasSubstr("layer 'tables': its gradient is sparse, but the optimizer 'adam' of variant "
+                        "'mlperf' updates all rows; expected one of none, sgd"));
+}
+
 TEST(TrainingChoices, NamesWhatIsWrong) {
   const auto fails = [](std::initializer_list<Choice> choices, const char* says, const char* model = "gpt2") {
     EXPECT_THAT([&] { (void)gpt2_with(choices, model); }, ThrowsMessage<UsageError>(HasSubstr(says)));
