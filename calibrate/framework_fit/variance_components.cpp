@@ -35,8 +35,8 @@ Coefficients shared(const RunError& a, const RunError& b, bool same) {
   if (a.gpu == b.gpu) c[static_cast<Eigen::Index>(Effect::gpu)] = both(Effect::gpu);
   if (a.version == b.version) c[static_cast<Eigen::Index>(Effect::version)] = both(Effect::version);
   if (a.model == b.model) {
-    for (const Effect effect : {Effect::model, Effect::network, Effect::ranks})
-      c[static_cast<Eigen::Index>(effect)] = both(effect);
+    c[static_cast<Eigen::Index>(Effect::model)] = both(Effect::model);
+    c[static_cast<Eigen::Index>(Effect::network)] = both(Effect::network);
   }
   if (a.set == b.set) c[static_cast<Eigen::Index>(Effect::set)] = both(Effect::set);
   if (!same) return c;

@@ -3,7 +3,7 @@
 // runs' errors r = ln(predicted time / measured time) is the sum of the variances of what they share,
 //
 //   E[r_i r_j] = G^2 u_i u_j [same GPU] + V^2 [same unfitted version] + M^2 [same model] + S^2 [same set]
-//              + N^2 [same network of a class not measured] + P^2 [the same on several GPUs]
+//              + N^2 [same model, of a class not measured]
 //   E[r_i r_i] = the same + K^2 s_i^2 + R^2 + X^2 x_i^2 + H^2 h_i^2
 //
 // and non-negative least squares over all pairs that share something gives all but X and H (MINQUE with equal

@@ -66,11 +66,11 @@ Effects exposure_of(const Prediction& p) {
   for (const Effect always : {Effect::model, Effect::set, Effect::rest}) exposure[index_of(always)] = 1;
   exposure[index_of(Effect::exchange)] = iteration.sync.added() / iteration.time();
   exposure[index_of(Effect::host)] = host_share(iteration);
-  // Captured steps are the program's own, operator by operator.
-  const bool known =
-      p.model->captured || is_of_measured_class(std::filesystem::path(p.model->path).stem().string());
+  // Captured steps are the program's own, operator by operator; a framework's spread is of runs of all
+  // classes.
+  const bool known = p.model->captured || p.framework->spread > 0 ||
+                     is_of_measured_class(std::filesystem::path(p.model->path).stem().string());
   exposure[index_of(Effect::network)] = known ? 0 : 1;
-  exposure[index_of(Effect::ranks)] = known || p.ranks() == 1 ? 0 : 1;
   return exposure;
 }
 

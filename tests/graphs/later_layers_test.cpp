@@ -179,7 +179,6 @@ constexpr const char* kTable =
     "      - {name: loss, type: logistic_loss}\n";
 
 // Three words of a sample: 24 numbers of the table are read and written, and of the gradient read.
-// PyTorch first multiplies the gradient's by the learning rate, in a tensor of their own.
 TEST(SparseTable, OnlyRowsLookedUpAreUpdated) {
   const TrainingStep step = test::step_of(test::small_model("[3]", kTable, "sgd"));
   for (const Kernel& kernel : step.kernels) {
@@ -191,6 +190,27 @@ TEST(SparseTable, OnlyRowsLookedUpAreUpdated) {
                                   [](const ParameterGradient& gradient) { return gradient.layer == 0; });
   ASSERT_NE(table, step.gradients.end());
   EXPECT_EQ(table->elements, per_sample(24));  // what GPUs exchange
+}
+
+// PyTorch's loop first multiplies the 24 numbers of the gradient by the learning rate, in a tensor of their
+// own.
+TEST(SparseTable, ALoopScalesTheRowsByThemselves) {
+  const TrainingStep step =
+      test::step_of(test::small_model("[3]", kTable, "sgd"), {.update = UpdateKernels::for_loop});
+  std::vector<Kernel> scaled;
+  for (const Kernel& kernel : test::kernels_of(step, "mul")) {
+    if (kernel.phase == Phase::update) scaled.push_back(kernel);
+  }
+  ASSERT_EQ(scaled.size(), 1u);
+  EXPECT_EQ(scaled[0].read_bytes, per_sample(24 * 4));
+  EXPECT_EQ(scaled[0].written_bytes, per_sample(24 * 4));
+}
+
+// Results that are fetched and targets that are fed have no layer behind them.
+TEST(HostCopy, TargetsAreReadByALoss) {
+  EXPECT_FALSE(test::make_layer("{type: host_copy, to: device}")->is_loss());
+  EXPECT_TRUE(test::make_layer("{type: host_copy, to: device, targets: true}")->is_loss());
+  EXPECT_TRUE(test::make_layer("{type: host_copy, to: host}")->is_loss());
 }
 
 TEST(SparseTable, NeedsAnOptimizerThatHasSuchAForm) {
