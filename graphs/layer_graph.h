@@ -14,10 +14,11 @@ namespace tbdsim {
 
 // How GPUs may share a layer's weights (Shoeybi et al., arXiv 1909.08053): by the product's outputs, whose
 // parts stay apart; by its inputs, with partial results to add up; by words of a table or of scores; by heads
-// of an attention; by experts of a mixture. none: each has all of it.
-enum class Sharding { none, columns, rows, vocabulary, heads, experts };
-inline constexpr std::array<std::string_view, 6> kShardingNames = {"none",       "columns", "rows",
-                                                                   "vocabulary", "heads",   "experts"};
+// of an attention; by experts of a mixture. none: each has all of it. first_rank: one GPU computes the layer
+// for the samples of all.
+enum class Sharding { none, columns, rows, vocabulary, heads, experts, first_rank };
+inline constexpr std::array<std::string_view, 7> kShardingNames = {
+    "none", "columns", "rows", "vocabulary", "heads", "experts", "first_rank"};
 
 // A layer as a model file describes it, before its shapes are known.
 struct LayerSpec {

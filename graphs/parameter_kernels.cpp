@@ -199,6 +199,18 @@ void ParameterKernels::update_orthogonally(const Optimizer& optimizer) {
   });
 }
 
+// PyTorch multiplies the rows of a sparse gradient by -lr, in a tensor of their own, before they are added to
+// the table (aten/src/ATen/native/sparse/cuda/SparseCUDATensorMath.cu, add_out_dense_sparse_cuda; from
+// memory).
+void ParameterKernels::scale_rows() {
+  each_trained(graph_, [&](int layer, const ParameterTensor& tensor) {
+    if (!tensor.sparse) return;
+    append(over_words(KernelKind::elementwise, Phase::update, "mul", gradient_elements(tensor, how_.lowering),
+                      1, updated_bytes(), updated_bytes()),
+           layer);
+  });
+}
+
 // Tensor by tensor, or operator by operator over all tensors. New tensors live until the last operator of an
 // update, so that every operator has them as temporaries.
 void ParameterKernels::update_by_operators(const Optimizer& updated_by) {
@@ -236,6 +248,7 @@ void ParameterKernels::update(const Optimizer& updated_by) {
   if (updated_by.orthogonal) update_orthogonally(updated_by);
   const Optimizer& optimizer = rule_by_element(updated_by);
   if (by_operators() && !operators_of(optimizer).empty()) {
+    scale_rows();
     update_by_operators(updated_by);
     if (how_.precision.fp32_copy) copy_back();
     return;

@@ -54,6 +54,7 @@ class ParameterKernels {
   void each_by_element(const Optimizer& optimizer, Visit visit) const;
   // An update whose operators are kernels of their own.
   void update_by_operators(const Optimizer& optimizer);
+  void scale_rows();                                     // of sparse gradients
   void update_orthogonally(const Optimizer& optimizer);  // matrices, by products
   // A kernel over the gradient of every trained parameter, fused where updates are.
   void over_gradients(std::string_view op, KernelKind kind, std::int64_t flops, bool writes);

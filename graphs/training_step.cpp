@@ -159,6 +159,7 @@ class StepExpansion {
  public:
   StepExpansion(const Model& model, const LoweringContext& how) : model_(model), how_(how) {
     step_.sample = model.sample;
+    step_.synced_norms = how_.lowering.synced_norms;
     for (const auto& [name, graph] : model.graphs) {
       first_layers_[name] = static_cast<int>(step_.layers.size());
       for (const GraphLayer& layer : graph.layers) {

@@ -74,6 +74,7 @@ struct TrainingStep {
   std::vector<IndependentChains> chains;     // of kernels, in order
   std::int64_t batches =
       1;  // in an iteration, whose gradients an update adds up; kernels' repeats count them
+  bool synced_norms = false;  // batch norms take their statistics over all ranks
   // Names of kernels that a file gives; null: all are literals. Copies of the step share them.
   std::shared_ptr<const std::set<std::string, std::less<>>> names;
   std::vector<std::string> warnings;  // what a user has to know of the step

@@ -12,7 +12,7 @@ namespace tbdsim {
 namespace {
 
 constexpr double kMostError = 0.4;
-constexpr std::size_t kFitted = static_cast<std::size_t>(Effect::exchange);  // all effects before it
+constexpr std::size_t kFitted = kEffectNames.size();  // of which no runs share exchange and host
 constexpr std::size_t kLeastRuns = 3;
 
 constexpr std::size_t index_of(Effect effect) { return static_cast<std::size_t>(effect); }
@@ -34,7 +34,10 @@ Coefficients shared(const RunError& a, const RunError& b, bool same) {
   Coefficients c = Coefficients::Zero(kFitted);
   if (a.gpu == b.gpu) c[static_cast<Eigen::Index>(Effect::gpu)] = both(Effect::gpu);
   if (a.version == b.version) c[static_cast<Eigen::Index>(Effect::version)] = both(Effect::version);
-  if (a.model == b.model) c[static_cast<Eigen::Index>(Effect::model)] = both(Effect::model);
+  if (a.model == b.model) {
+    c[static_cast<Eigen::Index>(Effect::model)] = both(Effect::model);
+    c[static_cast<Eigen::Index>(Effect::network)] = both(Effect::network);
+  }
   if (a.set == b.set) c[static_cast<Eigen::Index>(Effect::set)] = both(Effect::set);
   if (!same) return c;
   c[static_cast<Eigen::Index>(Effect::kernels)] = both(Effect::kernels);
@@ -120,7 +123,6 @@ VarianceFit variance_components(std::span<const RunError> runs) {
     fit.pooled[e] = !normal.found[e];
     if (normal.found[e]) fit.components[e] = std::sqrt(variances[static_cast<Eigen::Index>(e)]);
   }
-  for (std::size_t e = kFitted; e < kEffectNames.size(); ++e) fit.pooled[e] = true;
   return fit;
 }
 

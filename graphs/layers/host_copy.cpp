@@ -1,6 +1,6 @@
 // host_copy: a tensor goes over the bus, to the device (data that is fed) or to the host (results that are
 // fetched). `host_time`: time of the host's work for each sample before it sends data, or after it has
-// received it.
+// received it. `targets: true`: a loss reads them, no layer.
 #include <array>
 
 #include "graphs/layers/layer_types.h"
@@ -16,6 +16,7 @@ class HostCopy : public Layer {
  public:
   explicit HostCopy(SpecMap& keys) : to_(keys.at("to").one_of(kTo)) {
     if (const auto bytes = keys.find("element_bytes")) element_bytes_ = bytes->count(1, kMostBytes);
+    if (const auto targets = keys.find("targets")) targets_ = targets->flag();
     host_ = host_nanoseconds(keys);
   }
 
@@ -35,11 +36,12 @@ class HostCopy : public Layer {
     return {};
   }
   [[nodiscard]] bool differentiable() const override { return false; }
-  [[nodiscard]] bool is_loss() const override { return kTo[to_] == "host"; }
+  [[nodiscard]] bool is_loss() const override { return targets_ || kTo[to_] == "host"; }
 
  private:
   std::size_t to_;
   std::int64_t element_bytes_ = kFp32Bytes;
+  bool targets_ = false;
   Size host_;
 };
 

@@ -56,7 +56,7 @@ constexpr LayerType kLayerTypes[] = {
     {"add", "element-wise sum of two or more inputs of one shape", make_add},
     {"weighted_add",
      "the same with a trained weight for each input: divides (true), each weight by the sum of all, "
-     "spare (0) weights that no input has",
+     "spare (0) weights that no input has, stacked (false): after a copy of all inputs side by side",
      make_weighted_add},
     {"multiply",
      "element-wise product of two inputs; dimensions of the second may be 1, as in squeeze-excite",
@@ -187,7 +187,10 @@ constexpr LayerType kLayerTypes[] = {
     {"mean_loss", "mean over all elements", make_mean_loss},
     {"actor_critic_loss", "policy gradient, entropy and squared advantage, of scores of actions and a value",
      make_actor_critic_loss},
-    {"host_copy", "copy between host and device: to (device or host), element_bytes (4)", make_host_copy},
+    {"host_copy",
+     "copy between host and device: to (device or host), element_bytes (4), host_time, targets (false): "
+     "which no layer reads, but a loss",
+     make_host_copy},
     {"rescale",
      "bytes or whole numbers as floating-point numbers in another range: element_bytes, operations",
      make_rescale},

@@ -2,9 +2,9 @@
 // their sum and a small constant ("fast normalised fusion" of EfficientDet, Tan et al., CVPR 2020).
 //
 // Operators are those of google/automl's EfficientDet in TensorFlow: for every input a product with its
-// weight and a division by the sum, then a sum of all; weights are numbers, whose operators take a launch
-// each. rwightman/efficientdet-pytorch has the same and copies all inputs side by side before the sum, which
-// is left out.
+// weight and a division by the sum s, then a sum of all; weights are numbers, whose operators take a launch
+// each. With `stacked: true` all inputs are copied side by side along a last dimension before that sum, as in
+// PyTorch (NVIDIA/DeepLearningExamples@729963dd, PyTorch/Detection/Efficientdet/effdet/model.py, FpnCombine).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -17,6 +17,7 @@ class WeightedAdd : public Layer {
   explicit WeightedAdd(SpecMap& keys) {
     if (const auto divides = keys.find("divides")) divides_ = divides->flag();
     if (const auto spare = keys.find("spare")) spare_ = spare->count(0, kMostSpare);
+    if (const auto stacked = keys.find("stacked")) stacked_ = stacked->flag();
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -45,10 +46,13 @@ class WeightedAdd : public Layer {
       over_map("mul", site, Phase::forward, 1, x, x, kernels);
       if (divides_) over_map("div", site, Phase::forward, 1, x, x, kernels);
     }
+    if (stacked_) over_map("stack", site, Phase::forward, 0, x * inputs, x * inputs, kernels);
     over_map("add", site, Phase::forward, inputs - 1, x * inputs, x, kernels);
   }
 
-  // dx_i = w_i dy; the gradient of w_i is the sum of dy x_i over everything.
+  // For each input, with q_i = w_i x_i: dq_i = dy / s, dx_i = w_i dq_i, the gradient of w_i is the sum of
+  // dq_i x_i over everything, that of s the sum of -dy (q_i / s) / s, by four operators and a sum (PyTorch:
+  // FunctionsManual.cpp, div_tensor_other_grad; TensorFlow: math_grad.py, _RealDivGrad).
   void backward(const LayerContext& site, const LoweringContext& how,
                 std::vector<Kernel>& kernels) const override {
     const Size x = stored_bytes(site.output, how.precision);
@@ -56,10 +60,12 @@ class WeightedAdd : public Layer {
       if (divides_ && site.input_gradient) over_map("div", site, Phase::backward_data, 1, x, x, kernels);
       if (site.input_gradient) over_map("mul", site, Phase::backward_data, 1, x, x, kernels);
       if (!site.weight_gradient) continue;
-      over_map("mul", site, Phase::backward_weights, 1, x * 2, x, kernels);
-      kernels.back().scratch_bytes = x;
-      kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "sum", site.output, 1,
-                                      x, fixed_size(kFp32Bytes)));
+      if (divides_) {
+        for (const std::string_view op : {"neg", "div", "div"})
+          over_map(op, site, Phase::backward_weights, 1, x, x, kernels);
+        summed_product(site, x, kernels);
+      }
+      summed_product(site, x, kernels);
     }
     if (site.weight_gradient) numbers(site, Phase::backward_weights, kernels);
   }
@@ -74,6 +80,13 @@ class WeightedAdd : public Layer {
                        Size read, Size written, std::vector<Kernel>& kernels) {
     kernels.push_back(memory_kernel(KernelKind::elementwise, phase, op, site.output, flops, read, written));
   }
+  // The product of two maps, and its sum over everything.
+  static void summed_product(const LayerContext& site, const Size& x, std::vector<Kernel>& kernels) {
+    over_map("mul", site, Phase::backward_weights, 1, x * 2, x, kernels);
+    kernels.back().scratch_bytes = x;
+    kernels.push_back(memory_kernel(KernelKind::reduction, Phase::backward_weights, "sum", site.output, 1, x,
+                                    fixed_size(kFp32Bytes)));
+  }
   // Operators of the weights themselves: a relu of each, their sum, a constant.
   static void numbers(const LayerContext& site, Phase phase, std::vector<Kernel>& kernels) {
     const Size word = fixed_size(kFp32Bytes);
@@ -83,6 +96,7 @@ class WeightedAdd : public Layer {
   }
 
   bool divides_ = true;
+  bool stacked_ = false;
   std::int64_t spare_ = 0;  // weights of the program's table that no input has
 };
 

@@ -132,10 +132,11 @@ TargetRun best_run(Alone& alone, const Cluster& cluster, const Resolver& resolve
 std::int64_t share_of(std::int64_t global, const Cluster& cluster, std::int64_t batches_read) {
   const std::int64_t batches = cluster.ranks() * batches_read;
   if (global % batches == 0) return global / batches;
+  const std::int64_t below = std::max<std::int64_t>(global / batches, 1) * batches;
   const std::string of_each = batches_read > 1 ? fmt::format(" of {} batches each", batches_read) : "";
-  throw UsageError(
-      fmt::format("a global batch of {} on {} GPUs{}: not the same on each; expected a multiple of {}",
-                  global, cluster.ranks(), of_each, batches));
+  throw UsageError(fmt::format(
+      "a global batch of {} on {} GPUs{}: not the same on each; expected a multiple, as {} or {}", global,
+      cluster.ranks(), of_each, below, below + batches));
 }
 
 }  // namespace

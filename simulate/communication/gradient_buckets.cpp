@@ -20,7 +20,8 @@ BucketQueue::BucketQueue(const TrainingStep& step, const Timeline& timeline, dou
     const double ready = span.end.si();
     const double announced = on_gpu ? span.launch_end.si() : ready;
     computed_ = std::max(computed_, ready);
-    if (bytes > 0 && !is_spread_table(step, gradient, plan)) gradients_.push_back({announced, ready, bytes});
+    if (bytes > 0 && !is_of_shared_layer(step, gradient, plan))
+      gradients_.push_back({announced, ready, bytes});
   }
   // Gradients of several batches are exchanged in the last of them, whose kernels take their part of those
   // that are repeated for all.

@@ -9,6 +9,7 @@
 #include <boost/math/distributions/normal.hpp>
 
 #include "simulate/communication/gradient_buckets.h"
+#include "simulate/communication/synced_norms.h"
 #include "simulate/communication/table_exchange.h"
 
 namespace tbdsim {
@@ -268,6 +269,8 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
   }
   const TableExchange tables = table_exchange(step, timeline, batch, plan);
   time.stragglers += tables.imbalance;
+  const Seconds waits = tables.exchange + synced_norm_time(step, plan);
+  time.exposed = time.total = waits;
   if (sent.empty()) return time;
   const double on_gpu = pipeline.on_gpu();
   const double beside = pipeline.while_computing();
@@ -283,8 +286,8 @@ SyncTime simulate_sync(const TrainingStep& step, const Timeline& timeline, doubl
     for (const GradientBucket& bucket : sent) last = pipeline.send({last, bucket.bytes}, s, s + 1);
   }
   const double waited = last - computed - spared - updates_elsewhere(step, timeline, plan, gpu_share);
-  time.exposed = Seconds(std::max(0.0, waited)) + tables.exchange;
-  time.total = Seconds(std::max(pipeline.busy(), last - computed)) + tables.exchange;
+  time.exposed += Seconds(std::max(0.0, waited));
+  time.total += Seconds(std::max(pipeline.busy(), last - computed));
   time.contention += Seconds(contention(plan, gpu, pipeline.mean_sms(), beside, hidden, time.gradients.si()));
   time.gradients += tables.vectors;
   time.messages = static_cast<int>(sent.size());

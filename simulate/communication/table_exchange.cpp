@@ -1,49 +1,88 @@
 #include "simulate/communication/table_exchange.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tbdsim {
 namespace {
 
-const LayerSummary& layer_of(const TrainingStep& step, const ParameterGradient& gradient) {
-  return step.layers[static_cast<std::size_t>(gradient.layer)];
+constexpr double kMostRanksWithBoth = 4;  // of which the first has tables beside the lower network
+
+bool shares_layers(const SyncPlan& plan) {
+  return !plan.stages.empty() && plan.stages.front().all_reduce.has_value();
 }
 
-double fullest_rank(const LayerSummary& layer, std::int64_t ranks) {
-  const auto tables = static_cast<double>(layer.output.dims.front());
-  const auto n = static_cast<double>(ranks);
-  return std::ceil(tables / n) * n / tables;
+bool is_spread_table(const TrainingStep& step, const ParameterGradient& gradient) {
+  if (gradient.layer < 0) return false;
+  const LayerSummary& layer = step.layers[static_cast<std::size_t>(gradient.layer)];
+  const bool rows = gradient.elements.per_sample > 0;  // of a dense gradient their number is fixed
+  return rows && layer.shard == Sharding::vocabulary && !layer.output.dims.empty();
+}
+
+// Time of some layers' kernels in the forward pass, and in the backward pass with the update.
+using PassTimes = std::array<double, 2>;
+
+template <class Chosen>
+PassTimes times_of(const TrainingStep& step, const Timeline& timeline, Chosen chosen) {
+  PassTimes times{};
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    if (kernel.layer < 0 || !chosen(kernel.layer)) continue;
+    const KernelSpan& span = timeline.kernels[k];
+    times[kernel.phase == Phase::forward ? 0 : 1] += (span.end - span.start).si();
+  }
+  return times;
+}
+
+// Bytes of a number of a vector as it is sent: those of the lookup.
+double sent_bytes(const TrainingStep& step, int layer) {
+  double bytes = 0;
+  for (const Kernel& kernel : step.kernels) {
+    if (kernel.layer == layer && kernel.phase == Phase::forward)
+      bytes = static_cast<double>(kernel.element_bytes);
+  }
+  return bytes;
 }
 
 }  // namespace
 
-bool is_spread_table(const TrainingStep& step, const ParameterGradient& gradient, const SyncPlan& plan) {
-  if (gradient.layer < 0 || plan.stages.empty() || !plan.stages.front().all_reduce) return false;
-  const LayerSummary& layer = layer_of(step, gradient);
-  const bool rows = gradient.elements.per_sample > 0;  // of a dense gradient their number is fixed
-  return rows && layer.shard == Sharding::vocabulary && !layer.output.dims.empty();
+bool is_of_shared_layer(const TrainingStep& step, const ParameterGradient& gradient, const SyncPlan& plan) {
+  if (gradient.layer < 0 || !shares_layers(plan)) return false;
+  const LayerSummary& layer = step.layers[static_cast<std::size_t>(gradient.layer)];
+  return layer.shard == Sharding::first_rank || is_spread_table(step, gradient);
 }
 
 TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline, double batch,
                              const SyncPlan& plan) {
   TableExchange all;
+  if (!shares_layers(plan)) return all;
+  const auto ranks = static_cast<double>(plan.ranks());
+  const PassTimes lower = times_of(step, timeline, [&](int layer) {
+    return step.layers[static_cast<std::size_t>(layer)].shard == Sharding::first_rank;
+  });
+  const bool first_without = lower[0] > 0 && ranks > kMostRanksWithBoth;
+  PassTimes tables{};
+  PassTimes fullest{};
   for (const ParameterGradient& gradient : step.gradients) {
-    if (!is_spread_table(step, gradient, plan)) continue;
-    Seconds kernels;
-    std::int64_t element_bytes = 0;  // of a vector as it is sent: that of the lookup
-    for (std::size_t k = 0; k < step.kernels.size(); ++k) {
-      const Kernel& kernel = step.kernels[k];
-      if (kernel.layer != gradient.layer) continue;
-      kernels += timeline.kernels[k].end - timeline.kernels[k].start;
-      if (kernel.phase == Phase::forward) element_bytes = kernel.element_bytes;
+    if (!is_spread_table(step, gradient)) continue;
+    const Shape& output = step.layers[static_cast<std::size_t>(gradient.layer)].output;
+    const auto count = static_cast<double>(output.dims.front());
+    const double full = std::ceil(count / (first_without ? ranks - 1 : ranks)) * ranks / count;
+    const PassTimes own = times_of(step, timeline, [&](int layer) { return layer == gradient.layer; });
+    for (std::size_t pass = 0; pass < own.size(); ++pass) {
+      tables[pass] += own[pass];
+      fullest[pass] += full * own[pass];
     }
-    const double fullest = fullest_rank(layer_of(step, gradient), plan.ranks());
-    const Size sent = elements(layer_of(step, gradient).output);  // fewer than rows where these are summed
-    const Bytes vectors(sent.at(batch) * static_cast<double>(element_bytes));
+    // Fewer numbers than those of the rows where these are summed.
+    const Bytes vectors(elements(output).at(batch) * sent_bytes(step, gradient.layer));
     all.vectors += vectors;
-    all.exchange += all_reduce_time(*plan.stages.front().all_reduce, vectors * fullest);
-    all.imbalance += kernels * (fullest - 1);
+    all.exchange += all_reduce_time(*plan.stages.front().all_reduce, vectors * full);
+  }
+  for (std::size_t pass = 0; pass < tables.size(); ++pass) {
+    const double whole = ranks * lower[pass];
+    const double slowest = first_without ? std::max(whole, fullest[pass]) : whole + fullest[pass];
+    all.imbalance += Seconds(slowest - lower[pass] - tables[pass]);
   }
   return all;
 }

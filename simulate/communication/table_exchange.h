@@ -1,12 +1,17 @@
-// Tables of embeddings that are spread over the ranks instead of copied to each (`sparse: true` and `shard:
-// vocabulary` of a layer), as in the programs of DLRM: a rank looks up the rows of its own tables for the
-// samples of all ranks, sends each rank its vectors, and gets their gradients back.
+// Layers that ranks share instead of all computing them, as in the programs of DLRM. Tables of embeddings are
+// spread over the ranks (`sparse: true` and `shard: vocabulary` of a layer): a rank looks up the rows of its
+// own tables for the samples of all ranks, sends each rank its vectors, and gets their gradients back. One
+// rank computes the lower network for the samples of all (`shard: first_rank`).
 //
 //   exchange   = all-reduce time of the vectors of a rank's samples: two all-to-alls, of half its bytes each; the
 //                interaction waits for the first one, the tables' update for the second
-//   imbalance  = (fullest - 1) * time of the tables' kernels
-//   fullest    = tables of the fullest rank over the mean: ceil(tables / ranks) * ranks / tables, since a table is
-//                not cut; a layer has a table for each position that it looks up
+//   imbalance  = sum over passes, forward and backward, of slowest - own
+//   own        = l + t: time of the lower network's and of the tables' kernels for a rank's samples
+//   slowest    = max(n * l, f * t) where the first of n ranks has no tables, else n * l + f * t
+//   f          = tables of the fullest rank over the mean: ceil(tables / holders) * n / tables, since a table
+//                is not cut; a layer has a table for each position that it looks up
+//   holders    = n - 1 beside a lower network where n > 4, else n (NVIDIA/DeepLearningExamples@729963dd,
+//                PyTorch/Recommendation/DLRM/dlrm/utils/distributed.py, get_device_mapping)
 #pragma once
 
 #include "graphs/training_step.h"
@@ -21,9 +26,9 @@ struct TableExchange {
   Bytes vectors;  // of a rank's samples
 };
 
-// True if the gradient is that of tables which the plan spreads over the ranks: it is exchanged in no bucket.
-[[nodiscard]] bool is_spread_table(const TrainingStep& step, const ParameterGradient& gradient,
-                                   const SyncPlan& plan);
+// True if the gradient is of a layer that the plan's ranks share: it is exchanged in no bucket.
+[[nodiscard]] bool is_of_shared_layer(const TrainingStep& step, const ParameterGradient& gradient,
+                                      const SyncPlan& plan);
 
 [[nodiscard]] TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline, double batch,
                                            const SyncPlan& plan);

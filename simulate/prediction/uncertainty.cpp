@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -38,7 +39,23 @@ double host_share(const Iteration& iteration) {
   return std::clamp(nanoseconds / kGiga / iteration.time().si(), 0.0, 1.0);
 }
 
+// Stems of models' files.
+constexpr std::array<std::string_view, 29> kMeasuredClasses = {
+    "alexnet",   "bert_base", "bert_large",  "bert_large_packed",
+    "bloom",     "decoder",   "deepseek",    "gnmt",
+    "gpt2",      "gpt3",      "gpt_oss",     "inception_v3",
+    "llama",     "mistral",   "mixtral",     "mpt",
+    "opt",       "qwen3",     "qwen3_moe",   "resnet101",
+    "resnet152", "resnet18",  "resnet34",    "resnet50",
+    "seq2seq",   "t5",        "transformer", "vgg13",
+    "vgg16"};
+static_assert(std::ranges::is_sorted(kMeasuredClasses));
+
 }  // namespace
+
+bool is_of_measured_class(std::string_view file) {
+  return std::ranges::binary_search(kMeasuredClasses, file);
+}
 
 Effects exposure_of(const Prediction& p) {
   const Iteration& iteration = p.typical();
@@ -49,6 +66,11 @@ Effects exposure_of(const Prediction& p) {
   for (const Effect always : {Effect::model, Effect::set, Effect::rest}) exposure[index_of(always)] = 1;
   exposure[index_of(Effect::exchange)] = iteration.sync.added() / iteration.time();
   exposure[index_of(Effect::host)] = host_share(iteration);
+  // Captured steps are the program's own, operator by operator; a framework's spread is of runs of all
+  // classes.
+  const bool known = p.model->captured || p.framework->spread > 0 ||
+                     is_of_measured_class(std::filesystem::path(p.model->path).stem().string());
+  exposure[index_of(Effect::network)] = known ? 0 : 1;
   return exposure;
 }
 

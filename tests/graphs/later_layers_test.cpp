@@ -67,8 +67,9 @@ TEST(InstanceNorm, OfVolumes) {
   EXPECT_EQ(bench.layer->parameters(bench.inputs).size(), 2u);
 }
 
-// Two maps of 20 numbers (80 B): a product and a division each, a sum that reads both; back the same
-// products and divisions, and for either weight a product of two maps and its sum.
+// Two maps of 20 numbers (80 B): a product and a division each, a sum that reads both, of a copy of both
+// where they are stacked. Back for either map a division and a product, for its weight a product of two maps
+// and its sum, for the sum of the weights the same with a sign and two divisions before.
 TEST(WeightedAdd, OperatorsOfTwoMaps) {
   const Shape map = image(1, 4, 5);
   const LayerBench bench{"{type: weighted_add}", {map, map}};
@@ -79,8 +80,13 @@ TEST(WeightedAdd, OperatorsOfTwoMaps) {
   EXPECT_EQ(traffic_of(forward).read.per_sample, (4 + 2) * 80);
   EXPECT_EQ(traffic_of(forward).written.per_sample, (4 + 1) * 80);
   const auto backward = bench.backward();
-  EXPECT_EQ(count_of(backward, "mul"), 4);
-  EXPECT_EQ(count_of(backward, "sum"), 2);
+  EXPECT_EQ(count_of(backward, "mul"), 2 * 3);
+  EXPECT_EQ(count_of(backward, "div"), 2 * 3);
+  EXPECT_EQ(count_of(backward, "neg"), 2);
+  EXPECT_EQ(count_of(backward, "sum"), 2 * 2);
+  const LayerBench stacked{"{type: weighted_add, stacked: true}", {map, map}};
+  EXPECT_EQ(traffic_of(stacked.forward()).read.per_sample, (4 + 2 + 2) * 80);
+  EXPECT_EQ(traffic_of(stacked.forward()).written.per_sample, (4 + 1 + 2) * 80);
   const LayerBench plain{"{type: weighted_add, divides: false, spare: 3}", {map, map}};
   EXPECT_EQ(plain.layer->parameters(plain.inputs)[0].elements, 5);
   EXPECT_EQ(count_of(plain.forward(), "div"), 0);
@@ -184,6 +190,27 @@ TEST(SparseTable, OnlyRowsLookedUpAreUpdated) {
                                   [](const ParameterGradient& gradient) { return gradient.layer == 0; });
   ASSERT_NE(table, step.gradients.end());
   EXPECT_EQ(table->elements, per_sample(24));  // what GPUs exchange
+}
+
+// PyTorch's loop first multiplies the 24 numbers of the gradient by the learning rate, in a tensor of their
+// own.
+TEST(SparseTable, ALoopScalesTheRowsByThemselves) {
+  const TrainingStep step =
+      test::step_of(test::small_model("[3]", kTable, "sgd"), {.update = UpdateKernels::for_loop});
+  std::vector<Kernel> scaled;
+  for (const Kernel& kernel : test::kernels_of(step, "mul")) {
+    if (kernel.phase == Phase::update) scaled.push_back(kernel);
+  }
+  ASSERT_EQ(scaled.size(), 1u);
+  EXPECT_EQ(scaled[0].read_bytes, per_sample(24 * 4));
+  EXPECT_EQ(scaled[0].written_bytes, per_sample(24 * 4));
+}
+
+// Results that are fetched and targets that are fed have no layer behind them.
+TEST(HostCopy, TargetsAreReadByALoss) {
+  EXPECT_FALSE(test::make_layer("{type: host_copy, to: device}")->is_loss());
+  EXPECT_TRUE(test::make_layer("{type: host_copy, to: device, targets: true}")->is_loss());
+  EXPECT_TRUE(test::make_layer("{type: host_copy, to: host}")->is_loss());
 }
 
 TEST(SparseTable, NeedsAnOptimizerThatHasSuchAForm) {

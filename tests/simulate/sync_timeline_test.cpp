@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "hwspecs/base/error.h"
-#include "simulate/communication/table_exchange.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/prediction/repredict.h"
 #include "tests/support/cli.h"
@@ -395,29 +394,6 @@ TEST(DataParallel, WrongClusters) {
   EXPECT_THROW((void)throughput("10 Gbit/s", "all_reduze"), UsageError);      // no method
   EXPECT_THROW((void)throughput("10 Gbit/s", "kvstore_device"), UsageError);  // of one machine
   EXPECT_THROW((void)throughput("qpi", "all_reduce"), UsageError);            // no network
-}
-
-// Three tables of 128 numbers a row on two ranks: one rank has 2 where the mean is 1.5. Its kernels, of 2 s,
-// take 4/3 as long, and its vectors of 10^6 samples, 4/3 of 1.536 GB, are in no bucket but waited for.
-TEST(SpreadTables, FullestRankDecides) {
-  TrainingStep tables = step();
-  tables.layers[0].shard = Sharding::vocabulary;
-  tables.layers[0].output.dims = {3, 128};
-  tables.gradients.back().elements = {0, 3 * 128};
-  SyncPlan plan = one_stage(0.5);
-  plan.stages[0].all_reduce =
-      AllReduceRanks{{.ranks = 2, .bandwidth = BytesPerSecond(4e9), .per_rank = {}, .cost = {}}, {}};
-  const TableExchange moved = table_exchange(tables, timeline(), 1e6, plan);
-  EXPECT_DOUBLE_EQ(moved.vectors.si(), 1.536e9);
-  EXPECT_NEAR(moved.imbalance.si(), 2.0 / 3, 1e-12);
-  EXPECT_DOUBLE_EQ(moved.exchange.si(), all_reduce_time(*plan.stages[0].all_reduce, Bytes(2.048e9)).si());
-  EXPECT_GT(moved.exchange.si(), 0.5);  // half of the bytes to the other rank, and back
-  const SyncTime time = simulate_sync(tables, timeline(), 1e6, {}, endless_memory(), plan);
-  EXPECT_EQ(time.messages, 2);
-  EXPECT_GE(time.exposed, moved.exchange);
-
-  tables.layers[0].shard = Sharding::none;  // a copy on each rank
-  EXPECT_DOUBLE_EQ(table_exchange(tables, timeline(), 1e6, plan).vectors.si(), 0);
 }
 
 }  // namespace

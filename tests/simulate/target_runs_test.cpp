@@ -235,7 +235,8 @@ TEST(Tta, ATargetNobodyMeasuredListsThoseThereAre) {
 TEST(Tta, BatchesThatMakeNoSense) {
   EXPECT_THAT(test::run(with({"--batch", "64", "--global-batch", "512"})).err, HasSubstr("both given"));
   EXPECT_THAT(test::run(with({"--global-batch", "100", "--gpus", "8"})).err,
-              HasSubstr("expected a multiple"));
+              HasSubstr("100 on 8 GPUs: not the same on each; expected a multiple, as 96 or 104"));
+  EXPECT_THAT(test::run(with({"--global-batch", "3", "--gpus", "8"})).err, HasSubstr("as 8 or 16"));
   EXPECT_THAT(test::run(with({"--batch", "2000000"})).err,
               HasSubstr("more than the 1281167 samples of an epoch"));
   EXPECT_THAT(test::run(with({"--batch", "0"})).err, HasSubstr("--batch: '0' is out of range"));

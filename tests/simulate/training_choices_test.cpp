@@ -94,8 +94,17 @@ TEST(TrainingChoices, TheLossMayHoldAPartOfTheScores) {
   EXPECT_LT(fused.iteration_time(), eager.iteration_time());
   EXPECT_GT(parts.iteration_time(), fused.iteration_time())
       << "the gradient of 39 M weights is added 64 times";
-  EXPECT_THAT(training_notes(std::span(&parts, 1), 200),
+  EXPECT_THAT(training_notes(std::span(&parts, 1)),
               testing::ElementsAre(HasSubstr("loss by fused_linear kernels")));
+}
+
+TEST(TrainingChoices, SparseRowsNeedAnOptimizerThatUpdatesThemAlone) {
+  const test::CliResult result = test::run(
+      {"--gpu", "t4", "--batch", "2048", "--model", "dlrm", "--framework", "pytorch", "--optimizer", "adam"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err,
+              HasSubstr("layer 'tables': its gradient is sparse, but the optimizer 'adam' of variant "
+                        "'mlperf' updates all rows; expected one of none, sgd"));
 }
 
 TEST(TrainingChoices, NamesWhatIsWrong) {
