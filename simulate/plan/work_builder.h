@@ -216,7 +216,6 @@ class WorkBuilder {
     kernel.element_bytes = 2;
     if (kind == KernelKind::layer_norm || kind == KernelKind::softmax)
       kernel.shape = MatrixShape{fixed_size(rows), columns};
-    kernel.holds_rows = kind == KernelKind::layer_norm && stack_.fused_pointwise;
     return kernel;
   }
 
