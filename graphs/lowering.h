@@ -52,7 +52,7 @@ enum class LossKernels { eager, fused, chunked, vocabulary_parallel, fused_linea
 // Kernels of norms of rows that are one kernel forward.
 //   rows     PyTorch: a block of 128 threads reads each row twice; gradients of parameters by a kernel of their own
 //   held     TorchInductor: the same kernels, which hold a row in registers
-//   joined   Transformer Engine, Apex: they hold it, and one kernel makes all gradients
+//   joined   Transformer Engine, Apex's FastLayerNorm: they hold it, and one kernel makes all gradients
 enum class NormKernels { rows, held, joined };
 // A batch norm by constant statistics. fused: one kernel forward and one backward, which sums the gradients
 // of its parameters where these are trained; summing: the same, and it always sums; composite: one kernel for

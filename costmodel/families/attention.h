@@ -23,7 +23,7 @@
 // Why exponentials: cuDNN 9 on a GB200, bf16 and fp8 with 64 to 256 features forward, fits with one share
 // (0.94) and softmax = 1.02, 4 % median error: half the operations of an fp8 product do not make it twice as
 // fast. FlashAttention 2 multiplies warp by warp (mma.sync): its rate is no more than 0.62 of Hopper's 4,096
-// operations a clock, on later GPUs too.
+// operations a clock, on later GPUs too; slower tensor cores come nearer to their rate (operands_in_time).
 //
 // Where power limits the clock of full load (kernel_time.h, PowerLimit), a score takes power_relief() of
 // the time, by the share of it in which the tensor cores multiply: an A100 PCIe runs attention at the clock
@@ -65,6 +65,18 @@ namespace tbdsim {
   constexpr double kMostPerClock = 0.62 * 4'096;  // hardware.h, instruction_share
   const double rate = hardware.peak / hardware.sm_count;
   return hardware.tensor_cores ? std::min(rate, kMostPerClock * hardware.clock) : rate;
+}
+
+// How much nearer to their rate FlashAttention 2's products come on a GPU than on an A100, where its share
+// was fitted. They wait for keys and values from shared memory, which sends 128 B a clock and SM on every GPU
+// from Volta on: each number of two bytes meets the 32 queries of a warp, two operations each, 4,096
+// operations a clock. An RTX 4090, whose tensor cores do 512, reaches its peak (apache/tvm,
+// tl_doc/flash_perf.md: 169 TFLOP/s of 165 at the boost clock). No less than 1: the share was also fitted to
+// faster GPUs.
+[[nodiscard]] inline double operands_in_time(const Hardware& hardware) {
+  constexpr double kSent = 4'096, kA100 = 2'048;
+  const double per_clock = hardware.peak / (hardware.sm_count * hardware.clock);
+  return std::max(1.0, (1 + kA100 / kSent) / (1 + per_clock / kSent));
 }
 
 // Exponentials a clock and SM.
@@ -186,6 +198,8 @@ TimeParts<T> AttentionFamily<library>::time(const Call& c, const Choice&, const 
   T share = p[P::kShare];
   if (!forward)
     share = std::min<T>(T(1.0), p[P::kShareBackward] * pow(T(kFeatures / c.features), p[P::kWide]));
+  if constexpr (library == AttentionKernel::flash2)
+    share = std::min<T>(T(1.0), share * operands_in_time(hardware));
   const double operations = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
   const T products = operations / (rate * sustained.clock * share);
   const double exponentials = (forward ? 1 : 2) / (exponentials_per_clock(hardware) * hardware.clock);
