@@ -10,6 +10,11 @@ from .recording import Dtype, OperatorRecord, Recording, TensorUse
 from .step import Affine, DtypeArgument, Operator, Size, Storage, Tensor, TensorArgument
 
 
+#: What errors say of a step that is not the same at every batch.
+_ONE_BATCH = ", or a capture at one batch alone, as batches=[8]"
+_DEPENDS = "what runs depends on the batch; expected the same operators at each" + _ONE_BATCH
+
+
 class _NotAffine(Exception):
     pass
 
@@ -36,7 +41,7 @@ class _Merger:
             return affine(values, self.batches)
         except _NotAffine:
             at = ", ".join(f"{value} at batch {batch}" for value, batch in zip(values, self.batches))
-            raise CaptureError(f"{what} is {at}: expected a + b x batch") from None
+            raise CaptureError(f"{what} is {at}: expected a + b x batch{_ONE_BATCH}") from None
 
     def where(self, operator: OperatorRecord, index: int) -> str:
         path, kind = self.recordings[0].modules[operator.module]
@@ -106,7 +111,7 @@ class _Merger:
                 len(first.outputs),
             ):
                 raise CaptureError(
-                    f"{where}: at batch {batch} it is {other.name}, {other.phase}: what runs depends on the batch"
+                    f"{where}: at batch {batch} it is {other.name}, {other.phase}: {_DEPENDS}"
                 )
         outputs = [
             -1 if uses[0] is None else self.tensor(uses, where) for uses in zip(*(operator.outputs for operator in operators))
@@ -119,7 +124,7 @@ class _Merger:
         counts = [len(recording.operators) for recording in self.recordings]
         if len(set(counts)) > 1:
             batches = ", ".join(map(str, self.batches))
-            raise CaptureError(f"{', '.join(map(str, counts))} operators at batches {batches}: what runs depends on the batch")
+            raise CaptureError(f"{', '.join(map(str, counts))} operators at batches {batches}: {_DEPENDS}")
         return merged
 
     def storages(self) -> list[Storage]:

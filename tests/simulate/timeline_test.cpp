@@ -90,9 +90,14 @@ TEST(Timeline, RepeatsAreAsManyKernels) {
 // A call of cuDNN takes the host 3 s more than another launch of 2 s.
 TEST(Timeline, CallsOfCudnnTakeTheHostLonger) {
   const LaunchModel launch_model{.launch_overhead = Seconds(2), .library_call = Seconds(3)};
-  EXPECT_DOUBLE_EQ(host_work({.kind = KernelKind::convolution}, 1, launch_model).launch.si(), 5);
-  EXPECT_DOUBLE_EQ(host_work({.kind = KernelKind::batch_norm}, 1, launch_model).launch.si(), 5);
-  EXPECT_DOUBLE_EQ(host_work({.kind = KernelKind::elementwise}, 1, launch_model).launch.si(), 2);
+  const auto launch = [&](KernelKind kind) {
+    Kernel kernel;
+    kernel.kind = kind;
+    return host_work(kernel, 1, launch_model).launch.si();
+  };
+  EXPECT_DOUBLE_EQ(launch(KernelKind::convolution), 5);
+  EXPECT_DOUBLE_EQ(launch(KernelKind::batch_norm), 5);
+  EXPECT_DOUBLE_EQ(launch(KernelKind::elementwise), 2);
 }
 
 // Without a synchronization at its end an iteration overlaps the next: the longer of 3 * 2 s on the CPU and 3
