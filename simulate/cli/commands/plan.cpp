@@ -2,6 +2,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -130,6 +131,23 @@ void require_one_output(const PlanOptions& options) {
   if (sorts > 1)
     throw UsageError(
         "several outputs are asked for; expected --table, --what-helps, --set, or --trace and --html");
+}
+
+// The fewest of twice, four times, ... as many GPUs on which some layout of the same global batch fits.
+std::optional<std::int64_t> gpus_that_fit(JobRequest request, SpecCache& specs) {
+  constexpr std::int64_t kMostTimes = 1024;
+  const std::int64_t now = request.job.gpus;
+  for (std::int64_t times = 2; times <= kMostTimes && now <= kMostRanks / times; times *= 2) {
+    request.job.gpus = now * times;
+    try {
+      const ResolvedJob job = resolve_job(request, specs);
+      if (!best_layouts(layouts_of(job), job.inputs, job.peak, job.usable(), 1).best.empty())
+        return request.job.gpus;
+    } catch (const UsageError&) {  // more GPUs than the batch can be divided over, or than a network joins
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
 }
 
 // Adds what would make the layout fit where it does not, else the largest micro-batch that does.
