@@ -166,7 +166,7 @@ void add_fitting(std::vector<Table>& tables, const JobPrediction& shown, const J
     if (const auto gpus = gpus_that_fit(request, specs))
       notes.push_back(fmt::format("On {} GPUs there is a layout that fits.", *gpus));
     else
-      notes.push_back("No number of GPUs that divides this batch would make one fit.");
+      notes.push_back("With twice, four times, ... as many GPUs none was found that fits.");
     return;
   }
   const std::vector<Remedy> remedies = what_would_fit(layout, job, pieces);
