@@ -14,7 +14,6 @@
 #include "graphs/captured/captured_step.h"
 #include "hwspecs/base/error.h"
 #include "simulate/prediction/predict.h"
-#include "simulate/prediction/resolve.h"
 
 namespace tbdsim {
 namespace {
@@ -115,7 +114,7 @@ PieceCosts pieces_of(const Prediction& p, const Storage& storage) {
 
 }  // namespace
 
-Prediction predict_captured(const JobRequest& request, const std::string& gpu, SpecCache& specs) {
+Scenario scenario_of_captured(const JobRequest& request, const std::string& gpu) {
   const auto without = [&](bool given, std::string_view key) {
     if (given)
       throw UsageError(
@@ -134,7 +133,7 @@ Prediction predict_captured(const JobRequest& request, const std::string& gpu, S
   scenario.gpu = gpu;
   scenario.precision = request.precision;
   scenario.profile = request.profile;
-  return predict(resolve(scenario, specs));
+  return scenario;
 }
 
 void take_captured(PlanInputs& in, const Prediction& one) {

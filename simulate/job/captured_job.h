@@ -10,16 +10,15 @@
 #include "simulate/job/job_request.h"
 #include "simulate/plan/search.h"
 #include "simulate/prediction/prediction.h"
-#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
-// The prediction of the captured step for one sample on one GPU. Throws UsageError for keys of the request
-// that mean nothing to a captured step.
-[[nodiscard]] Prediction predict_captured(const JobRequest& request, const std::string& gpu,
-                                          SpecCache& specs);
+// The captured step for one sample on one GPU. Throws UsageError for keys of the request that mean nothing to
+// a captured step.
+[[nodiscard]] Scenario scenario_of_captured(const JobRequest& request, const std::string& gpu);
 
-// Fills in shape, length of a sample, stack, arithmetic and pieces of the inputs.
+// From the prediction of that scenario, fills in shape, length of a sample, stack, arithmetic and pieces of
+// the inputs.
 void take_captured(PlanInputs& inputs, const Prediction& one_sample);
 
 // Throws UsageError for a layout of a captured step that divides more than states.

@@ -110,20 +110,4 @@ std::int64_t largest_micro_batch(ParallelLayout layout, const ResolvedJob& job, 
   return largest;
 }
 
-std::optional<std::int64_t> gpus_that_fit(JobRequest request, SpecCache& specs) {
-  constexpr std::int64_t kMostTimes = 1024;
-  const std::int64_t now = request.job.gpus;
-  for (std::int64_t times = 2; times <= kMostTimes && now <= kMostRanks / times; times *= 2) {
-    request.job.gpus = now * times;
-    try {
-      const ResolvedJob job = resolve_job(request, specs);
-      if (!best_layouts(layouts_of(job), job.inputs, job.peak, job.usable(), 1).best.empty())
-        return request.job.gpus;
-    } catch (const UsageError&) {  // more GPUs than the batch can be divided over, or than a network joins
-      return std::nullopt;
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace tbdsim

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +23,5 @@ struct Remedy {
 // The largest micro-batch with which the layout fits and divides the batch; 0: none.
 [[nodiscard]] std::int64_t largest_micro_batch(ParallelLayout layout, const ResolvedJob& job,
                                                PieceTable& table);
-
-// The fewest of twice, four times, ... as many GPUs on which some layout of the same global batch fits.
-[[nodiscard]] std::optional<std::int64_t> gpus_that_fit(JobRequest request, SpecCache& specs);
 
 }  // namespace tbdsim

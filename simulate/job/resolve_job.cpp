@@ -12,6 +12,8 @@
 #include "simulate/layout/decoder_of_graph.h"
 #include "simulate/layout/layout_reader.h"
 #include "simulate/layout/text_key.h"
+#include "simulate/prediction/predict.h"
+#include "simulate/prediction/resolve.h"
 
 namespace tbdsim {
 namespace {
@@ -127,7 +129,7 @@ void take_decoder(ResolvedJob& r, const JobRequest& request, SpecCache& specs) {
 }
 
 void take_captured(ResolvedJob& r, const JobRequest& request, const std::string& gpu, SpecCache& specs) {
-  const Prediction one = predict_captured(request, gpu, specs);
+  const Prediction one = predict(resolve(scenario_of_captured(request, gpu), specs));
   take_captured(r.inputs, one);
   r.precision = one.precision->name;
   r.sample = one.model->sample;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simulate/communication/sync_timeline.h"
 #include "simulate/plan/replica_exchange.h"
 
 namespace tbdsim {
@@ -84,10 +85,12 @@ class Step {
     parts.bubble = pipeline.bubble();
     parts.replicas = pace.shards * m_ + replicas.exposed;
     parts.update = update(pipeline.busiest);
+    parts.slowest = (parts.compute + parts.again + parts.launch + parts.within + parts.bubble) *
+                    (kRankSpread * expected_largest(l_.ranks()));
     parts.other = in_.stack.iteration;
     p.communication = communication(parts, pace, replicas);
     p.step = parts.compute + parts.again + parts.launch + parts.within + parts.sends + parts.bubble +
-             parts.replicas + parts.update + parts.other;
+             parts.replicas + parts.update + parts.slowest + parts.other;
     const double tokens = static_cast<double>(in_.job.global_batch) * static_cast<double>(in_.job.sequence);
     p.tokens_per_second = tokens / p.step.si();
     const double flops = in_.flops_per_token > 0

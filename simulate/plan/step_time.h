@@ -20,6 +20,7 @@ struct StepParts {
   Seconds bubble;    // fill and drain of the pipeline
   Seconds replicas;  // exposed, of gradients and parameters between replicas
   Seconds update;    // optimizer, with clipping
+  Seconds slowest;   // until the slowest of all ranks is ready
   Seconds other;     // once a step: host
 };
 

@@ -28,6 +28,7 @@ constexpr auto kParts = std::to_array<NamedPart>({{"compute", &StepParts::comput
                                                   {"bubble", &StepParts::bubble},
                                                   {"exchange between replicas", &StepParts::replicas},
                                                   {"update", &StepParts::update},
+                                                  {"waiting for the slowest rank", &StepParts::slowest},
                                                   {"once a step", &StepParts::other}});
 
 constexpr auto kResultColumns = std::to_array<std::string_view>({"step_time",
@@ -41,6 +42,7 @@ constexpr auto kResultColumns = std::to_array<std::string_view>({"step_time",
                                                                  "bubble_time",
                                                                  "replica_time",
                                                                  "update_time",
+                                                                 "slowest_time",
                                                                  "other_time",
                                                                  "allocated_first",
                                                                  "allocated_last",

@@ -302,6 +302,9 @@ def main():
         inside += [is_inside(r, predictions[r["id"]]) for r in times]
         if args.detail == name and args.rows == "fit":
             detail(here, predictions)
+    ran = [r for r in known if predictions[r["id"]]["status"] == "ok"]
+    lacking = sum(float(predictions[r["id"]]["headroom"]) < 0 for r in ran)
+    print(f"{lacking} of {len(ran)} rows that ran are said not to fit; the table has none that ran out of memory")
     print(f"{100 * statistics.mean(inside):.0f} % of {len(inside)} measured rates are inside the 80 % intervals")
 
 

@@ -182,8 +182,8 @@ TEST_F(PlanTest, PartsSumToTheStep) {
         ParallelLayout{.tp = 8, .cp = 2}}) {
     const LayoutPrediction p = predict(in, layout);
     const StepParts& s = p.parts;
-    const Seconds sum =
-        s.compute + s.again + s.launch + s.within + s.sends + s.bubble + s.replicas + s.update + s.other;
+    const Seconds sum = s.compute + s.again + s.launch + s.within + s.sends + s.bubble + s.replicas +
+                        s.update + s.slowest + s.other;
     EXPECT_NEAR(sum.si(), p.step.si(), 1e-9 * p.step.si());
     for (const Seconds part : {s.compute, s.bubble, s.replicas, s.within, s.launch})
       EXPECT_GE(part.si(), -1e-9);

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -132,6 +133,23 @@ void require_one_output(const PlanOptions& options) {
         "several outputs are asked for; expected --table, --what-helps, --set, or --trace and --html");
 }
 
+// The fewest of twice, four times, ... as many GPUs on which some layout of the same global batch fits.
+std::optional<std::int64_t> gpus_that_fit(JobRequest request, SpecCache& specs) {
+  constexpr std::int64_t kMostTimes = 1024;
+  const std::int64_t now = request.job.gpus;
+  for (std::int64_t times = 2; times <= kMostTimes && now <= kMostRanks / times; times *= 2) {
+    request.job.gpus = now * times;
+    try {
+      const ResolvedJob job = resolve_job(request, specs);
+      if (!best_layouts(layouts_of(job), job.inputs, job.peak, job.usable(), 1).best.empty())
+        return request.job.gpus;
+    } catch (const UsageError&) {  // more GPUs than the batch can be divided over, or than a network joins
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 // Adds what would make the layout fit where it does not, else the largest micro-batch that does.
 void add_fitting(std::vector<Table>& tables, const JobPrediction& shown, const JobRequest& request,
                  PieceTable& pieces, SpecCache& specs) {
@@ -148,7 +166,7 @@ void add_fitting(std::vector<Table>& tables, const JobPrediction& shown, const J
     if (const auto gpus = gpus_that_fit(request, specs))
       notes.push_back(fmt::format("On {} GPUs there is a layout that fits.", *gpus));
     else
-      notes.push_back("No number of GPUs that divides this batch would make one fit.");
+      notes.push_back("With twice, four times, ... as many GPUs none was found that fits.");
     return;
   }
   const std::vector<Remedy> remedies = what_would_fit(layout, job, pieces);

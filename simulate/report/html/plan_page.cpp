@@ -87,6 +87,7 @@ Section time_section(const PlanPageData& data) {
       {"bubble", [](const Row& p) { return p.parts.bubble.si(); }},
       {"exchange between replicas", [](const Row& p) { return p.parts.replicas.si(); }},
       {"update", [](const Row& p) { return p.parts.update.si(); }},
+      {"waiting for the slowest rank", [](const Row& p) { return p.parts.slowest.si(); }},
       {"once a step", [](const Row& p) { return p.parts.other.si(); }}};
   const bool searched = !data.plan.best.empty();
   const std::vector<Row> rows = searched ? data.plan.best : std::vector<Row>{data.shown.layout};
