@@ -118,7 +118,7 @@ TEST_F(TargetRuns, AGlobalBatchIsSharedByGpusAndAccumulatedBatches) {
   accumulating.training.accumulate = 4;
   Cluster two;
   two.gpus = 2;
-  two.network = "nvlink2";
+  two.network = "pcie3";
   const Cluster clusters[] = {two};
   const TargetRun run =
       std::move(target_runs(accumulating, {.each = {}, .global = 80}, clusters, specs_).front());

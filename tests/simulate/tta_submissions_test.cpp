@@ -110,7 +110,7 @@ TEST(Submissions, RulesOfABenchmark) {
   EXPECT_DOUBLE_EQ(unsure.samples_per_s, sure.samples_per_s);
   EXPECT_NEAR(std::log(unsure.rate_factor), std::hypot(std::log(sure.rate_factor), kEightyPercent * 0.3),
               1e-9);
-  benchmark.exchange = "parameter_server_cpu";
+  benchmark.exchange = "torch_data_parallel";
   EXPECT_LT(predict_submission(s, narrow, specs).samples_per_s, sure.samples_per_s);
   benchmark.target.clear();
   const SubmissionResult rate = predict_submission(s, narrow, specs);

@@ -3,8 +3,9 @@
 
     tests/validation/fit_spread.py PROGRAM [FOLDER]
 
-FOLDER as in judge_tta.py; without it the script says so and ends. With the logarithms r of predicted over measured rates and
-the deviations d that predictions have without a spread (of one GPU at the same batch), each GPU counting once,
+Needs PyYAML (python3-yaml). FOLDER as in judge_tta.py; without it the script says so and ends. With the logarithms r of
+predicted over measured rates and the deviations d that predictions have without a spread (of one GPU at the same batch),
+each GPU counting once,
 
     own^2    = max(0, (q / 1.2816)^2 - mean(d^2)),  q: the smallest that 80 % of |r| do not exceed
     spread^2 = (GPUs * own^2 + 2 * pooled^2) / (GPUs + 2)

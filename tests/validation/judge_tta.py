@@ -135,7 +135,8 @@ def judge_divided(program: str, folder: Path) -> None:
         predicted = int(row["global_batch"]) / best["step_time"]
         measured = float(row["samples_per_s"])
         group["rate"].append(predicted / measured)
-        group["inside"].append(abs(math.log(predicted / measured)) <= math.log(best["tokens_per_second_high"] / best["tokens_per_second"]))
+        factor = best["tokens_per_second_high"] / best["tokens_per_second"]
+        group["inside"].append(abs(math.log(predicted / measured)) <= math.log(factor))
         samples, seconds = float(row["samples_mean"]), float(row["tta_mean_s"])
         group["time"].append((samples / predicted + run["evaluation"] * samples / run["samples"]) / seconds)
         group["law"].append((run["training"] + run["evaluation"]) / seconds)
