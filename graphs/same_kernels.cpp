@@ -1,45 +1,50 @@
 #include "graphs/same_kernels.h"
 
-#include <string_view>
+#include <algorithm>
+#include <map>
 #include <tuple>
-#include <unordered_map>
 
 namespace tbdsim {
 namespace {
 
-// All that a kernel's time depends on; fields that differ most often come first, so that comparisons end
-// early.
-using Cost =
-    std::tuple<Size, Size, Size, KernelKind, Phase, MathType, std::int64_t, KernelShape, std::string_view>;
+// All that a kernel's time depends on.
+auto work_of(const Kernel& k) {
+  return std::tie(k.read_bytes, k.written_bytes, k.flops, k.kind, k.phase, k.math, k.element_bytes, k.shape,
+                  k.op);
+}
 
 // A hash of the sizes, which differ where most else does.
-struct HashOfSizes {
-  std::size_t operator()(const Cost& cost) const {
-    constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
-    constexpr int kHalf = 32;
-    std::uint64_t hash = static_cast<std::uint64_t>(std::get<Phase>(cost));
-    for (const Size& size : {std::get<0>(cost), std::get<1>(cost), std::get<2>(cost)}) {
-      for (const std::int64_t part : {size.fixed, size.per_sample}) {
-        hash = (hash ^ static_cast<std::uint64_t>(part)) * kMultiplier;
-        hash ^= hash >> kHalf;
-      }
+std::uint64_t hash_of_sizes(const Kernel& kernel) {
+  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+  constexpr int kHalf = 32;
+  auto hash = static_cast<std::uint64_t>(kernel.phase);
+  for (const Size& size : {kernel.read_bytes, kernel.written_bytes, kernel.flops}) {
+    for (const std::int64_t part : {size.fixed, size.per_sample}) {
+      hash = (hash ^ static_cast<std::uint64_t>(part)) * kMultiplier;
+      hash ^= hash >> kHalf;
     }
-    return hash;
   }
-};
+  return hash;
+}
 
 }  // namespace
 
 void mark_duplicates(std::vector<Kernel>& kernels) {
-  std::unordered_map<Cost, int, HashOfSizes> known;
+  std::multimap<std::uint64_t, int> known;  // the first kernels of each work, by its hash
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     Kernel& kernel = kernels[k];
     kernel.duplicate_of = -1;
     if (kernel.tf32_only && kernel.kind == KernelKind::transpose) continue;  // may run, or not
-    const Cost cost{kernel.read_bytes, kernel.written_bytes, kernel.flops, kernel.kind, kernel.phase,
-                    kernel.math,       kernel.element_bytes, kernel.shape, kernel.op};
-    const auto [first, added] = known.try_emplace(cost, static_cast<int>(k));
-    kernel.duplicate_of = added ? -1 : first->second;
+    const std::uint64_t hash = hash_of_sizes(kernel);
+    const auto [begin, end] = known.equal_range(hash);
+    const auto same = std::find_if(begin, end, [&](const auto& other) {
+      return work_of(kernels[static_cast<std::size_t>(other.second)]) == work_of(kernel);
+    });
+    if (same == end) {
+      known.emplace_hint(end, hash, static_cast<int>(k));
+    } else {
+      kernel.duplicate_of = same->second;
+    }
   }
 }
 

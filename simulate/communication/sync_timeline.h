@@ -4,7 +4,7 @@
 //
 //   start[s][b] = max(end[s-1][b], end[s][b-1])    bucket b (gradient_buckets.h) in stage s; end[-1][b]: b is ready
 //   end[s][b]   = start[s][b] + time of the stage for the bucket's bytes
-//   exposed     = last end - end of the last gradient's kernel + stall of the next forward pass - own copies
+//   exposed     = last end - end of the last gradient's kernel + stall of the next forward pass - own work
 //   contention  = t_both * share + hidden * bytes / bandwidth
 //   stragglers  = sigma * T * E[largest of p standard normal draws]
 //   host        = (n - 1) * h
@@ -12,8 +12,8 @@
 //   start        a collective's kernel also waits for the backward kernel that runs at that time to end: on a
 //                busy GPU thread blocks are scheduled in launch order, and others find room only between kernels
 //   stall        for parameters that arrive in the order in which the forward pass needs them
-//   own copies   the step itself copies variables that its program keeps on the host; where servers in host
-//                memory synchronize, these copies are part of the synchronization
+//   own work     of the step, which the synchronization does: copies of variables that the program keeps on the
+//                host, where servers there synchronize, and updates of variables that other GPUs hold
 //   t_both       time in which the GPU synchronizes and computes
 //   share        part of the GPU's multiprocessors that synchronization occupies, or the framework's interference
 //   bytes        that synchronization moves through the GPU's memory; hidden: the part of it for which no kernel
