@@ -150,7 +150,7 @@ void ParameterKernels::graph_decay() {
 }
 
 // a.mul_(mu), (1 - mu) * w, a.add_(): three operators for every tensor of the state, in a loop of the program
-// (DeepLearningExamples image_classification/models/common.py EMA, from memory).
+// (NVIDIA/DeepLearningExamples@729963dd, PyTorch/Classification/ConvNets, models/common.py, EMA).
 void ParameterKernels::average() {
   for (std::size_t i = 0; i < graph_.layers.size(); ++i) {
     for (const ParameterTensor& tensor : graph_.layers[i].parameters) {

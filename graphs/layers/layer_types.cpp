@@ -56,7 +56,7 @@ constexpr LayerType kLayerTypes[] = {
     {"add", "element-wise sum of two or more inputs of one shape", make_add},
     {"weighted_add",
      "the same with a trained weight for each input: divides (true), each weight by the sum of all, "
-     "spare (0) weights that no input has, stacked (false): after a copy of all inputs side by side",
+     "spare (0) weights that no input has",
      make_weighted_add},
     {"multiply",
      "element-wise product of two inputs; dimensions of the second may be 1, as in squeeze-excite",

@@ -3,8 +3,8 @@
 //
 // Operators are those of google/automl's EfficientDet in TensorFlow: for every input a product with its
 // weight and a division by the sum s, then a sum of all; weights are numbers, whose operators take a launch
-// each. With `stacked: true` all inputs are copied side by side along a last dimension before that sum, as in
-// PyTorch (NVIDIA/DeepLearningExamples@729963dd, PyTorch/Detection/Efficientdet/effdet/model.py, FpnCombine).
+// each. PyTorch's (NVIDIA/DeepLearningExamples@729963dd, PyTorch/Detection/Efficientdet/effdet/model.py,
+// FpnCombine) has the same and copies all inputs side by side before the sum, which is left out.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -17,7 +17,6 @@ class WeightedAdd : public Layer {
   explicit WeightedAdd(SpecMap& keys) {
     if (const auto divides = keys.find("divides")) divides_ = divides->flag();
     if (const auto spare = keys.find("spare")) spare_ = spare->count(0, kMostSpare);
-    if (const auto stacked = keys.find("stacked")) stacked_ = stacked->flag();
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -46,7 +45,6 @@ class WeightedAdd : public Layer {
       over_map("mul", site, Phase::forward, 1, x, x, kernels);
       if (divides_) over_map("div", site, Phase::forward, 1, x, x, kernels);
     }
-    if (stacked_) over_map("stack", site, Phase::forward, 0, x * inputs, x * inputs, kernels);
     over_map("add", site, Phase::forward, inputs - 1, x * inputs, x, kernels);
   }
 
@@ -96,7 +94,6 @@ class WeightedAdd : public Layer {
   }
 
   bool divides_ = true;
-  bool stacked_ = false;
   std::int64_t spare_ = 0;  // weights of the program's table that no input has
 };
 

@@ -1,5 +1,6 @@
 // The whole chain for a world small enough to predict by hand (toy_world.h), and its errors.
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -155,6 +156,15 @@ TEST(Predict, IntervalOfTheThroughput) {
   EXPECT_EQ(parts_text(deviations_of(p)), "class of network 14, rest 10, GPU 7, kernels 6, model 5");
   EXPECT_DOUBLE_EQ(p.throughput_interval().low, p.throughput() / p.interval_factor());
   EXPECT_DOUBLE_EQ(p.throughput_interval().high, p.throughput() * p.interval_factor());
+}
+
+// Each of the 29 names is that of a file.
+TEST(Predict, ClassesOfNetworksAreFilesOfTheCatalogue) {
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TBDSIM_SOURCE_DIR "/graphs/models"))
+    found += is_of_measured_class(entry.path().stem().string()) ? 1 : 0;
+  EXPECT_EQ(found, 29);
+  EXPECT_FALSE(is_of_measured_class("ssd300"));
 }
 
 TEST(Predict, BatchThatDoesNotFitIsPredictedAllTheSame) {
