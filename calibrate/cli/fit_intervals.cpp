@@ -82,7 +82,7 @@ void interval_fit_command(const IntervalFitCommand& command, const ProgramContex
   if (context.show_progress) context.err << "\r\033[K";
   if (fit.runs.empty())
     throw UsageError("fit-intervals: no row to fit to; expected rows with use time and split fit");
-  context.out << fmt::format("{} rows of split fit\n", fit.runs.size());
+  context.out << fmt::format("{} configurations of split fit\n", fit.runs.size());
   for (const auto& [reason, count] : fit.not_covered)
     context.out << fmt::format("{} not covered: {}\n", count, reason);
   context.out << '\n';

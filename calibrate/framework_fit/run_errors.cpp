@@ -1,5 +1,6 @@
 #include "calibrate/framework_fit/run_errors.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -23,7 +24,24 @@ RunError error_of(const RunColumns& columns, const std::vector<std::string>& row
           .gpu = prediction.gpu->name,
           .version = prediction.framework->name,
           .model = prediction.model->name,
-          .set = set};
+          .set = set,
+          .predicted = predicted};
+}
+
+bool are_repeats(const RunError& a, const RunError& b) {
+  return a.predicted == b.predicted && a.exposure == b.exposure && a.gpu == b.gpu && a.version == b.version &&
+         a.model == b.model && a.set == b.set;
+}
+
+void add(const RunError& run, std::vector<RunError>& runs) {
+  const auto same =
+      std::find_if(runs.begin(), runs.end(), [&](const RunError& other) { return are_repeats(run, other); });
+  if (same == runs.end()) {
+    runs.push_back(run);
+    return;
+  }
+  ++same->repeats;
+  same->log_error += (run.log_error - same->log_error) / same->repeats;
 }
 
 }  // namespace
@@ -42,7 +60,7 @@ void add_run_errors(std::istream& in, const std::string& file, const std::string
     progress();
     try {
       const std::string name = set ? row[*set] : std::filesystem::path(file).stem().string();
-      errors.runs.push_back(error_of(columns, row, row[value], name, resolve));
+      add(error_of(columns, row, row[value], name, resolve), errors.runs);
     } catch (const Error& reason) {  // a model, version or GPU that is not in the catalogue
       ++errors.not_covered[reason.what()];
     }

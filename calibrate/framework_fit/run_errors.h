@@ -17,8 +17,9 @@ struct RunErrors {
   std::map<std::string, int> not_covered;  // reason -> rows
 };
 
-// Adds the rows of a table with use `time`, this split, and a throughput or an iteration time. `progress` is
-// called before each prediction. Throws SpecError for a malformed table.
+// Adds the rows of a table with use `time`, this split, and a throughput or an iteration time. Rows of one
+// set with one prediction are repeats of a configuration, which counts once. `progress` is called before each
+// prediction. Throws SpecError for a malformed table.
 void add_run_errors(std::istream& in, const std::string& file, const std::string& split,
                     const Resolver& resolve, const std::function<void()>& progress, RunErrors& errors);
 

@@ -21,11 +21,13 @@
 
 namespace tbdsim {
 
-// One measured run.
+// One measured configuration.
 struct RunError {
-  double log_error = 0;  // ln(predicted time / measured time)
+  double log_error = 0;  // ln(predicted time / measured time), the mean over its repeats
   Effects exposure{};
   std::string gpu, version, model, set;
+  double predicted = 0;  // in the unit of the measurement
+  int repeats = 1;
 };
 
 // Components of the intervals, and those among them that the runs do not tell.

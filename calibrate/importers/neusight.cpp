@@ -7,9 +7,6 @@
 //   The original files call the reduced dimension n; the grids of this table's SGEMM kernels, which are named
 //   after their tile (volta_sgemm_128x64_nn: 128 of n by 64 of m), tell the two apart, and each is checked.
 // * SM counts are those of the GPU (58 for L4, 20 for P4), where NeuSight's own files give others.
-// * 941 of the 974 linear layers of the P4's test set ran sgemm_128x128x8_NT and _NT_vec, which no other card
-// and not the
-//   P4's own training set ran for linear layers: another library, whose version is not stated. They are left out.
 // * addu, mulu, divu, powu take a tensor and a number (ops add_scalar, ...); add, mul, div, pow two tensors.
 #include <array>
 #include <cctype>
@@ -86,8 +83,6 @@ std::optional<std::pair<std::int64_t, std::int64_t>> tile_of(std::string_view ke
   return std::pair{*across, *down};
 }
 
-constexpr std::string_view kOtherLibrary = "sgemm_128x128x8_NT";
-
 // The grid covers the output, never the reduced dimension.
 void require_output_grid(const TableRow& row, const RecordShape& shape) {
   const auto tile = tile_of(row.text("kernel"));
@@ -103,8 +98,6 @@ void require_output_grid(const TableRow& row, const RecordShape& shape) {
 }  // namespace
 
 ImportedRow import_neusight_gemm(const TableRow& row) {
-  if (row.text("kernel").starts_with(kOtherLibrary))
-    return left_out("a kernel of another library than cuBLAS 12");
   Record record = common(row);
   record.op = renamed(row, "op", kProducts);
   record.generation = "cublas12";

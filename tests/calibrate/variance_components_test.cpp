@@ -72,12 +72,20 @@ TEST(VarianceComponents, TooFewRuns) {
   EXPECT_THROW((void)variance_components(runs), UsageError);
 }
 
+// A table that is given twice holds each run twice: the same configurations.
+TEST(FitIntervals, RepeatsCountOnce) {
+  const std::string file = std::string(TBDSIM_SOURCE_DIR) + "/simulate/validation/runs/tf_official.csv";
+  const test::CliResult once = test::calibrate({"--data-dir", TBDSIM_SOURCE_DIR, "fit-intervals", file});
+  ASSERT_EQ(once.exit_code, 0) << once.err;
+  EXPECT_EQ(test::calibrate({"--data-dir", TBDSIM_SOURCE_DIR, "fit-intervals", file, file}).out, once.out);
+}
+
 TEST(FitIntervals, PrintsComponentsAndCoverage) {
   const std::string folder = std::string(TBDSIM_SOURCE_DIR) + "/simulate/validation/runs/";
   const test::CliResult result = test::calibrate({"--data-dir", TBDSIM_SOURCE_DIR, "fit-intervals",
                                                   folder + "tf_official.csv", folder + "mxnet_titanx.csv"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, testing::HasSubstr("6 rows of split fit\n"));
+  EXPECT_THAT(result.out, testing::HasSubstr("6 configurations of split fit\n"));
   EXPECT_THAT(result.out, testing::HasSubstr("the pooled one stands for them: mxnet_titanx"));
   const test::CliResult none =
       test::calibrate({"--data-dir", TBDSIM_SOURCE_DIR, "fit-intervals", folder + "dlperf.csv"});
