@@ -1,5 +1,6 @@
 // depth_to_space: factor^2 channels of a pixel become factor x factor pixels of one channel. TensorFlow 1.3
 // has it for NHWC only, so that networks in NCHW transpose around it.
+#include "graphs/layers/layer_types.h"
 #include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {

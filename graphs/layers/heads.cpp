@@ -1,6 +1,7 @@
 // split_heads: {positions, features} -> {heads, positions, features / heads}, of one of `parts` equal parts
 // of the features. merge_heads: back. transpose: {a, b} -> {b, a}. Frameworks copy, because GEMMs need the
 // positions of each head to be contiguous.
+#include "graphs/layers/layer_types.h"
 #include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {

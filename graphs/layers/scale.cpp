@@ -1,4 +1,5 @@
 // scale: y = c * x, by a constant or by a factor for each position; dx = c * dy.
+#include "graphs/layers/layer_types.h"
 #include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {

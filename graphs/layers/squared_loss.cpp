@@ -1,4 +1,5 @@
 // squared_loss: loss = (x - target)^2 of each element, one target for each; dx = x - target.
+#include "graphs/layers/layer_types.h"
 #include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {

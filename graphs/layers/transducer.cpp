@@ -3,6 +3,7 @@
 //   joint_sum        {frames, features} and {labels, features} added for every pair: {frames, labels, features}
 //   transducer_loss  {frames, labels, classes} scores against one label sequence: -log of the probability of all
 //                    alignments
+#include "graphs/layers/layer_types.h"
 #include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {

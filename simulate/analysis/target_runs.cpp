@@ -134,9 +134,9 @@ std::int64_t share_of(std::int64_t global, const Cluster& cluster, std::int64_t 
   if (global % batches == 0) return global / batches;
   const std::int64_t below = std::max<std::int64_t>(global / batches, 1) * batches;
   const std::string of_each = batches_read > 1 ? fmt::format(" of {} batches each", batches_read) : "";
-  throw UsageError(fmt::format(
-      "a global batch of {} on {} GPUs{}: not the same on each; expected a multiple, as {} or {}", global,
-      cluster.ranks(), of_each, below, below + batches));
+  throw UsageError(
+      fmt::format("a global batch of {} on {} GPUs{}: not the same on each; expected a multiple, as {} or {}",
+                  global, cluster.ranks(), of_each, below, below + batches));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@ namespace {
 
 constexpr int kDeepest = 64;
 
+const PrototxtMessage kNone{};
+
 class Parser {
  public:
   Parser(std::string_view text, const std::string& file) : text_(text), file_(file) {}
@@ -94,7 +96,6 @@ std::string PrototxtMessage::text(std::string_view name) const {
 }
 
 const PrototxtMessage& PrototxtMessage::message(std::string_view name) const {
-  static const PrototxtMessage kNone{};
   for (const Field& field : fields) {
     if (field.name == name && field.message) return *field.message;
   }

@@ -52,35 +52,7 @@ Json json_of(const TrainingChoices& choices) {
   return object;
 }
 
-}  // namespace
-
-Table prediction_rows(std::span<const Prediction> predictions) {
-  Table table;
-  const bool target = std::any_of(predictions.begin(), predictions.end(),
-                                  [](const Prediction& p) { return p.convergence != nullptr; });
-  for (const char* key : {"model", "variant", "framework", "gpu", "precision", "batch", "profile",
-                          "calibrated", "fits", "bound", "throughput_unit"}) {
-    table.columns.push_back({key, key});
-  }
-  for (const Metric& metric : metrics()) {
-    if (is_shown(metric, target))
-      table.columns.push_back({std::string(metric.name), std::string(metric.name)});
-  }
-  for (const Prediction& p : predictions) {
-    std::vector<Cell> row{
-        text_cell(p.model->name),      text_cell(p.scenario.variant),       text_cell(p.framework->name),
-        text_cell(p.gpu->name),        text_cell(p.scenario.precision),     number_cell(p.batch(), ""),
-        text_cell(p.profile->name),    flag_cell(p.profile->calibrated),    flag_cell(p.fits),
-        text_cell(name_of(p.bound())), text_cell(throughput_unit(*p.model))};
-    for (const Metric& metric : metrics()) {
-      if (is_shown(metric, target)) row.push_back(metric_cell(metric, p));
-    }
-    table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
-nlohmann::ordered_json prediction_json(const Prediction& p) {
+Json json_of(const Prediction& p) {
   Json object{{"model", p.model->name},
               {"variant", p.scenario.variant},
               {"framework", p.framework->name},
@@ -125,6 +97,40 @@ nlohmann::ordered_json prediction_json(const Prediction& p) {
   object["metrics"]["throughput"]["low"] = json_number(interval.low);
   object["metrics"]["throughput"]["high"] = json_number(interval.high);
   return object;
+}
+
+}  // namespace
+
+Table prediction_rows(std::span<const Prediction> predictions) {
+  Table table;
+  const bool target = std::any_of(predictions.begin(), predictions.end(),
+                                  [](const Prediction& p) { return p.convergence != nullptr; });
+  for (const char* key : {"model", "variant", "framework", "gpu", "precision", "batch", "profile",
+                          "calibrated", "fits", "bound", "throughput_unit"}) {
+    table.columns.push_back({key, key});
+  }
+  for (const Metric& metric : metrics()) {
+    if (is_shown(metric, target))
+      table.columns.push_back({std::string(metric.name), std::string(metric.name)});
+  }
+  for (const Prediction& p : predictions) {
+    std::vector<Cell> row{
+        text_cell(p.model->name),      text_cell(p.scenario.variant),       text_cell(p.framework->name),
+        text_cell(p.gpu->name),        text_cell(p.scenario.precision),     number_cell(p.batch(), ""),
+        text_cell(p.profile->name),    flag_cell(p.profile->calibrated),    flag_cell(p.fits),
+        text_cell(name_of(p.bound())), text_cell(throughput_unit(*p.model))};
+    for (const Metric& metric : metrics()) {
+      if (is_shown(metric, target)) row.push_back(metric_cell(metric, p));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string predictions_json(std::span<const Prediction> predictions) {
+  Json document{{"schema_version", kSchemaVersion}, {"predictions", Json::array()}};
+  for (const Prediction& p : predictions) document["predictions"].push_back(json_of(p));
+  return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace tbdsim

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <span>
-
-#include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "hwspecs/base/table.h"
 #include "simulate/prediction/prediction.h"
@@ -13,6 +12,7 @@ namespace tbdsim {
 // A row for each prediction, a column for each metric; metrics of a target only where one is asked for.
 [[nodiscard]] Table prediction_rows(std::span<const Prediction> predictions);
 
-[[nodiscard]] nlohmann::ordered_json prediction_json(const Prediction& prediction);
+// A JSON document of them.
+[[nodiscard]] std::string predictions_json(std::span<const Prediction> predictions);
 
 }  // namespace tbdsim

@@ -4,7 +4,6 @@
 #include <ostream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/prediction/metrics.h"
@@ -95,10 +94,7 @@ Table wide_table(std::span<const Prediction> predictions) {
 
 void write_predictions(std::ostream& out, std::span<const Prediction> predictions, Format format) {
   if (format == Format::json) {
-    nlohmann::ordered_json document{{"schema_version", kSchemaVersion},
-                                    {"predictions", nlohmann::ordered_json::array()}};
-    for (const Prediction& p : predictions) document["predictions"].push_back(prediction_json(p));
-    out << document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+    out << predictions_json(predictions) << '\n';
     return;
   }
   const Table table = format == Format::table ? wide_table(predictions) : prediction_rows(predictions);

@@ -42,9 +42,16 @@ class Operators(unittest.TestCase):
             self.row("<built-in method addmm of type object at 0x1>", "3.0082"),
             self.row("transformer.ln_f", "4.0082"),
         ]
-        sums = llm.operator_sums(rows)
+        sums = llm.operator_sums(rows, {"fwd_ms": 0.0082, "bwd_ms": 0.0})
         self.assertAlmostEqual(sums["layer"][0], 5)
         self.assertAlmostEqual(sums["around"][0], 5)
+
+    def test_takes_the_host_s_way_from_operators_on_a_few_numbers(self):
+        rows = [self.row("transformer.wte", "0.024"), self.row("transformer.ln_f", "0.031"), self.row("transformer.h.0.mlp", "4", "(8, 80000)")]
+        rows[0]["bwd_ms"] = "0.033"
+        floors = llm.timer_floors(rows)
+        self.assertAlmostEqual(floors["fwd_ms"], 0.024 - llm.KERNEL_MS)
+        self.assertAlmostEqual(floors["bwd_ms"], 0.033 - llm.KERNEL_MS)
 
 
 class Split(unittest.TestCase):

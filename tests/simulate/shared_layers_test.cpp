@@ -16,7 +16,7 @@ TrainingStep step(std::int64_t tables, Sharding lower) {
   TrainingStep step;
   step.layers.resize(3);
   step.layers[kTable].shard = Sharding::vocabulary;
-  step.layers[kTable].output.dims = {tables, 128};
+  step.layers[kTable].output = {{0, 1}, {tables, 128}};
   step.layers[kLower].shard = lower;
   for (const int layer : {kTable, kLower, kRest, kRest, kLower, kTable}) {
     Kernel kernel;
