@@ -4,7 +4,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <ranges>
 
 #include <boost/math/distributions/normal.hpp>
 
@@ -226,8 +225,9 @@ double fullest_server(const std::vector<ParameterGradient>& gradients, double ba
 
 double fullest_gpu(const std::vector<ParameterGradient>& gradients, double batch, int gpus, bool in_order) {
   std::vector<double> sizes;
-  for (const ParameterGradient& gradient : gradients | std::views::reverse)  // the last layer's come first
-    sizes.insert(sizes.end(), static_cast<std::size_t>(gradient.repeat), gradient.elements.at(batch));
+  for (auto gradient = gradients.rbegin(); gradient != gradients.rend();
+       ++gradient)  // the last layer's come first
+    sizes.insert(sizes.end(), static_cast<std::size_t>(gradient->repeat), gradient->elements.at(batch));
   if (!in_order) std::sort(sizes.begin(), sizes.end(), std::greater<>());
   std::vector<double> loads(static_cast<std::size_t>(gpus), 0.0);
   double all = 0;

@@ -97,6 +97,7 @@ JobRequest usual_job() {
   JobRequest request;
   request.model = "llama3_8b";
   request.gpu = "h100_sxm";
+  request.precision = "bf16";
   request.job = {.gpus = 64, .global_batch = 256, .sequence = 8192};
   return request;
 }

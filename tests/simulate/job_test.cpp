@@ -290,6 +290,17 @@ TEST(PlanFeatures, PagesShowStagesCommunicationAndMemory) {
               AllOf(HasSubstr("Less memory costs time"), HasSubstr("The first is")));
 }
 
+TEST(PlanFeatures, ThePageBeginsWithAQueryThatIsAnswered) {
+  SpecCache specs = test::source_specs();
+  QueryParameters query;
+  const auto start = nlohmann::json::parse(layout_controls())["start"];
+  for (const auto& [key, value] : start.items()) {
+    if (key != "network")
+      query.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  EXPECT_THAT(layout_report(read_job_query(query), specs), HasSubstr("Stages over time"));
+}
+
 TEST(PlanFeatures, QueriesAreReadStrictly) {
   EXPECT_EQ(read_job_query({{"tp", "4"}, {"gpus", "8"}}).layout->tp, 4);
   EXPECT_THAT(test::message_of<UsageError>([] {
