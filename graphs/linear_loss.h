@@ -18,7 +18,7 @@
 
 namespace tbdsim {
 
-// What a layer does in such a loss.
+// The part that a layer has in such a loss.
 struct LossPart {
   enum class Role { none, scores, loss };
   Role role = Role::none;

@@ -23,7 +23,8 @@ struct ShapedCalls {
   std::vector<std::string> types{};   // "float", "c10::Half"
   std::vector<std::string> values{};  // of inputs that are no tensors, "[1, 1]"; empty before PyTorch 2.1
   ShapedKernels kernels{};
-  // Those whose names tell the gradient that they compute: "dgrad", of the data, and "wgrad", of the weights.
+  // Kernels whose names tell the gradient that they compute: "dgrad", of the data, and "wgrad", of the
+  // weights.
   ShapedKernels data_gradient{}, weight_gradient{};
 };
 

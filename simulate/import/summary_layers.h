@@ -22,7 +22,7 @@ struct SummaryConvolution {
 // "3 x 224 x 224"
 [[nodiscard]] std::string sides_text(const std::vector<std::int64_t>& sides);
 
-// What Keras's and torchinfo's rows have in common. Members that add a layer return its output.
+// A network read from rows of Keras or torchinfo. Members that add a layer return its output.
 class SummaryLayers {
  public:
   SummaryLayers(SummaryTable table, const std::string& file);

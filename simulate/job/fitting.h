@@ -1,4 +1,4 @@
-// What would make a job fit into the memory of its GPUs.
+// Changes that would make a job fit into the memory of its GPUs.
 #pragma once
 
 #include <cstdint>

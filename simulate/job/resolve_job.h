@@ -34,8 +34,8 @@ struct ResolvedJob {
   std::optional<ParallelLayout> layout;  // legal; none: to be searched
   // Keys and values of set_layout() that all searched layouts have.
   std::vector<std::pair<std::string, std::string>> fixed;
-  // Of a captured step: what a batch counts, "image", and the deviations of one GPU's prediction. Empty of a
-  // decoder.
+  // The word for what a batch of a captured step counts, "image", and the deviations of its prediction on one
+  // GPU. Empty of a decoder.
   std::string sample;
   Effects of_one_gpu{};
   std::vector<Assumption> assumed;

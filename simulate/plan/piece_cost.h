@@ -20,8 +20,8 @@ namespace tbdsim {
 // Calculon's 0.15 for NVLink (Isaev et al. 2023, networks of its system files).
 inline constexpr double kBesideCollective = 0.15;
 
-// What a collective adds to the pass that it runs beside: the part that the pass does not cover, and by what
-// the pass takes longer.
+// Time that a collective adds to the pass that it runs beside: the part that the pass does not cover, and by
+// what the pass takes longer.
 [[nodiscard]] inline Seconds exposed_beside(Seconds collective, Seconds pass) {
   const Seconds covered = std::min(collective, pass);
   return collective - covered + covered * kBesideCollective;
@@ -53,7 +53,7 @@ struct PieceCost {
   double forward_launches = 0;
   double backward_launches = 0;
   std::array<double, 4> again_launches{};
-  // Of these launches, those of products of experts.
+  // The part of these launches that is of products of experts.
   double forward_experts = 0;
   double backward_experts = 0;
 

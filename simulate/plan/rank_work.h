@@ -54,7 +54,7 @@ struct RankWork {
   std::vector<Message> backward_messages;
   // Launches of single experts' products beyond one for all of them.
   double forward_experts = 0, backward_experts = 0;
-  // Of the router and of what counts and sends tokens, beyond those of the kernels.
+  // Launches of the router and of what counts and sends tokens, beyond those of the kernels.
   double forward_routing = 0, backward_routing = 0;
   Bytes ring;                    // keys and values that a context-parallel rank passes on, beside attention
   std::array<Bytes, 4> kept{};   // by Recomputation: activations between forward and backward pass

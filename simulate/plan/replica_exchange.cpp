@@ -5,7 +5,7 @@
 namespace tbdsim {
 namespace {
 
-// What a collective in buckets adds to a pass: exposed_beside(), and the last bucket.
+// Time that a collective in buckets adds to a pass: exposed_beside(), and the last bucket.
 Seconds exposed_of_buckets(Seconds collective, Seconds pass) {
   constexpr double kBuckets = 16;
   return exposed_beside(collective, pass) + std::min(collective, pass) * (1 / kBuckets);

@@ -159,7 +159,7 @@ void add_lines(std::vector<std::string>& notes, const std::string& text) {
   for (std::string& line : wrapped(text, kNoteWidth)) notes.push_back(std::move(line));
 }
 
-// What is asked for without effect, or means something else than its name says.
+// Choices without effect, or that mean something else than their names say.
 void add_training_notes(std::vector<std::string>& notes, const JobPrediction& prediction) {
   const ResolvedJob& job = *prediction.job;
   if (prediction.layout.layout.recompute == Recomputation::selective && job.inputs.stack.fused_attention)

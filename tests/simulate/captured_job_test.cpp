@@ -179,7 +179,7 @@ TEST_F(LayoutsTest, SaysWhatWouldMakeItFit) {
     EXPECT_TRUE(is_legal(p.layout, job.inputs.shape, job.inputs.job)) << remedies[i].change;
     EXPECT_GE(p.step, remedies[i > 0 ? i - 1 : 0].prediction.step);
   }
-  // What fits, at most, and that more does not.
+  // Most that fits, and that more does not.
   ParallelLayout sharded = *job.layout;
   sharded.zero = 3;
   const std::int64_t most = largest_micro_batch(sharded, job, pieces);
