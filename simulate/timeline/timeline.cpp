@@ -85,7 +85,8 @@ class IterationRun {
     return work;
   }
 
-  void launch_and_record(std::size_t k, LaunchQueue& queue, BusyTimes& busy) {
+  // Inlined where it is called: the loop over kernels is a tenth of a prediction.
+  [[gnu::always_inline]] void launch_and_record(std::size_t k, LaunchQueue& queue, BusyTimes& busy) {
     const double launch_start = queue.cpu;
     const LaunchWork work = launch(k, queue);
     timeline_.kernels[k] = {.launch_start = Seconds(launch_start - start_),
