@@ -138,13 +138,18 @@ def report(errors: dict[str, list[float]]) -> None:
             )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def read_arguments(page: str) -> argparse.Namespace:
+    """Returns the command line of a script whose docstring is `page`."""
+    parser = argparse.ArgumentParser(description=page.splitlines()[0])
     parser.add_argument("--table", type=Path, required=True, help="runs.csv of the vision tables")
     parser.add_argument("--program", type=Path, required=True, help="tbd-sim")
     parser.add_argument("--framework", default="pytorch_1_8", help="the version that ran is not stated")
     parser.add_argument("--rows", action="store_true", help="print the rows of the fit quarter one by one")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = read_arguments(__doc__)
     errors: dict[str, list[float]] = {"fit": [], "score": []}
     skipped = 0
     with arguments.table.open(newline="") as table, tempfile.TemporaryDirectory() as folder:

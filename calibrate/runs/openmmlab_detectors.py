@@ -8,7 +8,6 @@ A quarter of the graphs (by md5 of `arch_key`) may be looked at one by one (--ro
 
 from __future__ import annotations
 
-import argparse
 import csv
 import re
 import sys
@@ -18,7 +17,7 @@ from pathlib import Path
 
 import timm
 import torch
-from openmmlab import predicted_mib, report
+from openmmlab import predicted_mib, read_arguments, report
 from torch import nn
 from torchvision.models.detection import FCOS, FasterRCNN, MaskRCNN, RetinaNet, fcos, retinanet, roi_heads
 from torchvision.models.detection.anchor_utils import AnchorGenerator
@@ -165,12 +164,7 @@ def capture(row: dict[str, str], file: Path) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--table", type=Path, required=True, help="runs.csv of the vision tables")
-    parser.add_argument("--program", type=Path, required=True, help="tbd-sim")
-    parser.add_argument("--framework", default="pytorch_1_8", help="the version that ran is not stated")
-    parser.add_argument("--rows", action="store_true", help="print the rows of the fit quarter one by one")
-    arguments = parser.parse_args()
+    arguments = read_arguments(__doc__)
     retinanet.sigmoid_focal_loss = fcos.sigmoid_focal_loss = _focal_loss
     roi_heads.project_masks_on_boxes, roi_heads.maskrcnn_loss = _masks_of_the_host, _loss_of_found
     errors: dict[str, list[float]] = {"fit": [], "score": []}
