@@ -111,8 +111,8 @@ constexpr Fence kFences[] = {
      "(calibrate/cli/cli\\.cpp|simulate/cli/(cli\\.cpp|commands/(.*\\.cpp|command\\.h|options\\.h)))"},
     {"fmt/", ".*\\.cpp"},
     {"tbb/",
-     "(calibrate/fit/cross_validation|calibrate/cli/fit|simulate/workload/parallel|simulate/sweep/"
-     "run)\\.cpp"},
+     "(calibrate/fit/cross_validation|calibrate/cli/fit|simulate/workload/parallel|simulate/prediction/"
+     "predict_all|simulate/sweep/run)\\.cpp"},
     {"mpi\\.h", "simulate/sweep/mpi_session_mpi\\.cpp"},
     {"ceres/", "calibrate/.*\\.cpp"},
     {"Eigen/", "(calibrate/.*|costmodel/residuals/kriging_system)\\.cpp"},

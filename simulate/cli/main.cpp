@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "simulate/cli/cli.h"
+#include "simulate/cli/huge_pages.h"
 #include "simulate/sweep/mpi_session.h"
 
 namespace {
@@ -14,6 +15,9 @@ bool launched_by_mpi() {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef TBDSIM_TCMALLOC
+  tbdsim::use_huge_pages(std::size_t{64} << 20);
+#endif
   const tbdsim::RankSession session(launched_by_mpi());
   const int code = tbdsim::run_program("tbd-sim", tbdsim::run_cli, argc, argv);
   if (code != 0) tbdsim::end_ranks(code);
