@@ -1,29 +1,24 @@
 // split_heads: {positions, features} -> {heads, positions, features / heads}, of one of `parts` equal parts
-// of the features. merge_heads: back. transpose: {a, b} -> {b, a}. Frameworks copy, because GEMMs need the
-// positions of each head to be contiguous.
+// of the features. merge_heads: back. transpose: {a, b} -> {b, a}, or any order of dimensions. Frameworks
+// copy, because what reads them, GEMMs among them, needs the last dimensions to be contiguous.
+#include <algorithm>
+#include <vector>
+
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/mirrored_layer.h"
 
 namespace tbdsim {
 namespace {
 
-constexpr std::int64_t kMostHeads = 1'000'000;
+constexpr std::int64_t kMostHeads = 1'000'000, kMostDimensions = 8;
 
-class Transpose : public MirroredLayer {
- public:
-  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
-    require_inputs(inputs, 1);
-    require_dimensions(inputs[0], 2, "two dimensions");
-    return {inputs[0].rows, {inputs[0].dims[1], inputs[0].dims[0]}};
-  }
+void require_dimensions(const Shape& shape, std::size_t count, const char* expected) {
+  if (shape.dims.size() != count)
+    throw ShapeMismatch("input has shape " + to_text(shape) + "; expected " + expected);
+}
 
- protected:
-  static void require_dimensions(const Shape& shape, std::size_t count, const char* expected) {
-    if (shape.dims.size() != count)
-      throw ShapeMismatch("input has shape " + to_text(shape) + "; expected " + expected);
-  }
-
- private:
+// A copy of the same elements in another order.
+class Permuted : public MirroredLayer {
   void run(const LayerContext& site, const LoweringContext& how, Phase phase,
            std::vector<Kernel>& kernels) const override {
     const Size y = stored_bytes(site.output, how.precision);
@@ -31,7 +26,35 @@ class Transpose : public MirroredLayer {
   }
 };
 
-class SplitHeads : public Transpose {
+class Transpose : public Permuted {
+ public:
+  explicit Transpose(SpecMap& keys) {
+    const auto order = keys.find("order");
+    if (!order) return;
+    order_.clear();
+    for (const SpecNode& place : order->list())
+      order_.push_back(static_cast<std::size_t>(place.count(0, kMostDimensions - 1)));
+    std::vector<std::size_t> sorted = order_;
+    std::ranges::sort(sorted);
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+      if (sorted[i] != i) order->fail("is no order of dimensions; expected each from 0 once, as [1, 0, 2]");
+    }
+  }
+  [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
+    require_inputs(inputs, 1);
+    const bool two = order_.size() == 2;
+    require_dimensions(inputs[0], order_.size(),
+                       two ? "two dimensions" : "as many dimensions as `order` has");
+    Shape output{inputs[0].rows, {}};
+    for (const std::size_t place : order_) output.dims.push_back(inputs[0].dims[place]);
+    return output;
+  }
+
+ private:
+  std::vector<std::size_t> order_ = {1, 0};  // dimensions of the input, in the output's order
+};
+
+class SplitHeads : public Permuted {
  public:
   explicit SplitHeads(SpecMap& keys) : heads_(keys.at("heads").count(1, kMostHeads)) {
     if (const auto parts = keys.find("parts")) parts_ = parts->count(1, kMostHeads);
@@ -53,7 +76,7 @@ class SplitHeads : public Transpose {
   std::int64_t parts_ = 1;
 };
 
-class MergeHeads : public Transpose {
+class MergeHeads : public Permuted {
  public:
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 1);
@@ -65,7 +88,7 @@ class MergeHeads : public Transpose {
 
 }  // namespace
 
-std::unique_ptr<Layer> make_transpose(SpecMap&) { return std::make_unique<Transpose>(); }
+std::unique_ptr<Layer> make_transpose(SpecMap& keys) { return std::make_unique<Transpose>(keys); }
 std::unique_ptr<Layer> make_split_heads(SpecMap& keys) { return std::make_unique<SplitHeads>(keys); }
 std::unique_ptr<Layer> make_merge_heads(SpecMap&) { return std::make_unique<MergeHeads>(); }
 

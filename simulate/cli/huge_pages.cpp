@@ -1,9 +1,9 @@
 #include "simulate/cli/huge_pages.h"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <memory>
+
+#include <sys/mman.h>
 
 namespace tbdsim {
 
@@ -12,7 +12,8 @@ void use_huge_pages(std::size_t bytes) {
   void* const block = std::malloc(bytes);
   void* start = block;
   std::size_t left = bytes;
-  if (block != nullptr && std::align(kPage, kPage, start, left) != nullptr) madvise(start, left, MADV_HUGEPAGE);
+  if (block != nullptr && std::align(kPage, kPage, start, left) != nullptr)
+    madvise(start, left, MADV_HUGEPAGE);
   std::free(block);  // the allocator keeps the block, and hands it out first
 }
 

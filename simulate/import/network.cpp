@@ -16,13 +16,6 @@ constexpr std::size_t kMostLayers = 100'000;
 constexpr std::int64_t kLargestSide = 100'000'000;
 constexpr const char* kInput = "data";
 
-SpecTree list_of(const std::vector<SpecTree>& items) {
-  SpecTree list;
-  list.kind = SpecTree::Kind::list;
-  list.items = items;
-  return list;
-}
-
 // The pads of one side as tbd-sim has them: a number on both, or "same".
 struct Pad {
   bool same = false;
@@ -50,6 +43,13 @@ std::int64_t WindowSide::outputs(std::int64_t inputs) const {
   // A window that would begin behind the input and its first pad does not count.
   if (round_up && room % stride != 0 && count * stride < inputs + before) ++count;
   return count;
+}
+
+SpecTree spec_list(const std::vector<SpecTree>& items) {
+  SpecTree list;
+  list.kind = SpecTree::Kind::list;
+  list.items = items;
+  return list;
 }
 
 SpecTree spec_number(std::int64_t number) { return spec_scalar(std::to_string(number)); }
@@ -103,7 +103,7 @@ NetworkTensor NetworkBuilder::add(const std::string& type, std::string_view name
     layer.from.push_back(tensor.layer);
     inputs.push_back(spec_text(tensor.layer));
   }
-  add_entry(layer.entry, "from", inputs.size() == 1 ? inputs[0] : list_of(inputs));
+  add_entry(layer.entry, "from", inputs.size() == 1 ? inputs[0] : spec_list(inputs));
   for (auto& [key, value] : keys) add_entry(layer.entry, key, std::move(value));
   NetworkTensor output{.layer = layer.name, .shape = std::move(shape)};
   layers_.push_back(std::move(layer));
@@ -116,7 +116,7 @@ NetworkTensor NetworkBuilder::add_reshape(std::string_view name, const NetworkTe
   fixed_shapes_ |= !one_pixel;  // else the sides do not follow from the image's
   std::vector<SpecTree> dims;
   for (const std::int64_t side : shape) dims.push_back(spec_number(side));
-  return add("reshape", name, {from}, shape, {{"dims", list_of(dims)}});
+  return add("reshape", name, {from}, shape, {{"dims", spec_list(dims)}});
 }
 
 NetworkTensor NetworkBuilder::add_window(const std::string& type, std::string_view name,
@@ -139,7 +139,7 @@ NetworkTensor NetworkBuilder::add_window(const std::string& type, std::string_vi
     return {.layer = from.layer, .shape = shape};
   }
   const auto both = [](std::int64_t a, std::int64_t b) {
-    return a == b ? spec_number(a) : list_of({spec_number(a), spec_number(b)});
+    return a == b ? spec_number(a) : spec_list({spec_number(a), spec_number(b)});
   };
   keys.emplace_back("kernel", both(height.kernel, width.kernel));
   if (height.stride != 1 || width.stride != 1) keys.emplace_back("stride", both(height.stride, width.stride));
@@ -194,18 +194,18 @@ ImportedFile NetworkBuilder::finish(const NetworkTensor& given, const std::strin
   std::vector<SpecTree> sides;
   for (std::size_t i = 0; i < input_.size(); ++i)
     sides.push_back(resizes && i > 0 ? spec_scalar("$image_size") : spec_number(input_[i]));
-  add_entry(inputs, kInput, list_of(sides));
+  add_entry(inputs, kInput, spec_list(sides));
   add_entry(graph, "inputs", std::move(inputs));
   std::vector<SpecTree> layers;
   for (Layer& layer : layers_) {
     if (needed.contains(layer.name)) layers.push_back(std::move(layer.entry));
   }
   const std::size_t left_out = layers_.size() - layers.size();
-  add_entry(graph, "layers", list_of(layers));
+  add_entry(graph, "layers", spec_list(layers));
   add_entry(graphs, "main", std::move(graph));
   add_entry(tree, "graphs", std::move(graphs));
   add_entry(pass, "graph", spec_scalar("main"));
-  add_entry(tree, "training", list_of({pass}));
+  add_entry(tree, "training", spec_list({pass}));
 
   ImportedFile imported{.name = file_name_of(std::filesystem::path(file_).stem().string(), "model"),
                         .text = write_spec(tree),

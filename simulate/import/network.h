@@ -84,6 +84,7 @@ class NetworkBuilder {
 };
 
 [[nodiscard]] SpecTree spec_number(std::int64_t number);
+[[nodiscard]] SpecTree spec_list(const std::vector<SpecTree>& items);
 [[nodiscard]] std::int64_t product_of(const std::vector<std::int64_t>& shape);
 
 }  // namespace tbdsim

@@ -92,6 +92,7 @@ constexpr Row kRows[] = {
     {"MatMul", convert_matrix_product},
     {"Concat", convert_concat},
     {"Reshape", convert_reshape},
+    {"Transpose", convert_transpose},
     {"Resize", convert_upsample},
     {"Upsample", convert_upsample},
     {"DepthToSpace", convert_depth_to_space},

@@ -25,6 +25,7 @@ void convert_matrix_product(OnnxConversion& net, const OnnxNode& node, const Net
 // Joins and other sides.
 void convert_concat(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from);
 void convert_reshape(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from);
+void convert_transpose(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from);
 void convert_upsample(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from);
 void convert_depth_to_space(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from);
 void convert_flatten(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from);

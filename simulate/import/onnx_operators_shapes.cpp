@@ -59,6 +59,23 @@ void convert_depth_to_space(OnnxConversion& net, const OnnxNode& node, const Net
   to ? net.set(node, *to) : net.unsupported(node, "of no images");
 }
 
+// Dimensions in another order, the batch before them.
+void convert_transpose(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
+  const std::vector<std::int64_t> order = whole_numbers(node, "perm");
+  if (order.size() != from.shape.size() + 1 || order[0] != 0)
+    return net.unsupported(node, "that moves the batch");
+  std::vector<std::int64_t> shape;
+  std::vector<SpecTree> places;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (order[i] < 1 || order[i] > std::ssize(from.shape))
+      return net.unsupported(node, "of no such dimensions");
+    shape.push_back(from.shape[static_cast<std::size_t>(order[i] - 1)]);
+    places.push_back(spec_number(order[i] - 1));
+  }
+  net.set(node,
+          net.builder().add("transpose", name_of_layer(node), {from}, shape, {{"order", spec_list(places)}}));
+}
+
 // To one row of features for each sample where that is what is left, else the input itself.
 void convert_flatten(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
   const bool flattens =

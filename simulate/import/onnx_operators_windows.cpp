@@ -58,6 +58,15 @@ void convert_transposed(OnnxConversion& net, const OnnxNode& node, const Network
 void convert_pooling(OnnxConversion& net, const OnnxNode& node, const NetworkTensor& from) {
   const auto sides = window(net, node, from, whole_numbers(node, "kernel_shape"));
   if (!sides) return net.unsupported(node, "of no images");
+  const auto covers = [](const WindowSide& side, std::int64_t input) {
+    return side.outputs(input) == 1 && side.kernel >= input + side.before;
+  };
+  const bool whole = covers(sides->first, from.shape[1]) && covers(sides->second, from.shape[2]);
+  const bool uneven =
+      sides->first.before != sides->first.after || sides->second.before != sides->second.after;
+  if (node.op == "AveragePool" && whole && uneven)  // one mean of all pixels, whatever surrounds them
+    return net.set(node,
+                   net.builder().add("global_avg_pool", name_of_layer(node), {from}, {from.shape[0], 1, 1}));
   net.set(node, net.builder().add_window(node.op == "MaxPool" ? "max_pool" : "avg_pool", name_of_layer(node),
                                          from, sides->first, sides->second, from.shape[0]));
 }

@@ -124,6 +124,18 @@ TEST(Transpose, TwoDimensions) {
   EXPECT_THAT(works_of(bench.forward()), ElementsAre(transposed(Phase::forward, 120)));
 }
 
+// ShuffleNet's shuffle: 6 channels of 2 x 2 pixels, 96 B, in 2 groups of 3.
+TEST(Transpose, AnyOrder) {
+  const LayerBench bench{"{type: transpose, order: [1, 0, 2, 3]}", {shape({2, 3, 2, 2})}};
+  EXPECT_EQ(bench.output, shape({3, 2, 2, 2}));
+  EXPECT_THAT(works_of(bench.backward()), ElementsAre(transposed(Phase::backward_data, 96)));
+  const std::vector<Shape> flat{shape({3, 10})};
+  EXPECT_THROW((void)bench.layer->output_shape(flat), ShapeMismatch);
+  for (const char* order : {"[1, 1]", "[0, 2]", "[0, 9]", "7"})
+    EXPECT_THROW((void)test::make_layer("{type: transpose, order: " + std::string(order) + "}"), SpecError)
+        << order;
+}
+
 // Scores of 96 B and a mask for 4 keys of each sample (16 B), or for 3 x 4 queries and keys of all (48 B).
 TEST(AttentionMask, ReadsItsMask) {
   const LayerBench padding{"{type: attention_mask}", {kScores}};

@@ -87,6 +87,32 @@ OnnxGraph graph_of(std::vector<OnnxNode> nodes, const std::string& output) {
   return graph;
 }
 
+// A shuffle of channels as ShuffleNet exports it: 6 channels in 2 groups of 3, exchanged, and together again.
+TEST(Onnx, ShufflesChannels) {
+  OnnxGraph graph = graph_of({node("Reshape", {"x", "apart"}, "a"), node("Transpose", {"a"}, "b"),
+                              node("Reshape", {"b", "together"}, "c")},
+                             "c");
+  graph.inputs[0].dims = {-1, 6, 8, 8};
+  graph.nodes[1].attributes["perm"].integers = {0, 2, 1, 3, 4};
+  graph.tensors["apart"].integers = {1, 2, 3, 8, 8};
+  graph.tensors["together"].integers = {1, 6, 8, 8};
+  EXPECT_THAT(onnx_network(graph, {}).text,
+              HasSubstr("type: transpose\n        from: \"a\"\n        order:\n          - 1\n          - "
+                        "0\n          - 2\n"));
+  graph.nodes[1].attributes["perm"].integers = {1, 0, 2, 3, 4};
+  EXPECT_THAT(test::message_of<SpecError>([&] { (void)onnx_network(graph, {}); }),
+              HasSubstr("Transpose that moves the batch (1)"));
+}
+
+// Inception v1 ends with a mean over 7 x 7 pixels of an image of 6 x 6 with one row and column of pads.
+TEST(Onnx, MeanOfAWholeImageIgnoresItsPads) {
+  OnnxGraph graph = graph_of({node("AveragePool", {"x"}, "y")}, "y");
+  graph.inputs[0].dims = {-1, 4, 6, 6};
+  graph.nodes[0].attributes["kernel_shape"].integers = {7, 7};
+  graph.nodes[0].attributes["pads"].integers = {0, 0, 1, 1};
+  EXPECT_THAT(onnx_network(graph, {}).text, HasSubstr("type: global_avg_pool"));
+}
+
 TEST(Onnx, ListsUnsupportedOperatorsWithTheirCounts) {
   const OnnxGraph graph =
       graph_of({node("Einsum", {"x"}, "a"), node("Einsum", {"a"}, "b"), node("NonZero", {"b"}, "c")}, "c");
