@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <utility>
+#include <vector>
 
 #include "simulate/plan/work_builder.h"
 
@@ -16,7 +16,9 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, 
   const std::int64_t heads = s.heads / tp;
   const std::int64_t groups = std::max<std::int64_t>(1, s.kv_heads / tp);
   const std::int64_t queries = heads * s.head_size;
+  b.within({RecomputeModule::layernorm});
   b.norm(s.hidden, b.keeps_input(adapters.attention));
+  b.within({});
   if (s.kv_rank == 0) {
     const std::int64_t outputs = queries + groups * (s.head_size + s.value_size);
     if (b.joined()) {
@@ -28,31 +30,40 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, 
     }
     b.parameters(s.hidden, outputs);
     b.adapter(adapters.attention, Sharding::columns, rows, s.hidden, outputs);
-    b.keep(WorkBuilder::matrix(rows, outputs), Kept::attention);
+    b.keep(WorkBuilder::matrix(rows, outputs, b.attention_bytes()));
   } else {
+    // The low-rank forms are kept, what is made of them may be computed again.
+    constexpr RecomputeModules kUp{RecomputeModule::mla_up_proj};
     const std::int64_t from = s.q_rank > 0 ? s.q_rank : s.hidden;
     if (s.q_rank > 0) {
       b.product(b.own_rows(), s.hidden, s.q_rank, precision.math);
       b.parameters(s.hidden, s.q_rank);
+      b.keep(WorkBuilder::matrix(b.own_rows(), s.q_rank));
+      b.within(kUp);
       b.norm(s.q_rank);
     }
+    b.within(kUp);
     b.product(rows, from, queries, precision.math);
     b.parameters(from, queries);
     b.adapter(adapters.attention, Sharding::columns, rows, from, queries);
+    b.within({});
     b.product(b.own_rows(), s.hidden, s.kv_rank + s.rotary_size, precision.math);
     b.parameters(s.hidden, s.kv_rank + s.rotary_size);
+    b.keep(WorkBuilder::matrix(b.own_rows(), s.kv_rank));
+    b.within(kUp);
     b.norm(s.kv_rank);
     const std::int64_t keys = heads * (s.head_size - s.rotary_size + s.value_size);
     b.product(rows, s.kv_rank, keys, precision.math);
     b.parameters(s.kv_rank, keys);
     b.adapter(adapters.attention, Sharding::columns, rows, s.kv_rank, keys);
-    b.keep(WorkBuilder::matrix(rows, queries + heads * (s.head_size + s.value_size)), Kept::attention);
+    b.keep(WorkBuilder::matrix(rows, queries + heads * (s.head_size + s.value_size), b.attention_bytes()));
   }
   if (s.rotary) {
     const std::int64_t turned = queries + groups * s.head_size;
     b.pointwise_forward(KernelKind::elementwise, "rotary", rows, turned, {2, 2});
     b.pointwise_backward(KernelKind::elementwise, "rotary", rows, turned, {2, 2});
   }
+  b.within({});
   b.attention_kernels();
   b.product(rows, heads * s.value_size, s.hidden, precision.math, Kept::half);
   b.parameters(heads * s.value_size, s.hidden);
@@ -75,7 +86,8 @@ void feed_forward(WorkBuilder& b, const DecoderShape& s, const Adapters& adapter
   }
   b.parameters(s.hidden, up, expert, experts);
   b.adapter(adapters.up, Sharding::columns, rows, s.hidden, up, expert, experts);
-  b.activation(rows * experts, inner, b.keeps_input(adapters.down));
+  b.activation(rows * experts, inner, b.keeps_input(adapters.down),
+               expert ? RecomputeModules{RecomputeModule::moe_act} : RecomputeModules{});
   b.product(rows, inner, s.hidden, math, Kept::product, experts);
   b.parameters(inner, s.hidden, expert, experts);
   b.adapter(adapters.down, Sharding::rows, rows, inner, s.hidden, expert, experts);
@@ -95,7 +107,10 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
   const double fullest = std::min(job.imbalance, static_cast<double>(share.ep));
   const auto received = static_cast<std::int64_t>(std::ceil(static_cast<double>(routed) * fullest));
   const std::int64_t here = s.experts / share.ep;
+  b.within({RecomputeModule::layernorm});
   b.norm(s.hidden, b.keeps_input(job.adapters.up));
+  b.within({RecomputeModule::moe});
+  b.work.routes_again = share.modules.has(RecomputeModule::moe);
   b.product(tokens, s.hidden, s.experts, precision.attention, Kept::half);
   b.work.parameters += static_cast<double>(s.hidden * s.experts);
   // Softmax, the best of each token, their counts and places.
@@ -115,36 +130,52 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
   }
   // Sorted tokens, the experts' input. Their outputs are not kept: probabilities are multiplied within the
   // experts, after the activation (Megatron-Core 0.12, transformer/moe/experts.py).
-  b.keep(WorkBuilder::matrix(received, s.hidden), Kept::pointwise);
+  b.keep(WorkBuilder::matrix(received, s.hidden, b.operand_bytes()));
   const std::int64_t of_each = std::max<std::int64_t>(1, received / here);
   feed_forward(b, s, job.adapters, of_each, s.expert_ffn, precision.math, here);
   b.exchange_tokens(WorkBuilder::matrix(received, s.hidden));
   if (s.shared_ffn > 0) feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
+  b.within({});
   b.tensor_messages();
   b.residual();
 }
 
 // Megatron-LM's vocab_parallel_cross_entropy, as PyTorch's of scores in fp32: cast, maximum, difference,
 // exponential, sum, division; backward difference and cast. Fused (core/fusions/fused_cross_entropy.py): what
-// lies between two collectives is one kernel, cast and maximum, exponential and sum, division; the scores in
-// fp32 stay, as the memory of four layouts on B200 says (SimuMax).
+// lies between two collectives is one kernel: cast and maximum; exponential and sum; division.
 void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
-  constexpr BytesOfElement kForward[] = {{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}};
-  constexpr BytesOfElement kFusedForward[] = {{2, 4}, {4, 4}, {4, 4}};
-  constexpr BytesOfElement kBackward[] = {{4, 4}, {4, 2}};
-  constexpr BytesOfElement kFusedBackward[] = {{4, 2}};
-  using Passes = std::span<const BytesOfElement>;
-  for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedForward) : Passes(kForward))
+  using Passes = std::vector<BytesOfElement>;
+  const auto [forward, backward] = [&]() -> std::pair<Passes, Passes> {
+    switch (stack.loss) {
+      case VocabularyLoss::operators:
+        break;
+      case VocabularyLoss::fused:
+        return {{{2, 4}, {4, 4}, {4, 4}}, {{4, 2}}};
+      case VocabularyLoss::one_kernel:
+        return {{{2, 0}}, {{2, 2}}};
+      case VocabularyLoss::in_place:  // the scores are read twice, for their sum and for their gradient
+        return {{{4, 2}}, {{2, 2}}};
+    }
+    return {{{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}}, {{4, 4}, {4, 2}}};
+  }();
+  for (const BytesOfElement t : forward)
     b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-  for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedBackward) : Passes(kBackward))
+  for (const BytesOfElement t : backward)
     b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, stack.loss_bytes / stack.loss_chunks));
+  // Each casts the scores, and takes the logarithms of their softmax.
+  for (int i = 0; i < stack.metrics; ++i) {
+    for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 4}})
+      b.pointwise_backward(KernelKind::elementwise, "metric", b.rows(), words, t);
+  }
+  if (stack.metrics > 0) b.work.after = Bytes(WorkBuilder::matrix(b.rows(), words, 2 + 4 + 4));
+  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, loss_bytes(stack) / stack.loss_chunks));
 }
 
 }  // namespace
 
 Share share_of(const ParallelLayout& l) {
-  return {l.tp, l.cp, l.ep, l.context, l.sequence_parallel, l.micro_batch};
+  const RecomputeModules modules = l.recompute == Recomputation::selective ? l.modules : kDefaultModules;
+  return {l.tp, l.cp, l.ep, l.context, l.sequence_parallel, l.micro_batch, modules};
 }
 
 RankWork block_work(const DecoderShape& shape, const Share& share, const Job& job, bool experts,
@@ -152,12 +183,15 @@ RankWork block_work(const DecoderShape& shape, const Share& share, const Job& jo
   WorkBuilder b(shape, share, job, stack, precision);
   b.keep_input(WorkBuilder::matrix(b.own_rows(), shape.hidden));
   attention_layer(b, shape, share, job.adapters, precision);
-  b.keep(WorkBuilder::matrix(b.own_rows(), shape.hidden), Kept::pointwise);  // the second norm's input
+  b.keep(WorkBuilder::matrix(b.own_rows(), shape.hidden));  // the second norm's input
   if (experts) {
     expert_layer(b, shape, share, job, precision);
   } else {
+    b.within({RecomputeModule::layernorm, RecomputeModule::mlp});
     b.norm(shape.hidden, b.keeps_input(job.adapters.up));
+    b.within({RecomputeModule::mlp});
     feed_forward(b, shape, job.adapters, b.rows(), shape.ffn / share.tp, precision.math);
+    b.within({});
     b.tensor_messages();
     b.residual();
   }
