@@ -112,7 +112,9 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
   if (gathers) {
     const double block =
         std::max(costs.dense.parameters, costs.expert.parameters + costs.expert.expert_parameters);
-    const double ends = std::max(costs.embedding.parameters, costs.head.parameters);
+    // What is in no block is one unit, from the first pass to the end of the last (torchtitan,
+    // parallelize_llama: fully_shard of the model).
+    const double ends = costs.embedding.parameters + costs.head.parameters;
     const double ahead = static_cast<double>(1 + layout.prefetch) * block;
     const double gathered = layout.reshard ? std::min(ahead, (layers.dense + layers.expert) * block)
                                            : layers.dense * costs.dense.parameters;

@@ -1,9 +1,10 @@
 #include "simulate/plan/rank_work.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "simulate/plan/work_builder.h"
 
@@ -93,6 +94,21 @@ void feed_forward(WorkBuilder& b, const DecoderShape& s, const Adapters& adapter
   b.adapter(adapters.down, Sharding::rows, rows, inner, s.hidden, expert, experts);
 }
 
+// The bias of the experts' second product times the router's probability, by PyTorch's operators in fp32, one
+// expert after another (Megatron-LM@d98e8a64, core/transformer/moe/experts.py, TEGroupedMLP._apply_bias):
+// outer product, sum, concatenation, cast; back two casts, products with the probability and with the bias,
+// their sums over tokens and over features.
+void expert_bias(WorkBuilder& b, std::int64_t rows, std::int64_t columns, std::int64_t experts) {
+  constexpr BytesOfElement kForward[] = {{0, 4}, {6, 4}, {4, 4}, {4, 2}};
+  constexpr BytesOfElement kBackward[] = {{2, 4}, {4, 2}, {4, 4}, {4, 0}, {4, 4}, {4, 0}};
+  for (const BytesOfElement t : kForward)
+    b.pointwise_forward(KernelKind::elementwise, "expert_bias", rows, columns, t);
+  for (const BytesOfElement t : kBackward)
+    b.pointwise_backward(KernelKind::elementwise, "expert_bias", rows, columns, t);
+  b.work.forward_experts += 2 * static_cast<double>(experts - 1);
+  b.work.backward_experts += 5 * static_cast<double>(experts - 1);
+}
+
 // Launches of Megatron-Core's router and dispatcher that are no kernels of this list, for they move next to
 // nothing: auxiliary loss and its gradient, counts of tokens by expert and rank, their gathering and copies
 // to the host (moe/router.py, moe/token_dispatcher.py).
@@ -133,6 +149,7 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
   b.keep(WorkBuilder::matrix(received, s.hidden, b.operand_bytes()));
   const std::int64_t of_each = std::max<std::int64_t>(1, received / here);
   feed_forward(b, s, job.adapters, of_each, s.expert_ffn, precision.math, here);
+  if (s.bias) expert_bias(b, received, s.hidden, here);
   b.exchange_tokens(WorkBuilder::matrix(received, s.hidden));
   if (s.shared_ffn > 0) feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
   b.within({});
@@ -140,27 +157,32 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
   b.residual();
 }
 
+// Passes over the scores of words, forward and backward.
+struct LossPasses {
+  std::span<const BytesOfElement> forward, backward;
+};
+
 // Megatron-LM's vocab_parallel_cross_entropy, as PyTorch's of scores in fp32: cast, maximum, difference,
-// exponential, sum, division; backward difference and cast. Fused (core/fusions/fused_cross_entropy.py): what
-// lies between two collectives is one kernel: cast and maximum; exponential and sum; division.
+// exponential, sum, division; backward difference and cast.
+constexpr BytesOfElement kOperators[] = {{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}};
+constexpr BytesOfElement kOperatorsBack[] = {{4, 4}, {4, 2}};
+// What lies between two collectives is one kernel: cast and maximum; exponential and sum; division.
+constexpr BytesOfElement kFused[] = {{2, 4}, {4, 4}, {4, 4}};
+constexpr BytesOfElement kFusedBack[] = {{4, 2}};
+constexpr BytesOfElement kOneKernel[] = {{2, 0}};
+constexpr BytesOfElement kOneKernelBack[] = {{2, 2}};
+constexpr BytesOfElement kInPlace[] = {{4, 2}};  // read twice, for their sum and for their gradient
+
+constexpr std::array<LossPasses, kVocabularyLossNames.size()> kLosses = {{{kOperators, kOperatorsBack},
+                                                                          {kFused, kFusedBack},
+                                                                          {kOneKernel, kOneKernelBack},
+                                                                          {kInPlace, kOneKernelBack}}};
+
 void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
-  using Passes = std::vector<BytesOfElement>;
-  const auto [forward, backward] = [&]() -> std::pair<Passes, Passes> {
-    switch (stack.loss) {
-      case VocabularyLoss::operators:
-        break;
-      case VocabularyLoss::fused:
-        return {{{2, 4}, {4, 4}, {4, 4}}, {{4, 2}}};
-      case VocabularyLoss::one_kernel:
-        return {{{2, 0}}, {{2, 2}}};
-      case VocabularyLoss::in_place:  // the scores are read twice, for their sum and for their gradient
-        return {{{4, 2}}, {{2, 2}}};
-    }
-    return {{{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}}, {{4, 4}, {4, 2}}};
-  }();
-  for (const BytesOfElement t : forward)
+  const LossPasses& passes = kLosses[static_cast<std::size_t>(stack.loss)];
+  for (const BytesOfElement t : passes.forward)
     b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-  for (const BytesOfElement t : backward)
+  for (const BytesOfElement t : passes.backward)
     b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
   // Each casts the scores, and takes the logarithms of their softmax.
   for (int i = 0; i < stack.metrics; ++i) {

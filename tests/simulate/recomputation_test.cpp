@@ -10,9 +10,9 @@ namespace tbdsim {
 namespace {
 
 using enum RecomputeModule;
-using testing::HasSubstr;
 using test::llama3_8b;
 using test::mixtral_8x7b;
+using testing::HasSubstr;
 
 // DeepSeek-V3's attention in a model of four layers without experts.
 DecoderShape low_rank() {
@@ -118,8 +118,9 @@ TEST_F(RecomputationTest, ScoresOfTheLoss) {
     set_stack(in.stack, "fused_loss", value);
     EXPECT_DOUBLE_EQ(predict(in, {.zero = 1}).first.working.si(), bytes * scores) << value;
   }
-  EXPECT_EQ(test::message_of<UsageError>([&] { set_stack(in.stack, "fused_loss", "in_plac"); }),
-            "fused_loss 'in_plac'; expected one of false, true, one_kernel, in_place; did you mean 'in_place'?");
+  EXPECT_EQ(
+      test::message_of<UsageError>([&] { set_stack(in.stack, "fused_loss", "in_plac"); }),
+      "fused_loss 'in_plac'; expected one of false, true, one_kernel, in_place; did you mean 'in_place'?");
   EXPECT_EQ(test::message_of<UsageError>([&] { set_stack(in.stack, "parameter_bytes", "3"); }),
             "parameter_bytes '3'; expected one of 1, 2, 4; did you mean '1'?");
 }
@@ -131,7 +132,8 @@ TEST_F(RecomputationTest, WhatMeansNothingIsAnError) {
   };
   EXPECT_EQ(message(selective({mla_up_proj}), llama3_8b()),
             "recompute_modules mla_up_proj but llama3_8b has no low-rank keys and values");
-  EXPECT_EQ(message(selective({mlp, moe}), llama3_8b()), "recompute_modules mlp,moe but llama3_8b has no experts");
+  EXPECT_EQ(message(selective({mlp, moe}), llama3_8b()),
+            "recompute_modules mlp,moe but llama3_8b has no experts");
   EXPECT_EQ(message({.modules = {mlp}}, llama3_8b()),
             "recompute_modules mlp with recompute none; expected selective");
   EXPECT_EQ(message({.recompute = Recomputation::selective, .recompute_layers = 2}, llama3_8b()),
