@@ -147,8 +147,8 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"overlap_replicas", stack,
       "unlike the stack: true for gradients and parameters exchanged beside passes; false"},
      {"cuda_graphs", stack,
-      "unlike the stack: true for launches as CUDA graphs, which take no time of the host; but_experts for "
-      "all but products of experts; false"},
+      "unlike the stack: true for launches as CUDA graphs, which take no time of the host; routers; "
+      "but_experts for all but products of experts; false"},
      {"foreach_update", stack,
       "unlike the stack: true for an AdamW that is not fused, with an array of its own while it updates; "
       "false"},

@@ -155,6 +155,8 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   }
   cost.forward_experts = work.forward_experts;
   cost.backward_experts = work.backward_experts;
+  cost.forward_routing = work.forward_routing;
+  cost.backward_routing = work.backward_routing;
   const auto launches = [](const std::vector<Kernel>& kernels, const std::vector<Message>& messages) {
     return static_cast<double>(kernels.size()) + kCollectiveLaunch * static_cast<double>(messages.size());
   };

@@ -54,9 +54,9 @@ struct PieceCost {
   double forward_launches = 0;
   double backward_launches = 0;
   std::array<double, 4> again_launches{}, again_experts{};
-  // The part of these launches that is of products of experts.
-  double forward_experts = 0;
-  double backward_experts = 0;
+  // The parts of these launches that are of products of experts, and of routers.
+  double forward_experts = 0, backward_experts = 0;
+  double forward_routing = 0, backward_routing = 0;
 
   std::array<Bytes, 4> kept{};
   Bytes largest;

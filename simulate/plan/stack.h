@@ -14,11 +14,12 @@
 
 namespace tbdsim {
 
-// Passes that are launched as CUDA graphs, which take no time of the host: none, all but the products of
-// experts, whose sizes the host has to know (Megatron-Core's graphs of attention, router and preparation), or
-// all.
-enum class CudaGraphs { none, but_experts, all };
-inline constexpr std::array<std::string_view, 3> kCudaGraphsNames = {"false", "but_experts", "true"};
+// Launches that are CUDA graphs, which take no time of the host: none; those of routers and of what counts
+// tokens (Megatron-Core's scopes moe_router and moe_preprocess); all but the products of experts, whose sizes
+// the host has to know (with attention); all.
+enum class CudaGraphs { none, routers, but_experts, all };
+inline constexpr std::array<std::string_view, 4> kCudaGraphsNames = {"false", "routers", "but_experts",
+                                                                     "true"};
 
 // Kernels of the loss.
 //   operators   a kernel for each of its operators

@@ -15,7 +15,7 @@ struct Pass {
   Waits waits;  // for collectives within blocks
   Waits busy;   // of them with those beside which kernels run
   double launches = 0;
-  double of_experts = 0;  // of the launches
+  double of_experts = 0, of_routers = 0;  // of the launches
 
   void add(const Pass& other, double times) {
     kernels += other.kernels * times;
@@ -24,12 +24,14 @@ struct Pass {
     busy.add(other.busy, times);
     launches += other.launches * times;
     of_experts += other.of_experts * times;
+    of_routers += other.of_routers * times;
   }
   [[nodiscard]] Seconds gpu() const { return kernels + again + waits.total(); }
 };
 
 Pass forward_of(const PieceCost& c) {
-  return {c.forward, Seconds(0), c.forward_wait, c.forward_busy, c.forward_launches, c.forward_experts};
+  return {c.forward,          Seconds(0),        c.forward_wait,   c.forward_busy,
+          c.forward_launches, c.forward_experts, c.forward_routing};
 }
 
 Pass backward_of(const PieceCost& c, Recomputation r) {
@@ -39,7 +41,8 @@ Pass backward_of(const PieceCost& c, Recomputation r) {
             c.backward_wait,
             c.backward_busy,
             c.backward_launches + c.again_launches[i],
-            c.backward_experts + c.again_experts[i]};
+            c.backward_experts + c.again_experts[i],
+            c.backward_routing};
   pass.waits.add(c.again_wait[i], 1);
   pass.busy.add(c.again_busy[i], 1);
   return pass;
@@ -166,6 +169,8 @@ class Step {
     switch (in_.stack.graphs) {
       case CudaGraphs::none:
         return pass.launches;
+      case CudaGraphs::routers:
+        return pass.launches - pass.of_routers;
       case CudaGraphs::but_experts:
         return pass.of_experts;
       case CudaGraphs::all:

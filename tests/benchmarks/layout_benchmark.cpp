@@ -1,5 +1,5 @@
-// How fast layouts of a cluster are predicted on one core. Run build/release/tests/benchmarks/layout_benchmark;
-// items are layouts.
+// How fast layouts of a cluster are predicted on one core. Run
+// build/release/tests/benchmarks/layout_benchmark; items are layouts.
 #include <benchmark/benchmark.h>
 
 #include "simulate/job/resolve_job.h"
@@ -34,8 +34,7 @@ BENCHMARK(search_llama3_70b);
 void one_layout_of_many_gpus(benchmark::State& state) {
   SpecCache specs = test::source_specs();
   const ResolvedJob job = llama3_70b("98304", "98304", specs);
-  const ParallelLayout layout =
-      legal_layout({.tp = 8, .pp = 4, .zero = 1}, job.inputs.shape, job.inputs.job);
+  const ParallelLayout layout = legal_layout({.tp = 8, .pp = 4, .zero = 1}, job.inputs.shape, job.inputs.job);
   for (auto step : state) {
     PieceTable pieces(job.inputs);
     benchmark::DoNotOptimize(predict_layout(layout, pieces, job.peak).step);

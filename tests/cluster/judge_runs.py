@@ -174,7 +174,7 @@ def stack_of(row):
     if "cuda graphs: 1" in row["note"] or re.search(r"cuda_graph [a-z_]*/?full_iteration", row["note"]):
         stack["cuda_graphs"] = "true"
     elif "cuda_graph transformer_engine/" in row["note"]:
-        stack["cuda_graphs"] = "but_experts"
+        stack["cuda_graphs"] = "but_experts" if "/['attn'" in row["note"] else "routers"
     if "a2a overlap True" in row["note"]:
         stack["overlap_experts"] = "true"
     if re.search("moe dispatcher (hybridep|deepep)", row["note"]):
