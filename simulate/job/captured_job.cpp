@@ -36,6 +36,7 @@ std::string block_of(std::string_view path) {
 struct Storage {
   double blocks = 0;
   double parameters = 0, in_blocks = 0;
+  double first = 0;  // of the first parameter, where it is in no block: an embedding, a stem
   double parameter_bytes = 0, gradient_bytes = 0, state_bytes = 0;
 
   [[nodiscard]] double of_each(double bytes) const { return parameters > 0 ? bytes / parameters : 0; }
@@ -64,8 +65,10 @@ Storage storage_of(const CapturedStep& step) {
     if (storage.role == StorageRole::state) sum.state_bytes += bytes;
     if (storage.role != StorageRole::parameter) continue;
     sum.parameter_bytes += bytes;
+    const bool in_block = !block_of(storage.name).empty();
+    if (sum.parameters == 0 && !in_block) sum.first = elements[i];
     sum.parameters += elements[i];
-    if (!block_of(storage.name).empty()) sum.in_blocks += elements[i];
+    if (in_block) sum.in_blocks += elements[i];
   }
   sum.blocks = static_cast<double>(std::max<std::size_t>(1, blocks.size()));
   return sum;
@@ -108,7 +111,8 @@ PieceCosts pieces_of(const Prediction& p, const Storage& storage) {
   block.parameters = block.trained = storage.in_blocks * each;
   PieceCosts costs;
   costs.dense = block;
-  costs.embedding.parameters = costs.embedding.trained = storage.parameters - storage.in_blocks;
+  costs.embedding.parameters = costs.embedding.trained = storage.first;
+  costs.head.parameters = costs.head.trained = storage.parameters - storage.in_blocks - storage.first;
   return costs;
 }
 
@@ -155,6 +159,9 @@ void take_captured(PlanInputs& in, const Prediction& one) {
   // FSDP without a policy of its own gathers and reduces numbers as they are stored.
   stack.parameter_bytes = storage.of_each(storage.parameter_bytes);
   stack.gradient_bytes = stack.reduced_bytes = storage.of_each(storage.gradient_bytes);
+  // DistributedDataParallel's bucket_cap_mb.
+  stack.bucket_numbers = 25 * kMebi / std::max(1.0, stack.reduced_bytes);
+  stack.bucket_of_replica = 0;
   stack.master_bytes = 0;
   stack.moment_bytes = storage.of_each(storage.state_bytes);
   stack.accumulation_traffic = 3 * stack.gradient_bytes;

@@ -18,6 +18,23 @@ struct Choices {
   std::vector<std::string> values;
 };
 
+// Modules that a Megatron stack may compute again, each with those that cost less before it.
+std::vector<std::string> modules_for(const DecoderShape& shape) {
+  const std::pair<RecomputeModule, bool> of_shape[] = {
+      {RecomputeModule::layernorm, true},
+      {RecomputeModule::moe_act, shape.mixture()},
+      {RecomputeModule::mla_up_proj, shape.kv_rank > 0},
+      {RecomputeModule::mlp, !shape.mixture() || shape.dense_layers > 0}};
+  std::vector<std::string> all;
+  RecomputeModules modules;
+  for (const auto& [module, has] : of_shape) {
+    if (!has) continue;
+    modules.add(module);
+    all.push_back(to_text(modules));
+  }
+  return all;
+}
+
 std::vector<Choices> choices_for(const ParallelLayout& l, const ResolvedJob& job) {
   Choices micro_batch{"micro_batch", {}}, recompute{"recompute", {}}, zero{"zero", {}};
   for (std::int64_t m = l.micro_batch / 2; m >= 1; m /= 2) micro_batch.values.push_back(std::to_string(m));
@@ -30,7 +47,9 @@ std::vector<Choices> choices_for(const ParallelLayout& l, const ResolvedJob& job
   if (l.recompute == Recomputation::none) {
     if (!stack.fused_attention) recompute.values.emplace_back("selective");
     if (!stack.joined_products) recompute.values.emplace_back("operators");
+    if (stack.joined_products) all.push_back({"recompute_modules", modules_for(job.inputs.shape)});
   }
+  if (l.tp > 1 && !l.sequence_parallel) all.push_back({"sequence_parallel", {"true"}});
   if (l.recompute != Recomputation::full) recompute.values.emplace_back("full");
   all.push_back(recompute);
   constexpr std::int64_t kMostTimes = 64;
@@ -46,6 +65,11 @@ std::vector<Choices> choices_for(const ParallelLayout& l, const ResolvedJob& job
 // The layout with the value, and with as many replicas as the GPUs then allow; none where that is not legal.
 std::optional<ParallelLayout> with(ParallelLayout layout, std::string_view key, const std::string& value,
                                    const ResolvedJob& job) {
+  if (key == "recompute_modules") layout.recompute = Recomputation::selective;
+  if (key == "recompute") {
+    layout.modules = kDefaultModules;
+    layout.recompute_layers = 0;
+  }
   set_layout(layout, key, value);
   const std::int64_t gpus = job.inputs.job.gpus;
   if (layout.model_ranks() > gpus) return std::nullopt;

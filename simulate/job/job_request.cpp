@@ -123,12 +123,21 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"uneven", layout, "true: stages may differ by one layer, the first have more"},
      {"micro_batch", layout, "sequences in one pass"},
      {"recompute", layout, "none, selective, operators or full"},
+     {"recompute_modules", layout,
+      "with recompute selective: what of each block, of core_attn (default), layernorm, moe_act, "
+      "mla_up_proj, "
+      "mlp, moe"},
+     {"recompute_layers", layout,
+      "with recompute full: so many layers of each chunk; the others keep their activations (default 0: "
+      "all)"},
      {"schedule", layout, "1f1b (default), gpipe or zero_bubble"},
      {"fused_attention", stack,
       "unlike the stack: true for attention in one kernel, which keeps no scores; false"},
      {"fused_pointwise", stack,
       "unlike the stack: true for bias, activation, dropout and residual in one kernel each; false"},
-     {"fused_loss", stack, "unlike the stack: true for a loss in one kernel; false"},
+     {"fused_loss", stack,
+      "unlike the stack: true for a loss of three kernels (Megatron-Core's native fusion), one_kernel "
+      "(xentropy of flash-attn), in_place (Transformer Engine's); false"},
      {"overlap_tensor", stack,
       "unlike the stack: true for tensor-parallel collectives in pieces beside products; false"},
      {"overlap_experts", stack,
@@ -138,14 +147,21 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"overlap_replicas", stack,
       "unlike the stack: true for gradients and parameters exchanged beside passes; false"},
      {"cuda_graphs", stack,
-      "unlike the stack: true for launches as CUDA graphs, which take no time of the host; but_experts for "
-      "all but products of experts; false"},
+      "unlike the stack: true for launches as CUDA graphs, which take no time of the host; routers; "
+      "but_experts for all but products of experts; false"},
      {"foreach_update", stack,
       "unlike the stack: true for an AdamW that is not fused, with an array of its own while it updates; "
       "false"},
      {"loss_chunks", stack, "unlike the stack: pieces in which scores of words and loss are computed"},
      {"reduce_bytes", stack, "unlike the stack: bytes of a gradient as it is reduced, 2 or 4"},
      {"gradient_bytes", stack, "unlike the stack: bytes of a gradient as it accumulates, 2, 4 or 6 (both)"},
+     {"parameter_bytes", stack,
+      "unlike the stack: bytes of a layer's parameter as products read it: 1 (fp8), 2 (16 bits, or fp8 and "
+      "its transpose), 4 (all of these)"},
+     {"master_bytes", stack,
+      "unlike the stack: bytes of the update's copy of a parameter, 2 (what 16 bits "
+      "leave of fp32) or 4"},
+     {"moment_bytes", stack, "unlike the stack: bytes of Adam's two moments together, 2, 4, 6 or 8"},
      {"layers", shape, kSize},
      {"hidden", shape, kSize},
      {"heads", shape, kSize},
@@ -180,6 +196,7 @@ const JobKey* find_key(std::string_view name) {
 }  // namespace
 
 std::span<const JobKey> job_keys() { return kKeys; }
+std::span<const std::string_view> job_precisions() { return kPrecisions; }
 bool is_job_key(std::string_view name) { return find_key(name) != nullptr; }
 
 void set_job(JobRequest& request, std::string_view key, const std::string& value) {

@@ -43,6 +43,8 @@ struct JobKey {
   std::string_view help;
 };
 [[nodiscard]] std::span<const JobKey> job_keys();
+// The values of `precision`.
+[[nodiscard]] std::span<const std::string_view> job_precisions();
 [[nodiscard]] bool is_job_key(std::string_view name);
 
 // Sets what the key names. Throws UsageError for an unknown key, with "did you mean", and for a value out of

@@ -93,8 +93,8 @@ MachineSpec machine_of(const JobRequest& request, const std::string& gpu, Resolv
 // The layouts that have this value; what no search varies is set in all of them, where that is legal.
 std::vector<ParallelLayout> with_value(const std::vector<ParallelLayout>& layouts, const std::string& key,
                                        const std::string& value, const PlanInputs& in) {
-  constexpr auto kNotSearched =
-      std::to_array<std::string_view>({"reshard", "prefetch", "uneven", "schedule"});
+  constexpr auto kNotSearched = std::to_array<std::string_view>(
+      {"reshard", "prefetch", "uneven", "recompute_modules", "recompute_layers", "schedule"});
   const bool set = std::find(kNotSearched.begin(), kNotSearched.end(), key) != kNotSearched.end();
   std::vector<ParallelLayout> kept;
   for (const ParallelLayout& layout : layouts) {
@@ -103,6 +103,15 @@ std::vector<ParallelLayout> with_value(const std::vector<ParallelLayout>& layout
     if (with == layout || (set && is_legal(with, in.shape, in.job))) kept.push_back(with);
   }
   return kept;
+}
+
+// "bf16, fp16": the precisions of jobs for which the GPU has arithmetic.
+std::string precisions_of(const GpuSpec& gpu) {
+  std::vector<std::string> names;
+  for (const std::string_view name : job_precisions()) {
+    if (gpu.math[index_of(math_of_products(name))]) names.emplace_back(name);
+  }
+  return names.empty() ? "another GPU" : joined(names);
 }
 
 // The decoder that the request names or gives the sizes of, its stack and arithmetic.
@@ -123,9 +132,8 @@ void take_decoder(ResolvedJob& r, const JobRequest& request, SpecCache& specs) {
     throw UsageError(fmt::format("fp8_attention with precision {}; expected fp8", r.precision));
   in.precision.fused_attention = request.fp8_attention ? MathType::fp8 : in.precision.attention;
   if (!r.gpu->math[index_of(in.precision.math)])
-    throw UsageError(
-        fmt::format("{} has no arithmetic for precision {}; expected {}", r.gpu->title, r.precision,
-                    narrow && r.gpu->math[index_of(MathType::fp8)] ? "fp8 or bf16" : "bf16 or fp16"));
+    throw UsageError(fmt::format("{} has no arithmetic for precision {}; expected {}", r.gpu->title,
+                                 r.precision, precisions_of(*r.gpu)));
 }
 
 void take_captured(ResolvedJob& r, const JobRequest& request, const std::string& gpu, SpecCache& specs) {
@@ -198,7 +206,7 @@ std::vector<ParallelLayout> layouts_of(const ResolvedJob& r) {
   }
   for (const auto& [key, value] : r.fixed) {
     if (key == "zero") space.zero = static_cast<int>(number_of(key, value, 0, 3));
-    if (key == "recompute" && value == "selective") space.selective = true;
+    if ((key == "recompute" && value == "selective") || key == "recompute_modules") space.selective = true;
     if (key == "recompute" && value == "operators") space.operators = true;
   }
   std::vector<ParallelLayout> layouts =

@@ -33,7 +33,8 @@ class Check {
 
   std::optional<std::string> problem(bool told) {
     told_ = told;
-    if (!positive() || !ranks() || !heads() || !layers() || !batch() || !sequence() || !experts() || !zero())
+    if (!positive() || !ranks() || !heads() || !layers() || !batch() || !sequence() || !experts() ||
+        !zero() || !recomputation())
       return text_;
     return std::nullopt;
   }
@@ -104,8 +105,10 @@ class Check {
                    l_.vp, s_.layers, s_.name, s_.layers);
     const std::int64_t count = l_.pp * l_.vp;
     if (l_.uneven || s_.layers % count == 0 || ((s_.layers + 2) % count == 0 && count > 2)) return true;
-    return wrong("{} {} layers cannot be divided by pp {} x vp {} = {}; the nearest that divides is {}",
-                 s_.name, s_.layers, l_.pp, l_.vp, count, nearest(s_.layers, count));
+    return wrong(
+        "{} {} layers cannot be divided by pp {} x vp {} = {}; the nearest that divides is {}, or uneven "
+        "true",
+        s_.name, s_.layers, l_.pp, l_.vp, count, nearest(s_.layers, count));
   }
 
   bool batch() {
@@ -170,6 +173,22 @@ class Check {
                  l_.shard, l_.dp, l_.cp, l_.replicas(), nearest(l_.replicas(), l_.shard));
   }
 
+  bool recomputation() {
+    if (l_.recompute_layers < 0 || l_.recompute_layers > kMostRanks)
+      return wrong("recompute_layers {} is out of range; expected 0 to {}", l_.recompute_layers, kMostRanks);
+    const std::string_view chosen = kRecomputationNames[static_cast<std::size_t>(l_.recompute)];
+    if (l_.recompute_layers > 0 && l_.recompute != Recomputation::full)
+      return wrong("recompute_layers {} with recompute {}; expected full", l_.recompute_layers, chosen);
+    if (l_.modules == kDefaultModules) return true;
+    if (l_.recompute != Recomputation::selective)
+      return wrong("recompute_modules {} with recompute {}; expected selective", to_text(l_.modules), chosen);
+    if (l_.modules.has(RecomputeModule::mla_up_proj) && s_.kv_rank == 0)
+      return wrong("recompute_modules mla_up_proj but {} has no low-rank keys and values", s_.name);
+    if (l_.modules.meets({RecomputeModule::moe, RecomputeModule::moe_act}) && !s_.mixture())
+      return wrong("recompute_modules {} but {} has no experts", to_text(l_.modules), s_.name);
+    return true;
+  }
+
   const ParallelLayout& l_;
   const DecoderShape& s_;
   const Job& j_;
@@ -226,6 +245,9 @@ std::string to_text(const ParallelLayout& l) {
   if (l.sequence_parallel) text += " sp";
   if (l.recompute != Recomputation::none)
     text += fmt::format(" {}", kRecomputationNames[static_cast<std::size_t>(l.recompute)]);
+  if (l.recompute == Recomputation::selective && l.modules != kDefaultModules)
+    text += fmt::format(" of {}", to_text(l.modules));
+  if (l.recompute_layers > 0) text += fmt::format(" of {} layers", l.recompute_layers);
   if (l.order != PipelineOrder::one_f_one_b && l.pp > 1)
     text += fmt::format(" {}", kPipelineOrderNames[static_cast<std::size_t>(l.order)]);
   return text;

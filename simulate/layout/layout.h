@@ -7,12 +7,13 @@
 #include <string_view>
 
 #include "simulate/layout/decoder_shape.h"
+#include "simulate/layout/recompute_modules.h"
 #include "simulate/schedule/pipeline.h"
 
 namespace tbdsim {
 
 // Activations that the backward pass computes again.
-//   selective  scores and probabilities of attention that keeps them (Korthikanti et al. 2022)
+//   selective  modules of each block (Korthikanti et al. 2022: scores and probabilities of attention)
 //   operators  what is no matrix product or attention, and every second product (torch SAC in torchtitan)
 //   full       all of a block but its input
 enum class Recomputation { none, selective, operators, full };
@@ -43,6 +44,9 @@ struct ParallelLayout {
   bool sequence_parallel = false;  // norms and residuals are divided over the tp ranks
   std::int64_t micro_batch = 1;    // sequences in one pass
   Recomputation recompute = Recomputation::none;
+  RecomputeModules modules = kDefaultModules;  // with selective recomputation
+  // With full recomputation: the first layers of each chunk, the others keep their activations; 0: all.
+  std::int64_t recompute_layers = 0;
   PipelineOrder order = PipelineOrder::one_f_one_b;
 
   // Ranks that hold the same part of the network's dense layers: dp x cp.

@@ -6,6 +6,7 @@
 
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
+#include "hwspecs/base/text_list.h"
 #include "simulate/layout/text_key.h"
 
 namespace tbdsim {
@@ -16,6 +17,12 @@ constexpr auto kCount = set_number<Member, Least, kMostRanks, ParallelLayout>;
 
 void set_recompute(ParallelLayout& layout, std::string_view key, const std::string& value) {
   layout.recompute = static_cast<Recomputation>(choice_of(key, value, kRecomputationNames));
+}
+
+void set_modules(ParallelLayout& layout, std::string_view key, const std::string& value) {
+  layout.modules = {};
+  for (const std::string& name : list_of(value))
+    layout.modules.add(static_cast<RecomputeModule>(choice_of(key, name, kRecomputeModuleNames)));
 }
 
 void set_schedule(ParallelLayout& layout, std::string_view key, const std::string& value) {
@@ -43,6 +50,8 @@ constexpr TextKey<ParallelLayout> kLayoutKeys[] = {
     {"uneven", set_flag<&ParallelLayout::uneven, ParallelLayout>},
     {"micro_batch", kCount<&ParallelLayout::micro_batch>},
     {"recompute", set_recompute},
+    {"recompute_modules", set_modules},
+    {"recompute_layers", kCount<&ParallelLayout::recompute_layers, 0>},
     {"schedule", set_schedule}};
 constexpr auto kLayoutNames = names_of(kLayoutKeys);
 

@@ -23,6 +23,12 @@ constexpr double kBeside = 1, kBesideOfSequence = 2.0 / 3;
 // use_ce).
 constexpr double kOfPieces = 0.25, kReductions = 0.5;
 
+// Host time of a collective's launch over that of a kernel of the list: one call of c10d; its module and its
+// node of autograd are there with one rank too. Launch-bound runs take as long for a layer with 1, 2 and 4
+// tensor-parallel ranks: 3.3, 3.4 and 3.2 ms in the `fit` rows of vtrain_single, 6.8, 7.2 and 6.2 ms in
+// Megatron-Core's functional tests. Estimate between none and a third of a kernel.
+constexpr double kCollectiveLaunch = 1.0 / 3;
+
 CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fabric) {
   switch (dimension) {
     case AcrossRanks::tensor:
@@ -55,18 +61,34 @@ bool runs_beside_products(const PlanInputs& inputs) {
   return inputs.stack.overlaps_tensor || inputs.calibration->gpu->compute_capability < kBlackwell;
 }
 
-bool computed_again(Kept as, Recomputation r) {
+bool computed_again(const Again& as, Recomputation r) {
   switch (r) {
     case Recomputation::none:
       return false;
     case Recomputation::selective:
-      return as == Kept::scores;
+      return as.selected;
     case Recomputation::operators:
-      return as == Kept::pointwise || as == Kept::half || as == Kept::scores;
+      return as.kept == Kept::pointwise || as.kept == Kept::half || as.kept == Kept::scores;
     case Recomputation::full:
       return true;
   }
   return false;
+}
+
+// Collectives and launches beside kernels that recomputation repeats: all with full recomputation, those of
+// experts where selective recomputation sends tokens again.
+void add_repeated(PieceCost& cost, const RankWork& work) {
+  constexpr auto kFull = static_cast<std::size_t>(Recomputation::full);
+  constexpr auto kSelective = static_cast<std::size_t>(Recomputation::selective);
+  cost.again_wait[kFull] = cost.forward_wait;
+  cost.again_busy[kFull] = cost.forward_busy;
+  cost.again_experts[kFull] = work.forward_experts;
+  cost.again_launches[kFull] += cost.forward_launches - static_cast<double>(work.forward.size());
+  if (!work.routes_again) return;
+  cost.again_wait[kSelective].expert = cost.forward_wait.expert;
+  cost.again_busy[kSelective].expert = cost.forward_busy.expert;
+  cost.again_experts[kSelective] = work.forward_experts;
+  cost.again_launches[kSelective] += work.forward_experts + work.forward_routing;
 }
 
 }  // namespace
@@ -77,7 +99,7 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   for (std::size_t i = 0; i < work.forward.size(); ++i) {
     const Seconds time = time_of(work.forward[i], inputs);
     cost.forward += time;
-    if (work.again[i] == Kept::attention) attention_forward += time;
+    if (work.again[i].kept == Kept::attention) attention_forward += time;
     for (std::size_t r = 0; r < kRecomputationNames.size(); ++r) {
       if (!computed_again(work.again[i], static_cast<Recomputation>(r))) continue;
       cost.again[r] += time;
@@ -133,13 +155,19 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   }
   cost.forward_experts = work.forward_experts;
   cost.backward_experts = work.backward_experts;
-  cost.forward_launches = static_cast<double>(work.forward.size() + work.forward_messages.size()) +
-                          work.forward_experts + work.forward_routing;
-  cost.backward_launches = static_cast<double>(work.backward.size() + work.backward_messages.size()) +
-                           work.backward_experts + work.backward_routing;
-  cost.again_launches.back() += cost.forward_launches - static_cast<double>(work.forward.size());
+  cost.forward_routing = work.forward_routing;
+  cost.backward_routing = work.backward_routing;
+  const auto launches = [](const std::vector<Kernel>& kernels, const std::vector<Message>& messages) {
+    return static_cast<double>(kernels.size()) + kCollectiveLaunch * static_cast<double>(messages.size());
+  };
+  cost.forward_launches =
+      launches(work.forward, work.forward_messages) + work.forward_experts + work.forward_routing;
+  cost.backward_launches =
+      launches(work.backward, work.backward_messages) + work.backward_experts + work.backward_routing;
+  add_repeated(cost, work);
   cost.kept = work.kept;
   cost.largest = work.largest;
+  cost.after = work.after;
   cost.parameters = work.parameters + work.adapter_parameters;
   cost.expert_parameters = work.expert_parameters + work.expert_adapter_parameters;
   const bool frozen = inputs.job.adapters.frozen();

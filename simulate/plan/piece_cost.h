@@ -45,6 +45,7 @@ struct PieceCost {
   Seconds backward;                // without what is computed again
   Seconds weights;                 // of it: gradients of weights
   std::array<Seconds, 4> again{};  // by Recomputation
+  std::array<Waits, 4> again_wait{}, again_busy{};
   Waits forward_wait;
   Waits backward_wait;
   Waits forward_busy;  // of all collectives, also those beside which kernels run
@@ -52,13 +53,14 @@ struct PieceCost {
   // Launches of kernels and collectives.
   double forward_launches = 0;
   double backward_launches = 0;
-  std::array<double, 4> again_launches{};
-  // The part of these launches that is of products of experts.
-  double forward_experts = 0;
-  double backward_experts = 0;
+  std::array<double, 4> again_launches{}, again_experts{};
+  // The parts of these launches that are of products of experts, and of routers.
+  double forward_experts = 0, backward_experts = 0;
+  double forward_routing = 0, backward_routing = 0;
 
   std::array<Bytes, 4> kept{};
   Bytes largest;
+  Bytes after;
   double parameters = 0;
   double expert_parameters = 0;
   double trained = 0;  // of `parameters`

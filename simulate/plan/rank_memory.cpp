@@ -16,6 +16,14 @@ StageLayers layers_of_stage(const ParallelLayout& layout, std::int64_t stage, co
   return {dense, layers - dense};
 }
 
+StageLayers kept_layers(const ParallelLayout& layout, const StageLayers& layers) {
+  if (layout.recompute_layers == 0) return {};
+  const double all = layers.dense + layers.expert;
+  const double kept = std::max(0.0, all - static_cast<double>(layout.recompute_layers * layout.vp));
+  const double experts = std::min(kept, layers.expert);
+  return {kept - experts, experts};
+}
+
 namespace {
 
 StageParameters sum_of_stage(const ParallelLayout& layout, std::int64_t stage, const PieceCosts& costs,
@@ -80,23 +88,33 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
   const bool gathers = layout.zero == 3;
   // Frozen parameters have no fp32 copy.
   const double held = number(all, 3) - (gathers && stack.master_is_parameter ? number(trained, 3) : 0);
-  memory.parameters = Bytes(stack.parameter_bytes * held);
+  // Embedding and logits are in 16 bits, whatever the layers are in.
+  const bool embeds = first || (last && inputs.shape.tied);
+  const double in_half = (embeds ? costs.embedding.parameters : 0) + (last ? costs.head.parameters : 0);
+  constexpr double kHalf = 2;
+  memory.parameters =
+      Bytes(stack.parameter_bytes * held + (kHalf - stack.parameter_bytes) * number({in_half, 0}, 3));
   memory.gradients = Bytes(stack.gradient_bytes * number(trained, 2));
   memory.optimizer = Bytes((stack.master_bytes + stack.moment_bytes) * number(trained, 1));
 
   const auto r = static_cast<std::size_t>(layout.recompute);
   const double flight =
       micro_batches_in_flight(layout.order, stage, layout.pp, micro_batches(layout, inputs.job), layout.vp);
-  const Bytes kept = costs.dense.kept[r] * layers.dense + costs.expert.kept[r] * layers.expert +
-                     (first ? costs.embedding.kept[r] : Bytes(0));
+  const StageLayers whole = kept_layers(layout, layers);
+  const Bytes kept = costs.dense.kept[r] * (layers.dense - whole.dense) + costs.dense.kept[0] * whole.dense +
+                     costs.expert.kept[r] * (layers.expert - whole.expert) +
+                     costs.expert.kept[0] * whole.expert + (first ? costs.embedding.kept[r] : Bytes(0));
   memory.activations = kept * flight;
   Bytes working = std::max(costs.dense.largest, costs.expert.largest);
-  if (layout.recompute == Recomputation::full) working += std::max(costs.dense.kept[0], costs.expert.kept[0]);
+  // What is computed again of one block.
+  working += std::max(costs.dense.kept[0] - costs.dense.kept[r], costs.expert.kept[0] - costs.expert.kept[r]);
   if (last) working = std::max(working, costs.head.largest);
   if (gathers) {
     const double block =
         std::max(costs.dense.parameters, costs.expert.parameters + costs.expert.expert_parameters);
-    const double ends = std::max(costs.embedding.parameters, costs.head.parameters);
+    // What is in no block is one unit, from the first pass to the end of the last (torchtitan,
+    // parallelize_llama: fully_shard of the model).
+    const double ends = costs.embedding.parameters + costs.head.parameters;
     const double ahead = static_cast<double>(1 + layout.prefetch) * block;
     const double gathered = layout.reshard ? std::min(ahead, (layers.dense + layers.expert) * block)
                                            : layers.dense * costs.dense.parameters;
@@ -108,14 +126,14 @@ RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, con
                      stack.reduced_bytes * std::max(block_trained, ends_trained));
   }
   memory.working = working;
-  memory.allocated =
-      memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.working;
+  const Bytes states = memory.parameters + memory.gradients + memory.optimizer;
+  const Bytes pass = memory.activations + memory.working;
   // Copies of the update are large and find no room among what the allocator holds of activations.
   const Bytes copies(stack.update_copies * number(trained, 1));
-  const Bytes states = memory.parameters + memory.gradients + memory.optimizer;
-  const Bytes buckets = layout.replicas() > 1 ? stack.buckets : Bytes(0);
-  memory.allocated = std::max(memory.allocated, states + copies + buckets);
-  memory.reserved = (states + memory.activations + memory.working + copies + buckets) * stack.reserved;
+  const Bytes update = copies + (layout.replicas() > 1 ? stack.buckets : Bytes(0));
+  const Bytes after = last ? costs.head.after : Bytes(0);
+  memory.allocated = states + std::max({pass, update, after});
+  memory.reserved = (states + std::max(pass + update, after)) * stack.reserved;
   memory.device = memory.reserved + stack.context + communicators(layout, inputs.fabric);
   return memory;
 }

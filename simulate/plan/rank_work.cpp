@@ -1,6 +1,7 @@
 #include "simulate/plan/rank_work.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -16,7 +17,9 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, 
   const std::int64_t heads = s.heads / tp;
   const std::int64_t groups = std::max<std::int64_t>(1, s.kv_heads / tp);
   const std::int64_t queries = heads * s.head_size;
+  b.within({RecomputeModule::layernorm});
   b.norm(s.hidden, b.keeps_input(adapters.attention));
+  b.within({});
   if (s.kv_rank == 0) {
     const std::int64_t outputs = queries + groups * (s.head_size + s.value_size);
     if (b.joined()) {
@@ -28,31 +31,40 @@ void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, 
     }
     b.parameters(s.hidden, outputs);
     b.adapter(adapters.attention, Sharding::columns, rows, s.hidden, outputs);
-    b.keep(WorkBuilder::matrix(rows, outputs), Kept::attention);
+    b.keep(WorkBuilder::matrix(rows, outputs, b.attention_bytes()));
   } else {
+    // The low-rank forms are kept, what is made of them may be computed again.
+    constexpr RecomputeModules kUp{RecomputeModule::mla_up_proj};
     const std::int64_t from = s.q_rank > 0 ? s.q_rank : s.hidden;
     if (s.q_rank > 0) {
       b.product(b.own_rows(), s.hidden, s.q_rank, precision.math);
       b.parameters(s.hidden, s.q_rank);
+      b.keep(WorkBuilder::matrix(b.own_rows(), s.q_rank));
+      b.within(kUp);
       b.norm(s.q_rank);
     }
+    b.within(kUp);
     b.product(rows, from, queries, precision.math);
     b.parameters(from, queries);
     b.adapter(adapters.attention, Sharding::columns, rows, from, queries);
+    b.within({});
     b.product(b.own_rows(), s.hidden, s.kv_rank + s.rotary_size, precision.math);
     b.parameters(s.hidden, s.kv_rank + s.rotary_size);
+    b.keep(WorkBuilder::matrix(b.own_rows(), s.kv_rank));
+    b.within(kUp);
     b.norm(s.kv_rank);
     const std::int64_t keys = heads * (s.head_size - s.rotary_size + s.value_size);
     b.product(rows, s.kv_rank, keys, precision.math);
     b.parameters(s.kv_rank, keys);
     b.adapter(adapters.attention, Sharding::columns, rows, s.kv_rank, keys);
-    b.keep(WorkBuilder::matrix(rows, queries + heads * (s.head_size + s.value_size)), Kept::attention);
+    b.keep(WorkBuilder::matrix(rows, queries + heads * (s.head_size + s.value_size), b.attention_bytes()));
   }
   if (s.rotary) {
     const std::int64_t turned = queries + groups * s.head_size;
     b.pointwise_forward(KernelKind::elementwise, "rotary", rows, turned, {2, 2});
     b.pointwise_backward(KernelKind::elementwise, "rotary", rows, turned, {2, 2});
   }
+  b.within({});
   b.attention_kernels();
   b.product(rows, heads * s.value_size, s.hidden, precision.math, Kept::half);
   b.parameters(heads * s.value_size, s.hidden);
@@ -75,10 +87,26 @@ void feed_forward(WorkBuilder& b, const DecoderShape& s, const Adapters& adapter
   }
   b.parameters(s.hidden, up, expert, experts);
   b.adapter(adapters.up, Sharding::columns, rows, s.hidden, up, expert, experts);
-  b.activation(rows * experts, inner, b.keeps_input(adapters.down));
+  b.activation(rows * experts, inner, b.keeps_input(adapters.down),
+               expert ? RecomputeModules{RecomputeModule::moe_act} : RecomputeModules{});
   b.product(rows, inner, s.hidden, math, Kept::product, experts);
   b.parameters(inner, s.hidden, expert, experts);
   b.adapter(adapters.down, Sharding::rows, rows, inner, s.hidden, expert, experts);
+}
+
+// The bias of the experts' second product times the router's probability, by PyTorch's operators in fp32, one
+// expert after another (Megatron-LM@d98e8a64, core/transformer/moe/experts.py, TEGroupedMLP._apply_bias):
+// outer product, sum, concatenation, cast; back two casts, products with the probability and with the bias,
+// their sums over tokens and over features.
+void expert_bias(WorkBuilder& b, std::int64_t rows, std::int64_t columns, std::int64_t experts) {
+  constexpr BytesOfElement kForward[] = {{0, 4}, {6, 4}, {4, 4}, {4, 2}};
+  constexpr BytesOfElement kBackward[] = {{2, 4}, {4, 2}, {4, 4}, {4, 0}, {4, 4}, {4, 0}};
+  for (const BytesOfElement t : kForward)
+    b.pointwise_forward(KernelKind::elementwise, "expert_bias", rows, columns, t);
+  for (const BytesOfElement t : kBackward)
+    b.pointwise_backward(KernelKind::elementwise, "expert_bias", rows, columns, t);
+  b.work.forward_experts += 2 * static_cast<double>(experts - 1);
+  b.work.backward_experts += 5 * static_cast<double>(experts - 1);
 }
 
 // Launches of Megatron-Core's router and dispatcher that are no kernels of this list, for they move next to
@@ -95,7 +123,10 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
   const double fullest = std::min(job.imbalance, static_cast<double>(share.ep));
   const auto received = static_cast<std::int64_t>(std::ceil(static_cast<double>(routed) * fullest));
   const std::int64_t here = s.experts / share.ep;
+  b.within({RecomputeModule::layernorm});
   b.norm(s.hidden, b.keeps_input(job.adapters.up));
+  b.within({RecomputeModule::moe});
+  b.work.routes_again = share.modules.has(RecomputeModule::moe);
   b.product(tokens, s.hidden, s.experts, precision.attention, Kept::half);
   b.work.parameters += static_cast<double>(s.hidden * s.experts);
   // Softmax, the best of each token, their counts and places.
@@ -115,36 +146,58 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
   }
   // Sorted tokens, the experts' input. Their outputs are not kept: probabilities are multiplied within the
   // experts, after the activation (Megatron-Core 0.12, transformer/moe/experts.py).
-  b.keep(WorkBuilder::matrix(received, s.hidden), Kept::pointwise);
+  b.keep(WorkBuilder::matrix(received, s.hidden, b.operand_bytes()));
   const std::int64_t of_each = std::max<std::int64_t>(1, received / here);
   feed_forward(b, s, job.adapters, of_each, s.expert_ffn, precision.math, here);
+  if (s.bias) expert_bias(b, received, s.hidden, here);
   b.exchange_tokens(WorkBuilder::matrix(received, s.hidden));
   if (s.shared_ffn > 0) feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
+  b.within({});
   b.tensor_messages();
   b.residual();
 }
 
+// Passes over the scores of words, forward and backward.
+struct LossPasses {
+  std::span<const BytesOfElement> forward, backward;
+};
+
 // Megatron-LM's vocab_parallel_cross_entropy, as PyTorch's of scores in fp32: cast, maximum, difference,
-// exponential, sum, division; backward difference and cast. Fused (core/fusions/fused_cross_entropy.py): what
-// lies between two collectives is one kernel, cast and maximum, exponential and sum, division; the scores in
-// fp32 stay, as the memory of four layouts on B200 says (SimuMax).
+// exponential, sum, division; backward difference and cast.
+constexpr BytesOfElement kOperators[] = {{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}};
+constexpr BytesOfElement kOperatorsBack[] = {{4, 4}, {4, 2}};
+// What lies between two collectives is one kernel: cast and maximum; exponential and sum; division.
+constexpr BytesOfElement kFused[] = {{2, 4}, {4, 4}, {4, 4}};
+constexpr BytesOfElement kFusedBack[] = {{4, 2}};
+constexpr BytesOfElement kOneKernel[] = {{2, 0}};
+constexpr BytesOfElement kOneKernelBack[] = {{2, 2}};
+constexpr BytesOfElement kInPlace[] = {{4, 2}};  // read twice, for their sum and for their gradient
+
+constexpr std::array<LossPasses, kVocabularyLossNames.size()> kLosses = {{{kOperators, kOperatorsBack},
+                                                                          {kFused, kFusedBack},
+                                                                          {kOneKernel, kOneKernelBack},
+                                                                          {kInPlace, kOneKernelBack}}};
+
 void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
-  constexpr BytesOfElement kForward[] = {{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}};
-  constexpr BytesOfElement kFusedForward[] = {{2, 4}, {4, 4}, {4, 4}};
-  constexpr BytesOfElement kBackward[] = {{4, 4}, {4, 2}};
-  constexpr BytesOfElement kFusedBackward[] = {{4, 2}};
-  using Passes = std::span<const BytesOfElement>;
-  for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedForward) : Passes(kForward))
+  const LossPasses& passes = kLosses[static_cast<std::size_t>(stack.loss)];
+  for (const BytesOfElement t : passes.forward)
     b.pointwise_forward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-  for (const BytesOfElement t : stack.fused_loss ? Passes(kFusedBackward) : Passes(kBackward))
+  for (const BytesOfElement t : passes.backward)
     b.pointwise_backward(KernelKind::elementwise, "cross_entropy", b.rows(), words, t);
-  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, stack.loss_bytes / stack.loss_chunks));
+  // Each casts the scores, and takes the logarithms of their softmax.
+  for (int i = 0; i < stack.metrics; ++i) {
+    for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 4}})
+      b.pointwise_backward(KernelKind::elementwise, "metric", b.rows(), words, t);
+  }
+  if (stack.metrics > 0) b.work.after = Bytes(WorkBuilder::matrix(b.rows(), words, 2 + 4 + 4));
+  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, loss_bytes(stack) / stack.loss_chunks));
 }
 
 }  // namespace
 
 Share share_of(const ParallelLayout& l) {
-  return {l.tp, l.cp, l.ep, l.context, l.sequence_parallel, l.micro_batch};
+  const RecomputeModules modules = l.recompute == Recomputation::selective ? l.modules : kDefaultModules;
+  return {l.tp, l.cp, l.ep, l.context, l.sequence_parallel, l.micro_batch, modules};
 }
 
 RankWork block_work(const DecoderShape& shape, const Share& share, const Job& job, bool experts,
@@ -152,12 +205,15 @@ RankWork block_work(const DecoderShape& shape, const Share& share, const Job& jo
   WorkBuilder b(shape, share, job, stack, precision);
   b.keep_input(WorkBuilder::matrix(b.own_rows(), shape.hidden));
   attention_layer(b, shape, share, job.adapters, precision);
-  b.keep(WorkBuilder::matrix(b.own_rows(), shape.hidden), Kept::pointwise);  // the second norm's input
+  b.keep(WorkBuilder::matrix(b.own_rows(), shape.hidden));  // the second norm's input
   if (experts) {
     expert_layer(b, shape, share, job, precision);
   } else {
+    b.within({RecomputeModule::layernorm, RecomputeModule::mlp});
     b.norm(shape.hidden, b.keeps_input(job.adapters.up));
+    b.within({RecomputeModule::mlp});
     feed_forward(b, shape, job.adapters, b.rows(), shape.ffn / share.tp, precision.math);
+    b.within({});
     b.tensor_messages();
     b.residual();
   }

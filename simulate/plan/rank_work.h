@@ -21,6 +21,7 @@ struct Share {
   ContextExchange context = ContextExchange::ring;
   bool sequence_parallel = false;
   std::int64_t micro_batch = 1;
+  RecomputeModules modules = kDefaultModules;  // of selective recomputation
 
   friend auto operator<=>(const Share&, const Share&) = default;
 };
@@ -46,9 +47,14 @@ enum class Kept {
   pointwise   // norms, activations, residuals
 };
 
+struct Again {
+  Kept kept = Kept::product;
+  bool selected = false;  // of a module that selective recomputation computes again
+};
+
 struct RankWork {
   std::vector<Kernel> forward;
-  std::vector<Kept> again;       // of each forward kernel
+  std::vector<Again> again;      // of each forward kernel
   std::vector<Kernel> backward;  // gradients of inputs and of weights
   std::vector<Message> forward_messages;
   std::vector<Message> backward_messages;
@@ -56,9 +62,11 @@ struct RankWork {
   double forward_experts = 0, backward_experts = 0;
   // Launches of the router and of what counts and sends tokens, beyond those of the kernels.
   double forward_routing = 0, backward_routing = 0;
+  bool routes_again = false;     // selective recomputation sends tokens to their experts again
   Bytes ring;                    // keys and values that a context-parallel rank passes on, beside attention
   std::array<Bytes, 4> kept{};   // by Recomputation: activations between forward and backward pass
   Bytes largest;                 // activations of the pass that are alive at once beside those
+  Bytes after;                   // alive at once after the backward pass
   double parameters = 0;         // on this rank, of layers that all replicas share; without adapters
   double expert_parameters = 0;  // of experts
   double adapter_parameters = 0;

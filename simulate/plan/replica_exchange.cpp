@@ -5,10 +5,19 @@
 namespace tbdsim {
 namespace {
 
-// Time that a collective in buckets adds to a pass: exposed_beside(), and the last bucket.
-Seconds exposed_of_buckets(Seconds collective, Seconds pass) {
-  constexpr double kBuckets = 16;
-  return exposed_beside(collective, pass) + std::min(collective, pass) * (1 / kBuckets);
+// Time that a collective in buckets adds to a pass: exposed_beside(), and the part of it that is ready last.
+Seconds exposed_of_buckets(Seconds collective, Seconds pass, double last) {
+  return exposed_beside(collective, pass) + std::min(collective, pass) * last;
+}
+
+// The part of a stage's gradients that no pass is left to run beside: those of the embedding, which are ready
+// last and whose parameters are needed first, or a bucket.
+double last_part(const ParallelLayout& l, std::int64_t stage, double all, const PieceCosts& costs,
+                 const PlanInputs& in) {
+  if (all <= 0) return 0;
+  const double bucket =
+      std::max(in.stack.bucket_numbers, in.stack.bucket_of_replica * static_cast<double>(l.replicas()));
+  return std::min(1.0, std::max(bucket, stage == 0 ? costs.embedding.trained : 0) / all);
 }
 
 // Micro-batches whose passes run beside the exchange of a step. Without interleaving gradients are whole in
@@ -72,44 +81,48 @@ ExchangeTime exchange_of_step(const ParallelLayout& l, std::int64_t stage, const
   const StageParameters trained = trained_of_stage(l, stage, costs, in.shape);
   const double all = trained.divided(1, 1);
   const bool in_groups = shard_ranks(l) < l.replicas();
+  const double last = last_part(l, stage, all, costs, in);
   if (l.zero == 3) {
     if (!in_groups) return {};
     const Seconds sum = sum_of_copies(l, all, in);
-    return {sum, exposed_of_buckets(sum, backward)};
+    return {sum, exposed_of_buckets(sum, backward, last)};
   }
   const ReplicaCollectives c =
       l.zero >= 1 && in_groups ? of_groups(l, all, in) : of_all_replicas(l, trained, in);
   const Seconds tied = sum_of_tied(l, costs, in);
   const double passes = passes_beside(l, in.job);
   const Seconds reduce =
-      in.stack.overlaps_reduction ? exposed_of_buckets(c.reduce, backward * passes) : c.reduce;
-  const Seconds gather = in.stack.overlaps_gather ? exposed_of_buckets(c.gather, forward * passes) : c.gather;
+      in.stack.overlaps_reduction ? exposed_of_buckets(c.reduce, backward * passes, last) : c.reduce;
+  const Seconds gather =
+      in.stack.overlaps_gather ? exposed_of_buckets(c.gather, forward * passes, last) : c.gather;
   return {c.reduce + c.gather + tied, reduce + gather + tied};
 }
 
 ShardTime exchange_of_shards(const ParallelLayout& l, const StageLayers& layers, const PieceCosts& costs,
                              const PlanInputs& in) {
   const CommGroup group = group_of(in.fabric, shard_ranks(l), l.tp);
-  const auto all = [&](Collective collective, double PieceCost::*shared, double PieceCost::*experts,
-                       double bytes) {
-    const auto of = [&](const PieceCost& c, double count) {
-      if (count <= 0) return Seconds(0);
-      return collective_time(collective, group, Bytes((c.*shared + c.*experts) * bytes)) * count;
-    };
-    return of(costs.dense, layers.dense) + of(costs.expert, layers.expert) + of(costs.embedding, 1) +
-           of(costs.head, 1);
+  const auto gather = [&](const PieceCost& c, double count) {
+    if (count <= 0) return Seconds(0);
+    const Bytes bytes((c.parameters + c.expert_parameters) * in.stack.parameter_bytes);
+    return collective_time(Collective::all_gather, group, bytes) * count;
   };
-  return {all(Collective::all_gather, &PieceCost::parameters, &PieceCost::expert_parameters,
-              in.stack.parameter_bytes),
-          all(Collective::reduce_scatter, &PieceCost::trained, &PieceCost::trained_experts,
-              in.stack.reduced_bytes)};
+  const auto reduce = [&](const PieceCost& c, double count) {
+    if (count <= 0) return Seconds(0);
+    const Bytes bytes((c.trained + c.trained_experts) * in.stack.reduced_bytes);
+    return collective_time(Collective::reduce_scatter, group, bytes) * count;
+  };
+  ShardTime time;
+  time.root_gather = gather(costs.embedding, 1) + gather(costs.head, 1);
+  time.root_reduce = reduce(costs.embedding, 1) + reduce(costs.head, 1);
+  time.gather = gather(costs.dense, layers.dense) + gather(costs.expert, layers.expert) + time.root_gather;
+  time.reduce = reduce(costs.dense, layers.dense) + reduce(costs.expert, layers.expert) + time.root_reduce;
+  return time;
 }
 
-Seconds added_by_shards(const ParallelLayout& l, Seconds collectives, Seconds pass, double blocks) {
-  if (blocks <= 0) return Seconds(0);
+Seconds added_by_shards(const ParallelLayout& l, Seconds collectives, Seconds pass, Seconds alone) {
   if (l.prefetch == 0) return collectives;
   const Seconds slowed = std::min(collectives, pass) * kBesideCollective;
-  const Seconds exposed = std::max(Seconds(0), collectives - (pass + slowed)) + collectives * (1 / blocks);
+  const Seconds exposed = std::max(Seconds(0), collectives - (pass + slowed)) + alone;
   return slowed + std::min(exposed, collectives);
 }
 

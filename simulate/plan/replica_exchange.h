@@ -22,18 +22,20 @@ struct ExchangeTime {
                                             Seconds forward, Seconds backward);
 
 // With zero 3, of one micro-batch through a stage: every block's parameters, and their gradients, are a
-// message of their own.
+// message of their own. What is in no block, embedding and logits, is gathered before all and reduced after
+// all.
 struct ShardTime {
   Seconds gather;  // of parameters, for the forward pass and, where they are not kept, the backward pass
   Seconds reduce;  // of gradients
+  Seconds root_gather, root_reduce;  // of these what is in no block
 };
 [[nodiscard]] ShardTime exchange_of_shards(const ParallelLayout& layout, const StageLayers& layers,
                                            const PieceCosts& costs, const PlanInputs& inputs);
 
-// Seconds that collectives of `blocks` equal blocks add to a pass beside which they run: the first is
-// exposed, each other one as far as it takes longer than a block's pass, which it slows. Without prefetching
-// all of it.
+// Seconds that collectives of blocks add to a pass beside which they run: what is `alone`, the first or the
+// last, is exposed, each other one as far as it takes longer than a block's pass, which it slows. Without
+// prefetching all of it.
 [[nodiscard]] Seconds added_by_shards(const ParallelLayout& layout, Seconds collectives, Seconds pass,
-                                      double blocks);
+                                      Seconds alone);
 
 }  // namespace tbdsim

@@ -15,7 +15,7 @@ namespace {
 // freed. Fitted to the `fit` rows of vtrain_single (Megatron-DeepSpeed of 2022). Megatron-Core's functional
 // tests of 12 layers, which do nothing but launch, say as much: 2.7 ms a layer with some 40 kernels on an
 // H100's host.
-constexpr Seconds kMegatronLaunch(62e-6);
+constexpr Seconds kMegatronLaunch(65e-6);
 // Dao, "FlashAttention-2", 2023: 1.7 to 3 times as fast as FlashAttention, about 2 times as its Triton
 // version.
 constexpr double kFirstFlash = 2;
@@ -39,10 +39,12 @@ constexpr std::array<Stack, 7> kStacks = {{
      .title =
          "NeMo on Megatron-Core: the same, with collectives of tensor parallelism in pieces beside products",
      .attention = AttentionKernel::cudnn,
+     // scripts/performance/helpers.py@8cfedd72: cross_entropy_fusion_impl "te", grad_reduce_in_fp32 False.
+     .loss = VocabularyLoss::in_place,
      .overlaps_tensor = true,
-     .gradient_bytes = 4,
-     .reduced_bytes = 4,
-     .update_traffic = 38,
+     .gradient_bytes = 2,
+     .reduced_bytes = 2,
+     .update_traffic = 36,
      .launch = kMegatronLaunch},
     {.name = "megatron_deepspeed",
      .title = "Megatron-DeepSpeed, 2022: fused softmax that keeps scores, gradients reduced after the "
@@ -73,12 +75,17 @@ constexpr std::array<Stack, 7> kStacks = {{
      .accumulation_traffic = kAddedIn16Bits,
      .update_copies = 2 + 4,    // as DeepSpeed's
      .overlaps_gather = false,  // each rank broadcasts its part after the update
+     .bucket_numbers = 256 * kMebi,
      .buckets = Bytes(512 * kMebi)},
     {.name = "composer",
      .title = "MosaicML Composer and llm-foundry, 2023: PyTorch FSDP, flash attention of its first version",
      .attention_factor = kFirstFlash,
      .fused_pointwise = false,
-     .loss_bytes = kTorchLoss,
+     // llmfoundry/models/mpt/modeling_mpt.py@8c8dd48f: loss_fn fused_crossentropy.
+     .loss = VocabularyLoss::one_kernel,
+     // Cross entropy and perplexity (same file at v0.4.0, train_metrics; mosaicml/composer@64051888,
+     // composer/trainer/trainer.py, _eval_train_metrics).
+     .metrics = 2,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
      .master_is_parameter = true,
@@ -87,21 +94,23 @@ constexpr std::array<Stack, 7> kStacks = {{
      .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, eager",
      .fused_pointwise = false,
      .joined_products = false,
-     .loss_bytes = kTorchLoss,
+     .operators_loss_bytes = kTorchLoss,
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
      .master_is_parameter = true,
+     .keeps_casts = false,
      .update_traffic = 40},
     {.name = "fsdp_compiled",
      .title = "PyTorch FSDP of parameters in fp32 with compute in bf16, torch.compile of each block",
      .fused_pointwise = true,
      .joined_products = false,
-     .loss_bytes = kTorchLoss,
+     .operators_loss_bytes = kTorchLoss,
      .master_bytes = 4,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
      .master_is_parameter = true,
+     .keeps_casts = false,
      .update_traffic = 40,
      .launch = Seconds(5e-6)},  // estimate: fewer and larger kernels, guarded once
 }};
@@ -109,19 +118,25 @@ constexpr std::array<Stack, 7> kStacks = {{
 template <bool Stack::*Member>
 constexpr auto kFlag = set_flag<Member, Stack>;
 
-// Bytes of a gradient: 2, 4, or 6 for both copies.
-template <double Stack::*Member>
+// Bytes for each parameter, one of these numbers.
+template <double Stack::*Member, char... Digits>
 void set_bytes(Stack& stack, std::string_view key, const std::string& value) {
-  constexpr auto kBytes = std::to_array<std::string_view>({"2", "4", "6"});
-  stack.*Member = 2 + 2 * static_cast<double>(choice_of(key, value, kBytes));
+  static constexpr std::array kDigits = {Digits...};
+  std::array<std::string_view, kDigits.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = {&kDigits[i], 1};
+  stack.*Member = kDigits[choice_of(key, value, names)] - '0';
 }
 
 // Sums in fp32 beside gradients in 16 bits (DeepSpeed's BF16_Optimizer) are what is reduced and updated.
 void set_gradient_bytes(Stack& stack, std::string_view key, const std::string& value) {
-  set_bytes<&Stack::gradient_bytes>(stack, key, value);
+  set_bytes<&Stack::gradient_bytes, '2', '4', '6'>(stack, key, value);
   if (stack.gradient_bytes < 6) return;
   stack.accumulation_traffic = kAddedInFp32;
   stack.update_copies = 0;
+}
+
+void set_loss(Stack& stack, std::string_view key, const std::string& value) {
+  stack.loss = static_cast<VocabularyLoss>(choice_of(key, value, kVocabularyLossNames));
 }
 
 void set_graphs(Stack& stack, std::string_view key, const std::string& value) {
@@ -146,7 +161,7 @@ void set_replica_overlap(Stack& stack, std::string_view key, const std::string& 
 
 constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_attention>},
                                     {"fused_pointwise", kFlag<&Stack::fused_pointwise>},
-                                    {"fused_loss", kFlag<&Stack::fused_loss>},
+                                    {"fused_loss", set_loss},
                                     {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
                                     {"overlap_experts", kFlag<&Stack::overlaps_experts>},
                                     {"dispatch_once", kFlag<&Stack::dispatches_once>},
@@ -154,8 +169,11 @@ constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_atte
                                     {"cuda_graphs", set_graphs},
                                     {"foreach_update", set_foreach},
                                     {"loss_chunks", set_chunks},
-                                    {"reduce_bytes", set_bytes<&Stack::reduced_bytes>},
-                                    {"gradient_bytes", set_gradient_bytes}};
+                                    {"reduce_bytes", set_bytes<&Stack::reduced_bytes, '2', '4'>},
+                                    {"gradient_bytes", set_gradient_bytes},
+                                    {"parameter_bytes", set_bytes<&Stack::parameter_bytes, '1', '2', '4'>},
+                                    {"master_bytes", set_bytes<&Stack::master_bytes, '2', '4'>},
+                                    {"moment_bytes", set_bytes<&Stack::moment_bytes, '2', '4', '6', '8'>}};
 constexpr auto kKeyNames = names_of(kKeys);
 
 }  // namespace

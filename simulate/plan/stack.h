@@ -14,11 +14,23 @@
 
 namespace tbdsim {
 
-// Passes that are launched as CUDA graphs, which take no time of the host: none, all but the products of
-// experts, whose sizes the host has to know (Megatron-Core's graphs of attention, router and preparation), or
-// all.
-enum class CudaGraphs { none, but_experts, all };
-inline constexpr std::array<std::string_view, 3> kCudaGraphsNames = {"false", "but_experts", "true"};
+// Launches that are CUDA graphs, which take no time of the host: none; those of routers and of what counts
+// tokens (Megatron-Core's scopes moe_router and moe_preprocess); all but the products of experts, whose sizes
+// the host has to know (with attention); all.
+enum class CudaGraphs { none, routers, but_experts, all };
+inline constexpr std::array<std::string_view, 4> kCudaGraphsNames = {"false", "routers", "but_experts",
+                                                                     "true"};
+
+// Kernels of the loss.
+//   operators   a kernel for each of its operators
+//   fused       one between two collectives (Megatron-LM, core/fusions/fused_cross_entropy.py, compiled by
+//               PyTorch: what operators overwrite it writes anew)
+//   one_kernel  one forward, one backward, both in 16 bits (xentropy of flash-attn)
+//   in_place    as one_kernel, with the gradient in the place of the scores (Transformer Engine,
+//               common/triton/cross_entropy.py)
+enum class VocabularyLoss { operators, fused, one_kernel, in_place };
+inline constexpr std::array<std::string_view, 4> kVocabularyLossNames = {"false", "true", "one_kernel",
+                                                                         "in_place"};
 
 struct Stack {
   std::string_view name;
@@ -30,11 +42,13 @@ struct Stack {
   double attention_factor = 1;                          // times of it over that kernel's
   bool fused_pointwise = true;  // bias, activation, dropout and residual in one kernel each; norms in one
   bool joined_products = true;  // queries, keys and values in one product; gate and up in one
-  bool fused_loss = false;      // the loss takes one kernel between two collectives
-  // Bytes for each score of the loss, alive at once: in 16 bits and in fp32, and probabilities
-  // (Megatron-LM's, in place); or probabilities and two gradients in fp32 (PyTorch's nll_loss and
-  // log_softmax).
-  double loss_bytes = 2 + 4 + 4;
+  VocabularyLoss loss = VocabularyLoss::operators;
+  // Bytes for each score of the loss by operators, alive at once: in 16 bits and in fp32, where Megatron-LM's
+  // overwrites them (core/tensor_parallel/cross_entropy.py); or probabilities and two gradients in fp32
+  // (PyTorch's nll_loss and log_softmax).
+  double operators_loss_bytes = 2 + 4;
+  // Cross entropies of all scores in fp32 that each micro-batch is measured by after its backward pass.
+  int metrics = 0;
   double loss_chunks = 1;        // pieces of the tokens whose scores are computed one after another
   bool overlaps_weights = true;  // collectives of the backward pass run beside gradients of weights
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)
@@ -45,14 +59,19 @@ struct Stack {
   bool dispatches_once = false;
 
   // States, bytes for each parameter.
-  double parameter_bytes = 2;  // of the copy that products read; with zero 3 of what is gathered
-  double master_bytes = 4;     // fp32 copy; 0: none beside it
-  double gradient_bytes = 2;   // as they accumulate
-  double reduced_bytes = 2;    // as they are reduced over replicas
-  double moment_bytes = 8;     // Adam's two
+  // Of the copy that products of layers read; with zero 3 of what is gathered. In fp8 with the transpose that
+  // Hopper's products need as many as in 16 bits. Embedding and logits have 16 bits.
+  double parameter_bytes = 2;
+  double master_bytes = 4;    // fp32 copy; 0: none beside it
+  double gradient_bytes = 2;  // as they accumulate
+  double reduced_bytes = 2;   // as they are reduced over replicas
+  double moment_bytes = 8;    // Adam's two
   // With zero 3: the fp32 copy is the parameter (PyTorch's FSDP), not beside its part in 16 bits (DeepSpeed
   // stage3.py, Megatron-FSDP's main weights, InternEvo fsdp_optimizer.py).
   bool master_is_parameter = false;
+  // What the backward pass keeps of a product's input in fp8 or fp4 is its cast, not the 16 bits (Transformer
+  // Engine, module/linear.py; not torchao, float8_linear.py).
+  bool keeps_casts = true;
   // Bytes that clipping, update and copies read and write for each local parameter.
   double update_traffic = 30;
   // Bytes that adding one further micro-batch's gradients reads and writes for each parameter; 0: the product
@@ -64,6 +83,9 @@ struct Stack {
   // Communication over replicas.
   bool overlaps_reduction = true;  // of gradients, with the last backward pass
   bool overlaps_gather = true;     // of updated parameters, with the next forward pass
+  // Gradients of a bucket: so many, or so many for each replica, whichever are more (Megatron-LM@d98e8a64,
+  // core/distributed/distributed_data_parallel.py).
+  double bucket_numbers = 40e6, bucket_of_replica = 1e6;
   // With zero 1 every rank gets the sums of all gradients, not of its part alone: an all-reduce.
   bool reduces_all = false;
 
@@ -80,6 +102,21 @@ struct Stack {
 
 inline constexpr std::string_view kDefaultStack = "megatron";
 
+// Bytes for each score of the loss that are alive at once.
+[[nodiscard]] inline double loss_bytes(const Stack& stack) {
+  switch (stack.loss) {
+    case VocabularyLoss::operators:
+      break;
+    case VocabularyLoss::fused:
+      return 2 + 4 + 4;
+    case VocabularyLoss::one_kernel:
+      return 2 + 2;
+    case VocabularyLoss::in_place:
+      return 2;
+  }
+  return stack.operators_loss_bytes;
+}
+
 // Share of the memory bandwidth that one fused pass over many tensors reaches.
 inline constexpr double kUpdateBandwidth = 0.85;
 
@@ -87,10 +124,7 @@ inline constexpr double kUpdateBandwidth = 0.85;
 [[nodiscard]] const Stack& stack_named(const std::string& name);
 [[nodiscard]] std::span<const Stack> all_stacks();
 
-// Keys of what a run may do unlike its stack's default: fused_attention, fused_pointwise, fused_loss,
-// overlap_tensor, overlap_experts, dispatch_once, overlap_replicas (true, false), cuda_graphs (false,
-// but_experts, true), reduce_bytes, gradient_bytes (2, 4, 6), foreach_update (true, false), loss_chunks (1 to
-// 1024).
+// Keys of what a run may do unlike its stack's default. simulate/job/job_request.cpp says what they mean.
 [[nodiscard]] std::span<const std::string_view> stack_keys();
 // Throws UsageError for another value; `key` is one of stack_keys().
 void set_stack(Stack& stack, std::string_view key, const std::string& value);

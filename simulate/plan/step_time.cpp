@@ -15,7 +15,7 @@ struct Pass {
   Waits waits;  // for collectives within blocks
   Waits busy;   // of them with those beside which kernels run
   double launches = 0;
-  double of_experts = 0;  // of the launches
+  double of_experts = 0, of_routers = 0;  // of the launches
 
   void add(const Pass& other, double times) {
     kernels += other.kernels * times;
@@ -24,12 +24,14 @@ struct Pass {
     busy.add(other.busy, times);
     launches += other.launches * times;
     of_experts += other.of_experts * times;
+    of_routers += other.of_routers * times;
   }
   [[nodiscard]] Seconds gpu() const { return kernels + again + waits.total(); }
 };
 
 Pass forward_of(const PieceCost& c) {
-  return {c.forward, Seconds(0), c.forward_wait, c.forward_busy, c.forward_launches, c.forward_experts};
+  return {c.forward,          Seconds(0),        c.forward_wait,   c.forward_busy,
+          c.forward_launches, c.forward_experts, c.forward_routing};
 }
 
 Pass backward_of(const PieceCost& c, Recomputation r) {
@@ -39,12 +41,10 @@ Pass backward_of(const PieceCost& c, Recomputation r) {
             c.backward_wait,
             c.backward_busy,
             c.backward_launches + c.again_launches[i],
-            c.backward_experts};
-  if (r == Recomputation::full) {
-    pass.waits.add(c.forward_wait, 1);
-    pass.busy.add(c.forward_busy, 1);
-    pass.of_experts += c.forward_experts;
-  }
+            c.backward_experts + c.again_experts[i],
+            c.backward_routing};
+  pass.waits.add(c.again_wait[i], 1);
+  pass.busy.add(c.again_busy[i], 1);
   return pass;
 }
 
@@ -125,8 +125,11 @@ class Step {
       work.forward.add(forward_of(piece), times);
       work.backward.add(backward_of(piece, recompute), times);
     };
-    add(costs_.dense, l_.recompute, layers.dense);
-    add(costs_.expert, l_.recompute, layers.expert);
+    const StageLayers kept = kept_layers(l_, layers);
+    add(costs_.dense, l_.recompute, layers.dense - kept.dense);
+    add(costs_.expert, l_.recompute, layers.expert - kept.expert);
+    add(costs_.dense, Recomputation::none, kept.dense);
+    add(costs_.expert, Recomputation::none, kept.expert);
     if (i == 0) add(costs_.embedding, Recomputation::none, 1);
     if (i == l_.pp - 1) add(costs_.head, Recomputation::none, 1);
 
@@ -140,9 +143,11 @@ class Step {
     if (l_.zero == 3) {
       const ShardTime shards = exchange_of_shards(l_, layers, costs_, in_);
       const Seconds again = l_.reshard ? shards.gather : Seconds(0);
-      const double blocks = layers.dense + layers.expert;
-      const Seconds longer_forward = added_by_shards(l_, shards.gather, forward, blocks);
-      const Seconds longer_backward = added_by_shards(l_, again + shards.reduce, backward, blocks);
+      const double one = 1 / std::max(1.0, layers.dense + layers.expert);
+      const Seconds first = std::max(shards.root_gather, shards.gather * one);
+      const Seconds last = std::max(shards.root_reduce, (again + shards.reduce) * one);
+      const Seconds longer_forward = added_by_shards(l_, shards.gather, forward, first);
+      const Seconds longer_backward = added_by_shards(l_, again + shards.reduce, backward, last);
       work.shards_busy = shards.gather + again + shards.reduce;
       work.shards = longer_forward + longer_backward;
       forward += longer_forward;
@@ -164,6 +169,8 @@ class Step {
     switch (in_.stack.graphs) {
       case CudaGraphs::none:
         return pass.launches;
+      case CudaGraphs::routers:
+        return pass.launches - pass.of_routers;
       case CudaGraphs::but_experts:
         return pass.of_experts;
       case CudaGraphs::all:

@@ -16,7 +16,7 @@ void WorkBuilder::adapter(bool adapted, Sharding by, std::int64_t rows, std::int
   pointwise_forward(KernelKind::elementwise, "scale", rows * count, out, {2, 2});
   pointwise_backward(KernelKind::elementwise, "scale", rows * count, out, {2, 2});
   pointwise_forward(KernelKind::elementwise, "add", rows * count, out, {4, 2});
-  keep(matrix(rows * count, rank), Kept::pointwise);
+  keep(matrix(rows * count, rank));
   if (share_.tp > 1 && !expert) adapter_messages(by, rows, in, out);
   (expert ? work.expert_adapter_parameters : work.adapter_parameters) +=
       static_cast<double>(rank * count) * static_cast<double>(in + out);
@@ -37,12 +37,12 @@ void WorkBuilder::norm(std::int64_t columns, bool kept) {
     for (const BytesOfElement t :
          {BytesOfElement{2, 2}, {4, 0}, {2, 4}, {8, 4}, {8, 0}, {8, 4}, {8, 4}, {4, 2}, {4, 2}})
       pointwise_backward(KernelKind::elementwise, "rms_norm", own_rows_, columns, t);
-    keep(matrix(own_rows_, columns, 4), Kept::pointwise);  // in fp32
+    keep(matrix(own_rows_, columns, 4));  // in fp32
   } else {
     pointwise_forward(KernelKind::layer_norm, "norm", own_rows_, columns, {2, 2});
     pointwise_backward(KernelKind::layer_norm, "norm", own_rows_, columns, {4, 2});
   }
-  if (kept) keep(matrix(own_rows_, columns), Kept::pointwise);
+  if (kept) keep(matrix(own_rows_, columns, operand_bytes()));
   work.parameters += static_cast<double>(columns) * (s_.rms_norm ? 1 : 2);
 }
 
@@ -51,27 +51,30 @@ void WorkBuilder::residual() {
   pointwise_forward(KernelKind::elementwise, "residual", own_rows_, s_.hidden, {4, drops ? 3.0 : 2.0});
   if (drops) {
     pointwise_backward(KernelKind::elementwise, "dropout", own_rows_, s_.hidden, {3, 2});
-    keep(matrix(own_rows_, s_.hidden, 1), Kept::pointwise);
+    keep(matrix(own_rows_, s_.hidden, 1));
   }
   if (s_.bias) pointwise_backward(KernelKind::reduction, "bias", own_rows_, s_.hidden, {2, 0});
   // Gradients of both paths are added.
   pointwise_backward(KernelKind::elementwise, "add", own_rows_, s_.hidden, {4, 2});
 }
 
-void WorkBuilder::activation(std::int64_t rows, std::int64_t inner, bool kept) {
+void WorkBuilder::activation(std::int64_t rows, std::int64_t inner, bool kept, RecomputeModules modules) {
   const double up = s_.gated ? 4 : 2;
+  const RecomputeModules around = within_;
+  keep(matrix(rows, inner, up));  // the activation's input
+  within(around.with(modules));
   if (s_.gated && !stack_.fused_pointwise) {
     pointwise_forward(KernelKind::elementwise, "silu", rows, inner, {2, 2});
     pointwise_forward(KernelKind::elementwise, "mul", rows, inner, {4, 2});
     for (int i = 0; i < 3; ++i) pointwise_backward(KernelKind::elementwise, "mul", rows, inner, {4, 2});
-    keep(matrix(rows, inner), Kept::pointwise);
+    keep(matrix(rows, inner));
   } else {
     pointwise_forward(KernelKind::elementwise, "activation", rows, inner, {up, 2});
     pointwise_backward(KernelKind::elementwise, "activation", rows, inner, {up + 2, up});
     if (s_.bias) pointwise_backward(KernelKind::reduction, "bias", rows, inner, {up, 0});
   }
-  keep(matrix(rows, inner, up), Kept::pointwise);  // the activation's input
-  if (kept) keep(matrix(rows, inner), Kept::pointwise);
+  if (kept) keep(matrix(rows, inner, operand_bytes()));
+  within(around);
   work.largest = std::max(work.largest, Bytes(matrix(rows, inner, up + 2)));
 }
 
@@ -82,6 +85,7 @@ void WorkBuilder::attention_kernels() {
   if (stack_.fused_attention) return fused_attention(heads, groups);
   const std::int64_t batch = share_.micro_batch * heads / (exchanges_heads() ? share_.cp : 1);
   const std::int64_t queries = sequence_ / (exchanges_heads() ? 1 : share_.cp);
+  within({RecomputeModule::core_attn});
   bmm(Phase::forward, batch, sequence_, queries, s_.head_size);
   const bool fused = softmax_is_fused(batch, queries);
   if (fused)
@@ -99,8 +103,9 @@ void WorkBuilder::attention_kernels() {
     pointwise_backward(KernelKind::elementwise, "dropout", batch * queries, sequence_, {3, 2});
   if (fused) softmax(Phase::backward_data, batch * queries, {4, 2});
   const double scores = matrix(batch * queries, sequence_, 1);
-  keep(scores * (s_.dropout > 0 ? 5 : 2), Kept::scores);
-  keep(matrix(rows_, heads * s_.value_size), Kept::attention);
+  keep(scores * (s_.dropout > 0 ? 5 : 2));
+  within({});
+  keep(matrix(rows_, heads * s_.value_size));
   work.largest = std::max(work.largest, Bytes(scores * 4));
 }
 
@@ -176,7 +181,7 @@ void WorkBuilder::softmax_of_operators(std::int64_t rows) {
   softmax(Phase::backward_data, rows, {8, 4});
   for (const BytesOfElement t : {BytesOfElement{4, 4}, {4, 4}, {4, 2}})
     pointwise_backward(KernelKind::elementwise, "mask", rows, sequence_, t);
-  keep(matrix(rows, sequence_, kStatistic), Kept::scores);
+  keep(matrix(rows, sequence_, kStatistic));
 }
 
 void WorkBuilder::softmax(Phase phase, std::int64_t rows, BytesOfElement t) {
@@ -252,7 +257,7 @@ void WorkBuilder::matrix_products(std::int64_t rows, std::int64_t in, std::int64
   }
   // Their largest magnitude first; then values and transposes in fp4 with a byte for every 16 of them.
   if (math == MathType::fp4) {
-    for (const BytesOfElement t : {BytesOfElement{2, 0}, {2, 2 * (0.5 + 1.0 / 16)}}) {
+    for (const BytesOfElement t : {BytesOfElement{2, 0}, {2, 2 * kFp4WithScale}}) {
       pointwise_forward(KernelKind::elementwise, "cast", rows * count, in, t);
       pointwise_backward(KernelKind::elementwise, "cast", rows * count, out, t);
     }
@@ -299,7 +304,11 @@ void WorkBuilder::fused_attention(std::int64_t heads, std::int64_t groups) {
       work.backward.push_back(std::move(kernel));
   }
   const double statistics = static_cast<double>(rows_ * heads) * kStatistic;
-  keep(context + statistics, Kept::attention);
+  const double narrow = attention_bytes() / kHalf;
+  keep(context * narrow + statistics);
+  // The output's product keeps its own cast, or shares the context.
+  const double operand = operand_bytes() / kHalf;
+  if (keeps_input(adapters_.output) && operand != narrow) keep(context * operand);
   keep_of_operators(context + statistics);
   if (ring) work.ring = Bytes(keys);
 }

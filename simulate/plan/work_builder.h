@@ -13,6 +13,7 @@ namespace tbdsim {
 
 inline constexpr double kHalf = 2;  // bytes of a bf16 or fp16 number
 inline constexpr double kStatistic = 4;
+inline constexpr double kFp4WithScale = 0.5 + 1.0 / 16;  // a byte of scale for 16 numbers
 
 [[nodiscard]] inline std::size_t index_of(Recomputation r) { return static_cast<std::size_t>(r); }
 
@@ -44,9 +45,10 @@ class WorkBuilder {
     return static_cast<double>(rows) * static_cast<double>(columns) * bytes;
   }
 
-  void keep(double bytes, Kept as) {
+  // Bytes that the backward pass reads, of the modules within which they are made.
+  void keep(double bytes) {
     work.kept[index_of(Recomputation::none)] += Bytes(bytes);
-    if (as != Kept::scores) work.kept[index_of(Recomputation::selective)] += Bytes(bytes);
+    if (!selected()) work.kept[index_of(Recomputation::selective)] += Bytes(bytes);
   }
   void keep_of_operators(double bytes) { work.kept[index_of(Recomputation::operators)] += Bytes(bytes); }
   // The block's input, which every recomputation starts from.
@@ -56,12 +58,30 @@ class WorkBuilder {
 
   void forward(Kernel kernel, Kept as) {
     work.forward.push_back(std::move(kernel));
-    work.again.push_back(as);
+    work.again.push_back({as, selected()});
   }
+
+  // What follows is of these modules, up to the next call.
+  void within(RecomputeModules modules) { within_ = modules; }
 
   [[nodiscard]] bool frozen() const { return adapters_.frozen(); }
   // True if a product's input is kept for the gradient of its weight or of the adapter beside it.
   [[nodiscard]] bool keeps_input(bool adapted) const { return !frozen() || adapted; }
+
+  // Bytes of a number of attention's operands and output as they are kept: in fp8 attention their casts
+  // alone (Transformer Engine, attention/dot_product_attention/backends.py, fp8_tensors).
+  [[nodiscard]] double attention_bytes() const {
+    return stack_.fused_attention && precision_.fused_attention == MathType::fp8 ? 1 : kHalf;
+  }
+
+  // Bytes of a number of a product's input as it is kept for the gradient of the weight: as the product reads
+  // it, where a library casts it before (Transformer Engine, module/linear.py, saved_inputmat; its
+  // transpose alone). Adapters read 16 bits.
+  [[nodiscard]] double operand_bytes() const {
+    if (frozen() || !stack_.keeps_casts) return kHalf;
+    if (precision_.math == MathType::fp8) return 1;
+    return precision_.math == MathType::fp4 ? kFp4WithScale : kHalf;
+  }
 
   // y = W x of `count` matrices of experts, or of one.
   void product(std::int64_t rows, std::int64_t in, std::int64_t out, MathType math, Kept as = Kept::product,
@@ -81,8 +101,8 @@ class WorkBuilder {
   // The sum of a branch and what it branched from, with bias and dropout.
   void residual();
 
-  // `kept`: its output, the next product's input.
-  void activation(std::int64_t rows, std::int64_t inner, bool kept = true);
+  // `kept`: its output, the next product's input, which is of these modules too.
+  void activation(std::int64_t rows, std::int64_t inner, bool kept = true, RecomputeModules modules = {});
 
   void pointwise_forward(KernelKind kind, std::string_view op, std::int64_t rows, std::int64_t columns,
                          BytesOfElement t, Kept as = Kept::pointwise) {
@@ -150,12 +170,16 @@ class WorkBuilder {
   // where zig-zag halves what a causal mask leaves.
   void fused_attention(std::int64_t heads, std::int64_t groups);
 
+  // True within a module that selective recomputation computes again.
+  [[nodiscard]] bool selected() const { return within_.meets(share_.modules); }
+
   const DecoderShape& s_;
   const Share& share_;
   const Stack& stack_;
   const WorkPrecision& precision_;
   const Adapters& adapters_;
   std::int64_t sequence_;
+  RecomputeModules within_;
   std::int64_t rows_ = 0;      // tokens of the micro-batch on this rank
   std::int64_t own_rows_ = 0;  // of those divided over tensor-parallel ranks too
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "simulate/memory/fragments.h"
+#include "simulate/prediction/host_input.h"
 #include "simulate/timeline/activation_offload.h"
 
 namespace tbdsim {
@@ -72,47 +73,6 @@ Seconds own_copies(const Iteration& iteration, const LaunchModel& launch_model) 
   const Timeline without =
       simulate_timeline(*iteration.step, costs, static_cast<double>(iteration.batch), launch_model);
   return std::max(Seconds(0), iteration.timeline.iteration - without.iteration);
-}
-
-// Bytes of a batch on the GPU: those of the inputs of the model's graphs.
-Bytes input_bytes(const Iteration& iteration) {
-  Size bytes;
-  for (const Tensor& tensor : iteration.step->tensors) {
-    if (tensor.role == TensorRole::feature_map && tensor.layer < 0) bytes += tensor.bytes;
-  }
-  return Bytes(bytes.at(static_cast<double>(iteration.batch)));
-}
-
-Seconds copy_time(const Prediction& p, const Iteration& iteration) {
-  // Share of the rate from pinned memory. Harris, How to Optimize Data Transfers in CUDA C/C++ (NVIDIA,
-  // 2012), measures 0.40 and 0.87 on two machines; an estimate between them.
-  constexpr double kPageable = 0.6;
-  const InputCopies copies = p.scenario.input.copies;
-  if (copies == InputCopies::uncounted) return {};
-  const Seconds pinned = p.gpu->bus.latency + input_bytes(iteration) / achievable(p.gpu->bus);
-  return copies == InputCopies::pageable ? pinned * (1 / kPageable) : pinned;
-}
-
-// The samples of the iterations: decoded by the cores of a machine and read from its storage, both of which
-// its GPUs share, and copied over each GPU's bus.
-void share_host(Prediction& p) {
-  const SampleInput& input = p.scenario.input;
-  const int gpus = p.scenario.cluster.gpus;
-  const double cores = input.cores ? static_cast<double>(*input.cores) / gpus
-                       : p.sync    ? p.sync->cores
-                                   : p.cores;
-  const double threads = p.loader.threads(gpus, cores);
-  for (Iteration& iteration : p.iterations) {
-    const double samples = static_cast<double>(iteration.batch * p.model->batches_per_iteration);
-    const Seconds decoding = iteration.decode * (1 / threads);
-    iteration.read = p.loader.read_time * (samples * gpus);
-    iteration.input_copy = copy_time(p, iteration);
-    iteration.decodes_in_loop = p.loader.in_loop();
-    iteration.copies_in_order = input.copies != InputCopies::overlapped;
-    iteration.input =
-        iteration.decodes_in_loop ? decoding + iteration.read : std::max(decoding, iteration.read);
-    if (!iteration.copies_in_order) iteration.input = std::max(iteration.input, iteration.input_copy);
-  }
 }
 
 // Buckets hold a copy of the gradients; ZeRO shards the optimizer state over the ranks.

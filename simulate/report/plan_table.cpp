@@ -162,7 +162,9 @@ void add_lines(std::vector<std::string>& notes, const std::string& text) {
 // Choices without effect, or that mean something else than their names say.
 void add_training_notes(std::vector<std::string>& notes, const JobPrediction& prediction) {
   const ResolvedJob& job = *prediction.job;
-  if (prediction.layout.layout.recompute == Recomputation::selective && job.inputs.stack.fused_attention)
+  const ParallelLayout& layout = prediction.layout.layout;
+  if (layout.recompute == Recomputation::selective && layout.modules == kDefaultModules &&
+      job.inputs.stack.fused_attention)
     add_lines(notes, fmt::format("recompute selective changes nothing: attention of {} is one kernel, which "
                                  "keeps no scores to compute again.",
                                  job.inputs.stack.name));

@@ -18,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 
+# Of mcore_golden the memory alone is judged: its networks are so small that they measure the host.
 SETS = ["vtrain_single", "vtrain_multi", "mpt_foundry", "bigscience_a100", "internevo", "dgxc_benchmarking",
-        "nemo_2407", "simumax_b200", "torchtitan", "megatron_bridge", "mlperf_pretrain", "mlperf_lora"]
+        "nemo_2407", "simumax_b200", "torchtitan", "megatron_bridge", "mlperf_pretrain", "mlperf_lora", "mcore_golden"]
 
 # (name in the table, of the catalogue, its machine, peak of bf16 in FLOP/s for the trivial predictor)
 GPUS = {"A100-SXM4-80GB": ("a100_sxm_80gb", "dgx_a100_80gb"), "A100-SXM4-40GB": ("a100_sxm_40gb", "dgx_a100"),
@@ -55,7 +56,11 @@ def shape_of(row):
         shape["rotary"] = "true"
     shape["positions"] = 0 if llama or "nemotron" in name or "bloom" in name else number(row["seq_len"])
     shape["tied"] = "false" if llama or "nemotron" in name else "true"
-    shape["dropout"] = "true" if row["set"].startswith("vtrain") else "false"
+    shape["dropout"] = "true" if row["set"].startswith("vtrain") or row["set"] == "mcore_golden" else "false"
+    if "disable-bias-linear" in row["note"]:
+        shape["bias"] = "false"
+    if "untie-embeddings" in row["note"]:
+        shape["tied"] = "false"
     if row["kv_heads"] == "MLA":
         shape.update(kv_heads=shape["heads"], head_size=192, value_size=128, kv_rank=512, rotary_size=64, q_rank=1536)
     else:
@@ -111,6 +116,11 @@ def layout_of(row):
     text = row["recompute"]
     if text.startswith("full"):
         layout["recompute"] = "full"
+        layers = re.search(r"full(?: block|,) (\d+)", text)
+        if layers:
+            layout["recompute_layers"] = layers.group(1)
+    elif re.match(r"selective(:| \[)", text):  # modules of Megatron-Core
+        layout.update(recompute="selective", recompute_modules=modules_of(row, text))
     elif "op" in text and "selective" in text and row["set"].startswith("torch"):
         layout["recompute"] = "operators"
     elif text.startswith("selective") and row["set"] not in ("torchtitan",):
@@ -120,6 +130,12 @@ def layout_of(row):
     if layers % chunks and (layers + 2) % chunks:
         layout["uneven"] = "true"
     return layout
+
+
+def modules_of(row, text):
+    """Of the modules that the row names those that the model has."""
+    modules = re.findall(r"\w+", text)[1:]
+    return ",".join(m for m in modules if row["moe"] or m not in ("moe", "moe_act"))
 
 
 def stack_of(row):
@@ -158,14 +174,37 @@ def stack_of(row):
     if "cuda graphs: 1" in row["note"] or re.search(r"cuda_graph [a-z_]*/?full_iteration", row["note"]):
         stack["cuda_graphs"] = "true"
     elif "cuda_graph transformer_engine/" in row["note"]:
-        stack["cuda_graphs"] = "but_experts"
+        stack["cuda_graphs"] = "but_experts" if "/['attn'" in row["note"] else "routers"
     if "a2a overlap True" in row["note"]:
         stack["overlap_experts"] = "true"
     if re.search("moe dispatcher (hybridep|deepep)", row["note"]):
         stack["dispatch_once"] = "true"
-    if "(cef)" in row["note"]:
+    if "(cef)" in row["note"] or "cross-entropy-loss-fusion" in row["note"]:
         stack["fused_loss"] = "true"
+    if re.search("attention-backend=unfused|transformer-impl=local", row["note"]):
+        stack["fused_attention"] = "false"
+    if row["set"] == "megatron_bridge":
+        stack.update(recipe_of_bridge(row))
+    # Transformer Engine has a loss since February 2025 (8ca2caf8); adapters are trained without it
+    # (NVIDIA/NeMo@8cfedd72, scripts/performance/llm/mlperf_lora_llama2_70b.py).
+    if row["set"] in ("nemo_2407", "mlperf_lora") or re.search(r"MLPerf v[34]\.", row["version"]):
+        stack["fused_loss"] = "false"
+    # The same script: fp8_param_gather, disable_parameter_transpose_cache.
+    if row["set"] == "mlperf_lora" and precision_of(row) == "fp8":
+        stack["parameter_bytes"] = 1
     return stack
+
+
+def recipe_of_bridge(row):
+    """NVIDIA-NeMo/Megatron-Bridge@067f987d, src/megatron/bridge/perf_recipes: _common.py (_benchmark_common,
+    _perf_precision), deepseek/common.py (moments in 16 bits)."""
+    recipe = {"fused_loss": "in_place", "gradient_bytes": 2, "reduce_bytes": 2}
+    per_tensor = re.search(r"(?i)current.scaling|fp8-cs|^fp8$", row["precision"])
+    if per_tensor and "B200" in row["gpu"]:  # whose products need no transpose in memory
+        recipe["parameter_bytes"] = 1
+    if "deepseek" in row["model"].lower():
+        recipe["moment_bytes"] = 4
+    return recipe
 
 
 def precision_of(row):
@@ -229,6 +268,8 @@ def measured_bytes(row):
 def predicted_bytes(row, p):
     unit = row["unit"].lower()
     kind = "allocated" if "allocated" in unit else "device" if "smi" in unit else "reserved"
+    if row["set"] == "mcore_golden":  # the last rank writes its own
+        return float(p[kind + "_last"])
     return max(float(p[kind + "_first"]), float(p[kind + "_last"]))
 
 
@@ -276,7 +317,7 @@ def main():
         sys.exit(77)
     with open(args.runs, newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["set"] in SETS and r["use"] in ("time", "memory")
-                and is_fit(r) == (args.rows == "fit")]
+                and (r["set"] != "mcore_golden" or r["use"] == "memory") and is_fit(r) == (args.rows == "fit")]
     known = [r for r in rows if r["gpu"] in GPUS]
     predictions = predict(args.program, known, extra)
     print(f"{'set':20} {'rows':>5} {'no':>3}  {'median':>7} {'mean':>7} {'bias':>7} {'tau':>6} {'inside':>7} {'trivial':>8}   memory: rows median bias")
@@ -297,7 +338,7 @@ def main():
                      f"{100 * statistics.mean(is_inside(r, predictions[r['id']]) for r in times):6.0f}% "
                      f"{100 * statistics.median(trivial):7.1f}%")
         if sizes:
-            line += f"   {len(sizes):12} {100 * statistics.median(map(abs, sizes)):5.1f}% {100 * statistics.median(sizes):+5.1f}%"
+            line = line.ljust(82) + f"   {len(sizes):12} {100 * statistics.median(map(abs, sizes)):5.1f}% {100 * statistics.median(sizes):+5.1f}%"
         print(line)
         inside += [is_inside(r, predictions[r["id"]]) for r in times]
         if args.detail == name and args.rows == "fit":

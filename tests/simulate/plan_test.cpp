@@ -1,16 +1,15 @@
 // Layouts: what is legal, what a rank holds and how long it takes, against sums done by hand.
-#include <memory>
 #include <vector>
 
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"
 #include "simulate/layout/decoder_of_graph.h"
-#include "simulate/layout/layout_reader.h"
 #include "simulate/plan/rank_memory.h"
 #include "simulate/plan/search.h"
 #include "simulate/workload/spec_cache.h"
 #include "tests/hwspecs/message_of.h"
+#include "tests/simulate/plan_world.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {
@@ -18,30 +17,9 @@ namespace {
 
 using testing::HasSubstr;
 
-DecoderShape llama3_8b() {
-  DecoderShape s;
-  s.name = "llama3_8b";
-  s.layers = 32;
-  s.hidden = 4096;
-  s.heads = 32;
-  s.kv_heads = 8;
-  s.ffn = 14336;
-  s.vocabulary = 128256;
-  s.gated = s.rms_norm = s.rotary = true;
-  s.bias = false;
-  return completed(s);
-}
-
-DecoderShape mixtral_8x7b() {
-  DecoderShape s = llama3_8b();
-  s.name = "mixtral";
-  s.vocabulary = 32000;
-  s.ffn = 0;
-  s.experts = 8;
-  s.experts_per_token = 2;
-  s.expert_ffn = 14336;
-  return completed(s);
-}
+using test::llama3_8b;
+using test::mixtral_8x7b;
+using PlanTest = test::PlanTest;
 
 // 8,030,261,248: Meta's Llama 3 8B. Mixtral 8x7B: 46,702,792,704.
 TEST(DecoderShape, CountsParameters) {
@@ -67,7 +45,8 @@ TEST(Layout, SaysWhatDoesNotDivideAndWhatWould) {
   EXPECT_EQ(complaint({.tp = 3}, s, job),
             "llama3_8b 32 heads cannot be divided by tp 3; the nearest that divides is tp 2");
   EXPECT_EQ(complaint({.pp = 6}, s, job),
-            "llama3_8b 32 layers cannot be divided by pp 6 x vp 1 = 6; the nearest that divides is 4");
+            "llama3_8b 32 layers cannot be divided by pp 6 x vp 1 = 6; the nearest that divides is 4, or "
+            "uneven true");
   EXPECT_THAT(complaint({.micro_batch = 7}, s, job),
               HasSubstr("global batch 96 cannot be divided by dp 48 x micro-batch 7 = 336"));
   EXPECT_EQ(complaint({.tp = 5}, s, job),
@@ -119,31 +98,6 @@ TEST(Layout, TextsAreReadStrictly) {
   EXPECT_EQ(test::message_of<UsageError>([&] { set_layout(layout, "zero", "4"); }),
             "zero '4'; expected a whole number from 0 to 3");
 }
-
-// Predictions on eight H100, and on more.
-class PlanTest : public testing::Test {
- protected:
-  PlanInputs inputs(const DecoderShape& shape, std::int64_t gpus, std::int64_t batch) {
-    gpu_ = specs_.gpu("h100_sxm");
-    calibration_ =
-        specs_.calibration({"h100_sxm", gpu_}, "", {"pytorch_ngc_2_8", specs_.framework("pytorch_ngc_2_8")});
-    PlanInputs in;
-    in.shape = shape;
-    in.job = {.gpus = gpus, .global_batch = batch, .sequence = 4096};
-    in.stack = stack_named("megatron");
-    in.calibration = calibration_.get();
-    in.fabric = fabric_of(*specs_.machine("dgx_h100"), *gpu_, gpus);
-    return in;
-  }
-  static LayoutPrediction predict(const PlanInputs& in, const ParallelLayout& layout) {
-    PieceTable table(in);
-    return predict_layout(legal_layout(layout, in.shape, in.job), table, FlopsPerSecond(989e12));
-  }
-
-  SpecCache specs_{Catalog::from(TBDSIM_SOURCE_DIR)};
-  std::shared_ptr<const GpuSpec> gpu_;
-  std::shared_ptr<const Calibration> calibration_;
-};
 
 // States of 8.03e9 parameters on 8 replicas: 2 + 4 bytes each, 12 more divided by ZeRO-1.
 TEST_F(PlanTest, StatesByHand) {

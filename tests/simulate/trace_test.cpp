@@ -66,6 +66,15 @@ TEST(Trace, WorkersOfTheScenario) {
   auto tracks = tracks_of(trace_of(predict(scenario, specs)));
   for (const int thread : {2, 3, 4}) EXPECT_NEAR((tracks[{1, thread}].at(0)["dur"]), 10 / 3.0, 1e-9);
   EXPECT_TRUE((tracks[{1, 5}].empty()));
+  // Storage gives ten images of 1 kB in 100 us: the threads decode no longer, whatever they wait for.
+  scenario.input.sample_bytes = Bytes(1000);
+  scenario.input.storage = BytesPerSecond(100e6);
+  tracks = tracks_of(trace_of(predict(scenario, specs)));
+  for (const int thread : {2, 3, 4}) EXPECT_NEAR((tracks[{1, thread}].at(0)["dur"]), 10 / 3.0, 1e-9);
+  EXPECT_NEAR((tracks[{1, 5}].at(0)["dur"]), 100, 1e-9);
+  EXPECT_EQ((tracks[{1, 5}].at(0)["name"]), "read samples");
+  scenario.input.storage.reset();
+  scenario.input.sample_bytes.reset();
   scenario.input.workers = 0;
   tracks = tracks_of(trace_of(predict(scenario, specs)));
   EXPECT_TRUE((tracks[{1, 2}].empty()));

@@ -10,6 +10,7 @@
 #include "hwspecs/base/quantity_text.h"
 #include "simulate/analysis/kernel_names.h"
 #include "simulate/analysis/memory_breakdown.h"
+#include "simulate/prediction/host_input.h"
 
 namespace tbdsim {
 namespace {
@@ -171,16 +172,19 @@ void add_memory(Events& events, const Iteration& iteration) {
   }
 }
 
-void add_decoders(Events& events, const Prediction& p, const Iteration& iteration) {
+// What makes samples of an iteration to come: threads that each decode their share of a batch, and storage.
+void add_loader(Events& events, const Prediction& p, const Iteration& iteration) {
   if (iteration.input == Seconds(0) || iteration.decodes_in_loop) return;
-  const int first = kIssuingThread + static_cast<int>(p.framework->launch_model.engine_threads);
-  const auto threads = static_cast<int>(std::lround(iteration.decode / iteration.input));
-  for (int i = 0; i < std::max(1, threads); ++i) {
-    const Track thread{kHost, first + i};
-    events.name(thread, "host", fmt::format("decoding thread {}", i + 1));
-    events.slice(thread, "input", "decode samples", Seconds(0), iteration.input,
-                 {{"samples", iteration.batch}});
-  }
+  int next = kIssuingThread + static_cast<int>(p.framework->launch_model.engine_threads);
+  const auto add = [&](const std::string& name, const char* what, Seconds time) {
+    const Track thread{kHost, next++};
+    events.name(thread, "host", name);
+    events.slice(thread, "input", what, Seconds(0), time, {{"samples", iteration.batch}});
+  };
+  const double threads = decoding_threads(p);  // maybe half a thread for each GPU
+  for (int i = 0; i < std::max(1L, std::lround(threads)); ++i)
+    add(fmt::format("decoding thread {}", i + 1), "decode samples", iteration.decode * (1 / threads));
+  if (iteration.read > Seconds(0)) add("storage", "read samples", iteration.read);
 }
 
 // Metadata of the whole trace: the scenario.
@@ -213,7 +217,7 @@ void write_trace(std::ostream& out, const Prediction& p) {
     if (iteration.costs[k].runs()) add_kernel(events, p, iteration, k);
   }
   add_end(events, p, iteration);
-  add_decoders(events, p, iteration);
+  add_loader(events, p, iteration);
   add_memory(events, iteration);
   const Json document{{"schemaVersion", 1},
                       {"displayTimeUnit", "ms"},

@@ -5,6 +5,7 @@
 //   process   thread                events
 //   host      issuing thread        issue, wait and host work of each kernel; the end of the iteration
 //             decoding thread 1..   samples of an iteration to come
+//             storage               reading of them, where its rate is given
 //   GPU       compute, copies       kernels: layer, phase, shape, flops, bytes, bound, provenance
 //             memory in use         a counter: bytes of what is alive, by category
 //
