@@ -37,6 +37,7 @@ struct ParameterTensor {
   Size gradient_rows{};  // elements of its gradient where only rows looked up have one; 0: all elements
   // Whatever the framework's way: its gradient is that of the rows looked up, and only these are updated.
   bool sparse = false;
+  std::int64_t row = 0;  // elements of a row of a table; 0: it is no table
 };
 
 // The place of a layer in its graph: the shapes around it and the gradients it has to compute.

@@ -82,6 +82,7 @@ void read_further_keys(SpecMap& m, Lowering& lowering) {
     lowering.compiler = static_cast<Compiler>(node->one_of(kCompilerNames));
   if (const auto node = m.find("moments_apart")) lowering.moments_apart = node->flag();
   if (const auto node = m.find("group_norm_in_fp32")) lowering.group_norm_in_fp32 = node->flag();
+  if (const auto node = m.find("scale_in_update")) lowering.scale_in_update = node->flag();
   if (const auto node = m.find("synced_norms")) lowering.synced_norms = node->flag();
 }
 

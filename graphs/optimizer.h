@@ -27,6 +27,8 @@ struct Optimizer {
   // Matrices of a network's layers are updated by their momentum made orthogonal (orthogonal_update.h), other
   // parameters by AdamW.
   bool orthogonal = false;
+  // Of a table, one word of state for each row instead of one for each parameter.
+  bool row_state = false;
 };
 
 // Bytes of optimizer state for each parameter where a word has `word_bytes` unless the optimizer says
@@ -36,7 +38,7 @@ struct Optimizer {
 }
 
 // "none" is for benchmarks that time forward and backward only.
-inline constexpr std::array<Optimizer, 14> kOptimizers = {{
+inline constexpr std::array<Optimizer, 16> kOptimizers = {{
     {"none", 0, 0, "no update", 0, 0, 0, 0, true},
     {"sgd", 0, 2, "w -= lr g", 0, 0, 0, 0, true},
     {"momentum", 1, 4, "v = mu v + g; w -= lr v"},
@@ -60,6 +62,12 @@ inline constexpr std::array<Optimizer, 14> kOptimizers = {{
     {"adamw", 2, 13, "adam; w -= lr decay w beforehand"},
     // Hinton's running mean of squares, with momentum, as torch.optim.RMSprop.
     {"rmsprop", 2, 10, "s = a s + (1-a) g^2; v = mu v + g / (sqrt s + eps); w -= lr v"},
+    // Duchi, Hazan and Singer, JMLR 12 (2011), as torch.optim.Adagrad and HugeCTR's AdaGrad.
+    {"adagrad", 1, 6, "s += g^2; w -= lr g / (sqrt s + eps)", 0, 0, 0, 0, true},
+    // FBGEMM's EXACT_ROWWISE_ADAGRAD (pytorch/FBGEMM, fbgemm_gpu/codegen/genscript/optimizers.py): rows of
+    // tables by the sum of their gradients' mean squares, other parameters by Adagrad.
+    {"rowwise_adagrad", 1, 6, "adagrad; s of a table's row += mean of its g^2", 0, 0, 0, 0, true, false,
+     true},
     // Shazeer and Stern, arXiv 1804.04235, without momentum: a word for each row and each column of a matrix,
     // which is left out. As one kernel it would read the gradient twice more, for both sums and the update's
     // norm.

@@ -66,6 +66,14 @@ inline constexpr std::array<OptimizerOperator, 7> kRmspropOperators = {{
     {"add", 2, 2},                   // w -= lr v
 }};
 
+// torch/optim/adagrad.py, _single_tensor_adagrad without decay.
+inline constexpr std::array<OptimizerOperator, 4> kAdagradOperators = {{
+    {"addcmul", 2, 3, false, true},  // s += g g
+    {"sqrt", 1, 1, true},            // d = sqrt s
+    {"add", 1, 1},                   // d += eps
+    {"addcdiv", 3, 3, false, true},  // w -= lr g / d
+}};
+
 // transformers/optimization.py Adafactor: g * g + eps, its means along both dimensions, 1 / sqrt of their
 // product times g, that over its own norm, times the learning rate, which follows the weights' norm.
 inline constexpr std::array<OptimizerOperator, 9> kAdafactorOperators = {{
@@ -88,6 +96,7 @@ inline constexpr std::array<OptimizerOperator, 9> kAdafactorOperators = {{
   if (optimizer.name == "adam") return kAdamOperators;
   if (optimizer.name == "adamw") return kAdamwOperators;
   if (optimizer.name == "rmsprop") return kRmspropOperators;
+  if (optimizer.name == "adagrad") return kAdagradOperators;
   if (optimizer.name == "adafactor") return kAdafactorOperators;
   return {};
 }

@@ -41,6 +41,12 @@ Size updated_elements(const ParameterTensor& tensor) {
   return tensor.sparse ? tensor.gradient_rows : fixed_size(tensor.elements);
 }
 
+Size state_of(const Optimizer& optimizer, const ParameterTensor& tensor, const Size& parameters,
+              std::int64_t word_bytes) {
+  const bool by_rows = optimizer.row_state && tensor.row > 0;
+  return (by_rows ? part(parameters, tensor.row) : parameters) * state_bytes(optimizer, word_bytes);
+}
+
 void ParameterKernels::append(Kernel kernel, int layer) {
   kernel.layer = first_layer_ + layer;
   kernel.repeat = repeat_;
@@ -120,7 +126,8 @@ void ParameterKernels::fill_gradients() {
 }
 
 void ParameterKernels::unscale() {
-  if (how_.precision.loss_scaling) over_gradients("unscale", KernelKind::elementwise, 2, true);
+  if (how_.precision.loss_scaling && !how_.lowering.scale_in_update)
+    over_gradients("unscale", KernelKind::elementwise, 2, true);
 }
 
 void ParameterKernels::clip(Clip clip) {
@@ -258,7 +265,8 @@ void ParameterKernels::update(const Optimizer& updated_by) {
   each_by_element(updated_by, [&](int layer, const ParameterTensor& tensor) {
     const Size words = updated_elements(tensor);
     // The weight and the optimizer's state; the gradient.
-    const Size kept = words * (updated_bytes() + state_bytes(optimizer, how_.precision.state_bytes));
+    const Size kept =
+        words * updated_bytes() + state_of(optimizer, tensor, words, how_.precision.state_bytes);
     const Size gradient = gradient_elements(tensor, how_.lowering) * how_.precision.gradient_bytes;
     const Size reads = kept + gradient + words * (optimizer.further_reads * updated_bytes());
     const Size stored = words * (how_.precision.fp32_copy ? how_.precision.weight_bytes : 0);

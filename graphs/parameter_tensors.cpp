@@ -47,12 +47,10 @@ void append_parameter_tensors(const LayerGraph& graph, int first_layer, const Mo
       if (model.variant.average)
         step.tensors.push_back({TensorRole::dynamic, at, words * kFp32Bytes, 0, last});
       const bool trained = tensor.trained && graph.layers[i].weight_gradient;
-      const std::int64_t state =
-          state_on_host ? 0
-                        : state_bytes(rule_of(optimizer, graph.layers[i], tensor), how.precision.state_bytes);
-      const std::int64_t kept_bytes = state + copies * kFp32Bytes;
-      if (trained && kept_bytes > 0)
-        step.tensors.push_back({TensorRole::dynamic, at, words * kept_bytes, 0, last});
+      const Optimizer& rule = rule_of(optimizer, graph.layers[i], tensor);
+      const Size state = state_on_host ? Size{} : state_of(rule, tensor, words, how.precision.state_bytes);
+      const Size kept = state + words * (copies * kFp32Bytes);
+      if (trained && kept != Size{}) step.tensors.push_back({TensorRole::dynamic, at, kept, 0, last});
     }
   }
 }

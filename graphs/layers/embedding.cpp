@@ -1,6 +1,8 @@
 // embedding: y = table[x] for every position of x, a vector of whole numbers. Its gradient is a sum into the
 // rows looked up. summed_to: rows are added up to so many vectors of a sample, as those of a category with
-// several values (torch.nn.EmbeddingBag).
+// several values (torch.nn.EmbeddingBag). distinct: rows that differ in an iteration, for each sample of it:
+// indices are sorted, and the gradients of each row are added up before it is updated once
+// (NVIDIA-Merlin/HugeCTR@2f2016f, HugeCTR/embedding: index calculation, local reduce, update).
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -9,6 +11,8 @@ namespace {
 constexpr std::int64_t kMostWords = 1'000'000'000;
 constexpr std::int64_t kMostOutputs = 10'000'000;
 constexpr std::int64_t kMostShards = 1'000;
+// Of a radix sort of 32-bit keys, by eight bits at a time (CUB's DeviceRadixSort).
+constexpr std::int64_t kSortPasses = 4;
 
 class Embedding : public Layer {
  public:
@@ -19,6 +23,10 @@ class Embedding : public Layer {
     if (sparse_ && dense_gradient_)
       keys.at("sparse").fail("is true beside dense_gradient: true; expected one of them");
     if (const auto vectors = keys.find("summed_to")) summed_to_ = vectors->count(1, kMostWords);
+    if (const auto distinct = keys.find("distinct")) {
+      distinct_ = distinct->count(0, kMostWords);
+      if (distinct_ > 0 && !sparse_) keys.at("distinct").fail("is there without sparse: true; expected both");
+    }
     if (const auto shards = keys.find("shards")) shards_ = shards->count(1, kMostShards);
   }
 
@@ -29,6 +37,10 @@ class Embedding : public Layer {
       throw ShapeMismatch("input has shape " + to_text(shape) + "; expected a row or more for each of " +
                           std::to_string(summed_to_) + " sums");
     }
+    if (distinct_ > elements_per_row(inputs[0])) {
+      throw ShapeMismatch("input has shape " + to_text(inputs[0]) + "; expected a row or more for each of " +
+                          std::to_string(distinct_) + " that differ");
+    }
     if (summed_to_ > 0) shape.dims = {summed_to_};
     shape.dims.push_back(outputs_);
     return shape;
@@ -37,8 +49,9 @@ class Embedding : public Layer {
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
     return {{.name = "table",
              .elements = checked_multiply(words_, outputs_),
-             .gradient_rows = dense_gradient_ ? Size{} : elements(inputs[0]) * outputs_,
-             .sparse = sparse_}};
+             .gradient_rows = dense_gradient_ ? Size{} : updated_rows(inputs[0]) * outputs_,
+             .sparse = sparse_,
+             .row = outputs_}};
   }
 
   void forward(const LayerContext& site, const LoweringContext& how,
@@ -54,7 +67,15 @@ class Embedding : public Layer {
                 std::vector<Kernel>& kernels) const override {
     if (!site.weight_gradient) return;
     const Size dy = stored_bytes(site.output, how.precision);
-    const Size rows = looked_up(site) * how.precision.gradient_bytes;
+    const Size rows = updated_rows(site.inputs[0]) * outputs_ * how.precision.gradient_bytes;
+    if (distinct_ > 0) {
+      const Size sorted = indices(site) * (2 * kSortPasses);  // with the place of each
+      kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::backward_weights, "sort",
+                                      {elements(site.inputs[0]), {}}, 1, sorted, sorted));
+      add(site, Phase::backward_weights, 1, looked_up(site) * how.precision.storage_bytes + indices(site) * 2,
+          rows, kernels);
+      return;
+    }
     if (sparse_ || (!dense_gradient_ && how.lowering.embedding_gradient == TableGradient::sparse)) {
       add(site, Phase::backward_weights, 0, dy + indices(site), rows, kernels);
       return;
@@ -75,6 +96,10 @@ class Embedding : public Layer {
   [[nodiscard]] Shape table() const { return {fixed_size(checked_multiply(words_, outputs_)), {}}; }
   // Elements of the rows that are looked up.
   [[nodiscard]] Size looked_up(const LayerContext& site) const { return elements(site.inputs[0]) * outputs_; }
+  // Rows that have a gradient of their own.
+  [[nodiscard]] Size updated_rows(const Shape& input) const {
+    return distinct_ > 0 ? input.rows * distinct_ : elements(input);
+  }
   static Size indices(const LayerContext& site) { return elements(site.inputs[0]) * kIndexBytes; }
 
   static void add(const LayerContext& site, Phase phase, std::int64_t flops, Size read, Size written,
@@ -95,6 +120,7 @@ class Embedding : public Layer {
   bool dense_gradient_ = false;  // instead of the framework's
   bool sparse_ = false;          // likewise, and only the rows looked up are updated
   std::int64_t shards_ = 1;
+  std::int64_t distinct_ = 0;   // rows for each sample; 0: every row that is looked up
   std::int64_t summed_to_ = 0;  // vectors of a sample; 0: a vector for each row
 };
 

@@ -3,9 +3,10 @@
 // gamma and beta (Ulyanov et al., 2016).
 //
 // Group norm has a kernel for the moments and one for y, backward one for the sums over a group and one for
-// dx, and small ones over channels (PyTorch, aten/src/ATen/native/cuda/group_norm_kernel.cu). Instance norm
-// is a batch norm of one sample with as many channels as samples have
-// (aten/src/ATen/native/Normalization.cpp).
+// dx, and small ones over channels (PyTorch, aten/src/ATen/native/cuda/group_norm_kernel.cu). joined: one
+// kernel forward and one backward, which hold a group on the GPU (apex.contrib.group_norm); silu: these also
+// apply it and its gradient, and y is their result. Instance norm is a batch norm of one sample with as many
+// channels as samples have (aten/src/ATen/native/Normalization.cpp).
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/loads_rows.h"
 
@@ -32,7 +33,9 @@ const Shape& pixels_input(std::span<const Shape> inputs) {
 class GroupNorm : public Layer {
  public:
   // `groups`: 0: as many as channels.
-  GroupNorm(std::int64_t groups, bool affine) : groups_(groups), affine_(affine) {}
+  // `joined`, `silu`: as the keys of group_norm.
+  GroupNorm(std::int64_t groups, bool affine, bool joined = false, bool silu = false)
+      : groups_(groups), affine_(affine), joined_(joined), silu_(silu) {}
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     const Shape& in = of_channels() ? pixels_input(inputs) : image_input(inputs);
@@ -56,6 +59,11 @@ class GroupNorm : public Layer {
       instance_norm(site, how, Phase::forward, kMomentFlops + kApplyFlops, x * 2, x, kernels);
       return;
     }
+    if (joined_) {
+      add(KernelKind::elementwise, "group_norm", site.output, Phase::forward,
+          kMomentFlops + kApplyFlops + activation_flops(), x, x, kernels);
+      return;
+    }
     const Size statistics = group_count(site) * (2 * kFp32Bytes);
     const Size factors = channel_count(site) * (2 * kFp32Bytes);
     add(KernelKind::reduction, "group_moments", site.output, Phase::forward, kMomentFlops, x, statistics,
@@ -76,6 +84,12 @@ class GroupNorm : public Layer {
       return;
     }
     const Size sums = channel_count(site) * (2 * kFp32Bytes);
+    if (joined_) {
+      add(KernelKind::elementwise, "group_norm", site.output, phase,
+          kSumFlops + kGradientFlops + activation_flops(), x * 2, site.input_gradient ? x + sums : sums,
+          kernels);
+      return;
+    }
     add(KernelKind::reduction, "group_sums", site.output, phase, kSumFlops, x * 2, sums, kernels);
     if (site.input_gradient) {
       add_small("group_factors", site, phase, sums, sums, kernels);
@@ -101,6 +115,9 @@ class GroupNorm : public Layer {
     return site.output.rows * site.output.dims[0];
   }
 
+  // Of SiLU, or its gradient, for each element.
+  [[nodiscard]] std::int64_t activation_flops() const { return silu_ ? 4 : 0; }
+
   static void add(KernelKind kind, std::string_view op, const Shape& shape, Phase phase, std::int64_t flops,
                   Size read, Size written, std::vector<Kernel>& kernels) {
     kernels.push_back(memory_kernel(kind, phase, op, shape, flops, read, written));
@@ -121,6 +138,8 @@ class GroupNorm : public Layer {
 
   std::int64_t groups_;
   bool affine_;
+  bool joined_;
+  bool silu_;
 };
 
 bool flag_of(SpecMap& keys, std::string_view name, bool otherwise) {
@@ -132,7 +151,10 @@ bool flag_of(SpecMap& keys, std::string_view name, bool otherwise) {
 
 std::unique_ptr<Layer> make_group_norm(SpecMap& keys) {
   const std::int64_t groups = keys.at("groups").count(1, kMostGroups);
-  return std::make_unique<GroupNorm>(groups, flag_of(keys, "affine", true));
+  const bool joined = flag_of(keys, "joined", false);
+  const bool silu = flag_of(keys, "silu", false);
+  if (silu && !joined) keys.at("silu").fail("is true without joined: true; expected both");
+  return std::make_unique<GroupNorm>(groups, flag_of(keys, "affine", true), joined, silu);
 }
 std::unique_ptr<Layer> make_instance_norm(SpecMap& keys) {
   return std::make_unique<GroupNorm>(0, flag_of(keys, "affine", false));

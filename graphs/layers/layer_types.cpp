@@ -30,7 +30,9 @@ constexpr LayerType kLayerTypes[] = {
      "or global",
      make_batch_norm},
     {"lrn", "local response normalisation over a window of neighbouring channels: window", make_lrn},
-    {"group_norm", "normalisation over pixels and channels of a sample's group: groups, affine (true)",
+    {"group_norm",
+     "normalisation over pixels and channels of a sample's group: groups, affine (true), joined (false): one "
+     "kernel forward and one backward, silu (false): which also apply it",
      make_group_norm},
     {"instance_norm", "normalisation over the pixels of each channel: affine (false)", make_instance_norm},
     {"layer_norm", "layer normalisation: axes (features), or image: of channels and pixels; bias (true)",
@@ -61,6 +63,14 @@ constexpr LayerType kLayerTypes[] = {
     {"multiply",
      "element-wise product of two inputs; dimensions of the second may be 1, as in squeeze-excite",
      make_multiply},
+    {"multiply_add",
+     "product of the first two inputs and its sum with the third, of one shape: fused (false): one kernel "
+     "forward and one backward",
+     make_multiply_add},
+    {"neighbour_attention",
+     "attention over the edges of a graph that was sampled, from {sources, width} to {targets, width} "
+     "(GAT): edges of a sample, heads",
+     make_neighbour_attention},
     {"channel_add", "sum of an image and a number for each of its channels and samples", make_channel_add},
     {"concat", "inputs side by side along one axis: axis (first: channels, last, or rows)", make_concat},
     {"reshape", "the same elements in other dimensions: dims", make_reshape},
@@ -77,8 +87,9 @@ constexpr LayerType kLayerTypes[] = {
     {"embedding",
      "rows of a table, one for each position: words, outputs, dense_gradient (as the framework has it), "
      "sparse "
-     "(false): only rows looked up have a gradient and are updated, shards (1) in which the table is kept, "
-     "summed_to (a vector for each row): vectors of a sample that its "
+     "(false): only rows looked up have a gradient and are updated, distinct (all) rows of an iteration for "
+     "each of its samples, whose gradients are added up, shards (1) in which the table is kept, summed_to (a "
+     "vector for each row): vectors of a sample that its "
      "rows are added up to",
      make_embedding},
     {"dot_interaction", "products of every two of a sample's vectors, and the first vector",

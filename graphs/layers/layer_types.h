@@ -28,6 +28,8 @@ std::unique_ptr<Layer> make_conv_transpose2d(SpecMap& keys);
 std::unique_ptr<Layer> make_conv3d(SpecMap& keys);
 std::unique_ptr<Layer> make_conv_transpose3d(SpecMap& keys);
 std::unique_ptr<Layer> make_weighted_add(SpecMap& keys);
+std::unique_ptr<Layer> make_multiply_add(SpecMap& keys);
+std::unique_ptr<Layer> make_neighbour_attention(SpecMap& keys);
 std::unique_ptr<Layer> make_dot_interaction(SpecMap& keys);
 std::unique_ptr<Layer> make_stack_steps(SpecMap& keys);
 std::unique_ptr<Layer> make_joint_sum(SpecMap& keys);

@@ -61,15 +61,17 @@ std::int64_t largest_batch(const std::vector<Prediction>& smallest) {
   return static_cast<std::int64_t>(most);
 }
 
+[[noreturn]] void fail_to_fit(const Prediction& p) {
+  throw UsageError(
+      fmt::format("{} does not fit into the memory of {} at any batch; expected another GPU, or "
+                  "'tbd-sim plan', which divides a decoder over GPUs",
+                  p.model->name, p.gpu->title));
+}
+
 // Powers of two, 3/2 of them, and the largest batch that fits.
 std::vector<std::int64_t> candidates(const std::vector<Prediction>& smallest) {
   const std::int64_t most = largest_batch(smallest);
-  if (most < 1) {
-    throw UsageError(
-        fmt::format("{} does not fit into the memory of {} at any batch; expected another GPU, or "
-                    "'tbd-sim plan', which divides a decoder over GPUs",
-                    smallest.front().model->name, smallest.front().gpu->title));
-  }
+  if (most < 1) fail_to_fit(smallest.front());
   std::vector<std::int64_t> batches;
   for (std::int64_t power = 1; power <= most; power *= 2) {
     batches.push_back(power);
@@ -116,15 +118,22 @@ TargetRun run_at(const std::vector<Prediction>& ones, const Cluster& cluster, co
   return run;
 }
 
+// Nobody knows whether a recipe holds beyond the batches it was run at: the smallest batch is, where it is
+// beyond them.
 TargetRun best_run(Alone& alone, const Cluster& cluster, const Resolver& resolve) {
   std::optional<TargetRun> best;
-  for (const std::int64_t batch : candidates(alone.at(1))) {
+  std::vector<Prediction> smallest;
+  for (const Prediction& one : alone.at(1))
+    smallest.push_back(scaling_point(one, cluster, resolve).prediction);
+  for (const std::int64_t batch : candidates(smallest)) {
     const std::vector<Prediction>& ones = alone.at(batch);
-    if (!all_fit(ones)) continue;
-    if (best && run_batch(ones, cluster) > ones.front().convergence->epoch) break;
+    const double together = run_batch(ones, cluster);
+    if (best && together > ones.front().convergence->largest_batch()) break;
     TargetRun run = run_at(ones, cluster, resolve);
-    if (!best || run.time.total() < best->time.total()) best = std::move(run);
+    const bool better = !best || run.time.total() < best->time.total();
+    if (run.prediction.fits && better) best = std::move(run);
   }
+  if (!best) fail_to_fit(smallest.front());
   return *std::move(best);
 }
 

@@ -286,6 +286,7 @@ SyncPlan plan_sync(const Cluster& cluster, const GpuSpec& gpu, const Framework& 
       sum == ReductionSite::gpu_ranks ? framework.sync.interference : framework.sync.copy_interference;
   plan.overlaps = plan.method->overlaps;
   plan.single_ring = framework.sync.single_ring;
+  plan.cut_tables = framework.sync.cut_tables;
   plan.one_interpreter = framework.launch_model.one_interpreter;
   plan.machine = machine.title;
   plan.cores = static_cast<double>(machine.sockets * machine.cpu.core_count) / cluster.gpus;

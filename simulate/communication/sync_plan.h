@@ -68,6 +68,7 @@ struct SyncPlan {
   bool overlaps = true;          // with the backward pass
   double sms = 0;                // streaming multiprocessors that its kernels occupy while data flow
   double interference = 0;       // part of the synchronization's time by which concurrent kernels take longer
+  bool cut_tables = false;       // SyncDefaults::cut_tables
   bool single_ring = false;      // NCCL 1
   bool one_interpreter = false;  // one process makes the targets of all GPUs of a machine
   std::vector<LinkUse> links;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace tbdsim {
 namespace {
@@ -35,6 +36,31 @@ PassTimes times_of(const TrainingStep& step, const Timeline& timeline, Chosen ch
   return times;
 }
 
+// Time of kernels of one kind of pass, of layers before the first table.
+double lower_time(const TrainingStep& step, const Timeline& timeline, int first_table, bool forward) {
+  double time = 0;
+  for (std::size_t k = 0; k < step.kernels.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    const bool lower = kernel.layer >= 0 && kernel.layer < first_table && kernel.phase != Phase::update;
+    if (!lower || (kernel.phase == Phase::forward) != forward) continue;
+    time += (timeline.kernels[k].end - timeline.kernels[k].start).si();
+  }
+  return time;
+}
+
+// Time in which what leaves a machine in an all-to-all crosses the network; 0 for one machine.
+Seconds network_time(const AllReduceRanks& ranks, Bytes bytes) {
+  const RankGroup& outer = ranks.outer;
+  if (outer.ranks < 2 || outer.bandwidth.si() <= 0) return {};
+  const double leaving = static_cast<double>(ranks.inner.ranks) * (1 - 1 / static_cast<double>(outer.ranks));
+  return Seconds(leaving * bytes.si() / (outer.cost.efficiency * outer.bandwidth.si()));
+}
+
+// Two all-to-alls, there and back.
+Seconds exchange_time(const AllReduceRanks& ranks, Bytes bytes) {
+  return std::max(all_reduce_time(ranks, bytes), 2 * network_time(ranks, bytes));
+}
+
 // Bytes of a number of a vector as it is sent: those of the lookup.
 double sent_bytes(const TrainingStep& step, int layer) {
   double bytes = 0;
@@ -53,6 +79,18 @@ bool is_of_shared_layer(const TrainingStep& step, const ParameterGradient& gradi
   return layer.shard == Sharding::first_rank || is_spread_table(step, gradient);
 }
 
+Bytes held_by_others(const TrainingStep& step, double batch, TensorRole role, const SyncPlan& plan) {
+  Bytes bytes;
+  if (!shares_layers(plan)) return bytes;
+  for (const ParameterGradient& gradient : step.gradients) {
+    if (!is_spread_table(step, gradient)) continue;
+    for (const Tensor& tensor : step.tensors) {
+      if (tensor.layer == gradient.layer && tensor.role == role) bytes += Bytes(tensor.bytes.at(batch));
+    }
+  }
+  return bytes * (1 - 1 / static_cast<double>(plan.ranks()));
+}
+
 TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline, double batch,
                              const SyncPlan& plan) {
   TableExchange all;
@@ -64,11 +102,14 @@ TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline,
   const bool first_without = lower[0] > 0 && ranks > kMostRanksWithBoth;
   PassTimes tables{};
   PassTimes fullest{};
+  int first_table = std::numeric_limits<int>::max();
   for (const ParameterGradient& gradient : step.gradients) {
     if (!is_spread_table(step, gradient)) continue;
     const Shape& output = step.layers[static_cast<std::size_t>(gradient.layer)].output;
     const auto count = static_cast<double>(output.dims.front());
-    const double full = std::ceil(count / (first_without ? ranks - 1 : ranks)) * ranks / count;
+    const double holders = first_without ? ranks - 1 : ranks;
+    const double full = plan.cut_tables ? 1 : std::ceil(count / holders) * ranks / count;
+    first_table = std::min(first_table, gradient.layer);
     const PassTimes own = times_of(step, timeline, [&](int layer) { return layer == gradient.layer; });
     for (std::size_t pass = 0; pass < own.size(); ++pass) {
       tables[pass] += own[pass];
@@ -77,7 +118,12 @@ TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline,
     // Fewer numbers than those of the rows where these are summed.
     const Bytes vectors(elements(output).at(batch) * sent_bytes(step, gradient.layer));
     all.vectors += vectors;
-    all.exchange += all_reduce_time(*plan.stages.front().all_reduce, vectors * full);
+    all.exchange += exchange_time(*plan.stages.front().all_reduce, vectors * full);
+  }
+  if (plan.cut_tables && all.exchange > Seconds(0)) {
+    const double once = all.exchange.si() / 2;
+    for (const bool forward : {true, false})
+      all.exchange -= Seconds(std::min(once, lower_time(step, timeline, first_table, forward)));
   }
   for (std::size_t pass = 0; pass < tables.size(); ++pass) {
     const double whole = ranks * lower[pass];

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kSourcedKeys[] = {
     "within",       "within_of",         "across",      "bucket", "first_bucket", "bucket_across", "message",
-    "interference", "copy_interference", "single_ring", "cycle",  "fp32_amp"};
+    "interference", "copy_interference", "single_ring", "cycle",  "fp32_amp",     "cut_tables"};
 
 void read_method(SpecMap& m, std::string_view key, std::string& name) {
   const auto node = m.find(key);
@@ -50,6 +50,7 @@ SyncDefaults override_sync_defaults(const SpecNode& node, SyncDefaults defaults)
     read_buckets(m, defaults);
     if (const auto part = m.find("interference")) defaults.interference = part->number(0, 1);
     if (const auto one = m.find("single_ring")) defaults.single_ring = one->flag();
+    if (const auto cut = m.find("cut_tables")) defaults.cut_tables = cut->flag();
     if (const auto part = m.find("copy_interference")) defaults.copy_interference = part->number(0, 1);
     if (const auto message = m.find("message")) defaults.message = message->quantity<Seconds>();
     if (const auto cycle = m.find("cycle")) defaults.cycle = cycle->quantity<Seconds>();

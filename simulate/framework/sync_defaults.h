@@ -36,6 +36,11 @@ struct SyncDefaults {
   double interference = 0;       // for an all-reduce staged in host memory
   double copy_interference = 0;  // where copy engines or the host synchronize
 
+  // Tables of embeddings are cut so that all ranks look up as many rows, and their vectors are exchanged
+  // beside the layers before them; else each table is whole on one rank, and the iteration waits for the
+  // exchange.
+  bool cut_tables = false;
+
   bool single_ring = false;  // NCCL 1 builds one ring, in the order of the slots
   Sources sources{};
 };

@@ -5,6 +5,7 @@
 
 #include "simulate/memory/fragments.h"
 #include "simulate/prediction/host_input.h"
+#include "simulate/prediction/sync_memory.h"
 #include "simulate/timeline/activation_offload.h"
 
 namespace tbdsim {
@@ -75,19 +76,6 @@ Seconds own_copies(const Iteration& iteration, const LaunchModel& launch_model) 
   return std::max(Seconds(0), iteration.timeline.iteration - without.iteration);
 }
 
-// Buckets hold a copy of the gradients; ZeRO shards the optimizer state over the ranks.
-void add_sync_memory(Prediction& p) {
-  if (!p.sync) return;
-  // Horovod has one fusion buffer, DistributedDataParallel has buckets for all gradients.
-  Bytes& gradients = p.memory.use[MemoryCategory::weight_gradients];
-  if (p.sync->bucket > Bytes(0)) {
-    const bool one_buffer = p.sync->cycle > Seconds(0);
-    gradients += one_buffer ? p.sync->bucket : gradients;
-  }
-  Bytes& optimizer = p.memory.use[MemoryCategory::dynamic];
-  if (p.sync->method->shards_update) optimizer = optimizer * (1.0 / static_cast<double>(p.ranks()));
-}
-
 }  // namespace
 
 void predict_sync(Prediction& p) {
@@ -114,8 +102,8 @@ void predict_memory(Prediction& p, std::optional<Bytes> fragments) {
     p.memory = plan;
   }
   const MemoryPlan alone = p.memory;
-  add_sync_memory(p);
   const Iteration& iteration = p.iterations[p.largest];
+  add_sync_memory(p, *iteration.step, static_cast<double>(iteration.batch), p.memory);
   p.memory.fragments =
       fragments ? *fragments
                 : fragments_of(alone, *iteration.step, iteration.costs, static_cast<double>(iteration.batch),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "simulate/memory/fragments.h"
+#include "simulate/prediction/sync_memory.h"
 #include "simulate/prediction/uncertainty.h"
 
 namespace tbdsim {
@@ -113,7 +114,10 @@ MemoryPlan memory_of(const Prediction& p, std::size_t length, std::int64_t batch
     const double scale = samples / static_cast<double>(iteration.batch);
     plan.use[MemoryCategory::feature_maps] += p.library_state_beside(length) * scale;
   }
-  plan.fragments = fragments_of(plan, *iteration.step, costs, samples, *p.framework, p.usable_memory());
+  const MemoryPlan alone = plan;
+  add_sync_memory(p, *iteration.step, samples, plan);
+  plan.fragments = fragments_of(alone, *iteration.step, costs, samples, *p.framework, p.usable_memory(),
+                                plan.total() - alone.total());
   return plan;
 }
 

@@ -70,6 +70,68 @@ TEST(Embedding, RowsOfACategoryAreSummed) {
               HasSubstr("expected a row or more for each of 6 sums"));
 }
 
+// Ten rows are looked up, three of which differ: four passes sort indices and places (8 B of each, 40 + 40 B
+// a pass), then each of ten vectors of 16 B is read in its order and three rows are written.
+TEST(Embedding, GradientsOfARowAreAddedUp) {
+  const LayerBench bench{"{type: embedding, words: 100, outputs: 4, sparse: true, summed_to: 2, distinct: 3}",
+                         {vector(10)}};
+  EXPECT_EQ(bench.layer->parameters(bench.inputs)[0].gradient_rows, per_sample(12));
+  const std::vector<Kernel> backward = bench.backward();
+  ASSERT_EQ(backward.size(), 2u);
+  EXPECT_EQ(backward[0].op, "sort");
+  EXPECT_EQ(backward[0].read_bytes, per_sample(320));
+  EXPECT_EQ(backward[1].read_bytes, per_sample(160 + 80));
+  EXPECT_EQ(backward[1].written_bytes, per_sample(48));
+  EXPECT_THAT(test::message_of<ShapeMismatch>([] {
+                (void)LayerBench("{type: embedding, words: 9, outputs: 4, sparse: true, distinct: 6}",
+                                 {vector(5)});
+              }),
+              HasSubstr("expected a row or more for each of 6 that differ"));
+}
+
+// Three tensors of 64 B: one kernel forward and one backward, or a product and a sum, and two products.
+TEST(MultiplyAdd, InOneKernelOrInTwo) {
+  const std::vector<Shape> inputs(3, vector(16));
+  const LayerBench fused{"{type: multiply_add, fused: true}", inputs};
+  ASSERT_EQ(fused.forward().size(), 1u);
+  EXPECT_EQ(fused.forward()[0].read_bytes, per_sample(192));
+  ASSERT_EQ(fused.backward().size(), 1u);
+  EXPECT_EQ(fused.backward()[0].read_bytes, per_sample(192));
+  EXPECT_EQ(fused.backward()[0].written_bytes, per_sample(128));
+  const LayerBench composite{"{type: multiply_add}", inputs};
+  EXPECT_EQ(composite.forward().size(), 2u);
+  EXPECT_EQ(composite.backward().size(), 2u);
+  EXPECT_THROW((void)LayerBench("{type: multiply_add}", {vector(16), vector(16), vector(8)}), ShapeMismatch);
+}
+
+// 8 channels of 2 x 2 pixels are 128 B: read and written once forward; backward x and dy are read, and dx and
+// 64 B of sums over channels written.
+TEST(GroupNorm, InOneKernelWithSilu) {
+  const LayerBench bench{"{type: group_norm, groups: 2, joined: true, silu: true}", {image(8, 2, 2)}};
+  ASSERT_EQ(bench.forward().size(), 1u);
+  EXPECT_EQ(bench.forward()[0].read_bytes, per_sample(128));
+  EXPECT_EQ(bench.forward()[0].written_bytes, per_sample(128));
+  ASSERT_EQ(bench.backward().size(), 1u);
+  EXPECT_EQ(bench.backward()[0].read_bytes, per_sample(256));
+  EXPECT_EQ(bench.backward()[0].written_bytes, per_sample(128 + 64));
+  EXPECT_THROW((void)test::make_layer("{type: group_norm, groups: 2, silu: true}"), SpecError);
+}
+
+// Five edges between 4 sources and 2 targets of 8 numbers: forward five vectors, five indices and the targets
+// are read (160 + 20 + 64 B), backward three vectors of each edge; vectors of both ends and a bias are
+// trained.
+TEST(NeighbourAttention, ReadsAVectorForEachEdge) {
+  const std::vector<Shape> inputs{Shape{per_sample(1), {4, 8}}, Shape{per_sample(1), {2, 8}}};
+  const LayerBench bench{"{type: neighbour_attention, edges: 5, heads: 2}", inputs};
+  EXPECT_EQ(bench.output, inputs[1]);
+  EXPECT_EQ(bench.forward()[0].read_bytes, per_sample(160 + 20 + 64));
+  EXPECT_EQ(bench.forward()[0].written_bytes, per_sample(64));
+  EXPECT_EQ(bench.backward().back().read_bytes, per_sample(480 + 20 + 64));
+  EXPECT_EQ(bench.backward().back().written_bytes, per_sample(160 + 64));
+  EXPECT_EQ(bench.layer->parameters(inputs)[0].elements, 16);
+  EXPECT_THROW((void)LayerBench("{type: neighbour_attention, edges: 5, heads: 3}", inputs), ShapeMismatch);
+}
+
 // `loss: fused`: scores are read once forward, and once more for their gradient.
 TEST(SmoothedLoss, FusedItIsAKernelForEachPass) {
   LayerBench bench{"{type: smoothed_softmax_loss}", {vector(10)}};

@@ -43,7 +43,8 @@ TEST_P(Updates, WorkForEachParameter) {
 INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
                          testing::Values(UpdateCase{"sgd", 2, 8, 4}, UpdateCase{"momentum", 4, 12, 8},
                                          UpdateCase{"nesterov", 6, 12, 8}, UpdateCase{"adam", 11, 16, 12},
-                                         UpdateCase{"lamb", 20, 36, 16}));
+                                         UpdateCase{"lamb", 20, 36, 16}, UpdateCase{"adagrad", 6, 12, 8},
+                                         UpdateCase{"rowwise_adagrad", 6, 12, 8}));
 
 // Words that the operators of PyTorch's loop read and write, for each parameter.
 //   sgd       w.add_(g): 2 read, 1 written
@@ -51,6 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
 //   nesterov  v.mul_, v.add_(g), d = g.add(v), w.add_(d): 1 + 2 + 2 + 2, 4
 //   adam      m.mul_, m.add_(g), v.mul_, v.addcmul_(g, g), d = v.sqrt(), d.add_, w.addcdiv_(m, d):
 //             1 + 2 + 1 + 2 + 1 + 1 + 3, 7; 18 words in all
+//   adagrad   s.addcmul_(g, g), d = s.sqrt(), d.add_, w.addcdiv_(g, d): 2 + 1 + 1 + 3, 4
 //   adafactor norm(w), u = g * g, two means of u, 1 / sqrt of their product, times g, its norm, over that,
 //             w.add_(u): 1 + 1 + 1 + 1 + 0 + 2 + 1 + 1 + 2, 5 of them written
 struct LoopCase {
@@ -99,6 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(LoopCase{"sgd", {"add"}, 2, 1, 0}, LoopCase{"momentum", {"mul", "add", "add"}, 5, 3, 0},
                     LoopCase{"nesterov", {"mul", "add", "add", "add"}, 7, 4, 1},
                     LoopCase{"adam", {"mul", "add", "mul", "addcmul", "sqrt", "add", "addcdiv"}, 11, 7, 1},
+                    LoopCase{"adagrad", {"addcmul", "sqrt", "add", "addcdiv"}, 7, 4, 1},
                     LoopCase{"adafactor",
                              {"norm", "square", "mean", "mean", "rsqrt_outer", "mul", "norm", "scale", "add"},
                              10,
@@ -219,6 +222,32 @@ TEST(UpdateKernel, ClipsEachGradientOfTheProgramItself) {
   EXPECT_EQ(kernels[0].read_bytes, fixed_size(12 * 4));
   EXPECT_EQ(kernels[1].repeat, 4);
   EXPECT_TRUE(is_copy_to_host(kernels[2]));
+}
+
+Size state_bytes_of(const TrainingStep& step) {
+  Size bytes;
+  for (const Tensor& tensor : step.tensors) {
+    if (tensor.role == TensorRole::dynamic) bytes += tensor.bytes;
+  }
+  return bytes;
+}
+
+// A table of 100 rows of 8, of which 4 are looked up for each sample: Adagrad keeps a word for each of its
+// 800 numbers, or for each of its 100 rows; an update reads rows, gradients and states of 4 rows (3 x 128 B,
+// or 2 x 128 B and 16 B of states) and writes rows and states.
+TEST(Adagrad, KeepsSumsOfATableOrOfItsRows) {
+  const char* table =
+      "      - {name: t, type: embedding, words: 100, outputs: 8, sparse: true}\n"
+      "      - {name: loss, type: mean_loss}\n";
+  const TrainingStep all = step_of(small_model("[4]", table, "adagrad"));
+  EXPECT_EQ(state_bytes_of(all), fixed_size(3200));
+  ASSERT_EQ(updates_of(all).size(), 1u);
+  EXPECT_EQ(updates_of(all)[0].read_bytes, (Size{0, 384}));
+  EXPECT_EQ(updates_of(all)[0].written_bytes, (Size{0, 256}));
+  const TrainingStep rows = step_of(small_model("[4]", table, "rowwise_adagrad"));
+  EXPECT_EQ(state_bytes_of(rows), fixed_size(400));
+  EXPECT_EQ(updates_of(rows)[0].read_bytes, (Size{0, 256 + 16}));
+  EXPECT_EQ(updates_of(rows)[0].written_bytes, (Size{0, 128 + 16}));
 }
 
 }  // namespace

@@ -74,6 +74,47 @@ TEST(SharedLayers, TheFullestRankDecides) {
   EXPECT_DOUBLE_EQ(table_exchange(tables, timeline(), kSamples, plan).vectors.si(), 0);
 }
 
+// Cut tables: both ranks have a table and a half, and of each all-to-all a second passes beside the lower
+// network, which comes before the tables here.
+TEST(SharedLayers, CutTablesAreEvenAndExchangedBesideTheLowerNetwork) {
+  TrainingStep tables = step(3, Sharding::none);
+  std::swap(tables.layers[kTable], tables.layers[kLower]);
+  for (Kernel& kernel : tables.kernels) {
+    if (kernel.layer != kRest) kernel.layer = kernel.layer == kTable ? kLower : kTable;
+  }
+  for (ParameterGradient& gradient : tables.gradients) {
+    if (gradient.layer != kRest) gradient.layer = gradient.layer == kTable ? kLower : kTable;
+  }
+  SyncPlan plan = plan_of(2);
+  plan.stages[0].all_reduce->inner.bandwidth = BytesPerSecond(1e8);
+  plan.cut_tables = true;
+  const TableExchange moved = table_exchange(tables, timeline(), kSamples, plan);
+  EXPECT_DOUBLE_EQ(moved.imbalance.si(), 0);
+  const double whole = all_reduce_time(*plan.stages[0].all_reduce, Bytes(1.536e9)).si();
+  EXPECT_NEAR(moved.exchange.si(), whole - 2, 1e-9);
+}
+
+// Four machines of two ranks: each machine sends 3/4 of two ranks' bytes, there and back, at 1 GB/s.
+TEST(SharedLayers, WhatLeavesAMachineCrossesItsNetwork) {
+  const TrainingStep tables = step(8, Sharding::none);
+  SyncPlan plan = plan_of(2);
+  plan.cluster.machines = 4;
+  plan.stages[0].all_reduce->outer = {
+      .ranks = 4, .bandwidth = BytesPerSecond(1e9), .per_rank = {}, .cost = {}};
+  const double efficiency = plan.stages[0].all_reduce->outer.cost.efficiency;
+  const TableExchange moved = table_exchange(tables, timeline(), kSamples, plan);
+  EXPECT_GE(moved.exchange.si(), 2 * 0.75 * 2 * moved.vectors.si() / (efficiency * 1e9) * (1 - 1e-9));
+}
+
+// Half of the weights of a table on two ranks are the other's.
+TEST(SharedLayers, OtherRanksHoldTheirPartOfTheTables) {
+  TrainingStep tables = step(4, Sharding::none);
+  tables.tensors.push_back({TensorRole::weights, kTable, fixed_size(1000), 0, 5});
+  tables.tensors.push_back({TensorRole::weights, kRest, fixed_size(300), 0, 5});
+  EXPECT_DOUBLE_EQ(held_by_others(tables, kSamples, TensorRole::weights, plan_of(2)).si(), 500);
+  EXPECT_DOUBLE_EQ(held_by_others(tables, kSamples, TensorRole::dynamic, plan_of(2)).si(), 0);
+}
+
 // Two ranks: the first has one of two tables and computes the lower network twice, 3 s of a pass instead
 // of 2.
 TEST(SharedLayers, TheFirstRankHasTheLowerNetworkToo) {

@@ -106,6 +106,19 @@ TEST_F(TargetRuns, TheBestBatchIsTheFastest) {
   }
 }
 
+// A recipe that was run with 30 samples at most is not trusted with more, though a flat law would be fastest
+// there.
+TEST_F(TargetRuns, TheBestBatchIsNotBeyondThoseMeasured) {
+  std::string text = kTarget;
+  text.replace(text.find("critical_batch: 30"), 18, "critical_batch: 1e9");
+  Scenario flat = scenario(1);
+  flat.target = dir_.write("flat.yaml", text).string();
+  const Cluster one[] = {Cluster{}};
+  const TargetRun best = std::move(target_runs(flat, {}, one, specs_).front());
+  EXPECT_GT(best.time.global_batch, 10);
+  EXPECT_LE(best.time.global_batch, 30);
+}
+
 TEST_F(TargetRuns, ABatchAboveTheDataSetIsRefused) {
   const Cluster one[] = {Cluster{}};
   EXPECT_THROW((void)target_runs(scenario(1), {.each = 5001, .global = {}}, one, specs_), UsageError);

@@ -54,14 +54,31 @@ ENTRIES = {
          "network": "infiniband_100g"},
 }
 
-# Benchmarks of decoders that are divided over a cluster: what `plan` is asked for. Submissions do not log their layouts, so
-# that the fastest one that fits is taken.
+# Benchmarks of decoders that are divided over a cluster: what `plan` is asked for.
 DIVIDED = {
     "llama2_70b_lora": {"model": "llama2_70b", "seq-len": "8192", "lora-rank": "16", "target": "llama2_70b_lora_mlperf"},
     "gpt3_175b": {"model": "gpt3_175b", "seq-len": "2048", "target": "gpt3_175b_mlperf"},
     "llama31_405b": {"model": "llama3.1_405b", "seq-len": "8192", "target": "llama31_405b_mlperf"},
 }
-DIVIDED_PRECISIONS = {"fp8_mixed": "fp8", "fp8/fp4_mixed": "nvfp4", "fp4_mixed": "nvfp4", "bf16_mixed": "bf16"}
+DIVIDED_PRECISIONS = {"fp8_mixed": "fp8", "fp4_mixed": "nvfp4", "bf16_mixed": "bf16"}
+# The table says fp8/fp4 where a round's scripts know both. Those of v5.1 set FP8=True (config_common.sh), and FP4 in files
+# named _fp4 alone, which there are for these GPUs (mlcommons/training_results_v5.1, NVIDIA, Dell and Nebius, benchmarks).
+FP4_SCRIPTS = {"llama31_405b": ("gb200", "gb300"), "llama2_70b_lora": ("b200", "b300", "gb200", "gb300")}
+
+# Layouts of the scripts of the submissions (mlcommons/training_results_v3.0 to v5.1, config_DGX*.sh: tensor and pipeline
+# ranks, INTERLEAVED_PIPELINE, context ranks, micro-batch; a distributed optimizer). Of other submissions the fastest layout
+# that fits is taken.
+SCRIPTED = {
+    ("gpt3_175b", "v3.0", 3584): {"tp": "4", "pp": "8", "vp": "12", "micro-batch": "1"},
+    ("gpt3_175b", "v4.0", 11616): {"tp": "4", "pp": "6", "vp": "8", "micro-batch": "1"},
+    ("gpt3_175b", "v4.1", 64): {"tp": "4", "pp": "8", "vp": "6", "micro-batch": "2"},
+    ("gpt3_175b", "v4.1", 256): {"tp": "4", "pp": "8", "vp": "6", "micro-batch": "2"},
+    ("gpt3_175b", "v4.1", 3072): {"tp": "4", "pp": "8", "vp": "4", "micro-batch": "2"},
+    ("llama31_405b", "v5.0", 2432): {"tp": "8", "pp": "8", "vp": "8", "cp": "2", "micro-batch": "1"},
+    ("llama31_405b", "v5.1", 256): {"tp": "4", "pp": "8", "vp": "8", "cp": "2", "micro-batch": "1"},
+    ("llama31_405b", "v5.1", 448): {"tp": "4", "pp": "8", "vp": "8", "cp": "2", "micro-batch": "1"},
+}
+ALL_SCRIPTS = {"zero": "1", "sequence-parallel": "true"}
 
 
 def split_of(identity: str) -> str:
@@ -105,14 +122,37 @@ def judge_submissions(program: str, folder: Path) -> None:
     print(validated(program, submissions(folder), "table"))
 
 
+def divided_precision(row: dict) -> str:
+    """The precision of `plan` for a submission of a decoder."""
+    if row["precision"] == "fp8/fp4_mixed":
+        return "nvfp4" if row["gpu"] in FP4_SCRIPTS[row["benchmark"]] else "fp8"
+    return DIVIDED_PRECISIONS.get(row["precision"], "fp8")
+
+
+def scripted_layout(row: dict) -> dict:
+    """Keys of the layout that the submission's script sets; empty where it is not known."""
+    layout = SCRIPTED.get((row["benchmark"], row["round"], int(row["gpus"])))
+    return {**layout, **ALL_SCRIPTS} if layout else {}
+
+
 def planned(program: str, row: dict) -> dict | None:
-    """The fastest layout of a submission and its time to the target; None where `plan` refuses it."""
+    """A submission's layout, or the fastest ones, and the time to the target; None where `plan` refuses it."""
     options = {"gpu": row["gpu"], "gpus": row["gpus"], "global-batch": row["global_batch"], "stack": "nemo",
-               "precision": DIVIDED_PRECISIONS.get(row["precision"], "fp8"), **DIVIDED[row["benchmark"]]}
+               "precision": divided_precision(row), **scripted_layout(row), **DIVIDED[row["benchmark"]]}
     model = options.pop("model")
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     done = subprocess.run([program, "plan", model, *words, "--format", "json"], capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def rate_of(found: dict, row: dict) -> tuple[float, float]:
+    """Sequences a second of a submission's layout, or of the fastest, and the factor of its 80 % interval."""
+    if "layouts" in found:
+        best = found["layouts"][0]
+        return int(row["global_batch"]) / best["step_time"], best["tokens_per_second_high"] / best["tokens_per_second"]
+    run, totals = found["targets"][0], found["totals"][0]
+    factor = math.sqrt(totals["tokens_per_second_high"] / totals["tokens_per_second_low"])
+    return int(row["global_batch"]) * run["steps"] / run["training"], factor
 
 
 def median_error(ratios: list[float]) -> str:
@@ -120,7 +160,7 @@ def median_error(ratios: list[float]) -> str:
 
 
 def judge_divided(program: str, folder: Path) -> None:
-    """Throughput, and time after the measured samples and by the law of all points, of the fastest layout."""
+    """Throughput, and time after the measured samples and by the law of all points."""
     groups = defaultdict(lambda: {"rows": 0, "rate": [], "time": [], "law": [], "inside": []})
     for row in submissions(folder):
         if row["benchmark"] not in DIVIDED:
@@ -130,17 +170,15 @@ def judge_divided(program: str, folder: Path) -> None:
         found = planned(program, row)
         if found is None:
             continue
-        best, run = found["layouts"][0], found["targets"]
-        run = run[0] if isinstance(run, list) else run
-        predicted = int(row["global_batch"]) / best["step_time"]
+        run = found["targets"][0]
+        predicted, factor = rate_of(found, row)
         measured = float(row["samples_per_s"])
         group["rate"].append(predicted / measured)
-        factor = best["tokens_per_second_high"] / best["tokens_per_second"]
         group["inside"].append(abs(math.log(predicted / measured)) <= math.log(factor))
         samples, seconds = float(row["samples_mean"]), float(row["tta_mean_s"])
         group["time"].append((samples / predicted + run["evaluation"] * samples / run["samples"]) / seconds)
         group["law"].append((run["training"] + run["evaluation"]) / seconds)
-    print("decoders divided over a cluster, the fastest layout that fits: median errors in %, share of rates within the interval")
+    print("decoders divided over a cluster: median errors in %, share of rates within the interval")
     print("split  benchmark         rows  covered   rate   bias   time  by law  rate in")
     for (split, benchmark), group in sorted(groups.items()):
         bias = f"{100 * (statistics.median(group['rate']) - 1):+.1f}" if group["rate"] else "-"
