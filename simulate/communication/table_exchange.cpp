@@ -35,6 +35,17 @@ PassTimes times_of(const TrainingStep& step, const Timeline& timeline, Chosen ch
   return times;
 }
 
+bool has_lower_network(const TrainingStep& step) {
+  return std::ranges::any_of(step.layers,
+                             [](const LayerSummary& layer) { return layer.shard == Sharding::first_rank; });
+}
+
+// Tables of the fullest rank over the mean, f.
+double fullest_over_mean(const LayerSummary& table, double ranks, bool first_without) {
+  const auto count = static_cast<double>(table.output.dims.front());
+  return std::ceil(count / (first_without ? ranks - 1 : ranks)) * ranks / count;
+}
+
 // Bytes of a number of a vector as it is sent: those of the lookup.
 double sent_bytes(const TrainingStep& step, int layer) {
   double bytes = 0;
@@ -53,6 +64,23 @@ bool is_of_shared_layer(const TrainingStep& step, const ParameterGradient& gradi
   return layer.shard == Sharding::first_rank || is_spread_table(step, gradient);
 }
 
+Bytes tables_of_other_ranks(const TrainingStep& step, TensorRole role, const SyncPlan& plan) {
+  if (!shares_layers(plan)) return {};
+  const auto ranks = static_cast<double>(plan.ranks());
+  const bool first_without = has_lower_network(step) && ranks > kMostRanksWithBoth;
+  Bytes elsewhere;
+  for (const ParameterGradient& gradient : step.gradients) {
+    if (!is_spread_table(step, gradient)) continue;
+    const LayerSummary& table = step.layers[static_cast<std::size_t>(gradient.layer)];
+    const double own = std::min(1.0, fullest_over_mean(table, ranks, first_without) / ranks);
+    for (const Tensor& tensor : step.tensors) {
+      if (tensor.layer == gradient.layer && tensor.role == role)
+        elsewhere += Bytes(static_cast<double>(tensor.bytes.fixed)) * (1 - own);
+    }
+  }
+  return elsewhere;
+}
+
 TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline, double batch,
                              const SyncPlan& plan) {
   TableExchange all;
@@ -61,21 +89,20 @@ TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline,
   const PassTimes lower = times_of(step, timeline, [&](int layer) {
     return step.layers[static_cast<std::size_t>(layer)].shard == Sharding::first_rank;
   });
-  const bool first_without = lower[0] > 0 && ranks > kMostRanksWithBoth;
+  const bool first_without = has_lower_network(step) && ranks > kMostRanksWithBoth;
   PassTimes tables{};
   PassTimes fullest{};
   for (const ParameterGradient& gradient : step.gradients) {
     if (!is_spread_table(step, gradient)) continue;
-    const Shape& output = step.layers[static_cast<std::size_t>(gradient.layer)].output;
-    const auto count = static_cast<double>(output.dims.front());
-    const double full = std::ceil(count / (first_without ? ranks - 1 : ranks)) * ranks / count;
+    const LayerSummary& table = step.layers[static_cast<std::size_t>(gradient.layer)];
+    const double full = fullest_over_mean(table, ranks, first_without);
     const PassTimes own = times_of(step, timeline, [&](int layer) { return layer == gradient.layer; });
     for (std::size_t pass = 0; pass < own.size(); ++pass) {
       tables[pass] += own[pass];
       fullest[pass] += full * own[pass];
     }
     // Fewer numbers than those of the rows where these are summed.
-    const Bytes vectors(elements(output).at(batch) * sent_bytes(step, gradient.layer));
+    const Bytes vectors(elements(table.output).at(batch) * sent_bytes(step, gradient.layer));
     all.vectors += vectors;
     all.exchange += all_reduce_time(*plan.stages.front().all_reduce, vectors * full);
   }

@@ -30,6 +30,10 @@ struct TableExchange {
 [[nodiscard]] bool is_of_shared_layer(const TrainingStep& step, const ParameterGradient& gradient,
                                       const SyncPlan& plan);
 
+// Bytes of the tensors of tables that the fullest rank does not keep, of those with this role; 0 where no
+// table is shared.
+[[nodiscard]] Bytes tables_of_other_ranks(const TrainingStep& step, TensorRole role, const SyncPlan& plan);
+
 [[nodiscard]] TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline, double batch,
                                            const SyncPlan& plan);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "simulate/memory/fragments.h"
+#include "simulate/prediction/shared_tables.h"
 #include "simulate/timeline/activation_offload.h"
 
 namespace tbdsim {
@@ -115,7 +116,8 @@ void share_host(Prediction& p) {
   }
 }
 
-// Buckets hold a copy of the gradients; ZeRO shards the optimizer state over the ranks.
+// Buckets hold a copy of the gradients; ZeRO shards the optimizer state over the ranks; of tables that ranks
+// share each keeps its own.
 void add_sync_memory(Prediction& p) {
   if (!p.sync) return;
   // Horovod has one fusion buffer, DistributedDataParallel has buckets for all gradients.
@@ -125,6 +127,7 @@ void add_sync_memory(Prediction& p) {
     gradients += one_buffer ? p.sync->bucket : gradients;
   }
   Bytes& optimizer = p.memory.use[MemoryCategory::dynamic];
+  leave_out_tables_of_others(p, *p.iterations[p.largest].step, p.memory.use);
   if (p.sync->method->shards_update) optimizer = optimizer * (1.0 / static_cast<double>(p.ranks()));
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "simulate/memory/fragments.h"
+#include "simulate/prediction/shared_tables.h"
 #include "simulate/prediction/uncertainty.h"
 
 namespace tbdsim {
@@ -113,6 +114,7 @@ MemoryPlan memory_of(const Prediction& p, std::size_t length, std::int64_t batch
     const double scale = samples / static_cast<double>(iteration.batch);
     plan.use[MemoryCategory::feature_maps] += p.library_state_beside(length) * scale;
   }
+  leave_out_tables_of_others(p, *iteration.step, plan.use);
   plan.fragments = fragments_of(plan, *iteration.step, costs, samples, *p.framework, p.usable_memory());
   return plan;
 }

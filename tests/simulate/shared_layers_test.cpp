@@ -74,6 +74,18 @@ TEST(SharedLayers, TheFullestRankDecides) {
   EXPECT_DOUBLE_EQ(table_exchange(tables, timeline(), kSamples, plan).vectors.si(), 0);
 }
 
+// Three tables of 4 GB each: the fuller of two ranks keeps two of them, each of eight at most one.
+TEST(SharedLayers, ARankKeepsItsOwnTables) {
+  TrainingStep tables = step(3, Sharding::none);
+  tables.tensors.push_back(
+      {.role = TensorRole::weights, .layer = kTable, .bytes = fixed_size(12'000'000'000)});
+  EXPECT_NEAR(tables_of_other_ranks(tables, TensorRole::weights, plan_of(2)).si(), 4e9, 1);
+  EXPECT_NEAR(tables_of_other_ranks(tables, TensorRole::weights, plan_of(8)).si(), 8e9, 1);
+  EXPECT_EQ(tables_of_other_ranks(tables, TensorRole::dynamic, plan_of(2)), Bytes(0));
+  tables.layers[kTable].shard = Sharding::none;
+  EXPECT_EQ(tables_of_other_ranks(tables, TensorRole::weights, plan_of(2)), Bytes(0));
+}
+
 // Two ranks: the first has one of two tables and computes the lower network twice, 3 s of a pass instead
 // of 2.
 TEST(SharedLayers, TheFirstRankHasTheLowerNetworkToo) {
