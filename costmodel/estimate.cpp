@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "costmodel/continuous_load.h"
 #include "costmodel/kernel_estimate.h"
 
 namespace tbdsim {
@@ -39,6 +40,7 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
     const Kernel& kernel = step.kernels[k];
     estimate_kernel(kernel, batch, calibration, factors[index_of(kernel.kind)], copies, cost, k, cache);
   });
+  limit_to_continuous_rate(step, batch, *calibration.gpu, costs);
   return costs;
 }
 

@@ -1,5 +1,5 @@
 // How a board's power limits the clock of its tensor cores: one rule for kernels measured alone (hardware.h)
-// and for runs without a pause (simulate/plan/continuous_load.h).
+// and for runs without a pause (costmodel/continuous_load.h).
 #pragma once
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace tbdsim {
 namespace {
 
 constexpr double kMostError = 0.4;
-constexpr std::size_t kFitted = kEffectNames.size();  // of which no runs share exchange and host
+constexpr std::size_t kFitted = kEffectNames.size();  // of which no runs share exchange, host and factor
 constexpr std::size_t kLeastRuns = 3;
 
 constexpr std::size_t index_of(Effect effect) { return static_cast<std::size_t>(effect); }
@@ -62,7 +62,10 @@ Normal normal_of(std::span<const RunError> runs) {
       const Coefficients c = shared(runs[i], runs[j], i == j);
       if (c.isZero()) continue;
       double product = cut_off(runs[i].log_error) * cut_off(runs[j].log_error);
-      if (i == j) product -= of_known(runs[i], Effect::exchange) + of_known(runs[i], Effect::host);
+      if (i == j) {
+        for (const Effect known : {Effect::exchange, Effect::host, Effect::factor})
+          product -= of_known(runs[i], known);
+      }
       normal.a += c * c.transpose();
       normal.b += c * product;
       for (std::size_t e = 0; e < kFitted; ++e) {

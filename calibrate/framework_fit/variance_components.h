@@ -4,11 +4,11 @@
 //
 //   E[r_i r_j] = G^2 u_i u_j [same GPU] + V^2 [same unfitted version] + M^2 [same model] + S^2 [same set]
 //              + N^2 [same model, of a class not measured]
-//   E[r_i r_i] = the same + K^2 s_i^2 + R^2 + X^2 x_i^2 + H^2 h_i^2
+//   E[r_i r_i] = the same + K^2 s_i^2 + R^2 + X^2 x_i^2 + H^2 h_i^2 + F^2 f_i^2
 //
-// and non-negative least squares over all pairs that share something gives all but X and H (MINQUE with equal
-// weights; Rao 1971; in genetics Haseman and Elston 1972). X and H are not fitted: kComponents has them.
-// Errors are cut off at 0.4, so that one program that the model does not describe sets no component.
+// and non-negative least squares over all pairs that share something gives all but X, H and F (MINQUE with
+// equal weights; Rao 1971; in genetics Haseman and Elston 1972). X, H and F are not fitted: kComponents has
+// them. Errors are cut off at 0.4, so that one program that the model does not describe sets no component.
 #pragma once
 
 #include <array>

@@ -61,6 +61,21 @@ Seconds exchange_time(const AllReduceRanks& ranks, Bytes bytes) {
   return std::max(all_reduce_time(ranks, bytes), 2 * network_time(ranks, bytes));
 }
 
+// True where the first rank computes the lower network for all and has no tables.
+bool is_first_without_tables(const TrainingStep& step, const SyncPlan& plan) {
+  const bool has_lower = std::ranges::any_of(
+      step.layers, [](const LayerSummary& layer) { return layer.shard == Sharding::first_rank; });
+  return has_lower && static_cast<double>(plan.ranks()) > kMostRanksWithBoth;
+}
+
+// Tables of the fullest rank over the mean, f.
+double fullest_over_mean(const LayerSummary& table, const SyncPlan& plan, bool first_without) {
+  if (plan.cut_tables) return 1;
+  const auto count = static_cast<double>(table.output.dims.front());
+  const auto ranks = static_cast<double>(plan.ranks());
+  return std::ceil(count / (first_without ? ranks - 1 : ranks)) * ranks / count;
+}
+
 // Bytes of a number of a vector as it is sent: those of the lookup.
 double sent_bytes(const TrainingStep& step, int layer) {
   double bytes = 0;
@@ -82,13 +97,18 @@ bool is_of_shared_layer(const TrainingStep& step, const ParameterGradient& gradi
 Bytes held_by_others(const TrainingStep& step, double batch, TensorRole role, const SyncPlan& plan) {
   Bytes bytes;
   if (!shares_layers(plan)) return bytes;
+  const auto ranks = static_cast<double>(plan.ranks());
+  const bool first_without = is_first_without_tables(step, plan);
   for (const ParameterGradient& gradient : step.gradients) {
     if (!is_spread_table(step, gradient)) continue;
+    const LayerSummary& table = step.layers[static_cast<std::size_t>(gradient.layer)];
+    const double own = std::min(1.0, fullest_over_mean(table, plan, first_without) / ranks);
     for (const Tensor& tensor : step.tensors) {
-      if (tensor.layer == gradient.layer && tensor.role == role) bytes += Bytes(tensor.bytes.at(batch));
+      if (tensor.layer == gradient.layer && tensor.role == role)
+        bytes += Bytes(tensor.bytes.at(batch)) * (1 - own);
     }
   }
-  return bytes * (1 - 1 / static_cast<double>(plan.ranks()));
+  return bytes;
 }
 
 TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline, double batch,
@@ -99,16 +119,14 @@ TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline,
   const PassTimes lower = times_of(step, timeline, [&](int layer) {
     return step.layers[static_cast<std::size_t>(layer)].shard == Sharding::first_rank;
   });
-  const bool first_without = lower[0] > 0 && ranks > kMostRanksWithBoth;
+  const bool first_without = is_first_without_tables(step, plan);
   PassTimes tables{};
   PassTimes fullest{};
   int first_table = std::numeric_limits<int>::max();
   for (const ParameterGradient& gradient : step.gradients) {
     if (!is_spread_table(step, gradient)) continue;
-    const Shape& output = step.layers[static_cast<std::size_t>(gradient.layer)].output;
-    const auto count = static_cast<double>(output.dims.front());
-    const double holders = first_without ? ranks - 1 : ranks;
-    const double full = plan.cut_tables ? 1 : std::ceil(count / holders) * ranks / count;
+    const LayerSummary& table = step.layers[static_cast<std::size_t>(gradient.layer)];
+    const double full = fullest_over_mean(table, plan, first_without);
     first_table = std::min(first_table, gradient.layer);
     const PassTimes own = times_of(step, timeline, [&](int layer) { return layer == gradient.layer; });
     for (std::size_t pass = 0; pass < own.size(); ++pass) {
@@ -116,7 +134,7 @@ TableExchange table_exchange(const TrainingStep& step, const Timeline& timeline,
       fullest[pass] += full * own[pass];
     }
     // Fewer numbers than those of the rows where these are summed.
-    const Bytes vectors(elements(output).at(batch) * sent_bytes(step, gradient.layer));
+    const Bytes vectors(elements(table.output).at(batch) * sent_bytes(step, gradient.layer));
     all.vectors += vectors;
     all.exchange += exchange_time(*plan.stages.front().all_reduce, vectors * full);
   }

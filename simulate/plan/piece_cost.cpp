@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/continuous_load.h"
 #include "costmodel/estimate.h"
 #include "hwspecs/base/error.h"
-#include "simulate/plan/continuous_load.h"
 
 namespace tbdsim {
 namespace {
@@ -43,11 +43,10 @@ CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fab
 
 // A kernel's time in a step that keeps the board at its power limit.
 Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
-  Seconds alone = estimate(kernel, 1, *inputs.calibration).total;
-  if (std::holds_alternative<AttentionShape>(kernel.shape)) alone = alone * inputs.stack.attention_factor;
-  if (kernel.kind != KernelKind::gemm) return alone;
-  const double limit = kernel.flops.at(1) / continuous_rate(*inputs.calibration->gpu, kernel.math).si();
-  return std::max(alone, Seconds(limit));
+  const KernelCost cost = estimate(kernel, 1, *inputs.calibration);
+  const bool attends = std::holds_alternative<AttentionShape>(kernel.shape);
+  return std::max(attends ? cost.total * inputs.stack.attention_factor : cost.total,
+                  least_continuous_time(kernel, cost, 1, *inputs.calibration->gpu));
 }
 
 // Whether a collective of NCCL that is launched before a product runs beside it. Blackwell's products are

@@ -39,6 +39,21 @@ double host_share(const Iteration& iteration) {
   return std::clamp(nanoseconds / kGiga / iteration.time().si(), 0.0, 1.0);
 }
 
+// ln of the framework's factor on convolutions in half precision, for the part of the iteration that they
+// take.
+double factored_share(const Prediction& p, const Iteration& iteration) {
+  const double factor = p.framework->half_convolution;
+  if (factor == 1) return 0;
+  Seconds time;
+  for (const auto& [k, times, squares] : iteration.runs) {
+    const MathType math = iteration.costs[k].math;
+    const bool half = math == MathType::fp16 || math == MathType::bf16;
+    if (half && iteration.step->kernels[k].kind == KernelKind::convolution)
+      time += iteration.costs[k].total * static_cast<double>(times);
+  }
+  return std::abs(std::log(factor)) * std::min(1.0, time / iteration.time());
+}
+
 // Stems of models' files.
 constexpr std::array<std::string_view, 29> kMeasuredClasses = {
     "alexnet",   "bert_base", "bert_large",  "bert_large_packed",
@@ -71,6 +86,7 @@ Effects exposure_of(const Prediction& p) {
   const bool known = p.model->captured || p.framework->spread > 0 ||
                      is_of_measured_class(std::filesystem::path(p.model->path).stem().string());
   exposure[index_of(Effect::network)] = known ? 0 : 1;
+  exposure[index_of(Effect::factor)] = factored_share(p, iteration);
   return exposure;
 }
 

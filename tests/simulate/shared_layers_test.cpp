@@ -106,13 +106,24 @@ TEST(SharedLayers, WhatLeavesAMachineCrossesItsNetwork) {
   EXPECT_GE(moved.exchange.si(), 2 * 0.75 * 2 * moved.vectors.si() / (efficiency * 1e9) * (1 - 1e-9));
 }
 
-// Half of the weights of a table on two ranks are the other's.
+// Three tables of 4 GB each: the fuller of two ranks holds two of them, or one and a half where tables are cut; each of
+// eight holds at most one.
 TEST(SharedLayers, OtherRanksHoldTheirPartOfTheTables) {
-  TrainingStep tables = step(4, Sharding::none);
-  tables.tensors.push_back({TensorRole::weights, kTable, fixed_size(1000), 0, 5});
+  TrainingStep tables = step(3, Sharding::none);
+  tables.tensors.push_back(
+      {.role = TensorRole::weights, .layer = kTable, .bytes = fixed_size(12'000'000'000)});
   tables.tensors.push_back({TensorRole::weights, kRest, fixed_size(300), 0, 5});
-  EXPECT_DOUBLE_EQ(held_by_others(tables, kSamples, TensorRole::weights, plan_of(2)).si(), 500);
-  EXPECT_DOUBLE_EQ(held_by_others(tables, kSamples, TensorRole::dynamic, plan_of(2)).si(), 0);
+  const auto others = [&](const SyncPlan& plan, TensorRole role = TensorRole::weights) {
+    return held_by_others(tables, kSamples, role, plan).si();
+  };
+  EXPECT_NEAR(others(plan_of(2)), 4e9, 1);
+  EXPECT_NEAR(others(plan_of(8)), 8e9, 1);
+  EXPECT_EQ(others(plan_of(2), TensorRole::dynamic), 0);
+  SyncPlan cut = plan_of(2);
+  cut.cut_tables = true;
+  EXPECT_NEAR(others(cut), 6e9, 1);
+  tables.layers[kTable].shard = Sharding::none;
+  EXPECT_EQ(others(plan_of(2)), 0);
 }
 
 // Two ranks: the first has one of two tables and computes the lower network twice, 3 s of a pass instead
