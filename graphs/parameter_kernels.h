@@ -24,14 +24,14 @@ void each_trained(const LayerGraph& graph, Visit visit) {
   }
 }
 
-// Appends kernels to `step`, whose layers from `first_layer` on are the graph's; each runs `repeat` times.
-// Where the framework's updates are fused or foreach, kernels go over all parameters, in the launches of
-// multi_tensor.h; else there is one for each.
 // Bytes of optimizer state of so many of a tensor's parameters where a word has `word_bytes` unless the
 // optimizer says otherwise.
 [[nodiscard]] Size state_of(const Optimizer& optimizer, const ParameterTensor& tensor, const Size& parameters,
                             std::int64_t word_bytes);
 
+// Appends kernels to `step`, whose layers from `first_layer` on are the graph's; each runs `repeat` times.
+// Where the framework's updates are fused or foreach, kernels go over all parameters, in the launches of
+// multi_tensor.h; else there is one for each.
 class ParameterKernels {
  public:
   ParameterKernels(const LayerGraph& graph, int first_layer, const LoweringContext& how, std::int64_t repeat,
