@@ -107,6 +107,8 @@ StreamCall stream_call(const Kernel& kernel, double batch) {
   call.element_bytes = static_cast<double>(kernel.element_bytes);
   if (kernel.thread_per_row) call.serial = call.rows;
   call.holds_rows = kernel.holds_rows;
+  const auto* image = kernel.channel_blocks ? std::get_if<ImageShape>(&kernel.shape) : nullptr;
+  if (image != nullptr) call.channels = size(image->channels);
   return call;
 }
 

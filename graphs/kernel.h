@@ -169,6 +169,7 @@ struct Kernel {
   bool unknown = false;         // an operator without a lowering of its own, charged by its bytes
   bool thread_per_row = false;  // one thread processes each row, one number after another
   bool holds_rows = false;      // of norms: registers hold a row, which memory sends once
+  bool channel_blocks = false;  // of batch norms of NCHW images: a thread block takes a whole channel
   // The kind whose time formula applies, where the kernel's memory accesses are not typical of its own kind.
   std::optional<KernelKind> timed_as{};
   std::int64_t element_bytes = 4;  // of one number of its operands

@@ -33,8 +33,10 @@ struct Precision {
   bool fp32_copy = false;           // the optimizer keeps an fp32 copy of every variable and updates that
   std::optional<MathType> linear_math{};  // of products with weights; none: `math`
   Scaling scaling = Scaling::none;        // of their operands
+  std::optional<MathType> cudnn_math{};   // of convolutions and recurrent layers; none: `math`
 
   [[nodiscard]] constexpr MathType weight_product_math() const { return linear_math.value_or(math); }
+  [[nodiscard]] constexpr MathType convolution_math() const { return cudnn_math.value_or(math); }
   // Bytes of a weight's gradient as the product writes it: cast afterwards where variables have casts.
   [[nodiscard]] constexpr std::int64_t product_gradient_bytes() const {
     return master_weights ? storage_bytes : gradient_bytes;
@@ -43,14 +45,21 @@ struct Precision {
 
 inline constexpr std::int64_t kFp32Bytes = 4;
 
-// The first five have fp32 variables, gradients and optimizer state. bf16_master is Megatron-LM's way
-// (gradients are added up in fp32, arXiv 2104.04473: 18 B for each parameter with Adam), the last four the
+// The first six have fp32 variables, gradients and optimizer state. bf16_master is Megatron-LM's way
+// (gradients are added up in fp32, arXiv 2104.04473: 18 B for each parameter with Adam), the last five the
 // same with products in fp8 (Micikevicius et al., arXiv 2209.05433; Rouhani et al., arXiv 2310.10537) or fp4
 // (NVIDIA, arXiv 2509.25149).
-inline constexpr std::size_t kFp32VariablePrecisions = 5;
-inline constexpr std::array<Precision, 12> kPrecisions = {{
+inline constexpr std::size_t kFp32VariablePrecisions = 6;
+inline constexpr std::array<Precision, 13> kPrecisions = {{
     {"fp32", MathType::fp32, 4, false, false, "fp32 storage and arithmetic"},
     {"tf32", MathType::tf32, 4, false, false, "fp32 storage, tensor-core arithmetic with 10-bit mantissas"},
+    {.name = "tf32_convolutions",
+     .math = MathType::fp32,
+     .storage_bytes = kFp32Bytes,
+     .master_weights = false,
+     .loss_scaling = false,
+     .description = "convolutions and recurrent layers as tf32, matrix products as fp32",
+     .cudnn_math = MathType::tf32},
     {"fp16", MathType::fp16, 2, true, true, "fp16 storage and arithmetic, fp32 variables"},
     {"bf16", MathType::bf16, 2, true, false, "bf16 storage and arithmetic, fp32 variables"},
     {"amp", MathType::fp16, 2, true, true, "automatic mixed precision: as fp16"},

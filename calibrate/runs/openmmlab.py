@@ -1,5 +1,5 @@
-"""Captures segmentors of OpenMMLab's model zoo whose backbones timm has as the same networks, with FCN heads as mmseg writes them,
-and judges the memory that tbd-sim predicts for them by what PyTorch's allocator reported.
+"""Captures segmentors of OpenMMLab's model zoo whose backbones timm or transformers have as the same networks, with heads as mmseg
+writes them (openmmlab_heads.py), and judges the memory that tbd-sim predicts for them by what PyTorch's allocator reported.
 
     python3 calibrate/runs/openmmlab.py --table runs.csv --program build/release/simulate/tbd-sim [--rows]
 
@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 import torch
+from openmmlab_heads import AnnHead, DaHead, EmaHead, FcnHead, SegformerHead, UperHead, resized
 from torch import nn
 from vision_rows import is_fit
 
@@ -28,44 +29,45 @@ import tbdsim
 _MIB = 2.0**20
 
 
-def _block(inputs: int, outputs: int, kernel: int) -> nn.Sequential:
-    """Returns mmcv's ConvModule: convolution, batch norm, ReLU."""
-    return nn.Sequential(
-        nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
-    )
-
-
-class FcnHead(nn.Module):
-    """mmseg/models/decode_heads/fcn_head.py: convolutions, their result beside the input, dropout, a score for each class."""
-
-    def __init__(self, inputs: int, channels: int, classes: int, convolutions: int, concatenates: bool, kernel: int = 3) -> None:
-        super().__init__()
-        widths = [inputs] + [channels] * convolutions
-        self.convs = nn.Sequential(*(_block(a, b, kernel) for a, b in zip(widths, widths[1:], strict=False)))
-        self.joined = _block(inputs + channels, channels, kernel) if concatenates else None
-        self.dropout = nn.Dropout2d(0.1)
-        self.scores = nn.Conv2d(channels, classes, 1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.convs(x)
-        if self.joined is not None:
-            y = self.joined(torch.cat([x, y], dim=1))
-        return self.scores(self.dropout(y))
-
-
 class Segmentor(nn.Module):
-    """A backbone of timm with its last maps as they are, or all of them in the size of the first, and FCN heads."""
+    """A backbone with its last maps as they are, or all of them in the size of the first, and heads."""
 
-    def __init__(self, backbone: nn.Module, heads: list[FcnHead], joins: bool) -> None:
+    def __init__(self, backbone: nn.Module, heads: list[nn.Module], joins: bool = False) -> None:
         super().__init__()
         self.backbone, self.heads, self.joins = backbone, nn.ModuleList(heads), joins
 
     def forward(self, images: torch.Tensor) -> list[torch.Tensor]:
         maps = self.backbone(images)
         if self.joins:
-            size = maps[0].shape[2:]
-            maps = [torch.cat([nn.functional.interpolate(m, size, mode="bilinear") for m in maps], dim=1)]
-        return [head(maps[-1 - i]) for i, head in enumerate(self.heads)]
+            maps = [torch.cat([maps[0], *(resized(m, maps[0]) for m in maps[1:])], dim=1)]
+        return [scores for head in self.heads for scores in head(maps)]
+
+
+class MixTransformer(nn.Module):
+    """SegFormer's backbone as transformers has it: the same layers as mmseg's MixVisionTransformer."""
+
+    def __init__(self, depths: list[int]) -> None:
+        super().__init__()
+        from transformers import SegformerConfig, SegformerModel
+
+        config = SegformerConfig(depths=depths, hidden_sizes=[64, 128, 320, 512], drop_path_rate=0.1)
+        self.layers = SegformerModel(config)
+
+    def forward(self, images: torch.Tensor) -> list[torch.Tensor]:
+        return list(self.layers(images, output_hidden_states=True).hidden_states)
+
+
+#: Heads on ResNets of 50 and 101 layers, by the beginning of a config's name, and whether the last stages are dilated.
+RESNET_HEADS = {
+    "upernet": (lambda widths, classes: UperHead(widths, 512, classes), 32),
+    "danet": (lambda widths, classes: DaHead(widths[-1], 512, classes), 8),
+    "emanet": (lambda widths, classes: EmaHead(widths[-1], 256, classes), 8),
+    "eemanet": (lambda widths, classes: EmaHead(widths[-1], 256, classes), 8),  # so is the config called
+    "ann": (lambda widths, classes: AnnHead(widths, 512, classes), 8),
+}
+
+#: Layers of each stage of SegFormer's backbones.
+MIX_TRANSFORMERS = {"b1": [2, 2, 2, 2], "b3": [3, 4, 18, 3], "b5": [3, 6, 40, 3]}
 
 
 def build(name: str, classes: int) -> nn.Module | None:
@@ -75,12 +77,23 @@ def build(name: str, classes: int) -> nn.Module | None:
     if name.startswith(("fcn_r18-d8", "fcn_r18b-d8")):
         stem = "resnet18d" if name.startswith("fcn_r18-") else "resnet18"  # V1c has the deep stem
         backbone = timm.create_model(stem, features_only=True, output_stride=8, out_indices=(3, 4))
-        return Segmentor(backbone, [FcnHead(512, 128, classes, 2, True), FcnHead(256, 64, classes, 1, False)], joins=False)
+        return Segmentor(backbone, [FcnHead(512, 128, classes, 2, True), FcnHead(256, 64, classes, 1, False, of=-2)])
     if found := re.match(r"fcn_(hr18s|hr18|hr48)_", name):
         model = {"hr18s": "hrnet_w18_small_v2", "hr18": "hrnet_w18", "hr48": "hrnet_w48"}[found[1]]
         backbone = timm.create_model(model, features_only=True, feature_location="", out_indices=(1, 2, 3, 4))
         width = sum(48 * 2**i if found[1] == "hr48" else 18 * 2**i for i in range(4))
         return Segmentor(backbone, [FcnHead(width, width, classes, 1, False, kernel=1)], joins=True)
+    if (found := re.match(r"(\w+?)_r(50|101)(-d8)?_", name)) and found[1] in RESNET_HEADS:
+        head, stride = RESNET_HEADS[found[1]]
+        deep_stem = {"stem_type": "deep", "stem_width": 32}  # ResNetV1c
+        backbone = timm.create_model(
+            f"resnet{found[2]}", features_only=True, output_stride=stride, out_indices=(1, 2, 3, 4), **deep_stem
+        )
+        return Segmentor(
+            backbone, [head([256, 512, 1024, 2048], classes), FcnHead(1024, 256, classes, 1, False, of=-2)]
+        )
+    if found := re.match(r"segformer_mit-(b\d)_", name):
+        return Segmentor(MixTransformer(MIX_TRANSFORMERS[found[1]]), [SegformerHead([64, 128, 320, 512], 256, classes)])
     return None
 
 
@@ -101,7 +114,9 @@ def capture(row: dict[str, str], file: Path) -> bool:
             parts.append(nn.functional.cross_entropy(full, targets, reduction="none").mean())
         return torch.stack(parts).sum()
 
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    adam = row["optimizer"].startswith("AdamW")
+    optimizer = torch.optim.AdamW(trained) if adam else torch.optim.SGD(trained, lr=0.01, momentum=0.9)
 
     def train_step(batch: int):
         images = torch.empty(batch, 3, height, width, device="cuda")

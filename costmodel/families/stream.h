@@ -40,6 +40,7 @@
 #include <optional>
 
 #include "costmodel/call.h"
+#include "costmodel/families/channel_norm_time.h"
 #include "costmodel/families/kernel_time.h"
 #include "costmodel/families/row_norm_time.h"
 
@@ -221,8 +222,8 @@ TimeParts<T> StreamFamily::time(const Call& call, const Choice&, const Hardware&
   }
   const T compute =
       call.flops / (hardware.peak * sustained.clock * p[kArithmetic]) + call.serial * p[kSerial];
-  const T memory =
-      std::max<T>(through_memory(call, hardware, sustained, p), T(row_norm_time(call, hardware)));
+  const double least = std::max(row_norm_time(call, hardware), channel_norm_time(call, hardware));
+  const T memory = std::max<T>(through_memory(call, hardware, sustained, p), T(least));
   return {compute, memory, p[kLaunch], p[kLaunch] + smooth_max(compute, memory)};
 }
 

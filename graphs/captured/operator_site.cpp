@@ -169,7 +169,7 @@ Size bytes_of(const std::vector<const CapturedTensor*>& tensors) {
   return bytes;
 }
 
-MathType math_of(Dtype dtype, const Precision& precision) {
+MathType math_of(Dtype dtype, MathType of_fp32) {
   switch (dtype) {
     case Dtype::f16:
       return MathType::fp16;
@@ -179,7 +179,7 @@ MathType math_of(Dtype dtype, const Precision& precision) {
     case Dtype::f8e5m2:
       return MathType::fp8;
     default:
-      return precision.math == MathType::tf32 ? MathType::tf32 : MathType::fp32;
+      return of_fp32 == MathType::tf32 ? MathType::tf32 : MathType::fp32;
   }
 }
 

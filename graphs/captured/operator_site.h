@@ -105,8 +105,9 @@ class OperatorSite {
 }
 [[nodiscard]] Size bytes_of(const std::vector<const CapturedTensor*>& tensors);
 
-// The arithmetic of a product of such numbers: TF32 for fp32 where the precision is.
-[[nodiscard]] MathType math_of(Dtype dtype, const Precision& precision);
+// The arithmetic of a product of such numbers; that of fp32 is given: Precision::math of a matrix product,
+// Precision::convolution_math() of a convolution or recurrent layer.
+[[nodiscard]] MathType math_of(Dtype dtype, MathType of_fp32);
 
 // A memory-bound kernel over so many elements. Its numbers are as wide as the bytes it moves say.
 [[nodiscard]] Kernel bytes_kernel(KernelKind kind, Phase phase, std::string_view op, const Size& elements,

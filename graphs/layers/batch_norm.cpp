@@ -86,14 +86,22 @@ class BatchNorm : public Layer {
         memory_kernel(KernelKind::batch_norm, phase, "batch_norm", site.output, flops, read, written));
     kernels.back().shape = image_of(site.output);
     if (loads_rows(how)) kernels.back().timed_as = KernelKind::elementwise;
+    kernels.back().channel_blocks = is_nchw(site, how);
     if (!transposes(site, how)) return;
     const int copies = phase == Phase::backward_data ? 3 : 2;  // x and y, or x, dy and dx
     kernels.back().scratch_bytes = stored_bytes(site.output, how.precision) * copies;
   }
 
+  [[nodiscard]] static bool of_images(const LayerContext& site) { return site.output.dims.size() == 3; }
+
   [[nodiscard]] static bool transposes(const LayerContext& site, const LoweringContext& how) {
-    const bool of_images = site.output.dims.size() == 3;
-    return of_images && how.lowering.norm_layout == NormLayout::nchw && how.lowering.layout == Layout::nhwc;
+    return of_images(site) && how.lowering.norm_layout == NormLayout::nchw &&
+           how.lowering.layout == Layout::nhwc;
+  }
+
+  // The kernel's images, after their transposition where there is one.
+  [[nodiscard]] static bool is_nchw(const LayerContext& site, const LoweringContext& how) {
+    return of_images(site) && (how.lowering.layout == Layout::nchw || transposes(site, how));
   }
 
   static void transpose(const LayerContext& site, const LoweringContext& how, Phase phase,

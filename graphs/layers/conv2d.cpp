@@ -124,7 +124,7 @@ class Conv2d : public Layer {
   }
 
   [[nodiscard]] static bool on_tensor_cores(const LoweringContext& how) {
-    return how.precision.math != MathType::fp32;
+    return how.precision.convolution_math() != MathType::fp32;
   }
 
   // cuDNN convolves NCHW, or on tensor cores the lowering's layout; other tensors are copied to it. Kernels
@@ -139,7 +139,8 @@ class Conv2d : public Layer {
     if (!transposes(how) || as_gemm(how.lowering)) return;
     const Size bytes = stored_bytes(shape, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "nhwc_nchw", shape, 0, bytes, bytes));
-    kernels.back().tf32_only = how.precision.math == MathType::tf32 && how.lowering.layout == Layout::nchw;
+    kernels.back().tf32_only =
+        how.precision.convolution_math() == MathType::tf32 && how.lowering.layout == Layout::nchw;
   }
 
   // Results are copied back; kernels for tensor cores write NCHW themselves ("nhwc2nchw" and "nhwckrsc_nchw"
@@ -154,7 +155,7 @@ class Conv2d : public Layer {
     const Shape& in = site.inputs[0];
     Kernel kernel;
     kernel.phase = phase;
-    kernel.math = how.precision.math;
+    kernel.math = how.precision.convolution_math();
     kernel.macs = elements(site.output) * (weights(in) / filters_);
     kernel.flops = kernel.macs * 2;
     const Size x = stored_bytes(in, how.precision);
@@ -177,7 +178,8 @@ class Conv2d : public Layer {
     } else {
       kernel.kind = KernelKind::convolution;
       kernel.op = "conv";
-      kernel.tf32_only = how.precision.math == MathType::tf32 && how.lowering.layout == Layout::nhwc;
+      kernel.tf32_only =
+          how.precision.convolution_math() == MathType::tf32 && how.lowering.layout == Layout::nhwc;
       const ConvShape shape = conv_shape(site, how);
       if (shape.framework_kernel) kernel.op = "conv_depthwise";
       kernel.shape = shape;
@@ -206,8 +208,8 @@ class Conv2d : public Layer {
                     .dilation_width = window_.width.dilation};
     if (groups_ == 1) return shape;
     shape.channels_last = how.lowering.layout == Layout::nhwc;
-    shape.framework_kernel =
-        has_framework_kernel(shape, how.precision.math, how.lowering.layout, how.lowering.depthwise);
+    shape.framework_kernel = has_framework_kernel(shape, how.precision.convolution_math(),
+                                                  how.lowering.layout, how.lowering.depthwise);
     return shape;
   }
 

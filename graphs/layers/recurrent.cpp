@@ -118,7 +118,7 @@ Kernel RecurrentLayer::library_call(const LayerContext& site, const LoweringCont
                                    .gates = cell_.gates},
                          .states = cell_.states,
                          .kept = cell_.kept,
-                         .math = how.precision.math,
+                         .math = how.precision.convolution_math(),
                          .bytes = how.precision.storage_bytes},
                         phase);
 }

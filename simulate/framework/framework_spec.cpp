@@ -1,5 +1,6 @@
 #include "simulate/framework/framework_spec.h"
 
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -15,8 +16,9 @@ namespace {
 
 constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "torch"};
 constexpr std::string_view kSourcedKeys[] = {
-    "lowering",      "rewrites",       "libraries", "workspace_limit", "nonfused_winograd",
-    "pads_channels", "context_memory", "allocator", "factors",         "spread"};
+    "lowering",       "rewrites",  "libraries", "workspace_limit", "nonfused_winograd", "pads_channels",
+    "context_memory", "allocator", "factors",   "spread",          "default_precision"};
+constexpr std::array<std::string_view, 3> kFp32Precisions = {"fp32", "tf32", "tf32_convolutions"};
 constexpr double kLeastFactor = 0.1, kLargestFactor = 10;
 constexpr int kDeepest = 8;  // files based on files
 
@@ -104,6 +106,8 @@ void read_optional_keys(SpecMap& m, Framework& framework) {
   if (const auto node = m.find("nonfused_winograd")) framework.nonfused_winograd = node->flag();
   if (const auto node = m.find("pads_channels"))
     framework.pads_channels = static_cast<PadsChannels>(node->one_of(kPadsChannelsNames));
+  if (const auto node = m.find("default_precision"))
+    framework.default_precision = kFp32Precisions[node->one_of(kFp32Precisions)];
   if (const auto node = m.find("allocator"))
     framework.allocator = override_allocator(*node, framework.allocator);
   if (const auto node = m.find("execution"))

@@ -11,6 +11,7 @@
 
 #include "costmodel/estimate.h"
 #include "graphs/lowering.h"
+#include "graphs/precision.h"
 #include "graphs/rewrites/rewrites.h"
 #include "hwspecs/base/quantity.h"
 #include "hwspecs/base/sources.h"
@@ -36,6 +37,9 @@ struct Framework {
   Bytes workspace_limit;          // convolution algorithms that need more workspace are not used
   bool nonfused_winograd = true;  // cuDNN's non-fused Winograd algorithms may be used
   PadsChannels pads_channels = PadsChannels::never;  // for cuDNN's tensor-core kernels: from 7.6.3 on
+  // Precision of numbers in fp32 on GPUs with TF32 where a program does not say: fp32, tf32 or
+  // tf32_convolutions.
+  std::string_view default_precision = kPrecisions[0].name;
 
   Bytes context_memory;      // CUDA context and libraries, beside the model's tensors
   Allocator allocator;       // default: tensors are allocated as they come and go, in blocks of any size

@@ -122,7 +122,7 @@ Prediction predict(ResolvedScenario scenario, EstimateCache* cache) {
   predict_sync(p);
   predict_memory(p);
   p.flops = mean_over(p.iterations, flops_of);
-  p.peak = rate_of(*p.gpu, p.precision->math).peak;
+  p.peak = rate_of(*p.gpu, p.precision->convolution_math()).peak;
   return p;
 }
 

@@ -61,7 +61,7 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, Estimate
   // Other rates may mean other algorithms, and so other workspaces.
   const bool same_memory = p.usable_memory() == usable && workspaces_of(p) == workspaces;
   predict_memory(p, same_memory ? std::optional(p.memory.fragments) : std::nullopt);
-  p.peak = rate_of(*p.gpu, p.precision->math).peak;
+  p.peak = rate_of(*p.gpu, p.precision->convolution_math()).peak;
   return p;
 }
 

@@ -8,6 +8,7 @@
 #include "simulate/memory/driver_memory.h"
 #include "simulate/prediction/cluster_machine.h"
 #include "simulate/workload/captured_model.h"
+#include "simulate/workload/precision_choice.h"
 #include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
@@ -44,7 +45,7 @@ void require_arithmetic(const GpuSpec& gpu, const Precision& precision) {
 void resolve_model(ResolvedScenario& r, SpecCache& specs) {
   Scenario& scenario = r.scenario;
   r.model = specs.model(scenario.model);
-  r.precision = &precision_for(*r.model, scenario.precision);
+  r.precision = &precision_on(*r.model, scenario.precision, *r.framework, *r.gpu);
   scenario.precision = r.precision->name;
   require_arithmetic(*r.gpu, *r.precision);
   r.variant = &find_variant(*r.model, scenario.variant, r.framework->family);

@@ -20,6 +20,7 @@
 #include "simulate/analysis/presets.h"
 #include "simulate/framework/framework_spec.h"
 #include "simulate/prediction/metrics.h"
+#include "simulate/workload/precision_choice.h"
 
 namespace tbdsim {
 namespace {
@@ -281,6 +282,11 @@ Table list_precisions(const Catalog&) {
   for (const Precision& precision : kPrecisions) {
     table.rows.push_back({text_cell(precision.name), text_cell(precision.description)});
   }
+  table.rows.push_back(
+      {text_cell(kDefaultPrecision),
+       text_cell(
+           "as captured, or in fp32: what the framework makes of fp32 where a program does not say, tf32 or "
+           "tf32_convolutions on GPUs that have it (key default_precision)")});
   return table;
 }
 

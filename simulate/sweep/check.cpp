@@ -11,6 +11,7 @@
 #include "simulate/job/job_request.h"
 #include "simulate/prediction/cluster_machine.h"
 #include "simulate/prediction/scenario_keys.h"
+#include "simulate/workload/precision_choice.h"
 
 namespace tbdsim {
 namespace {
@@ -82,7 +83,7 @@ struct NameCheck {
 constexpr NameCheck kNameChecks[] = {
     {"model", [](SpecCache& specs, const std::string& name) { (void)specs.model(name); }},
     {"framework", [](SpecCache& specs, const std::string& name) { (void)specs.framework(name); }},
-    {"precision", [](SpecCache&, const std::string& name) { (void)find_precision(name); }},
+    {"precision", [](SpecCache&, const std::string& name) { (void)precision_for(ModelFile{}, name); }},
     {"dataset", [](SpecCache& specs, const std::string& name) { (void)specs.dataset(name); }},
     {"profile", [](SpecCache& specs, const std::string& name) { (void)specs.profile(name); }},
     {"gpu", [](SpecCache& specs, const std::string& name) { (void)specs.gpu(name); }},

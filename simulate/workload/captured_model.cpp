@@ -1,45 +1,10 @@
 #include "simulate/workload/captured_model.h"
 
-#include <array>
-
 #include "graphs/captured/lower.h"
 #include "graphs/captured/step_reader.h"
 #include "hwspecs/base/error.h"
-#include "hwspecs/base/suggest.h"
 
 namespace tbdsim {
-namespace {
-
-// Values of --precision under which a step captured in this one runs; the first is the default. Autocast
-// keeps parameters and gradients in fp32, as `amp` says; pure half precision has no such copies.
-struct RunsIn {
-  CapturedPrecision captured;
-  std::array<std::string_view, 2> names;
-};
-constexpr RunsIn kRunsIn[] = {
-    {CapturedPrecision::fp32, {"fp32", "tf32"}},     {CapturedPrecision::tf32, {"tf32", "fp32"}},
-    {CapturedPrecision::fp16, {"amp", "fp16"}},      {CapturedPrecision::bf16, {"bf16", ""}},
-    {CapturedPrecision::pure_fp16, {"fp16", "amp"}}, {CapturedPrecision::pure_bf16, {"bf16", ""}},
-};
-
-const RunsIn& runs_in(CapturedPrecision captured) { return kRunsIn[static_cast<std::size_t>(captured)]; }
-
-std::vector<std::string> precision_names() {
-  std::vector<std::string> names;
-  for (const Precision& precision : kPrecisions) names.emplace_back(precision.name);
-  return names;
-}
-
-const Precision& find_any_precision(const std::string& name) {
-  for (const Precision& precision : kPrecisions) {
-    if (precision.name == name) return precision;
-  }
-  const std::vector<std::string> names = precision_names();
-  throw UsageError("unknown precision " + in_quotes(name) + "; expected one of " + joined(names) +
-                   did_you_mean(name, names));
-}
-
-}  // namespace
 
 ModelFile captured_model(const std::filesystem::path& path) {
   auto captured = std::make_shared<const CapturedStep>(read_step_file(path));
@@ -59,19 +24,6 @@ ModelFile captured_model(const std::filesystem::path& path) {
   file.variants.push_back(std::move(variant));
   file.captured = std::move(captured);
   return file;
-}
-
-const Precision& precision_for(const ModelFile& file, const std::string& name) {
-  if (!file.captured) return find_any_precision(name.empty() ? std::string(kPrecisions[0].name) : name);
-  const CapturedPrecision captured = file.captured->precision;
-  const auto& names = runs_in(captured).names;
-  const Precision& precision = find_any_precision(name.empty() ? std::string(names[0]) : name);
-  if (precision.name == names[0] || precision.name == names[1]) return precision;
-  const std::string_view own = kCapturedPrecisionNames[static_cast<std::size_t>(captured)];
-  throw UsageError(
-      file.path + ": was captured in " + std::string(own) + " and does not run in " + name + "; expected " +
-      std::string(names[0]) + (names[1].empty() ? "" : " or " + std::string(names[1])) +
-      ", or another capture: tbdsim.capture(..., precision=\"" + (name == "amp" ? "fp16" : name) + "\")");
 }
 
 void require_captured_batch(const ModelFile& file, std::int64_t batch) {

@@ -19,8 +19,6 @@ constexpr std::string_view kRoofline = "uncalibrated";
 
 }  // namespace
 
-const Precision& find_precision(const std::string& name) { return precision_for(ModelFile{}, name); }
-
 template <class T, class Key, class Make>
 std::shared_ptr<const T> SpecCache::cached(Cache<T, Key>& cache, const Key& key, Make make) {
   typename Cache<T, Key>::Entry* entry = nullptr;

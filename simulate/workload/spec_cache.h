@@ -20,9 +20,6 @@
 
 namespace tbdsim {
 
-// "fp32" -> Precision; UsageError with "did you mean".
-[[nodiscard]] const Precision& find_precision(const std::string& name);
-
 // A spec with the name or path by which it was looked up.
 template <class Spec>
 struct Named {

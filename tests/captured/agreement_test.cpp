@@ -110,9 +110,11 @@ TEST_F(CapturedResNet50, RefusesWhatACaptureHasFixed) {
   };
   Scenario scenario{.model = file, .framework = "pytorch", .gpu = "v100_sxm2_16gb", .batch = 8};
   scenario.precision = "amp";
-  EXPECT_THAT(error_of(scenario),
-              HasSubstr("was captured in fp32 and does not run in amp; expected fp32 or tf32, or "
-                        "another capture: tbdsim.capture(..., precision=\"fp16\")"));
+  EXPECT_THAT(
+      error_of(scenario),
+      HasSubstr(
+          "was captured in fp32 and does not run in amp; expected one of fp32, tf32, tf32_convolutions, or "
+          "another capture: tbdsim.capture(..., precision=\"fp16\")"));
   scenario.precision = "";
   scenario.sizes = {{"image_size", 299}};
   EXPECT_THAT(error_of(scenario), HasSubstr("image_size does not change"));

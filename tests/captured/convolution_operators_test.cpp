@@ -13,7 +13,7 @@ using namespace test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr Precision kAmp = kPrecisions[4];
+constexpr Precision kAmp = kPrecisions[5];
 
 // Arguments of a convolution behind its bias: stride, padding, dilation, transposed, output padding, groups.
 std::vector<Argument> convolution(int x, int w, Argument bias, std::int64_t stride, std::int64_t padding,

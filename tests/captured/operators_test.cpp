@@ -13,7 +13,7 @@ using namespace test;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr Precision kAmp = kPrecisions[4];
+constexpr Precision kAmp = kPrecisions[5];
 
 // Y = X * W' of 7 rows a sample, 5 inputs and 3 outputs: by columns m = 3, n = 7 a sample, k = 5, W as it is
 // stored, transposed.

@@ -8,6 +8,7 @@
 
 #include "costmodel/estimate.h"
 #include "graphs/suite.h"
+#include "simulate/workload/precision_choice.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {

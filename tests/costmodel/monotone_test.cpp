@@ -8,6 +8,7 @@
 #include "costmodel/estimate.h"
 #include "costmodel/families/physical_limit.h"
 #include "costmodel/families/thread_blocks.h"
+#include "simulate/workload/precision_choice.h"
 #include "tests/support/cli.h"
 
 namespace tbdsim {

@@ -112,5 +112,23 @@ TEST(BatchNorm, LoadsRowsOfChannelsLast) {
   EXPECT_EQ(timed_as(Layout::nhwc, kPrecisions[0]), std::nullopt);
 }
 
+// A channel is a thread block where images are NCHW, or are transposed to it.
+TEST(BatchNorm, TakesChannelsInBlocks) {
+  LayerBench bench{"{type: batch_norm}", {image(4, 6, 6)}};
+  const auto in_blocks = [&](Layout layout, NormLayout norms) {
+    bench.lowering.layout = layout;
+    bench.lowering.norm_layout = norms;
+    for (const Kernel& kernel : bench.forward()) {
+      if (kernel.kind == KernelKind::batch_norm) return kernel.channel_blocks;
+    }
+    return false;
+  };
+  EXPECT_TRUE(in_blocks(Layout::nchw, NormLayout::any));
+  EXPECT_FALSE(in_blocks(Layout::nhwc, NormLayout::any));
+  EXPECT_TRUE(in_blocks(Layout::nhwc, NormLayout::nchw));
+  EXPECT_FALSE((LayerBench{"{type: batch_norm}", {test::vector(7)}}.forward()[0].channel_blocks))
+      << "vectors";
+}
+
 }  // namespace
 }  // namespace tbdsim

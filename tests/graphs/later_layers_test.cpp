@@ -246,7 +246,7 @@ TEST(SinglePrecisionLayer, IsCastByItsReaders) {
       "      - {name: c, type: fully_connected, outputs: 1}\n"
       "      - {name: loss, type: logistic_loss}\n";
   const Model model = test::small_model("[4]", layers);
-  const Precision& amp = kPrecisions[4];
+  const Precision& amp = kPrecisions[5];
   ASSERT_EQ(amp.name, "amp");
   const auto casts_of_maps = [](const TrainingStep& step) {
     std::vector<Size> read;
@@ -273,9 +273,9 @@ TEST(SinglePrecisionLayer, IsAGroupNormUnderAutocast) {
     return test::kernels_of(test::step_of(model, lowering, precision), "group_norm")[0].written_bytes;
   };
   const Lowering casts{.group_norm_in_fp32 = true};
-  EXPECT_EQ(written(casts, kPrecisions[4]), per_sample(18 * 4));
-  EXPECT_EQ(written({}, kPrecisions[4]), per_sample(18 * 2));
-  EXPECT_EQ(written(casts, kPrecisions[5]), per_sample(18 * 2));
+  EXPECT_EQ(written(casts, kPrecisions[5]), per_sample(18 * 4));
+  EXPECT_EQ(written({}, kPrecisions[5]), per_sample(18 * 2));
+  EXPECT_EQ(written(casts, kPrecisions[6]), per_sample(18 * 2));
 }
 
 // The 12 weights only: their squares' sum, its gradient, and a sum with the other one.

@@ -95,7 +95,7 @@ struct LayerBench {
   bool weight_gradient = true;
 };
 
-inline constexpr const Precision& kFp16 = kPrecisions[2];
+inline constexpr const Precision& kFp16 = kPrecisions[3];
 
 }  // namespace test
 }  // namespace tbdsim

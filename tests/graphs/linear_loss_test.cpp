@@ -11,7 +11,7 @@ namespace {
 
 using test::per_sample;
 
-constexpr const Precision& kPureBf16 = kPrecisions[5];
+constexpr const Precision& kPureBf16 = kPrecisions[6];
 
 // 8 positions of 4 features before a head of 32 words: 128 weights, 256 scores.
 Model head_of(const std::string& layers_between = "") {

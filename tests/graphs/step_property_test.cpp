@@ -33,9 +33,10 @@ constexpr std::string_view kTransformersOnly[] = {
     "pytorch_hf",       "pytorch_hf_eager", "pytorch_hf_cudnn",        "llm_c",
     "pytorch_compiled", "megatron",         "pytorch_hf_mem_efficient"};
 
-// Recipes of fp8 and fp4 differ in kernels beside their products alone: the plainest stands for all.
+// Recipes of fp8 and fp4 differ in kernels beside their products alone, tf32_convolutions in the arithmetic
+// of kernels that fp32 and tf32 have: the plainest stands for all.
 bool runs_in(const Model& model, const std::string& framework, const Precision& precision) {
-  if (precision.scaling != Scaling::none) return false;
+  if (precision.scaling != Scaling::none || precision.cudnn_math) return false;
   if (has_attention(model))
     return std::ranges::count(kTransformerFrameworks, framework) > 0 && precision.math != MathType::fp16;
   const bool first = &precision < kPrecisions.data() + kFp32VariablePrecisions;

@@ -273,7 +273,7 @@ TEST(TrainingStep, MixedPrecision) {
 // bf16 has fp32's range: the loss is not scaled. Fused updates come with one kernel for all gradients.
 TEST(TrainingStep, OnlyFp16ScalesTheLoss) {
   const Model model = small_model("[4]", kThreeLayers);
-  EXPECT_TRUE(kernels_of(step_of(model, {}, kPrecisions[3]), "unscale").empty());
+  EXPECT_TRUE(kernels_of(step_of(model, {}, kPrecisions[4]), "unscale").empty());
   const TrainingStep fused = step_of(model, {.update = UpdateKernels::fused}, test::kFp16);
   EXPECT_EQ(kernels_of(fused, "unscale").size(), 1u);
 }

@@ -12,7 +12,7 @@ using test::per_sample;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-constexpr const Precision& kBf16 = kPrecisions[3];
+constexpr const Precision& kBf16 = kPrecisions[4];
 
 // 8 positions of 16 features: 128 elements, 512 B in fp32, 256 B in bf16.
 const Shape kPositions{per_sample(1), {8, 16}};

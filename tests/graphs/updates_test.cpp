@@ -197,7 +197,7 @@ TEST(UpdateKernel, OfTheProgramItself) {
   EXPECT_EQ(single[0].repeat, 12);
   EXPECT_EQ(single[0].read_bytes, fixed_size(12 * 17 * 4 / 12));
   EXPECT_EQ(single[0].written_bytes, fixed_size(12 * 12 * 4 / 12));
-  const auto mixed = updates_of(step_of(model, {.update = UpdateKernels::per_tensor}, kPrecisions[2]));
+  const auto mixed = updates_of(step_of(model, {.update = UpdateKernels::per_tensor}, kPrecisions[3]));
   ASSERT_EQ(mixed.size(), 1u);
   EXPECT_EQ(mixed[0].op, "fused_adam");
   EXPECT_EQ(mixed[0].read_bytes, fixed_size(24 * 16));

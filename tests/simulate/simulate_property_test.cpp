@@ -8,6 +8,7 @@
 #include "graphs/parameter_updates.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/report/catalog_tables.h"
+#include "simulate/workload/precision_choice.h"
 #include "tests/simulate/runs_fixture.h"
 #include "tests/support/cli.h"
 #include "tests/support/temp_dir.h"

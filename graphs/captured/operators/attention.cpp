@@ -61,7 +61,7 @@ class Kernels {
     const std::int64_t features = site_.fixed(a_.features), values = site_.fixed(a_.values);
     Kernel kernel = bytes_kernel(KernelKind::gemm, site_.phase, "attention", a_.scores, kSoftmaxFlops, read,
                                  written, bytes_);
-    kernel.math = math_of(a_.q.dtype, site_.how.precision);
+    kernel.math = math_of(a_.q.dtype, site_.how.precision.math);
     kernel.macs = a_.scores * (forward ? features + values : 3 * features + 2 * values);
     kernel.flops += a_.causal ? kernel.macs : kernel.macs * 2;
     kernel.shape = AttentionShape{.heads = a_.heads,
@@ -79,7 +79,7 @@ class Kernels {
     kernel.kind = KernelKind::gemm;
     kernel.phase = site_.phase;
     kernel.op = "matmul";
-    kernel.math = math_of(a_.q.dtype, site_.how.precision);
+    kernel.math = math_of(a_.q.dtype, site_.how.precision.math);
     kernel.macs = site_.product(site_.product(site_.product(a_.heads, m), n), k);
     kernel.flops = kernel.macs * 2;
     kernel.element_bytes = bytes_;

@@ -48,7 +48,7 @@ class Convolution {
   Convolution(OperatorSite& site, const Arguments& arguments)
       : site_(site),
         a_(arguments),
-        math_(math_of(arguments.w.dtype, site.how.precision)),
+        math_(math_of(arguments.w.dtype, site.how.precision.convolution_math())),
         channels_last_(is_channels_last(arguments.x) || is_channels_last(arguments.y)) {
     if (a_.x.shape.size() < 3 || a_.w.shape.size() != a_.x.shape.size() ||
         a_.y.shape.size() != a_.x.shape.size())

@@ -34,6 +34,7 @@ Kernel batch_norm(const OperatorSite& site, const CapturedTensor& x, Phase phase
   kernel.shape = image_of(site, x);
   // Rows of channels, as in graphs/layers/batch_norm.cpp.
   if (is_channels_last(x) && bytes_of(x.dtype) == 2) kernel.timed_as = KernelKind::elementwise;
+  kernel.channel_blocks = x.shape.size() > 2 && x.shape[1].per_sample == 0 && !is_channels_last(x);
   return kernel;
 }
 

@@ -36,7 +36,7 @@ Kernel product_kernel(OperatorSite& site, const Product& p) {
   kernel.kind = KernelKind::gemm;
   kernel.phase = site.phase;
   kernel.op = "matmul";
-  kernel.math = math_of(p.a.dtype, site.how.precision);
+  kernel.math = math_of(p.a.dtype, site.how.precision.math);
   kernel.macs = site.product(p.c.elements, shape.k);
   kernel.flops = kernel.macs * 2;
   kernel.element_bytes = bytes_of(p.a.dtype);

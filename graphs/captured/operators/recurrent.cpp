@@ -37,7 +37,7 @@ Network network_of(const OperatorSite& site, std::size_t mode) {
             .steps = site.fixed(x.shape[batch_first ? 1 : 0]),
             .inputs = site.fixed(x.shape[2]),
             .bytes = bytes_of(x.dtype),
-            .math = math_of(x.dtype, site.how.precision)};
+            .math = math_of(x.dtype, site.how.precision.convolution_math())};
   constexpr std::int64_t kMostLayers = 1'000;
   if (n.layers < 1 || n.layers > kMostLayers) site.fail(mode + 3, "1 to 1000 layers");
   if (n.hidden < 1) site.fail(mode + 1, "at least one unit");

@@ -165,7 +165,7 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--framework", options.framework, "a framework (default: those that train the model)");
   app.add_option("--variant", options.variant, "a variant of the model (default: the framework's)");
   app.add_option("--precision", options.precision,
-                 "one of 'tbd-sim list precisions', as bf16 or fp8 (default: as captured, or fp32)");
+                 "one of 'tbd-sim list precisions', as bf16 or default (without it: as captured, or fp32)");
   app.add_option("--seq-len", options.seq_len,
                  "steps of every sequence (default: the lengths of the data set)");
   app.add_option("--image-size", options.image_size,

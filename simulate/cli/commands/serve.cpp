@@ -17,7 +17,7 @@
 #include "simulate/serve/layout_report.h"
 #include "simulate/serve/live_report.h"
 #include "simulate/serve/spec_pool.h"
-#include "simulate/workload/captured_model.h"
+#include "simulate/workload/precision_choice.h"
 
 namespace tbdsim {
 namespace {
@@ -88,6 +88,7 @@ Json gpus_json(const Scenario& start, SpecCache& specs) {
 std::string controls_of(const Scenario& start, SpecCache& specs) {
   Json precisions = Json::array();
   for (const Precision& precision : kPrecisions) precisions.push_back(precision.name);
+  precisions.push_back(kDefaultPrecision);
   return Json{{"models", models_json(start, specs)},
               {"most_bytes", HttpServer::kMostBodyBytes},
               {"gpus", gpus_json(start, specs)},
@@ -252,7 +253,7 @@ Command add_serve(CLI::App& root) {
   app->add_option("--framework", scenario.framework, "the framework to begin with");
   app->add_option("--variant", scenario.variant, "a variant of the model (default: the framework's)");
   app->add_option("--precision", scenario.precision,
-                  "one of 'tbd-sim list precisions', as bf16 or fp8 (default: as captured, or fp32)");
+                  "one of 'tbd-sim list precisions', as bf16 or default (without it: as captured, or fp32)");
   app->add_option("--gpu", scenario.gpu, "the GPU to begin with, or a YAML file (default titanxp)");
   app->add_option("--batch", scenario.batch, "samples in one iteration on one GPU (default 32)");
   add_input_options(*app, scenario.input);

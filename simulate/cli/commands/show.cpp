@@ -10,6 +10,7 @@
 #include "simulate/report/profile_table.h"
 #include "simulate/report/spec_table.h"
 #include "simulate/workload/captured_model.h"
+#include "simulate/workload/precision_choice.h"
 
 namespace tbdsim {
 namespace {

@@ -23,7 +23,7 @@ constexpr SweepFlag kFlags[] = {
      "one or several: resnet50,inception_v3; a path with a comma in double quotes: '\"a,b.yaml\",resnet50'"},
     {"--framework", "framework", "one or several; rows say where one does not train the model"},
     {"--variant", "variant", "variants of the model (default: the framework's)"},
-    {"--precision", "precision", "of 'tbd-sim list precisions' (default: as captured, or fp32)"},
+    {"--precision", "precision", "of 'tbd-sim list precisions' (without it: as captured, or fp32)"},
     {"--dataset", "dataset", "data sets, or YAML files"},
     {"--profile", "profile", "sources of kernel times"},
     {"--target", "target",
