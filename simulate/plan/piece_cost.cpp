@@ -90,15 +90,17 @@ void add_repeated(PieceCost& cost, const RankWork& work) {
   cost.again_launches[kSelective] += work.forward_experts + work.forward_routing;
 }
 
-}  // namespace
+// Time of attention, beside which keys and values go round.
+struct AttentionTime {
+  Seconds forward, backward;
+};
 
-PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& inputs) {
-  PieceCost cost;
-  Seconds attention_forward, attention_backward;
+AttentionTime add_kernels(PieceCost& cost, const RankWork& work, const PlanInputs& inputs) {
+  AttentionTime attention;
   for (std::size_t i = 0; i < work.forward.size(); ++i) {
     const Seconds time = time_of(work.forward[i], inputs);
     cost.forward += time;
-    if (work.again[i].kept == Kept::attention) attention_forward += time;
+    if (work.again[i].kept == Kept::attention) attention.forward += time;
     for (std::size_t r = 0; r < kRecomputationNames.size(); ++r) {
       if (!computed_again(work.again[i], static_cast<Recomputation>(r))) continue;
       cost.again[r] += time;
@@ -109,10 +111,15 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
     const Seconds time = time_of(kernel, inputs);
     cost.backward += time;
     if (kernel.phase == Phase::backward_weights) cost.weights += time;
-    if (std::holds_alternative<AttentionShape>(kernel.shape)) attention_backward += time;
+    if (std::holds_alternative<AttentionShape>(kernel.shape)) attention.backward += time;
   }
-  const auto waits = [&](const std::vector<Message>& messages, AcrossRanks dimension,
-                         bool only_alone = false) {
+  return attention;
+}
+
+// Collectives of a pass, all of them and what kernels wait for.
+void add_messages(PieceCost& cost, const RankWork& work, const Share& share, const PlanInputs& inputs) {
+  const auto time = [&](const std::vector<Message>& messages, AcrossRanks dimension,
+                        bool only_alone = false) {
     Seconds sum;
     for (const Message& m : messages) {
       if (m.over == dimension && (m.alone || !only_alone))
@@ -121,37 +128,40 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
     return sum;
   };
   const auto busy = [&](const std::vector<Message>& messages) {
-    return Waits{waits(messages, AcrossRanks::tensor), waits(messages, AcrossRanks::context),
-                 waits(messages, AcrossRanks::expert)};
+    return Waits{time(messages, AcrossRanks::tensor), time(messages, AcrossRanks::context),
+                 time(messages, AcrossRanks::expert)};
   };
   cost.forward_wait = cost.forward_busy = busy(work.forward_messages);
   cost.backward_wait = cost.backward_busy = busy(work.backward_messages);
   const double exposed =
       inputs.stack.overlaps_tensor ? kOfPieces + (1 - kOfPieces) * kReductions * kBesideCollective : 1;
-  const Seconds forward_alone = waits(work.forward_messages, AcrossRanks::tensor, true);
-  const Seconds backward_alone = waits(work.backward_messages, AcrossRanks::tensor, true);
+  const Seconds forward_alone = time(work.forward_messages, AcrossRanks::tensor, true);
+  const Seconds backward_alone = time(work.backward_messages, AcrossRanks::tensor, true);
+  cost.forward_wait.tensor = (cost.forward_busy.tensor - forward_alone) * exposed + forward_alone;
   const Seconds tensor = cost.backward_busy.tensor - backward_alone;
   Seconds beside = tensor * (share.sequence_parallel ? kBesideOfSequence : kBeside);
-  if (!runs_beside_products(inputs)) beside = Seconds(0);
-  cost.forward_wait.tensor = (cost.forward_busy.tensor - forward_alone) * exposed + forward_alone;
-  beside = std::min(beside, cost.weights);
+  beside = runs_beside_products(inputs) ? std::min(beside, cost.weights) : Seconds(0);
   cost.backward_wait.tensor = (tensor - beside) * exposed + beside * kBesideCollective + backward_alone;
-  if (inputs.stack.overlaps_experts) {
-    cost.forward_wait.expert = exposed_beside(cost.forward_busy.expert, cost.forward);
-    cost.backward_wait.expert = exposed_beside(cost.backward_busy.expert, cost.backward);
-  }
-  if (work.ring > Bytes(0)) {
-    // Keys and values go round beside attention: as often as there are other ranks; backward with their
-    // gradients.
-    const CommGroup ring = group_for(AcrossRanks::context, share, inputs.fabric);
-    const double steps = static_cast<double>(share.cp - 1);
-    const Bytes piece = work.ring * (1 / static_cast<double>(share.cp));
-    const Seconds once = collective_time(Collective::send, ring, piece) * steps;
-    cost.forward_busy.context += once;
-    cost.backward_busy.context += once * 2;
-    cost.forward_wait.context += std::max(Seconds(0), once - attention_forward);
-    cost.backward_wait.context += std::max(Seconds(0), once * 2 - attention_backward);
-  }
+  if (!inputs.stack.overlaps_experts) return;
+  cost.forward_wait.expert = exposed_beside(cost.forward_busy.expert, cost.forward);
+  cost.backward_wait.expert = exposed_beside(cost.backward_busy.expert, cost.backward);
+}
+
+// Keys and values go round beside attention: as often as there are other ranks; backward with their
+// gradients.
+void add_ring(PieceCost& cost, const RankWork& work, const Share& share, const AttentionTime& attention,
+              const PlanInputs& inputs) {
+  if (work.ring <= Bytes(0)) return;
+  const CommGroup ring = group_for(AcrossRanks::context, share, inputs.fabric);
+  const Bytes piece = work.ring * (1 / static_cast<double>(share.cp));
+  const Seconds once = collective_time(Collective::send, ring, piece) * static_cast<double>(share.cp - 1);
+  cost.forward_busy.context += once;
+  cost.backward_busy.context += once * 2;
+  cost.forward_wait.context += std::max(Seconds(0), once - attention.forward);
+  cost.backward_wait.context += std::max(Seconds(0), once * 2 - attention.backward);
+}
+
+void add_launches(PieceCost& cost, const RankWork& work) {
   cost.forward_experts = work.forward_experts;
   cost.backward_experts = work.backward_experts;
   cost.forward_routing = work.forward_routing;
@@ -163,6 +173,16 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
       launches(work.forward, work.forward_messages) + work.forward_experts + work.forward_routing;
   cost.backward_launches =
       launches(work.backward, work.backward_messages) + work.backward_experts + work.backward_routing;
+}
+
+}  // namespace
+
+PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& inputs) {
+  PieceCost cost;
+  const AttentionTime attention = add_kernels(cost, work, inputs);
+  add_messages(cost, work, share, inputs);
+  add_ring(cost, work, share, attention, inputs);
+  add_launches(cost, work);
   add_repeated(cost, work);
   cost.kept = work.kept;
   cost.largest = work.largest;

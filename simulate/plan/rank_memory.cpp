@@ -66,76 +66,116 @@ Bytes communicators(const ParallelLayout& l, const Fabric& fabric) {
   return sum;
 }
 
+// Bytes of one rank of a stage, part by part.
+class StageMemory {
+ public:
+  StageMemory(const ParallelLayout& layout, std::int64_t stage, const PieceCosts& costs,
+              const PlanInputs& inputs)
+      : l_(layout),
+        stage_(stage),
+        costs_(costs),
+        in_(inputs),
+        stack_(inputs.stack),
+        last_(stage == layout.pp - 1),
+        layers_(layers_of_stage(layout, stage, inputs.shape)),
+        all_(parameters_of_stage(layout, stage, costs, inputs.shape)),
+        trained_(trained_of_stage(layout, stage, costs, inputs.shape)),
+        replicas_(static_cast<double>(layout.shard > 0 ? layout.shard : layout.replicas())) {}
+
+  [[nodiscard]] RankMemory run() const {
+    RankMemory m;
+    m.stage = stage_;
+    m.parameters = parameters();
+    m.gradients = Bytes(stack_.gradient_bytes * number(trained_, 2));
+    m.optimizer = Bytes((stack_.master_bytes + stack_.moment_bytes) * number(trained_, 1));
+    m.activations = activations();
+    m.working = working();
+    const Bytes states = m.parameters + m.gradients + m.optimizer;
+    const Bytes pass = m.activations + m.working;
+    // Copies of the update are large and find no room among what the allocator holds of activations.
+    const Bytes copies(stack_.update_copies * number(trained_, 1));
+    const Bytes update = copies + (l_.replicas() > 1 ? stack_.buckets : Bytes(0));
+    const Bytes after = last_ ? costs_.head.after : Bytes(0);
+    m.allocated = states + std::max({pass, update, after});
+    m.reserved = (states + std::max(pass + update, after)) * stack_.reserved;
+    m.device = m.reserved + stack_.context + communicators(l_, in_.fabric);
+    return m;
+  }
+
+ private:
+  // Numbers that the rank holds where ZeRO divides them from this stage on. Experts are divided over fewer
+  // replicas: those that hold the same experts.
+  [[nodiscard]] double number(const StageParameters& of, int from) const {
+    if (l_.zero < from) return of.divided(1, 1);
+    const double ranks = replicas_ * static_cast<double>(l_.tp) / static_cast<double>(l_.ep);
+    return of.divided(replicas_, std::max(1.0, ranks));
+  }
+
+  // Frozen parameters have no fp32 copy. Embedding and logits are in 16 bits, whatever the layers are in.
+  [[nodiscard]] Bytes parameters() const {
+    constexpr double kHalf = 2;
+    const bool is_copy = l_.zero == 3 && stack_.master_is_parameter;
+    const double held = number(all_, 3) - (is_copy ? number(trained_, 3) : 0);
+    const bool embeds = stage_ == 0 || (last_ && in_.shape.tied);
+    const double ends = (embeds ? costs_.embedding.parameters : 0) + (last_ ? costs_.head.parameters : 0);
+    return Bytes(stack_.parameter_bytes * held + (kHalf - stack_.parameter_bytes) * number({ends, 0}, 3));
+  }
+
+  // Of all micro-batches in flight.
+  [[nodiscard]] Bytes activations() const {
+    const auto r = static_cast<std::size_t>(l_.recompute);
+    const StageLayers whole = kept_layers(l_, layers_);
+    const auto of = [&](const PieceCost& block, double layers, double kept) {
+      return block.kept[r] * (layers - kept) + block.kept[0] * kept;
+    };
+    const Bytes kept = of(costs_.dense, layers_.dense, whole.dense) +
+                       of(costs_.expert, layers_.expert, whole.expert) +
+                       (stage_ == 0 ? costs_.embedding.kept[r] : Bytes(0));
+    return kept * micro_batches_in_flight(l_.order, stage_, l_.pp, micro_batches(l_, in_.job), l_.vp);
+  }
+
+  // The largest of what is alive for a part of a pass: within a block, with what of it is computed again, or
+  // the scores of words; and what is gathered.
+  [[nodiscard]] Bytes working() const {
+    const auto r = static_cast<std::size_t>(l_.recompute);
+    const auto again = [&](const PieceCost& block) { return block.kept[0] - block.kept[r]; };
+    const Bytes block = std::max(costs_.dense.largest, costs_.expert.largest) +
+                        std::max(again(costs_.dense), again(costs_.expert));
+    const Bytes pass = last_ ? std::max(block, costs_.head.largest) : block;
+    return l_.zero == 3 ? pass + gathered() : pass;
+  }
+
+  // Parameters of the pass and of the next blocks, and gradients of one block before they are reduced. What
+  // is in no block is one unit, from the first pass to the end of the last (torchtitan, parallelize_llama:
+  // fully_shard of the model).
+  [[nodiscard]] Bytes gathered() const {
+    const PieceCost &dense = costs_.dense, &expert = costs_.expert;
+    const double block = std::max(dense.parameters, expert.parameters + expert.expert_parameters);
+    const double ahead = static_cast<double>(1 + l_.prefetch) * block;
+    const double blocks = l_.reshard ? std::min(ahead, (layers_.dense + layers_.expert) * block)
+                                     : layers_.dense * dense.parameters;
+    const double ends = costs_.embedding.parameters + costs_.head.parameters;
+    const double gradients = std::max({dense.trained, expert.trained + expert.trained_experts,
+                                       costs_.embedding.trained, costs_.head.trained});
+    return Bytes(stack_.parameter_bytes * (blocks + ends) + stack_.reduced_bytes * gradients);
+  }
+
+  const ParallelLayout& l_;
+  std::int64_t stage_;
+  const PieceCosts& costs_;
+  const PlanInputs& in_;
+  const Stack& stack_;
+  bool last_;
+  StageLayers layers_;
+  StageParameters all_, trained_;
+  double replicas_;  // over which ZeRO divides
+};
+
 }  // namespace
 
 RankMemory memory_of_stage(const ParallelLayout& layout, std::int64_t stage, const PieceCosts& costs,
                            const PlanInputs& inputs) {
-  const Stack& stack = inputs.stack;
-  const StageLayers layers = layers_of_stage(layout, stage, inputs.shape);
-  const bool first = stage == 0, last = stage == layout.pp - 1;
-  const StageParameters all = parameters_of_stage(layout, stage, costs, inputs.shape);
-  const StageParameters trained = trained_of_stage(layout, stage, costs, inputs.shape);
-
-  const auto replicas = static_cast<double>(layout.shard > 0 ? layout.shard : layout.replicas());
-  // Experts are divided over fewer replicas: those that hold the same experts.
-  const double expert_replicas =
-      std::max(1.0, replicas * static_cast<double>(layout.tp) / static_cast<double>(layout.ep));
-  const auto number = [&](const StageParameters& of, int from) {
-    return layout.zero >= from ? of.divided(replicas, expert_replicas) : of.divided(1, 1);
-  };
-  RankMemory memory;
-  memory.stage = stage;
-  const bool gathers = layout.zero == 3;
-  // Frozen parameters have no fp32 copy.
-  const double held = number(all, 3) - (gathers && stack.master_is_parameter ? number(trained, 3) : 0);
-  // Embedding and logits are in 16 bits, whatever the layers are in.
-  const bool embeds = first || (last && inputs.shape.tied);
-  const double in_half = (embeds ? costs.embedding.parameters : 0) + (last ? costs.head.parameters : 0);
-  constexpr double kHalf = 2;
-  memory.parameters =
-      Bytes(stack.parameter_bytes * held + (kHalf - stack.parameter_bytes) * number({in_half, 0}, 3));
-  memory.gradients = Bytes(stack.gradient_bytes * number(trained, 2));
-  memory.optimizer = Bytes((stack.master_bytes + stack.moment_bytes) * number(trained, 1));
-
-  const auto r = static_cast<std::size_t>(layout.recompute);
-  const double flight =
-      micro_batches_in_flight(layout.order, stage, layout.pp, micro_batches(layout, inputs.job), layout.vp);
-  const StageLayers whole = kept_layers(layout, layers);
-  const Bytes kept = costs.dense.kept[r] * (layers.dense - whole.dense) + costs.dense.kept[0] * whole.dense +
-                     costs.expert.kept[r] * (layers.expert - whole.expert) +
-                     costs.expert.kept[0] * whole.expert + (first ? costs.embedding.kept[r] : Bytes(0));
-  memory.activations = kept * flight;
-  Bytes working = std::max(costs.dense.largest, costs.expert.largest);
-  // What is computed again of one block.
-  working += std::max(costs.dense.kept[0] - costs.dense.kept[r], costs.expert.kept[0] - costs.expert.kept[r]);
-  if (last) working = std::max(working, costs.head.largest);
-  if (gathers) {
-    const double block =
-        std::max(costs.dense.parameters, costs.expert.parameters + costs.expert.expert_parameters);
-    // What is in no block is one unit, from the first pass to the end of the last (torchtitan,
-    // parallelize_llama: fully_shard of the model).
-    const double ends = costs.embedding.parameters + costs.head.parameters;
-    const double ahead = static_cast<double>(1 + layout.prefetch) * block;
-    const double gathered = layout.reshard ? std::min(ahead, (layers.dense + layers.expert) * block)
-                                           : layers.dense * costs.dense.parameters;
-    // Gathered copies of the pass and of the next blocks, and gradients of one block before they are reduced.
-    const double block_trained =
-        std::max(costs.dense.trained, costs.expert.trained + costs.expert.trained_experts);
-    const double ends_trained = std::max(costs.embedding.trained, costs.head.trained);
-    working += Bytes(stack.parameter_bytes * (gathered + ends) +
-                     stack.reduced_bytes * std::max(block_trained, ends_trained));
-  }
-  memory.working = working;
-  const Bytes states = memory.parameters + memory.gradients + memory.optimizer;
-  const Bytes pass = memory.activations + memory.working;
-  // Copies of the update are large and find no room among what the allocator holds of activations.
-  const Bytes copies(stack.update_copies * number(trained, 1));
-  const Bytes update = copies + (layout.replicas() > 1 ? stack.buckets : Bytes(0));
-  const Bytes after = last ? costs.head.after : Bytes(0);
-  memory.allocated = states + std::max({pass, update, after});
-  memory.reserved = (states + std::max(pass + update, after)) * stack.reserved;
-  memory.device = memory.reserved + stack.context + communicators(layout, inputs.fabric);
-  return memory;
+  return StageMemory(layout, stage, costs, inputs).run();
 }
 
 }  // namespace tbdsim

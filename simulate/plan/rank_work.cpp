@@ -11,64 +11,83 @@
 namespace tbdsim {
 namespace {
 
+// Heads of a rank, and what it makes of them.
+struct Heads {
+  std::int64_t heads, groups, queries;  // groups: of keys and values
+};
+
+Heads heads_of(const DecoderShape& s, const Share& share) {
+  const std::int64_t heads = s.heads / share.tp;
+  return {heads, std::max<std::int64_t>(1, s.kv_heads / share.tp), heads * s.head_size};
+}
+
+void projections(WorkBuilder& b, const DecoderShape& s, const Heads& h, const Adapters& adapters,
+                 MathType math) {
+  const std::int64_t rows = b.rows();
+  const std::int64_t outputs = h.queries + h.groups * (s.head_size + s.value_size);
+  if (b.joined()) {
+    b.product(rows, s.hidden, outputs, math);
+  } else {
+    b.product(rows, s.hidden, h.queries, math);
+    b.product(rows, s.hidden, h.groups * s.head_size, math, Kept::half);
+    b.product(rows, s.hidden, h.groups * s.value_size, math);
+  }
+  b.parameters(s.hidden, outputs);
+  b.adapter(adapters.attention, Sharding::columns, rows, s.hidden, outputs);
+  b.keep(WorkBuilder::matrix(rows, outputs, b.attention_bytes()));
+}
+
+// Queries, keys and values by way of low-rank forms (DeepSeek-V2, 2024). The forms are kept, what is made of
+// them may be computed again.
+void low_rank_projections(WorkBuilder& b, const DecoderShape& s, const Heads& h, const Adapters& adapters,
+                          MathType math) {
+  constexpr RecomputeModules kUp{RecomputeModule::mla_up_proj};
+  const std::int64_t rows = b.rows(), from = s.q_rank > 0 ? s.q_rank : s.hidden;
+  if (s.q_rank > 0) {
+    b.product(b.own_rows(), s.hidden, s.q_rank, math);
+    b.parameters(s.hidden, s.q_rank);
+    b.keep(WorkBuilder::matrix(b.own_rows(), s.q_rank));
+    b.within(kUp);
+    b.norm(s.q_rank);
+  }
+  b.within(kUp);
+  b.product(rows, from, h.queries, math);
+  b.parameters(from, h.queries);
+  b.adapter(adapters.attention, Sharding::columns, rows, from, h.queries);
+  b.within({});
+  b.product(b.own_rows(), s.hidden, s.kv_rank + s.rotary_size, math);
+  b.parameters(s.hidden, s.kv_rank + s.rotary_size);
+  b.keep(WorkBuilder::matrix(b.own_rows(), s.kv_rank));
+  b.within(kUp);
+  b.norm(s.kv_rank);
+  const std::int64_t keys = h.heads * (s.head_size - s.rotary_size + s.value_size);
+  b.product(rows, s.kv_rank, keys, math);
+  b.parameters(s.kv_rank, keys);
+  b.adapter(adapters.attention, Sharding::columns, rows, s.kv_rank, keys);
+  b.keep(WorkBuilder::matrix(rows, h.queries + h.heads * (s.head_size + s.value_size), b.attention_bytes()));
+}
+
 void attention_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, const Adapters& adapters,
                      const WorkPrecision& precision) {
-  const std::int64_t rows = b.rows(), tp = share.tp;
-  const std::int64_t heads = s.heads / tp;
-  const std::int64_t groups = std::max<std::int64_t>(1, s.kv_heads / tp);
-  const std::int64_t queries = heads * s.head_size;
+  const Heads h = heads_of(s, share);
   b.within({RecomputeModule::layernorm});
   b.norm(s.hidden, b.keeps_input(adapters.attention));
   b.within({});
-  if (s.kv_rank == 0) {
-    const std::int64_t outputs = queries + groups * (s.head_size + s.value_size);
-    if (b.joined()) {
-      b.product(rows, s.hidden, outputs, precision.math);
-    } else {
-      b.product(rows, s.hidden, queries, precision.math);
-      b.product(rows, s.hidden, groups * s.head_size, precision.math, Kept::half);
-      b.product(rows, s.hidden, groups * s.value_size, precision.math);
-    }
-    b.parameters(s.hidden, outputs);
-    b.adapter(adapters.attention, Sharding::columns, rows, s.hidden, outputs);
-    b.keep(WorkBuilder::matrix(rows, outputs, b.attention_bytes()));
-  } else {
-    // The low-rank forms are kept, what is made of them may be computed again.
-    constexpr RecomputeModules kUp{RecomputeModule::mla_up_proj};
-    const std::int64_t from = s.q_rank > 0 ? s.q_rank : s.hidden;
-    if (s.q_rank > 0) {
-      b.product(b.own_rows(), s.hidden, s.q_rank, precision.math);
-      b.parameters(s.hidden, s.q_rank);
-      b.keep(WorkBuilder::matrix(b.own_rows(), s.q_rank));
-      b.within(kUp);
-      b.norm(s.q_rank);
-    }
-    b.within(kUp);
-    b.product(rows, from, queries, precision.math);
-    b.parameters(from, queries);
-    b.adapter(adapters.attention, Sharding::columns, rows, from, queries);
-    b.within({});
-    b.product(b.own_rows(), s.hidden, s.kv_rank + s.rotary_size, precision.math);
-    b.parameters(s.hidden, s.kv_rank + s.rotary_size);
-    b.keep(WorkBuilder::matrix(b.own_rows(), s.kv_rank));
-    b.within(kUp);
-    b.norm(s.kv_rank);
-    const std::int64_t keys = heads * (s.head_size - s.rotary_size + s.value_size);
-    b.product(rows, s.kv_rank, keys, precision.math);
-    b.parameters(s.kv_rank, keys);
-    b.adapter(adapters.attention, Sharding::columns, rows, s.kv_rank, keys);
-    b.keep(WorkBuilder::matrix(rows, queries + heads * (s.head_size + s.value_size), b.attention_bytes()));
-  }
+  if (s.kv_rank == 0)
+    projections(b, s, h, adapters, precision.math);
+  else
+    low_rank_projections(b, s, h, adapters, precision.math);
   if (s.rotary) {
-    const std::int64_t turned = queries + groups * s.head_size;
-    b.pointwise_forward(KernelKind::elementwise, "rotary", rows, turned, {2, 2});
-    b.pointwise_backward(KernelKind::elementwise, "rotary", rows, turned, {2, 2});
+    const std::int64_t turned = h.queries + h.groups * s.head_size;
+    b.pointwise_forward(KernelKind::elementwise, "rotary", b.rows(), turned, {2, 2});
+    b.pointwise_backward(KernelKind::elementwise, "rotary", b.rows(), turned, {2, 2});
   }
   b.within({});
   b.attention_kernels();
-  b.product(rows, heads * s.value_size, s.hidden, precision.math, Kept::half);
-  b.parameters(heads * s.value_size, s.hidden);
-  b.adapter(adapters.output, Sharding::rows, rows, heads * s.value_size, s.hidden);
+  const std::int64_t context = h.heads * s.value_size;
+  b.product(b.rows(), context, s.hidden, precision.math, Kept::half);
+  b.parameters(context, s.hidden);
+  b.adapter(adapters.output, Sharding::rows, b.rows(), context, s.hidden);
   b.tensor_messages();
   b.residual();
 }

@@ -23,6 +23,7 @@ constexpr double kFirstFlash = 2;
 // Bytes for each parameter of sum += gradient: two are read, one is written.
 constexpr double kAddedIn16Bits = 2 + 2 + 2;
 constexpr double kAddedInFp32 = 4 + 2 + 4;
+// Bytes for each score: its probability and two gradients in fp32.
 constexpr double kTorchLoss = 4 + 4 + 4;
 
 // Bytes of states follow from the code of each stack.
@@ -37,7 +38,8 @@ constexpr std::array<Stack, 7> kStacks = {{
      .launch = kMegatronLaunch},
     {.name = "nemo",
      .title =
-         "NeMo on Megatron-Core: the same, with collectives of tensor parallelism in pieces beside products",
+         "NeMo's performance recipes of 2025: the same, with gradients in 16 bits and collectives of tensor "
+         "parallelism in pieces beside products",
      .attention = AttentionKernel::cudnn,
      // scripts/performance/helpers.py@8cfedd72: cross_entropy_fusion_impl "te", grad_reduce_in_fp32 False.
      .loss = VocabularyLoss::in_place,
