@@ -133,7 +133,7 @@ void ParameterKernels::unscale() {
 void ParameterKernels::clip(Clip clip) {
   if (clip == Clip::norm) {
     over_gradients("gradient_norm", KernelKind::reduction, 2, false);
-    over_gradients("clip", KernelKind::elementwise, 1, true);
+    if (!how_.lowering.scale_in_update) over_gradients("clip", KernelKind::elementwise, 1, true);
   } else if (clip == Clip::value) {
     over_gradients("clip", KernelKind::elementwise, 2, true);
   }

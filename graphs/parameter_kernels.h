@@ -42,7 +42,7 @@ class ParameterKernels {
   void gradient_casts();  // their gradients back to fp32
   void fill_gradients();  // zeros, to which new gradients are added
   void unscale();         // divides gradients by the loss scale and checks them for overflow
-  void clip(Clip clip);   // gradients by their norm or by value
+  void clip(Clip clip);   // gradients by their norm, whose factor an update may take, or by value
   void graph_decay();     // the sum of squares of each weight, and its gradient added to the weight's
   void average();         // a running average of every parameter and statistic
   void update(const Optimizer& optimizer);

@@ -5,7 +5,8 @@
 // mlcommons/training_results_v4.0, NVIDIA/benchmarks/gnn/implementations/dgl/model/dgl_model.py calls it).
 //
 //   forward   reads a source for each edge, and the targets; writes the targets
-//   backward  reads the source and the gradient of its target for each edge; adds to the source's gradient
+//   backward  reads a source for each edge and adds to its gradient; reads the targets and their gradients once, as one
+//             block has all edges of a target
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -59,7 +60,7 @@ class NeighbourAttention : public Layer {
                                       site.output, 1, targets, fixed_size(last_dimension(site.output))));
     const Phase phase = site.input_gradient ? Phase::backward_data : Phase::backward_weights;
     const Size edges = edge_bytes(site, how);
-    over_edges(site, phase, kBackwardFlops, edges * 3 + indices(site) + targets, edges + targets, kernels);
+    over_edges(site, phase, kBackwardFlops, edges * 2 + indices(site) + targets * 2, edges + targets, kernels);
   }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {
