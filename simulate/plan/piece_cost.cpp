@@ -8,7 +8,6 @@
 
 #include "costmodel/estimate.h"
 #include "hwspecs/base/error.h"
-#include "simulate/plan/continuous_load.h"
 
 namespace tbdsim {
 namespace {
@@ -35,13 +34,10 @@ CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fab
   return {};
 }
 
-// A kernel's time in a step that keeps the board at its power limit.
+// A kernel's time, of attention with the stack's factor.
 Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
-  Seconds alone = estimate(kernel, 1, *inputs.calibration).total;
-  if (std::holds_alternative<AttentionShape>(kernel.shape)) alone = alone * inputs.stack.attention_factor;
-  if (kernel.kind != KernelKind::gemm) return alone;
-  const double limit = kernel.flops.at(1) / continuous_rate(*inputs.calibration->gpu, kernel.math).si();
-  return std::max(alone, Seconds(limit));
+  const Seconds time = estimate(kernel, 1, *inputs.calibration).total;
+  return std::holds_alternative<AttentionShape>(kernel.shape) ? time * inputs.stack.attention_factor : time;
 }
 
 // Whether a collective of NCCL that is launched before a product runs beside it. Blackwell's products are
