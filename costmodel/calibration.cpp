@@ -112,8 +112,9 @@ void set_sustained(FamilyModel& model, std::size_t family, const GpuSpec& gpu, M
   const double reference = block.clock_of_expected ? expected.mean : 1;
   model.sustained = {.clock = block.clock * reference, .bandwidth = block.bandwidth};
   model.clock_sd = block.clock_sd;
-  // In blocks of other GPUs instruction_share lowers the whole clock instead, below.
-  if (block.own && math == MathType::tf32) model.hardware.across_k = tf32_across_k(gpu);
+  // In blocks of older GPUs instruction_share lowers the whole clock instead, below.
+  if (math == MathType::tf32 && (block.own || instruction_share(gpu, block.capability) == 1))
+    model.hardware.across_k = tf32_across_k(gpu);
   if (block.clock_of_expected) model.hardware.power = small_board_limit(gpu);
   if (model.measured_on_this_gpu) {
     if (model.hardware.tensor_cores) set_power(model, gpu, math);

@@ -17,28 +17,6 @@ constexpr double kUnthrottledWatts = 150;
 constexpr double kHopper = 9;
 constexpr double kWarpInstructions = 0.62;
 
-double flops_per_joule(const GpuSpec& gpu) {
-  if (gpu.architecture == "ada" || gpu.architecture == "blackwell") return 126 * kGiga;
-  if (gpu.architecture == "volta" || gpu.architecture == "ampere" || gpu.architecture == "hopper")
-    return 77 * kGiga;
-  return 57 * kGiga;
-}
-
-// Watts for each SM and GHz of an architecture's largest board; smaller ones may have more. Blackwell: of the
-// board that has the least, since three of them sustain one clock (1.44 to 1.46 GHz in bf16 on B200, B300 and
-// GB200: stas00/ml-engineering, largest achieved products).
-double watts_of_full_board(const GpuSpec& gpu) {
-  const std::string& architecture = gpu.architecture;
-  if (architecture == "volta") return 2.45;   // V100 SXM2: 300 W, 80 SMs, 1.53 GHz
-  if (architecture == "turing") return 2.38;  // RTX 2080 Ti: 250 W, 68, 1.545
-  if (architecture == "ampere") return 2.63;  // A100 SXM: 400 W, 108, 1.41
-  if (architecture == "hopper") return 2.89;  // H100 SXM: 700 W, 132, 1.83
-  if (architecture == "ada") return 1.39;     // RTX 4090: 450 W, 128, 2.52
-  if (architecture == "blackwell" && gpu.compute_capability < 11) return 3.64;  // B200: 1000 W, 148, 1.856
-  if (architecture == "blackwell") return 0.7;  // RTX PRO 6000 Max-Q: 300 W, 188, 2.28
-  return 0;                                     // no two boards to compare
-}
-
 bool follows_power(const GpuSpec& gpu) {
   return gpu.architecture != "kepler" && gpu.product_line != ProductLine::geforce;
 }
@@ -70,7 +48,7 @@ double rate_share(const GpuSpec& gpu, MathType asked) {
 }
 
 double power_share(const GpuSpec& gpu, MathType math) {
-  const double full = watts_of_full_board(gpu);
+  const double full = power_of(gpu).full_board;
   if (full == 0 || gpu.tdp.si() < kUnthrottledWatts) return 1;
   return std::min(1.0, clock_of_power(watts_of_each(gpu, math), full));
 }
@@ -107,12 +85,13 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   h.bus = achievable(gpu.bus).si();
   h.tensor_cores = has_tensor_cores(gpu, math);
   h.rate_share = rate_share(gpu, math);
+  h.continuous_peak = continuous_rate(gpu, math).si();
   return h;
 }
 
 PowerLimit small_board_limit(const GpuSpec& gpu) {
   const double watts = gpu.tdp.si();
-  const double cap = flops_per_joule(gpu) * watts / rate_of(gpu, MathType::fp32).peak.si();
+  const double cap = power_of(gpu).flops_per_joule * watts / rate_of(gpu, MathType::fp32).peak.si();
   const bool limited = watts < kUnthrottledWatts && (gpu.sustained_share || follows_power(gpu));
   return {limited ? std::min(1.0, cap / unlimited_clock(gpu).mean) : 1};
 }

@@ -1,14 +1,33 @@
-// How a board's power limits the clock of its tensor cores: one rule for kernels measured alone (hardware.h)
-// and for runs without a pause (costmodel/continuous_load.h).
+// How a board's power limits the clock of its tensor cores: one rule for kernels that are measured alone, in
+// bursts (hardware.h, power_share), and for products of a training step, which runs without a pause.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "costmodel/families/thread_blocks.h"
 #include "hwspecs/gpu_spec.h"
 
 namespace tbdsim {
+
+// The name of the GPU's instructions: its architecture, but "rtx_blackwell" for Blackwell's GPUs of compute
+// capability 12.x. Tensor cores of 12.x are those of 8.x and 8.9 (mma.sync; CUTLASS, include/cutlass/arch),
+// those of 10.x have instructions of their own (tcgen05), so that neither runs the other's kernels.
+[[nodiscard]] std::string_view instructions_of(const GpuSpec& gpu);
+
+// What GPUs of one kind of instructions draw. Sources: power.cpp.
+struct PowerOfInstructions {
+  std::string_view instructions;
+  double flops_per_joule;   // in fp32, of boards below 150 W
+  double full_board;        // W for each SM and GHz of the largest board; 0: no two boards to compare
+  double sixteen_bits = 0;  // W for each SM and GHz that products of 16 bits and TF32 draw in a run without a
+                            // pause at the whole clock, of SMs at their generation's full rate; 0: not known
+  double eight_bits = 0;    // the same of fp8, also taken for fp4
+};
+
+// Throws std::logic_error for an architecture without a row.
+[[nodiscard]] const PowerOfInstructions& power_of(const GpuSpec& gpu);
 
 // The board's power for each SM and GHz of the clock that this arithmetic is quoted at, in W / GHz.
 [[nodiscard]] inline double watts_of_each(const GpuSpec& gpu, MathType math) {
@@ -16,10 +35,19 @@ namespace tbdsim {
 }
 
 // The share of the clock that `watts` sustain, where all of the clock draws `full`: W = full (0.15 + 0.85
-// clock^3). Above 1 where there is power to spare.
+// clock^3). Above 1 where there is power to spare. Below 0.225 of `full`, where the rate of all SMs, their
+// number times the clock, would fall with further SMs, only so many of them run as have 0.225 each.
 [[nodiscard]] inline double clock_of_power(double watts, double full) {
-  constexpr double kLeast = 0.01;
-  return std::cbrt(std::max(kLeast, (watts / full - kPowerBesideClock) / (1 - kPowerBesideClock)));
+  constexpr double kLeast = 1.5 * kPowerBesideClock;
+  const double share = watts / full;
+  const double each = std::max(kLeast, share);
+  return std::cbrt((each - kPowerBesideClock) / (1 - kPowerBesideClock)) * share / each;
 }
+
+// Operations a second that tensor cores sustain in products of a run that keeps the board at its power limit,
+// with data that are no zeros; infinite without tensor cores, and where no run says (before Ampere). Kernels
+// are measured alone, in bursts at a higher clock. Small products, which leave tensor cores waiting, do not
+// reach this rate and keep their measured time.
+[[nodiscard]] FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math);
 
 }  // namespace tbdsim

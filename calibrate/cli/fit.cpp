@@ -12,6 +12,7 @@
 #include "calibrate/fit/profile_fit.h"
 #include "calibrate/importers/importers.h"
 #include "calibrate/samples/load_records.h"
+#include "costmodel/power.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
 #include "hwspecs/base/suggest.h"
@@ -35,7 +36,7 @@ std::string only_gpu(const LoadedRecords& loaded) {
 
 void require_architecture(const std::string& architecture, const LoadedRecords& loaded) {
   std::set<std::string> measured;
-  for (const auto& [name, gpu] : loaded.gpus) measured.insert(gpu.architecture);
+  for (const auto& [name, gpu] : loaded.gpus) measured.emplace(instructions_of(gpu));
   if (architecture.empty() || measured.contains(architecture)) return;
   const std::vector<std::string> names(measured.begin(), measured.end());
   throw UsageError("--architecture: no record is of a GPU of architecture " + in_quotes(architecture) +
@@ -68,7 +69,7 @@ std::vector<Target> all_targets(const std::filesystem::path& folder, const Loade
     add("holdout/" + name, options);
     options.one_gemm = true;
     add("holdout/" + name + "_one_gemm", options);
-    architectures.insert(gpu.architecture);
+    architectures.emplace(instructions_of(gpu));
   }
   for (const std::string& architecture : architectures) {
     ProfileFitOptions options;
@@ -157,8 +158,10 @@ void keep_other_families(const Target& target, const LoadedRecords& loaded, cons
   std::filesystem::path file = target.file;
   if (!std::filesystem::exists(file)) {
     const auto gpu = loaded.gpus.find(target.options.gpu);
-    if (gpu == loaded.gpus.end() || !catalog.contains(Kind::profile, gpu->second.architecture)) return;
-    file = catalog.find(Kind::profile, gpu->second.architecture);
+    if (gpu == loaded.gpus.end()) return;
+    const std::string instructions(instructions_of(gpu->second));
+    if (!catalog.contains(Kind::profile, instructions)) return;
+    file = catalog.find(Kind::profile, instructions);
   }
   const Profile before = read_profile(file, catalog);
   for (std::size_t i = 0; i < kFamilyCount; ++i) {

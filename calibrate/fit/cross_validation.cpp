@@ -240,9 +240,12 @@ std::vector<Outcome> without_gpu(const std::string& gpu, const Samples<Family>& 
   if (train.empty()) return outcomes;
   options.progress(held.block + ", without " + gpu);
   Fitted<Family> fitted{fit_with_generations(train, other_gpus(held, all), options_for(train, options)), {}};
-  fitted.held_out[gpu] = held_out_rates(train, held, fitted.fit, protocol == Protocol::gpu_one_gemm, options);
-  judge(train, informative(held, train), test, fitted, protocol, static_cast<int>(hash_of(gpu) % 1000),
-        options, outcomes);
+  const Samples<Family> alike = most_alike(held.hardware.compute_capability, train);
+  const bool some = alike.size() < train.size();
+  if (some) fitted.fit = fit_family<Family>(alike, options_around<Family>(fitted.fit));
+  fitted.held_out[gpu] = held_out_rates(alike, held, fitted.fit, protocol == Protocol::gpu_one_gemm, options);
+  judge(alike, some ? alike : informative(held, train), test, fitted, protocol,
+        static_cast<int>(hash_of(gpu) % 1000), options, outcomes);
   return outcomes;
 }
 

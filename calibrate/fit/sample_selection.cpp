@@ -1,7 +1,10 @@
 #include "calibrate/fit/sample_selection.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "costmodel/families/families.h"
@@ -41,6 +44,16 @@ Samples<Family> same_architecture(const Sample<Family>& held_out, const Samples<
 }
 
 template <class Family>
+Samples<Family> most_alike(double compute_capability, const Samples<Family>& samples) {
+  std::map<std::string, bool> is_alike;  // by GPU
+  for (const Sample<Family>& s : samples)
+    is_alike[s.gpu] = s.hardware.compute_capability == compute_capability;
+  const auto alike = std::ranges::count_if(is_alike, [](const auto& gpu) { return gpu.second; });
+  if (alike == 0 || 2 * alike > std::ssize(is_alike)) return samples;
+  return where(samples, [&](const Sample<Family>& s) { return is_alike.at(s.gpu); });
+}
+
+template <class Family>
 Samples<Family> other_gpus(const Sample<Family>& held_out, const Samples<Family>& all) {
   const std::string library = library_of(held_out.block).library;
   return where(all, [&](const Sample<Family>& s) {
@@ -58,6 +71,7 @@ Samples<Family> informative(const Sample<Family>& held_out, const Samples<Family
 
 #define TBDSIM_INSTANTIATE(Family)                                                                   \
   template Samples<Family> same_architecture<Family>(const Sample<Family>&, const Samples<Family>&); \
+  template Samples<Family> most_alike<Family>(double, const Samples<Family>&);                       \
   template Samples<Family> other_gpus<Family>(const Sample<Family>&, const Samples<Family>&);        \
   template Samples<Family> informative<Family>(const Sample<Family>&, const Samples<Family>&);
 TBDSIM_FOR_EACH_FAMILY(TBDSIM_INSTANTIATE)

@@ -36,6 +36,12 @@ template <class Family, class Keep>
 template <class Family>
 [[nodiscard]] Samples<Family> same_architecture(const Sample<Family>& held_out, const Samples<Family>& all);
 
+// The samples of GPUs with the same SMs, of this compute capability times ten; all samples where there are
+// none, and where more than half of the GPUs have these SMs: medians over all of three and more ignore one
+// that differs from all others (TITAN X Pascal with an early CUDA 8 in DeepBench).
+template <class Family>
+[[nodiscard]] Samples<Family> most_alike(double compute_capability, const Samples<Family>& samples);
+
 // The samples of other GPUs of the same library and precision, in any generation.
 template <class Family>
 [[nodiscard]] Samples<Family> other_gpus(const Sample<Family>& held_out, const Samples<Family>& all);

@@ -67,16 +67,14 @@ namespace tbdsim {
   return hardware.tensor_cores ? std::min(rate, kMostPerClock * hardware.clock) : rate;
 }
 
-// How much nearer to their rate FlashAttention 2's products come on a GPU than on an A100, where its share
-// was fitted. They wait for keys and values from shared memory, which sends 128 B a clock and SM on every GPU
-// from Volta on: each number of two bytes meets the 32 queries of a warp, two operations each, 4,096
-// operations a clock. An RTX 4090, whose tensor cores do 512, reaches its peak (apache/tvm,
-// tl_doc/flash_perf.md: 169 TFLOP/s of 165 at the boost clock). No less than 1: the share was also fitted to
-// faster GPUs.
-[[nodiscard]] inline double operands_in_time(const Hardware& hardware) {
+// How much nearer to `rate` (operations a second and SM) products warp by warp come than on an A100. They
+// wait for keys and values from shared memory, which sends 128 B a clock and SM on every GPU from Volta on:
+// each number of two bytes meets the 32 queries of a warp, two operations each, 4,096 operations a clock. An
+// RTX 4090, whose tensor cores do 512, reaches its peak with FlashAttention 2 (apache/tvm,
+// tl_doc/flash_perf.md: 169 TFLOP/s of 165 at the boost clock).
+[[nodiscard]] inline double operands_in_time(double rate, const Hardware& hardware) {
   constexpr double kSent = 4'096, kA100 = 2'048;
-  const double per_clock = hardware.peak / (hardware.sm_count * hardware.clock);
-  return std::max(1.0, (1 + kA100 / kSent) / (1 + per_clock / kSent));
+  return (1 + kA100 / kSent) / (1 + rate / hardware.clock / kSent);
 }
 
 // Exponentials a clock and SM.
@@ -199,7 +197,8 @@ TimeParts<T> AttentionFamily<library>::time(const Call& c, const Choice&, const 
   if (!forward)
     share = std::min<T>(T(1.0), p[P::kShareBackward] * pow(T(kFeatures / c.features), p[P::kWide]));
   if constexpr (library == AttentionKernel::flash2)
-    share = std::min<T>(T(1.0), share * operands_in_time(hardware));
+    share = std::min<T>(T(1.0),
+                        share * std::max(1.0, operands_in_time(rate, hardware)));  // fitted to faster ones
   const double operations = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
   const T products = operations / (rate * sustained.clock * share);
   const double exponentials = (forward ? 1 : 2) / (exponentials_per_clock(hardware) * hardware.clock);

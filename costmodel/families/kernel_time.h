@@ -69,8 +69,10 @@ struct PowerLimit {
 // A GPU's rates and sizes for one arithmetic, from its data sheet.
 struct Hardware {
   double sm_count = 1;
-  double peak = 1;       // flop/s
-  double bandwidth = 1;  // byte/s
+  double peak = 1;  // flop/s
+  double continuous_peak =
+      std::numeric_limits<double>::infinity();  // flop/s that its power sustains: power.h
+  double bandwidth = 1;                         // byte/s
   double l2_bytes = 0;
   double clock = 1;               // Hz, of the SMs
   double watts = 0;               // thermal design power

@@ -13,7 +13,8 @@
 // length: rounded up to 64, of a causal mask half of it and half a block; rate: operations a second and SM,
 // those of products warp by warp (mma.sync) at most: 0.62 of Hopper's 4,096 a clock, as hardware.h says,
 // which FlashAttention 2 does not exceed on Blackwell either; efficiency: 0.9 forward, 0.7 backward, where
-// gradients of queries are added up in memory; of the memory-efficient kernel on tensor cores 0.5 and 0.34.
+// gradients of queries are added up in memory; of the memory-efficient kernel on tensor cores 0.5 and 0.34 of
+// an A100's, and as much nearer to others' as operands come in time (operands_in_time).
 // The instructions are those of softmax: maximum, difference, exponential, sum, scaling, conversion.
 //
 // Source of the form and of what it reaches on an A100: Dao, "FlashAttention-2", 2023, sections 3 and 4: 190
@@ -46,7 +47,10 @@ namespace tbdsim {
   const double waves = ceil_nonneg(c.heads * ceil_nonneg(held / kBlock) / hardware.sm_count);
   const double rate = sustained_clock * warp_product_rate(hardware);
   const bool cutlass = c.kernel == AttentionKernel::memory_efficient && hardware.tensor_cores;
-  const double efficiency = cutlass ? (forward ? 0.5 : 0.34) : (forward ? 0.9 : 0.7);
+  const double of_an_a100 = forward ? 0.5 : 0.34;
+  const double efficiency =
+      cutlass ? std::min(1.0, of_an_a100 * operands_in_time(warp_product_rate(hardware), hardware))
+              : (forward ? 0.9 : 0.7);
   const double products = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
   const double score = products / (efficiency * rate) +
                        (forward ? 8 : 16) / (kIssuedPerClock * hardware.clock * sustained_clock);

@@ -41,12 +41,10 @@ CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fab
   return {};
 }
 
-// A kernel's time in a step that keeps the board at its power limit.
+// A kernel's time, of attention with the stack's factor.
 Seconds time_of(const Kernel& kernel, const PlanInputs& inputs) {
-  const KernelCost cost = estimate(kernel, 1, *inputs.calibration);
-  const bool attends = std::holds_alternative<AttentionShape>(kernel.shape);
-  return std::max(attends ? cost.total * inputs.stack.attention_factor : cost.total,
-                  least_continuous_time(kernel, cost, 1, *inputs.calibration->gpu));
+  const Seconds time = estimate(kernel, 1, *inputs.calibration).total;
+  return std::holds_alternative<AttentionShape>(kernel.shape) ? time * inputs.stack.attention_factor : time;
 }
 
 // Whether a collective of NCCL that is launched before a product runs beside it. Blackwell's products are

@@ -128,6 +128,7 @@ void set_freeze(Scenario& s, Value v) { s.training.fine_tuning.frozen = parts_of
 void set_recompute(Scenario& s, Value v) { choose_recompute(s.training, v); }
 void set_offload(Scenario& s, Value v) { choose_offload(s.training, v); }
 void set_loss(Scenario& s, Value v) { choose_loss(s.training, v); }
+void set_attention(Scenario& s, Value v) { choose_attention(s.training, v); }
 
 void set_gpus(Scenario& s, Value v) { s.cluster.gpus = static_cast<int>(count_of("gpus", v, kMostGpus)); }
 void set_machines(Scenario& s, Value v) {
@@ -137,7 +138,7 @@ void set_network(Scenario& s, Value v) { s.cluster.network = with_space(v); }
 void set_gradients(Scenario& s, Value v) { s.cluster.gradient_bytes = gradient_bytes(v); }
 void set_compression(Scenario& s, Value v) { s.cluster.compression = part_of("compression", v); }
 
-constexpr std::array<ScenarioKey, 35> kKeys = {{
+constexpr std::array<ScenarioKey, 36> kKeys = {{
     {"model", set_name<&Scenario::model>},
     {"framework", set_name<&Scenario::framework>},
     {"variant", set_name<&Scenario::variant>},
@@ -166,6 +167,7 @@ constexpr std::array<ScenarioKey, 35> kKeys = {{
     {"recompute", set_recompute},
     {"offload", set_offload},
     {"loss", set_loss},
+    {"attention", set_attention},
     {"machine", set_of_cluster<&Cluster::machine>, true},
     {"gpus", set_gpus, true},
     {"machines", set_machines, true},

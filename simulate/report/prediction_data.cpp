@@ -49,6 +49,8 @@ Json json_of(const TrainingChoices& choices) {
   if (choices.optimizer_state)
     object["optimizer_state"] = kVariablesNames[static_cast<std::size_t>(*choices.optimizer_state)];
   if (choices.loss) object["loss"] = kLossKernelsNames[static_cast<std::size_t>(*choices.loss)];
+  if (choices.attention)
+    object["attention"] = kAttentionKernelsNames[static_cast<std::size_t>(*choices.attention)];
   return object;
 }
 

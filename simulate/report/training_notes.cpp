@@ -66,6 +66,9 @@ std::vector<std::string> sentences_of(const Prediction& p) {
   if (chosen.loss)
     sentences.push_back(
         fmt::format("loss by {} kernels", kLossKernelsNames[static_cast<std::size_t>(*chosen.loss)]));
+  if (chosen.attention)
+    sentences.push_back(fmt::format("attention by {} kernels",
+                                    kAttentionKernelsNames[static_cast<std::size_t>(*chosen.attention)]));
   if (chosen.fine_tuning != FineTuning{}) sentences.push_back(trained_weights(p));
   if (chosen.accumulate > 1) sentences.push_back(accumulated(p));
   if (!p.iterations[p.largest].on_host.empty()) sentences.push_back(offloaded_activations(p));

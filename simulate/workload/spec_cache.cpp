@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "costmodel/power.h"
 #include "graphs/captured/step_reader.h"
 #include "graphs/hugging_face/config_reader.h"
 #include "hwspecs/base/error.h"
@@ -104,7 +105,8 @@ std::shared_ptr<const Profile> SpecCache::profile_for(const Named<GpuSpec>& gpu,
   if (!name.empty()) return profile(name);
   // A GPU given by a path has no profile of its own here, whatever its name.
   const std::string own = is_path(gpu.name) ? "" : gpu.spec->name;
-  for (const std::string& candidate : {own, gpu.spec->architecture, std::string(kGeneric)}) {
+  for (const std::string& candidate :
+       {own, std::string(instructions_of(*gpu.spec)), gpu.spec->architecture, std::string(kGeneric)}) {
     if (catalog_.contains(Kind::profile, candidate)) return profile(candidate);
   }
   return profile(std::string(kRoofline));

@@ -22,10 +22,10 @@ std::size_t index_in(std::string_view key, const std::string& name, std::span<co
                                did_you_mean(name, known)));
 }
 
-bool has_vocabulary_loss(const Model& model) {
-  return std::ranges::any_of(model.graphs, [](const auto& named) {
+bool has_layer(const Model& model, std::string_view type) {
+  return std::ranges::any_of(model.graphs, [&](const auto& named) {
     return std::ranges::any_of(named.second.layers,
-                               [](const GraphLayer& layer) { return layer.spec.type == "cross_entropy"; });
+                               [&](const GraphLayer& layer) { return layer.spec.type == type; });
   });
 }
 
@@ -35,9 +35,10 @@ std::string key_text(const TrainingChoices& c) {
   if (c.empty()) return "";
   const FineTuning& tuned = c.fine_tuning;
   return fmt::format(
-      "{}|{}|{}|{}|{}|{}|{}|{}", c.optimizer, c.accumulate, tuned.rank, fmt::join(tuned.adapted, ","),
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}", c.optimizer, c.accumulate, tuned.rank, fmt::join(tuned.adapted, ","),
       fmt::join(tuned.frozen, ","), c.feature_maps ? static_cast<int>(*c.feature_maps) : -1,
-      c.optimizer_state ? static_cast<int>(*c.optimizer_state) : -1, c.loss ? static_cast<int>(*c.loss) : -1);
+      c.optimizer_state ? static_cast<int>(*c.optimizer_state) : -1, c.loss ? static_cast<int>(*c.loss) : -1,
+      c.attention ? static_cast<int>(*c.attention) : -1);
 }
 
 void choose_optimizer(TrainingChoices& choices, const std::string& name) {
@@ -70,6 +71,10 @@ void choose_loss(TrainingChoices& choices, const std::string& name) {
   choices.loss = static_cast<LossKernels>(index_in("loss", name, kLossKernelsNames));
 }
 
+void choose_attention(TrainingChoices& choices, const std::string& name) {
+  choices.attention = static_cast<AttentionKernels>(index_in("attention", name, kAttentionKernelsNames));
+}
+
 Variant chosen_variant(const TrainingChoices& choices, Variant variant) {
   if (choices.optimizer.empty()) return variant;
   variant.optimizer = *std::ranges::find(kOptimizers, choices.optimizer, &Optimizer::name);
@@ -80,6 +85,7 @@ Variant chosen_variant(const TrainingChoices& choices, Variant variant) {
 Lowering chosen_lowering(const TrainingChoices& choices, Lowering lowering) {
   lowering.optimizer_state = choices.optimizer_state.value_or(lowering.optimizer_state);
   lowering.loss = choices.loss.value_or(lowering.loss);
+  lowering.attention = choices.attention.value_or(lowering.attention);
   return lowering;
 }
 
@@ -101,7 +107,12 @@ Model chosen_model(const TrainingChoices& choices, Model model) {
           model.name));
     model.training.front().batches = choices.accumulate;
   }
-  if (choices.loss && !has_vocabulary_loss(model))
+  if (choices.attention && !has_layer(model, "attention"))
+    throw UsageError(
+        fmt::format("attention: {} has none of queries, keys and values; expected a transformer "
+                    "whose file has layers of type attention",
+                    model.name));
+  if (choices.loss && !has_layer(model, "cross_entropy"))
     throw UsageError(fmt::format("loss: {} has no cross entropy over a vocabulary; expected a language model",
                                  model.name));
   if (choices.fine_tuning == FineTuning{}) return model;

@@ -25,12 +25,13 @@ inline constexpr std::array<std::string_view, 4> kRecomputeNames = {"none", "ful
 inline constexpr std::array<std::string_view, 3> kOffloadNames = {"none", "activations", "optimizer"};
 
 struct TrainingChoices {
-  std::string optimizer{};                     // of kOptimizers; empty: the variant's
-  std::int64_t accumulate = 1;                 // batches whose gradients are added up before an update
-  FineTuning fine_tuning{};                    // all weights are trained by default
-  std::optional<FeatureMaps> feature_maps{};   // none: as the framework keeps them
-  std::optional<Variables> optimizer_state{};  // none: where the framework has it
-  std::optional<LossKernels> loss{};           // of a cross entropy over a vocabulary; none: the framework's
+  std::string optimizer{};                      // of kOptimizers; empty: the variant's
+  std::int64_t accumulate = 1;                  // batches whose gradients are added up before an update
+  FineTuning fine_tuning{};                     // all weights are trained by default
+  std::optional<FeatureMaps> feature_maps{};    // none: as the framework keeps them
+  std::optional<Variables> optimizer_state{};   // none: where the framework has it
+  std::optional<LossKernels> loss{};            // of a cross entropy over a vocabulary; none: the framework's
+  std::optional<AttentionKernels> attention{};  // none: the framework's
 
   // Nothing is chosen.
   [[nodiscard]] bool empty() const { return *this == TrainingChoices{}; }
@@ -45,6 +46,7 @@ void choose_optimizer(TrainingChoices& choices, const std::string& name);
 void choose_recompute(TrainingChoices& choices, const std::string& name);
 void choose_offload(TrainingChoices& choices, const std::string& name);
 void choose_loss(TrainingChoices& choices, const std::string& name);
+void choose_attention(TrainingChoices& choices, const std::string& name);
 
 // The variant with the chosen optimizer; the framework's lowering and rewrites with what is chosen of them.
 [[nodiscard]] Variant chosen_variant(const TrainingChoices& choices, Variant variant);
@@ -53,7 +55,7 @@ void choose_loss(TrainingChoices& choices, const std::string& name);
 
 // The model with the chosen weights trained, several batches for an update. Throws UsageError as
 // fine_tuned(), for accumulation in a model whose iteration has several passes, and for a loss of a
-// vocabulary in a model without one.
+// vocabulary or an attention in a model without one.
 [[nodiscard]] Model chosen_model(const TrainingChoices& choices, Model model);
 
 }  // namespace tbdsim

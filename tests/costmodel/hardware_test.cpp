@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "costmodel/power.h"
 #include "hwspecs/base/catalog.h"
 
 namespace tbdsim {
@@ -84,6 +85,55 @@ TEST(PowerRatio, OfTheWatts) {
   EXPECT_EQ(power_ratio(gpu("h100_sxm"), 0), 1);
   EXPECT_NEAR(power_ratio(gpu("h100_sxm"), 1'400), clock_at(0.5), 1e-12);
   EXPECT_GT(power_ratio(gpu("h100_sxm"), 1e6), 0) << "no clock stops";
+}
+
+// Below 0.225 of the power at the whole clock only so many SMs run as have that: half of it feeds half of
+// them.
+TEST(ClockOfPower, FallsNoFasterThanThePower) {
+  EXPECT_NEAR(clock_of_power(0.225, 1), clock_at(0.225), 1e-12);
+  EXPECT_NEAR(clock_of_power(0.1125, 1), clock_at(0.225) / 2, 1e-12);
+}
+
+// An A100 SXM has 400 W for 108 SMs of 1.41 GHz and would draw 5.87 W each at the whole clock; an H100 8.15.
+// An L40S has half of the rate of an SM of its generation and draws half of what that would, an RTX 4090 a
+// quarter, for which its board has power to spare.
+TEST(ContinuousRate, OfProductsThatRunWithoutAPause) {
+  const auto clock = [](const char* name, MathType math) {
+    return continuous_rate(gpu(name), math) / rate_of(gpu(name), math).peak;
+  };
+  EXPECT_NEAR(clock("a100_sxm_80gb", MathType::bf16), clock_at(400 / (108 * 1.41) / 5.87), 1e-4);
+  EXPECT_NEAR(clock("h100_sxm", MathType::bf16), clock_at(700 / (132 * 1.83) / 8.15), 1e-4);
+  EXPECT_NEAR(clock("l40s", MathType::bf16), clock_at(350 / (142 * 2.52) / (8.15 / 4)), 1e-3);
+  EXPECT_GT(clock("rtx4090", MathType::bf16), 1);
+  EXPECT_GT(clock("v100_sxm2_16gb", MathType::fp16), 1e6) << "no run says";
+  EXPECT_GT(clock("h100_sxm", MathType::fp32), 1e6) << "no tensor cores";
+}
+
+// More of anything never lowers it, and more watts raise it.
+TEST(ContinuousRate, OfMoreOfAnything) {
+  const GpuSpec b200 = gpu("b200");
+  const double rate = continuous_rate(b200, MathType::bf16).si();
+  GpuSpec more = b200;
+  more.tdp = b200.tdp * 1.1;
+  EXPECT_GT(continuous_rate(more, MathType::bf16).si(), 1.03 * rate);
+  for (const double watts : {250.0, 500.0, 1'000.0, 2'000.0}) {
+    more = b200;
+    more.tdp = Watts(watts);
+    double least = 0;
+    for (const int sms : {37, 74, 148, 296}) {
+      more.sm_count = sms;
+      more.math[index_of(MathType::bf16)]->peak = rate_of(b200, MathType::bf16).peak * (sms / 148.0);
+      const double now = continuous_rate(more, MathType::bf16).si();
+      EXPECT_GE(now, least * (1 - 1e-12)) << sms << " SMs on " << watts << " W";
+      least = now;
+    }
+  }
+}
+
+TEST(InstructionsOf, BlackwellHasTwo) {
+  EXPECT_EQ(instructions_of(gpu("b300")), "blackwell");
+  EXPECT_EQ(instructions_of(gpu("rtx5090")), "rtx_blackwell");
+  EXPECT_EQ(instructions_of(gpu("rtx3090")), "ampere");
 }
 
 TEST(InstructionShare, OfOlderKernelsOnHopperAndLater) {

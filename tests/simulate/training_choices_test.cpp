@@ -98,6 +98,19 @@ TEST(TrainingChoices, TheLossMayHoldAPartOfTheScores) {
               testing::ElementsAre(HasSubstr("loss by fused_linear kernels")));
 }
 
+// Scores of 12 heads by 256 x 256 in each of 16 sequences leave the GPU's registers only where a program
+// multiplies, masks and normalizes them itself.
+TEST(TrainingChoices, AttentionMayBeOfAnyLibrary) {
+  const auto with = [](const char* kernels) { return gpt2_with({{"batch", "16"}, {"attention", kernels}}); };
+  const Prediction eager = with("eager");
+  const Prediction flash = with("flash");
+  EXPECT_GT(memory(eager, MemoryCategory::feature_maps), memory(flash, MemoryCategory::feature_maps));
+  EXPECT_GT(eager.iteration_time(), flash.iteration_time());
+  EXPECT_GT(with("memory_efficient").iteration_time(), flash.iteration_time());
+  EXPECT_THAT(training_notes(std::span(&flash, 1)),
+              testing::ElementsAre(HasSubstr("attention by flash kernels")));
+}
+
 TEST(TrainingChoices, SparseRowsNeedAnOptimizerThatUpdatesThemAlone) {
   const test::CliResult result = test::run(
       {"--gpu", "t4", "--batch", "2048", "--model", "dlrm", "--framework", "pytorch", "--optimizer", "adam"});
@@ -124,6 +137,8 @@ TEST(TrainingChoices, NamesWhatIsWrong) {
   fails({{"precision", "nvfp4"}}, "no tensor cores that scale blocks");
   fails({{"loss", "fused_linea"}}, "did you mean 'fused_linear'?");
   fails({{"loss", "fused"}}, "no cross entropy over a vocabulary", "transformer");
+  fails({{"attention", "flsh"}}, "did you mean 'flash'?");
+  fails({{"attention", "flash"}}, "none of queries, keys and values", "transformer");
 }
 
 }  // namespace

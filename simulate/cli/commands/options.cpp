@@ -140,6 +140,7 @@ TrainingChoices training_for(const TrainingOptions& options) {
   set_if_given(scenario, "recompute", options.recompute);
   set_if_given(scenario, "offload", options.offload);
   set_if_given(scenario, "loss", options.loss);
+  set_if_given(scenario, "attention", options.attention);
   return scenario.training;
 }
 
@@ -195,6 +196,10 @@ void add_training_options(CLI::App& app, TrainingOptions& options) {
   app.add_option("--loss", options.loss,
                  "kernels of a cross entropy over a vocabulary: eager, fused, chunked, vocabulary_parallel, "
                  "fused_linear (Liger) or cut (default: the framework's)");
+  app.add_option(
+      "--attention", options.attention,
+      "kernels of attention: fused (PyTorch's choice), math, eager, memory_efficient, flash, flash3 "
+      "or cudnn (default: the framework's)");
 }
 
 }  // namespace

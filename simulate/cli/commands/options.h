@@ -49,6 +49,7 @@ struct TrainingOptions {
   std::string freeze;
   std::string recompute;
   std::string loss;
+  std::string attention;
   std::string offload;
 };
 

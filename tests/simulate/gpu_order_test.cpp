@@ -1,0 +1,63 @@
+// A GPU with at least as much of everything that a data sheet says is no slower than another one with the same
+// SMs, whatever was measured on which of them.
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "costmodel/power.h"
+#include "simulate/prediction/predict.h"
+#include "tests/support/cli.h"
+
+namespace tbdsim {
+namespace {
+
+struct Run {
+  const char* model;
+  const char* precision;
+  std::int64_t batch;
+};
+
+// True if `a` has the peaks, sizes and rates of `b` or more, and the same instructions.
+bool has_all_of(const GpuSpec& a, const GpuSpec& b) {
+  bool all = instructions_of(a) == instructions_of(b) && a.sm_count >= b.sm_count &&
+             a.boost_clock >= b.boost_clock && a.memory_bandwidth >= b.memory_bandwidth &&
+             a.memory_size >= b.memory_size && a.l2_size >= b.l2_size && a.tdp >= b.tdp;
+  for (std::size_t m = 0; m < kMathTypeCount; ++m) {
+    if (b.math[m]) all &= a.math[m] && a.math[m]->peak >= b.math[m]->peak;
+  }
+  return all;
+}
+
+// GPUs whose kernels nobody timed: their times follow from the same formulas, and only the data sheets differ.
+// A GPU that was timed keeps what was measured on it, which may be less than a better data sheet promises.
+TEST(GpuOrder, OfGpusThatNobodyTimed) {
+  SpecCache specs = test::source_specs();
+  std::vector<std::shared_ptr<const GpuSpec>> gpus;
+  for (const std::string& name : specs.catalog().names(Kind::gpu)) {
+    if (!specs.catalog().contains(Kind::profile, name)) gpus.push_back(specs.gpu(name));
+  }
+  for (const Run& run : {Run{"resnet50", "fp32", 32}, Run{"resnet50", "amp", 64}, Run{"bert_base", "bf16", 16}}) {
+    std::vector<Seconds> times;
+    for (const auto& gpu : gpus) {
+      const bool computes = gpu->math[index_of(MathType::bf16)] || run.precision != std::string_view("bf16");
+      times.push_back(computes ? predict({.model = run.model,
+                                          .framework = "pytorch",
+                                          .gpu = gpu->name,
+                                          .batch = run.batch,
+                                          .precision = run.precision},
+                                         specs)
+                                     .iteration_time()
+                               : Seconds(0));
+    }
+    for (std::size_t a = 0; a < gpus.size(); ++a) {
+      for (std::size_t b = 0; b < gpus.size(); ++b) {
+        if (a == b || times[b] == Seconds(0) || !has_all_of(*gpus[a], *gpus[b])) continue;
+        EXPECT_LE(times[a].si(), 1.001 * times[b].si())
+            << gpus[a]->name << " and " << gpus[b]->name << ", " << run.model << " in " << run.precision;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tbdsim
