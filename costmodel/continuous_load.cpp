@@ -61,6 +61,7 @@ void limit_to_continuous_rate(const TrainingStep& step, double batch, const GpuS
   if (!has_tensor_cores(gpu, MathType::fp16)) return;
   for (std::size_t k = 0; k < costs.size(); ++k) {
     KernelCost& cost = costs[k];
+    if (cost.math == MathType::fp32) continue;  // no tensor cores
     const Seconds least = least_continuous_time(step.kernels[k], cost, batch, gpu);
     if (least <= cost.total) continue;
     cost.compute = cost.total = least;
