@@ -25,13 +25,6 @@ constexpr std::array kGenerations = {ContinuousPower{12, kAmpere.sixteen_bits, k
 // over the number n of SMs.
 constexpr double kLeastShare = 1.5 * kPowerBesideClock;
 
-// True for products, and for convolutions that are computed as products: Winograd's and FFT's have fewer
-// operations than the kernel counts.
-bool multiplies(const Kernel& kernel, const KernelCost& cost) {
-  return kernel.kind == KernelKind::gemm ||
-         (kernel.kind == KernelKind::convolution && cost.algorithm == Algorithm::implicit_gemm);
-}
-
 double sustained_clock(double share_of_power) {
   const double least = std::max(share_of_power, kLeastShare);
   return clock_of_power(least, 1) * std::min(1.0, share_of_power / least);
@@ -52,7 +45,7 @@ FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math) {
 
 Seconds least_continuous_time(const Kernel& kernel, const KernelCost& cost, double batch,
                               const GpuSpec& gpu) {
-  if (!multiplies(kernel, cost) || !cost.runs() || !has_tensor_cores(gpu, cost.math)) return {};
+  if (kernel.kind != KernelKind::gemm || !cost.runs() || !has_tensor_cores(gpu, cost.math)) return {};
   return Seconds(kernel.flops.at(batch) / continuous_rate(gpu, cost.math).si());
 }
 
@@ -61,6 +54,7 @@ void limit_to_continuous_rate(const TrainingStep& step, double batch, const GpuS
   if (!has_tensor_cores(gpu, MathType::fp16)) return;
   for (std::size_t k = 0; k < costs.size(); ++k) {
     KernelCost& cost = costs[k];
+    if (cost.math == MathType::fp32) continue;  // no tensor cores
     const Seconds least = least_continuous_time(step.kernels[k], cost, batch, gpu);
     if (least <= cost.total) continue;
     cost.compute = cost.total = least;

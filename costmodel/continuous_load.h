@@ -1,13 +1,14 @@
 // Rate that tensor cores sustain while a training run keeps a board at its power limit, with data that are no
-// zeros. Kernels are measured alone, in bursts at a higher clock; in a step large products and convolutions
-// fall to the clock that the power sustains, by the rule of costmodel/power.h:
+// zeros. Kernels are measured alone, in bursts at a higher clock; in a step large products fall to the
+// clock that the power sustains, by the rule of costmodel/power.h:
 //
 //   rate <= peak * clock,  tdp / (SMs * GHz) = W * r * (0.15 + 0.85 clock^3)
 //
 // r: operations a clock of an SM over the most of its generation (rate_share()): half as many draw half the
 // power. Below the power at which fewer SMs at a higher clock would do more (w = 0.225 W r), the rate falls
 // with the power, so that more SMs or a higher clock never make it smaller. Small products, which leave
-// tensor cores waiting, do not reach the limit and keep their measured time.
+// tensor cores waiting, do not reach the limit and keep their measured time. Convolutions have no such limit:
+// tuned programs are faster (docs/model/kernel_times.md).
 #pragma once
 
 #include <vector>
@@ -25,8 +26,7 @@ namespace tbdsim {
 // such run is known, are taken as Ampere.
 [[nodiscard]] FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math);
 
-// Time of a product, or of a convolution computed as one, at that rate; 0 for kernels that do not use tensor
-// cores.
+// Time of a matrix product at that rate; 0 for other kernels and without tensor cores.
 [[nodiscard]] Seconds least_continuous_time(const Kernel& kernel, const KernelCost& cost, double batch,
                                             const GpuSpec& gpu);
 

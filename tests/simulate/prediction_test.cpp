@@ -158,6 +158,24 @@ TEST(Predict, IntervalOfTheThroughput) {
   EXPECT_DOUBLE_EQ(p.throughput_interval().high, p.throughput() * p.interval_factor());
 }
 
+// TensorFlow 2 multiplies the times of half-precision convolutions; ln 1.65 = 0.50 times the part of the
+// iteration that they take may be off on another GPU. fp32 and PyTorch have no such factor.
+TEST(Predict, AFactorOnHalfConvolutionsWidensTheInterval) {
+  SpecCache specs = test::source_specs();
+  const auto exposure = [&](const char* framework, const char* precision) {
+    const Scenario scenario{.model = "alexnet",
+                            .framework = framework,
+                            .gpu = "a100_sxm_40gb",
+                            .batch = 64,
+                            .precision = precision};
+    return exposure_of(predict(scenario, specs))[static_cast<std::size_t>(Effect::factor)];
+  };
+  EXPECT_GT(exposure("tensorflow_2", "amp"), 0.1);
+  EXPECT_LT(exposure("tensorflow_2", "amp"), 0.50);
+  EXPECT_EQ(exposure("tensorflow_2", "fp32"), 0);
+  EXPECT_EQ(exposure("pytorch_1_12", "amp"), 0);
+}
+
 // Each of the 29 names is that of a file.
 TEST(Predict, ClassesOfNetworksAreFilesOfTheCatalogue) {
   int found = 0;
