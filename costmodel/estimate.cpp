@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "costmodel/continuous_load.h"
 #include "costmodel/kernel_estimate.h"
 
 namespace tbdsim {
@@ -40,7 +39,6 @@ std::vector<KernelCost> estimate(const TrainingStep& step, double batch, const C
     const Kernel& kernel = step.kernels[k];
     estimate_kernel(kernel, batch, calibration, factors[index_of(kernel.kind)], copies, cost, k, cache);
   });
-  limit_to_continuous_rate(step, batch, *calibration.gpu, costs);
   return costs;
 }
 

@@ -20,13 +20,14 @@ namespace {
 // sixteen_bits, eight_bits: fitted to the `fit` rows of runs of several training stacks on A100, H100 and
 // B200 (docs/model/clusters.md). These are 2.9 pJ a flop on Ampere (7 nm) and 2.0 on Hopper and Blackwell (4
 // nm); GPUs of 8.9 and 12.x, 4 nm too and 2,048 flop a clock and SM at the full rate, are taken as Hopper's for
-// each flop.
+// each flop, SMs of Volta and Turing (12 nm) as Ampere's, which lowers the errors of BERT and GNMT on V100 and
+// Quadro RTX 8000 (docs/model/kernel_times.md).
 constexpr PowerOfInstructions kPower[] = {
     {"kepler", 57 * kGiga, 0},
     {"maxwell", 57 * kGiga, 0},
     {"pascal", 57 * kGiga, 0},
-    {"volta", 77 * kGiga, 2.45},
-    {"turing", 57 * kGiga, 2.38},
+    {"volta", 77 * kGiga, 2.45, 5.87, 5.87},
+    {"turing", 57 * kGiga, 2.38, 5.87, 5.87},
     {"ampere", 77 * kGiga, 2.63, 5.87, 5.87},
     {"ada", 126 * kGiga, 1.39, 8.15 / 2, 10.46 / 2},
     {"hopper", 77 * kGiga, 2.89, 8.15, 10.46},

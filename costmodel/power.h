@@ -45,7 +45,7 @@ struct PowerOfInstructions {
 }
 
 // Operations a second that tensor cores sustain in products of a run that keeps the board at its power limit,
-// with data that are no zeros; infinite without tensor cores, and where no run says (before Ampere). Kernels
+// with data that are no zeros; infinite without tensor cores. Kernels
 // are measured alone, in bursts at a higher clock. Small products, which leave tensor cores waiting, do not
 // reach this rate and keep their measured time.
 [[nodiscard]] FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <variant>
 
-#include "costmodel/continuous_load.h"
 #include "costmodel/families/fast/grid_work_table.h"
 #include "costmodel/families/physical_limit.h"
 #include "costmodel/kernel_estimate.h"
@@ -90,7 +89,6 @@ std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, c
     const double residual = model.family == nullptr ? 0 : cost.residual;
     scale_within(cost, factor * std::exp(residual), model.limit);
   });
-  limit_to_continuous_rate(step, batch, *calibration.gpu, costs);
   return costs;
 }
 

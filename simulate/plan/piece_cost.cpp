@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "costmodel/continuous_load.h"
 #include "costmodel/estimate.h"
 #include "hwspecs/base/error.h"
 

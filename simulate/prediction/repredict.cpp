@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "costmodel/continuous_load.h"
 #include "costmodel/fast/rate_cache.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/timeline/activation_offload.h"
@@ -19,25 +18,6 @@ std::vector<Bytes> workspaces_of(const Prediction& p) {
       workspaces.push_back(iteration.costs[static_cast<std::size_t>(convolution.kernel)].workspace);
   }
   return workspaces;
-}
-
-// The costs with other factors of the framework. A kernel that only power limits has the same time until its
-// own is longer.
-std::vector<KernelCost> with_ratios(const Iteration& iteration, const Prediction& p,
-                                    const KernelFactors& ratios) {
-  const TrainingStep& step = *iteration.step;
-  const auto batch = static_cast<double>(iteration.batch);
-  std::vector<KernelCost> costs = iteration.costs;
-  for (std::size_t k = 0; k < costs.size(); ++k) {
-    const Kernel& kernel = step.kernels[k];
-    const std::size_t kind = index_of(kernel.kind);
-    const Seconds least = least_continuous_time(kernel, costs[k], batch, *p.gpu);
-    if (ratios[kind] == 1 || least == Seconds(0) || costs[k].total > least) continue;
-    costs[k].total = estimate(kernel, batch, *p.calibration).total * p.factors[kind];
-  }
-  scale(costs, step, ratios);
-  limit_to_continuous_rate(step, batch, *p.gpu, costs);
-  return costs;
 }
 
 }  // namespace
@@ -89,7 +69,8 @@ Seconds iteration_time_with(const Framework& framework, const Prediction& p) {
   KernelFactors ratios = factors_on(framework, *p.gpu, p.precision->math);
   for (std::size_t kind = 0; kind < ratios.size(); ++kind) ratios[kind] /= p.factors[kind];
   return mean_over(p.iterations, [&](const Iteration& iteration) {
-    const std::vector<KernelCost> costs = with_ratios(iteration, p, ratios);
+    std::vector<KernelCost> costs = iteration.costs;
+    scale(costs, *iteration.step, ratios);
     const auto batch = static_cast<double>(iteration.batch);
     const Timeline timeline = simulate_timeline(*iteration.step, costs, batch, framework.launch_model);
     return iteration.with_input(timeline.iteration + iteration.copies + iteration.sync.added());

@@ -105,7 +105,9 @@ TEST(ContinuousRate, OfProductsThatRunWithoutAPause) {
   EXPECT_NEAR(clock("h100_sxm", MathType::bf16), clock_at(700 / (132 * 1.83) / 8.15), 1e-4);
   EXPECT_NEAR(clock("l40s", MathType::bf16), clock_at(350 / (142 * 2.52) / (8.15 / 4)), 1e-3);
   EXPECT_GT(clock("rtx4090", MathType::bf16), 1);
-  EXPECT_GT(clock("v100_sxm2_16gb", MathType::fp16), 1e6) << "no run says";
+  EXPECT_NEAR(clock("v100_sxm2_16gb", MathType::fp16), clock_at(300 / (80 * 1.53) / 5.87), 1e-3);
+  EXPECT_LT(clock("quadro_rtx8000", MathType::fp16), 0.7);
+  EXPECT_GT(clock("rtx2080ti", MathType::fp16), 0.9) << "half of the operations draw half of the power";
   EXPECT_GT(clock("h100_sxm", MathType::fp32), 1e6) << "no tensor cores";
 }
 
