@@ -83,7 +83,9 @@ class UperHead(nn.Module):
 class SelfAttention(nn.Module):
     """utils/self_attention_block.py: pixels attend to pixels; keys and values may be pooled, queries and keys be one projection."""
 
-    def __init__(self, keys: int, queries: int, channels: int, outputs: int, shared: bool, pools: Sequence[int], norms: bool) -> None:
+    def __init__(
+        self, keys: int, queries: int, channels: int, outputs: int, shared: bool, pools: Sequence[int], norms: bool
+    ) -> None:
         super().__init__()
         make = block if norms else (lambda a, b, kernel: nn.Conv2d(a, b, kernel))
         self.key = make(keys, channels, 1)

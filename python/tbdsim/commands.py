@@ -72,12 +72,15 @@ def predict(model: Model, *, gpu: str | Sequence[str], batch: int | Sequence[int
     return Table(rows, units=units)
 
 
-def sweep(model: Model | Sequence[Model], **axes: Any) -> Table:
+def sweep(model: Model | Sequence[Model], *, framework: str | Sequence[str] | None = None, **axes: Any) -> Table:
     """A row for every combination of the axes: ``gpu=["t4", "l4"], batch="8:64:x2", set="gpu.tdp=..."``,
-    with the columns ``metrics=[...]`` and ``status`` ("ok", "out of memory", or why there is no prediction)."""
+    with the columns ``metrics=[...]`` and ``status`` ("ok", "out of memory", or why there is no prediction).
+    Without ``framework`` in "pytorch"; a sweep over jobs of clusters (``global_batch``) has none."""
+    if framework is None and "global_batch" not in axes:
+        framework = "pytorch"
     with contextlib.ExitStack() as files:
         names = [files.enter_context(_named(each)) for each in ([model] if isinstance(model, (str, Path, Step)) else model)]
-        lines = run("sweep", *options(model=names, **axes), "--format", "jsonl", "--quiet")
+        lines = run("sweep", *options(model=names, framework=framework, **axes), "--format", "jsonl", "--quiet")
     return Table([json.loads(line) for line in lines.splitlines()])
 
 

@@ -130,7 +130,7 @@ def test_pages_traces_and_observations(tmp_path):
 def test_sweep_to_parquet(tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    tbdsim.sweep("resnet50", gpu=["t4", "l4"], batch=[8, 16], framework="pytorch").to_parquet(tmp_path / "x.parquet")
+    tbdsim.sweep("resnet50", gpu=["t4", "l4"], batch=[8, 16]).to_parquet(tmp_path / "x.parquet")
     assert list(pandas.read_parquet(tmp_path / "x.parquet")["batch"]) == [8, 16, 8, 16]
 
 
