@@ -1,7 +1,7 @@
-// multiply_add: y = a * b + c, element by element, as the cross layer x0 * (W x + b) + x of DCN V2 (Wang et al.,
-// arXiv 2008.13535). fused: one kernel forward, and one backward that writes the gradients of a and b
-// (NVIDIA-Merlin/HugeCTR@2f2016f, HugeCTR/src/layers/multi_cross_layer.cu, fused_matrix_elementwise_dot_add and
-// fused_mul_fma3); else a product and a sum, and two products. The gradient of c is that of y.
+// multiply_add: y = a * b + c, element by element, as the cross layer x0 * (W x + b) + x of DCN V2 (Wang et
+// al., arXiv 2008.13535). fused: one kernel forward, and one backward that writes the gradients of a and b
+// (NVIDIA-Merlin/HugeCTR@2f2016f, HugeCTR/src/layers/multi_cross_layer.cu, fused_matrix_elementwise_dot_add
+// and fused_mul_fma3); else a product and a sum, and two products. The gradient of c is that of y.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {

@@ -1,8 +1,9 @@
-// neighbour_attention: for each target node the sum of its neighbours' vectors, weighted by a softmax over them
-// of LeakyReLU(a_s x_s + a_t x_t) for each head (Velickovic et al., Graph Attention Networks, ICLR 2018). Inputs
-// are {sources, width} and {targets, width}, behind their matrix products; `edges` of a sample were drawn
-// from a graph. One kernel forward and one backward, and the sum with the bias (cugraph-ops, mha_gat_n2n, as
-// mlcommons/training_results_v4.0, NVIDIA/benchmarks/gnn/implementations/dgl/model/dgl_model.py calls it).
+// neighbour_attention: for each target node the sum of its neighbours' vectors, weighted by a softmax over
+// them of LeakyReLU(a_s x_s + a_t x_t) for each head (Velickovic et al., Graph Attention Networks, ICLR
+// 2018). Inputs are {sources, width} and {targets, width}, behind their matrix products; `edges` of a sample
+// were drawn from a graph. One kernel forward and one backward, and the sum with the bias (cugraph-ops,
+// mha_gat_n2n, as mlcommons/training_results_v4.0,
+// NVIDIA/benchmarks/gnn/implementations/dgl/model/dgl_model.py calls it).
 //
 //   forward   reads a source for each edge, and the targets; writes the targets
 //   backward  reads a source for each edge and adds to its gradient; reads the targets and their gradients once, as one
@@ -47,8 +48,8 @@ class NeighbourAttention : public Layer {
     const Size targets = stored_bytes(site.output, how.precision);
     over_edges(site, Phase::forward, kForwardFlops, edge_bytes(site, how) + indices(site) + targets, targets,
                kernels);
-    kernels.push_back(memory_kernel(KernelKind::elementwise, Phase::forward, "bias", site.output, 1, targets,
-                                    targets));
+    kernels.push_back(
+        memory_kernel(KernelKind::elementwise, Phase::forward, "bias", site.output, 1, targets, targets));
   }
 
   void backward(const LayerContext& site, const LoweringContext& how,
@@ -60,7 +61,8 @@ class NeighbourAttention : public Layer {
                                       site.output, 1, targets, fixed_size(last_dimension(site.output))));
     const Phase phase = site.input_gradient ? Phase::backward_data : Phase::backward_weights;
     const Size edges = edge_bytes(site, how);
-    over_edges(site, phase, kBackwardFlops, edges * 2 + indices(site) + targets * 2, edges + targets, kernels);
+    over_edges(site, phase, kBackwardFlops, edges * 2 + indices(site) + targets * 2, edges + targets,
+               kernels);
   }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext&, const LoweringContext&) const override {

@@ -2,6 +2,8 @@
 // bias: 12 weights of 4 B.
 #include "graphs/parameter_kernels.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "tests/graphs/layer_fixture.h"
@@ -34,6 +36,17 @@ TEST(Clip, ByNorm) {
   const TrainingStep fused = test::step_of(model, {.update = UpdateKernels::fused});
   ASSERT_EQ(kernels_of(fused, "clip").size(), 1u);
   EXPECT_EQ(kernels_of(fused, "clip")[0].read_bytes, fixed_size(2 * 48));
+}
+
+// An update that divides gradients by a factor takes that of the norm, and of the loss scale, along.
+TEST(Clip, AnUpdateMayTakeTheFactors) {
+  const Lowering with_factor{.scale_in_update = true};
+  const TrainingStep step = test::step_of(two_products(", clip: norm"), with_factor);
+  EXPECT_EQ(kernels_of(step, "gradient_norm").size(), 2u);
+  EXPECT_TRUE(kernels_of(step, "clip").empty());
+  const Precision& amp = *std::ranges::find(kPrecisions, "amp", &Precision::name);
+  EXPECT_EQ(kernels_of(test::step_of(two_products(""), {}, amp), "unscale").size(), 2u);
+  EXPECT_TRUE(kernels_of(test::step_of(two_products(""), with_factor, amp), "unscale").empty());
 }
 
 TEST(Clip, ByValueNeedsNoNorm) {

@@ -118,8 +118,8 @@ TEST(GroupNorm, InOneKernelWithSilu) {
 }
 
 // Five edges between 4 sources and 2 targets of 8 numbers: forward five vectors, five indices and the targets
-// are read (160 + 20 + 64 B), backward a source and its gradient for each edge, targets and their gradients; vectors of both ends and a bias are
-// trained.
+// are read (160 + 20 + 64 B), backward a source and its gradient for each edge, targets and their gradients;
+// vectors of both ends and a bias are trained.
 TEST(NeighbourAttention, ReadsAVectorForEachEdge) {
   const std::vector<Shape> inputs{Shape{per_sample(1), {4, 8}}, Shape{per_sample(1), {2, 8}}};
   const LayerBench bench{"{type: neighbour_attention, edges: 5, heads: 2}", inputs};

@@ -110,7 +110,10 @@ TEST_F(TargetRuns, TheBestBatchIsTheFastest) {
 // there.
 TEST_F(TargetRuns, TheBestBatchIsNotBeyondThoseMeasured) {
   std::string text = kTarget;
-  text.replace(text.find("critical_batch: 30"), 18, "critical_batch: 1e9");
+  for (const auto& [from, to] :
+       {std::pair{"epochs: 8", "epochs: 5.3333"},
+        std::pair{"minimum: 4, critical_batch: 30", "minimum: 5.3333, critical_batch: 1e9"}})
+    text.replace(text.find(from), std::string(from).size(), to);
   Scenario flat = scenario(1);
   flat.target = dir_.write("flat.yaml", text).string();
   const Cluster one[] = {Cluster{}};

@@ -31,6 +31,12 @@ SHRINKAGE = 2    # GPUs
 EXPLAINED = 0.3
 
 
+def framework_spread(name: str) -> float:
+    """`spread` of a framework's file, or of the one it is based on."""
+    framework = yaml.safe_load((ROOT / f"simulate/frameworks/{name}.yaml").read_text(encoding="utf-8"))
+    return framework["spread"] if "spread" in framework else framework_spread(framework["based_on"])
+
+
 def deviation(program: str, row: dict, rules: dict) -> float | None:
     """Standard deviation of ln(rate) of one GPU, without the framework's spread."""
     benchmark = rules["benchmarks"][row["benchmark"]]
@@ -46,8 +52,7 @@ def deviation(program: str, row: dict, rules: dict) -> float | None:
         return None
     metrics = json.loads(done.stdout)["predictions"][0]["metrics"]
     total = math.log(metrics["throughput_high"]["value"] / metrics["throughput"]["value"]) / EIGHTY
-    framework = yaml.safe_load((ROOT / f"simulate/frameworks/{benchmark['framework']}.yaml").read_text(encoding="utf-8"))
-    return math.sqrt(max(0.0, total**2 - framework["spread"] ** 2))
+    return math.sqrt(max(0.0, total**2 - framework_spread(benchmark["framework"]) ** 2))
 
 
 def own_square(points: list[tuple]) -> float:
