@@ -174,8 +174,9 @@ class Check {
   }
 
   bool recomputation() {
-    if (l_.recompute_layers < 0 || l_.recompute_layers > kMostRanks)
-      return wrong("recompute_layers {} is out of range; expected 0 to {}", l_.recompute_layers, kMostRanks);
+    if (l_.recompute_layers < 0 || l_.recompute_layers > s_.layers)
+      return wrong("recompute_layers {} is out of range; {} has {} layers", l_.recompute_layers, s_.name,
+                   s_.layers);
     const std::string_view chosen = kRecomputationNames[static_cast<std::size_t>(l_.recompute)];
     if (l_.recompute_layers > 0 && l_.recompute != Recomputation::full)
       return wrong("recompute_layers {} with recompute {}; expected full", l_.recompute_layers, chosen);

@@ -212,6 +212,20 @@ TEST_F(LayoutsTest, SaysWhatWouldMakeItFit) {
   EXPECT_GT(predict_layout(sharded, pieces, job.peak).most.device, job.usable());
 }
 
+TEST_F(LayoutsTest, SequencesAndModulesAreAmongWhatWouldFit) {
+  const ResolvedJob job = resolve_job(
+      request(
+          "llama3_70b", "h100_sxm",
+          {{"gpus", "512"}, {"global_batch", "2048"}, {"tp", "8"}, {"pp", "4"}, {"vp", "2"}, {"zero", "1"}}),
+      specs_);
+  PieceTable pieces(job.inputs);
+  ASSERT_FALSE(predict_job(job, pieces).fits());
+  std::vector<std::string> changes;
+  for (const Remedy& remedy : what_would_fit(*job.layout, job, pieces)) changes.push_back(remedy.change);
+  EXPECT_THAT(changes, testing::Contains("sequence_parallel true"));
+  EXPECT_THAT(changes, testing::Contains("recompute_modules layernorm"));
+}
+
 TEST_F(LayoutsTest, UpdatesAndLossesTakeMemory) {
   const auto reserved = [&](const Texts& more) {
     Texts texts = {{"zero", "3"}, {"stack", "fsdp"}, {"micro_batch", "2"}, {"recompute", "full"}};
