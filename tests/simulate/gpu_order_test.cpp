@@ -14,7 +14,7 @@
 namespace tbdsim {
 namespace {
 
-struct Run {
+struct Step {
   const char* model;
   const char* precision;
   std::int64_t batch;
@@ -34,7 +34,7 @@ bool has_all_of(const GpuSpec& a, const GpuSpec& b) {
 // Products were timed on a B200 alone, attention on a GB200 too.
 TEST(GpuOrder, OfBlackwells) {
   SpecCache specs = test::source_specs();
-  for (const char* precision : {"bf16", "fp8"}) {
+  for (const char* precision : {"bf16", "fp8", "tf32"}) {
     const auto time = [&](const char* gpu) {
       return predict({.model = "llama3.2_1b",
                       .framework = "pytorch",
@@ -58,8 +58,8 @@ TEST(GpuOrder, OfGpusThatNobodyTimed) {
   for (const std::string& name : specs.catalog().names(Kind::gpu)) {
     if (!specs.catalog().contains(Kind::profile, name)) gpus.push_back(specs.gpu(name));
   }
-  for (const Run& run :
-       {Run{"resnet50", "fp32", 32}, Run{"resnet50", "amp", 64}, Run{"bert_base", "bf16", 16}}) {
+  for (const Step& run :
+       {Step{"resnet50", "fp32", 32}, Step{"resnet50", "amp", 64}, Step{"bert_base", "bf16", 16}}) {
     std::vector<Seconds> times;
     for (const auto& gpu : gpus) {
       const bool computes = gpu->math[index_of(MathType::bf16)] || run.precision != std::string_view("bf16");
