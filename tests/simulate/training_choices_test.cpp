@@ -98,10 +98,12 @@ TEST(TrainingChoices, TheLossMayHoldAPartOfTheScores) {
               testing::ElementsAre(HasSubstr("loss by fused_linear kernels")));
 }
 
-// Scores of 12 heads by 256 x 256 in each of 16 sequences leave the GPU's registers only where a program
+// Scores of 12 heads by 1,024 x 1,024 in each of 16 sequences leave the GPU's registers only where a program
 // multiplies, masks and normalizes them itself.
 TEST(TrainingChoices, AttentionMayBeOfAnyLibrary) {
-  const auto with = [](const char* kernels) { return gpt2_with({{"batch", "16"}, {"attention", kernels}}); };
+  const auto with = [](const char* kernels) {
+    return gpt2_with({{"batch", "16"}, {"sequence_length", "1024"}, {"attention", kernels}});
+  };
   const Prediction eager = with("eager");
   const Prediction flash = with("flash");
   EXPECT_GT(memory(eager, MemoryCategory::feature_maps), memory(flash, MemoryCategory::feature_maps));
