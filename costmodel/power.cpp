@@ -19,9 +19,9 @@ namespace {
 //
 // sixteen_bits, eight_bits: fitted to the `fit` rows of runs of several training stacks on A100, H100 and
 // B200 (docs/model/clusters.md). These are 2.9 pJ a flop on Ampere (7 nm) and 2.0 on Hopper and Blackwell (4
-// nm); GPUs of 8.9 and 12.x, 4 nm too and 2,048 flop a clock and SM at the full rate, are taken as Hopper's for
-// each flop, SMs of Volta and Turing (12 nm) as Ampere's, which lowers the errors of BERT and GNMT on V100 and
-// Quadro RTX 8000 (docs/model/kernel_times.md).
+// nm); GPUs of 8.9 and 12.x, 4 nm too and 2,048 flop a clock and SM at the full rate, are taken as Hopper's
+// for each flop, SMs of Volta and Turing (12 nm) as Ampere's, which lowers the errors of BERT and GNMT on
+// V100 and Quadro RTX 8000 (docs/model/kernel_times.md).
 constexpr PowerOfInstructions kPower[] = {
     {"kepler", 57 * kGiga, 0},
     {"maxwell", 57 * kGiga, 0},

@@ -36,7 +36,8 @@ struct TableExchange {
 [[nodiscard]] bool is_of_shared_layer(const TrainingStep& step, const ParameterGradient& gradient,
                                       const SyncPlan& plan);
 
-// Bytes that the fullest rank does not hold of a step's tensors in a role: other ranks have their part of the tables.
+// Bytes that the fullest rank does not hold of a step's tensors in a role: other ranks have their part of the
+// tables.
 [[nodiscard]] Bytes held_by_others(const TrainingStep& step, double batch, TensorRole role,
                                    const SyncPlan& plan);
 

@@ -106,8 +106,8 @@ TEST(SharedLayers, WhatLeavesAMachineCrossesItsNetwork) {
   EXPECT_GE(moved.exchange.si(), 2 * 0.75 * 2 * moved.vectors.si() / (efficiency * 1e9) * (1 - 1e-9));
 }
 
-// Three tables of 4 GB each: the fuller of two ranks holds two of them, or one and a half where tables are cut; each of
-// eight holds at most one.
+// Three tables of 4 GB each: the fuller of two ranks holds two of them, or one and a half where tables are
+// cut; each of eight holds at most one.
 TEST(SharedLayers, OtherRanksHoldTheirPartOfTheTables) {
   TrainingStep tables = step(3, Sharding::none);
   tables.tensors.push_back(
