@@ -1,8 +1,8 @@
 #include "costmodel/power.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
-#include <stdexcept>
-#include <string>
 
 #include "costmodel/hardware.h"
 
@@ -33,6 +33,7 @@ constexpr PowerOfInstructions kPower[] = {
     {"hopper", 77 * kGiga, 2.89, 8.15, 10.46},
     {"blackwell", 126 * kGiga, 3.64, 16.2, 15.4},
     {"rtx_blackwell", 126 * kGiga, 0.7, 8.15 / 2, 10.46 / 2},
+    {"", 57 * kGiga, 0},  // of an architecture that has no row
 };
 
 }  // namespace
@@ -45,10 +46,8 @@ std::string_view instructions_of(const GpuSpec& gpu) {
 
 const PowerOfInstructions& power_of(const GpuSpec& gpu) {
   const std::string_view instructions = instructions_of(gpu);
-  for (const PowerOfInstructions& row : kPower) {
-    if (row.instructions == instructions) return row;
-  }
-  throw std::logic_error("no power of " + std::string(instructions));
+  const auto* const row = std::ranges::find(kPower, instructions, &PowerOfInstructions::instructions);
+  return row == std::end(kPower) ? *std::prev(row) : *row;
 }
 
 FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math) {

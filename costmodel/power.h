@@ -26,7 +26,7 @@ struct PowerOfInstructions {
   double eight_bits = 0;    // the same of fp8, also taken for fp4
 };
 
-// Throws std::logic_error for an architecture without a row.
+// Of an architecture without a row: neither limit.
 [[nodiscard]] const PowerOfInstructions& power_of(const GpuSpec& gpu);
 
 // The board's power for each SM and GHz of the clock that this arithmetic is quoted at, in W / GHz.

@@ -38,8 +38,13 @@ def mean(rows, column, weight=None):
     return sum(float(row[column]) * w for row, w in zip(rows, weights)) / sum(weights)
 
 
+def is_own(row):
+    """Whether a group is of runs that this project measured (simulate/validation/runs/h100_sxm_pytorch.csv)."""
+    return row["group"].startswith("own_")
+
+
 def is_time(row):
-    return not row["group"].startswith("memory_")
+    return not row["group"].startswith("memory_") and not is_own(row)
 
 
 def summary():
@@ -50,7 +55,8 @@ def summary():
         "one GPU, mixed precision": [row for row in rows if row["group"] == "cnn_mixed_single"],
         "several GPUs in a machine": [row for row in rows if row["group"].endswith("_multi")],
         "several machines": [row for row in rows if row["group"].endswith("_machines")],
-        "memory": [row for row in expected("score") if not is_time(row)],
+        "memory": [row for row in expected("score") if row["group"].startswith("memory_")],
+        "first runs measured by this project, an H100": [row for row in expected("score") if is_own(row)],
     }
     lines = [[name, str(sum(int(row["configurations"]) for row in those)), percent(mean(those, "mean")), HELD_OUT.get(name, "not measured")]
              for name, those in sorts.items()]

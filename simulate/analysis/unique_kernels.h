@@ -17,6 +17,7 @@ struct UniqueKernel {
   double count = 0;            // executions over one iteration of every prediction
   Seconds total;               // predicted time of all of them, whatever their algorithms
   Bound bound = Bound::overhead;
+  bool channels_last = false;  // the framework's images are NHWC
 
   [[nodiscard]] Seconds each() const { return total * (1 / count); }
 };

@@ -36,14 +36,15 @@ TEST(UnfittedAttention, ByBlocks) {
                    3 * 128 * 256 * gradients);
 }
 
-// The memory-efficient kernel reaches 0.5 forward and 0.34 backward.
+// The memory-efficient kernel reaches 0.5 forward and 0.34 backward of an A100's 2,048 operations a
+// clock, 1.2 times that of 1,024.
 TEST(UnfittedAttention, MemoryEfficientIsSlower) {
   AttentionCall slow = call();
   slow.kernel = AttentionKernel::memory_efficient;
-  const double score = 256 / (0.5 * 1.024e12) + 8 / 128e9;
+  const double score = 256 / (0.6 * 1.024e12) + 8 / 128e9;
   EXPECT_DOUBLE_EQ(unfitted_attention_time(slow, kCard, 1).compute, 3 * 128 * 256 * score);
   slow.phase = Phase::backward_data;
-  const double gradients = 640 / (0.34 * 1.024e12) + 16 / 128e9;
+  const double gradients = 640 / (0.34 * 1.2 * 1.024e12) + 16 / 128e9;
   EXPECT_DOUBLE_EQ(unfitted_attention_time(slow, kCard, 1).compute, 3 * 128 * 256 * gradients);
 }
 
@@ -93,18 +94,15 @@ TEST(Attention, CausalBlocksLongestFirst) {
   EXPECT_NEAR(fitted(causal).compute / fitted(call()).compute, rounds / (3 * 266), 1e-12);
 }
 
-// A window of 16 keys: one of 64 to 144 of them, 16 and a block of 128.
-// 4,096 operations a clock are fed: of 512 a share of 8/9, of an A100's 2,048 two thirds, 4/3 apart.
+// 4,096 operations a clock are fed: of 512 a share of 8/9, of an A100's 2,048 two thirds, of as many a half.
 TEST(Attention, SlowTensorCoresWaitLessForOperands) {
-  Hardware hardware{.sm_count = 10, .clock = 1e9};
-  hardware.peak = 10 * 1e9 * 512;
-  EXPECT_DOUBLE_EQ(operands_in_time(hardware), 1.5 / 1.125);
-  hardware.peak *= 4;
-  EXPECT_DOUBLE_EQ(operands_in_time(hardware), 1);
-  hardware.peak *= 2;
-  EXPECT_DOUBLE_EQ(operands_in_time(hardware), 1) << "as fitted";
+  const Hardware hardware{.sm_count = 10, .clock = 1e9};
+  EXPECT_DOUBLE_EQ(operands_in_time(512e9, hardware), 1.5 / 1.125);
+  EXPECT_DOUBLE_EQ(operands_in_time(2'048e9, hardware), 1);
+  EXPECT_DOUBLE_EQ(operands_in_time(4'096e9, hardware), 0.75);
 }
 
+// A window of 16 keys: one of 64 to 144 of them, 16 and a block of 128.
 TEST(Attention, WindowsSkipKeys) {
   AttentionCall narrow = call();
   narrow.window = 16;

@@ -90,6 +90,22 @@ TEST(MeasuringPlan, IsAcceptedByTheMeasuringProgram) {
   EXPECT_GT(plan.points.size(), 300u);
 }
 
+// What is measured is what runs: images of a framework with channels last are NHWC in every row.
+TEST(MeasuringPlan, HasTheLayoutOfTheFramework) {
+  SpecCache specs = test::source_specs();
+  const Prediction p = predict({.model = "resnet50",
+                                .framework = "pytorch_channels_last",
+                                .gpu = "a100_sxm_80gb",
+                                .batch = 16,
+                                .precision = "amp"},
+                               specs);
+  std::stringstream csv;
+  write_measuring_plan(csv, unique_kernels(std::span(&p, 1)));
+  EXPECT_THAT(csv.str(), testing::HasSubstr("\nbatch_norm,fp16,forward,NHWC,"));
+  EXPECT_THAT(csv.str(), testing::HasSubstr("\nconv,fp16,forward,NHWC,"));
+  EXPECT_THAT(csv.str(), testing::Not(testing::HasSubstr("NCHW")));
+}
+
 TEST(MeasuringPlan, ComesOutOfOneCommandWithoutAGpu) {
   const test::CliResult result = test::run({"kernels", "all", "--batch", "4,16,64", "--unique", "--plan"});
   EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -69,6 +69,7 @@ std::string_view measured_phase(std::string_view op, Phase phase) {
 struct ShapeColumns {
   Row& row;
   double batch;
+  bool channels_last;
 
   void set(std::string_view column, double size) const { row[column] = fmt::format("{:.0f}", size); }
   void set(std::string_view column, std::int64_t size) const { row[column] = fmt::format("{}", size); }
@@ -83,7 +84,7 @@ struct ShapeColumns {
     set("channels", i.channels);
     set("height", i.height);
     set("width", i.width);
-    row["layout"] = "NCHW";
+    row["layout"] = channels_last ? "NHWC" : "NCHW";
   }
   void operator()(const PoolShape& p) const {
     (*this)(p.input);
@@ -135,7 +136,7 @@ void write_measuring_plan(std::ostream& out, std::span<const UniqueKernel> kerne
     if (!op) continue;
     Row row{{"op", *op}, {"precision", std::string(k.precision)}};
     row["phase"] = measured_phase(*op, k.kernel.phase);
-    std::visit(ShapeColumns{row, k.batch}, k.kernel.shape);
+    std::visit(ShapeColumns{row, k.batch, k.channels_last}, k.kernel.shape);
     rows[row] += k.total;
   }
   std::vector<std::pair<Row, Seconds>> ordered(rows.begin(), rows.end());
