@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "calibrate/cli/crossval.h"
+#include "calibrate/cli/errors.h"
 #include "calibrate/cli/fit.h"
 #include "calibrate/cli/fit_communication.h"
 #include "calibrate/cli/fit_convergence.h"
@@ -26,6 +27,8 @@ constexpr const char* kExamples =
     "  tbd-calibrate fit my_gpu.csv -o my_gpu.yaml               what tbd-measure wrote -> a profile for "
     "tbd-sim\n"
     "  tbd-calibrate crossval deepbench_*.csv --details          errors on calls that were left out\n"
+    "  tbd-calibrate errors my_gpu.csv --profile my_gpu.yaml     measured calls beside a profile's "
+    "prediction\n"
     "  tbd-calibrate fit-framework runs.csv --framework mxnet --constants kernel,wait -o mxnet.yaml\n"
     "  tbd-calibrate fit-communication nccl.csv --machine dgx1_v100 --only gpu=v100\n"
     "  tbd-calibrate fit-convergence resnet50_759                the law of epochs over the batch\n"
@@ -42,6 +45,7 @@ struct CommandLine {
   ImportOptions import;
   FitCommand fit;
   CrossvalCommand crossval;
+  ErrorsCommand errors;
   FrameworkFitCommand framework;
   CommunicationCommand communication;
   ConvergenceCommand convergence;
@@ -59,6 +63,7 @@ struct CommandLine {
     add_import();
     add_fit();
     add_crossval();
+    add_errors();
     add_fit_framework();
     add_fit_communication();
     add_fit_convergence();
@@ -121,6 +126,17 @@ struct CommandLine {
     command->add_option("-o,--output", crossval.output, "write to this file instead of standard output");
     commands.push_back(
         {command, [this](const ProgramContext& context) { crossval_command(crossval, context); }});
+  }
+
+  void add_errors() {
+    CLI::App* command = app.add_subcommand(
+        "errors", "measured calls beside what a profile predicts for them, by sort of call");
+    command->add_option("files", errors.files, "records and published tables");
+    command->add_option("--profile", errors.profile, "a profile of the catalogue, or a path")->required();
+    command->add_flag("--each", errors.each, "each call instead");
+    command->add_option("--format", errors.format, "table, json or csv")->capture_default_str();
+    command->add_option("-o,--output", errors.output, "write to this file instead of standard output");
+    commands.push_back({command, [this](const ProgramContext& context) { errors_command(errors, context); }});
   }
 
   void add_fit_communication() {

@@ -129,7 +129,8 @@ StreamCall pooling_of(const Record& record, Phase phase, double element_bytes) {
           .phase = phase,
           .columns = x / element_bytes,
           .read_bytes = phase == Phase::forward ? x : backward,
-          .written_bytes = phase == Phase::forward ? y : x};
+          .written_bytes = phase == Phase::forward ? y : x,
+          .element_bytes = element_bytes};
 }
 
 std::optional<StreamCall> stream_of(const Record& record, Phase phase, double element_bytes) {
@@ -137,7 +138,8 @@ std::optional<StreamCall> stream_of(const Record& record, Phase phase, double el
   const RecordShape& s = record.shape;
   const StreamOp* op = find_stream_op(record.op, record.phase);
   if (op == nullptr) return std::nullopt;
-  StreamCall call{.kind = kind_of(*op), .phase = phase};
+  StreamCall call{.kind = kind_of(*op), .phase = phase, .element_bytes = element_bytes};
+  if (call.kind == KernelKind::batch_norm && record.layout == "NCHW") call.channels = size(s.channels);
   if (s.rows > 0) {
     call.rows = size(s.rows);
     call.columns = size(s.cols);
