@@ -58,7 +58,8 @@ std::optional<double> seconds_of(const typename Family::Call& call, const Calibr
   const auto* measured = model.residuals->find(Family::group(call));
   const double residual =
       measured == nullptr ? 0 : model.residuals->estimate(*measured, Family::features(call)).mean;
-  const double limit = physical_limit(Family::executed(call, best.choice), Family::operand_bytes(call), model.hardware);
+  const double limit =
+      physical_limit(Family::executed(call, best.choice), Family::operand_bytes(call), model.hardware);
   return std::max(best.parts.total * std::exp(residual), limit);
 }
 
@@ -129,11 +130,12 @@ Table table_of_groups(const std::vector<Compared>& calls) {
   for (const Compared& call : calls) groups[group_of(*call.record)].push_back(call.ratio());
   Table table;
   table.name = "errors";
-  table.preface = {"median and 90th percentile of |predicted / measured - 1|, median of predicted / measured - 1",
-                   ""};
-  table.columns = {{"op", "op"},          {"groups", "groups"},      {"phase", "phase"},  {"precision", "prec."},
-                   {"layout", "layout"},  {"calls", "calls", true},  {"median", "median", true},
-                   {"p90", "p90", true},  {"bias", "bias", true}};
+  table.preface = {
+      "median and 90th percentile of |predicted / measured - 1|, median of predicted / measured - 1", ""};
+  table.columns = {
+      {"op", "op"},          {"groups", "groups"},     {"phase", "phase"},         {"precision", "prec."},
+      {"layout", "layout"},  {"calls", "calls", true}, {"median", "median", true}, {"p90", "p90", true},
+      {"bias", "bias", true}};
   for (auto& [group, ratios] : groups) {
     std::vector<double> errors;
     for (const double ratio : ratios) errors.push_back(std::abs(ratio - 1));
@@ -151,9 +153,14 @@ Table table_of_groups(const std::vector<Compared>& calls) {
 Table table_of_calls(const std::vector<Compared>& calls) {
   Table table;
   table.name = "calls";
-  table.columns = {{"op", "op"},         {"groups", "groups"}, {"phase", "phase"},
-                   {"precision", "prec."}, {"layout", "layout"}, {"shape", "shape"},
-                   {"measured_us", "us", true}, {"predicted_us", "predicted", true}};
+  table.columns = {{"op", "op"},
+                   {"groups", "groups"},
+                   {"phase", "phase"},
+                   {"precision", "prec."},
+                   {"layout", "layout"},
+                   {"shape", "shape"},
+                   {"measured_us", "us", true},
+                   {"predicted_us", "predicted", true}};
   for (const Compared& call : calls) {
     const auto& [op, kind, phase, precision, layout] = group_of(*call.record);
     constexpr double kMicro = 1e6;
@@ -172,8 +179,8 @@ void errors_command(const ErrorsCommand& command, const ProgramContext& context)
   const auto* const format = std::ranges::find(kFormats, command.format);
   if (format == std::end(kFormats)) {
     const std::vector<std::string> names(std::begin(kFormats), std::end(kFormats));
-    throw UsageError("--format: " + in_quotes(command.format) + " is unknown; expected one of " + joined(names) +
-                     did_you_mean(command.format, names));
+    throw UsageError("--format: " + in_quotes(command.format) + " is unknown; expected one of " +
+                     joined(names) + did_you_mean(command.format, names));
   }
   std::optional<AtomicFile> file;
   if (!command.output.empty()) file.emplace(command.output);

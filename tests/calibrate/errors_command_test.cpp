@@ -32,8 +32,7 @@ class ErrorsCommandTest : public testing::Test {
   }
 
   test::TempDir directory_;
-  std::vector<Record> records_ =
-      test::gemm_records(test::specs_of({"titanxp"}), test::gemm_truth());
+  std::vector<Record> records_ = test::gemm_records(test::specs_of({"titanxp"}), test::gemm_truth());
 };
 
 TEST_F(ErrorsCommandTest, TellsTheErrorsOfAProfileOnCallsThatAreSlower) {
