@@ -16,7 +16,7 @@ namespace tbdsim {
 // those of 10.x have instructions of their own (tcgen05), so that neither runs the other's kernels.
 [[nodiscard]] std::string_view instructions_of(const GpuSpec& gpu);
 
-// What GPUs of one kind of instructions draw. Sources: power.cpp.
+// The power that GPUs of one kind of instructions draw. Sources: power.cpp.
 struct PowerOfInstructions {
   std::string_view instructions;
   double flops_per_joule;   // in fp32, of boards below 150 W
@@ -26,7 +26,7 @@ struct PowerOfInstructions {
   double eight_bits = 0;    // the same of fp8, also taken for fp4
 };
 
-// Of an architecture without a row: neither limit.
+// An architecture without a row has neither limit.
 [[nodiscard]] const PowerOfInstructions& power_of(const GpuSpec& gpu);
 
 // The board's power for each SM and GHz of the clock that this arithmetic is quoted at, in W / GHz.

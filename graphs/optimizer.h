@@ -27,7 +27,7 @@ struct Optimizer {
   // Matrices of a network's layers are updated by their momentum made orthogonal (orthogonal_update.h), other
   // parameters by AdamW.
   bool orthogonal = false;
-  // Of a table, one word of state for each row instead of one for each parameter.
+  // True where a table has one word of state for each row instead of one for each parameter.
   bool row_state = false;
 };
 

@@ -1,5 +1,5 @@
-// What a training step holds of a graph's parameters: weights, their gradients, the optimizer's state, and
-// the gradients that ranks exchange.
+// The tensors that a training step holds of a graph's parameters: weights, their gradients, the optimizer's
+// state, and the gradients that ranks exchange.
 #pragma once
 
 #include <cstdint>

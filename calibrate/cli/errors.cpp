@@ -34,7 +34,7 @@ struct Compared {
   [[nodiscard]] double ratio() const { return predicted / record->time_s; }
 };
 
-// Which rows are one line of the table: op, phase, precision, layout; "dense", "grouped" or "depthwise" of
+// The key of a line of the table: op, phase, precision, layout; "dense", "grouped" or "depthwise" of
 // convolutions.
 using Group = std::tuple<std::string, std::string, std::string, std::string, std::string>;
 

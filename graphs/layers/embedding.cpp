@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kMostWords = 1'000'000'000;
 constexpr std::int64_t kMostOutputs = 10'000'000;
 constexpr std::int64_t kMostShards = 1'000;
-// Of a radix sort of 32-bit keys, by eight bits at a time (CUB's DeviceRadixSort).
+// Passes of a radix sort of 32-bit keys, by eight bits at a time (CUB's DeviceRadixSort).
 constexpr std::int64_t kSortPasses = 4;
 
 class Embedding : public Layer {

@@ -115,7 +115,7 @@ class GroupNorm : public Layer {
     return site.output.rows * site.output.dims[0];
   }
 
-  // Of SiLU, or its gradient, for each element.
+  // Operations of SiLU, or of its gradient, for each element.
   [[nodiscard]] std::int64_t activation_flops() const { return silu_ ? 4 : 0; }
 
   static void add(KernelKind kind, std::string_view op, const Shape& shape, Phase phase, std::int64_t flops,

@@ -121,7 +121,7 @@ class StageMemory {
     return Bytes(stack_.parameter_bytes * held + (kHalf - stack_.parameter_bytes) * number({ends, 0}, 3));
   }
 
-  // Of all micro-batches in flight.
+  // Activations of all micro-batches in flight.
   [[nodiscard]] Bytes activations() const {
     const auto r = static_cast<std::size_t>(l_.recompute);
     const StageLayers whole = kept_layers(l_, layers_);

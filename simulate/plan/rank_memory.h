@@ -15,7 +15,7 @@ struct StageLayers {
 };
 [[nodiscard]] StageLayers layers_of_stage(const ParallelLayout& layout, std::int64_t stage,
                                           const DecoderShape& shape);
-// Of them those that `recompute_layers` leaves their activations: the last ones.
+// The layers of a stage that `recompute_layers` leaves their activations: the last ones.
 [[nodiscard]] StageLayers kept_layers(const ParallelLayout& layout, const StageLayers& layers);
 
 // Parameters of a stage on one rank, before they are divided over replicas.

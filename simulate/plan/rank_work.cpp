@@ -185,7 +185,7 @@ struct LossPasses {
 // exponential, sum, division; backward difference and cast.
 constexpr BytesOfElement kOperators[] = {{2, 4}, {4, 0}, {4, 4}, {4, 4}, {4, 0}, {4, 4}};
 constexpr BytesOfElement kOperatorsBack[] = {{4, 4}, {4, 2}};
-// What lies between two collectives is one kernel: cast and maximum; exponential and sum; division.
+// The work between two collectives is one kernel: cast and maximum; exponential and sum; division.
 constexpr BytesOfElement kFused[] = {{2, 4}, {4, 4}, {4, 4}};
 constexpr BytesOfElement kFusedBack[] = {{4, 2}};
 constexpr BytesOfElement kOneKernel[] = {{2, 0}};

@@ -59,8 +59,8 @@ struct Stack {
   bool dispatches_once = false;
 
   // States, bytes for each parameter.
-  // Of the copy that products of layers read; with zero 3 of what is gathered. In fp8 with the transpose that
-  // Hopper's products need as many as in 16 bits. Embedding and logits have 16 bits.
+  // Bytes of the copy that products of layers read; with zero 3 of what is gathered. In fp8 with the
+  // transpose that Hopper's products need as many as in 16 bits. Embedding and logits have 16 bits.
   double parameter_bytes = 2;
   double master_bytes = 4;    // fp32 copy; 0: none beside it
   double gradient_bytes = 2;  // as they accumulate
@@ -69,7 +69,7 @@ struct Stack {
   // With zero 3: the fp32 copy is the parameter (PyTorch's FSDP), not beside its part in 16 bits (DeepSpeed
   // stage3.py, Megatron-FSDP's main weights, InternEvo fsdp_optimizer.py).
   bool master_is_parameter = false;
-  // What the backward pass keeps of a product's input in fp8 or fp4 is its cast, not the 16 bits (Transformer
+  // The backward pass keeps the cast of a product's input in fp8 or fp4, not the 16 bits (Transformer
   // Engine, module/linear.py; not torchao, float8_linear.py).
   bool keeps_casts = true;
   // Bytes that clipping, update and copies read and write for each local parameter.

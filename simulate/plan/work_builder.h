@@ -61,7 +61,7 @@ class WorkBuilder {
     work.again.push_back({as, selected()});
   }
 
-  // What follows is of these modules, up to the next call.
+  // Operators that follow are of these modules, up to the next call.
   void within(RecomputeModules modules) { within_ = modules; }
 
   [[nodiscard]] bool frozen() const { return adapters_.frozen(); }

@@ -1,4 +1,4 @@
-// Which precision a name means for a model, a framework and a GPU.
+// The precision that a name means for a model, a framework and a GPU.
 #pragma once
 
 #include <string>

@@ -90,7 +90,7 @@ TEST(MeasuringPlan, IsAcceptedByTheMeasuringProgram) {
   EXPECT_GT(plan.points.size(), 300u);
 }
 
-// What is measured is what runs: images of a framework with channels last are NHWC in every row.
+// A plan measures what runs: images of a framework with channels last are NHWC in every row.
 TEST(MeasuringPlan, HasTheLayoutOfTheFramework) {
   SpecCache specs = test::source_specs();
   const Prediction p = predict({.model = "resnet50",

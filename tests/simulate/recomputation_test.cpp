@@ -1,4 +1,4 @@
-// What recomputation, narrow numbers and the loss leave of activations, against sums done by hand.
+// Activations that recomputation, narrow numbers and the loss leave, against sums done by hand.
 #include <gmock/gmock.h>
 
 #include "hwspecs/base/error.h"

@@ -172,7 +172,8 @@ void add_memory(Events& events, const Iteration& iteration) {
   }
 }
 
-// What makes samples of an iteration to come: threads that each decode their share of a batch, and storage.
+// The makers of samples of an iteration to come: threads that each decode their share of a batch, and
+// storage.
 void add_loader(Events& events, const Prediction& p, const Iteration& iteration) {
   if (iteration.input == Seconds(0) || iteration.decodes_in_loop) return;
   int next = kIssuingThread + static_cast<int>(p.framework->launch_model.engine_threads);
