@@ -1,4 +1,6 @@
 // Networks that a config.json of Hugging Face becomes, and what is wrong with one.
+#include <fstream>
+
 #include <gmock/gmock.h>
 
 #include "graphs/hugging_face/config_reader.h"
@@ -55,6 +57,35 @@ TEST(HuggingFaceConfig, HasTheParametersOfItsClass) {
   EXPECT_EQ(parameters_of(R"({"architectures": ["T5ForConditionalGeneration"], "d_model": 512, "d_ff": 2048,
       "d_kv": 64, "num_heads": 8, "num_layers": 6, "vocab_size": 32128})"),
             60'506'624);
+}
+
+// One line a config: parameters of the class, counted as above, a tab, keys of a published or typical
+// config.json.
+TEST(HuggingFaceConfig, HasTheParametersOfItsClassInEveryForm) {
+  std::ifstream lines(std::string(TBDSIM_SOURCE_DIR) + "/tests/graphs/hugging_face_configs.tsv");
+  std::string parameters;
+  std::string config;
+  int configs = 0;
+  while (std::getline(lines, parameters, '\t') && std::getline(lines, config)) {
+    EXPECT_EQ(parameters_of(config), std::stoll(parameters)) << config;
+    ++configs;
+  }
+  EXPECT_GE(configs, 25);
+}
+
+TEST(HuggingFaceConfig, TurnsTheShareOfAHeadThatItSays) {
+  const auto phi = [](const std::string& keys) {
+    return read(R"({"architectures": ["PhiForCausalLM"], "hidden_size": 2560, "num_attention_heads": 32,
+        "num_hidden_layers": 2, "intermediate_size": 10240, "vocab_size": 51200)" +
+                keys + "}")
+        .parameters.at("rotated");
+  };
+  EXPECT_EQ(phi(""), "40");
+  EXPECT_EQ(phi(R"(, "partial_rotary_factor": 0.4)"), "32");
+  EXPECT_EQ(phi(R"(, "rope_parameters": {"partial_rotary_factor": 0.4})"), "32");
+  EXPECT_THAT([&] { (void)phi(R"(, "partial_rotary_factor": 1.5)"); },
+              ThrowsMessage<SpecError>(HasSubstr("partial_rotary_factor")));
+  EXPECT_THAT([&] { (void)phi(R"(, "rope_parameters": 3)"); }, ThrowsMessage<SpecError>(HasSubstr("a map")));
 }
 
 TEST(HuggingFaceConfig, NamesTheNearestOfAnUnknownArchitecture) {

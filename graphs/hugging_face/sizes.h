@@ -1,0 +1,38 @@
+// Sizes that configs of several architectures give by the same keys.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "graphs/hugging_face/config_values.h"
+
+namespace tbdsim::hugging_face {
+
+constexpr std::int64_t kMostWidth = 1'000'000;
+constexpr std::int64_t kMostWords = 1'000'000'000;
+constexpr std::int64_t kMostLayers = 10'000;
+constexpr std::int64_t kMostHeads = 100'000;
+constexpr std::int64_t kMostPositions = 1'000'000'000;
+constexpr std::int64_t kLongestByDefault = 8192;  // of positions: a config of 128 Ki is not trained at that
+
+// Heads of queries, keys and values and the products that make them.
+struct Heads {
+  std::int64_t width, heads, kv_heads, features;
+};
+
+void set_heads(ConfigValues& v, const Heads& h);
+// Heads of which each has a share of the width.
+[[nodiscard]] Heads even_heads(const ConfigValues& v, std::string_view width_key, std::string_view heads_key);
+void set_layers(ConfigValues& v, std::string_view key);
+void set_length(ConfigValues& v, std::string_view key);
+void set_keep(ConfigValues& v, std::string_view key);
+
+// Keys of Llama, which most decoders share: heads, vocabulary and positions; with the feed-forward part and layers.
+// `tied`: whether embeddings are the scores' weights where the config does not say so.
+void llama_heads(ConfigValues& v, bool tied = false);
+void llama_like(ConfigValues& v, bool tied = false);
+
+// Experts of which each position uses some: their number and width by these keys.
+void set_experts(ConfigValues& v, std::string_view number, std::string_view filters);
+
+}  // namespace tbdsim::hugging_face
