@@ -1,6 +1,7 @@
 #include "costmodel/call.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tbdsim {
 namespace {
@@ -18,6 +19,17 @@ double element_bytes(MathType math) {
   if (math == MathType::fp4) return kHalfByte;
   if (math == MathType::fp8) return 1;
   return math == MathType::fp16 || math == MathType::bf16 ? 2 : 4;
+}
+
+// The products of images by the same weights as one product of all their rows, which is as aligned as an
+// image's rows are: a few rows more, so that their number leaves the same remainder by 8.
+GemmCall of_all_images(GemmCall call) {
+  constexpr double kAligned = 8;  // elements of 16 bytes
+  const double all = call.m * call.batch;
+  const double image = std::fmod(call.m, kAligned);
+  call.m = all - std::fmod(all, kAligned) + image;
+  call.batch = 1;
+  return call;
 }
 
 }  // namespace
@@ -38,7 +50,7 @@ GemmCall gemm_call(const Kernel& kernel, const GemmShape& s, double batch) {
   call.output_bytes = written > 0 ? written / results : call.element_bytes;
   const double operands = call.element_bytes * call.batch * call.k * (call.m + call.n);
   call.reads_c = kernel.read_bytes.at(batch) >= operands + call.output_bytes * results;
-  return call;
+  return kernel.op == "conv_1x1" && call.batch > 1 ? of_all_images(call) : call;
 }
 
 ConvCall conv_call(const Kernel& kernel, const ConvShape& s, double batch) {

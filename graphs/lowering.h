@@ -8,9 +8,11 @@
 
 namespace tbdsim {
 
-enum class Layout { nchw, nhwc };          // of images; cuDNN convolves fp32 in NCHW
-enum class NormLayout { any, nchw };       // of images that batch norms take; others are transposed
-enum class Conv1x1 { convolution, gemm };  // gemm: of stride 1 and NHWC images, a matrix product
+enum class Layout { nchw, nhwc };     // of images; cuDNN convolves fp32 in NCHW
+enum class NormLayout { any, nchw };  // of images that batch norms take; others are transposed
+// Convolutions of one tap and stride 1: gemm, of NHWC images a matrix product; image_products, of NCHW images
+// on tensor cores those of image_product.h.
+enum class Conv1x1 { convolution, gemm, image_products };
 // Tensors that backward passes of activations read. input: the input of ReLUs that do not run in place, else
 // the output.
 enum class ReluKeeps { output, input_and_output, input };
@@ -88,7 +90,7 @@ enum class ClipDecision { host, device };
 
 inline constexpr std::array<std::string_view, 2> kLayoutNames = {"nchw", "nhwc"};
 inline constexpr std::array<std::string_view, 2> kNormLayoutNames = {"any", "nchw"};
-inline constexpr std::array<std::string_view, 2> kConv1x1Names = {"convolution", "gemm"};
+inline constexpr std::array<std::string_view, 3> kConv1x1Names = {"convolution", "gemm", "image_products"};
 inline constexpr std::array<std::string_view, 3> kReluKeepsNames = {"output", "input_and_output", "input"};
 inline constexpr std::array<std::string_view, 4> kGradientStorageNames = {"transient", "persistent",
                                                                           "until_update", "at_once"};

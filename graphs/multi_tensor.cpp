@@ -11,6 +11,14 @@ namespace {
 constexpr std::int64_t kChunk = 65'536;
 constexpr std::int64_t kMostBlocks = 320;
 constexpr std::array<std::size_t, 5> kMostTensors = {110, 64, 48, 36, 30};
+constexpr std::int64_t kAtOnce = 512 * 4;  // elements of a block: kBlockSize threads, kILP each
+
+// The rows of a launch are what its blocks load at once: a thread waits for one after another.
+MatrixShape shape_of(const std::vector<TensorShare>& shares, const Size& elements) {
+  const std::int64_t longest = std::ranges::max(shares, {}, &TensorShare::elements).elements;
+  const std::int64_t loads = (std::min(longest, kChunk) - 1) / kAtOnce + 1;
+  return {fixed_size(loads), (elements.fixed - 1) / loads + 1};
+}
 
 // A size's share of `part` of `whole` elements. What grows with the batch is not split.
 Size share(const Size& size, std::int64_t part, std::int64_t whole) {
@@ -70,6 +78,10 @@ std::vector<Kernel> multi_tensor_kernels(std::span<const Kernel> kernels, std::i
       launch.written_bytes += share(kernel.written_bytes, part.elements, whole);
     }
     launch.shape = VectorShape{over};
+    if (over.per_sample == 0) {
+      launch.shape = shape_of(shares, over);
+      launch.thread_per_row = true;
+    }
     launch.scratch_bytes = scratch;
     if (kernels.size() > 1) launch.layer = -1;
     launches.push_back(std::move(launch));

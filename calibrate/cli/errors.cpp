@@ -6,6 +6,7 @@
 #include <optional>
 #include <ostream>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -74,14 +75,42 @@ std::optional<double> seconds_of(const Call& call, const Calibration& calibratio
   return seconds;
 }
 
-// Bytes of images that are copied to NHWC before a convolution on tensor cores, as a step's kernels have them
-// (graphs/layers/conv2d.cpp): what the pass reads of images.
+// True for a convolution of NCHW images on tensor cores that is a product of each image in a step
+// (graphs/image_product.h).
+bool is_image_product(const Record& record, const ConvCall& call) {
+  const bool one_tap = call.kernel_height * call.kernel_width == 1 && call.pad_height + call.pad_width == 0;
+  const bool whole = call.stride_height * call.stride_width == 1 && call.groups == 1;
+  return record.layout == "NCHW" && record.precision != "fp32" && one_tap && whole;
+}
+
+// The product by which a step computes a pass of such a convolution in half precision: that of an image's
+// rows, of all images.
+std::optional<GemmCall> image_product(const ConvCall& call) {
+  constexpr double kHalf = 2;
+  if (call.element_bytes != kHalf || call.phase == Phase::backward_weights) return std::nullopt;
+  Kernel kernel;
+  kernel.op = "conv_1x1";
+  const auto size = [](double n) { return fixed_size(static_cast<std::int64_t>(n)); };
+  GemmShape shape{.m = size(call.height * call.width),
+                  .n = size(call.filters),
+                  .k = size(call.channels),
+                  .batch = size(call.images)};
+  if (call.phase == Phase::backward_data) {
+    std::swap(shape.n, shape.k);
+    shape.transpose_b = true;
+  }
+  kernel.math = MathType::fp16;
+  return gemm_call(kernel, shape, 1);
+}
+
+// Bytes of images that are copied to NHWC before a convolution on tensor cores, and back after it, as a
+// step's kernels have them (graphs/layers/conv2d.cpp).
 double copied_bytes(const Record& record, const ConvCall& call) {
   const bool copies = record.layout == "NCHW" && record.precision != "fp32" && call.groups == 1;
-  if (!copies) return 0;
+  if (!copies || is_image_product(record, call)) return 0;
   const double x = call.images * call.channels * call.height * call.width * call.element_bytes;
   const double y = call.images * call.filters * call.out_height * call.out_width * call.element_bytes;
-  return call.phase == Phase::forward ? x : call.phase == Phase::backward_data ? y : x + y;
+  return x + y;
 }
 
 std::optional<double> prediction_of(const Record& record, const Calibration& calibration) {
@@ -89,7 +118,11 @@ std::optional<double> prediction_of(const Record& record, const Calibration& cal
   const auto math = math_of(record);
   if (!call || !math) return std::nullopt;
   const auto* conv = std::get_if<ConvCall>(&*call);
-  const double bytes = conv == nullptr ? 0 : copied_bytes(record, *conv);
+  if (conv == nullptr) return seconds_of(*call, calibration, *math);
+  if (is_image_product(record, *conv)) {
+    if (const auto product = image_product(*conv)) return seconds_of(Call(*product), calibration, *math);
+  }
+  const double bytes = copied_bytes(record, *conv);
   auto seconds = seconds_of(*call, calibration, *math);
   if (seconds && bytes > 0) {
     const StreamCall copy{.kind = KernelKind::transpose,

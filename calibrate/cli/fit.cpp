@@ -150,13 +150,15 @@ std::string summary_of(const Profile& profile, const std::filesystem::path& file
 }
 
 // Puts the blocks of all families but those fitted into the profile: as its file has them, or, where there is
-// none yet, as that of the architecture has.
+// none yet, as that of the architecture has. The file's title and board power stay where the fit is without
+// the GPU.
 void keep_other_families(const Target& target, const LoadedRecords& loaded, const Catalog& catalog,
                          Profile& profile) {
   const std::set<std::string>& fitted = target.options.families;
   if (fitted.empty()) return;
   std::filesystem::path file = target.file;
-  if (!std::filesystem::exists(file)) {
+  const bool exists = std::filesystem::exists(file);
+  if (!exists) {
     const auto gpu = loaded.gpus.find(target.options.gpu);
     if (gpu == loaded.gpus.end()) return;
     const std::string instructions(instructions_of(gpu->second));
@@ -167,6 +169,9 @@ void keep_other_families(const Target& target, const LoadedRecords& loaded, cons
   for (std::size_t i = 0; i < kFamilyCount; ++i) {
     if (!fitted.contains(std::string(kFamilyNames[i]))) profile.families[i] = before.families[i];
   }
+  if (!exists || !target.options.without_gpu) return;
+  profile.title = before.title;  // other families were measured on the GPU
+  profile.board_power = before.board_power;
 }
 
 void require_families(const std::vector<std::string>& families) {

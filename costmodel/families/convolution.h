@@ -16,7 +16,10 @@
 //                      tiles x K, C; weights C x K, tiles
 //
 //   time       = launches + sqrt(compute^2 + overlapped^2) + serialized, the least over algorithms, tiles, splits
-//   compute    = work / (share * peak), work in operations of thread_blocks.h
+//   compute    = work / (share * peak), work in operations of thread_blocks.h; gradients by the weights, whose
+//                operands do not run along the depth, divided by across_k (hardware.h, tf32_across_k): on an H100
+//                they take 2.4 to 4.4 times as long in TF32 as in half precision, the other passes 1.8 to 2.1
+//                (this project's records of 3 x 3 filters, less what copies of NCHW images take)
 //   overlapped = bytes of input, filters and output / (share * bandwidth)
 //   serialized = the bytes in the table's last column / (share * bandwidth)
 //
@@ -243,6 +246,7 @@ ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& o
   if (choice.splits > 1) overhead = overhead + p[kSplit];
   const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
   T efficiency = p[traffic.efficiency];
+  if (call.phase == Phase::backward_weights) efficiency = efficiency * hardware.across_k;
   if (padding > 1) efficiency = efficiency * (call.groups > 1 ? T(1) : p[kUnaligned]) / padding;
   T serialized(0);
   if (traffic.serialized != 0) serialized = traffic.serialized / p[traffic.serialized_bandwidth];

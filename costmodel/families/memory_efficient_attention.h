@@ -3,7 +3,8 @@
 // and goes over its keys; backward it holds keys, goes over queries and computes the scores again.
 //
 //   time    = launch + sqrt(compute^2 + memory^2)
-//   compute = ceil(blocks / SMs) * 128 * length * (products / (efficiency * rate) + instructions / (128 * clock))
+//   compute = ceil(blocks / SMs) * 128 * length
+//             * (products / (efficiency * rate) + products / (fed * clock) + instructions / (128 * clock))
 //   memory  = bytes read and written / (0.8 * bandwidth)
 //
 //   pass      blocks                      length   products of a score       instructions of a score
@@ -13,18 +14,28 @@
 // length: rounded up to 64, of a causal mask half of it and half a block; rate: operations a second and SM,
 // those of products warp by warp (mma.sync) at most: 0.62 of Hopper's 4,096 a clock, as hardware.h says,
 // which FlashAttention 2 does not exceed on Blackwell either; efficiency: 0.9 forward, 0.7 backward, where
-// gradients of queries are added up in memory; of the memory-efficient kernel on tensor cores 0.5 and 0.34 of
-// an A100's, and as much nearer to others' as operands come in time (operands_in_time).
-// The instructions are those of softmax: maximum, difference, exponential, sum, scaling, conversion.
+// gradients of queries are added up in memory; fed: operations a clock and SM for which operands come from
+// shared memory, in time here. The instructions are those of softmax: maximum, difference, exponential, sum,
+// scaling, conversion.
 //
-// Source of the form and of what it reaches on an A100: Dao, "FlashAttention-2", 2023, sections 3 and 4: 190
-// to 230 TFLOP/s forward, 150 to 195 backward, with 64 and 128 features. Its section 1: FlashAttention 1
-// reached 30 to 50 % of an A100's peak forward and 25 to 35 % backward; xFormers' kernel of CUTLASS, which
-// PyTorch's memory-efficient one is, is as fast as that in its figures 4 to 6. With 0.5 and 0.34 it reaches
-// 40 to 44 % and 30 to 32 %.
+// The memory-efficient kernel on tensor cores has an efficiency of 1, but its operands do not come in time
+// and it executes more instructions; more than 128 features do not fit its registers:
+//
+//   pass      fed     instructions of a score   time with more than 128 features
+//   forward   5,300   45                        1.5 of it
+//   backward  1,840   119                       4.6 of it
+//
+// Source of these six: PyTorch's kernel on an H100 in bf16, 36 calls
+// (calibrate/records/h100_sxm/operators.csv), 4 to 5 % off in the median with 64 to 128 features. An A100
+// comes to 33 and 25 % of its peak with 128 features. Dao, "FlashAttention-2", 2023, section 1:
+// FlashAttention 1 reached 30 to 50 % of it forward and 25 to 35 % backward, and xFormers' kernel of CUTLASS,
+// which PyTorch's memory-efficient one is, is about as fast in its figures 4 to 6. Source of the form and of
+// the other efficiencies: sections 3 and 4, on an A100 190 to 230 TFLOP/s forward, 150 to 195 backward, with
+// 64 and 128 features.
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "costmodel/call.h"
 #include "costmodel/families/attention.h"
@@ -33,12 +44,24 @@
 
 namespace tbdsim {
 
+// What the time of a score depends on, as above.
+struct ScoreOfPass {
+  double efficiency, fed, instructions, beyond_registers;
+};
+
+[[nodiscard]] constexpr ScoreOfPass score_of_pass(bool cutlass, bool forward) {
+  constexpr double kInTime = std::numeric_limits<double>::infinity();
+  if (cutlass) return forward ? ScoreOfPass{1, 5'300, 45, 1.5} : ScoreOfPass{1, 1'840, 119, 4.6};
+  return forward ? ScoreOfPass{0.9, kInTime, 8, 1} : ScoreOfPass{0.7, kInTime, 16, 1};
+}
+
 [[nodiscard]] inline TimeParts<double> unfitted_attention_time(const AttentionCall& c,
                                                                const Hardware& hardware,
                                                                double sustained_clock) {
   constexpr double kBlock = 128, kStep = 64;  // queries of a block, keys that it reads at a time
   constexpr double kBandwidth = 0.8;
-  constexpr double kLaunch = 5e-6;  // s
+  constexpr double kInRegisters = 128;  // features
+  constexpr double kLaunch = 5e-6;      // s
   const bool forward = c.phase == Phase::forward;
   const double held = forward ? c.queries : c.keys;
   const double steps = kStep * ceil_nonneg((forward ? c.keys : c.queries) / kStep);
@@ -46,14 +69,13 @@ namespace tbdsim {
   const double length = c.window > 0 ? std::min(all, c.window + kBlock) : all;
   const double waves = ceil_nonneg(c.heads * ceil_nonneg(held / kBlock) / hardware.sm_count);
   const double rate = sustained_clock * warp_product_rate(hardware);
+  const double clock = sustained_clock * hardware.clock;
   const bool cutlass = c.kernel == AttentionKernel::memory_efficient && hardware.tensor_cores;
-  const double of_an_a100 = forward ? 0.5 : 0.34;
-  const double efficiency =
-      cutlass ? std::min(1.0, of_an_a100 * operands_in_time(warp_product_rate(hardware), hardware))
-              : (forward ? 0.9 : 0.7);
+  const ScoreOfPass pass = score_of_pass(cutlass, forward);
   const double products = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
-  const double score = products / (efficiency * rate) +
-                       (forward ? 8 : 16) / (kIssuedPerClock * hardware.clock * sustained_clock);
+  const double score = (products / (pass.efficiency * rate) + products / (pass.fed * clock) +
+                        pass.instructions / (kIssuedPerClock * clock)) *
+                       (std::max(c.features, c.values) > kInRegisters ? pass.beyond_registers : 1);
   const double busy = c.heads * ceil_nonneg(held / kBlock) / (waves * hardware.sm_count);
   const double relief = hardware.power.clock_share < 1 ? power_relief(hardware.power, busy) : 1;
   const double compute = waves * kBlock * length * score * relief;

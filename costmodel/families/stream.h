@@ -2,7 +2,7 @@
 //
 //   time    = launch + sqrt(compute^2 + memory^2)
 //   memory  = outside / (bandwidth * share) + cached / (64 bytes per boost clock and SM * l2_bandwidth)
-//   compute = flops / (peak * clock * arithmetic) + serial * numbers that one thread processes
+//   compute = flops / (peak * clock * arithmetic) + serial * loads that one thread waits for, one after another
 //   bytes   = read + written, each as often as the kernel counts it
 //   outside = (bytes + reread * (1 - rows)) * (1 - tensors): bytes that pass the memory bus; cached: the others
 //   tensors = 1 / (1 + (bytes / (tensors_in_l2 * L2))^2): left in L2 by the kernel before
@@ -22,8 +22,13 @@
 //         bf16 on an H200 reach (NVIDIA/cudnn-frontend@3929da2ef, benchmark/norms)
 //   8.5   the same on Blackwell's data-centre GPUs: the same tables, 8.5 on a GB200, 8.7 on a GB300
 //   -     norms of rows have a limit of their own: row_norm_time.h
+//   3.9   copies to another layout from Hopper on: those of images around convolutions of half precision on an
+//         H100, beside the same convolutions of NHWC images (this project's records, input and output together)
 //   2.9   others, batch norms first of all: the mean error of 17 runs of CNNs of split fit with AMP on two GPUs is
 //         5.5 % with it, 7.0 % with 3.2 and 6.1 % with 2.6
+//
+// A thread of a multi-tensor kernel waits for its loads of four numbers (graphs/multi_tensor.cpp): the
+// updates of A3C's 0.68 million parameters on an H100, 32 loads, take 9 to 22 us, 15 in the median.
 //
 // A thread that processes numbers one after another waits for a memory access for each, even while the other
 // threads of its warp run (MXNet's SequenceReverse: nvprof of Sockeye on a TITAN Xp, UofT-EcoSystem/sockeye,
@@ -170,8 +175,10 @@ struct StreamFamily {
 
 // Numbers that a kernel of this class reads and writes at most for each clock and SM.
 [[nodiscard]] inline double numbers_per_clock(const StreamCall& call, double compute_capability) {
-  constexpr double kRowsBefore = 6.4, kRowsOfBlackwell = 8.5, kOthers = 2.9;
+  constexpr double kRowsBefore = 6.4, kRowsOfBlackwell = 8.5, kTransposes = 3.9, kOthers = 2.9;
   if (call.kind == KernelKind::layer_norm) return std::numeric_limits<double>::infinity();
+  constexpr double kHopper = 90;
+  if (call.kind == KernelKind::transpose) return compute_capability < kHopper ? kOthers : kTransposes;
   const bool blackwell = compute_capability >= 100 && compute_capability < 120;
   const double rows_at_once = blackwell ? kRowsOfBlackwell : kRowsBefore;
   const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::softmax ||

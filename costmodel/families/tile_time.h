@@ -3,7 +3,8 @@
 //
 //   compute = seconds of thread_blocks.h for ceil(m / tm) * ceil(n / tn) * batch * splits blocks, k / splits deep;
 //             divided by across_k where an operand's rows do not run along k (hardware.h, tf32_across_k),
-//             by unaligned where rows of an operand are no multiples of 16 bytes, times far_rows below
+//             by unaligned where rows of an operand are no multiples of 16 bytes, times far_rows below; and what
+//             narrow loads of half precision take beyond it (row_alignment.h)
 //   far_rows = 1, or 1 + bytes of a row / far_row where the rows of both operands run along k before Volta
 //   memory  = miss * moved / DRAM rate + (1 - miss) * (A + B + C) / L2 rate
 //   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident * L2) where a call is repeated at once
@@ -35,6 +36,7 @@
 #include <cstddef>
 
 #include "costmodel/call.h"
+#include "costmodel/families/row_alignment.h"
 #include "costmodel/families/thread_blocks.h"
 
 namespace tbdsim {
@@ -74,13 +76,6 @@ inline constexpr auto kTileParameters = std::to_array<Parameter>({
 });
 
 inline constexpr double kLongRow = 400;  // elements
-
-// True if the rows of both operands begin at multiples of 16 bytes.
-[[nodiscard]] inline bool rows_aligned(const GemmCall& call) {
-  constexpr double kVector = 16;  // bytes that a thread loads at once
-  const auto fits = [&](double row) { return std::fmod(row * call.element_bytes, kVector) == 0; };
-  return fits(call.transpose_a ? call.k : call.m) && fits(call.transpose_b ? call.n : call.k);
-}
 
 // Time over that of short rows, where rows of both operands run along k on GPUs before Volta.
 template <class T>
@@ -130,13 +125,16 @@ class TileTime {
     rate_ = hardware.peak * clock * p[TileParameter::kEfficiency] /
             far_row_factor(call, hardware, p[TileParameter::kFarRow]);
     if (!rows_aligned(call)) rate_ = rate_ * p[TileParameter::kUnaligned];
+    const double flops = 2 * call.m * call.n * call.k * call.batch;
+    const double fed = flops / rate_of_narrow_loads(call, hardware);
+    narrow_ = std::max<T>(T(0), fed - flops / rate_);
     cache_rate_ = p[TileParameter::kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
     memory_ = tile_memory(call, hardware, sustained, cache_rate_, p);
   }
 
   // `operations`: those of the choice's grid. Choices with the same number of splits differ in them alone.
   [[nodiscard]] TimeParts<T> of(const T& operations, double splits) const {
-    const T compute = operations / rate_;
+    const T compute = operations / rate_ + narrow_;
     const T overhead = splits > 1 ? launch_ + part_bytes_ * splits / cache_rate_ : launch_;
     return {compute, memory_, overhead, overhead + smooth_max(compute, memory_)};
   }
@@ -145,6 +143,7 @@ class TileTime {
   T launch_;
   double part_bytes_;
   T rate_, cache_rate_, memory_;
+  T narrow_;  // seconds that narrow loads take beyond those of the multiplications
 };
 
 inline constexpr double kLeastSplit = 64;  // multiply-adds of each result of a part of a split k

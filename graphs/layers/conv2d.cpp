@@ -5,6 +5,7 @@
 // (cuDNN's runtime fusion, apex.contrib.conv_bias_relu). A frozen norm between the two is a bias whose scale
 // is in the same kernel. Backward, one kernel masks the gradient and sums it for the bias.
 #include "graphs/depthwise.h"
+#include "graphs/image_product.h"
 #include "graphs/layers/bias.h"
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/window.h"
@@ -55,10 +56,7 @@ class Conv2d : public Layer {
 
   void forward(const LayerContext& site, const LoweringContext& how,
                std::vector<Kernel>& kernels) const override {
-    const Shape& in = site.inputs[0];
-    transpose(how, Phase::forward, in, kernels);
-    kernels.push_back(product(site, how, Phase::forward));
-    transpose_back(how, Phase::forward, site.output, kernels);
+    convolve(site, how, Phase::forward, kernels);
     if (bias_ && epilogue_ == Epilogue::none)
       kernels.push_back(bias_add(site, how.precision, channel_matrix(site.output)));
   }
@@ -70,28 +68,17 @@ class Conv2d : public Layer {
     if (site.weight_gradient) {
       if (bias_ && epilogue_ != Epilogue::relu)
         kernels.push_back(bias_gradient(site, how.precision, filters_, channel_matrix(site.output)));
-      transpose(how, Phase::backward_weights, site.inputs[0], kernels);
-      transpose(how, Phase::backward_weights, site.output, kernels);
-      kernels.push_back(product(site, how, Phase::backward_weights));
+      convolve(site, how, Phase::backward_weights, kernels);
     }
-    if (site.input_gradient) {
-      transpose(how, Phase::backward_data, site.output, kernels);
-      kernels.push_back(product(site, how, Phase::backward_data));
-      transpose_back(how, Phase::backward_data, site.inputs[0], kernels);
-    }
+    if (site.input_gradient) convolve(site, how, Phase::backward_data, kernels);
   }
 
   // dX is linear in the weights and dY: the gradient of dX convolved with the weights is that of dY, and
   // together with dY it yields a gradient of the weights.
   void double_backward(const LayerContext& site, const LoweringContext& how,
                        std::vector<Kernel>& kernels) const override {
-    transpose(how, Phase::forward, site.inputs[0], kernels);
-    kernels.push_back(product(site, how, Phase::forward));
-    transpose_back(how, Phase::forward, site.output, kernels);
-    if (!site.weight_gradient) return;
-    transpose(how, Phase::backward_weights, site.inputs[0], kernels);
-    transpose(how, Phase::backward_weights, site.output, kernels);
-    kernels.push_back(product(site, how, Phase::backward_weights));
+    convolve(site, how, Phase::forward, kernels);
+    if (site.weight_gradient) convolve(site, how, Phase::backward_weights, kernels);
   }
 
   [[nodiscard]] BackwardNeeds backward_needs(const LayerContext& site,
@@ -134,20 +121,59 @@ class Conv2d : public Layer {
            how.lowering.layout != (on_tensor_cores(how) ? how.lowering.tensor_core_layout : Layout::nchw);
   }
 
-  void transpose(const LoweringContext& how, Phase phase, const Shape& shape,
-                 std::vector<Kernel>& kernels) const {
-    if (!transposes(how) || as_gemm(how.lowering)) return;
+  // True for a framework whose library multiplies NCHW images of one-tap convolutions as they are, and copies
+  // the results of others back.
+  [[nodiscard]] static bool knows_image_products(const LoweringContext& how) {
+    return how.lowering.layout == Layout::nchw &&
+           tbdsim::knows_image_products(how.precision.convolution_math(), how.lowering);
+  }
+
+  [[nodiscard]] bool by_image(const LayerContext& site, const LoweringContext& how) const {
+    return knows_image_products(how) && is_image_product(conv_shape(site, how));
+  }
+
+  // True if the pass copies what it reads of images to another layout.
+  [[nodiscard]] bool copies(const LayerContext& site, const LoweringContext& how, Phase phase) const {
+    if (!transposes(how) || as_gemm(how.lowering)) return false;
+    return !by_image(site, how) ||
+           copies_images(conv_shape(site, how), phase, how.precision.convolution_math());
+  }
+
+  // A pass with the copies around it. A result is copied back after it, but where the product may run without
+  // any copy (TF32, in fp32 instead): those are before it, together.
+  void convolve(const LayerContext& site, const LoweringContext& how, Phase phase,
+                std::vector<Kernel>& kernels) const {
+    const bool copied = copies(site, how, phase);
+    const Shape& x = site.inputs[0];
+    const Shape& y = site.output;
+    const auto copy = [&](const Shape& image) {
+      if (copied) transpose(how, phase, image, kernels);
+    };
+    const auto copy_back = [&] {
+      if (phase != Phase::backward_weights && copies_back(how)) copy(phase == Phase::forward ? y : x);
+    };
+    copy(phase == Phase::backward_data ? y : x);
+    if (phase == Phase::backward_weights) copy(y);
+    const bool before =
+        how.precision.convolution_math() == MathType::tf32 && how.lowering.layout == Layout::nchw;
+    if (before) copy_back();
+    kernels.push_back(product(site, how, phase));
+    if (!before) copy_back();
+  }
+
+  // A copy of an image to another layout.
+  static void transpose(const LoweringContext& how, Phase phase, const Shape& shape,
+                        std::vector<Kernel>& kernels) {
     const Size bytes = stored_bytes(shape, how.precision);
     kernels.push_back(memory_kernel(KernelKind::transpose, phase, "nhwc_nchw", shape, 0, bytes, bytes));
     kernels.back().tf32_only =
         how.precision.convolution_math() == MathType::tf32 && how.lowering.layout == Layout::nchw;
   }
 
-  // Results are copied back; kernels for tensor cores write NCHW themselves ("nhwc2nchw" and "nhwckrsc_nchw"
-  // in their names).
-  void transpose_back(const LoweringContext& how, Phase phase, const Shape& shape,
-                      std::vector<Kernel>& kernels) const {
-    if (!on_tensor_cores(how) || how.lowering.layout != Layout::nchw) transpose(how, phase, shape, kernels);
+  // Results are copied back; cuDNN's kernels for tensor cores up to version 8 write NCHW themselves
+  // ("nhwc2nchw" and "nhwckrsc_nchw" in their names).
+  [[nodiscard]] static bool copies_back(const LoweringContext& how) {
+    return !on_tensor_cores(how) || how.lowering.layout != Layout::nchw || knows_image_products(how);
   }
 
   // Multiply-adds of any phase: one for each output pixel and weight of its filter.
@@ -175,6 +201,10 @@ class Conv2d : public Layer {
       kernel.kind = KernelKind::gemm;
       kernel.op = "conv_1x1";
       kernel.shape = gemm_shape(site, phase);
+    } else if (phase != Phase::backward_weights && is_half(kernel.math) && by_image(site, how)) {
+      kernel.kind = KernelKind::gemm;
+      kernel.op = "conv_1x1";
+      kernel.shape = image_products(conv_shape(site, how), phase);
     } else {
       kernel.kind = KernelKind::convolution;
       kernel.op = "conv";
@@ -183,7 +213,7 @@ class Conv2d : public Layer {
       const ConvShape shape = conv_shape(site, how);
       if (shape.framework_kernel) kernel.op = "conv_depthwise";
       kernel.shape = shape;
-      if (transposes(how)) kernel.scratch_bytes = x + y;  // the transposed copies
+      if (copies(site, how, phase)) kernel.scratch_bytes = x + y;  // the transposed copies
     }
     return kernel;
   }

@@ -71,6 +71,31 @@ TEST(GemmTime, RowsThatAreNoMultiplesOf16BytesAreSlower) {
   EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6, 1e-12);
 }
 
+// Half precision on tensor cores, 50 TFLOP/s, of an A100's sort: 10 SMs at 1 GHz feed 1,200 or 500 operations
+// a clock and SM with loads of 4 or 2 bytes, 12 and 5 TFLOP/s. 2 x 4,096 x 4,096 x 400 operations take what
+// they take at these rates; the start of blocks, 100 steps, at the whole one.
+TEST(GemmTime, NarrowLoadsFeedNoMoreThanTheyCan) {
+  Hardware tensor = kCard;
+  tensor.peak = 1e14;
+  tensor.tensor_cores = true;
+  const auto compute = [&](double m, double n, double k, bool transpose_a, const Hardware& card) {
+    GemmCall call{.m = m, .n = n, .k = k, .transpose_a = transpose_a};
+    call.element_bytes = call.output_bytes = 2;
+    return time(call, kWhole, card).compute;
+  };
+  const double flops = 2.0 * 4'096 * 4'096 * 400;
+  const double aligned = compute(4'096, 4'096, 400, true, tensor);
+  const double even = compute(4'092, 4'096, 400, true, tensor);
+  const double odd = compute(4'095, 4'096, 400, true, tensor);
+  EXPECT_NEAR(even - aligned, flops / 12e12 - flops / 50e12, 2e-3 * even);
+  EXPECT_NEAR(odd - aligned, flops / 5e12 - flops / 50e12, 2e-3 * odd);
+  EXPECT_DOUBLE_EQ(compute(1, 4'096, 400, true, tensor), compute(1, 4'096, 400, true, kCard) / 100)
+      << "a vector";
+  Hardware volta = tensor;
+  volta.compute_capability = 70;
+  EXPECT_LT(compute(4'095, 4'096, 400, true, volta), 1.01 * aligned);
+}
+
 // Both operands have rows of 1,600 bytes along k, half of what halves the rate: 1.5 of the time, before
 // Volta.
 TEST(GemmTime, LongRowsOfBothOperandsAreSlowBeforeVolta) {

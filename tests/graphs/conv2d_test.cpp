@@ -188,6 +188,55 @@ TEST(Conv2d, OneByOneAsMatrixProduct) {
             (GemmShape{.m = in, .n = pixels, .k = out, .transpose_a = true}));
 }
 
+// cuDNN 9: 8 channels of 5x6 pixels to 16, in half precision x = 480 B, y = 960 B, w = 256 B; each image is
+// multiplied as it is. 30 pixels are a multiple of 4 bytes: the gradient of the weights copies none either.
+TEST(Conv2d, OneByOneOfEachImage) {
+  LayerBench bench{"{type: conv2d, filters: 16, kernel: 1, padding: same}", {image(8, 5, 6)}};
+  bench.lowering = {.tensor_core_layout = Layout::nhwc, .conv_1x1 = Conv1x1::image_products};
+  bench.precision = test::kFp16;
+  const auto forward = bench.forward(), backward = bench.backward();
+  ASSERT_EQ(forward.size(), 1u);
+  ASSERT_EQ(backward.size(), 2u);
+  const Size pixels{30, 0}, in{8, 0}, out{16, 0};
+  EXPECT_EQ(std::get<GemmShape>(forward[0].shape),
+            (GemmShape{.m = pixels, .n = out, .k = in, .batch = {0, 1}}));
+  EXPECT_EQ(backward[0].kind, KernelKind::convolution);
+  EXPECT_EQ(std::get<GemmShape>(backward[1].shape),
+            (GemmShape{.m = pixels, .n = in, .k = out, .batch = {0, 1}, .transpose_b = true}));
+  EXPECT_EQ(forward[0].read_bytes, (Size{256, 480}));
+  EXPECT_EQ(forward[0].scratch_bytes, Size{});
+}
+
+// 3x5 pixels of half precision are no multiple of 4 bytes: the gradient of the weights copies both images.
+TEST(Conv2d, OneByOneOfOddImagesCopiesThemForTheWeights) {
+  LayerBench bench{"{type: conv2d, filters: 16, kernel: 1, padding: same}", {image(8, 3, 5)}};
+  bench.lowering = {.tensor_core_layout = Layout::nhwc, .conv_1x1 = Conv1x1::image_products};
+  bench.precision = test::kFp16;
+  std::vector<KernelKind> kinds;
+  for (const Kernel& kernel : bench.backward()) kinds.push_back(kernel.kind);
+  EXPECT_THAT(kinds, ElementsAre(KernelKind::transpose, KernelKind::transpose, KernelKind::convolution,
+                                 KernelKind::gemm));
+}
+
+// Other filters: what is read is copied before, the result after, but in TF32 before, too, as it may run in
+// fp32.
+TEST(Conv2d, ResultsAreCopiedBackWhereOneByOnesAreNot) {
+  LayerBench bench{"{type: conv2d, filters: 4, kernel: 3, padding: 1}", {image(3, 8, 10)}};
+  bench.lowering = {.tensor_core_layout = Layout::nhwc, .conv_1x1 = Conv1x1::image_products};
+  bench.precision = test::kFp16;
+  const Size x{0, 480}, y{0, 640};
+  EXPECT_THAT(works_of(bench.forward()),
+              ElementsAre(transpose(Phase::forward, x),
+                          Work{"conv", KernelKind::convolution, Phase::forward, per_sample(kFlops),
+                               per_sample(kMacs), Size{216, 480}, y, x + y},
+                          transpose(Phase::forward, y)));
+  bench.precision = *std::ranges::find(kPrecisions, MathType::tf32, &Precision::convolution_math);
+  const auto tf32 = bench.forward();
+  ASSERT_EQ(tf32.size(), 3u);
+  EXPECT_TRUE(tf32[0].tf32_only && tf32[1].tf32_only);
+  EXPECT_EQ(tf32[2].kind, KernelKind::convolution);
+}
+
 // NCHW images are convolved by the library.
 TEST(Conv2d, OneByOneOfNchwStaysAConvolution) {
   LayerBench bench{"{type: conv2d, filters: 16, kernel: 1, padding: same}", {image(8, 5, 6)}};

@@ -78,5 +78,19 @@ TEST(MultiTensor, LaunchesAddUpToTheirKernels) {
   EXPECT_TRUE(multi_tensor_kernels({}, 2).empty());
 }
 
+// A block loads 2,048 elements at once: of 5,000 it waits three times, of a whole chunk 32 times.
+TEST(MultiTensor, ABlockWaitsForOneLoadAfterAnother) {
+  const auto loads = [](std::int64_t elements) {
+    Kernel kernel;
+    kernel.shape = VectorShape{fixed_size(elements)};
+    const std::vector<Kernel> launches = multi_tensor_kernels(std::vector{kernel, kernel}, 2);
+    EXPECT_TRUE(launches.front().thread_per_row);
+    return std::get<MatrixShape>(launches.front().shape).rows.fixed;
+  };
+  EXPECT_EQ(loads(5'000), 3);
+  EXPECT_EQ(loads(2'048), 1);
+  EXPECT_EQ(loads(1'000'000), 32);
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -10,6 +10,7 @@
 
 #include "graphs/captured/operators/operators.h"
 #include "graphs/depthwise.h"
+#include "graphs/image_product.h"
 
 namespace tbdsim {
 namespace {
@@ -58,23 +59,40 @@ class Convolution {
   // PyTorch's own depthwise kernels add the bias.
   [[nodiscard]] bool adds_bias() const { return shape().framework_kernel; }
 
+  // The pass with the copies around it. Those of TF32 are before it, together, as it may run in fp32 without
+  // any.
   void run(Phase phase) {
+    const auto copy_back = [&] {
+      if (phase != Phase::backward_weights && knows_image_products())
+        transpose(phase, phase == Phase::forward ? a_.y : a_.x);
+    };
     transpose(phase, phase == Phase::backward_data ? a_.y : a_.x);
     if (phase == Phase::backward_weights) transpose(phase, a_.y);
+    if (math_ == MathType::tf32) copy_back();
     site_.emit(kernel(phase));
+    if (math_ != MathType::tf32) copy_back();
   }
 
  private:
+  // True for a library that multiplies NCHW images of one-tap convolutions as they are, and copies the
+  // results of others back.
+  [[nodiscard]] bool knows_image_products() const {
+    return !channels_last_ && tbdsim::knows_image_products(math_, site_.how.lowering);
+  }
+  [[nodiscard]] bool by_image() const {
+    return knows_image_products() && !a_.transposed && is_image_product(shape());
+  }
+
   // cuDNN convolves NCHW, or on tensor cores the lowering's layout; other images are copied to it, and
-  // results written back by the convolution itself.
-  [[nodiscard]] bool transposes() const {
-    if (a_.groups > 1) return false;
+  // results written back by the convolution itself up to version 8.
+  [[nodiscard]] bool transposes(Phase phase) const {
+    if (a_.groups > 1 || (by_image() && !copies_images(shape(), phase, math_))) return false;
     const Layout layout = channels_last_ ? Layout::nhwc : Layout::nchw;
     return layout != (math_ == MathType::fp32 ? Layout::nchw : site_.how.lowering.tensor_core_layout);
   }
 
   void transpose(Phase phase, const CapturedTensor& image) {
-    if (!transposes() || has_one_pixel(site_, image)) return;
+    if (!transposes(phase) || has_one_pixel(site_, image)) return;
     const Size bytes = bytes_of(image);
     Kernel copy = bytes_kernel(KernelKind::transpose, phase, "nhwc_nchw", image.elements, 0, bytes, bytes,
                                bytes_of(image.dtype));
@@ -95,8 +113,14 @@ class Convolution {
     kernel.read_bytes = phase == Phase::forward ? x + w : phase == Phase::backward_data ? y + w : x + y;
     kernel.written_bytes = phase == Phase::forward ? y : phase == Phase::backward_data ? x : w;
     kernel.tf32_only = math_ == MathType::tf32 && channels_last_;
-    if (transposes() && !has_one_pixel(site_, a_.x)) kernel.scratch_bytes = x + y;  // the transposed copies
+    if (transposes(phase) && !has_one_pixel(site_, a_.x))
+      kernel.scratch_bytes = x + y;  // the transposed copies
     kernel.shape = shape();
+    if (phase != Phase::backward_weights && is_half(math_) && by_image()) {
+      kernel.kind = KernelKind::gemm;
+      kernel.op = "conv_1x1";
+      kernel.shape = image_products(shape(), phase);
+    }
     return kernel;
   }
 

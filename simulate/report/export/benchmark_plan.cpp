@@ -103,6 +103,7 @@ struct ShapeColumns {
     set("m", g.m.at(batch));
     set("n", g.n.at(batch));
     set("k", g.k.at(batch));
+    if (g.batch.at(batch) > 1) row["op"] = "batched_gemm";  // products of images, too
     if (row["op"] == "batched_gemm") set("batch", g.batch.at(batch));
     row["layout"] = fmt::format("{}{}", g.transpose_a ? 'T' : 'N', g.transpose_b ? 'T' : 'N');
   }
