@@ -4,7 +4,11 @@
 //
 // A program may overwrite the input (in_place). PyTorch then copies it first, to keep it
 // (torchgen/packaged/autograd/derivatives.yaml has no formula of these by their output).
+//
+// A silu may be composite: the operators of tf.nn.swish and of EfficientNet-PyTorch's MemoryEfficientSwish,
+// which keep x alone and compute s(x) again.
 #include "graphs/layers/layer_types.h"
+#include "graphs/layers/terms.h"
 
 namespace tbdsim {
 namespace {
@@ -54,10 +58,39 @@ class InputActivation : public Layer {
   bool in_place_ = false;
 };
 
+// y = x * s; dx = dy * (s * (1 + x * (1 - s))), of which s and one more result are alive at once.
+constexpr Term kSiluForward[] = {{"sigmoid", 1, 1}, {"mul", 2, 1}};
+constexpr Term kSiluBackward[] = {
+    {"sigmoid", 1, 1}, {"sub", 1, 1}, {"mul", 2, 1}, {"add", 1, 1}, {"mul", 2, 1, 2}};
+
+class CompositeSilu : public InputActivation {
+ public:
+  explicit CompositeSilu(SpecMap& keys) : InputActivation(kSilu, keys) {}
+
+  void forward(const LayerContext& site, const LoweringContext& how,
+               std::vector<Kernel>& kernels) const override {
+    append_terms(kSiluForward, sizes(site, 1), Phase::forward, how.precision, kernels);
+  }
+  void backward(const LayerContext& site, const LoweringContext& how,
+                std::vector<Kernel>& kernels) const override {
+    if (!site.input_gradient) return;
+    append_terms(kSiluBackward, sizes(site, 2), Phase::backward_data, how.precision, kernels);
+  }
+
+ private:
+  static TermSizes sizes(const LayerContext& site, std::int64_t scratch) {
+    return {.elements = elements(site.output), .statistics = {}, .scratch = elements(site.output) * scratch};
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Layer> make_relu6(SpecMap& keys) { return std::make_unique<InputActivation>(kRelu6, keys); }
-std::unique_ptr<Layer> make_silu(SpecMap& keys) { return std::make_unique<InputActivation>(kSilu, keys); }
+std::unique_ptr<Layer> make_silu(SpecMap& keys) {
+  const auto composite = keys.find("composite");
+  if (composite && composite->flag()) return std::make_unique<CompositeSilu>(keys);
+  return std::make_unique<InputActivation>(kSilu, keys);
+}
 std::unique_ptr<Layer> make_hardswish(SpecMap& keys) {
   return std::make_unique<InputActivation>(kHardswish, keys);
 }

@@ -9,7 +9,10 @@
 namespace tbdsim {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
+using testing::Not;
+using testing::Pair;
 
 Model build(const std::string& model, const std::string& variant, const Sizes& sizes = {}) {
   const ModelFile file = read_model_file(TBDSIM_SOURCE_DIR "/graphs/models/" + model + ".yaml");
@@ -90,6 +93,33 @@ TEST(MaskRcnnFpn, MasksOfAQuarterOfTheRegions) {
   EXPECT_EQ(layer_of(step, "mask_up").output, (Shape{{0, 128}, {256, 28, 28}}));
   EXPECT_EQ(layer_of(step, "mask_scores").output, (Shape{{0, 128}, {80, 28, 28}}));
   EXPECT_EQ(layer_of(step, "mask_loss").output, (Shape{{0, 128}, {1, 28 * 28}}));
+}
+
+// In mixed precision the norms of maskrcnn-benchmark write fp32 and the next convolution reads a half: the
+// first of stage 2 are 128 channels of 100x168 pixels. detectron2's norms write what they read.
+TEST(MaskRcnnFpn, FrozenNormsInSinglePrecision) {
+  const Size map{0, 128 * 100 * 168};
+  const auto step = [](const char* variant) {
+    return test::step_of(build("mask_rcnn_fpn", variant), {.global_norm = GlobalNorm::composite},
+                         kPrecisions[5]);
+  };
+  // Bytes that the layer's forward kernels of that name read and write.
+  const auto moved = [](const TrainingStep& in, std::string_view layer, std::string_view op) {
+    std::vector<std::pair<Size, Size>> bytes;
+    for (const Kernel& kernel : in.kernels) {
+      if (kernel.op != op || kernel.phase != Phase::forward || kernel.layer < 0) continue;
+      if (in.layers[static_cast<std::size_t>(kernel.layer)].name == layer)
+        bytes.emplace_back(kernel.read_bytes, kernel.written_bytes);
+    }
+    return bytes;
+  };
+  const TrainingStep wide = step("maskrcnn_benchmark_r50");
+  EXPECT_THAT(moved(wide, "stage2/1/conv1/norm", "shift"), ElementsAre(Pair(map * 4, map * 4)));
+  EXPECT_THAT(moved(wide, "stage2/1/conv1/relu", "relu"), ElementsAre(Pair(map * 4, map * 4)));
+  EXPECT_THAT(moved(wide, "stage2/1/conv2", "cast"), Contains(Pair(map * 4, map * 2)));
+  const TrainingStep half = step("detectron2_r50");
+  EXPECT_THAT(moved(half, "stage2/1/conv1/norm", "shift"), ElementsAre(Pair(map * 2, map * 2)));
+  EXPECT_THAT(moved(half, "stage2/1/conv2", "cast"), Not(Contains(Pair(map * 4, map * 2))));
 }
 
 // On what the C4 network's last stage makes of regions: 2048 channels of 7x7, four squares of each pixel.

@@ -16,6 +16,7 @@ using test::Work;
 using test::works_of;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
 
 constexpr KernelKind kEach = KernelKind::elementwise;
 constexpr Phase kForward = Phase::forward, kData = Phase::backward_data, kWeights = Phase::backward_weights;
@@ -198,6 +199,27 @@ TEST(InputActivations, InPlaceCopyTheirInput) {
   bench.lowering.relu_in_place = true;
   EXPECT_THAT(works_of(bench.forward()), ElementsAre(moving("copy", kEach, kForward, 0, kX, kX),
                                                      moving("silu", kEach, kForward, 240, kX, kX)));
+  EXPECT_TRUE(bench.needs().inputs);
+  EXPECT_FALSE(bench.needs().output);
+}
+
+// x * s(x), and dy * (s * (1 + x * (1 - s))) with s computed again: an operator each, which read one number
+// of each tensor or two.
+TEST(InputActivations, CompositeSiluByOperators) {
+  LayerBench bench{"{type: swish, composite: true}", {kImage}};
+  const auto reads = [](const std::vector<Kernel>& kernels) {
+    std::vector<std::pair<std::string_view, Size>> all;
+    for (const Kernel& kernel : kernels) {
+      EXPECT_EQ(kernel.written_bytes, kX);
+      all.emplace_back(kernel.op, kernel.read_bytes);
+      for (std::int64_t again = 1; again < kernel.repeat; ++again) all.push_back(all.back());
+    }
+    return all;
+  };
+  EXPECT_THAT(reads(bench.forward()), ElementsAre(Pair("sigmoid", kX), Pair("mul", kX * 2)));
+  EXPECT_THAT(reads(bench.backward()),
+              ElementsAre(Pair("sigmoid", kX), Pair("sub", kX), Pair("mul", kX * 2), Pair("add", kX),
+                          Pair("mul", kX * 2), Pair("mul", kX * 2)));
   EXPECT_TRUE(bench.needs().inputs);
   EXPECT_FALSE(bench.needs().output);
 }

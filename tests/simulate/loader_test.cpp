@@ -97,6 +97,18 @@ TEST(Loader, NoWorkersDecodeInTheTrainingLoop) {
   EXPECT_NEAR(cpu_utilization(times_of(p)), (11e-6 + 20e-6) / (28 * time), 1e-9);
 }
 
+// The suite's NCF draws each sample in Python, in the training loop: the data set's 7.5 us for each of 2048.
+TEST(Loader, NcfDrawsItsSamplesInTheTrainingLoop) {
+  SpecCache specs = test::source_specs();
+  Scenario scenario{.model = "ncf", .framework = "pytorch_0_4", .gpu = "rtx2080ti", .batch = 2048};
+  scenario.variant = "suite";
+  const double made_up = time_of(predict(scenario, specs));
+  scenario.input = {.source = "real", .workers = 0};
+  const Prediction drawn = predict(scenario, specs);
+  EXPECT_NEAR(time_of(drawn), made_up + 2048 * 7.5e-6, 1e-9);
+  EXPECT_EQ(drawn.bound(), Limit::input);
+}
+
 // Ten images of 1 kB at 100 MB/s: 100 us, beside the training or in its loop; eight GPUs share the storage of
 // a machine.
 TEST(Loader, StorageIsReadNoFaster) {
