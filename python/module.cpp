@@ -12,6 +12,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "hwspecs/base/program.h"
 #include "simulate/cli/cli.h"
 
 namespace nb = nanobind;
@@ -45,10 +46,21 @@ std::tuple<int, std::string, std::string> run(const std::vector<std::string>& ar
   return {code, out.str(), err.str()};
 }
 
+// Exit code of the program on the process's own standard output and error, which it writes as it goes.
+int main_program(std::vector<std::string> arguments) {
+  const nb::gil_scoped_release others_run;
+  arguments.insert(arguments.begin(), "tbd-sim");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  return tbdsim::run_program("tbd-sim", tbdsim::run_cli, static_cast<int>(argv.size()), argv.data());
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
   module.def("run", &run, nb::arg("arguments"), nb::arg("data_dir"),
              "Exit code, standard output and standard error of `tbd-sim ARGUMENTS...`.");
+  module.def("main", &main_program, nb::arg("arguments"),
+             "Exit code of `tbd-sim ARGUMENTS...`, which writes to the process's own streams.");
   module.attr("source_data_dir") = TBDSIM_SOURCE_DIR;
 }

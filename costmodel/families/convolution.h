@@ -4,6 +4,8 @@
 //   algorithm          grid: results, depth                        bytes moved apart from the product
 //   implicit_gemm      forward NPQ x K, CRS; data NHW x C, KRS;    partial sums, where the depth is split
 //                      weights CRS x K, NPQ
+//   group_tiles        the same of as many groups at a time     the same
+//                      as have 64 channels, on tensor cores
 //   col2im             data with a stride: CRS x NPQ, K            columns written, read and summed
 //   winograd           F(2x2, 3x3), forward and data: a block is   filters read, transformed and written
 //                      32 filters x 8 x 16 results of an image,
@@ -244,7 +246,8 @@ ConvWork<T> ConvFamily::work(const Sizes& call, const Choice& choice, const T& o
   const ConvTraffic traffic = conv_traffic(call, choice);
   T overhead = traffic.kernels * p[kLaunch];
   if (choice.splits > 1) overhead = overhead + p[kSplit];
-  const double padding = hardware.tensor_cores ? conv_padding(call) : 1;
+  const bool shared = choice.algorithm == Algorithm::group_tiles;
+  const double padding = hardware.tensor_cores && !shared ? conv_padding(call) : 1;
   T efficiency = p[traffic.efficiency];
   if (call.phase == Phase::backward_weights) efficiency = efficiency * hardware.across_k;
   if (padding > 1) efficiency = efficiency * (call.groups > 1 ? T(1) : p[kUnaligned]) / padding;
@@ -275,7 +278,7 @@ void ConvFamily::for_each_work(const Sizes& call, const Hardware& hardware, std:
   std::array<LeastWork, kMostSplits + kOthers> of_each;
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
     const std::size_t kind =
-        choice.algorithm == Algorithm::implicit_gemm
+        is_implicit(choice.algorithm)
             ? static_cast<std::size_t>(std::countr_zero(choice.splits))
             : kMostSplits + place(choice.algorithm) - place(Algorithm::implicit_gemm) - 1;
     of_each[kind].keep_less(grids.operations(grid), choice);
@@ -284,7 +287,7 @@ void ConvFamily::for_each_work(const Sizes& call, const Hardware& hardware, std:
   double least_of_fewer_splits = std::numeric_limits<double>::infinity();
   for (const auto& [operations, choice] : of_each) {
     if (choice.algorithm == Algorithm::none) continue;
-    if (choice.algorithm == Algorithm::implicit_gemm) {  // more splits cost more bytes and start-up
+    if (is_implicit(choice.algorithm)) {  // more splits cost more bytes and start-up
       if (operations >= least_of_fewer_splits) continue;
       least_of_fewer_splits = operations;
     }

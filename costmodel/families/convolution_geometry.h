@@ -59,9 +59,15 @@ struct ConvRoles {
   return c;
 }
 
-// Multiply-adds of a call with channels and filters in multiples of 8 over those of the call. 1: they are.
+// Multiply-adds of a call with channels and filters in multiples of 8 over those of the call, 1 where they
+// are such. The results of a group fill a tile anyway (convolution_grid.h): of its sums alone the depth is
+// padded.
 [[nodiscard]] inline double conv_padding(const ConvCall& c) {
-  return in_eights(c.channels, c.groups) * in_eights(c.filters, c.groups) / (c.channels * c.filters);
+  const double channels = in_eights(c.channels, c.groups) / c.channels;
+  const double filters = in_eights(c.filters, c.groups) / c.filters;
+  if (c.groups == 1) return channels * filters;
+  if (c.phase == Phase::backward_weights) return 1;
+  return c.phase == Phase::backward_data ? filters : channels;
 }
 
 // A call with the sizes that all its algorithms share, of padded channels where they are padded.

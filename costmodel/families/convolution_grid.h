@@ -2,6 +2,8 @@
 // blocks.
 #pragma once
 
+#include <cmath>
+
 #include "costmodel/families/direct_convolution.h"
 
 namespace tbdsim {
@@ -10,6 +12,10 @@ inline constexpr Tile kImplicitTiles[] = {{128, 128}, {128, 64}, {128, 32}, {32,
 inline constexpr Tile kWeightsTiles[] = {{128, 128}, {128, 64}, {64, 128}, {64, 64}, {128, 32},
                                          {32, 128},  {64, 32},  {32, 64},  {32, 32}};
 inline constexpr Tile kProductTiles[] = {{128, 128}, {128, 64}, {64, 64}, {128, 32}, {32, 128}};  // of cuBLAS
+// Groups that share no tile are multiplied one by one, with no narrower tile than this: RegNets of 8 to 64
+// channels a group train in NCHW as if each group had 128, on an RTX 3090 and on an H100.
+inline constexpr Tile kTilesOfOneGroup[] = {{128, 128}};
+inline constexpr Tile kTilesOfGroups[] = {{128, 64}, {64, 64}};              // of those that share them
 inline constexpr std::uint16_t kDepthSplits[] = {2, 4, 8, 16, 32, 64, 128};  // each twice the one before
 inline constexpr double kLeastSplitDepth = 256;  // multiply-adds of each result of a part
 inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
@@ -19,6 +25,9 @@ inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
 [[nodiscard]] inline bool wrong_size(double tile, double results) {
   return (tile > 32 && tile >= 2 * results) || (tile < 64 && results > 128);
 }
+
+// Channels of a tile that groups share.
+inline constexpr double kSharedTile = 64;
 
 // The matrix products of an algorithm.
 [[nodiscard]] inline ConvProduct conv_product(const ConvSizes& c, Algorithm algorithm) {
@@ -37,9 +46,20 @@ inline constexpr Choice kWinogradChoice{Algorithm::winograd, 8, 16, 1};
     }
     case Algorithm::col2im:
       return {.m = c.channels * c.taps, .n = c.outputs, .depth = c.filters};
+    case Algorithm::group_tiles: {  // as many groups at a time as fill a tile: most of a sum's products are
+                                    // zeros
+      ConvCall shared = c;
+      shared.groups = c.channels / kSharedTile;
+      return conv_product(shared);
+    }
     default:
       return c.product;
   }
+}
+
+// True for algorithms that compute the convolution's product itself.
+[[nodiscard]] inline bool is_implicit(Algorithm algorithm) {
+  return algorithm == Algorithm::implicit_gemm || algorithm == Algorithm::group_tiles;
 }
 
 // The grid of a product. A part of a split depth takes as long as kLeastSplitDepth at least: a product that
@@ -60,18 +80,27 @@ inline constexpr Choice kDirectChoice{.algorithm = Algorithm::direct};
 // True for calls that a direct kernel can compute.
 [[nodiscard]] inline bool has_direct(const ConvCall& c) { return c.groups > 1 || c.framework_kernel; }
 
-// True for chips for which cuDNN 8 has products of groups of NHWC images on tensor cores. V100 and A100:
-// ResNeXt-101 of NVIDIA DeepLearningExamples trains on an A100 at 2.8 times the rate that direct kernels
-// allow. An RTX 3090: none (RegNets trained in that layout by PyTorch 1.10 to 1.12 take 2 to 5 times as long
-// as in NCHW). Others: an estimate, chips with HBM as those with it.
-[[nodiscard]] inline bool has_nhwc_groups(const Hardware& hardware) {
+// True for groups that cuDNN's tensor-core kernels multiply several at a time: g16, g8, g4 and g2 in the
+// names of kernels for 4, 8, 16 and 32 channels a group (calibrate/records/h100_sxm; sm80_xmma, kernels of
+// any chip from Ampere on). All of them were timed with 32 groups. Other groups have none: RegNets of 16
+// channels a group, 4 to 48 groups, train on an RTX 3090 at half the rate in NCHW and at a tenth in NHWC.
+[[nodiscard]] inline bool shares_tiles(const ConvCall& c) {
+  const double channels = c.channels / c.groups;
+  const bool is_known = channels == 4 || channels == 8 || channels == 16 || channels == 32;
+  return is_known && c.filters == c.channels && std::fmod(c.groups, 32) == 0;
+}
+
+// True for chips for which cuDNN 8 has products of other groups of NHWC images on tensor cores: an estimate,
+// chips with HBM. An RTX 3090 has none (RegNets trained in that layout by PyTorch 1.10 to 1.12 take 2 to 5
+// times as long as in NCHW).
+[[nodiscard]] inline bool has_nhwc_groups(const ConvCall& c, const Hardware& hardware) {
   constexpr double kVolta = 70;
-  return hardware.tensor_cores && hardware.hbm && hardware.compute_capability >= kVolta;
+  return hardware.tensor_cores && hardware.compute_capability >= kVolta && (hardware.hbm || shares_tiles(c));
 }
 
 // True for calls that nothing else computes.
 [[nodiscard]] inline bool only_direct(const ConvCall& c, const Hardware& hardware) {
-  return c.framework_kernel || (c.groups > 1 && c.channels_last && !has_nhwc_groups(hardware));
+  return c.framework_kernel || (c.groups > 1 && c.channels_last && !has_nhwc_groups(c, hardware));
 }
 
 [[nodiscard]] inline BlockGrid conv_grid(const ConvSizes& c, const Choice& choice) {
@@ -101,7 +130,7 @@ template <class Visit>
 // Multiplications and additions of an algorithm, without padding of tiles. Winograd's F(2x2, 3x3) multiplies
 // 4 * 4 numbers for 2 * 2 results of 9 taps.
 [[nodiscard]] inline double conv_executed(const ConvSizes& c, const Choice& choice) {
-  if (choice.algorithm == Algorithm::implicit_gemm || choice.algorithm == Algorithm::direct)
+  if (is_implicit(choice.algorithm) || choice.algorithm == Algorithm::direct)
     return 2 * c.product.m * c.product.n * c.product.depth * c.product.count;
   const ConvProduct product = conv_product(c, choice.algorithm);
   const double executed = 2 * product.m * product.n * product.depth * product.count;
@@ -124,20 +153,32 @@ void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit v
           visit(choice, tiled(product, choice));
         });
   };
-  const auto split = [&](const Tile& tile) __attribute__((always_inline)) {
-    const ConvProduct& product = call.product;
-    if (wrong_size(tile.first, product.m) || wrong_size(tile.second, product.n)) return;
-    const Choice whole{Algorithm::implicit_gemm, tile.first, tile.second, 1};
+  const auto split = [&](const Tile& tile, Algorithm algorithm) __attribute__((always_inline)) {
+    const ConvProduct product = conv_product(call, algorithm);
+    const Choice whole{algorithm, tile.first, tile.second, 1};
     visit(whole, tiled(product, whole));
     for_each_depth_split(product, whole, hardware.sm_count, [&](const Choice& choice, const BlockGrid& grid) {
       if (within_limit(choice)) visit(choice, grid);
     });
   };
+  const auto split_if_fitting = [&](const Tile& tile) __attribute__((always_inline)) {
+    if (!wrong_size(tile.first, call.product.m) && !wrong_size(tile.second, call.product.n))
+      split(tile, Algorithm::implicit_gemm);
+  };
   if (only_direct(call, hardware)) return;
   const bool weights = call.phase == Phase::backward_weights;
   const bool strided = call.stride_height * call.stride_width > 1;
-  if (weights) {
-    for_each_tile(kWeightsTiles, split);
+  if (call.groups > 1 && hardware.tensor_cores) {
+    const auto of_groups = [&](Algorithm algorithm, const auto& tiles) {
+      if (!weights) return products(algorithm, tiles);
+      for_each_tile(tiles, [&](const Tile& tile) { split(tile, algorithm); });
+    };
+    if (shares_tiles(call))
+      of_groups(Algorithm::group_tiles, kTilesOfGroups);
+    else
+      of_groups(Algorithm::implicit_gemm, kTilesOfOneGroup);
+  } else if (weights) {
+    for_each_tile(kWeightsTiles, split_if_fitting);
   } else {
     products(Algorithm::implicit_gemm, kImplicitTiles);
   }

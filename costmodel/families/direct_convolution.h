@@ -33,20 +33,33 @@ struct DirectKernel {
 // x 3, 1,300 for 7 x 7, 18 a tap for 31 x 31. ConvMixer (7 x 7) trained by PyTorch 1.12 agrees, with half as
 // many more for weights.
 inline constexpr DirectKernel kOfFramework{.start = 400, .forward = 19, .data = 19, .weights = 27};
-// cuDNN, images in NCHW: conv2d_grouped_direct_kernel, dgrad2d_grouped_direct_kernel, wgrad2d_...; and in
-// NHWC: conv2d_c1_k1_nhwc_kernel and its like for one channel a group, and what computes more channels.
-// Counts: chosen by a fit to networks trained by PyTorch 1.12 with cuDNN 8.3 on an RTX 3090 (timm's
-// benchmark, the quarter of its models that is for fitting; LCNet, FBNetV3, RegNet, NFNet and others), with
-// factors for all other kernels free.
-inline constexpr DirectKernel kOfLibrary{.start = 60, .forward = 5, .data = 5, .weights = 7};
+// cuDNN, one channel a group, images in NCHW: chosen by a fit to networks trained by PyTorch 1.12 with
+// cuDNN 8.3 on an RTX 3090 (timm's benchmark, the quarter of its models that is for fitting; LCNet, FBNetV3
+// and others), with factors for all other kernels free.
+inline constexpr DirectKernel kOfLibraryDepthwise{.start = 60, .forward = 5, .data = 5, .weights = 7};
+// Several channels a group, NCHW: conv2d_grouped_direct_kernel, dgrad2d_..., wgrad2d_... take 40 to 45, 31 to
+// 35 and 59 to 79 instructions a multiply-add with 4, 8, 16 and 32 channels a group, in fp16 as in fp32
+// (calibrate/records/h100_sxm).
+inline constexpr DirectKernel kOfLibraryGroups{.start = 0, .forward = 40, .data = 32, .weights = 60};
+// One channel a group, NHWC: filters of 3 x 3 and 5 x 5 on an H100 (the same records, 49 calls: median error
+// 11 % forward and by the input, 21 % by the weights). An RTX 3090's networks, of which nothing was fitted,
+// come out 6.9 % off in the mean (7.5 % with constants that were fitted to them; the quarter that may be
+// looked at).
 inline constexpr DirectKernel kOfLibraryNhwcDepthwise{
-    .start = 200, .forward = 3.3, .data = 3.3, .weights = 5};
-inline constexpr DirectKernel kOfLibraryNhwc{.start = 900, .forward = 6.5, .data = 6.5, .weights = 6.5};
+    .start = 30, .forward = 2.75, .data = 2.75, .weights = 8.5};
+// The gradient by the input where the filter moves by two pixels and more has no such kernel:
+// dgrad2d_grouped_direct_kernel, at 0.1 of the bandwidth (the same records: 5 calls, 1 %).
+inline constexpr DirectKernel kOfLibraryNhwcStrided{.start = 260, .forward = 0, .data = 40, .weights = 0};
+// Several channels a group, NHWC: a fit to RegNet and NFNet of the RTX 3090's networks above.
+inline constexpr DirectKernel kOfLibraryNhwcGroups{.start = 900, .forward = 6.5, .data = 6.5, .weights = 6.5};
 
 [[nodiscard]] inline const DirectKernel& direct_kernel(const ConvCall& c) {
   if (c.framework_kernel) return kOfFramework;
-  if (!c.channels_last) return kOfLibrary;
-  return c.groups == c.channels ? kOfLibraryNhwcDepthwise : kOfLibraryNhwc;
+  const bool depthwise = c.groups == c.channels;
+  if (!c.channels_last) return depthwise ? kOfLibraryDepthwise : kOfLibraryGroups;
+  if (!depthwise) return kOfLibraryNhwcGroups;
+  const bool strided = c.stride_height * c.stride_width > 1;
+  return strided && c.phase == Phase::backward_data ? kOfLibraryNhwcStrided : kOfLibraryNhwcDepthwise;
 }
 
 inline constexpr double kDirectBandwidth = 0.8;

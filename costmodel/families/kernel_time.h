@@ -98,6 +98,7 @@ enum class Algorithm : std::uint16_t {  // as wide as what else is in a Choice: 
   gemm,
   split_k,
   implicit_gemm,
+  group_tiles,
   col2im,
   winograd,
   winograd_nonfused,
@@ -107,9 +108,19 @@ enum class Algorithm : std::uint16_t {  // as wide as what else is in a Choice: 
   recurrent,
   stream
 };
-inline constexpr std::array<std::string_view, 12> kAlgorithmNames = {
-    "",           "gemm",   "split_k",   "implicit_gemm", "col2im", "winograd", "winograd_nonfused",
-    "fft_tiling", "direct", "attention", "recurrent",     "stream"};
+inline constexpr std::array<std::string_view, 13> kAlgorithmNames = {"",
+                                                                     "gemm",
+                                                                     "split_k",
+                                                                     "implicit_gemm",
+                                                                     "group_tiles",
+                                                                     "col2im",
+                                                                     "winograd",
+                                                                     "winograd_nonfused",
+                                                                     "fft_tiling",
+                                                                     "direct",
+                                                                     "attention",
+                                                                     "recurrent",
+                                                                     "stream"};
 
 [[nodiscard]] constexpr std::string_view name_of(Algorithm algorithm) {
   return kAlgorithmNames[static_cast<std::size_t>(algorithm)];

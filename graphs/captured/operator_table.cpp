@@ -19,10 +19,11 @@ struct Row {
 constexpr auto kRows = std::to_array<Row>({
     {lower_convolution, 0, "convolution convolution_overrideable"},
     {lower_convolution_backward, 0, "convolution_backward convolution_backward_overrideable"},
-    {lower_mm, 0, "mm"},
+    {lower_mm, 0, "mm _scaled_mm _int_mm"},
     {lower_bmm, 0, "bmm"},
     {lower_addmm, 0, "addmm"},
     {lower_baddbmm, 0, "baddbmm"},
+    {lower_grouped_mm, 0, "_grouped_mm _scaled_grouped_mm"},
     {lower_dot, 0, "dot mv vdot addmv ger addr"},
     {lower_attention, 0, "tbdsim.scaled_dot_product_attention"},
     {lower_attention_backward, 0, "tbdsim.scaled_dot_product_attention_backward"},
@@ -45,7 +46,7 @@ constexpr auto kRows = std::to_array<Row>({
      "_adaptive_avg_pool3d_backward"},
     {lower_resampling, 2,
      "upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact2d "
-     "im2col col2im"},
+     "im2col col2im max_unpool2d max_unpool3d"},
     {lower_resampling, 6, "upsample_linear1d"},
     {lower_resampling, 10, "upsample_bilinear2d _upsample_bilinear2d_aa grid_sampler_2d"},
     {lower_resampling, 20, "upsample_trilinear3d grid_sampler_3d"},
@@ -58,16 +59,21 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_resampling_backward, 20, "upsample_trilinear3d_backward"},
     {lower_resampling_backward, 40,
      "upsample_bicubic2d_backward _upsample_bicubic2d_aa_backward torchvision._roi_align_backward"},
+    {lower_resampling_backward, 20, "grid_sampler_2d_backward grid_sampler_3d_backward"},
+    // Butterflies of a row: 5 log2(n) operations a number, those of a thousand.
+    {lower_resampling, 50, "_fft_r2c _fft_c2r _fft_c2c"},
     {lower_softmax, 0, "_softmax _log_softmax _safe_softmax"},
     {lower_softmax_backward, 0, "_softmax_backward_data _log_softmax_backward_data"},
     {lower_class_loss, 0, "nll_loss_forward nll_loss2d_forward"},
     {lower_class_loss_backward, 0, "nll_loss_backward nll_loss2d_backward"},
     {lower_embedding, 0, "embedding"},
     {lower_embedding_backward, 0, "embedding_dense_backward"},
+    {lower_embedding_bag, 0, "_embedding_bag _embedding_bag_forward_only"},
+    {lower_embedding_bag_backward, 0, "_embedding_bag_dense_backward"},
     {lower_gather, 0, "index index_select gather take _unsafe_index"},
     {lower_scatter, 0,
      "index_put _index_put_impl _unsafe_index_put index_add index_copy scatter scatter_add "
-     "scatter_reduce index_fill"},
+     "scatter_reduce index_fill index_reduce masked_scatter put"},
     {lower_selection, 1, "nonzero masked_select _unique2 unique_dim unique_consecutive"},
     {lower_selection, 20, "torchvision.nms"},
     {lower_view, 0,
@@ -78,14 +84,14 @@ constexpr auto kRows = std::to_array<Row>({
      "new_empty new_empty_strided view_as_real view_as_complex _conj set resize "
      "_nested_view_from_buffer flatten real imag tensor_split hsplit vsplit sym_size "
      "_assert_async _assert_scalar record_stream is_same_size"},
-    {lower_host_read, 0, "_local_scalar_dense is_nonzero item"},
+    {lower_host_read, 0, "_local_scalar_dense is_nonzero item _linalg_check_errors equal"},
     {lower_synchronization, 0, "tbdsim.synchronize"},
     {lower_copy, 0, "clone copy _to_copy contiguous to"},
     {lower_join, 0, "cat stack concat _chunk_cat roll repeat flip repeat_interleave rot90 tile"},
     {lower_pad, 0, "constant_pad_nd"},
     {lower_slice_backward, 0,
      "slice_backward select_backward unfold_backward diagonal_backward as_strided_scatter "
-     "slice_scatter select_scatter"},
+     "slice_scatter select_scatter diagonal_scatter diag_embed"},
     {lower_resampling, 0,
      "reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d "
      "replication_pad3d"},
@@ -94,16 +100,18 @@ constexpr auto kRows = std::to_array<Row>({
      "replication_pad1d_backward replication_pad2d_backward replication_pad3d_backward"},
     {lower_fill, 0,
      "zeros zeros_like new_zeros ones ones_like new_ones full full_like new_full fill zero "
-     "scalar_tensor arange linspace eye tril_indices triu_indices"},
+     "scalar_tensor arange linspace logspace eye tril_indices triu_indices hann_window hamming_window "
+     "blackman_window bartlett_window kaiser_window"},
     {lower_fill, 10,
      "bernoulli uniform normal exponential geometric random rand rand_like randn randn_like "
-     "randint randint_like randperm log_normal cauchy"},
+     "randint randint_like randperm log_normal cauchy multinomial poisson binomial _standard_gamma"},
     {lower_elementwise, 2,
      "native_dropout native_dropout_backward _fused_dropout _masked_scale lerp prelu "
      "_prelu_kernel _prelu_kernel_backward hardshrink softshrink rrelu_with_noise addcmul "
      "addcdiv hardsigmoid hardsigmoid_backward mse_loss mse_loss_backward l1_loss "
      "smooth_l1_loss huber_loss smooth_l1_loss_backward huber_loss_backward kl_div dist glu "
-     "glu_backward"},
+     "glu_backward hardshrink_backward softshrink_backward rrelu_with_noise_backward cross "
+     "linalg_cross _weight_norm_interface _weight_norm_interface_backward xlogy hypot"},
     {lower_elementwise, 1,
      "add sub rsub mul div neg abs relu relu6 hardtanh hardtanh_backward threshold "
      "threshold_backward clamp clamp_min clamp_max maximum minimum fmax fmin eq ne lt le gt ge "
@@ -111,7 +119,8 @@ constexpr auto kRows = std::to_array<Row>({
      "bitwise_xor where masked_fill sign floor ceil round trunc frac square reciprocal sqrt "
      "rsqrt leaky_relu leaky_relu_backward isnan isinf isfinite remainder fmod floor_divide "
      "tril triu __and__ __or__ __xor__ __lshift__ __rshift__ copysign heaviside nan_to_num sgn "
-     "true_divide _amp_update_scale"},
+     "true_divide _amp_update_scale isposinf isneginf isclose signbit bitwise_left_shift "
+     "bitwise_right_shift complex gcd native_channel_shuffle isin bucketize searchsorted"},
     {lower_elementwise, 4,
      "hardswish hardswish_backward binary_cross_entropy binary_cross_entropy_backward elu "
      "elu_backward celu selu"},
@@ -119,7 +128,9 @@ constexpr auto kRows = std::to_array<Row>({
      "exp exp2 expm1 log log2 log10 log1p sigmoid tanh sin cos tan asin acos atan atan2 sinh "
      "cosh asinh acosh atanh erf erfc erfinv pow silu softplus softplus_backward logit "
      "sigmoid_backward tanh_backward logit_backward binary_cross_entropy_with_logits logaddexp "
-     "log_sigmoid_forward log_sigmoid_backward"},
+     "log_sigmoid_forward log_sigmoid_backward logaddexp2 special_expm1 special_log1p sinc polar "
+     "angle lgamma digamma special_i0 special_i0e special_i1 special_i1e special_ndtri special_erfcx "
+     "soft_margin_loss soft_margin_loss_backward"},
     {lower_elementwise, 12, "gelu mish silu_backward"},
     {lower_elementwise, 30,
      "_thnn_fused_lstm_cell _thnn_fused_lstm_cell_backward_impl _thnn_fused_gru_cell "
@@ -127,8 +138,10 @@ constexpr auto kRows = std::to_array<Row>({
     {lower_elementwise, 20, "gelu_backward mish_backward"},
     {lower_reduction, 1,
      "sum mean amax amin max min prod any all argmax argmin nansum cumsum cumprod logcumsumexp "
-     "cummax cummin count_nonzero median mode trace"},
+     "cummax cummin count_nonzero median mode trace nanmedian histc bincount renorm"},
     {lower_reduction, 2, "linalg_vector_norm norm"},
+    {lower_reduction, 3,
+     "_cdist_forward _euclidean_dist _pdist_forward multi_margin_loss multilabel_margin_loss_forward"},
     {lower_reduction, 4, "var std var_mean std_mean logsumexp aminmax"},
     {lower_reduction, 20, "sort topk argsort kthvalue"},
     {lower_foreach, 1,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .command_line import TbdSimError
 from .commands import (compare, doctor, import_files, kernels, list_of, max_batch, memory, observations, plan, predict,
-                       report, scaling, show, sweep, trace, tta, validate, whatif)
+                       predict_runs, report, scaling, serve, show, sweep, trace, tta, validate, whatif)
 from .errors import CaptureError, StepFileError
 from .step import Step
 from .step_file import load
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CaptureError", "Row", "Step", "StepFileError", "Table", "TbdSimError", "capture", "compare", "doctor", "import_files",
-    "kernels", "list_of", "load", "max_batch", "memory", "observations", "plan", "predict", "report", "scaling", "show",
-    "sweep", "trace", "tta", "validate", "whatif",
+    "kernels", "list_of", "load", "max_batch", "memory", "observations", "plan", "predict", "predict_runs", "report", "scaling",
+    "serve", "show", "sweep", "trace", "tta", "validate", "whatif",
 ]
 
 

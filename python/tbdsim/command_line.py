@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,17 @@ def run(*arguments: str) -> str:
     if code != 0:
         raise TbdSimError(err.strip().removeprefix("tbd-sim: ").removeprefix("error: "))
     return out
+
+
+def run_program(*arguments: str) -> int:
+    """The exit code of ``tbd-sim ARGUMENTS...``, which writes to this process's standard output and error as it goes."""
+    os.environ["TBDSIM_DATA_DIR"] = data_dir()
+    sys.stdout.flush()
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return _module().main([str(argument) for argument in arguments])
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run_json(*arguments: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .command_line import options, run, run_json
+from .command_line import TbdSimError, options, run, run_json, run_program
 from .step import Step
 from .tables import Table
 
@@ -36,6 +36,14 @@ def _named(model: Any) -> Iterator[str]:
         yield str(path)
 
 
+@contextlib.contextmanager
+def _all_named(models: Model | Sequence[Model] | None) -> Iterator[list[str]]:
+    """The names or paths of one model, of several, or of none."""
+    with contextlib.ExitStack() as files:
+        each = [] if models is None else [models] if isinstance(models, (str, Path, Step)) else models
+        yield [files.enter_context(_named(model)) for model in each]
+
+
 def _each(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Iterable) and not isinstance(value, (str, Path)) else [value]
 
@@ -47,29 +55,42 @@ def _table(document: dict[str, Any]) -> Table:
     return Table(document[name], totals[0] if totals else None)
 
 
-def predict(model: Model, *, gpu: str | Sequence[str], batch: int | Sequence[int], framework: str | None = "pytorch",
-            precision: str | None = None, **flags: Any) -> Table:
-    """One row for each GPU and batch: the scenario, ``fits``, ``bound`` and all metrics of ``tbd-sim list metrics``.
+def _flat(prediction: dict[str, Any], units: dict[str, str]) -> dict[str, Any]:
+    """One prediction of the program's JSON as a row; its units are added to ``units``."""
+    metrics = prediction.pop("metrics")
+    for group, prefix in (("memory", "memory_"), ("gpu_memory", "gpu_memory_")):
+        metrics |= {prefix + name: value for name, value in prediction.pop(group, {}).items()}
+    units.update({metric: value["unit"] for metric, value in metrics.items()})
+    plain = {key: value for key, value in prediction.items() if not isinstance(value, (dict, list))}
+    return {**plain, **{metric: value["value"] for metric, value in metrics.items()}}
+
+
+def predict(model: Model | Sequence[Model] | None = None, *, gpu: str | Sequence[str], batch: int | Sequence[int],
+            framework: str | None = None, precision: str | None = None, **flags: Any) -> Table:
+    """One row for each GPU, batch and model: the scenario, ``fits``, ``bound`` and all metrics of ``tbd-sim list metrics``.
 
     ``throughput`` is in ``units["throughput"]`` a second, between ``throughput_low`` and ``throughput_high`` in 80 % of
     measurements; times are in s, memory (``memory_total``, ``memory_weights``, ..., ``gpu_memory_usable``) in bytes.
+    ``framework``: "pytorch" for a model; without a model those of the TBD suite are predicted, in all frameworks that train them.
     ``precision``: a captured step's own unless it is given.
     Raises TbdSimError.
     """
     rows: list[dict[str, Any]] = []
     units: dict[str, str] = {}
-    with _named(model) as name:
-        for each_gpu, each_batch in itertools.product(_each(gpu), _each(batch)):
+    if framework is None and model is not None:
+        framework = "pytorch"
+    with _all_named(model) as names:
+        for each_gpu, each_batch, name in itertools.product(_each(gpu), _each(batch), names or [None]):
             document = run_json(*options(model=name, gpu=each_gpu, batch=each_batch, framework=framework,
                                          precision=precision, **flags))
-            for prediction in document["predictions"]:
-                metrics = prediction.pop("metrics")
-                for group, prefix in (("memory", "memory_"), ("gpu_memory", "gpu_memory_")):
-                    metrics |= {prefix + name: value for name, value in prediction.pop(group, {}).items()}
-                units.update({metric: value["unit"] for metric, value in metrics.items()})
-                flat = {key: value for key, value in prediction.items() if not isinstance(value, (dict, list))}
-                rows.append({**flat, **{metric: value["value"] for metric, value in metrics.items()}})
+            rows += [_flat(prediction, units) for prediction in document["predictions"]]
     return Table(rows, units=units)
+
+
+def predict_runs(scenarios: str | Path, **flags: Any) -> Table:
+    """A row for each run of a table (CSV as docs/formats.md describes), with ``predicted``, ``predicted_low``, ``predicted_high``
+    in the run's own unit and ``status``; numbers are text, as in the file."""
+    return _table(run_json("predict", *options(scenarios=scenarios, **flags)))
 
 
 def sweep(model: Model | Sequence[Model], *, framework: str | Sequence[str] | None = None, **axes: Any) -> Table:
@@ -78,8 +99,7 @@ def sweep(model: Model | Sequence[Model], *, framework: str | Sequence[str] | No
     Without ``framework`` in "pytorch"; a sweep over jobs of clusters (``global_batch``) has none."""
     if framework is None and "global_batch" not in axes:
         framework = "pytorch"
-    with contextlib.ExitStack() as files:
-        names = [files.enter_context(_named(each)) for each in ([model] if isinstance(model, (str, Path, Step)) else model)]
+    with _all_named(model) as names:
         lines = run("sweep", *options(model=names, framework=framework, **axes), "--format", "jsonl", "--quiet")
     return Table([json.loads(line) for line in lines.splitlines()])
 
@@ -188,6 +208,14 @@ def import_files(*files: str | Path, output: str | Path, **flags: Any) -> str:
     """Makes files of tbd-sim in the folder ``output`` of files that other tools wrote (docs/import.md); returns what was
     recognised and written, as text. ``gpu="rtx4090"``, ``set=["tdp=250W"]``: what the files do not say."""
     return run("import", *map(str, files), *options(output=output, **flags))
+
+
+def serve(model: Model | None = None, **flags: Any) -> None:
+    """Serves the page with sliders until Ctrl-C and prints its address: ``gpu="t4", port=0`` (a free one)."""
+    with _all_named(model) as names:
+        code = run_program("serve", *options(model=names or None, **flags))
+    if code not in (0, 130):
+        raise TbdSimError("the page was not served: see standard error")
 
 
 def doctor() -> Table:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from .cuda_streams import STREAMS
 from .replaced import replaced
 
 #: What functions of `torch.cuda` give on a machine with one GPU that nothing else uses.
@@ -18,6 +19,8 @@ _ANSWERS: dict[str, Any] = {
     "is_current_stream_capturing": False,
     "device_count": 1,
     "current_device": 0,
+    "get_device_capability": (9, 0),
+    "get_device_name": "a GPU",
     "set_device": None,
     "empty_cache": None,
     "reset_peak_memory_stats": None,
@@ -25,6 +28,8 @@ _ANSWERS: dict[str, Any] = {
     "max_memory_allocated": 0,
     "memory_reserved": 0,
     "max_memory_reserved": 0,
+    "manual_seed": None,
+    "manual_seed_all": None,
 }
 
 
@@ -38,7 +43,10 @@ def one_gpu() -> Iterator[None]:
     with ExitStack() as stack:
         for name, answer in _ANSWERS.items():
             stack.enter_context(replaced(torch.cuda, name, _giving(answer)))
+        for name, stand_in in STREAMS.items():
+            stack.enter_context(replaced(torch.cuda, name, stand_in))
         stack.enter_context(replaced(torch.cuda, "synchronize", _giving(None)))
+        stack.enter_context(replaced(torch.Tensor, "record_stream", _giving(None)))  # one stream frees nothing too early
         # optimizers ask the driver whether a CUDA graph is being recorded
         for name in ("_accelerator_graph_capture_health_check", "_cuda_graph_capture_health_check"):
             stack.enter_context(replaced(torch.optim.Optimizer, name, _giving(None)))

@@ -31,10 +31,25 @@ def _half_to_float(fused: Any, other: Any) -> Callable[..., torch.Tensor]:
     return softmax
 
 
+def _ctc_loss(
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    input_lengths: torch.Tensor,
+    target_lengths: torch.Tensor,
+    blank: int = 0,
+    reduction: int = 1,
+    zero_infinity: bool = False,
+) -> torch.Tensor:
+    """Reads the lengths on the host, as ATen's LossCTC.cpp does where no mode watches it."""
+    inputs, outputs = input_lengths.to("cpu").tolist(), target_lengths.to("cpu").tolist()
+    return _aten.ctc_loss.IntList(log_probs, targets, inputs, outputs, blank, reduction, zero_infinity)
+
+
 #: What replaces an operator, by name.
 AS_ONE: dict[str, Callable[..., Any]] = {
     "scaled_dot_product_attention": scaled_dot_product_attention,
     "dropout": _dropout,
+    "ctc_loss.Tensor": _ctc_loss,
     "softmax.int": _half_to_float(_aten._softmax, _aten.softmax.int),
     "log_softmax.int": _half_to_float(_aten._log_softmax, _aten.log_softmax.int),
     **RECURRENT,

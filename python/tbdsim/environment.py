@@ -14,10 +14,12 @@ from .autocast import cuda_kernels
 from .cuda_module import one_gpu
 from .cuda_operators import AS_ONE
 from .errors import CaptureError
+from .flex_attention import flex_attention_as_one
 from .meta_kernels import meta_kernels
 from .read_number import ReadNumber
 from .recorder import Recorder
 from .replaced import replaced
+from .uncompiled import uncompiled
 
 
 def _as_meta(value: Any) -> Any:
@@ -72,6 +74,13 @@ class OneProcess(torch.nn.Module):
         yield
 
 
+def _no_shards(*_: Any, **__: Any) -> Any:
+    raise CaptureError(
+        "fully sharded data parallelism: a capture is of one GPU; leave FSDP and fully_shard out of the step, and let "
+        "`tbd-sim plan STEP --zero 3` or `tbdsim.plan(step, zero=3)` shard it"
+    )
+
+
 def _with_meta(devices: Any) -> Any:
     return lambda: [*devices(), "meta"]
 
@@ -89,6 +98,7 @@ def cuda_environment() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(replaced(import_module("torch.cuda.amp.common"), "amp_definitely_not_available", lambda: False))
         stack.enter_context(one_gpu())
+        stack.enter_context(uncompiled())
         stack.enter_context(replaced(torch.amp.autocast_mode.autocast, "__init__", _autocast_on_cuda()))
         stack.enter_context(replaced(torch, "is_autocast_enabled", _for_cuda(torch.is_autocast_enabled)))
         stack.enter_context(replaced(torch, "get_autocast_dtype", _for_cuda(torch.get_autocast_dtype)))
@@ -98,6 +108,8 @@ def cuda_environment() -> Iterator[None]:
             stack.enter_context(replaced(optimizers, name, devices))
         stack.callback(meta_kernels()._destroy)
         stack.enter_context(replaced(torch.nn.parallel, "DistributedDataParallel", OneProcess))
+        for module, name in (("torch.distributed.fsdp", "FullyShardedDataParallel"), ("torch.distributed.fsdp", "fully_shard")):
+            stack.enter_context(replaced(import_module(module), name, _no_shards))
         stack.enter_context(cuda_kernels(AS_ONE))
         stack.enter_context(CudaIsMeta())
         yield
@@ -122,6 +134,27 @@ def _step_unless_infinite(recorder: Recorder) -> Any:
     return maybe_step
 
 
+def _update_average(recorder: Recorder) -> Any:
+    """Returns `AveragedModel.update_parameters`, which reads from the GPU whether it is called for the first time: it is not."""
+    averaged = import_module("torch.optim.swa_utils").AveragedModel
+    original = averaged.update_parameters
+
+    def update(self: Any, model: torch.nn.Module) -> None:
+        count = self.n_averaged
+        with recorder.scalars_are(1.0), recorder.phase("update"):
+            (count == 0).item(), (count > 0).item()
+        self.n_averaged = torch.ones((), dtype=torch.int64, device="cpu")
+        try:
+            with recorder.phase("update"):
+                original(self, model)
+        finally:
+            self.n_averaged = count
+        with recorder.phase("update"):
+            count.add_(1)
+
+    return update
+
+
 def _item(recorder: Recorder) -> Any:
     """Returns `Tensor.item` that gives, of a number on the GPU, one that may be handed on and not looked at."""
     original = torch.Tensor.item
@@ -142,6 +175,9 @@ def phases_marked(recorder: Recorder) -> Iterator[None]:
     scaler, optimizers = torch.amp.GradScaler, import_module("torch.optim.optimizer")
     with ExitStack() as stack:
         stack.enter_context(replaced(scaler, "_maybe_opt_step", _step_unless_infinite(recorder)))
+        averaged = import_module("torch.optim.swa_utils").AveragedModel
+        stack.enter_context(replaced(averaged, "update_parameters", _update_average(recorder)))
+        stack.enter_context(flex_attention_as_one(recorder.warnings.append))
         stack.enter_context(replaced(torch.Tensor, "item", _item(recorder)))
         stack.enter_context(replaced(torch.cuda, "synchronize", lambda *_: recorder.synchronize()))
         for owner, name, phase in (

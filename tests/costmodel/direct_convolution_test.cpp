@@ -79,28 +79,34 @@ TEST(GroupedConvolution, AProductForEachGroup) {
   EXPECT_EQ(ConvFamily::bytes(grouped()), 4.0 * (200'704 + 100'352 + 4'608));
 }
 
-// 100,352 results of 60 + 5 * 36 instructions each.
+// 100,352 results of 36 multiply-adds, in the data pass 200,704 of 72; of one channel a group 50,176 of 9.
 TEST(DirectConvolution, InstructionsOfEachPass) {
-  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), 10), 100'352.0 * (60 + 5 * 36));
-  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_data), 10), 200'704.0 * (60 + 5 * 72));
-  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_weights), 10), 100'352.0 * (60 + 7 * 36));
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), 10), 100'352.0 * 40 * 36);
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_data), 10), 200'704.0 * 32 * 72);
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(Phase::backward_weights), 10), 100'352.0 * 60 * 36);
   // Fewer results than threads that hide latency: 512 on each of 1,000 SMs.
-  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), 1'000), 512'000.0 * (60 + 5 * 36));
+  EXPECT_DOUBLE_EQ(direct_instructions(grouped(), 1'000), 512'000.0 * 40 * 36);
+  EXPECT_DOUBLE_EQ(direct_instructions(depthwise(), 10), 50'176.0 * (60 + 5 * 9));
   ConvCall own = depthwise();
   own.framework_kernel = true;
   EXPECT_DOUBLE_EQ(direct_instructions(own, 10), 50'176.0 * (400 + 19 * 9));
   ConvCall nhwc = depthwise();
   nhwc.channels_last = true;
-  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, 10), 50'176.0 * (200 + 3.3 * 9));
+  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, 10), 50'176.0 * (30 + 2.75 * 9));
+  // The data pass of a stride has a slower kernel, that of none has not.
+  nhwc.phase = Phase::backward_data;
+  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, 10), 200'704.0 * (260 + 40 * 9));
+  nhwc.stride_height = nhwc.stride_width = 1;
+  EXPECT_DOUBLE_EQ(direct_instructions(nhwc, 10), 200'704.0 * (30 + 2.75 * 9));
   ConvCall groups = grouped();
   groups.channels_last = true;
   EXPECT_DOUBLE_EQ(direct_instructions(groups, 10), 100'352.0 * (900 + 6.5 * 36));
 }
 
-// Launch, and the root of both squares: 24.08e6 instructions at 1.28e12 a second, 1,222,656 B at 0.8 of 100
+// Launch, and the root of both squares: 144.5e6 instructions at 1.28e12 a second, 1,222,656 B at 0.8 of 100
 // GB/s.
 TEST(DirectConvolution, Time) {
-  const double issue = 100'352.0 * 240 / 1.28e12;
+  const double issue = 100'352.0 * 40 * 36 / 1.28e12;
   const double memory = 1'222'656 / 80e9;
   const double launch = start_values()[ConvFamily::kLaunch];
   EXPECT_NEAR(seconds(grouped(), kDirectChoice), launch + std::sqrt(issue * issue + memory * memory), 1e-12);
@@ -121,7 +127,31 @@ TEST(DirectConvolution, WhoComputesWhat) {
   EXPECT_EQ(algorithms(nhwc), std::set{Algorithm::direct});
 }
 
-// Groups of NHWC images are products on tensor cores of V100 and A100, but not on those of an RTX 3090.
+// 32 groups of 4 channels share tiles of 64 on any tensor core: 16 of them at a time, as 8 dense products.
+TEST(GroupedConvolution, SharesTiles) {
+  ConvCall call = grouped();
+  EXPECT_FALSE(shares_tiles(call));  // 16 groups, 4 channels to 8 filters
+  call.channels = call.filters = 128;
+  EXPECT_FALSE(shares_tiles(call));
+  call.groups = 32;
+  EXPECT_TRUE(shares_tiles(call));
+  Hardware rtx3090 = kCard;
+  rtx3090.tensor_cores = true;
+  rtx3090.compute_capability = 86;
+  call.channels_last = true;
+  EXPECT_EQ(algorithms(call, rtx3090), (std::set{Algorithm::group_tiles, Algorithm::direct}));
+  EXPECT_EQ(algorithms(call), std::set{Algorithm::direct});  // without tensor cores
+  const ConvProduct product = conv_product(ConvSizes(call), Algorithm::group_tiles);
+  EXPECT_EQ(product.count, 2);
+  EXPECT_EQ(product.m, 4 * 196);
+  EXPECT_EQ(product.n, 64);
+  EXPECT_EQ(product.depth, 64 * 9);
+  // Most of these products are zeros, which nobody counts: 2 * 4 * 128 * 196 * 4 * 9.
+  EXPECT_EQ(ConvFamily::executed(call, {Algorithm::group_tiles, 64, 64, 1}), 2.0 * 4 * 128 * 196 * 36);
+}
+
+// Other groups of NHWC images are products on tensor cores of V100 and A100, but not on those of an RTX 3090;
+// these have no narrower tile than 128.
 TEST(GroupedConvolution, ProductsInNhwc) {
   ConvCall nhwc = grouped();
   nhwc.channels_last = true;
@@ -129,6 +159,10 @@ TEST(GroupedConvolution, ProductsInNhwc) {
   a100.tensor_cores = a100.hbm = true;
   a100.compute_capability = 80;
   EXPECT_EQ(algorithms(nhwc, a100), (std::set{Algorithm::implicit_gemm, Algorithm::direct}));
+  ConvFamily::for_each_choice(nhwc, a100, [](const Choice& choice) {
+    if (choice.algorithm == Algorithm::direct) return;
+    EXPECT_EQ(choice.tile_n, 128);
+  });
   Hardware rtx3090 = a100;
   rtx3090.hbm = false;
   EXPECT_EQ(algorithms(nhwc, rtx3090), std::set{Algorithm::direct});
@@ -169,6 +203,7 @@ TEST(GroupedConvolution, OnTensorCores) {
   call.limits.pads_channels = PadsChannels::always;
   EXPECT_EQ(padded(call).channels, 64);
   EXPECT_EQ(conv_padding(call), 2);  // 4 channels as 8
+  EXPECT_EQ(conv_padding(grouped(Phase::backward_data)), 1);  // 8 filters
   EXPECT_EQ(bytes_of_layout_copies(call), 2.0 * 2 * (200'704 + 100'352));
   call.channels_last = true;
   EXPECT_EQ(bytes_of_layout_copies(call), 0);

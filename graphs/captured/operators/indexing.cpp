@@ -32,6 +32,24 @@ void lower_gather(OperatorSite& site) {
   site.emit(gather_kernel(site, y.elements, 0, bytes_of(y) + others(site), bytes_of(y), y.dtype));
 }
 
+// (weight, indices, offsets, ...): rows are looked up and those of a bag added up.
+void lower_embedding_bag(OperatorSite& site) {
+  const CapturedTensor& y = site.output(0);
+  const Size looked_up = site.product(site.tensor(1).elements, y.shape.back());
+  site.emit(gather_kernel(site, looked_up, 1, looked_up * bytes_of(y.dtype) + others(site),
+                          bytes_of(site.all_outputs()), y.dtype));
+}
+
+// (grad, indices, ...): zeros, to whose rows the gradient of each row's bag is added.
+void lower_embedding_bag_backward(OperatorSite& site) {
+  const CapturedTensor& table = site.output(0);
+  const Size added = site.product(site.tensor(1).elements, table.shape.back()) * bytes_of(table.dtype);
+  site.emit(bytes_kernel(KernelKind::elementwise, site.phase, "fill", table.elements, 0, {}, bytes_of(table),
+                         bytes_of(table.dtype)));
+  site.emit(gather_kernel(site, site.product(site.tensor(1).elements, table.shape.back()), 1,
+                          bytes_of(site.all_tensors()) + added, added, table.dtype));
+}
+
 // (grad, indices, ...): the table's gradient is zeros, to whose rows those of grad are added.
 void lower_embedding_backward(OperatorSite& site) {
   const CapturedTensor& dy = site.tensor(0);

@@ -18,6 +18,7 @@ void lower_mm(OperatorSite& site);
 void lower_addmm(OperatorSite& site);
 void lower_bmm(OperatorSite& site);
 void lower_baddbmm(OperatorSite& site);
+void lower_grouped_mm(OperatorSite& site);
 void lower_dot(OperatorSite& site);  // of vectors, and of a matrix and a vector
 
 // attention.cpp
@@ -52,6 +53,8 @@ void lower_class_loss_backward(OperatorSite& site);
 // indexing.cpp
 void lower_embedding(OperatorSite& site);
 void lower_embedding_backward(OperatorSite& site);
+void lower_embedding_bag(OperatorSite& site);
+void lower_embedding_bag_backward(OperatorSite& site);
 void lower_gather(OperatorSite& site);
 void lower_scatter(OperatorSite& site);
 void lower_selection(OperatorSite& site);  // how many numbers it returns depends on them

@@ -47,6 +47,11 @@ Kernel product_kernel(OperatorSite& site, const Product& p) {
   return kernel;
 }
 
+// The mean of sizes that `parts` share.
+Size mean_of(const Size& all, std::int64_t parts) {
+  return {(all.fixed + parts - 1) / parts, (all.per_sample + parts - 1) / parts};
+}
+
 // A bias for each column is added by the product's epilogue; any other summand is copied into the result
 // first, to which the product adds (aten/native/cuda/Blas.cpp, addmm_out_cuda_impl).
 void lower_sum_of_products(OperatorSite& site) {
@@ -71,6 +76,43 @@ void lower_mm(OperatorSite& site) {
 void lower_bmm(OperatorSite& site) { lower_mm(site); }
 void lower_addmm(OperatorSite& site) { lower_sum_of_products(site); }
 void lower_baddbmm(OperatorSite& site) { lower_sum_of_products(site); }
+
+// aten._grouped_mm (a, b, offsets, ...), the products of a mixture's experts in one call: rows of `a` belong
+// to one of the matrices of `b`, or columns of `a` and rows of `b` to one result. Offsets are values that a
+// capture has not: the rows are taken as shared out evenly.
+void lower_grouped_mm(OperatorSite& site) {
+  const CapturedTensor& a = site.tensor(0);
+  const CapturedTensor& b = site.tensor(1);
+  const CapturedTensor& c = site.output(0);
+  const std::size_t rank_a = a.shape.size(), rank_b = b.shape.size();
+  if (rank_a == 3 && rank_b == 3) return lower_mm(site);
+  if (rank_a < 2 || rank_b < 2 || rank_a + rank_b > 5)
+    site.fail("has operands of ranks " + std::to_string(rank_a) + " and " + std::to_string(rank_b) +
+              "; expected matrices or lists of matrices");
+  const CapturedTensor& list = rank_a == 3 ? a : rank_b == 3 ? b : c;
+  const std::int64_t experts = std::max<std::int64_t>(1, site.fixed(list.shape[0]));
+  GemmShape shape{.m = b.shape[rank_b - 1],
+                  .n = a.shape[rank_a - 2],
+                  .k = a.shape[rank_a - 1],
+                  .batch = fixed_size(experts),
+                  .transpose_a = is_transposed(b),
+                  .transpose_b = is_transposed(a),
+                  .grouped = true};
+  Size& shared = rank_a == 3 ? shape.m : rank_b == 3 ? shape.n : shape.k;
+  Kernel kernel;
+  kernel.kind = KernelKind::gemm;
+  kernel.phase = site.phase;
+  kernel.op = "matmul";
+  kernel.math = math_of(a.dtype, site.how.precision.math);
+  kernel.macs = site.product(site.product(shape.n, shape.m), shape.k);
+  kernel.flops = kernel.macs * 2;
+  kernel.element_bytes = bytes_of(a.dtype);
+  kernel.read_bytes = bytes_of(a) + bytes_of(b);
+  kernel.written_bytes = bytes_of(c);
+  shared = mean_of(shared, experts);
+  kernel.shape = shape;
+  site.emit(std::move(kernel));
+}
 
 // Bound by the bytes of its operands.
 void lower_dot(OperatorSite& site) {

@@ -1,0 +1,120 @@
+"""Parts that training code is made of: streams, events, averaged weights, compilers, FlexAttention, CTC, sharding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import tbdsim
+from tbdsim.step import Step
+
+
+def names(step: Step) -> list[str]:
+    return [operator.name for operator in step.operators]
+
+
+def trained(body: Callable[[nn.Module, torch.optim.Optimizer, torch.Tensor], object], make: Callable[[nn.Module], object] = lambda m: m) -> Step:
+    """Returns the capture of a linear layer whose step is `body`, of what `make` makes of the layer."""
+
+    def train_step(batch: int) -> Callable[[], object]:
+        model = make(nn.Linear(6, 4).cuda())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        inputs = torch.empty(batch, 6, device="cuda")
+        return lambda: body(model, optimizer, inputs)
+
+    return tbdsim.capture(train_step)
+
+
+def plain(model: nn.Module, optimizer: torch.optim.Optimizer, inputs: torch.Tensor) -> None:
+    optimizer.zero_grad()
+    model(inputs).mean().backward()
+    optimizer.step()
+
+
+def test_streams_and_events_change_no_operator() -> None:
+    def timed(model: nn.Module, optimizer: torch.optim.Optimizer, inputs: torch.Tensor) -> float:
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        side = torch.cuda.Stream()
+        begin.record()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            inputs.record_stream(side)
+            plain(model, optimizer, inputs)
+        torch.cuda.current_stream().wait_stream(side)
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end)
+
+    assert names(trained(timed)) == [*names(trained(plain)), "tbdsim.synchronize"]
+
+
+def test_what_is_compiled_is_captured_as_it_is() -> None:
+    eager = names(trained(plain))
+    assert names(trained(plain, torch.compile)) == eager
+    before = torch.compile(nn.Linear(6, 4))  # outside of the capture
+    assert "aten.addmm.default" in names(tbdsim.capture(before, torch.empty(1, 6), loss="mean"))
+
+
+def test_averaged_weights_are_averaged_and_not_copied() -> None:
+    def averaged(model: nn.Module, optimizer: torch.optim.Optimizer, inputs: torch.Tensor) -> None:
+        plain(model.module, optimizer, inputs)
+        model.update_parameters(model.module)
+
+    def make(model: nn.Module) -> nn.Module:
+        return torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+
+    step = trained(averaged, make)
+    assert names(step).count("aten._foreach_lerp_.Scalar") == 1
+    assert names(step).count("aten._local_scalar_dense.default") == 2  # the host reads whether the average exists
+
+
+@pytest.mark.parametrize("wrap", ["FullyShardedDataParallel", "fully_shard"])
+def test_sharded_models_are_for_the_plan(wrap: str) -> None:
+    import torch.distributed.fsdp as fsdp
+
+    with pytest.raises(tbdsim.CaptureError, match="--zero 3"):
+        trained(plain, lambda model: getattr(fsdp, wrap)(model))
+
+
+def test_ctc_reads_lengths_on_the_host() -> None:
+    class Speech(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.out = nn.Linear(6, 4)
+
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            lengths, targets = (torch.full((x.shape[0],), n, device="cpu") for n in (7, 3))
+            return F.ctc_loss(self.out(x).log_softmax(-1).transpose(0, 1), y, lengths, targets)
+
+    with pytest.warns(UserWarning, match="one a sample"):
+        step = tbdsim.capture(Speech, {"x": torch.empty(1, 7, 6), "y": torch.zeros(1, 3, dtype=torch.int64)})
+    [loss] = [o for o in step.operators if o.name == "aten._ctc_loss.default"]
+    assert step.tensors[loss.outputs[1]].shape[1:] == (7, 2 * 3 + 1)
+
+
+@pytest.mark.parametrize(
+    "mask, causal, warned",
+    [(None, False, 0), (lambda b, h, q, k: q >= k, True, 0), (lambda b, h, q, k: (q - k).abs() < 4, False, 1)],
+)
+def test_flex_attention_is_one_kernel(mask: Callable[..., torch.Tensor] | None, causal: bool, warned: int) -> None:
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv = nn.Linear(16, 48)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = self.qkv(x).unflatten(-1, (3, 2, 8)).permute(2, 0, 3, 1, 4)
+            blocks = mask and flex.create_block_mask(mask, None, None, 128, 128, device=x.device)
+            return flex.flex_attention(q, k, v, block_mask=blocks)
+
+    with pytest.warns(UserWarning, match="mask") if warned else nullcontext():
+        step = tbdsim.capture(Attention, torch.empty(1, 128, 16), loss="mean")
+    [forward] = [o for o in step.operators if o.name == "tbdsim.scaled_dot_product_attention"]
+    assert (causal in forward.arguments) and len(step.warnings) == warned
