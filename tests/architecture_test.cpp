@@ -71,7 +71,7 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
       "simulate/prediction", "simulate/plan", "simulate/job"}},
     {"simulate/validation",
      {"hwspecs", "graphs", "costmodel", "simulate/framework", "simulate/workload", "simulate/prediction",
-      "simulate/analysis"}},
+      "simulate/analysis", "simulate/plan", "simulate/job"}},
     {"simulate/compare",
      {"hwspecs", "graphs", "costmodel", "simulate/timeline", "simulate/memory", "simulate/prediction",
       "simulate/import"}},
