@@ -145,10 +145,10 @@ constexpr Fence kWords[] = {
     {kHiddenState, "(calibrate|hwspecs|graphs)/.*"},
     {"unordered_(map|set)", "calibrate/measure/.*"},
     // The cache of files: what resolves names, what overlays it point by point or request by request, and the
-    // commands, which own it. Others get a Resolver.
+    // commands, which own it, submissions, some of which are jobs. Others get a Resolver.
     {"\\bSpecCache\\b",
      "(simulate/(workload|sweep|serve|cli)/.*|simulate/prediction/(resolve|cluster_machine)\\..*|simulate/"
-     "job/resolve_job\\..*|"
+     "job/resolve_job\\..*|simulate/validation/(submitted_run|tta_submissions)\\..*|"
      "calibrate/cli/fit_(framework|intervals)\\.cpp)"},
 };
 

@@ -110,6 +110,8 @@ JobRequest job_of(const Submission& s, const BenchmarkRules& benchmark, const Su
   request.model = benchmark.model;
   request.gpu = s.gpu;
   request.machine = s.machine;
+  if (const auto machine = rules.machines.find(s.gpu); s.machine.empty() && machine != rules.machines.end())
+    request.machine = machine->second;
   request.network = s.network;
   request.precision = precision_of(rules, benchmark, s.precision, s.gpu);
   request.job.gpus = s.gpus;
