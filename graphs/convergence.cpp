@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "hwspecs/base/error.h"
 #include "hwspecs/base/other_names.h"
 #include "hwspecs/base/spec_reader.h"
 
@@ -15,8 +16,7 @@ namespace {
 
 constexpr std::string_view kSourcedKeys[] = {"epoch",   "startup", "evaluation", "points",  "law",
                                              "between", "phases",  "curve",      "measured"};
-constexpr double kMostBatch = 1e12;  // samples
-constexpr double kMostEpochs = 1e6;
+constexpr double kMostBatch = 1e12;    // samples
 constexpr double kMostSamples = 1e15;  // of an epoch
 constexpr std::int64_t kMostRuns = 1'000'000;
 constexpr double kMostSpread = 2;
@@ -169,8 +169,10 @@ Convergence read_convergence(const std::filesystem::path& file) {
     convergence.epoch = m.at("epoch").number(1, kMostSamples);
     if (const auto startup = m.find("startup")) convergence.startup = startup->quantity<Seconds>();
     convergence.evaluation = read_evaluation(m.at("evaluation"), convergence.epoch);
-    convergence.points = read_points(m.at("points"), convergence.epoch);
-    read_law(m.at("law"), convergence);
+    if (const auto points = m.find("points")) {
+      convergence.points = read_points(*points, convergence.epoch);
+      read_law(m.at("law"), convergence);
+    }
     if (const auto between = m.find("between")) convergence.between_spread = between->number(0, kMostSpread);
     convergence.phases = read_phases(m.find("phases"));
     if (const auto curve = m.find("curve")) convergence.curve = read_curve(*curve, 1);
@@ -181,10 +183,12 @@ Convergence read_convergence(const std::filesystem::path& file) {
 }
 
 std::string_view name_of(EpochsFrom from) {
-  constexpr std::array<std::string_view, 3> kNames = {"law", "law, below measured batches",
-                                                      "law, beyond measured batches"};
+  constexpr std::array<std::string_view, 4> kNames = {"law", "law, below measured batches",
+                                                      "law, beyond measured batches", "given"};
   return kNames[static_cast<std::size_t>(from)];
 }
+
+bool is_outside(EpochsFrom from) { return from == EpochsFrom::below || from == EpochsFrom::beyond; }
 
 double EpochsToTarget::spread(int runs) const {
   return std::hypot(run_spread / std::sqrt(static_cast<double>(runs)), law_spread, between_spread);
@@ -212,6 +216,11 @@ EpochsToTarget epochs_to_target(const Convergence& convergence, const Convergenc
 }
 
 EpochsToTarget epochs_to_target(const Convergence& convergence, double global_batch) {
+  if (convergence.given_epochs > 0) return {.epochs = convergence.given_epochs, .from = EpochsFrom::given};
+  if (!convergence.is_measured()) {
+    throw UsageError("no run of " + convergence.model + " to " + convergence.target +
+                     " is known, and so no epochs; expected --epochs N, those that a run takes at its batch");
+  }
   return epochs_to_target(convergence, convergence.law, convergence.points, global_batch);
 }
 

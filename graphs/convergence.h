@@ -66,9 +66,11 @@ struct Convergence {
   double epoch = 0;  // samples
   Seconds startup;   // before the first training step: processes, data, compilers
   EvaluationSchedule evaluation;
-  std::vector<ConvergencePoint> points;  // ascending batches
+  // Ascending batches; empty where no run to this target is known, and then there is no law either.
+  std::vector<ConvergencePoint> points;
   ConvergenceLaw law;
-  double law_spread = 0;  // standard deviation of ln(epochs / law) at batches that were left out
+  double given_epochs = 0;  // that a user says a run takes at its batch; 0: those of points and law
+  double law_spread = 0;    // standard deviation of ln(epochs / law) at batches that were left out
   // Standard deviation of ln(mean epochs) between groups that tune runs of their own at one batch, beyond the
   // luck of their runs.
   double between_spread = 0;
@@ -77,7 +79,10 @@ struct Convergence {
   std::vector<MeasuredCurve> measured;
   Sources sources;
 
-  [[nodiscard]] double largest_batch() const { return points.back().batch; }
+  [[nodiscard]] bool is_measured() const { return !points.empty(); }
+  [[nodiscard]] bool knows_epochs() const { return is_measured() || given_epochs > 0; }
+  // The largest batch whose epochs are known: of all that were measured, or any where epochs are given.
+  [[nodiscard]] double largest_batch() const { return given_epochs > 0 ? epoch : points.back().batch; }
   // True for the stem, the target or another name of it, in capitals or not, however spaced.
   [[nodiscard]] bool is_called(const std::string& name) const;
 };
@@ -85,9 +90,10 @@ struct Convergence {
 // Throws UsageError or SpecError.
 [[nodiscard]] Convergence read_convergence(const std::filesystem::path& file);
 
-// Where the epochs of a batch come from.
-enum class EpochsFrom { between, below, beyond };  // measured batches: between two, or outside of all
+// Where the epochs of a batch come from: the law between measured batches or outside of them, or the user.
+enum class EpochsFrom { between, below, beyond, given };
 [[nodiscard]] std::string_view name_of(EpochsFrom from);
+[[nodiscard]] bool is_outside(EpochsFrom from);  // of the measured batches
 
 struct EpochsToTarget {
   double epochs = 0;
@@ -106,7 +112,11 @@ struct EpochsToTarget {
 // RetinaNet's and DeepSpeech2's are off most.
 inline constexpr double kOutsideSpread = 0.27;
 
-// Epochs to the target at a global batch. Quantised by the evaluation schedule where that is exact.
+inline constexpr double kMostEpochs = 1e6;  // that a file or a user may say
+
+// Epochs to the target at a global batch: those that are given, as they are and without a spread, or those of
+// points and law, quantised by the evaluation schedule where that is exact. Throws UsageError where neither
+// is known.
 [[nodiscard]] EpochsToTarget epochs_to_target(const Convergence& convergence, double global_batch);
 // The same by another law and points, as without those of a batch.
 [[nodiscard]] EpochsToTarget epochs_to_target(const Convergence& convergence, const ConvergenceLaw& law,

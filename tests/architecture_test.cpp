@@ -71,7 +71,7 @@ const std::map<std::string, std::vector<std::string>> kArrows = {
       "simulate/prediction", "simulate/plan", "simulate/job"}},
     {"simulate/validation",
      {"hwspecs", "graphs", "costmodel", "simulate/framework", "simulate/workload", "simulate/prediction",
-      "simulate/analysis"}},
+      "simulate/analysis", "simulate/plan", "simulate/job"}},
     {"simulate/compare",
      {"hwspecs", "graphs", "costmodel", "simulate/timeline", "simulate/memory", "simulate/prediction",
       "simulate/import"}},
@@ -145,10 +145,10 @@ constexpr Fence kWords[] = {
     {kHiddenState, "(calibrate|hwspecs|graphs)/.*"},
     {"unordered_(map|set)", "calibrate/measure/.*"},
     // The cache of files: what resolves names, what overlays it point by point or request by request, and the
-    // commands, which own it. Others get a Resolver.
+    // commands, which own it, submissions, some of which are jobs. Others get a Resolver.
     {"\\bSpecCache\\b",
      "(simulate/(workload|sweep|serve|cli)/.*|simulate/prediction/(resolve|cluster_machine)\\..*|simulate/"
-     "job/resolve_job\\..*|"
+     "job/resolve_job\\..*|simulate/validation/(submitted_run|tta_submissions)\\..*|"
      "calibrate/cli/fit_(framework|intervals)\\.cpp)"},
 };
 

@@ -34,6 +34,7 @@ void convergence_command(const ConvergenceCommand& command, const ProgramContext
   std::vector<double> errors;
   for (const std::string& name : command.files.empty() ? catalog.names(Kind::target) : command.files) {
     const Convergence target = read_convergence(catalog.find(Kind::target, name));
+    if (!target.is_measured()) continue;
     const ConvergenceLaw law = fit_convergence_law(target.points);
     const std::vector<LeftOutBatch> left_out = left_out_batches(target.points, target.evaluation.every);
     SquareMean between, own;

@@ -18,8 +18,8 @@
 // Numbers read and written for each clock and SM have a limit, which binds half precision and the fastest
 // memories (numbers_per_clock):
 //
-//   6.4   element-wise kernels, updates and softmax, which load four numbers at a time: what PyTorch's norms in
-//         bf16 on an H200 reach (NVIDIA/cudnn-frontend@3929da2ef, benchmark/norms)
+//   6.4   element-wise kernels, updates, softmax and gathered rows, which load four numbers at a time: what
+//         PyTorch's norms in bf16 on an H200 reach (NVIDIA/cudnn-frontend@3929da2ef, benchmark/norms)
 //   8.5   the same on Blackwell's data-centre GPUs: the same tables, 8.5 on a GB200, 8.7 on a GB300
 //   -     norms of rows have a limit of their own: row_norm_time.h
 //   3.9   copies to another layout from Hopper on: those of images around convolutions of half precision on an
@@ -182,7 +182,7 @@ struct StreamFamily {
   const bool blackwell = compute_capability >= 100 && compute_capability < 120;
   const double rows_at_once = blackwell ? kRowsOfBlackwell : kRowsBefore;
   const bool rows = call.kind == KernelKind::elementwise || call.kind == KernelKind::softmax ||
-                    call.kind == KernelKind::update;
+                    call.kind == KernelKind::update || call.kind == KernelKind::gather;
   return rows ? rows_at_once : kOthers;
 }
 

@@ -1,5 +1,6 @@
 // channel_add: an image plus a number for each of its channels, {channels, height, width} and {channels}, as
-// the embedding of the time step in a diffusion network. The numbers' gradient is a sum over pixels.
+// the embedding of the time step in a diffusion network; or positions plus a number for each of their
+// features, {positions, features} and {features}. The numbers' gradient is a sum over pixels or positions.
 #include "graphs/layers/layer_types.h"
 
 namespace tbdsim {
@@ -10,12 +11,14 @@ class ChannelAdd : public Layer {
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
     require_inputs(inputs, 2);
     require_same_rows(inputs);
-    const Shape& image = image_input(inputs.first(1));
-    if (inputs[1].dims.size() != 1 || inputs[1].dims[0] != image.dims[0]) {
-      throw ShapeMismatch("inputs have shapes " + to_text(image) + " and " + to_text(inputs[1]) +
+    const Shape& x = inputs[0];
+    const bool positions = x.dims.size() == 2;
+    const std::int64_t channels = positions ? x.dims[1] : image_input(inputs.first(1)).dims[0];
+    if (inputs[1].dims.size() != 1 || inputs[1].dims[0] != channels) {
+      throw ShapeMismatch("inputs have shapes " + to_text(x) + " and " + to_text(inputs[1]) +
                           "; expected a number for each channel in the second");
     }
-    return image;
+    return x;
   }
 
   void forward(const LayerContext& site, const LoweringContext& how,

@@ -71,6 +71,7 @@ class LayerNorm : public Layer {
   explicit LayerNorm(SpecMap& keys) {
     if (const auto axes = keys.find("axes")) image_ = axes->one_of(kAxesNames) == 1;
     if (const auto bias = keys.find("bias")) bias_ = bias->flag();
+    if (const auto affine = keys.find("affine")) affine_ = affine->flag();
   }
 
   [[nodiscard]] Shape output_shape(std::span<const Shape> inputs) const override {
@@ -82,6 +83,7 @@ class LayerNorm : public Layer {
 
   [[nodiscard]] std::vector<ParameterTensor> parameters(std::span<const Shape> inputs) const override {
     const std::int64_t channels = image_ ? inputs[0].dims[0] : last_dimension(inputs[0]);
+    if (!affine_) return {};
     if (!bias_) return {{"gamma", channels}};
     return {{"gamma", channels}, {"beta", channels}};
   }
@@ -159,7 +161,13 @@ class LayerNorm : public Layer {
             .forward_flops = kForwardFlops,
             .data_flops = kBackwardFlops,
             .weight_flops = kWeightFlops,
-            .parameters = bias_ ? 2 : 1};
+            .parameters = parameter_rows()};
+  }
+
+  // Rows of features that are trained: gamma and beta.
+  [[nodiscard]] int parameter_rows() const {
+    if (!affine_) return 0;
+    return bias_ ? 2 : 1;
   }
 
   // One kernel for all gradients: x and dy are read for the sums and again for dx.
@@ -189,6 +197,7 @@ class LayerNorm : public Layer {
 
   bool image_ = false;
   bool bias_ = true;
+  bool affine_ = true;
 };
 
 }  // namespace

@@ -35,7 +35,10 @@ constexpr LayerType kLayerTypes[] = {
      "kernel forward and one backward, silu (false): which also apply it",
      make_group_norm},
     {"instance_norm", "normalisation over the pixels of each channel: affine (false)", make_instance_norm},
-    {"layer_norm", "layer normalisation: axes (features), or image: of channels and pixels; bias (true)",
+    {"layer_norm",
+     "layer normalisation: axes (features), or image: of channels and pixels; bias (true); affine (true), "
+     "without "
+     "factors and bias if false",
      make_layer_norm},
     {"rms_norm", "normalisation by the root mean square of features: heads (1), each of which is normalised",
      make_rms_norm},
@@ -72,7 +75,9 @@ constexpr LayerType kLayerTypes[] = {
      "attention over the edges of a graph that was sampled, from {sources, width} to {targets, width} "
      "(GAT): edges of a sample, heads",
      make_neighbour_attention},
-    {"channel_add", "sum of an image and a number for each of its channels and samples", make_channel_add},
+    {"channel_add",
+     "sum of an image, or of positions, and a number for each of its channels, or features, and samples",
+     make_channel_add},
     {"concat", "inputs side by side along one axis: axis (first: channels, last, or rows)", make_concat},
     {"reshape", "the same elements in other dimensions: dims", make_reshape},
     {"dropout", "random zeroing: keep, the probability of keeping an element", make_dropout},

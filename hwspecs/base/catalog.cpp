@@ -40,6 +40,17 @@ std::vector<std::string> names_of_models(const Catalog& catalog) {
   return known;
 }
 
+// For names of accelerators that are not NVIDIA's, what can be done; "" for others.
+std::string hint_for_others(std::string_view gpu) {
+  const std::string plain = plain_name(gpu);
+  for (const char* name : {"tpu", "gaudi", "hpu", "trainium", "mi100", "mi2", "mi3", "rx", "ascend"}) {
+    if (plain.starts_with(name))
+      return "; the catalogue has NVIDIA's alone, another accelerator needs a file of its own "
+             "(docs/extending.md, \"A GPU\")";
+  }
+  return "";
+}
+
 }  // namespace
 
 Catalog Catalog::from(const fs::path& data_dir) {
@@ -106,7 +117,8 @@ fs::path Catalog::find(Kind kind, std::string_view name_or_path) const {
                      "' names them): no file is read here that the command line does not name");
   }
   if (const auto name = name_of(kind, name_or_path)) return folder(kind) / (*name + ".yaml");
-  const std::string hint = hint_for(name_or_path, kind == Kind::model ? names_of_models(*this) : names(kind));
+  std::string hint = kind == Kind::gpu ? hint_for_others(name_or_path) : "";
+  if (hint.empty()) hint = hint_for(name_or_path, kind == Kind::model ? names_of_models(*this) : names(kind));
   throw UsageError("unknown " + std::string(info.singular) + " " + in_quotes(name_or_path) + hint +
                    " ('tbd-sim list " + std::string(info.plural) +
                    (files_ ? "' names them)" : "' names them; a path to a YAML file works too)"));

@@ -42,6 +42,16 @@ void require_arithmetic(const GpuSpec& gpu, const Precision& precision) {
                    (gpu.math[index_of(MathType::fp8)] ? "fp8, fp8_rowwise or bf16" : "bf16 or fp16"));
 }
 
+// The scenario's target, with the epochs that the scenario gives it.
+std::shared_ptr<const Convergence> target_of(const Scenario& scenario, const std::string& model,
+                                             SpecCache& specs) {
+  auto target = specs.convergence(model, scenario.target);
+  if (scenario.epochs <= 0) return target;
+  Convergence given = *target;
+  given.given_epochs = scenario.epochs;
+  return std::make_shared<const Convergence>(std::move(given));
+}
+
 void resolve_model(ResolvedScenario& r, SpecCache& specs) {
   Scenario& scenario = r.scenario;
   r.model = specs.model(scenario.model);
@@ -56,7 +66,7 @@ void resolve_model(ResolvedScenario& r, SpecCache& specs) {
     r.dataset = specs.dataset(dataset);
     require_same_samples(*r.dataset, *r.model, named);
   }
-  if (!scenario.target.empty()) r.convergence = specs.convergence(r.model->name, scenario.target);
+  if (!scenario.target.empty()) r.convergence = target_of(scenario, r.model->name, specs);
   if (scenario.tokens > 0 && !r.model->sizes.contains(std::string(kLengthSize)))
     throw UsageError(r.model->name + " has no sequences to count tokens of");
 }

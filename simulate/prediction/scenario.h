@@ -50,6 +50,7 @@ struct Scenario {
   std::string profile{};    // empty: the GPU's own, its architecture's or the generic one
   std::string dataset{};    // empty: the variant's
   std::string target{};     // quality to train to; kUsualTarget: the model's; empty: none is asked for
+  double epochs = 0;        // to the target; 0: those that were measured for it
   Sizes sizes{};            // instead of the model's own: sequence_length, image_size, rois
   SampleInput input{};
   TrainingChoices training{};  // weights that are trained, optimizer, accumulation, recomputation, offload

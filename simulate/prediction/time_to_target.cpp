@@ -106,7 +106,8 @@ double hours_at(const TimeToTarget& time, const Convergence& to, double share) {
 }
 
 std::optional<TimeToTarget> time_to_target(const Prediction& p, const TimedParts& timed) {
-  if (p.convergence == nullptr || global_batch(p) > p.convergence->epoch) return std::nullopt;
+  if (p.convergence == nullptr || !p.convergence->knows_epochs()) return std::nullopt;
+  if (global_batch(p) > p.convergence->epoch) return std::nullopt;
   if (p.convergence->phases.size() > 1) return std::nullopt;
   return time_of_epochs(p, epochs_to_target(*p.convergence, global_batch(p)), timed);
 }

@@ -51,8 +51,8 @@ struct TimeToTarget {
 // Samples of all GPUs in one iteration.
 [[nodiscard]] double global_batch(const Prediction& prediction);
 
-// None without a target, where the global batch is more than the samples of an epoch, and for a target of
-// several phases, which one prediction does not have the rates of.
+// None without a target or its epochs, where the global batch is more than the samples of an epoch, and for a
+// target of several phases, which one prediction does not have the rates of.
 [[nodiscard]] std::optional<TimeToTarget> time_to_target(const Prediction& prediction,
                                                          const TimedParts& timed = {});
 // The time after so many epochs. `phases`: a prediction for each phase of the target, with its sizes and its

@@ -254,6 +254,12 @@ Table list_targets(const Catalog& catalog) {
                    {"runs", "runs", true}};
   for (const std::string& name : catalog.names(Kind::target)) {
     const Convergence target = read_convergence(catalog.find(Kind::target, name));
+    if (!target.is_measured()) {
+      table.rows.push_back({text_cell(name), text_cell(target.model), text_cell(target.target),
+                            text_cell(target.optimizer), none_cell(), none_cell(), none_cell(), none_cell(),
+                            count_cell(0)});
+      continue;
+    }
     int runs = 0;
     for (const ConvergencePoint& point : target.points) runs += point.runs;
     table.rows.push_back(
@@ -263,7 +269,8 @@ Table list_targets(const Catalog& catalog) {
          count_cell(target.largest_batch()), count_cell(runs)});
   }
   table.notes = {
-      "epochs: at a small batch; crit. batch: at which there are twice as many; for 'tbd-sim tta'."};
+      "epochs: at a small batch; crit. batch: at which there are twice as many; for 'tbd-sim tta'.",
+      "-: no run to that target is known; 'tbd-sim tta MODEL --epochs N' takes those that you give."};
   return table;
 }
 

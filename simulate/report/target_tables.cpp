@@ -11,7 +11,7 @@
 namespace tbdsim {
 namespace {
 
-constexpr Seconds kMinute(60), kHour(3600), kDay(86400), kYear(365.25 * 86400);
+constexpr Seconds kMinute(60), kHour(3600), kDay(86400);
 constexpr std::size_t kNoteWidth = 100;
 
 const std::vector<Column> kColumns = {{"model", ""},
@@ -65,7 +65,7 @@ std::vector<Cell> row_of(const TargetRun& run) {
   const Prediction& p = run.prediction;
   const TimeToTarget& t = run.time;
   const Cluster& cluster = p.scenario.cluster;
-  const bool outside = t.epochs.from != EpochsFrom::between;
+  const bool outside = is_outside(t.epochs.from);
   const std::string network = run.assumed_network.empty() ? cluster.network : run.assumed_network + "*";
   const Bytes memory = p.memory.total();
   return {text_cell(p.model->name),
@@ -121,7 +121,9 @@ std::vector<std::string> remarks(std::span<const TargetRun> runs) {
   std::vector<std::string> texts;
   const Convergence& to = *runs.front().prediction.convergence;
   const auto any = [&](auto holds) { return std::any_of(runs.begin(), runs.end(), holds); };
-  if (any([](const TargetRun& r) { return r.time.epochs.from != EpochsFrom::between; }))
+  if (any([](const TargetRun& r) { return r.time.epochs.from == EpochsFrom::given; }))
+    texts.emplace_back("epochs are those that were given, taken to be right and the same at every batch.");
+  if (any([](const TargetRun& r) { return is_outside(r.time.epochs.from); }))
     texts.push_back(
         fmt::format("*: epochs were measured at batches from {:.6g} to {:.6g}; outside of them the "
                     "law is carried on, and its interval widens.",
@@ -130,9 +132,7 @@ std::vector<std::string> remarks(std::span<const TargetRun> runs) {
     texts.emplace_back("network*: assumed, as none is given.");
   if (any([](const TargetRun& r) { return !r.time.cost; }))
     texts.push_back("no rent is known of " + runs.front().prediction.gpu->title + ", and so no cost.");
-  if (any([](const TargetRun& r) { return r.time.total() > kYear; }))
-    texts.emplace_back(
-        "a time beyond a year is nothing anyone would wait for; expected more or faster GPUs.");
+  if (any([](const TargetRun& r) { return r.time.total() > kYear; })) texts.emplace_back(kBeyondYear);
   if (any([](const TargetRun& r) { return !r.prediction.fits; }))
     texts.emplace_back("!: does not fit into the memory of the GPU; its time is hypothetical.");
   return texts;

@@ -9,6 +9,10 @@
 
 namespace tbdsim {
 
+inline constexpr Seconds kYear(365.25 * 86400);
+inline constexpr const char* kBeyondYear =
+    "a time beyond a year is nothing anyone would wait for; expected more or faster GPUs.";
+
 // "48 s", "28.3 min", "5.2 h", "3.1 days", "1.4 years".
 [[nodiscard]] std::string duration_text(Seconds time);
 

@@ -88,16 +88,21 @@ std::vector<const Metric*> judged_by(const Choosing& choosing) {
 }
 
 SweepRow row_of(const Sweep& sweep, const SweepPoint& point, const Choosing& choosing, RowFormat format) {
-  SweepRow row{.line = {}, .group = {}, .values = {}};
-  if (choosing.chooses() && !point.ok()) return row;
+  SweepRow row{.line = {}, .why_not = {}, .group = {}, .values = {}};
+  const auto left_out = [&](const std::string& why) {
+    row.why_not = why;
+    return row;
+  };
+  if (choosing.chooses() && !point.ok()) return left_out(point.status);
   const std::optional<double>* judged = point.metrics.data() + sweep.metrics.size();
   for (const Metric* metric : choosing.by) {
-    if (!*judged) return row;
+    if (!*judged) return left_out("no value of " + std::string(metric->name));
     row.values.push_back(more_is_better(*metric) ? **judged : -**judged);
     ++judged;
   }
   for (const MetricBound& bound : choosing.bounds) {
-    if (!within(bound, *judged++)) return row;
+    if (!within(bound, *judged++))
+      return left_out("not within the bound of " + std::string(bound.metric->name));
   }
   for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
     const auto& per = choosing.per;
@@ -109,7 +114,10 @@ SweepRow row_of(const Sweep& sweep, const SweepPoint& point, const Choosing& cho
 }
 
 void ChosenRows::add(SweepRow row, std::int64_t point) {
-  if (row.line.empty()) return;
+  if (row.line.empty()) {
+    ++left_out_[row.why_not];
+    return;
+  }
   std::vector<Kept>& kept = groups_[row.group];
   if (!row.values.empty()) {
     for (const Kept& other : kept) {
@@ -129,6 +137,13 @@ std::vector<std::string> ChosenRows::lines() const {
   std::vector<std::string> lines;
   for (const Kept* one : all) lines.push_back(one->row.line);
   return lines;
+}
+
+std::string ChosenRows::why_not() const {
+  std::vector<std::string> reasons;
+  for (const auto& [reason, points] : left_out_)
+    reasons.push_back(fmt::format("{} (points: {})", reason, points));
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 }  // namespace tbdsim

@@ -13,6 +13,7 @@ namespace tbdsim {
 // A point as a line, with the values that decide whether it is chosen.
 struct SweepRow {
   std::string line;            // empty: the point is not to be chosen
+  std::string why_not;         // in that case: "out of memory"
   std::string group;           // values of the axes of Choosing::per
   std::vector<double> values;  // of the metrics of Choosing::by, negated where less is better
 };
@@ -51,6 +52,8 @@ class ChosenRows {
  public:
   void add(SweepRow row, std::int64_t point);
   [[nodiscard]] std::vector<std::string> lines() const;  // in the order of their points
+  // "out of memory (points: 4); no value of rent (points: 2)": why points were not to be chosen.
+  [[nodiscard]] std::string why_not() const;
 
  private:
   struct Kept {
@@ -58,6 +61,7 @@ class ChosenRows {
     SweepRow row;
   };
   std::map<std::string, std::vector<Kept>> groups_;
+  std::map<std::string, std::int64_t> left_out_;  // reason -> points
 };
 
 }  // namespace tbdsim

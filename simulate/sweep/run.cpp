@@ -61,6 +61,7 @@ std::string packed(const std::vector<SweepRow>& rows) {
   std::string bytes;
   for (const SweepRow& row : rows) {
     pack(bytes, row.line.data(), row.line.size());
+    pack(bytes, row.why_not.data(), row.why_not.size());
     pack(bytes, row.group.data(), row.group.size());
     pack(bytes, row.values.data(), row.values.size() * sizeof(double));
   }
@@ -72,6 +73,7 @@ std::vector<SweepRow> unpacked(std::string_view bytes) {
   while (!bytes.empty()) {
     SweepRow& row = rows.emplace_back();
     row.line = unpack(bytes);
+    row.why_not = unpack(bytes);
     row.group = unpack(bytes);
     const std::string_view values = unpack(bytes);
     row.values.resize(values.size() / sizeof(double));

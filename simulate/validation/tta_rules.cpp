@@ -3,15 +3,21 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <span>
+#include <string_view>
 #include <vector>
 
+#include "hwspecs/base/error.h"
 #include "hwspecs/base/spec_reader.h"
+#include "hwspecs/base/suggest.h"
 #include "simulate/framework/sync_method.h"
+#include "simulate/job/job_request.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMostRuns = 1000;
+constexpr std::int64_t kMostGpus = 1'000'000;
 constexpr std::int64_t kLargestSize = 1'000'000;
 
 std::map<std::string, std::string> read_names(const SpecNode& node) {
@@ -31,12 +37,43 @@ TimedParts read_timed(const SpecNode& node) {
   return timed;
 }
 
+// All entries but these.
+JobSettings read_settings(SpecMap& m, std::span<const std::string_view> read = {}) {
+  JobSettings settings;
+  for (const auto& [key, mark, value] : m.all()) {
+    if (std::find(read.begin(), read.end(), key) != read.end()) continue;
+    if (!is_job_key(key)) value.fail("is no key of a job of 'tbd-sim plan'");
+    settings.emplace_back(key, value.text());
+  }
+  return settings;
+}
+
+std::vector<ScriptedLayout> read_layouts(const SpecNode& node) {
+  constexpr std::string_view kOfLayout[] = {"round", "gpus"};
+  std::vector<ScriptedLayout> layouts;
+  for (const SpecNode& item : node.list()) {
+    item.map([&](SpecMap& m) {
+      ScriptedLayout& layout = layouts.emplace_back();
+      layout.round = m.at("round").text();
+      layout.gpus = m.at("gpus").count(1, kMostGpus);
+      layout.settings = read_settings(m, kOfLayout);
+    });
+  }
+  return layouts;
+}
+
 BenchmarkRules read_benchmark(const SpecNode& node) {
   BenchmarkRules rules;
   node.map([&](SpecMap& m) {
     rules.model = m.at("model").text();
-    rules.variant = m.at("variant").text();
-    rules.framework = m.at("framework").text();
+    if (const auto job = m.find("job")) {
+      job->map([&](SpecMap& keys) { rules.job = read_settings(keys); });
+      if (const auto layouts = m.find("layouts")) rules.layouts = read_layouts(*layouts);
+    } else {
+      rules.variant = m.at("variant").text();
+      rules.framework = m.at("framework").text();
+    }
+    if (const auto precisions = m.find("precisions")) rules.precisions = read_names(*precisions);
     if (const auto target = m.find("target")) rules.target = target->text();
     rules.runs = static_cast<int>(m.at("runs").count(1, kMostRuns));
     rules.dropped = static_cast<int>(m.at("dropped").count(0, (rules.runs - 1) / 2));
@@ -45,6 +82,8 @@ BenchmarkRules read_benchmark(const SpecNode& node) {
       require_sync_method(*exchange);
       rules.exchange = exchange->text();
     }
+    if (const auto resident = m.find("resident")) rules.resident = resident->quantity<Bytes>();
+    if (const auto loading = m.find("loading")) rules.loading = loading->quantity<Seconds>();
     if (const auto spread = m.find("spread")) rules.spread = spread->number(0, 1);
     if (const auto sizes = m.find("sizes")) {
       sizes->map([&](SpecMap& named) {
@@ -70,12 +109,24 @@ SuiteRules read_suite_rules(const std::filesystem::path& file) {
       for (const auto& item : domains.all()) rules.domains[item.name] = item.node.count(1, kLargestSize);
     });
     rules.network = m.at("network").text();
+    if (const auto reasons = m.find("not_predicted")) rules.not_predicted = read_names(*reasons);
     m.at("benchmarks").map([&](SpecMap& named) {
       for (const auto& item : named.all()) rules.benchmarks[item.name] = read_benchmark(item.node);
     });
     m.at("sources").map([&](SpecMap& sources) { (void)sources.all(); });
   });
   return rules;
+}
+
+const std::string& precision_of(const SuiteRules& rules, const BenchmarkRules& benchmark,
+                                const std::string& called, const std::string& gpu) {
+  const std::string name = called.empty() ? "unknown" : called;
+  for (const auto* names : {&benchmark.precisions, &rules.precisions}) {
+    for (const std::string& key : {name + " on " + gpu, name}) {
+      if (const auto found = names->find(key); found != names->end()) return found->second;
+    }
+  }
+  throw UsageError("unknown precision " + in_quotes(called));
 }
 
 Seconds result_of(std::vector<Seconds> times, const BenchmarkRules& rules) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graphs/model.h"
@@ -12,33 +13,58 @@
 
 namespace tbdsim {
 
+// Keys and values of set_job().
+using JobSettings = std::vector<std::pair<std::string, std::string>>;
+
+// How the scripts of a round lay out a decoder on so many GPUs.
+struct ScriptedLayout {
+  std::string round;
+  std::int64_t gpus = 1;
+  JobSettings settings;
+};
+
 struct BenchmarkRules {
-  std::string model, variant, framework;
-  std::string target;  // empty: none is known, and throughput alone is judged
+  std::string model, variant, framework;  // the last two are empty for a decoder that is divided
+  std::string target;                     // empty: none is known, and throughput alone is judged
   int runs = 1;
   int dropped = 0;       // of the fastest and of the slowest each
   Sizes sizes;           // other than the model's own
   std::string exchange;  // method of exchanging gradients; empty: the framework's
   // Framework::spread for this network, where rates of submissions tell; none: the framework's.
   std::optional<double> spread;
+  // Data that GPUs keep between them where they have room, and a machine's host has otherwise, from which
+  // batches are then copied beside the training.
+  Bytes resident;
+  Seconds loading;        // of data with the clock running, before the first step
   double batch_unit = 1;  // what a batch is counted in, of a sample: 30 where a sample has 30 tokens
+  std::map<std::string, std::string> precisions;  // as those of the suite, before them
+  JobSettings job;  // of a decoder that is divided over the GPUs (simulate/job); empty: data parallelism
+  std::vector<ScriptedLayout> layouts;  // of submissions whose scripts were read; of others the fastest
+
+  [[nodiscard]] bool is_divided() const { return !job.empty(); }
 };
 
 struct SuiteRules {
   std::string title;
   std::string source;
   TimedParts timed;
-  std::map<std::string, std::string> precisions;  // as a table calls them -> name
-  std::map<std::string, std::string> machines;    // GPU -> machine
+  // As a table calls them, or "NAME on GPU", -> name.
+  std::map<std::string, std::string> precisions;
+  std::map<std::string, std::string> machines;  // GPU -> machine
   // GPUs that NVLink joins though each few of them are a machine, by GPU; their machine's file holds them
   // all.
   std::map<std::string, std::int64_t> domains;
   std::string network;  // between machines of other GPUs
   std::map<std::string, BenchmarkRules> benchmarks;
+  std::map<std::string, std::string> not_predicted;  // benchmark -> why
 };
 
 // Throws UsageError or SpecError.
 [[nodiscard]] SuiteRules read_suite_rules(const std::filesystem::path& file);
+
+// The precision of what a table calls so, for a GPU by its name in the catalogue. Throws UsageError.
+[[nodiscard]] const std::string& precision_of(const SuiteRules& rules, const BenchmarkRules& benchmark,
+                                              const std::string& called, const std::string& gpu);
 
 // The result of runs by the rules: the mean of their times without the fastest and slowest. Precondition:
 // more times than are dropped.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
-#include <memory>
 #include <sstream>
 #include <tuple>
 #include <utility>
@@ -15,14 +14,14 @@
 #include "hwspecs/base/number.h"
 #include "hwspecs/base/statistics.h"
 #include "hwspecs/base/suggest.h"
-#include "simulate/prediction/predict.h"
+#include "simulate/prediction/uncertainty.h"
+#include "simulate/validation/submitted_run.h"
 #include "simulate/workload/parallel.h"
 
 namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kMost = 1'000'000'000;
-constexpr std::int64_t kGpusOfServer = 8;  // that any server is taken to hold
 
 // One row of the table, column by column.
 class Row {
@@ -126,64 +125,6 @@ Submission submission_of(const Row& row, const SuiteRules& rules) {
   return s;
 }
 
-// GPUs that are joined as those of one machine: those of a machine, or of a domain of NVLink over several.
-std::int64_t joined_gpus(const Submission& s, const SuiteRules& rules) {
-  if (s.gpus % s.nodes != 0)
-    throw UsageError(fmt::format("{} GPUs on {} machines: not the same number on each", s.gpus, s.nodes));
-  const auto domain = rules.domains.find(s.gpu);
-  if (domain == rules.domains.end()) return s.gpus / s.nodes;
-  const std::int64_t joined = std::min(domain->second, s.gpus);
-  if (s.gpus % joined != 0)
-    throw UsageError(fmt::format("{} GPUs in domains of {}: not the same number in each", s.gpus, joined));
-  return joined;
-}
-
-Cluster cluster_of(const Submission& s, const SuiteRules& rules) {
-  const std::int64_t joined = joined_gpus(s, rules);
-  Cluster cluster;
-  cluster.gpus = static_cast<int>(joined);
-  cluster.machines = static_cast<int>(s.gpus / joined);
-  cluster.machine = s.machine;
-  cluster.network = s.network;
-  const bool one_server = cluster.machines == 1 && joined <= kGpusOfServer;
-  if (one_server || !s.machine.empty() || !s.network.empty()) return cluster;
-  if (const auto machine = rules.machines.find(s.gpu); machine != rules.machines.end()) {
-    cluster.machine = machine->second;
-  } else if (cluster.machines > 1) {
-    cluster.network = rules.network;
-  }
-  return cluster;
-}
-
-const BenchmarkRules& benchmark_of(const Submission& s, const SuiteRules& rules) {
-  const auto found = rules.benchmarks.find(s.benchmark);
-  if (found != rules.benchmarks.end()) return found->second;
-  throw UsageError("benchmark " + in_quotes(s.benchmark) + ": no network of it in the catalogue");
-}
-
-// Samples of all GPUs in an iteration.
-double samples_of_batch(const Submission& s, const BenchmarkRules& rules) {
-  return std::round(static_cast<double>(s.global_batch) / rules.batch_unit);
-}
-
-Scenario scenario_of(const Submission& s, const SuiteRules& rules) {
-  const BenchmarkRules& benchmark = benchmark_of(s, rules);
-  Cluster cluster = cluster_of(s, rules);
-  cluster.method = benchmark.exchange;
-  const auto precision = rules.precisions.find(s.precision.empty() ? "unknown" : s.precision);
-  if (precision == rules.precisions.end()) throw UsageError("unknown precision " + in_quotes(s.precision));
-  return {.model = benchmark.model,
-          .framework = benchmark.framework,
-          .gpu = s.gpu,
-          .batch = std::max<std::int64_t>(
-              1, std::llround(samples_of_batch(s, benchmark) / static_cast<double>(s.gpus))),
-          .variant = benchmark.variant,
-          .precision = precision->second,
-          .target = benchmark.target,
-          .sizes = benchmark.sizes,
-          .cluster = cluster};
-}
-
 // Epochs by the points of other batches, or by all where no two others are left.
 EpochsToTarget epochs_without(const Convergence& to, double batch) {
   const std::vector<ConvergencePoint> others = without_batch(to.points, batch);
@@ -192,31 +133,25 @@ EpochsToTarget epochs_without(const Convergence& to, double batch) {
   return epochs_to_target(to, fit_convergence_law(others), others, batch);
 }
 
-void fill(SubmissionResult& result, const SuiteRules& rules, const Resolver& resolve) {
+void fill(SubmissionResult& result, const SuiteRules& rules, SpecCache& specs) {
   const Submission& s = *result.submission;
-  const BenchmarkRules& benchmark = benchmark_of(s, rules);
-  Prediction p = predict(scenario_of(s, rules), resolve);
-  if (benchmark.spread) {
-    Framework tuned = *p.framework;
-    tuned.spread = *benchmark.spread;
-    p.framework = std::make_shared<const Framework>(std::move(tuned));
-  }
-  result.samples_per_s = p.samples_per_second();
-  result.rate_factor = p.interval_factor();
-  if (p.convergence == nullptr) return;
-  const Convergence& to = *p.convergence;
+  const SubmittedRun run = run_of(s, rules, specs);
+  result.samples_per_s = run.samples_per_s;
+  result.rate_factor = run.rate_factor;
+  if (run.to == nullptr) return;
+  const Convergence& to = *run.to;
   if (s.samples) {
     EpochsToTarget measured;
     measured.epochs = *s.samples / to.epoch;
-    result.time_of_samples = time_of_epochs(p, measured, rules.timed).total();
+    result.time_of_samples = run.time(measured);
   }
-  if (!s.target.empty() && !to.is_called(s.target)) return;
-  const double batch = samples_of_batch(s, benchmark);
-  const TimeToTarget by_law = time_of_epochs(p, epochs_without(to, batch), rules.timed);
-  result.time_by_law = by_law.total();
-  result.samples_by_law = by_law.samples;
-  result.law_factor =
-      by_law.factor(static_cast<int>(s.runs.value_or(benchmark.runs - 2 * benchmark.dropped)));
+  if (!to.is_measured() || (!s.target.empty() && !to.is_called(s.target))) return;
+  const EpochsToTarget epochs = epochs_without(to, run.batch);
+  const BenchmarkRules& benchmark = rules.benchmarks.at(s.benchmark);
+  const auto runs = static_cast<int>(s.runs.value_or(benchmark.runs - 2 * benchmark.dropped));
+  result.time_by_law = run.time(epochs);
+  result.samples_by_law = epochs.epochs * to.epoch;
+  result.law_factor = std::exp(std::hypot(std::log(run.rate_factor), kEightyPercent * epochs.spread(runs)));
 }
 
 double error_of(double predicted, double measured) { return predicted / measured - 1; }
@@ -294,12 +229,11 @@ std::vector<Submission> read_submissions(std::istream& in, const std::string& fi
   return submissions;
 }
 
-SubmissionResult predict_submission(const Submission& submission, const SuiteRules& rules,
-                                    const Resolver& resolve) {
+SubmissionResult predict_submission(const Submission& submission, const SuiteRules& rules, SpecCache& specs) {
   SubmissionResult result;
   result.submission = &submission;
   try {
-    fill(result, rules, resolve);
+    fill(result, rules, specs);
     result.status = "ok";
   } catch (const Error& reason) {
     result.status = reason.what();
@@ -308,10 +242,10 @@ SubmissionResult predict_submission(const Submission& submission, const SuiteRul
 }
 
 SubmissionValidation validate_submissions(std::span<const Submission> submissions, const SuiteRules& rules,
-                                          const Resolver& resolve) {
+                                          SpecCache& specs) {
   std::vector<SubmissionResult> results(submissions.size());
   for_each_index(results.size(),
-                 [&](std::size_t i) { results[i] = predict_submission(submissions[i], rules, resolve); });
+                 [&](std::size_t i) { results[i] = predict_submission(submissions[i], rules, specs); });
   SubmissionValidation validation;
   std::map<std::pair<std::string, std::string>, std::pair<int, Results>> groups;
   for (const SubmissionResult& result : results) {

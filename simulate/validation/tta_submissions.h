@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "simulate/prediction/resolve.h"
 #include "simulate/validation/tta_rules.h"
+#include "simulate/workload/spec_cache.h"
 
 namespace tbdsim {
 
@@ -49,7 +49,7 @@ struct SubmissionResult {
 };
 
 [[nodiscard]] SubmissionResult predict_submission(const Submission& submission, const SuiteRules& rules,
-                                                  const Resolver& resolve);
+                                                  SpecCache& specs);
 
 inline constexpr double kAskedError = 0.15;
 
@@ -74,6 +74,6 @@ struct SubmissionValidation {
 
 // Predicts all on every core.
 [[nodiscard]] SubmissionValidation validate_submissions(std::span<const Submission> submissions,
-                                                        const SuiteRules& rules, const Resolver& resolve);
+                                                        const SuiteRules& rules, SpecCache& specs);
 
 }  // namespace tbdsim

@@ -61,6 +61,13 @@ TEST_F(CatalogOfTwo, RefusesUnknownNames) {
             "unknown model 'resnet50' ('tbd-sim list models' names them; a path to a YAML file works too)");
 }
 
+TEST_F(CatalogOfTwo, SaysWhatCanBeDoneForAnotherMakersAccelerator) {
+  for (const char* name : {"mi300x", "MI355X", "tpu_v4", "gaudi2", "rx7900xtx"})
+    EXPECT_THAT(test::message_of<UsageError>([&] { (void)catalog().find(Kind::gpu, name); }),
+                testing::HasSubstr("another accelerator needs a file of its own"))
+        << name;
+}
+
 TEST_F(CatalogOfTwo, FindsOtherNamesInCapitalsOrNot) {
   directory().write("hwspecs/gpus/a.yaml", "title: NVIDIA Card A\nalso_called: [Alpha 16GB, First]\n");
   directory().write("hwspecs/gpus/b.yaml", "title: Card B\nalso_called: [first]\n");

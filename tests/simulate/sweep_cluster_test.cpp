@@ -212,5 +212,21 @@ TEST(SweepOfClusters, RefusesWhatContradicts) {
               HasSubstr("the axes make 1000000000000 points"));
 }
 
+// Where nothing can be chosen an error says why, rather than a table without rows; bounds may leave none.
+TEST(SweepOfClusters, SaysWhyNothingCanBeChosen) {
+  const auto sweep = [](std::vector<std::string> more) {
+    std::vector<std::string> all = {"sweep", "--framework", "pytorch", "--gpu", "titanxp"};
+    all.insert(all.end(), more.begin(), more.end());
+    return test::run(all);
+  };
+  const auto unmeasured = sweep({"--model", "rnnt", "--batch", "8", "--best", "time_to_target"});
+  EXPECT_EQ(unmeasured.exit_code, 2);
+  EXPECT_THAT(unmeasured.err, HasSubstr("no point can be chosen: no value of time_to_target (points: 1)"));
+  const auto full = sweep({"--model", "resnet50", "--batch", "5000,6000", "--best", "throughput"});
+  EXPECT_THAT(full.err, HasSubstr("out of memory (points: 2)"));
+  const auto bounded = sweep({"--model", "resnet50", "--batch", "8", "--where", "throughput>=1000000"});
+  EXPECT_EQ(bounded.exit_code, 0);
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -301,5 +301,22 @@ TEST(Tta, SweepsTakeTheUsualTarget) {
   EXPECT_THAT(changed.out, HasSubstr("time_to_target"));
 }
 
+// RNN-T has a target and rules, but no run that is known: epochs are asked for, and taken as they are given.
+TEST(Tta, EpochsMayBeGiven) {
+  const auto tta = [](std::vector<std::string> more) {
+    std::vector<std::string> all = {"tta",   "rnnt",           "--framework", "pytorch",
+                                    "--gpu", "v100_sxm2_16gb", "--batch",     "32"};
+    all.insert(all.end(), more.begin(), more.end());
+    return test::run(all);
+  };
+  EXPECT_THAT(tta({}).err,
+              HasSubstr("no run of rnnt to 0.058 WER is known, and so no epochs; expected --epochs"));
+  const test::CliResult given = tta({"--epochs", "60"});
+  ASSERT_EQ(given.exit_code, 0) << given.err;
+  EXPECT_THAT(given.out, HasSubstr("epochs are those that were given"));
+  for (const char* wrong : {"0", "-1", "x", "1e99", "nan"})
+    EXPECT_THAT(tta({"--epochs", wrong}).err, HasSubstr("is no number above 0")) << wrong;
+}
+
 }  // namespace
 }  // namespace tbdsim

@@ -143,7 +143,7 @@ TEST(Submissions, MedianErrorsAndTheOrderOfSystems) {
   std::vector<Submission> rows = {resnet("v100_sxm2_16gb", 1664, 4000), resnet("a100_sxm_80gb", 3264, 1700),
                                   resnet("h100_sxm", 3200, 5000)};
   rows.push_back(resnet("a100_sxm_80gb", 3264, 1));
-  rows.back().benchmark = "minigo";
+  rows.back().benchmark = "minigo";  // which the rules leave out
   const SubmissionValidation validation = validate_submissions(rows, of, specs);
   ASSERT_EQ(validation.groups.size(), 2u);
   EXPECT_EQ(validation.groups[0].benchmark, "minigo");
@@ -178,6 +178,65 @@ TEST(Submissions, WhatIsNotCoveredSaysWhy) {
   s = resnet("a100_sxm_80gb", 3264, 1700);
   s.precision = "int8";
   EXPECT_THAT(status(s), HasSubstr("unknown precision 'int8'"));
+}
+
+// A benchmark that is left out says why; a decoder is divided over its GPUs, in the layout of its script.
+TEST(Submissions, DecodersAreDivided) {
+  SpecCache specs = test::source_specs();
+  SuiteRules of = rules();
+  Submission s = resnet("h100_sxm", 8, 1700);
+  s.benchmark = "minigo";
+  EXPECT_THAT(predict_submission(s, of, specs).status, HasSubstr("tree search"));
+  s.benchmark = "llama2_70b_lora";
+  s.precision = "fp8_mixed";
+  s.samples = 3000;
+  const SubmissionResult fastest = predict_submission(s, of, specs);
+  ASSERT_EQ(fastest.status, "ok");
+  EXPECT_GT(fastest.time_of_samples->si(), 3000 / fastest.samples_per_s);
+  EXPECT_GT(fastest.law_factor, fastest.rate_factor);
+  of.benchmarks.at("llama2_70b_lora").layouts = {
+      {.round = "v1", .gpus = 8, .settings = {{"tp", "8"}, {"micro_batch", "1"}}}};
+  const SubmissionResult scripted = predict_submission(s, of, specs);
+  EXPECT_LT(scripted.samples_per_s, fastest.samples_per_s);
+  s.round = "v2";
+  EXPECT_EQ(predict_submission(s, of, specs).samples_per_s, fastest.samples_per_s);
+}
+
+TEST(Submissions, PrecisionsMayDependOnTheGpu) {
+  const SuiteRules of = rules();
+  const BenchmarkRules& lora = of.benchmarks.at("llama2_70b_lora");
+  EXPECT_EQ(precision_of(of, lora, "fp8/fp4_mixed", "b200"), "nvfp4");
+  EXPECT_EQ(precision_of(of, lora, "fp8/fp4_mixed", "h100_sxm"), "fp8");
+  EXPECT_EQ(precision_of(of, lora, "", "h100_sxm"), "fp8");
+  EXPECT_EQ(precision_of(of, lora, "bf16_mixed", "h100_sxm"), "bf16");  // the suite's
+  EXPECT_EQ(precision_of(of, of.benchmarks.at("resnet50_v15"), "", "h100_sxm"), "amp");
+}
+
+// Features that eight H100 do not hold come from the host; those of eight H200 stay on the GPUs.
+TEST(Submissions, DataThatGpusDoNotHoldComesFromTheHost) {
+  SpecCache specs = test::source_specs();
+  SuiteRules of = rules();
+  Submission s = resnet("h100_sxm", 16384, 1700);
+  s.benchmark = "rgat";
+  const double fed = predict_submission(s, of, specs).samples_per_s;
+  s.gpu = "h200";
+  const double kept = predict_submission(s, of, specs).samples_per_s;
+  of.benchmarks.at("rgat").resident = Bytes(0);
+  EXPECT_EQ(predict_submission(s, of, specs).samples_per_s, kept);
+  s.gpu = "h100_sxm";
+  EXPECT_GT(predict_submission(s, of, specs).samples_per_s, fed);
+}
+
+// The time after given samples needs no measured epochs; that by law does.
+TEST(Submissions, ATargetWithoutPointsHasNoLaw) {
+  SpecCache specs = test::source_specs();
+  Submission s = resnet("a100_sxm_80gb", 2048, 1700);
+  s.benchmark = "rnnt";
+  s.samples = 60.0 * 281241;
+  const SubmissionResult result = predict_submission(s, rules(), specs);
+  ASSERT_EQ(result.status, "ok");
+  EXPECT_GT(result.time_of_samples->si(), *s.samples / result.samples_per_s);
+  EXPECT_FALSE(result.time_by_law.has_value());
 }
 
 constexpr const char* kHeader =

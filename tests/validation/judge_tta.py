@@ -11,7 +11,6 @@ looked at one by one; of `score` only the errors of groups are printed.
 import csv
 import hashlib
 import json
-import math
 import statistics
 import subprocess
 import sys
@@ -39,6 +38,7 @@ CLUSTERS = {
     "rtx2080ti": ({"network": "50 Gbit/s", "exchange": "all_reduce_tcp"},) * 2,
     "a100_sxm_40gb": ({"machine": "dgx_a100"}, {"machine": "dgx_a100"}),
 }
+LEAST_SYSTEMS = 3  # of a round, for an order
 APART = {"rtx2080ti"}  # each GPU as a machine of its own
 
 # DAWNBench's entries for ImageNet on V100 whose sizes of images are known: how tta_runs.csv calls the system, and what it
@@ -53,33 +53,6 @@ ENTRIES = {
         {"target": "resnet50_imagenet18", "framework": "mxnet_1_2", "gpus": "8", "machines": "16", "batch": "64",
          "network": "infiniband_100g"},
 }
-
-# Benchmarks of decoders that are divided over a cluster: what `plan` is asked for.
-DIVIDED = {
-    "llama2_70b_lora": {"model": "llama2_70b", "seq-len": "8192", "lora-rank": "16", "target": "llama2_70b_lora_mlperf"},
-    "gpt3_175b": {"model": "gpt3_175b", "seq-len": "2048", "target": "gpt3_175b_mlperf"},
-    "llama31_405b": {"model": "llama3.1_405b", "seq-len": "8192", "target": "llama31_405b_mlperf"},
-}
-DIVIDED_PRECISIONS = {"fp8_mixed": "fp8", "fp4_mixed": "nvfp4", "bf16_mixed": "bf16"}
-# The table says fp8/fp4 where a round's scripts know both. Those of v5.1 set FP8=True (config_common.sh), and FP4 in files
-# named _fp4 alone, which there are for these GPUs (mlcommons/training_results_v5.1, NVIDIA, Dell and Nebius, benchmarks).
-FP4_SCRIPTS = {"llama31_405b": ("gb200", "gb300"), "llama2_70b_lora": ("b200", "b300", "gb200", "gb300")}
-
-# Layouts of the scripts of the submissions (mlcommons/training_results_v3.0 to v5.1, config_DGX*.sh: tensor and pipeline
-# ranks, INTERLEAVED_PIPELINE, context ranks, micro-batch; a distributed optimizer). Of other submissions the fastest layout
-# that fits is taken.
-SCRIPTED = {
-    ("gpt3_175b", "v3.0", 3584): {"tp": "4", "pp": "8", "vp": "12", "micro-batch": "1"},
-    ("gpt3_175b", "v4.0", 11616): {"tp": "4", "pp": "6", "vp": "8", "micro-batch": "1"},
-    ("gpt3_175b", "v4.1", 64): {"tp": "4", "pp": "8", "vp": "6", "micro-batch": "2"},
-    ("gpt3_175b", "v4.1", 256): {"tp": "4", "pp": "8", "vp": "6", "micro-batch": "2"},
-    ("gpt3_175b", "v4.1", 3072): {"tp": "4", "pp": "8", "vp": "4", "micro-batch": "2"},
-    ("llama31_405b", "v5.0", 2432): {"tp": "8", "pp": "8", "vp": "8", "cp": "2", "micro-batch": "1"},
-    ("llama31_405b", "v5.1", 256): {"tp": "4", "pp": "8", "vp": "8", "cp": "2", "micro-batch": "1"},
-    ("llama31_405b", "v5.1", 448): {"tp": "4", "pp": "8", "vp": "8", "cp": "2", "micro-batch": "1"},
-}
-ALL_SCRIPTS = {"zero": "1", "sequence-parallel": "true"}
-
 
 def split_of(identity: str) -> str:
     return "fit" if int(hashlib.md5(identity.encode()).hexdigest(), 16) % 4 == 0 else "score"
@@ -122,70 +95,22 @@ def judge_submissions(program: str, folder: Path) -> None:
     print(validated(program, submissions(folder), "table"))
 
 
-def divided_precision(row: dict) -> str:
-    """The precision of `plan` for a submission of a decoder."""
-    if row["precision"] == "fp8/fp4_mixed":
-        return "nvfp4" if row["gpu"] in FP4_SCRIPTS[row["benchmark"]] else "fp8"
-    return DIVIDED_PRECISIONS.get(row["precision"], "fp8")
-
-
-def scripted_layout(row: dict) -> dict:
-    """Keys of the layout that the submission's script sets; empty where it is not known."""
-    layout = SCRIPTED.get((row["benchmark"], row["round"], int(row["gpus"])))
-    return {**layout, **ALL_SCRIPTS} if layout else {}
-
-
-def planned(program: str, row: dict) -> dict | None:
-    """A submission's layout, or the fastest ones, and the time to the target; None where `plan` refuses it."""
-    options = {"gpu": row["gpu"], "gpus": row["gpus"], "global-batch": row["global_batch"], "stack": "nemo",
-               "precision": divided_precision(row), **scripted_layout(row), **DIVIDED[row["benchmark"]]}
-    model = options.pop("model")
-    words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    done = subprocess.run([program, "plan", model, *words, "--format", "json"], capture_output=True, text=True, check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else None
-
-
-def rate_of(found: dict, row: dict) -> tuple[float, float]:
-    """Sequences a second of a submission's layout, or of the fastest, and the factor of its 80 % interval."""
-    if "layouts" in found:
-        best = found["layouts"][0]
-        return int(row["global_batch"]) / best["step_time"], best["tokens_per_second_high"] / best["tokens_per_second"]
-    run, totals = found["targets"][0], found["totals"][0]
-    factor = math.sqrt(totals["tokens_per_second_high"] / totals["tokens_per_second_low"])
-    return int(row["global_batch"]) * run["steps"] / run["training"], factor
-
-
-def median_error(ratios: list[float]) -> str:
-    return f"{100 * statistics.median(abs(ratio - 1) for ratio in ratios):.1f}" if ratios else "-"
-
-
-def judge_divided(program: str, folder: Path) -> None:
-    """Throughput, and time after the measured samples and by the law of all points."""
-    groups = defaultdict(lambda: {"rows": 0, "rate": [], "time": [], "law": [], "inside": []})
+def judge_order(program: str, folder: Path) -> None:
+    """Kendall's tau-b of the score rows of each round of which there are three systems or more."""
+    rounds = defaultdict(list)
     for row in submissions(folder):
-        if row["benchmark"] not in DIVIDED:
+        if row["split"] == "score":
+            rounds[row["benchmark"], row["round"]].append(row)
+    print("order of systems by time after the measured samples, benchmark and round: Kendall's tau-b")
+    taus = []
+    for (benchmark, name), rows in sorted(rounds.items()):
+        group = json.loads(validated(program, rows, "json"))["groups"][0]
+        tau = group.get("tau")
+        if tau is None or group["covered"] < LEAST_SYSTEMS:
             continue
-        group = groups[row["split"], row["benchmark"]]
-        group["rows"] += 1
-        found = planned(program, row)
-        if found is None:
-            continue
-        run = found["targets"][0]
-        predicted, factor = rate_of(found, row)
-        measured = float(row["samples_per_s"])
-        group["rate"].append(predicted / measured)
-        group["inside"].append(abs(math.log(predicted / measured)) <= math.log(factor))
-        samples, seconds = float(row["samples_mean"]), float(row["tta_mean_s"])
-        group["time"].append((samples / predicted + run["evaluation"] * samples / run["samples"]) / seconds)
-        group["law"].append((run["training"] + run["evaluation"]) / seconds)
-    print("decoders divided over a cluster: median errors in %, share of rates within the interval")
-    print("split  benchmark         rows  covered   rate   bias   time  by law  rate in")
-    for (split, benchmark), group in sorted(groups.items()):
-        bias = f"{100 * (statistics.median(group['rate']) - 1):+.1f}" if group["rate"] else "-"
-        inside = f"{100 * statistics.mean(group['inside']):.0f}" if group["inside"] else "-"
-        print(f"{split:6} {benchmark:16} {group['rows']:5} {len(group['rate']):8} {median_error(group['rate']):>6} {bias:>6} "
-              f"{median_error(group['time']):>6} {median_error(group['law']):>7} {inside:>8}")
-    print()
+        taus.append(tau)
+        print(f"{benchmark:20} {name:5} {int(group['covered']):3} systems {tau:6.2f}")
+    print(f"{'mean, and median':20} {len(taus):5} rounds {statistics.mean(taus):6.2f} {statistics.median(taus):6.2f}\n")
 
 
 def judge_entries(program: str, folder: Path) -> None:
@@ -267,7 +192,7 @@ def main() -> None:
         print(f"{folder}: no measured runs here; nothing is judged")
         return
     judge_submissions(program, folder)
-    judge_divided(program, folder)
+    judge_order(program, folder)
     judge_entries(program, folder)
     judge_communication(program, folder)
 

@@ -301,6 +301,14 @@ std::string flag_of_key(std::string_view key) {
   return flag;
 }
 
+double given_epochs(const std::string& text) {
+  if (text.empty()) return 0;
+  const auto epochs = parse_number(text);
+  if (epochs && *epochs > 0 && *epochs <= kMostEpochs) return *epochs;
+  throw UsageError(
+      fmt::format("--epochs: {} is no number above 0 and up to {:.0f}", in_quotes(text), kMostEpochs));
+}
+
 std::int64_t whole_number(std::string_view option, const std::string& text, std::int64_t most) {
   const std::string expected = fmt::format("expected a whole number, 1 to {}", most);
   const auto number = parse_whole_number(text);

@@ -100,6 +100,11 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::string
 // "global_batch" -> "--global-batch".
 [[nodiscard]] std::string flag_of_key(std::string_view key);
 
+inline constexpr std::string_view kEpochsHelp =
+    "that a run takes to the target at its batch (default: as measured for it)";
+// What --epochs says; 0 where it says nothing.
+[[nodiscard]] double given_epochs(const std::string& text);
+
 // 1 to `most`.
 [[nodiscard]] std::int64_t whole_number(std::string_view option, const std::string& text, std::int64_t most);
 

@@ -27,6 +27,7 @@ struct PlanOptions {
   std::string trace;
   std::string html;
   std::string target;  // quality to train to; empty: none is asked for
+  std::string epochs;  // to the target, instead of those that were measured
   std::vector<std::string> changes;
   bool helps = false;
   OutputOptions output;
@@ -203,8 +204,9 @@ void run(const PlanOptions& options, SpecCache& specs, std::ostream& out, const 
     if (!options.target.empty()) {
       const std::span<const LayoutPrediction> shown =
           data.plan.best.empty() ? std::span(&data.shown.layout, 1) : std::span(data.plan.best);
-      const auto target = specs.convergence(specs.model(request.model)->name, options.target);
-      tables.push_back(plan_target_table(shown, job.inputs, *target));
+      Convergence target = *specs.convergence(specs.model(request.model)->name, options.target);
+      target.given_epochs = given_epochs(options.epochs);
+      tables.push_back(plan_target_table(shown, job.inputs, target));
     }
     data.memory = memory_by_stage(data.shown.layout.layout, pieces);
     if (!options.trace.empty()) write_trace(options.trace, job, data.shown.layout);
@@ -238,6 +240,7 @@ Command add_plan(CLI::App& root) {
       "--target", options->target,
       "of 'tbd-sim list targets': also time, cost and energy until a layout reaches it; usual: the "
       "model's usual one");
+  app->add_option("--epochs", options->epochs, std::string(kEpochsHelp));
   app->add_option("--trace", options->trace,
                   "a file for ui.perfetto.dev, a thread for each stage of the layout");
   app->add_option("--html", options->html, "a page: stages over time, communication, memory, the front");

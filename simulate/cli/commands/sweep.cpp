@@ -128,9 +128,13 @@ void run_choosing(const Flags& flags, SweepRun& run, SpecCache& specs, std::ostr
   };
   run_sweep(run, specs);
   if (ranks().rank > 0) return;
+  const std::vector<std::string> lines = chosen.lines();
+  const bool whole = flags.shard.empty();  // another part of the points may have what this one has not
+  if (lines.empty() && whole && !run.choosing.by.empty())
+    throw UsageError("no point can be chosen: " + chosen.why_not());
   write_output(flags.output, out, [&](std::ostream& to) {
     to << header_line(run.sweep, run.format);
-    for (const std::string& line : chosen.lines()) to << line;
+    for (const std::string& line : lines) to << line;
   });
 }
 

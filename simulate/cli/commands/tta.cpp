@@ -19,6 +19,7 @@ constexpr std::int64_t kMostGpusOfTarget = 1'000'000;
 struct TtaOptions {
   ScenarioOptions scenario;
   std::string target;
+  std::string epochs;
   std::string global_batch;
   ClusterOptions cluster;  // with lists of GPUs and machines
   OutputOptions output;
@@ -65,6 +66,7 @@ void run(const TtaOptions& options, SpecCache& specs, std::ostream& out) {
     asked.gpu = specs.machine(options.cluster.machine)->gpu;
   Scenario scenario = scenario_for(asked, specs, "time to a target is that of one model");
   scenario.target = options.target.empty() ? std::string(kUsualTarget) : options.target;
+  scenario.epochs = given_epochs(options.epochs);
   const Table table = target_table(target_runs(scenario, batch, clusters, specs));
   write_output(options.output, out,
                [&](std::ostream& to) { write_tables(to, std::span(&table, 1), format); });
@@ -92,6 +94,7 @@ Command add_tta(CLI::App& root) {
   app->add_option(
       "--target", options->target,
       "of 'tbd-sim list targets', as '0.759 top-1', or a YAML file (default: the model's usual one)");
+  app->add_option("--epochs", options->epochs, std::string(kEpochsHelp));
   add_output_options(*app, options->output);
   return {app,
           [options](SpecCache& specs, std::ostream& out, const Progress&) { run(*options, specs, out); }};

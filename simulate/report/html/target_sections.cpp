@@ -98,7 +98,7 @@ Series measured_curve(const MeasuredCurve& curve, int colour) {
 Chart curve_chart(const ReportData& data, const Convergence& to) {
   Chart chart{.title = "Quality on the way",
               .x = {.title = "time, h", .logarithmic = true},
-              .y = {.title = to.target},
+              .y = {.title = "quality; the target is " + to.target},
               .wide = true};
   const std::string& gpu = data.predictions.front().gpu->name;
   const std::vector<std::int64_t> numbers = gpus_of_curves(to, gpu);
