@@ -173,6 +173,7 @@ void take_captured(PlanInputs& in, const Prediction& one) {
   stack.iteration = Seconds(0);
   stack.reserved = 1 + one.memory.fragments / one.memory.model();
   stack.context = one.memory.context;
+  stack.handles = 0;  // workspaces are among what is captured
   const Seconds update = phases_of(one.typical()).update;
   const double bandwidth = one.gpu->memory_bandwidth.si() * kUpdateBandwidth;
   stack.update_traffic = storage.of_each(update.si() * bandwidth);
@@ -184,7 +185,7 @@ void take_captured(PlanInputs& in, const Prediction& one) {
 
 void require_whole_replicas(const ParallelLayout& layout, const std::string& name) {
   const std::pair<std::string_view, std::int64_t> divided[] = {
-      {"tp", layout.tp}, {"pp", layout.pp}, {"vp", layout.vp}, {"cp", layout.cp}, {"ep", layout.ep}};
+      {"tp", layout.tp}, {"pp", layout.pp}, {"vp", layout.vp}, {"cp", layout.cp}, {"ep", layout.ep}, {"etp", layout.etp}};
   for (const auto& [key, ranks] : divided) {
     if (ranks != 1)
       throw UsageError(fmt::format(

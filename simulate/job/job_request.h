@@ -18,6 +18,7 @@ namespace tbdsim {
 struct JobRequest {
   std::string model;  // a name or a file; empty where `shape` is given
   DecoderShape shape;
+  std::vector<std::pair<std::string, std::string>> said_of_shape;  // keys and values of set_shape()
   std::string gpu;             // empty: the machine's
   std::string machine;         // empty: the GPU's usual one
   std::string network;         // empty: the machine's

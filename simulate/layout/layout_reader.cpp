@@ -42,6 +42,7 @@ constexpr TextKey<ParallelLayout> kLayoutKeys[] = {
     {"cp", kCount<&ParallelLayout::cp>},
     {"cp_exchange", set_context},
     {"ep", kCount<&ParallelLayout::ep>},
+    {"etp", kCount<&ParallelLayout::etp>},
     {"zero", set_number<&ParallelLayout::zero, 0, 3, ParallelLayout>},
     {"shard", kCount<&ParallelLayout::shard, 0>},
     {"reshard", set_flag<&ParallelLayout::reshard, ParallelLayout>},
