@@ -128,7 +128,9 @@ Scenario scenario_of_captured(const JobRequest& request, const std::string& gpu)
   };
   without(request.job.sequence > 0, "seq_len");
   without(request.stack != kDefaultStack, "stack");
-  without(!request.differences.empty(), request.differences.empty() ? "" : request.differences[0].first);
+  for (const JobKeyGroup group : {JobKeyGroup::stack, JobKeyGroup::shape}) {
+    for (const auto& [key, value] : said_of(request, group)) without(true, key);
+  }
   without(request.job.adapters.frozen(), "lora_rank");
   without(request.fp8_attention, "fp8_attention");
   Scenario scenario;
@@ -193,6 +195,10 @@ void require_whole_replicas(const ParallelLayout& layout, const std::string& nam
           "dp, zero (3 for FSDP), shard and micro_batch",
           key, ranks, name, key));
   }
+  if (layout.uneven || layout.order != PipelineOrder::one_f_one_b)
+    throw UsageError(fmt::format("{} of {}, a captured step, which has one stage; expected neither uneven nor a "
+                                 "schedule",
+                                 layout.uneven ? "uneven" : "schedule", name));
   if (layout.recompute != Recomputation::none)
     throw UsageError(
         fmt::format("recompute {} of {}, a captured step; expected none, or a capture with "

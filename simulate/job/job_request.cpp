@@ -154,6 +154,9 @@ constexpr auto kKeys = std::to_array<JobKey>(
       "unlike the stack: true for an AdamW that is not fused, with an array of its own while it updates; "
       "false"},
      {"loss_chunks", stack, "unlike the stack: pieces in which scores of words and loss are computed"},
+     {"held_scores", stack,
+      "unlike the stack: bytes of each score of a word that the program holds until the backward pass ends, as "
+      "a variable in Python does: 0, 2 or 4"},
      {"cublas_workspace", stack,
       "MiB of each of PyTorch's two workspaces of cuBLAS (CUBLAS_WORKSPACE_CONFIG; default 8, from Hopper on "
       "32)"},
@@ -215,21 +218,27 @@ void set_job(JobRequest& request, std::string_view key, const std::string& value
     case layout:
       if (!request.layout) request.layout.emplace();
       set_layout(*request.layout, key, value);
-      request.said_of_layout.emplace_back(key, value);
-      return;
+      break;
     case shape:
       set_shape(request.shape, key, value);
-      request.said_of_shape.emplace_back(key, value);
-      return;
+      break;
     case stack: {
       Stack tried;
-      set_stack(tried, key, value);  // throws for a wrong value
-      request.differences.emplace_back(key, value);
-      return;
+      set_stack(tried, key, value);  // throws for a wrong value; the stack may be named later
+      break;
     }
     default:
-      return set_by_name(kSetters, request, key, value);
+      set_by_name(kSetters, request, key, value);
   }
+  request.said.emplace_back(key, value);
+}
+
+std::vector<KeyValue> said_of(const JobRequest& request, JobKeyGroup group) {
+  std::vector<KeyValue> said;
+  for (const KeyValue& one : request.said) {
+    if (find_key(one.first)->group == group) said.push_back(one);
+  }
+  return said;
 }
 
 void read_job(JobRequest& request, const std::filesystem::path& file) {

@@ -210,7 +210,8 @@ void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
       b.pointwise_backward(KernelKind::elementwise, "metric", b.rows(), words, t);
   }
   if (stack.metrics > 0) b.work.after = Bytes(WorkBuilder::matrix(b.rows(), words, 2 + 4 + 4));
-  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, loss_bytes(stack) / stack.loss_chunks));
+  const double alive = stack.held_scores + loss_bytes(stack) / stack.loss_chunks;
+  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, alive));
   if (stack.loss == VocabularyLoss::operators)
     b.work.holes = Bytes(WorkBuilder::matrix(b.rows(), words, stack.operators_loss_holes / stack.loss_chunks));
 }

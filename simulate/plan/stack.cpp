@@ -190,6 +190,7 @@ constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_atte
                                     {"cuda_graphs", set_graphs},
                                     {"foreach_update", set_foreach},
                                     {"loss_chunks", set_chunks},
+                                    {"held_scores", set_bytes<&Stack::held_scores, '0', '2', '4'>},
                                     {"cublas_workspace", set_workspace},
                                     {"reduce_bytes", set_bytes<&Stack::reduced_bytes, '2', '4'>},
                                     {"gradient_bytes", set_gradient_bytes},

@@ -49,6 +49,7 @@ struct Stack {
   double operators_loss_bytes = 2 + 4;
   // Bytes for each of these scores in blocks of the caching allocator that are free by then and too small.
   double operators_loss_holes = 0;
+  double held_scores = 0;  // bytes of each score that the program holds until the backward pass ends
   // Cross entropies of all scores in fp32 that each micro-batch is measured by after its backward pass.
   int metrics = 0;
   // Words are padded to a multiple of so many on each tensor-parallel rank.

@@ -170,6 +170,8 @@ def stack_of(row):
         stack["loss_chunks"] = chunks.group(1)
     if "graph_trainer" in row["compile"]:  # pytorch/torchtitan@b5bcd76c, models/llama3/config_registry.py
         stack["loss_chunks"] = 8
+    if row["set"] == "torchtitan" and row["version"] < "2024-06-12":  # pytorch/torchtitan@e29b6b4d, del logits
+        stack["held_scores"] = 4
     if "PURE" in row["zero_stage_or_fsdp"]:
         stack["reduce_bytes"] = 2
     if "bf16 optimizer with fp32 grad accumulation" in row["optimizer"]:
