@@ -128,7 +128,9 @@ Scenario scenario_of_captured(const JobRequest& request, const std::string& gpu)
   };
   without(request.job.sequence > 0, "seq_len");
   without(request.stack != kDefaultStack, "stack");
-  without(!request.differences.empty(), request.differences.empty() ? "" : request.differences[0].first);
+  for (const JobKeyGroup group : {JobKeyGroup::stack, JobKeyGroup::shape}) {
+    for (const auto& [key, value] : said_of(request, group)) without(true, key);
+  }
   without(request.job.adapters.frozen(), "lora_rank");
   without(request.fp8_attention, "fp8_attention");
   Scenario scenario;
@@ -173,6 +175,7 @@ void take_captured(PlanInputs& in, const Prediction& one) {
   stack.iteration = Seconds(0);
   stack.reserved = 1 + one.memory.fragments / one.memory.model();
   stack.context = one.memory.context;
+  stack.handles = 0;  // workspaces are among what is captured
   const Seconds update = phases_of(one.typical()).update;
   const double bandwidth = one.gpu->memory_bandwidth.si() * kUpdateBandwidth;
   stack.update_traffic = storage.of_each(update.si() * bandwidth);
@@ -184,7 +187,7 @@ void take_captured(PlanInputs& in, const Prediction& one) {
 
 void require_whole_replicas(const ParallelLayout& layout, const std::string& name) {
   const std::pair<std::string_view, std::int64_t> divided[] = {
-      {"tp", layout.tp}, {"pp", layout.pp}, {"vp", layout.vp}, {"cp", layout.cp}, {"ep", layout.ep}};
+      {"tp", layout.tp}, {"pp", layout.pp}, {"vp", layout.vp}, {"cp", layout.cp}, {"ep", layout.ep}, {"etp", layout.etp}};
   for (const auto& [key, ranks] : divided) {
     if (ranks != 1)
       throw UsageError(fmt::format(
@@ -192,6 +195,10 @@ void require_whole_replicas(const ParallelLayout& layout, const std::string& nam
           "dp, zero (3 for FSDP), shard and micro_batch",
           key, ranks, name, key));
   }
+  if (layout.uneven || layout.order != PipelineOrder::one_f_one_b)
+    throw UsageError(fmt::format("{} of {}, a captured step, which has one stage; expected neither uneven nor a "
+                                 "schedule",
+                                 layout.uneven ? "uneven" : "schedule", name));
   if (layout.recompute != Recomputation::none)
     throw UsageError(
         fmt::format("recompute {} of {}, a captured step; expected none, or a capture with "

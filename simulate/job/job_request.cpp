@@ -84,7 +84,7 @@ constexpr TextKey<JobRequest> kSetters[] = {
      }}};
 
 using enum JobKeyGroup;
-constexpr std::string_view kSize = "a size of the decoder, instead of a model";
+constexpr std::string_view kSize = "a size of the decoder, instead of a model or unlike the model's";
 constexpr auto kKeys = std::to_array<JobKey>(
     {{"model", model, "a decoder, or a YAML file"},
      {"gpu", hardware, "a GPU, or a YAML file"},
@@ -115,6 +115,7 @@ constexpr auto kKeys = std::to_array<JobKey>(
      {"cp", layout, "context-parallel ranks"},
      {"cp_exchange", layout, "ring (default) or all_to_all (Ulysses), of context-parallel ranks"},
      {"ep", layout, "expert-parallel ranks"},
+     {"etp", layout, "ranks that share each expert's matrices (default 1: experts are whole)"},
      {"zero", layout, "ZeRO stage: 1 optimizer state, 2 gradients, 3 parameters (FSDP)"},
      {"shard", layout, "ranks over which ZeRO divides; the others are copies (HSDP)"},
      {"reshard", layout, "with zero 3: gather parameters again for the backward pass: true (default), false"},
@@ -153,6 +154,12 @@ constexpr auto kKeys = std::to_array<JobKey>(
       "unlike the stack: true for an AdamW that is not fused, with an array of its own while it updates; "
       "false"},
      {"loss_chunks", stack, "unlike the stack: pieces in which scores of words and loss are computed"},
+     {"held_scores", stack,
+      "unlike the stack: bytes of each score of a word that the program holds until the backward pass ends, as "
+      "a variable in Python does: 0, 2 or 4"},
+     {"cublas_workspace", stack,
+      "MiB of each of PyTorch's two workspaces of cuBLAS (CUBLAS_WORKSPACE_CONFIG; default 8, from Hopper on "
+      "32)"},
      {"reduce_bytes", stack, "unlike the stack: bytes of a gradient as it is reduced, 2 or 4"},
      {"gradient_bytes", stack, "unlike the stack: bytes of a gradient as it accumulates, 2, 4 or 6 (both)"},
      {"parameter_bytes", stack,
@@ -211,19 +218,27 @@ void set_job(JobRequest& request, std::string_view key, const std::string& value
     case layout:
       if (!request.layout) request.layout.emplace();
       set_layout(*request.layout, key, value);
-      request.said_of_layout.emplace_back(key, value);
-      return;
+      break;
     case shape:
-      return set_shape(request.shape, key, value);
+      set_shape(request.shape, key, value);
+      break;
     case stack: {
       Stack tried;
-      set_stack(tried, key, value);  // throws for a wrong value
-      request.differences.emplace_back(key, value);
-      return;
+      set_stack(tried, key, value);  // throws for a wrong value; the stack may be named later
+      break;
     }
     default:
-      return set_by_name(kSetters, request, key, value);
+      set_by_name(kSetters, request, key, value);
   }
+  request.said.emplace_back(key, value);
+}
+
+std::vector<KeyValue> said_of(const JobRequest& request, JobKeyGroup group) {
+  std::vector<KeyValue> said;
+  for (const KeyValue& one : request.said) {
+    if (find_key(one.first)->group == group) said.push_back(one);
+  }
+  return said;
 }
 
 void read_job(JobRequest& request, const std::filesystem::path& file) {

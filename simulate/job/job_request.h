@@ -15,6 +15,8 @@
 
 namespace tbdsim {
 
+using KeyValue = std::pair<std::string, std::string>;
+
 struct JobRequest {
   std::string model;  // a name or a file; empty where `shape` is given
   DecoderShape shape;
@@ -25,14 +27,12 @@ struct JobRequest {
   bool fp8_attention = false;  // with fp8: attention in one kernel computes in it too
   std::string stack{kDefaultStack};
   std::string profile;
-  // Keys and values of set_stack() in which the run differs from its stack.
-  std::vector<std::pair<std::string, std::string>> differences;
   std::int64_t leaf_gpus = 0;   // below one leaf switch; 0: those of a machine where it is oversubscribed
   double oversubscription = 1;  // of the network above leaf switches
   Job job{.gpus = 8, .sequence = 0};  // sequence 0: the model's own length
-  bool search = false;                // what is not said of the layout is searched
-  std::vector<std::pair<std::string, std::string>> said_of_layout;  // keys and values of set_layout()
-  std::optional<ParallelLayout> layout;                             // none: to be searched
+  bool search = false;                   // what is not said of the layout is searched
+  std::optional<ParallelLayout> layout;  // none: to be searched
+  std::vector<KeyValue> said;            // all that set_job() was told, in this order
 };
 
 enum class JobKeyGroup { model, hardware, batch, training, layout, stack, shape };
@@ -50,6 +50,9 @@ struct JobKey {
 // Sets what the key names. Throws UsageError for an unknown key, with "did you mean", and for a value out of
 // range.
 void set_job(JobRequest& request, std::string_view key, const std::string& value);
+
+// What was said of keys of this group.
+[[nodiscard]] std::vector<KeyValue> said_of(const JobRequest& request, JobKeyGroup group);
 
 // Sets what a YAML file of such keys says. Throws SpecError.
 void read_job(JobRequest& request, const std::filesystem::path& file);

@@ -120,10 +120,16 @@ void take_decoder(ResolvedJob& r, const JobRequest& request, SpecCache& specs) {
   Adapters& adapters = in.job.adapters;
   if (adapters.frozen() && !(adapters.attention || adapters.output || adapters.up || adapters.down))
     adapters.attention = adapters.output = true;
-  in.shape = request.model.empty() ? completed(request.shape) : decoder_named(request.model, in.job, specs);
+  if (request.model.empty()) {
+    in.shape = completed(request.shape);
+  } else {
+    in.shape = decoder_named(request.model, in.job, specs);
+    for (const auto& [key, value] : said_of(request, JobKeyGroup::shape)) set_shape(in.shape, key, value);
+    in.shape = completed(in.shape);
+  }
   if (in.job.sequence == 0) throw UsageError("seq_len is missing; expected the tokens of a sequence");
   in.stack = stack_named(request.stack);
-  for (const auto& [key, value] : request.differences) set_stack(in.stack, key, value);
+  for (const auto& [key, value] : said_of(request, JobKeyGroup::stack)) set_stack(in.stack, key, value);
   if (!request.precision.empty()) r.precision = request.precision;
   in.precision.math = math_of_products(r.precision);
   const bool narrow = in.precision.math == MathType::fp8 || in.precision.math == MathType::fp4;
@@ -156,6 +162,7 @@ ResolvedJob resolve_job(const JobRequest& request, SpecCache& specs) {
     r.assumed.push_back({"GPU", gpu, "of " + request.machine});
   }
   r.gpu = specs.gpu(gpu);
+  r.said = request.said;
   PlanInputs& in = r.inputs;
   in.job = request.job;
   if (request.model.empty() && request.shape.layers == 0)
@@ -182,7 +189,7 @@ void take_layout(ResolvedJob& r, const JobRequest& request) {
   if (!request.layout) return;
   if (r.captured()) require_whole_replicas(*request.layout, r.inputs.shape.name);
   if (request.search)
-    r.fixed = request.said_of_layout;
+    r.fixed = said_of(request, JobKeyGroup::layout);
   else
     r.layout = legal_layout(*request.layout, r.inputs.shape, r.inputs.job);
 }

@@ -39,6 +39,7 @@ struct ResolvedJob {
   std::string sample;
   Effects of_one_gpu{};
   std::vector<Assumption> assumed;
+  std::vector<KeyValue> said;  // as JobRequest::said
 
   [[nodiscard]] bool captured() const { return !sample.empty(); }
   // Memory of a GPU that a run can have.

@@ -64,6 +64,7 @@ class Check {
                                                                  {"vp", l_.vp},
                                                                  {"cp", l_.cp},
                                                                  {"ep", l_.ep},
+                                                                 {"etp", l_.etp},
                                                                  {"micro-batch", l_.micro_batch},
                                                                  {"GPUs", j_.gpus},
                                                                  {"global batch", j_.global_batch},
@@ -156,13 +157,19 @@ class Check {
   }
 
   bool experts() {
-    if (l_.ep == 1) return true;
-    if (!s_.mixture()) return wrong("ep {} but {} has no experts", l_.ep, s_.name);
+    if (l_.ep == 1 && l_.etp == 1) return true;
+    if (!s_.mixture())
+      return wrong("{} {} but {} has no experts", l_.ep > 1 ? "ep" : "etp", l_.ep > 1 ? l_.ep : l_.etp,
+                   s_.name);
     if (!divides("experts", s_.experts, "ep", l_.ep)) return false;
+    if (!divides("inner features of an expert", s_.expert_ffn, "etp", l_.etp)) return false;
     const std::int64_t over = l_.dp * l_.cp * l_.tp;
-    if (over % l_.ep == 0) return true;
-    return wrong("ep {} does not divide dp {} x cp {} x tp {} = {}; the nearest that divides is {}", l_.ep,
-                 l_.dp, l_.cp, l_.tp, over, nearest(over, l_.ep));
+    if (over % l_.ep != 0)
+      return wrong("ep {} does not divide dp {} x cp {} x tp {} = {}; the nearest that divides is {}", l_.ep,
+                   l_.dp, l_.cp, l_.tp, over, nearest(over, l_.ep));
+    if (over / l_.ep % l_.etp == 0) return true;
+    return wrong("etp {} does not divide dp {} x cp {} x tp {} / ep {} = {}; the nearest that divides is {}",
+                 l_.etp, l_.dp, l_.cp, l_.tp, l_.ep, over / l_.ep, nearest(over / l_.ep, l_.etp));
   }
 
   bool zero() {
@@ -233,7 +240,7 @@ std::int64_t layers_of_chunk(const ParallelLayout& layout, std::int64_t chunk, s
 std::string to_text(const ParallelLayout& l) {
   std::string text = fmt::format("dp {}", l.dp);
   const std::pair<std::string_view, std::int64_t> numbers[] = {
-      {"tp", l.tp}, {"pp", l.pp}, {"vp", l.vp}, {"cp", l.cp}, {"ep", l.ep}};
+      {"tp", l.tp}, {"pp", l.pp}, {"vp", l.vp}, {"cp", l.cp}, {"ep", l.ep}, {"etp", l.etp}};
   for (const auto& [name, number] : numbers) {
     if (number > 1) text += fmt::format(" {} {}", name, number);
   }

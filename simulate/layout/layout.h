@@ -1,6 +1,7 @@
 // How a training step is divided among GPUs, in the terms of Megatron-LM, DeepSpeed and PyTorch's FSDP.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -33,7 +34,8 @@ struct ParallelLayout {
   std::int64_t vp = 1;  // chunks of layers on each stage
   std::int64_t cp = 1;  // ranks that share each sequence
   ContextExchange context = ContextExchange::ring;
-  std::int64_t ep = 1;  // ranks that share the experts
+  std::int64_t ep = 1;   // ranks that share the experts
+  std::int64_t etp = 1;  // ranks that share each expert's matrices
   // Divided over the replicas (Rajbhandari et al. 2020): 1 optimizer state, 2 gradients too, 3 parameters too
   // (FSDP, full shard).
   int zero = 0;
@@ -51,6 +53,12 @@ struct ParallelLayout {
 
   // Ranks that hold the same part of the network's dense layers: dp x cp.
   [[nodiscard]] std::int64_t replicas() const { return dp * cp; }
+  // Ranks over which ZeRO divides the dense layers.
+  [[nodiscard]] std::int64_t shard_ranks() const { return shard > 0 ? shard : replicas(); }
+  // Ranks among `over` replicas that hold the same part of the same experts.
+  [[nodiscard]] std::int64_t expert_replicas(std::int64_t over) const {
+    return std::max<std::int64_t>(1, over * tp / (ep * etp));
+  }
   [[nodiscard]] std::int64_t model_ranks() const { return tp * pp * cp; }
   [[nodiscard]] std::int64_t ranks() const { return dp * tp * pp * cp; }
 

@@ -42,6 +42,7 @@ constexpr TextKey<ParallelLayout> kLayoutKeys[] = {
     {"cp", kCount<&ParallelLayout::cp>},
     {"cp_exchange", set_context},
     {"ep", kCount<&ParallelLayout::ep>},
+    {"etp", kCount<&ParallelLayout::etp>},
     {"zero", set_number<&ParallelLayout::zero, 0, 3, ParallelLayout>},
     {"shard", kCount<&ParallelLayout::shard, 0>},
     {"reshard", set_flag<&ParallelLayout::reshard, ParallelLayout>},
@@ -123,6 +124,33 @@ void set_shape(DecoderShape& shape, std::string_view key, const std::string& val
   set_by_name(kShapeKeys, shape, key, value);
 }
 
+namespace {
+
+// Throws UsageError for a size that means nothing without another one.
+void require_partners(const DecoderShape& s) {
+  struct Partner {
+    std::string_view name;
+    std::int64_t number;
+    std::string_view other;
+    std::int64_t needed;
+  };
+  const Partner partners[] = {{"q_rank", s.q_rank, "kv_rank", s.kv_rank},
+                              {"rotary_size", s.rotary_size, "kv_rank", s.kv_rank},
+                              {"experts_per_token", s.experts_per_token, "experts", s.experts},
+                              {"expert_ffn", s.expert_ffn, "experts", s.experts},
+                              {"shared_ffn", s.shared_ffn, "experts", s.experts},
+                              {"dense_layers", s.dense_layers, "experts", s.experts}};
+  for (const Partner& p : partners) {
+    if (p.number > 0 && p.needed == 0)
+      throw UsageError(fmt::format("{} {} without {}; expected both", p.name, p.number, p.other));
+  }
+  if (s.dense_layers > s.layers)
+    throw UsageError(fmt::format("dense_layers {} of {} layers; expected at most as many", s.dense_layers,
+                                 s.layers));
+}
+
+}  // namespace
+
 DecoderShape completed(DecoderShape s) {
   const std::pair<std::string_view, std::int64_t> needed[] = {
       {"layers", s.layers}, {"hidden", s.hidden}, {"heads", s.heads}, {"vocabulary", s.vocabulary}};
@@ -139,6 +167,7 @@ DecoderShape completed(DecoderShape s) {
     throw UsageError(fmt::format("heads {} cannot be divided by kv_heads {}", s.heads, s.kv_heads));
   if (s.value_size == 0) s.value_size = s.head_size;
   if (s.ffn == 0 && s.experts == 0) s.ffn = 4 * s.hidden;
+  require_partners(s);
   if (s.experts > 0 && (s.experts_per_token < 1 || s.experts_per_token > s.experts || s.expert_ffn < 1))
     throw UsageError(fmt::format("{} experts of {} features with {} for each token; expected 1 to {} of them",
                                  s.experts, s.expert_ffn, s.experts_per_token, s.experts));

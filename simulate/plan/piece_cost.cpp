@@ -35,7 +35,9 @@ CommGroup group_for(AcrossRanks dimension, const Share& share, const Fabric& fab
     case AcrossRanks::context:
       return group_of(fabric, share.cp, share.tp);
     case AcrossRanks::expert:  // over neighbours, with tensor-parallel ranks among them
-      return group_of(fabric, share.ep, 1);
+      return group_of(fabric, share.ep, share.etp);
+    case AcrossRanks::expert_tensor:
+      return group_of(fabric, share.etp, 1);
   }
   return {};
 }
@@ -126,7 +128,7 @@ void add_messages(PieceCost& cost, const RankWork& work, const Share& share, con
   };
   const auto busy = [&](const std::vector<Message>& messages) {
     return Waits{time(messages, AcrossRanks::tensor), time(messages, AcrossRanks::context),
-                 time(messages, AcrossRanks::expert)};
+                 time(messages, AcrossRanks::expert) + time(messages, AcrossRanks::expert_tensor)};
   };
   cost.forward_wait = cost.forward_busy = busy(work.forward_messages);
   cost.backward_wait = cost.backward_busy = busy(work.backward_messages);
@@ -183,6 +185,7 @@ PieceCost cost_of(const RankWork& work, const Share& share, const PlanInputs& in
   add_repeated(cost, work);
   cost.kept = work.kept;
   cost.largest = work.largest;
+  cost.holes = work.holes;
   cost.after = work.after;
   cost.parameters = work.parameters + work.adapter_parameters;
   cost.expert_parameters = work.expert_parameters + work.expert_adapter_parameters;

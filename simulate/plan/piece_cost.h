@@ -60,6 +60,7 @@ struct PieceCost {
 
   std::array<Bytes, 4> kept{};
   Bytes largest;
+  Bytes holes;
   Bytes after;
   double parameters = 0;
   double expert_parameters = 0;

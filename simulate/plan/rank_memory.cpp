@@ -66,6 +66,23 @@ Bytes communicators(const ParallelLayout& l, const Fabric& fabric) {
   return sum;
 }
 
+// Bytes of cuBLAS's workspaces, which stay once they are made: those of PyTorch's handles
+// (aten/src/ATen/cuda/CublasHandlePool.cpp, getChosenWorkspaceSize: 32 MiB from Hopper on, else 8 MiB and
+// 128 kiB) and those of Transformer Engine, of which Userbuffers have three more and
+// products of experts one for each of four streams (pytorch/cpp_extensions/gemm.py@d0067d0d,
+// get_cublas_workspace).
+Bytes workspaces(const PlanInputs& in) {
+  constexpr double kHopper = 9;
+  const bool large = in.calibration->gpu->compute_capability >= kHopper;
+  const double usual = large ? 32 * kMebi : 8.125 * kMebi;
+  const double of_torch = in.stack.workspace > Bytes(0) ? in.stack.workspace.si() : usual;
+  const double of_engine = large ? 32 * kMebi : 4 * kMebi;
+  double engines = 0;
+  if (in.stack.transformer_engine)
+    engines = 1 + (in.stack.overlaps_tensor ? 3 : 0) + (in.shape.mixture() ? 4 : 0);
+  return Bytes(in.stack.handles * of_torch + engines * of_engine);
+}
+
 // Bytes of one rank of a stage, part by part.
 class StageMemory {
  public:
@@ -79,8 +96,7 @@ class StageMemory {
         last_(stage == layout.pp - 1),
         layers_(layers_of_stage(layout, stage, inputs.shape)),
         all_(parameters_of_stage(layout, stage, costs, inputs.shape)),
-        trained_(trained_of_stage(layout, stage, costs, inputs.shape)),
-        replicas_(static_cast<double>(layout.shard > 0 ? layout.shard : layout.replicas())) {}
+        trained_(trained_of_stage(layout, stage, costs, inputs.shape)) {}
 
   [[nodiscard]] RankMemory run() const {
     RankMemory m;
@@ -89,26 +105,24 @@ class StageMemory {
     m.gradients = Bytes(stack_.gradient_bytes * number(trained_, 2));
     m.optimizer = Bytes((stack_.master_bytes + stack_.moment_bytes) * number(trained_, 1));
     m.activations = activations();
-    m.working = working();
-    const Bytes states = m.parameters + m.gradients + m.optimizer;
-    const Bytes pass = m.activations + m.working;
+    const Bytes pass = m.activations + working();
+    const Bytes stays = workspaces(in_);
+    m.working = working() + stays;
+    const Bytes states = m.parameters + m.gradients + m.optimizer + stays;
     // Copies of the update are large and find no room among what the allocator holds of activations.
     const Bytes copies(stack_.update_copies * number(trained_, 1));
     const Bytes update = copies + (l_.replicas() > 1 ? stack_.buckets : Bytes(0));
     const Bytes after = last_ ? costs_.head.after : Bytes(0);
     m.allocated = states + std::max({pass, update, after});
-    m.reserved = (states + std::max(pass + update, after)) * stack_.reserved;
+    m.reserved = (states + std::max(pass + update + holes(), after)) * stack_.reserved;
     m.device = m.reserved + stack_.context + communicators(l_, in_.fabric);
     return m;
   }
 
  private:
-  // Numbers that the rank holds where ZeRO divides them from this stage on. Experts are divided over fewer
-  // replicas: those that hold the same experts.
+  // Numbers that the rank holds where ZeRO divides them from this stage on.
   [[nodiscard]] double number(const StageParameters& of, int from) const {
-    if (l_.zero < from) return of.divided(1, 1);
-    const double ranks = replicas_ * static_cast<double>(l_.tp) / static_cast<double>(l_.ep);
-    return of.divided(replicas_, std::max(1.0, ranks));
+    return l_.zero < from ? of.all() : of.of_shard(l_);
   }
 
   // Frozen parameters have no fp32 copy. Embedding and logits are in 16 bits, whatever the layers are in.
@@ -134,20 +148,36 @@ class StageMemory {
     return kept * micro_batches_in_flight(l_.order, stage_, l_.pp, micro_batches(l_, in_.job), l_.vp);
   }
 
-  // The largest of what is alive for a part of a pass: within a block, with what of it is computed again, or
-  // the scores of words; and what is gathered.
-  [[nodiscard]] Bytes working() const {
+  // The most that a part of a pass has alive within a block, with what of it is computed again.
+  [[nodiscard]] Bytes of_block() const {
     const auto r = static_cast<std::size_t>(l_.recompute);
     const auto again = [&](const PieceCost& block) { return block.kept[0] - block.kept[r]; };
     const Bytes block = std::max(costs_.dense.largest, costs_.expert.largest) +
                         std::max(again(costs_.dense), again(costs_.expert));
-    const Bytes pass = last_ ? std::max(block, costs_.head.largest) : block;
+    return l_.zero == 3 ? block + unreduced() : block;
+  }
+
+  // The larger of that and of the scores of words, which are alive before there are gradients; and what is
+  // gathered.
+  [[nodiscard]] Bytes working() const {
+    const Bytes pass = last_ ? std::max(of_block(), costs_.head.largest) : of_block();
     return l_.zero == 3 ? pass + gathered() : pass;
   }
 
-  // Parameters of the pass and of the next blocks, and gradients of one block before they are reduced. What
-  // is in no block is one unit, from the first pass to the end of the last (torchtitan, parallelize_llama:
-  // fully_shard of the model).
+  // What the caching allocator holds beside the scores of words and finds no use for while they are largest.
+  [[nodiscard]] Bytes holes() const {
+    return last_ && of_block() < costs_.head.largest ? costs_.head.holes : Bytes(0);
+  }
+
+  // Gradients of one block, embedding or logits before they are reduced.
+  [[nodiscard]] Bytes unreduced() const {
+    const PieceCost &dense = costs_.dense, &expert = costs_.expert;
+    return Bytes(stack_.reduced_bytes * std::max({dense.trained, expert.trained + expert.trained_experts,
+                                                  costs_.embedding.trained, costs_.head.trained}));
+  }
+
+  // Parameters of the pass and of the next blocks. What is in no block is one unit, from the first pass to
+  // the end of the last (torchtitan, parallelize_llama: fully_shard of the model).
   [[nodiscard]] Bytes gathered() const {
     const PieceCost &dense = costs_.dense, &expert = costs_.expert;
     const double block = std::max(dense.parameters, expert.parameters + expert.expert_parameters);
@@ -155,9 +185,7 @@ class StageMemory {
     const double blocks = l_.reshard ? std::min(ahead, (layers_.dense + layers_.expert) * block)
                                      : layers_.dense * dense.parameters;
     const double ends = costs_.embedding.parameters + costs_.head.parameters;
-    const double gradients = std::max({dense.trained, expert.trained + expert.trained_experts,
-                                       costs_.embedding.trained, costs_.head.trained});
-    return Bytes(stack_.parameter_bytes * (blocks + ends) + stack_.reduced_bytes * gradients);
+    return Bytes(stack_.parameter_bytes * (blocks + ends));
   }
 
   const ParallelLayout& l_;
@@ -168,7 +196,6 @@ class StageMemory {
   bool last_;
   StageLayers layers_;
   StageParameters all_, trained_;
-  double replicas_;  // over which ZeRO divides
 };
 
 }  // namespace

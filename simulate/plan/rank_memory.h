@@ -23,9 +23,11 @@ struct StageParameters {
   double shared = 0;   // that all replicas hold
   double experts = 0;  // that the replicas of the same experts hold
 
-  // The bytes of one rank when they are divided over these numbers of ranks.
-  [[nodiscard]] double divided(double replicas, double expert_replicas) const {
-    return shared / replicas + experts / expert_replicas;
+  [[nodiscard]] double all() const { return shared + experts; }
+  // Those of one rank where ZeRO divides them.
+  [[nodiscard]] double of_shard(const ParallelLayout& layout) const {
+    const std::int64_t ranks = layout.shard_ranks();
+    return shared / static_cast<double>(ranks) + experts / static_cast<double>(layout.expert_replicas(ranks));
   }
 };
 [[nodiscard]] StageParameters parameters_of_stage(const ParallelLayout& layout, std::int64_t stage,

@@ -106,8 +106,7 @@ void feed_forward(WorkBuilder& b, const DecoderShape& s, const Adapters& adapter
   }
   b.parameters(s.hidden, up, expert, experts);
   b.adapter(adapters.up, Sharding::columns, rows, s.hidden, up, expert, experts);
-  b.activation(rows * experts, inner, b.keeps_input(adapters.down),
-               expert ? RecomputeModules{RecomputeModule::moe_act} : RecomputeModules{});
+  b.activation(rows * experts, inner, b.keeps_input(adapters.down), expert);
   b.product(rows, inner, s.hidden, math, Kept::product, experts);
   b.parameters(inner, s.hidden, expert, experts);
   b.adapter(adapters.down, Sharding::rows, rows, inner, s.hidden, expert, experts);
@@ -133,14 +132,16 @@ void expert_bias(WorkBuilder& b, std::int64_t rows, std::int64_t columns, std::i
 // to the host (moe/router.py, moe/token_dispatcher.py).
 constexpr double kRoutingForward = 28, kRoutingBackward = 16;
 
-// Experts are whole on a rank; its tokens are those that sequence parallelism leaves it. The rank is the one
-// whose experts get most: `Job::imbalance` times the mean, at most the tokens of all ranks.
+// A rank's tokens are those that sequence parallelism leaves it; ranks that share experts' matrices compute
+// the tokens of all of them. The rank is the one whose experts get most: `Job::imbalance` times the mean, at
+// most the tokens of all ranks.
 void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, const Job& job,
                   const WorkPrecision& precision) {
   const std::int64_t tokens = std::max<std::int64_t>(1, b.rows() / share.tp);
   const std::int64_t routed = tokens * s.experts_per_token;
   const double fullest = std::min(job.imbalance, static_cast<double>(share.ep));
-  const auto received = static_cast<std::int64_t>(std::ceil(static_cast<double>(routed) * fullest));
+  const auto sent = static_cast<std::int64_t>(std::ceil(static_cast<double>(routed) * fullest));
+  const std::int64_t received = sent * share.etp;
   const std::int64_t here = s.experts / share.ep;
   b.within({RecomputeModule::layernorm});
   b.norm(s.hidden, b.keeps_input(job.adapters.up));
@@ -167,9 +168,9 @@ void expert_layer(WorkBuilder& b, const DecoderShape& s, const Share& share, con
   // experts, after the activation (Megatron-Core 0.12, transformer/moe/experts.py).
   b.keep(WorkBuilder::matrix(received, s.hidden, b.operand_bytes()));
   const std::int64_t of_each = std::max<std::int64_t>(1, received / here);
-  feed_forward(b, s, job.adapters, of_each, s.expert_ffn, precision.math, here);
+  feed_forward(b, s, job.adapters, of_each, s.expert_ffn / share.etp, precision.math, here);
   if (s.bias) expert_bias(b, received, s.hidden, here);
-  b.exchange_tokens(WorkBuilder::matrix(received, s.hidden));
+  b.exchange_tokens(WorkBuilder::matrix(sent, s.hidden));
   if (s.shared_ffn > 0) feed_forward(b, s, job.adapters, b.rows(), s.shared_ffn / share.tp, precision.math);
   b.within({});
   b.tensor_messages();
@@ -209,14 +210,23 @@ void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
       b.pointwise_backward(KernelKind::elementwise, "metric", b.rows(), words, t);
   }
   if (stack.metrics > 0) b.work.after = Bytes(WorkBuilder::matrix(b.rows(), words, 2 + 4 + 4));
-  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, loss_bytes(stack) / stack.loss_chunks));
+  const double alive = stack.held_scores + loss_bytes(stack) / stack.loss_chunks;
+  b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, alive));
+  if (stack.loss == VocabularyLoss::operators)
+    b.work.holes = Bytes(WorkBuilder::matrix(b.rows(), words, stack.operators_loss_holes / stack.loss_chunks));
+}
+
+// Words whose embeddings and scores one tensor-parallel rank has.
+std::int64_t words_of_rank(const DecoderShape& shape, const Share& share, const Stack& stack) {
+  const std::int64_t together = share.tp * stack.word_multiple;
+  return (shape.vocabulary + together - 1) / together * stack.word_multiple;
 }
 
 }  // namespace
 
 Share share_of(const ParallelLayout& l) {
   const RecomputeModules modules = l.recompute == Recomputation::selective ? l.modules : kDefaultModules;
-  return {l.tp, l.cp, l.ep, l.context, l.sequence_parallel, l.micro_batch, modules};
+  return {l.tp, l.cp, l.ep, l.etp, l.context, l.sequence_parallel, l.micro_batch, modules};
 }
 
 RankWork block_work(const DecoderShape& shape, const Share& share, const Job& job, bool experts,
@@ -243,8 +253,8 @@ RankWork embedding_work(const DecoderShape& shape, const Share& share, const Job
   const WorkPrecision precision;
   WorkBuilder b(shape, share, job, stack, precision);
   b.pointwise_forward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 2});
+  const std::int64_t words = words_of_rank(shape, share, stack);
   if (!b.frozen()) {
-    const std::int64_t words = (shape.vocabulary + share.tp - 1) / share.tp;
     b.pointwise_backward(KernelKind::elementwise, "zero", words, shape.hidden,
                          {0, kHalf});  // a dense gradient
     b.pointwise_backward(KernelKind::gather, "embedding", b.rows(), shape.hidden, {2, 4});
@@ -258,16 +268,14 @@ RankWork embedding_work(const DecoderShape& shape, const Share& share, const Job
     b.work.forward_messages.push_back(
         {sum, AcrossRanks::tensor, Bytes(WorkBuilder::matrix(b.rows(), shape.hidden))});
   }
-  b.work.parameters = static_cast<double>(shape.vocabulary) / static_cast<double>(share.tp) *
-                          static_cast<double>(shape.hidden) +
-                      static_cast<double>(shape.positions * shape.hidden);
+  b.work.parameters = static_cast<double>(words * shape.hidden + shape.positions * shape.hidden);
   return std::move(b.work);
 }
 
 RankWork head_work(const DecoderShape& shape, const Share& share, const Job& job, const Stack& stack,
                    const WorkPrecision& precision) {
   WorkBuilder b(shape, share, job, stack, precision);
-  const std::int64_t words = (shape.vocabulary + share.tp - 1) / share.tp;
+  const std::int64_t words = words_of_rank(shape, share, stack);
   b.norm(shape.hidden);
   b.product(b.rows(), shape.hidden, words, precision.attention);
   if (!shape.tied) b.work.parameters += static_cast<double>(words) * static_cast<double>(shape.hidden);

@@ -17,7 +17,7 @@ namespace tbdsim {
 
 // The part of a layout on which the work of a block depends.
 struct Share {
-  std::int64_t tp = 1, cp = 1, ep = 1;
+  std::int64_t tp = 1, cp = 1, ep = 1, etp = 1;
   ContextExchange context = ContextExchange::ring;
   bool sequence_parallel = false;
   std::int64_t micro_batch = 1;
@@ -28,7 +28,7 @@ struct Share {
 [[nodiscard]] Share share_of(const ParallelLayout& layout);
 
 // Ranks among which a message goes.
-enum class AcrossRanks { tensor, context, expert };
+enum class AcrossRanks { tensor, context, expert, expert_tensor };
 
 // A collective that the block's next kernel waits for.
 struct Message {
@@ -66,6 +66,7 @@ struct RankWork {
   Bytes ring;                    // keys and values that a context-parallel rank passes on, beside attention
   std::array<Bytes, 4> kept{};   // by Recomputation: activations between forward and backward pass
   Bytes largest;                 // activations of the pass that are alive at once beside those
+  Bytes holes;                   // that the caching allocator holds beside `largest`, of no use to it
   Bytes after;                   // alive at once after the backward pass
   double parameters = 0;         // on this rank, of layers that all replicas share; without adapters
   double expert_parameters = 0;  // of experts

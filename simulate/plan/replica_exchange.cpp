@@ -30,7 +30,7 @@ double passes_beside(const ParallelLayout& l, const Job& job) {
 
 // All-reduces of each shard of `trained` parameters' gradients over its copies.
 Seconds sum_of_copies(const ParallelLayout& l, double trained, const PlanInputs& in) {
-  const std::int64_t ranks = shard_ranks(l);
+  const std::int64_t ranks = l.shard_ranks();
   const CommGroup copies = group_of(in.fabric, l.replicas() / ranks, l.tp * ranks);
   return collective_time(Collective::all_reduce, copies,
                          Bytes(trained / static_cast<double>(ranks) * in.stack.reduced_bytes));
@@ -54,7 +54,7 @@ ReplicaCollectives of_all_replicas(const ParallelLayout& l, const StageParameter
   const CommGroup replicas = group_of(in.fabric, l.replicas(), l.tp);
   // Experts are divided over fewer replicas: those that hold the same experts.
   const CommGroup of_experts =
-      group_of(in.fabric, std::max<std::int64_t>(1, l.replicas() * l.tp / l.ep), l.ep);
+      group_of(in.fabric, l.expert_replicas(l.replicas()), l.ep * l.etp);
   const auto time = [&](Collective collective, double bytes) {
     Seconds sum = collective_time(collective, replicas, Bytes(trained.shared * bytes));
     if (trained.experts > 0) sum += collective_time(collective, of_experts, Bytes(trained.experts * bytes));
@@ -68,7 +68,7 @@ ReplicaCollectives of_all_replicas(const ParallelLayout& l, const StageParameter
 
 // Within each group of shards, with sums over their copies.
 ReplicaCollectives of_groups(const ParallelLayout& l, double trained, const PlanInputs& in) {
-  const CommGroup shard = group_of(in.fabric, shard_ranks(l), l.tp);
+  const CommGroup shard = group_of(in.fabric, l.shard_ranks(), l.tp);
   return {collective_time(Collective::reduce_scatter, shard, Bytes(trained * in.stack.reduced_bytes)) +
               sum_of_copies(l, trained, in),
           collective_time(Collective::all_gather, shard, Bytes(trained * in.stack.parameter_bytes))};
@@ -79,8 +79,8 @@ ReplicaCollectives of_groups(const ParallelLayout& l, double trained, const Plan
 ExchangeTime exchange_of_step(const ParallelLayout& l, std::int64_t stage, const PieceCosts& costs,
                               const PlanInputs& in, Seconds forward, Seconds backward) {
   const StageParameters trained = trained_of_stage(l, stage, costs, in.shape);
-  const double all = trained.divided(1, 1);
-  const bool in_groups = shard_ranks(l) < l.replicas();
+  const double all = trained.all();
+  const bool in_groups = l.shard_ranks() < l.replicas();
   const double last = last_part(l, stage, all, costs, in);
   if (l.zero == 3) {
     if (!in_groups) return {};
@@ -100,16 +100,19 @@ ExchangeTime exchange_of_step(const ParallelLayout& l, std::int64_t stage, const
 
 ShardTime exchange_of_shards(const ParallelLayout& l, const StageLayers& layers, const PieceCosts& costs,
                              const PlanInputs& in) {
-  const CommGroup group = group_of(in.fabric, shard_ranks(l), l.tp);
-  const auto gather = [&](const PieceCost& c, double count) {
+  const CommGroup group = group_of(in.fabric, l.shard_ranks(), l.tp);
+  const CommGroup of_experts = group_of(in.fabric, l.expert_replicas(l.shard_ranks()), l.ep * l.etp);
+  const auto sum_of = [&](Collective collective, double shared, double experts, double count, double bytes) {
     if (count <= 0) return Seconds(0);
-    const Bytes bytes((c.parameters + c.expert_parameters) * in.stack.parameter_bytes);
-    return collective_time(Collective::all_gather, group, bytes) * count;
+    Seconds sum = collective_time(collective, group, Bytes(shared * bytes));
+    if (experts > 0) sum += collective_time(collective, of_experts, Bytes(experts * bytes));
+    return sum * count;
+  };
+  const auto gather = [&](const PieceCost& c, double count) {
+    return sum_of(Collective::all_gather, c.parameters, c.expert_parameters, count, in.stack.parameter_bytes);
   };
   const auto reduce = [&](const PieceCost& c, double count) {
-    if (count <= 0) return Seconds(0);
-    const Bytes bytes((c.trained + c.trained_experts) * in.stack.reduced_bytes);
-    return collective_time(Collective::reduce_scatter, group, bytes) * count;
+    return sum_of(Collective::reduce_scatter, c.trained, c.trained_experts, count, in.stack.reduced_bytes);
   };
   ShardTime time;
   time.root_gather = gather(costs.embedding, 1) + gather(costs.head, 1);

@@ -6,11 +6,6 @@
 
 namespace tbdsim {
 
-// Ranks over which ZeRO divides states.
-[[nodiscard]] inline std::int64_t shard_ranks(const ParallelLayout& layout) {
-  return layout.shard > 0 ? layout.shard : layout.replicas();
-}
-
 struct ExchangeTime {
   Seconds busy;     // of the collectives
   Seconds exposed;  // by which they make the step longer

@@ -47,8 +47,13 @@ struct Stack {
   // overwrites them (core/tensor_parallel/cross_entropy.py); or probabilities and two gradients in fp32
   // (PyTorch's nll_loss and log_softmax).
   double operators_loss_bytes = 2 + 4;
+  // Bytes for each of these scores in blocks of the caching allocator that are free by then and too small.
+  double operators_loss_holes = 0;
+  double held_scores = 0;  // bytes of each score that the program holds until the backward pass ends
   // Cross entropies of all scores in fp32 that each micro-batch is measured by after its backward pass.
   int metrics = 0;
+  // Words are padded to a multiple of so many on each tensor-parallel rank.
+  std::int64_t word_multiple = 1;
   double loss_chunks = 1;        // pieces of the tokens whose scores are computed one after another
   bool overlaps_weights = true;  // collectives of the backward pass run beside gradients of weights
   bool overlaps_tensor = false;  // collectives of tensor parallelism run beside products (Userbuffers)
@@ -95,7 +100,10 @@ struct Stack {
   Seconds iteration{10e-3};  // once a step: data, logging, synchronizing; estimate
 
   // Memory.
-  double reserved = 1.06;  // reserved by the caching allocator over allocated, for layouts without a peer
+  double handles = 2;  // of cuBLAS in PyTorch, with a workspace each: of the forward pass, of autograd's thread
+  Bytes workspace{};   // of each; 0: PyTorch's default
+  bool transformer_engine = false;  // whose products have workspaces of their own
+  double reserved = 1.06;           // reserved by the caching allocator over allocated, for layouts without a peer
   Bytes context{1.6e9};    // CUDA context and libraries: BLOOM's chronicles name 1.6 GB on an A100
   Bytes buckets{};         // in which gradients are gathered before they are reduced
 };

@@ -195,9 +195,10 @@ class Step {
   // micro-batches: the first is added to nothing. A matrix that embedding and logits share has two gradients
   // on one stage.
   [[nodiscard]] Seconds accumulation(std::int64_t i) const {
-    double added = trained(i).divided(1, 1) * (m_ - 1) / m_;
-    if (l_.pp == 1 && in_.shape.tied) added += costs_.embedding.trained;
-    if (l_.zero == 3) added /= static_cast<double>(shard_ranks(l_));
+    const StageParameters of_stage = trained(i);
+    double added = (l_.zero == 3 ? of_stage.of_shard(l_) : of_stage.all()) * (m_ - 1) / m_;
+    if (l_.pp == 1 && in_.shape.tied)
+      added += costs_.embedding.trained / static_cast<double>(l_.zero == 3 ? l_.shard_ranks() : 1);
     return passed(added * in_.stack.accumulation_traffic);
   }
 
@@ -207,9 +208,7 @@ class Step {
   }
 
   [[nodiscard]] Seconds update(std::int64_t i) const {
-    const auto replicas = static_cast<double>(shard_ranks(l_));
-    const double experts = std::max(1.0, replicas * static_cast<double>(l_.tp) / static_cast<double>(l_.ep));
-    const double local = l_.zero >= 1 ? trained(i).divided(replicas, experts) : trained(i).divided(1, 1);
+    const double local = l_.zero >= 1 ? trained(i).of_shard(l_) : trained(i).all();
     return passed(local * in_.stack.update_traffic) + casts(i);
   }
 
@@ -218,7 +217,7 @@ class Step {
   [[nodiscard]] Seconds casts(std::int64_t i) const {
     constexpr double kBytes = 2 + 2 * 1;
     const MathType math = in_.precision.math;
-    return math == MathType::fp8 || math == MathType::fp4 ? passed(trained(i).divided(1, 1) * kBytes)
+    return math == MathType::fp8 || math == MathType::fp4 ? passed(trained(i).all() * kBytes)
                                                           : Seconds(0);
   }
 

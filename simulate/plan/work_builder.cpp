@@ -58,11 +58,11 @@ void WorkBuilder::residual() {
   pointwise_backward(KernelKind::elementwise, "add", own_rows_, s_.hidden, {4, 2});
 }
 
-void WorkBuilder::activation(std::int64_t rows, std::int64_t inner, bool kept, RecomputeModules modules) {
+void WorkBuilder::activation(std::int64_t rows, std::int64_t inner, bool kept, bool experts) {
   const double up = s_.gated ? 4 : 2;
   const RecomputeModules around = within_;
   keep(matrix(rows, inner, up));  // the activation's input
-  within(around.with(modules));
+  if (experts) within(around.with({RecomputeModule::moe_act}));
   if (s_.gated && !stack_.fused_pointwise) {
     pointwise_forward(KernelKind::elementwise, "silu", rows, inner, {2, 2});
     pointwise_forward(KernelKind::elementwise, "mul", rows, inner, {4, 2});
@@ -73,9 +73,18 @@ void WorkBuilder::activation(std::int64_t rows, std::int64_t inner, bool kept, R
     pointwise_backward(KernelKind::elementwise, "activation", rows, inner, {up + 2, up});
     if (s_.bias) pointwise_backward(KernelKind::reduction, "bias", rows, inner, {up, 0});
   }
+  if (experts && !s_.gated) weigh_by_router(rows, inner);
   if (kept) keep(matrix(rows, inner, operand_bytes()));
   within(around);
   work.largest = std::max(work.largest, Bytes(matrix(rows, inner, up + 2)));
+}
+
+void WorkBuilder::weigh_by_router(std::int64_t rows, std::int64_t inner) {
+  keep(matrix(rows, inner));
+  for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 2}})
+    pointwise_forward(KernelKind::elementwise, "weigh", rows, inner, t);
+  for (const BytesOfElement t : {BytesOfElement{2, 4}, {4, 4}, {6, 0}, {4, 2}})
+    pointwise_backward(KernelKind::elementwise, "weigh", rows, inner, t);
 }
 
 void WorkBuilder::attention_kernels() {
@@ -127,6 +136,13 @@ void WorkBuilder::tensor_messages() {
 }
 
 void WorkBuilder::exchange_tokens(double bytes) {
+  if (share_.etp > 1) {
+    const Bytes all(bytes * static_cast<double>(share_.etp));
+    for (auto* messages : {&work.forward_messages, &work.backward_messages}) {
+      messages->push_back({Collective::all_gather, AcrossRanks::expert_tensor, all});
+      messages->push_back({Collective::reduce_scatter, AcrossRanks::expert_tensor, all});
+    }
+  }
   if (share_.ep == 1) return;
   if (stack_.dispatches_once) bytes *= ranks_of_token() / static_cast<double>(s_.experts_per_token);
   for (auto* messages : {&work.forward_messages, &work.backward_messages}) {

@@ -101,8 +101,8 @@ class WorkBuilder {
   // The sum of a branch and what it branched from, with bias and dropout.
   void residual();
 
-  // `kept`: its output, the next product's input, which is of these modules too.
-  void activation(std::int64_t rows, std::int64_t inner, bool kept = true, RecomputeModules modules = {});
+  // `kept`: its output, the next product's input. `experts`: whose outputs the router weighs here.
+  void activation(std::int64_t rows, std::int64_t inner, bool kept = true, bool experts = false);
 
   void pointwise_forward(KernelKind kind, std::string_view op, std::int64_t rows, std::int64_t columns,
                          BytesOfElement t, Kept as = Kept::pointwise) {
@@ -118,7 +118,8 @@ class WorkBuilder {
   // Collectives before and after a pair of a column-wise and a row-wise product, forward and backward.
   void tensor_messages();
 
-  // `bytes`: of all copies of tokens, one for each expert.
+  // `bytes`: of all copies of a rank's tokens, one for each expert. Ranks that share an expert's matrices
+  // gather each other's.
   void exchange_tokens(double bytes);
 
  private:
@@ -144,6 +145,11 @@ class WorkBuilder {
   // Else they are PyTorch's operators in fp32 (forward_torch_softmax): cast, scale, mask, softmax, cast; and
   // back.
   void softmax_of_operators(std::int64_t rows);
+
+  // The activation's output, which is kept, times the router's probability in fp32 and a cast, by operators:
+  // Megatron-Core fuses them for gated experts alone (core/transformer/moe/experts.py@d98e8a64,
+  // bias_act_func).
+  void weigh_by_router(std::int64_t rows, std::int64_t inner);
 
   void softmax(Phase phase, std::int64_t rows, BytesOfElement t);
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/quantity_text.h"
+#include "simulate/job/idle_keys.h"
 #include "simulate/job/layout_metrics.h"
 #include "simulate/report/cells.h"
 
@@ -160,14 +161,9 @@ void add_lines(std::vector<std::string>& notes, const std::string& text) {
 }
 
 // Choices without effect, or that mean something else than their names say.
-void add_training_notes(std::vector<std::string>& notes, const JobPrediction& prediction) {
+void add_notes_of_keys(std::vector<std::string>& notes, const JobPrediction& prediction) {
   const ResolvedJob& job = *prediction.job;
-  const ParallelLayout& layout = prediction.layout.layout;
-  if (layout.recompute == Recomputation::selective && layout.modules == kDefaultModules &&
-      job.inputs.stack.fused_attention)
-    add_lines(notes, fmt::format("recompute selective changes nothing: attention of {} is one kernel, which "
-                                 "keeps no scores to compute again.",
-                                 job.inputs.stack.name));
+  for (const std::string& note : notes_of_idle_keys(job, prediction.layout.layout)) add_lines(notes, note);
   if (job.captured() && job.inputs.job.sequence == 1)
     add_lines(notes, fmt::format("Tokens are {}s here.", job.sample));
 }
@@ -268,7 +264,7 @@ std::vector<Table> layout_tables(const JobPrediction& prediction) {
                 ? fmt::format("{} of {} are free.", to_text(usable - most), to_text(usable))
                 : fmt::format("{} are lacking: a GPU has {}.", to_text(most - usable), to_text(usable)));
   add_lines(table.notes, fmt::format("Of the interval, in %: {}.", parts_text(prediction.deviations)));
-  add_training_notes(table.notes, prediction);
+  add_notes_of_keys(table.notes, prediction);
   std::vector<Table> tables{std::move(table)};
   Table communication = communication_table(p);
   if (!communication.rows.empty()) tables.push_back(std::move(communication));

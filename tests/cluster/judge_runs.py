@@ -109,6 +109,11 @@ def layout_of(row):
     # single chunk would leave a bubble of 30 %, with which no H100 reaches the 50 % of its peak that were measured.
     if row["set"] == "dgxc_benchmarking" and row["model"] == "nemotron4-340b":
         layout["vp"] = 12
+    # Megatron-Core shares experts' matrices among the tensor-parallel ranks unless it is told otherwise
+    # (model_parallel_config.py@d98e8a64); its recipes tell it to keep experts whole.
+    if row["set"] == "mcore_golden" and row["moe"]:
+        said = re.search(r"expert-tensor-parallel-size=(\d+)", row["note"])
+        layout["etp"] = int(said.group(1)) if said else layout["tp"]
     layout["micro_batch"] = number(row["micro_batch"], 1)
     layout["sequence_parallel"] = "true" if row["sequence_parallel"] == "y" and layout["tp"] > 1 else "false"
     layout["zero"] = 3 if "FSDP" in zero else 1 if "ZeRO-1" in zero or "distributed" in zero else 0
@@ -165,6 +170,8 @@ def stack_of(row):
         stack["loss_chunks"] = chunks.group(1)
     if "graph_trainer" in row["compile"]:  # pytorch/torchtitan@b5bcd76c, models/llama3/config_registry.py
         stack["loss_chunks"] = 8
+    if row["set"] == "torchtitan" and row["version"] < "2024-06-12":  # pytorch/torchtitan@e29b6b4d, del logits
+        stack["held_scores"] = 4
     if "PURE" in row["zero_stage_or_fsdp"]:
         stack["reduce_bytes"] = 2
     if "bf16 optimizer with fp32 grad accumulation" in row["optimizer"]:
@@ -186,8 +193,10 @@ def stack_of(row):
         stack["dispatch_once"] = "true"
     if "(cef)" in row["note"] or "cross-entropy-loss-fusion" in row["note"]:
         stack["fused_loss"] = "true"
-    if re.search("attention-backend=unfused|transformer-impl=local", row["note"]):
+    if re.search("attention-backend=unfused|transformer-impl=local", row["note"]) or is_unfused(row):
         stack["fused_attention"] = "false"
+    if "deterministic-mode" in row["note"]:  # of these tests with CUBLAS_WORKSPACE_CONFIG :4096:8, eight of 4 MiB
+        stack["cublas_workspace"] = 32
     if row["set"] == "megatron_bridge":
         stack.update(recipe_of_bridge(row))
     # Transformer Engine has a loss since February 2025 (8ca2caf8); adapters are trained without it
@@ -198,6 +207,14 @@ def stack_of(row):
     if row["set"] == "mlperf_lora" and precision_of(row) == "fp8":
         stack["parameter_bytes"] = 1
     return stack
+
+
+def is_unfused(row):
+    """Transformer Engine's cuDNN attention is not deterministic before Hopper, and the container of older releases
+    has no flash-attn that is (attention/dot_product_attention/utils.py@d0067d0d, get_attention_backend); rings of
+    contexts need one of both."""
+    return ("deterministic-mode" in row["note"] and "env lts" in row["note"] and row["gpu"].startswith("A100")
+            and number(row["cp"], 1) == 1)
 
 
 def recipe_of_bridge(row):

@@ -222,9 +222,9 @@ Command add_plan(CLI::App& root) {
   CLI::App* app = root.add_subcommand(
       "plan", "the fastest ways to lay out the training of a decoder on many GPUs, or one of them in detail");
   for (const JobKey& key : job_keys()) {
-    if (key.group == JobKeyGroup::shape) continue;
     const std::string flag = key.group == JobKeyGroup::model ? std::string(key.name) : flag_of_key(key.name);
-    app->add_option(flag, options->texts[std::string(key.name)], std::string(key.help));
+    CLI::Option* option = app->add_option(flag, options->texts[std::string(key.name)], std::string(key.help));
+    if (key.group == JobKeyGroup::shape) option->group("Sizes of the decoder");
   }
   app->add_option("--layout", options->file,
                   "a YAML file with a layout, to predict instead of searching; or with any of these keys, as "
