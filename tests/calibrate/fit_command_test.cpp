@@ -179,16 +179,16 @@ TEST_F(FitCommandTest, MoreRecordsThanAreRead) {
 }
 
 TEST_F(FitCommandTest, TooFewRecords) {
-  records_.resize(19);  // of p100_pcie
+  records_.resize(17);  // of p100_pcie
   expect_refused({"fit", write(records_), "-o", path("p.yaml")},
-                 "19 records of gemm (cublas8/fp32) on p100_pcie; expected at least 20 for a fit");
+                 "17 records of gemm (cublas8/fp32) on p100_pcie; expected at least 18 for a fit");
   expect_refused({"fit", write(records_), "--generic", "-o", path("p.yaml")},
-                 "too few records for a fit: 19 of gemm (cublas8/fp32); expected at least 20 of one");
+                 "too few records for a fit: 17 of gemm (cublas8/fp32); expected at least 18 of one");
   records_.resize(1);
   records_[0].op = "copy";
   expect_refused(
       {"fit", write(records_), "-o", path("p.yaml")},
-      "too few records for a fit: none of a kernel that has a formula; expected at least 20 of one");
+      "too few records for a fit: none of a kernel that has a formula; expected at least 18 of one");
   EXPECT_EQ(files(), 1u);
 }
 
