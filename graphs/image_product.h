@@ -1,16 +1,16 @@
-// Convolutions of one tap and stride 1 of NCHW images on tensor cores, of frameworks whose library computes them as
-// matrix products (Conv1x1::image_products): cuDNN 9 copies no image to NHWC for them, and the results of others back in a
-// kernel of its own. In half precision the forward and the data pass multiply each image by the weights; in
-// column-major matrices, whose rows are an image's pixels,
+// Convolutions of one tap and stride 1 of NCHW images on tensor cores, of frameworks whose library computes
+// them as matrix products (Conv1x1::image_products): cuDNN 9 copies no image to NHWC for them, and the
+// results of others back in a kernel of its own. In half precision the forward and the data pass multiply
+// each image by the weights; in column-major matrices, whose rows are an image's pixels,
 //
 //   forward  Y = X * W    data  dX = dY * W'
 //
 // In half precision the gradient of the weights copies images whose rows are no multiples of 4 bytes.
 //
-// Source: this project's records of an H100 (calibrate/records/h100_sxm): each such call is one kernel of cuBLAS, in
-// half precision as fast as that of NHWC images where rows are multiples of 16 bytes. PyTorch 2.11 runs ResNet-50 in
-// TF32 (calibrate/runs/train.py) with 43 copies to NHWC and 21 back in the forward pass, 92 and 41 in the backward
-// pass: those of images and filters of the 21 convolutions that are no such product.
+// Source: this project's records of an H100 (calibrate/records/h100_sxm): each such call is one kernel of
+// cuBLAS, in half precision as fast as that of NHWC images where rows are multiples of 16 bytes. PyTorch 2.11
+// runs ResNet-50 in TF32 (calibrate/runs/train.py) with 43 copies to NHWC and 21 back in the forward pass, 92
+// and 41 in the backward pass: those of images and filters of the 21 convolutions that are no such product.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ namespace tbdsim {
 
 [[nodiscard]] inline bool is_half(MathType math) { return math == MathType::fp16 || math == MathType::bf16; }
 
-// True if a library whose convolutions are computed in `math` copies NCHW images to NHWC, and knows image products.
+// True if a library whose convolutions are computed in `math` copies NCHW images to NHWC, and knows image
+// products.
 [[nodiscard]] inline bool knows_image_products(MathType math, const Lowering& lowering) {
   return lowering.conv_1x1 == Conv1x1::image_products && math != MathType::fp32;
 }
@@ -42,8 +43,7 @@ namespace tbdsim {
 
 // The products of the forward or the data pass.
 [[nodiscard]] inline GemmShape image_products(const ConvShape& c, Phase phase) {
-  GemmShape shape{
-      .m = {c.height * c.width, 0}, .n = {c.filters, 0}, .k = {c.channels, 0}, .batch = c.images};
+  GemmShape shape{.m = {c.height * c.width, 0}, .n = {c.filters, 0}, .k = {c.channels, 0}, .batch = c.images};
   if (phase == Phase::backward_data) {
     std::swap(shape.n, shape.k);
     shape.transpose_b = true;

@@ -6,7 +6,6 @@
 #include <optional>
 #include <ostream>
 #include <tuple>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,6 +17,7 @@
 #include "costmodel/profile/generation.h"
 #include "costmodel/profile/profile.h"
 #include "costmodel/residuals/residual_index.h"
+#include "graphs/image_product.h"
 #include "hwspecs/base/error.h"
 #include "hwspecs/base/file.h"
 #include "hwspecs/base/statistics.h"
@@ -75,39 +75,44 @@ std::optional<double> seconds_of(const Call& call, const Calibration& calibratio
   return seconds;
 }
 
-// True for a convolution of NCHW images on tensor cores that is a product of each image in a step
-// (graphs/image_product.h).
-bool is_image_product(const Record& record, const ConvCall& call) {
-  const bool one_tap = call.kernel_height * call.kernel_width == 1 && call.pad_height + call.pad_width == 0;
-  const bool whole = call.stride_height * call.stride_width == 1 && call.groups == 1;
-  return record.layout == "NCHW" && record.precision != "fp32" && one_tap && whole;
+// True for a record of NCHW images that tensor cores convolve.
+bool is_nchw_on_tensor_cores(const Record& record) {
+  return record.layout == "NCHW" && record.precision != "fp32";
 }
 
-// The product by which a step computes a pass of such a convolution in half precision: that of an image's
-// rows, of all images.
-std::optional<GemmCall> image_product(const ConvCall& call) {
-  constexpr double kHalf = 2;
-  if (call.element_bytes != kHalf || call.phase == Phase::backward_weights) return std::nullopt;
+ConvShape shape_of(const ConvCall& call) {
+  const auto whole = [](double size) { return static_cast<std::int64_t>(size); };
+  return {.images = fixed_size(whole(call.images)),
+          .channels = whole(call.channels),
+          .height = whole(call.height),
+          .width = whole(call.width),
+          .filters = whole(call.filters),
+          .out_height = whole(call.out_height),
+          .out_width = whole(call.out_width),
+          .kernel_height = whole(call.kernel_height),
+          .kernel_width = whole(call.kernel_width),
+          .stride_height = whole(call.stride_height),
+          .stride_width = whole(call.stride_width),
+          .pad_height = whole(call.pad_height),
+          .pad_width = whole(call.pad_width),
+          .groups = whole(call.groups)};
+}
+
+// The product by which a step computes a pass of a one-tap convolution of NCHW images in half precision
+// (graphs/image_product.h); none for other calls.
+std::optional<GemmCall> image_product(const Record& record, const ConvCall& call) {
+  const bool by_image = is_nchw_on_tensor_cores(record) && is_image_product(shape_of(call));
+  if (!by_image || !is_half(*math_of(record)) || call.phase == Phase::backward_weights) return std::nullopt;
   Kernel kernel;
   kernel.op = "conv_1x1";
-  const auto size = [](double n) { return fixed_size(static_cast<std::int64_t>(n)); };
-  GemmShape shape{.m = size(call.height * call.width),
-                  .n = size(call.filters),
-                  .k = size(call.channels),
-                  .batch = size(call.images)};
-  if (call.phase == Phase::backward_data) {
-    std::swap(shape.n, shape.k);
-    shape.transpose_b = true;
-  }
-  kernel.math = MathType::fp16;
-  return gemm_call(kernel, shape, 1);
+  kernel.math = *math_of(record);
+  return gemm_call(kernel, image_products(shape_of(call), call.phase), 1);
 }
 
 // Bytes of images that are copied to NHWC before a convolution on tensor cores, and back after it, as a
 // step's kernels have them (graphs/layers/conv2d.cpp).
 double copied_bytes(const Record& record, const ConvCall& call) {
-  const bool copies = record.layout == "NCHW" && record.precision != "fp32" && call.groups == 1;
-  if (!copies || is_image_product(record, call)) return 0;
+  if (!is_nchw_on_tensor_cores(record) || call.groups > 1 || is_image_product(shape_of(call))) return 0;
   const double x = call.images * call.channels * call.height * call.width * call.element_bytes;
   const double y = call.images * call.filters * call.out_height * call.out_width * call.element_bytes;
   return x + y;
@@ -119,9 +124,8 @@ std::optional<double> prediction_of(const Record& record, const Calibration& cal
   if (!call || !math) return std::nullopt;
   const auto* conv = std::get_if<ConvCall>(&*call);
   if (conv == nullptr) return seconds_of(*call, calibration, *math);
-  if (is_image_product(record, *conv)) {
-    if (const auto product = image_product(*conv)) return seconds_of(Call(*product), calibration, *math);
-  }
+  if (const auto product = image_product(record, *conv))
+    return seconds_of(Call(*product), calibration, *math);
   const double bytes = copied_bytes(record, *conv);
   auto seconds = seconds_of(*call, calibration, *math);
   if (seconds && bytes > 0) {

@@ -20,7 +20,8 @@
 namespace tbdsim {
 namespace {
 
-constexpr std::size_t kFewestSamples = 18;  // of a block to be fitted
+constexpr std::size_t kFewestSamples =
+    18;  // of a block to be fitted: parameters have priors; an H100 has so many of recurrent layers
 constexpr std::size_t kMostFitted =
     300;                                // of a GPU and block; more tell no more (family_fit.h, `independent`)
 constexpr double kLeastClockSd = 0.08;  // between cards of one sort

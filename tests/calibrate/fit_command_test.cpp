@@ -86,6 +86,19 @@ TEST_F(FitCommandTest, AProfileThatPredictsWhatWasMeasured) {
   EXPECT_LT(off, 0.02);
 }
 
+// A fit of some families without the card keeps what the file says of the card: others were measured on it.
+TEST_F(FitCommandTest, FamiliesWithoutTheCardKeepTitleAndBoardPower) {
+  const std::string file = write(records_);
+  ASSERT_EQ(test::calibrate({"fit", file, "--gpu", "titanxp", "-o", path("p.yaml")}).exit_code, 0);
+  const Arguments again = {"fit",        file,   "--gpu", "titanxp",     "--without",
+                           "--families", "gemm", "-o",    path("p.yaml")};
+  ASSERT_EQ(test::calibrate(again).exit_code, 0);
+  const Profile kept = profile(path("p.yaml"));
+  EXPECT_EQ(kept.title, "NVIDIA TITAN Xp, measured");
+  EXPECT_EQ(kept.board_power, gpus_.at("titanxp").tdp.si());
+  EXPECT_FALSE(gemm_block(kept).own);
+}
+
 // Nothing of the card itself is used but what its data sheet says, or the clock of one product of it. Both
 // data sheets let expect 0.92; the other card runs at 0.85 and this one at 0.95, so that its products take
 // 0.85 / 0.95 of the time expected.
@@ -166,16 +179,16 @@ TEST_F(FitCommandTest, MoreRecordsThanAreRead) {
 }
 
 TEST_F(FitCommandTest, TooFewRecords) {
-  records_.resize(19);  // of p100_pcie
+  records_.resize(17);  // of p100_pcie
   expect_refused({"fit", write(records_), "-o", path("p.yaml")},
-                 "19 records of gemm (cublas8/fp32) on p100_pcie; expected at least 20 for a fit");
+                 "17 records of gemm (cublas8/fp32) on p100_pcie; expected at least 18 for a fit");
   expect_refused({"fit", write(records_), "--generic", "-o", path("p.yaml")},
-                 "too few records for a fit: 19 of gemm (cublas8/fp32); expected at least 20 of one");
+                 "too few records for a fit: 17 of gemm (cublas8/fp32); expected at least 18 of one");
   records_.resize(1);
   records_[0].op = "copy";
   expect_refused(
       {"fit", write(records_), "-o", path("p.yaml")},
-      "too few records for a fit: none of a kernel that has a formula; expected at least 20 of one");
+      "too few records for a fit: none of a kernel that has a formula; expected at least 18 of one");
   EXPECT_EQ(files(), 1u);
 }
 

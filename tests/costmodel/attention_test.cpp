@@ -36,8 +36,8 @@ TEST(UnfittedAttention, ByBlocks) {
                    3 * 128 * 256 * gradients);
 }
 
-// The memory-efficient kernel waits for operands from shared memory, 5,300 operations a clock forward and 1,840
-// backward, and executes 45 and 119 instructions; with 256 features it takes 1.5 and 4.6 times as long.
+// The memory-efficient kernel waits for operands from shared memory, 5,300 operations a clock forward and
+// 1,840 backward, and executes 45 and 119 instructions; with 256 features it takes 1.5 and 4.6 times as long.
 TEST(UnfittedAttention, MemoryEfficientIsSlower) {
   AttentionCall slow = call();
   slow.kernel = AttentionKernel::memory_efficient;
@@ -47,8 +47,7 @@ TEST(UnfittedAttention, MemoryEfficientIsSlower) {
   };
   const double score = 256 / 1.024e12 + 256 / 5.3e12 + 45 / 128e9;
   EXPECT_DOUBLE_EQ(compute(64), 3 * 128 * 256 * score);
-  EXPECT_DOUBLE_EQ(compute(256),
-                   3 * 128 * 256 * 1.5 * (1'024 / 1.024e12 + 1'024 / 5.3e12 + 45 / 128e9));
+  EXPECT_DOUBLE_EQ(compute(256), 3 * 128 * 256 * 1.5 * (1'024 / 1.024e12 + 1'024 / 5.3e12 + 45 / 128e9));
   slow.phase = Phase::backward_data;
   const double gradients = 640 / 1.024e12 + 640 / 1.84e12 + 119 / 128e9;
   EXPECT_DOUBLE_EQ(compute(64), 3 * 128 * 256 * gradients);
