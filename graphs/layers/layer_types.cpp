@@ -209,6 +209,8 @@ constexpr LayerType kLayerTypes[] = {
      "copy between host and device: to (device or host), element_bytes (4), host_time, targets (false): "
      "which no layer reads, but a loss",
      make_host_copy},
+    {"fill_past_length", "zero behind each sample's end, by a mask that the host makes: host_time",
+     make_fill_past_length},
     {"rescale",
      "bytes or whole numbers as floating-point numbers in another range: element_bytes, operations",
      make_rescale},

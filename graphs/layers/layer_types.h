@@ -101,6 +101,7 @@ std::unique_ptr<Layer> make_logistic_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_squared_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_mean_loss(SpecMap& keys);
 std::unique_ptr<Layer> make_host_copy(SpecMap& keys);
+std::unique_ptr<Layer> make_fill_past_length(SpecMap& keys);
 std::unique_ptr<Layer> make_rescale(SpecMap& keys);
 std::unique_ptr<Layer> make_interpolate(SpecMap& keys);
 std::unique_ptr<Layer> make_actor_critic_loss(SpecMap& keys);

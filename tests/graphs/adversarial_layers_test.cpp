@@ -179,6 +179,22 @@ TEST(HostCopy, CrossesTheBusOnce) {
   EXPECT_TRUE(to_host.layer->is_loss());
 }
 
+// A mask of a byte an element is sent and kept; the output and the gradient are filled where it is set.
+TEST(FillPastLength, ByAMaskOfTheHost) {
+  LayerBench bench{"{type: fill_past_length, host_time: 2 us}", {kImage}};
+  const Size mask = per_sample(kElements);
+  const auto fill = [&](Phase phase) {
+    return work("masked_fill", KernelKind::elementwise, phase, kElements, kBytes + mask, kBytes);
+  };
+  EXPECT_THAT(works_of(bench.forward()),
+              ElementsAre(work("host_to_device", KernelKind::transfer, forward, 0, {}, mask), fill(forward)));
+  EXPECT_EQ(bench.forward()[0].host_nanoseconds, per_sample(2000));
+  EXPECT_THAT(works_of(bench.backward()), ElementsAre(fill(Phase::backward_data)));
+  EXPECT_EQ(bench.needs().extra_bytes, mask);
+  bench.input_gradient = false;
+  EXPECT_THAT(bench.backward(), testing::IsEmpty());
+}
+
 // A byte an element becomes four; three more operations on these.
 TEST(Rescale, CastsFirst) {
   const LayerBench bench{"{type: rescale, element_bytes: 1, operations: 3}", {kImage}};
