@@ -76,7 +76,7 @@ SubmittedRun data_parallel_run(const Submission& s, const BenchmarkRules& benchm
                                const Resolver& resolve) {
   Scenario scenario = scenario_of(s, benchmark, rules);
   Prediction p = predict(scenario, resolve);
-  if (!holds(p, benchmark.resident)) {
+  if (benchmark.resident > Bytes(0) && !holds(p, benchmark.resident)) {
     scenario.input.copies = InputCopies::overlapped;
     p = predict(scenario, resolve);
   }
