@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "hwspecs/base/error.h"
-#include "hwspecs/base/suggest.h"
 #include "simulate/job/job_prediction.h"
 #include "simulate/job/layout_target.h"
 #include "simulate/prediction/predict.h"
@@ -17,15 +16,6 @@ namespace tbdsim {
 namespace {
 
 constexpr std::int64_t kGpusOfServer = 8;  // that any server is taken to hold
-
-const BenchmarkRules& benchmark_of(const Submission& s, const SuiteRules& rules) {
-  const auto found = rules.benchmarks.find(s.benchmark);
-  if (found != rules.benchmarks.end()) return found->second;
-  const auto reason = rules.not_predicted.find(s.benchmark);
-  throw UsageError(
-      "benchmark " + in_quotes(s.benchmark) + ": " +
-      (reason == rules.not_predicted.end() ? "no network of it in the catalogue" : reason->second));
-}
 
 // GPUs that are joined as those of one machine: those of a machine, or of a domain of NVLink over several.
 std::int64_t joined_gpus(const Submission& s, const SuiteRules& rules) {
@@ -86,7 +76,7 @@ SubmittedRun data_parallel_run(const Submission& s, const BenchmarkRules& benchm
                                const Resolver& resolve) {
   Scenario scenario = scenario_of(s, benchmark, rules);
   Prediction p = predict(scenario, resolve);
-  if (!holds(p, benchmark.resident)) {
+  if (benchmark.resident > Bytes(0) && !holds(p, benchmark.resident)) {
     scenario.input.copies = InputCopies::overlapped;
     p = predict(scenario, resolve);
   }
@@ -149,7 +139,7 @@ SubmittedRun divided_run(const Submission& s, const BenchmarkRules& benchmark, c
 }  // namespace
 
 SubmittedRun run_of(const Submission& s, const SuiteRules& rules, SpecCache& specs) {
-  const BenchmarkRules& benchmark = benchmark_of(s, rules);
+  const BenchmarkRules benchmark = benchmark_in(rules, s.benchmark, s.round);
   return benchmark.is_divided() ? divided_run(s, benchmark, rules, specs)
                                 : data_parallel_run(s, benchmark, rules, specs);
 }

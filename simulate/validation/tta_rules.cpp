@@ -62,6 +62,14 @@ std::vector<ScriptedLayout> read_layouts(const SpecNode& node) {
   return layouts;
 }
 
+Sizes read_sizes(const SpecNode& node) {
+  Sizes sizes;
+  node.map([&](SpecMap& m) {
+    for (const auto& item : m.all()) sizes[item.name] = item.node.count(1, kLargestSize);
+  });
+  return sizes;
+}
+
 BenchmarkRules read_benchmark(const SpecNode& node) {
   BenchmarkRules rules;
   node.map([&](SpecMap& m) {
@@ -85,13 +93,22 @@ BenchmarkRules read_benchmark(const SpecNode& node) {
     if (const auto resident = m.find("resident")) rules.resident = resident->quantity<Bytes>();
     if (const auto loading = m.find("loading")) rules.loading = loading->quantity<Seconds>();
     if (const auto spread = m.find("spread")) rules.spread = spread->number(0, 1);
-    if (const auto sizes = m.find("sizes")) {
-      sizes->map([&](SpecMap& named) {
-        for (const auto& item : named.all()) rules.sizes[item.name] = item.node.count(1, kLargestSize);
-      });
-    }
+    if (const auto sizes = m.find("sizes")) rules.sizes = read_sizes(*sizes);
   });
   return rules;
+}
+
+EarlierRounds read_earlier(const SpecNode& node) {
+  EarlierRounds earlier;
+  node.map([&](SpecMap& m) {
+    for (const std::string& round : m.texts("rounds")) earlier.rounds.insert(round);
+    for (const std::string& benchmark : m.texts("tuned")) earlier.tuned.insert(benchmark);
+    earlier.frameworks = read_names(m.at("frameworks"));
+    m.at("sizes").map([&](SpecMap& named) {
+      for (const auto& item : named.all()) earlier.sizes[item.name] = read_sizes(item.node);
+    });
+  });
+  return earlier;
 }
 
 }  // namespace
@@ -109,6 +126,7 @@ SuiteRules read_suite_rules(const std::filesystem::path& file) {
       for (const auto& item : domains.all()) rules.domains[item.name] = item.node.count(1, kLargestSize);
     });
     rules.network = m.at("network").text();
+    if (const auto earlier = m.find("earlier")) rules.earlier = read_earlier(*earlier);
     if (const auto reasons = m.find("not_predicted")) rules.not_predicted = read_names(*reasons);
     m.at("benchmarks").map([&](SpecMap& named) {
       for (const auto& item : named.all()) rules.benchmarks[item.name] = read_benchmark(item.node);
@@ -116,6 +134,23 @@ SuiteRules read_suite_rules(const std::filesystem::path& file) {
     m.at("sources").map([&](SpecMap& sources) { (void)sources.all(); });
   });
   return rules;
+}
+
+BenchmarkRules benchmark_in(const SuiteRules& rules, const std::string& benchmark, const std::string& round) {
+  const auto found = rules.benchmarks.find(benchmark);
+  if (found == rules.benchmarks.end()) {
+    const auto reason = rules.not_predicted.find(benchmark);
+    throw UsageError(
+        "benchmark " + in_quotes(benchmark) + ": " +
+        (reason == rules.not_predicted.end() ? "no network of it in the catalogue" : reason->second));
+  }
+  BenchmarkRules changed = found->second;
+  if (!rules.earlier.rounds.contains(round) || rules.earlier.tuned.contains(benchmark)) return changed;
+  const auto framework = rules.earlier.frameworks.find(changed.framework);
+  if (framework != rules.earlier.frameworks.end()) changed.framework = framework->second;
+  const auto sizes = rules.earlier.sizes.find(benchmark);
+  if (sizes != rules.earlier.sizes.end()) changed.sizes = sizes->second;
+  return changed;
 }
 
 const std::string& precision_of(const SuiteRules& rules, const BenchmarkRules& benchmark,

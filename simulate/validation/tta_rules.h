@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,14 @@ struct BenchmarkRules {
   [[nodiscard]] bool is_divided() const { return !job.empty(); }
 };
 
+// How the first rounds differ: what was tuned for later ones was not there yet.
+struct EarlierRounds {
+  std::set<std::string> rounds;
+  std::map<std::string, std::string> frameworks;  // of later rounds -> of these
+  std::map<std::string, Sizes> sizes;             // by benchmark, instead of its sizes
+  std::set<std::string> tuned;                    // benchmarks whose code was tuned then as it is later
+};
+
 struct SuiteRules {
   std::string title;
   std::string source;
@@ -57,7 +66,12 @@ struct SuiteRules {
   std::string network;  // between machines of other GPUs
   std::map<std::string, BenchmarkRules> benchmarks;
   std::map<std::string, std::string> not_predicted;  // benchmark -> why
+  EarlierRounds earlier;
 };
+
+// The rules of a benchmark in a round. Throws UsageError where there are none, with the reason.
+[[nodiscard]] BenchmarkRules benchmark_in(const SuiteRules& rules, const std::string& benchmark,
+                                          const std::string& round);
 
 // Throws UsageError or SpecError.
 [[nodiscard]] SuiteRules read_suite_rules(const std::filesystem::path& file);

@@ -212,6 +212,17 @@ TEST(Submissions, PrecisionsMayDependOnTheGpu) {
   EXPECT_EQ(precision_of(of, of.benchmarks.at("resnet50_v15"), "", "h100_sxm"), "amp");
 }
 
+// What was tuned for later rounds was not there in the first ones.
+TEST(Submissions, EarlierRoundsHaveTheirOwnCode) {
+  const SuiteRules of = rules();
+  EXPECT_EQ(benchmark_in(of, "bert_large", "v1.0").framework, "pytorch_mlperf");
+  EXPECT_EQ(benchmark_in(of, "bert_large", "v0.7").framework, "pytorch_ngc_1_6");
+  EXPECT_EQ(benchmark_in(of, "bert_large", "v1.0").sizes.at("sequence_length"), 256);
+  EXPECT_EQ(benchmark_in(of, "bert_large", "v0.7").sizes.at("sequence_length"), 512);
+  EXPECT_EQ(benchmark_in(of, "transformer_big", "v0.7").framework, "pytorch_mlperf");
+  EXPECT_EQ(benchmark_in(of, "gnmt", "v0.6").sizes, benchmark_in(of, "gnmt", "v1.0").sizes);
+}
+
 // Features that eight H100 do not hold come from the host; those of eight H200 stay on the GPUs.
 TEST(Submissions, DataThatGpusDoNotHoldComesFromTheHost) {
   SpecCache specs = test::source_specs();
