@@ -4,8 +4,8 @@
 //   algorithm          grid: results, depth                        bytes moved apart from the product
 //   implicit_gemm      forward NPQ x K, CRS; data NHW x C, KRS;    partial sums, where the depth is split
 //                      weights CRS x K, NPQ
-//   group_tiles        the same of as many groups at a time     the same
-//                      as have 64 channels, on tensor cores
+//   group_tiles        the same of as many groups at a time as    the same
+//                      have 64 channels, on tensor cores
 //   col2im             data with a stride: CRS x NPQ, K            columns written, read and summed
 //   winograd           F(2x2, 3x3), forward and data: a block is   filters read, transformed and written
 //                      32 filters x 8 x 16 results of an image,
