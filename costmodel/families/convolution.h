@@ -4,8 +4,8 @@
 //   algorithm          grid: results, depth                        bytes moved apart from the product
 //   implicit_gemm      forward NPQ x K, CRS; data NHW x C, KRS;    partial sums, where the depth is split
 //                      weights CRS x K, NPQ
-//   group_tiles        the same of as many groups at a time     the same
-//                      as have 64 channels, on tensor cores
+//   group_tiles        the same of as many groups at a time as    the same
+//                      have 64 channels, on tensor cores
 //   col2im             data with a stride: CRS x NPQ, K            columns written, read and summed
 //   winograd           F(2x2, 3x3), forward and data: a block is   filters read, transformed and written
 //                      32 filters x 8 x 16 results of an image,
@@ -274,13 +274,13 @@ void ConvFamily::for_each_work(const Sizes& call, const Hardware& hardware, std:
                                const Grids& grids, Visit visit) {
   constexpr auto place = [](Algorithm algorithm) { return static_cast<std::size_t>(algorithm); };
   constexpr std::size_t kMostSplits = 8;  // none, 2, 4, ... 128
-  constexpr std::size_t kOthers = place(Algorithm::fft_tiling) - place(Algorithm::implicit_gemm);
+  constexpr std::size_t kOthers =
+      place(Algorithm::fft_tiling) - place(Algorithm::group_tiles);  // with a place each
   std::array<LeastWork, kMostSplits + kOthers> of_each;
   const auto keep_least = [&](const Choice& choice, const BlockGrid& grid) __attribute__((always_inline)) {
-    const std::size_t kind =
-        is_implicit(choice.algorithm)
-            ? static_cast<std::size_t>(std::countr_zero(choice.splits))
-            : kMostSplits + place(choice.algorithm) - place(Algorithm::implicit_gemm) - 1;
+    const std::size_t kind = is_implicit(choice.algorithm)
+                                 ? static_cast<std::size_t>(std::countr_zero(choice.splits))
+                                 : kMostSplits + place(choice.algorithm) - place(Algorithm::group_tiles) - 1;
     of_each[kind].keep_less(grids.operations(grid), choice);
   };
   for_each_conv_grid(call, hardware, keep_least);

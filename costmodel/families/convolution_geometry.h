@@ -63,11 +63,10 @@ struct ConvRoles {
 // are such. The results of a group fill a tile anyway (convolution_grid.h): of its sums alone the depth is
 // padded.
 [[nodiscard]] inline double conv_padding(const ConvCall& c) {
-  const double channels = in_eights(c.channels, c.groups) / c.channels;
-  const double filters = in_eights(c.filters, c.groups) / c.filters;
-  if (c.groups == 1) return channels * filters;
+  if (c.groups == 1) return in_eights(c.channels, 1) * in_eights(c.filters, 1) / (c.channels * c.filters);
   if (c.phase == Phase::backward_weights) return 1;
-  return c.phase == Phase::backward_data ? filters : channels;
+  const double summed = c.phase == Phase::backward_data ? c.filters : c.channels;
+  return in_eights(summed, c.groups) / summed;
 }
 
 // A call with the sizes that all its algorithms share, of padded channels where they are padded.

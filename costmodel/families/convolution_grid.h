@@ -137,6 +137,29 @@ template <class Visit>
   return choice.algorithm == Algorithm::winograd ? executed * 16 / (4 * 9) : executed;
 }
 
+// The same as for_each_conv_grid() for groups on tensor cores.
+template <class Visit>
+[[gnu::noinline]] void for_each_grid_of_groups(const ConvSizes& call, const Hardware& hardware, Visit visit) {
+  const auto over = [&](Algorithm algorithm, const auto& tiles) {
+    const ConvProduct product = conv_product(call, algorithm);
+    for (const Tile& tile : tiles) {
+      const Choice whole{algorithm, tile.first, tile.second, 1};
+      visit(whole, tiled(product, whole));
+      if (call.phase != Phase::backward_weights) continue;
+      for_each_depth_split(product, whole, hardware.sm_count,
+                           [&](const Choice& choice, const BlockGrid& grid) {
+                             const double limit = call.limits.workspace;
+                             if (limit <= 0 || conv_workspace(call, choice) <= limit) visit(choice, grid);
+                           });
+    }
+  };
+  if (shares_tiles(call)) {
+    over(Algorithm::group_tiles, kTilesOfGroups);
+  } else {
+    over(Algorithm::implicit_gemm, kTilesOfOneGroup);
+  }
+}
+
 // Calls visit(choice, grid) for every choice whose workspace is within the call's limit, but for the direct
 // one, which has no grid of tiles.
 template <class Visit>
@@ -153,32 +176,21 @@ void for_each_conv_grid(const ConvSizes& call, const Hardware& hardware, Visit v
           visit(choice, tiled(product, choice));
         });
   };
-  const auto split = [&](const Tile& tile, Algorithm algorithm) __attribute__((always_inline)) {
-    const ConvProduct product = conv_product(call, algorithm);
-    const Choice whole{algorithm, tile.first, tile.second, 1};
+  const auto split = [&](const Tile& tile) __attribute__((always_inline)) {
+    const ConvProduct& product = call.product;
+    if (wrong_size(tile.first, product.m) || wrong_size(tile.second, product.n)) return;
+    const Choice whole{Algorithm::implicit_gemm, tile.first, tile.second, 1};
     visit(whole, tiled(product, whole));
     for_each_depth_split(product, whole, hardware.sm_count, [&](const Choice& choice, const BlockGrid& grid) {
       if (within_limit(choice)) visit(choice, grid);
     });
   };
-  const auto split_if_fitting = [&](const Tile& tile) __attribute__((always_inline)) {
-    if (!wrong_size(tile.first, call.product.m) && !wrong_size(tile.second, call.product.n))
-      split(tile, Algorithm::implicit_gemm);
-  };
   if (only_direct(call, hardware)) return;
+  if (call.groups > 1 && hardware.tensor_cores) return for_each_grid_of_groups(call, hardware, visit);
   const bool weights = call.phase == Phase::backward_weights;
   const bool strided = call.stride_height * call.stride_width > 1;
-  if (call.groups > 1 && hardware.tensor_cores) {
-    const auto of_groups = [&](Algorithm algorithm, const auto& tiles) {
-      if (!weights) return products(algorithm, tiles);
-      for_each_tile(tiles, [&](const Tile& tile) { split(tile, algorithm); });
-    };
-    if (shares_tiles(call))
-      of_groups(Algorithm::group_tiles, kTilesOfGroups);
-    else
-      of_groups(Algorithm::implicit_gemm, kTilesOfOneGroup);
-  } else if (weights) {
-    for_each_tile(kWeightsTiles, split_if_fitting);
+  if (weights) {
+    for_each_tile(kWeightsTiles, split);
   } else {
     products(Algorithm::implicit_gemm, kImplicitTiles);
   }

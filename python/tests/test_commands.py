@@ -1,6 +1,9 @@
 """The commands as functions: the same figures as the command line's, errors that say what is wrong."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,13 +107,48 @@ def test_files_of_other_tools(tmp_path):
 
 
 def test_every_command_is_a_function():
-    """But those that serve a browser or a shell."""
-    told = command_line.run("completion", "bash")
-    commands = {"compare", "doctor", "import", "kernels", "list", "max-batch", "memory", "observations", "plan", "report", "scaling",
-                "show", "sweep", "trace", "tta", "validate", "whatif"}
-    assert all(command in told for command in commands)
-    names = {"import": "import_files", "list": "list_of"}
-    assert all(names.get(command, command.replace("-", "_")) in tbdsim.__all__ for command in commands)
+    """But the one that serves a shell, for which there is the program itself."""
+    told = command_line.run("--help").partition("Subcommands:")[2].partition("Examples:")[0]
+    commands = {line.split()[0] for line in told.splitlines() if line.startswith("  ") and line[2].isalpha()} - {"completion"}
+    assert len(commands) >= 18
+    names = {"import": "import_files", "list": "list_of", "predict": "predict_runs"}
+    assert {names.get(command, command.replace("-", "_")) for command in commands} <= set(tbdsim.__all__)
+
+
+def test_without_a_model_the_suite_is_predicted():
+    rows = tbdsim.predict(gpu="titanxp", batch=8)
+    assert {"resnet50", "seq2seq"} < {row.model for row in rows} and {"mxnet", "tensorflow"} < {row.framework for row in rows}
+    assert [row.model for row in tbdsim.predict(["resnet50", "vgg16"], gpu="t4", batch=8)] == ["resnet50", "vgg16"]
+
+
+def test_runs_of_a_table_are_predicted(tmp_path):
+    columns = "gpu,framework,precision,model,variant,batch_per_gpu,gpus,machines,metric,unit"
+    (tmp_path / "runs.csv").write_text(f"{columns}\nt4,pytorch,fp32,resnet50,,16,1,1,throughput,images/s\n")
+    (run,) = tbdsim.predict_runs(tmp_path / "runs.csv")
+    (row,) = tbdsim.predict("resnet50", gpu="t4", batch=16)
+    assert run.status == "ok" and float(run.predicted) == pytest.approx(row.throughput, rel=1e-4)
+
+
+def test_the_program_itself():
+    def program(*arguments):
+        return subprocess.run([sys.executable, "-m", "tbdsim", *arguments], capture_output=True, text=True, timeout=60)
+
+    done = program("list", "suites")
+    assert done.returncode == 0 and "tbd" in done.stdout
+    failed = program("--no-such-option")
+    assert failed.returncode == 2 and "unknown argument" in failed.stderr
+
+
+def test_serve_says_where_until_it_is_interrupted():
+    command = [sys.executable, "-m", "tbdsim", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as serving:
+        try:
+            said = serving.stdout.readline()
+            assert "http://127.0.0.1:" in said or "Plotly" in said  # the charts' library, where it is not there
+        finally:
+            serving.send_signal(signal.SIGINT)
+    with pytest.raises(tbdsim.TbdSimError, match="standard error"):
+        tbdsim.serve(port="none")
 
 
 def test_pages_traces_and_observations(tmp_path):

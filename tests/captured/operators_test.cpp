@@ -53,8 +53,8 @@ TEST(CapturedProducts, OfBatchesThatGrow) {
   EXPECT_EQ(step.kernels[0].macs, growing(8 * 16 * 9 * 4));
 }
 
-// 8 experts share 16 rows a sample: the mean one multiplies 2 rows a sample by 5 x 3 weights; its weights' gradient sums
-// these rows.
+// 8 experts share 16 rows a sample: the mean one multiplies 2 rows a sample by 5 x 3 weights; its weights'
+// gradient sums these rows.
 TEST(CapturedProducts, OfAMixturesExperts) {
   StepBuilder b;
   const int x = b.tensor({growing(16), fixed_size(5)});
@@ -65,8 +65,10 @@ TEST(CapturedProducts, OfAMixturesExperts) {
   b.add("aten._grouped_mm.default", {ref(b.transposed(x)), ref(y), none()}, {dw}, StepPhase::backward);
   const TrainingStep step = b.lowered();
   ASSERT_EQ(step.kernels.size(), 2u);
-  EXPECT_EQ(std::get<GemmShape>(step.kernels[0].shape),
-            (GemmShape{.m = fixed_size(3), .n = growing(2), .k = fixed_size(5), .batch = fixed_size(8), .grouped = true}));
+  EXPECT_EQ(
+      std::get<GemmShape>(step.kernels[0].shape),
+      (GemmShape{
+          .m = fixed_size(3), .n = growing(2), .k = fixed_size(5), .batch = fixed_size(8), .grouped = true}));
   EXPECT_EQ(step.kernels[0].macs, growing(16 * 15));
   EXPECT_EQ(std::get<GemmShape>(step.kernels[1].shape).k, growing(2));
   EXPECT_EQ(step.kernels[1].macs, growing(16 * 15));
@@ -257,7 +259,8 @@ TEST(CapturedEmbedding, OfBagsReadsEachRow) {
   const int indices = b.tensor({growing(20)}, Dtype::i64);
   const int offsets = b.tensor({growing(1)}, Dtype::i64);
   const int y = b.tensor({growing(1), fixed_size(4)});
-  const TrainingStep step = b.add("aten._embedding_bag.default", {ref(table), ref(indices), ref(offsets)}, {y}).lowered();
+  const TrainingStep step =
+      b.add("aten._embedding_bag.default", {ref(table), ref(indices), ref(offsets)}, {y}).lowered();
   EXPECT_THAT(works(step), ElementsAre(work("_embedding_bag", KernelKind::gather, Phase::forward, growing(80),
                                             growing(20 * 16 + 20 * 8 + 8), growing(16))));
 }

@@ -202,7 +202,7 @@ TEST(GroupedConvolution, OnTensorCores) {
   call.element_bytes = 2;
   call.limits.pads_channels = PadsChannels::always;
   EXPECT_EQ(padded(call).channels, 64);
-  EXPECT_EQ(conv_padding(call), 2);  // 4 channels as 8
+  EXPECT_EQ(conv_padding(call), 2);                           // 4 channels as 8
   EXPECT_EQ(conv_padding(grouped(Phase::backward_data)), 1);  // 8 filters
   EXPECT_EQ(bytes_of_layout_copies(call), 2.0 * 2 * (200'704 + 100'352));
   call.channels_last = true;
