@@ -172,6 +172,8 @@ def stack_of(row):
         stack["loss_chunks"] = 8
     if row["set"] == "torchtitan" and row["version"] < "2024-06-12":  # pytorch/torchtitan@e29b6b4d, del logits
         stack["held_scores"] = 4
+    if row["version"].startswith("README of 2023"):  # PyTorch 1.13 and 2.0, before checkpoints ended early
+        stack["early_stop"] = "false"
     if "PURE" in row["zero_stage_or_fsdp"]:
         stack["reduce_bytes"] = 2
     if "bf16 optimizer with fp32 grad accumulation" in row["optimizer"]:
