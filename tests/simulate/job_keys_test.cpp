@@ -50,7 +50,7 @@ class JobKeysTest : public testing::Test {
     }
   }
   static std::vector<double> numbers_of(const LayoutPrediction& p) {
-    std::vector<double> all = {p.step.si(), p.mfu};
+    std::vector<double> all = {p.step.si(), p.mfu, p.parts.compute.si(), p.parts.within.si()};
     for (const RankMemory* m : {&p.first, &p.last})
       for (const Bytes part : {m->parameters, m->gradients, m->optimizer, m->activations, m->working,
                                m->allocated, m->reserved, m->device})
