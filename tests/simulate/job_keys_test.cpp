@@ -64,91 +64,90 @@ class JobKeysTest : public testing::Test {
 const Texts kDense = {{"model", "llama3_8b"}, {"gpu", "h100_sxm"}, {"gpus", "64"}, {"global_batch", "256"},
                       {"seq_len", "4096"},    {"tp", "2"},         {"pp", "2"},    {"cp", "2"},
                       {"micro_batch", "2"},   {"zero", "1"}};
-const Texts kShards = {{"model", "llama3_8b"},    {"gpu", "h100_sxm"},  {"gpus", "64"}, {"global_batch", "256"},
-                       {"seq_len", "4096"},       {"micro_batch", "2"}, {"zero", "3"},  {"stack", "fsdp"},
-                       {"recompute", "full"}};
+const Texts kShards = {{"model", "llama3_8b"},  {"gpu", "h100_sxm"}, {"gpus", "64"},
+                       {"global_batch", "256"}, {"seq_len", "4096"}, {"micro_batch", "2"},
+                       {"zero", "3"},           {"stack", "fsdp"},   {"recompute", "full"}};
 const Texts kExperts = {{"model", "mixtral_8x7b"}, {"gpu", "b200"}, {"gpus", "64"}, {"global_batch", "256"},
                         {"seq_len", "4096"},       {"tp", "2"},     {"ep", "4"},    {"zero", "1"},
                         {"precision", "fp8"}};
-const Texts kAdapters = {{"model", "llama3_8b"}, {"gpu", "a100_sxm_80gb"}, {"gpus", "8"},
-                         {"global_batch", "64"}, {"seq_len", "2048"},      {"lora_rank", "16"},
+const Texts kAdapters = {{"model", "llama3_8b"},         {"gpu", "a100_sxm_80gb"}, {"gpus", "8"},
+                         {"global_batch", "64"},         {"seq_len", "2048"},      {"lora_rank", "16"},
                          {"stack", "megatron_deepspeed"}};
 
 // Values of which one at least differs from what each of the jobs has.
-const std::pair<const char*, std::vector<const char*>> kValues[] = {
-    {"machine", {"gb200_nvl72", "selene"}},
-    {"network", {"100 Gbit/s"}},
-    {"oversubscription", {"2"}},
-    {"leaf_gpus", {"16"}},
-    {"gpus", {"32", "128"}},
-    {"global_batch", {"512"}},
-    {"seq_len", {"8192"}},
-    {"precision", {"tf32"}},
-    {"fp8_attention", {"true"}},
-    {"stack", {"internevo"}},
-    {"lora_rank", {"8"}},
-    {"lora_targets", {"all"}},
-    {"expert_imbalance", {"1.5"}},
-    {"dp", {"4"}},
-    {"tp", {"4"}},
-    {"pp", {"4"}},
-    {"vp", {"2"}},
-    {"cp", {"4"}},
-    {"cp_exchange", {"all_to_all"}},
-    {"ep", {"2"}},
-    {"etp", {"2"}},
-    {"zero", {"2", "3"}},
-    {"shard", {"4"}},
-    {"reshard", {"false"}},
-    {"prefetch", {"2", "0"}},
-    {"sequence_parallel", {"true"}},
-    {"uneven", {"true"}},
-    {"micro_batch", {"4"}},
-    {"recompute", {"full", "operators"}},
-    {"recompute_modules", {"mlp"}},
-    {"recompute_layers", {"1"}},
-    {"schedule", {"gpipe"}},
-    {"fused_attention", {"false", "true"}},
-    {"fused_pointwise", {"false", "true"}},
-    {"fused_loss", {"in_place"}},
-    {"overlap_tensor", {"true"}},
-    {"overlap_experts", {"true"}},
-    {"dispatch_once", {"true"}},
-    {"early_stop", {"true"}},
-    {"overlap_replicas", {"false", "true"}},
-    {"foreach_update", {"true"}},
-    {"loss_chunks", {"4"}},
-    {"held_scores", {"4"}},
-    {"cublas_workspace", {"64"}},
-    {"reduce_bytes", {"2", "4"}},
-    {"gradient_bytes", {"2", "6"}},
-    {"parameter_bytes", {"4"}},
-    {"master_bytes", {"2"}},
-    {"moment_bytes", {"2"}},
-    {"layers", {"16"}},
-    {"hidden", {"2048"}},
-    {"heads", {"16"}},
-    {"kv_heads", {"16"}},
-    {"head_size", {"64"}},
-    {"value_size", {"64"}},
-    {"ffn", {"4096"}},
-    {"vocabulary", {"64000"}},
-    {"positions", {"2048"}},
-    {"gated", {"false"}},
-    {"rms_norm", {"false"}},
-    {"rotary", {"false"}},
-    {"bias", {"true"}},
-    {"tied", {"true"}},
-    {"dropout", {"true"}},
-    {"causal", {"false"}},
-    {"q_rank", {"512"}},
-    {"kv_rank", {"512"}},
-    {"rotary_size", {"64"}},
-    {"experts", {"4"}},
-    {"experts_per_token", {"1"}},
-    {"expert_ffn", {"2048"}},
-    {"shared_ffn", {"2048"}},
-    {"dense_layers", {"2"}}};
+const std::pair<const char*, std::vector<const char*>> kValues[] = {{"machine", {"gb200_nvl72", "selene"}},
+                                                                    {"network", {"100 Gbit/s"}},
+                                                                    {"oversubscription", {"2"}},
+                                                                    {"leaf_gpus", {"16"}},
+                                                                    {"gpus", {"32", "128"}},
+                                                                    {"global_batch", {"512"}},
+                                                                    {"seq_len", {"8192"}},
+                                                                    {"precision", {"tf32"}},
+                                                                    {"fp8_attention", {"true"}},
+                                                                    {"stack", {"internevo"}},
+                                                                    {"lora_rank", {"8"}},
+                                                                    {"lora_targets", {"all"}},
+                                                                    {"expert_imbalance", {"1.5"}},
+                                                                    {"dp", {"4"}},
+                                                                    {"tp", {"4"}},
+                                                                    {"pp", {"4"}},
+                                                                    {"vp", {"2"}},
+                                                                    {"cp", {"4"}},
+                                                                    {"cp_exchange", {"all_to_all"}},
+                                                                    {"ep", {"2"}},
+                                                                    {"etp", {"2"}},
+                                                                    {"zero", {"2", "3"}},
+                                                                    {"shard", {"4"}},
+                                                                    {"reshard", {"false"}},
+                                                                    {"prefetch", {"2", "0"}},
+                                                                    {"sequence_parallel", {"true"}},
+                                                                    {"uneven", {"true"}},
+                                                                    {"micro_batch", {"4"}},
+                                                                    {"recompute", {"full", "operators"}},
+                                                                    {"recompute_modules", {"mlp"}},
+                                                                    {"recompute_layers", {"1"}},
+                                                                    {"schedule", {"gpipe"}},
+                                                                    {"fused_attention", {"false", "true"}},
+                                                                    {"fused_pointwise", {"false", "true"}},
+                                                                    {"fused_loss", {"in_place"}},
+                                                                    {"overlap_tensor", {"true"}},
+                                                                    {"overlap_experts", {"true"}},
+                                                                    {"dispatch_once", {"true"}},
+                                                                    {"early_stop", {"true"}},
+                                                                    {"overlap_replicas", {"false", "true"}},
+                                                                    {"foreach_update", {"true"}},
+                                                                    {"loss_chunks", {"4"}},
+                                                                    {"held_scores", {"4"}},
+                                                                    {"cublas_workspace", {"64"}},
+                                                                    {"reduce_bytes", {"2", "4"}},
+                                                                    {"gradient_bytes", {"2", "6"}},
+                                                                    {"parameter_bytes", {"4"}},
+                                                                    {"master_bytes", {"2"}},
+                                                                    {"moment_bytes", {"2"}},
+                                                                    {"layers", {"16"}},
+                                                                    {"hidden", {"2048"}},
+                                                                    {"heads", {"16"}},
+                                                                    {"kv_heads", {"16"}},
+                                                                    {"head_size", {"64"}},
+                                                                    {"value_size", {"64"}},
+                                                                    {"ffn", {"4096"}},
+                                                                    {"vocabulary", {"64000"}},
+                                                                    {"positions", {"2048"}},
+                                                                    {"gated", {"false"}},
+                                                                    {"rms_norm", {"false"}},
+                                                                    {"rotary", {"false"}},
+                                                                    {"bias", {"true"}},
+                                                                    {"tied", {"true"}},
+                                                                    {"dropout", {"true"}},
+                                                                    {"causal", {"false"}},
+                                                                    {"q_rank", {"512"}},
+                                                                    {"kv_rank", {"512"}},
+                                                                    {"rotary_size", {"64"}},
+                                                                    {"experts", {"4"}},
+                                                                    {"experts_per_token", {"1"}},
+                                                                    {"expert_ffn", {"2048"}},
+                                                                    {"shared_ffn", {"2048"}},
+                                                                    {"dense_layers", {"2"}}};
 
 TEST_F(JobKeysTest, NoneIsIgnored) {
   for (const Texts& job : {kDense, kShards, kExperts, kAdapters}) {
@@ -172,8 +171,14 @@ TEST_F(JobKeysTest, AllKeysAreTried) {
         << known.name;
   }
   Texts small = kAdapters;
-  small.insert(small.end(), {{"layers", "2"}, {"hidden", "512"}, {"heads", "8"}, {"kv_heads", "8"},
-                             {"head_size", "64"}, {"value_size", "64"}, {"ffn", "2048"}, {"vocabulary", "4096"}});
+  small.insert(small.end(), {{"layers", "2"},
+                             {"hidden", "512"},
+                             {"heads", "8"},
+                             {"kv_heads", "8"},
+                             {"head_size", "64"},
+                             {"value_size", "64"},
+                             {"ffn", "2048"},
+                             {"vocabulary", "4096"}});
   const LayoutPrediction launched = predict(small);
   small.emplace_back("cuda_graphs", "true");
   EXPECT_LT(predict(small).step, launched.step);
@@ -194,16 +199,28 @@ TEST_F(JobKeysTest, SizesUnlikeTheModels) {
   job.emplace_back("layers", "16");
   // Blocks of one rank: of 16 layers on two stages, not of 32.
   EXPECT_LT(predict(job).step.si(), 0.6 * predict(kDense).step.si());
-  EXPECT_EQ(test::message_of<UsageError>([&] { (void)predict({{"model", "llama3_8b"},
-                                                              {"gpu", "h100_sxm"},
-                                                              {"shared_ffn", "512"}}); }),
+  EXPECT_EQ(test::message_of<UsageError>([&] {
+              (void)predict({{"model", "llama3_8b"}, {"gpu", "h100_sxm"}, {"shared_ffn", "512"}});
+            }),
             "shared_ffn 512 without experts; expected both");
+}
+
+// 8 NVLinks instead of 18; all else is alike.
+TEST_F(JobKeysTest, GpusHaveTheirOwnLinks) {
+  Texts job = kDense;
+  const LayoutPrediction many = predict(job);
+  job[1].second = "h800_sxm";
+  const LayoutPrediction few = predict(job);
+  const auto tensor = static_cast<std::size_t>(LayoutDimension::tensor);
+  EXPECT_GT(few.communication[tensor].busy.si(), 1.5 * many.communication[tensor].busy.si());
+  EXPECT_EQ(few.parts.compute, many.parts.compute);
 }
 
 // Mixtral's blocks: 8 experts of 3 x 4096 x 14336; each of two ranks has half of four experts, or whole ones.
 TEST_F(JobKeysTest, RanksShareExpertsMatrices) {
-  const Texts job = {{"model", "mixtral_8x7b"}, {"gpu", "h100_sxm"}, {"gpus", "8"}, {"global_batch", "64"},
-                     {"seq_len", "4096"},       {"tp", "2"},         {"ep", "2"},   {"sequence_parallel", "true"}};
+  const Texts job = {
+      {"model", "mixtral_8x7b"}, {"gpu", "h100_sxm"}, {"gpus", "8"}, {"global_batch", "64"},
+      {"seq_len", "4096"},       {"tp", "2"},         {"ep", "2"},   {"sequence_parallel", "true"}};
   Texts shared = job;
   shared.emplace_back("etp", "2");
   const LayoutPrediction whole = predict(job), half = predict(shared);
