@@ -52,6 +52,11 @@ constexpr auto kRules = std::to_array<IdleRule>(
                with_scores_in_one_kernel(l, in);
       },
       "attention of this stack is one kernel, which keeps no scores to compute again"},
+     {"fp8_activations",
+      [](const Layout& l, const PlanInputs& in) {
+        return !in.shape.gated || l.recompute == Recomputation::full;
+      },
+      "the activation is not gated, or computed again"},
      {"early_stop", [](const Layout& l, const PlanInputs&) { return l.recompute != Recomputation::full; },
       "recompute is not full"},
      {"ffn",

@@ -147,6 +147,9 @@ constexpr auto kKeys = std::to_array<JobKey>(
       "unlike the stack: true for a token once to each rank with some of its experts; false: once to each"},
      {"overlap_replicas", stack,
       "unlike the stack: true for gradients and parameters exchanged beside passes; false"},
+     {"fp8_activations", stack,
+      "unlike the stack: true for inputs of gated activations that are kept in fp8 (Megatron-Core's "
+      "activation_func_fp8_input_store); false"},
      {"early_stop", stack,
       "unlike the stack: true for full recomputation that leaves out a block's last product, which no "
       "gradient "

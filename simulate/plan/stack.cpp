@@ -187,6 +187,7 @@ constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_atte
                                     {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
                                     {"overlap_experts", kFlag<&Stack::overlaps_experts>},
                                     {"dispatch_once", kFlag<&Stack::dispatches_once>},
+                                    {"fp8_activations", kFlag<&Stack::narrow_activations>},
                                     {"early_stop", kFlag<&Stack::stops_early>},
                                     {"overlap_replicas", set_replica_overlap},
                                     {"cuda_graphs", set_graphs},

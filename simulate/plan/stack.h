@@ -81,6 +81,8 @@ struct Stack {
   // The backward pass keeps the cast of a product's input in fp8 or fp4, not the 16 bits (Transformer
   // Engine, module/linear.py; not torchao, float8_linear.py).
   bool keeps_casts = true;
+  // The input of a gated activation is kept in fp8 (Megatron-Core, activation_func_fp8_input_store).
+  bool narrow_activations = false;
   // Bytes that clipping, update and copies read and write for each local parameter.
   double update_traffic = 30;
   // Bytes that adding one further micro-batch's gradients reads and writes for each parameter; 0: the product

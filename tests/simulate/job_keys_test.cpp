@@ -113,6 +113,7 @@ const std::pair<const char*, std::vector<const char*>> kValues[] = {{"machine", 
                                                                     {"overlap_tensor", {"true"}},
                                                                     {"overlap_experts", {"true"}},
                                                                     {"dispatch_once", {"true"}},
+                                                                    {"fp8_activations", {"true"}},
                                                                     {"early_stop", {"true"}},
                                                                     {"overlap_replicas", {"false", "true"}},
                                                                     {"foreach_update", {"true"}},
@@ -203,6 +204,18 @@ TEST_F(JobKeysTest, SizesUnlikeTheModels) {
               (void)predict({{"model", "llama3_8b"}, {"gpu", "h100_sxm"}, {"shared_ffn", "512"}});
             }),
             "shared_ffn 512 without experts; expected both");
+}
+
+// A byte less for each of 2 x 14336 inner features of 8192 tokens in 32 blocks.
+TEST_F(JobKeysTest, InputsOfActivationsInFp8) {
+  Texts job = {{"model", "llama3_8b"},
+               {"gpu", "h100_sxm"},
+               {"gpus", "8"},
+               {"global_batch", "64"},
+               {"seq_len", "8192"}};
+  const double half = predict(job).first.activations.si();
+  job.emplace_back("fp8_activations", "true");
+  EXPECT_DOUBLE_EQ(half - predict(job).first.activations.si(), 32.0 * 8192 * 2 * 14336);
 }
 
 // 8 NVLinks instead of 18; all else is alike.
