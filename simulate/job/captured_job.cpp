@@ -186,8 +186,9 @@ void take_captured(PlanInputs& in, const Prediction& one) {
 }
 
 void require_whole_replicas(const ParallelLayout& layout, const std::string& name) {
-  const std::pair<std::string_view, std::int64_t> divided[] = {
-      {"tp", layout.tp}, {"pp", layout.pp}, {"vp", layout.vp}, {"cp", layout.cp}, {"ep", layout.ep}, {"etp", layout.etp}};
+  const std::pair<std::string_view, std::int64_t> divided[] = {{"tp", layout.tp}, {"pp", layout.pp},
+                                                               {"vp", layout.vp}, {"cp", layout.cp},
+                                                               {"ep", layout.ep}, {"etp", layout.etp}};
   for (const auto& [key, ranks] : divided) {
     if (ranks != 1)
       throw UsageError(fmt::format(
@@ -196,9 +197,10 @@ void require_whole_replicas(const ParallelLayout& layout, const std::string& nam
           key, ranks, name, key));
   }
   if (layout.uneven || layout.order != PipelineOrder::one_f_one_b)
-    throw UsageError(fmt::format("{} of {}, a captured step, which has one stage; expected neither uneven nor a "
-                                 "schedule",
-                                 layout.uneven ? "uneven" : "schedule", name));
+    throw UsageError(
+        fmt::format("{} of {}, a captured step, which has one stage; expected neither uneven nor a "
+                    "schedule",
+                    layout.uneven ? "uneven" : "schedule", name));
   if (layout.recompute != Recomputation::none)
     throw UsageError(
         fmt::format("recompute {} of {}, a captured step; expected none, or a capture with "

@@ -44,8 +44,7 @@ constexpr auto kRules = std::to_array<IdleRule>(
      {"reshard", without_shards, kNoShards},
      {"prefetch", without_shards, kNoShards},
      {"schedule", without_stages, kOneStage},
-     {"uneven",
-      [](const Layout& l, const PlanInputs& in) { return in.shape.layers % (l.pp * l.vp) == 0; },
+     {"uneven", [](const Layout& l, const PlanInputs& in) { return in.shape.layers % (l.pp * l.vp) == 0; },
       "the layers divide evenly"},
      {"recompute",
       [](const Layout& l, const PlanInputs& in) {
@@ -53,6 +52,18 @@ constexpr auto kRules = std::to_array<IdleRule>(
                with_scores_in_one_kernel(l, in);
       },
       "attention of this stack is one kernel, which keeps no scores to compute again"},
+     {"fp8_activations",
+      [](const Layout& l, const PlanInputs& in) {
+        return !in.shape.gated || l.recompute == Recomputation::full;
+      },
+      "the activation is not gated, or computed again"},
+     {"early_stop", [](const Layout& l, const PlanInputs&) { return l.recompute != Recomputation::full; },
+      "recompute is not full"},
+     {"ffn",
+      [](const Layout&, const PlanInputs& in) { return in.shape.mixture() && in.shape.dense_layers == 0; },
+      "every block has experts; expert_ffn is their size"},
+     {"causal", [](const Layout&, const PlanInputs& in) { return !in.stack.fused_attention; },
+      "attention that keeps its scores computes the masked ones, too"},
      {"overlap_tensor", [](const Layout& l, const PlanInputs&) { return l.tp == 1; }, "tp is 1"},
      {"overlap_experts", without_shared_experts, kWholeExperts},
      {"dispatch_once", without_shared_experts, kWholeExperts},

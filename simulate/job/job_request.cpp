@@ -147,6 +147,13 @@ constexpr auto kKeys = std::to_array<JobKey>(
       "unlike the stack: true for a token once to each rank with some of its experts; false: once to each"},
      {"overlap_replicas", stack,
       "unlike the stack: true for gradients and parameters exchanged beside passes; false"},
+     {"fp8_activations", stack,
+      "unlike the stack: true for inputs of gated activations that are kept in fp8 (Megatron-Core's "
+      "activation_func_fp8_input_store); false"},
+     {"early_stop", stack,
+      "unlike the stack: true for full recomputation that leaves out a block's last product, which no "
+      "gradient "
+      "needs (PyTorch's checkpoints since 2.1 that are not reentrant); false"},
      {"cuda_graphs", stack,
       "unlike the stack: true for launches as CUDA graphs, which take no time of the host; routers; "
       "but_experts for all but products of experts; false"},
@@ -155,7 +162,8 @@ constexpr auto kKeys = std::to_array<JobKey>(
       "false"},
      {"loss_chunks", stack, "unlike the stack: pieces in which scores of words and loss are computed"},
      {"held_scores", stack,
-      "unlike the stack: bytes of each score of a word that the program holds until the backward pass ends, as "
+      "unlike the stack: bytes of each score of a word that the program holds until the backward pass ends, "
+      "as "
       "a variable in Python does: 0, 2 or 4"},
      {"cublas_workspace", stack,
       "MiB of each of PyTorch's two workspaces of cuBLAS (CUBLAS_WORKSPACE_CONFIG; default 8, from Hopper on "

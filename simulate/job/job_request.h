@@ -29,7 +29,7 @@ struct JobRequest {
   std::string profile;
   std::int64_t leaf_gpus = 0;   // below one leaf switch; 0: those of a machine where it is oversubscribed
   double oversubscription = 1;  // of the network above leaf switches
-  Job job{.gpus = 8, .sequence = 0};  // sequence 0: the model's own length
+  Job job{.gpus = 8, .sequence = 0};     // sequence 0: the model's own length
   bool search = false;                   // what is not said of the layout is searched
   std::optional<ParallelLayout> layout;  // none: to be searched
   std::vector<KeyValue> said;            // all that set_job() was told, in this order

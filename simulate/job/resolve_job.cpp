@@ -71,6 +71,9 @@ MachineSpec machine_of(const JobRequest& request, const std::string& gpu, Resolv
   MachineSpec machine = *specs.machine(job.machine);
   if (request.machine.empty())
     job.assumed.push_back({"machine", fmt::format("{}: {}", job.machine, machine.title), "usual for " + gpu});
+  // A GPU with fewer NVLinks than the machine's own has those (an H800 in a DGX H100).
+  if (machine.nvlink && job.gpu->nvlink)
+    machine.nvlink->to_switch = std::min(machine.nvlink->to_switch, job.gpu->nvlink->count);
   if (!request.network.empty()) {
     const std::vector<int> below = machine.networks.empty() ? std::vector<int>{} : machine.networks[0].below;
     machine.networks.assign(1, {network_named(request.network, specs.catalog(), specs.changes()), below});

@@ -239,8 +239,8 @@ std::int64_t layers_of_chunk(const ParallelLayout& layout, std::int64_t chunk, s
 
 std::string to_text(const ParallelLayout& l) {
   std::string text = fmt::format("dp {}", l.dp);
-  const std::pair<std::string_view, std::int64_t> numbers[] = {
-      {"tp", l.tp}, {"pp", l.pp}, {"vp", l.vp}, {"cp", l.cp}, {"ep", l.ep}, {"etp", l.etp}};
+  const std::pair<std::string_view, std::int64_t> numbers[] = {{"tp", l.tp}, {"pp", l.pp}, {"vp", l.vp},
+                                                               {"cp", l.cp}, {"ep", l.ep}, {"etp", l.etp}};
   for (const auto& [name, number] : numbers) {
     if (number > 1) text += fmt::format(" {} {}", name, number);
   }

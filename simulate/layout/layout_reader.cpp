@@ -145,8 +145,8 @@ void require_partners(const DecoderShape& s) {
       throw UsageError(fmt::format("{} {} without {}; expected both", p.name, p.number, p.other));
   }
   if (s.dense_layers > s.layers)
-    throw UsageError(fmt::format("dense_layers {} of {} layers; expected at most as many", s.dense_layers,
-                                 s.layers));
+    throw UsageError(
+        fmt::format("dense_layers {} of {} layers; expected at most as many", s.dense_layers, s.layers));
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ bool runs_beside_products(const PlanInputs& inputs) {
   return inputs.stack.overlaps_tensor || inputs.calibration->gpu->compute_capability < kBlackwell;
 }
 
-bool computed_again(const Again& as, Recomputation r) {
+bool computed_again(const Again& as, Recomputation r, const Stack& stack) {
   switch (r) {
     case Recomputation::none:
       return false;
@@ -68,7 +68,7 @@ bool computed_again(const Again& as, Recomputation r) {
     case Recomputation::operators:
       return as.kept == Kept::pointwise || as.kept == Kept::half || as.kept == Kept::scores;
     case Recomputation::full:
-      return true;
+      return !(stack.stops_early && as.tail);
   }
   return false;
 }
@@ -101,7 +101,7 @@ AttentionTime add_kernels(PieceCost& cost, const RankWork& work, const PlanInput
     cost.forward += time;
     if (work.again[i].kept == Kept::attention) attention.forward += time;
     for (std::size_t r = 0; r < kRecomputationNames.size(); ++r) {
-      if (!computed_again(work.again[i], static_cast<Recomputation>(r))) continue;
+      if (!computed_again(work.again[i], static_cast<Recomputation>(r), inputs.stack)) continue;
       cost.again[r] += time;
       cost.again_launches[r] += 1;
     }

@@ -213,7 +213,8 @@ void loss(WorkBuilder& b, std::int64_t words, const Stack& stack) {
   const double alive = stack.held_scores + loss_bytes(stack) / stack.loss_chunks;
   b.work.largest = Bytes(WorkBuilder::matrix(b.rows(), words, alive));
   if (stack.loss == VocabularyLoss::operators)
-    b.work.holes = Bytes(WorkBuilder::matrix(b.rows(), words, stack.operators_loss_holes / stack.loss_chunks));
+    b.work.holes =
+        Bytes(WorkBuilder::matrix(b.rows(), words, stack.operators_loss_holes / stack.loss_chunks));
 }
 
 // Words whose embeddings and scores one tensor-parallel rank has.
@@ -245,6 +246,7 @@ RankWork block_work(const DecoderShape& shape, const Share& share, const Job& jo
     b.within({});
     b.tensor_messages();
     b.residual();
+    b.mark_tail();
   }
   return std::move(b.work);
 }

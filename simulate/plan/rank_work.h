@@ -50,6 +50,7 @@ enum class Kept {
 struct Again {
   Kept kept = Kept::product;
   bool selected = false;  // of a module that selective recomputation computes again
+  bool tail = false;      // the block's last product and what follows: no gradient needs what they make
 };
 
 struct RankWork {

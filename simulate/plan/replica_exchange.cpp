@@ -53,8 +53,7 @@ ReplicaCollectives of_all_replicas(const ParallelLayout& l, const StageParameter
                                    const PlanInputs& in) {
   const CommGroup replicas = group_of(in.fabric, l.replicas(), l.tp);
   // Experts are divided over fewer replicas: those that hold the same experts.
-  const CommGroup of_experts =
-      group_of(in.fabric, l.expert_replicas(l.replicas()), l.ep * l.etp);
+  const CommGroup of_experts = group_of(in.fabric, l.expert_replicas(l.replicas()), l.ep * l.etp);
   const auto time = [&](Collective collective, double bytes) {
     Seconds sum = collective_time(collective, replicas, Bytes(trained.shared * bytes));
     if (trained.experts > 0) sum += collective_time(collective, of_experts, Bytes(trained.experts * bytes));

@@ -29,6 +29,7 @@ class Enumeration {
   std::vector<ParallelLayout> run() {
     const std::int64_t contexts = std::min(space_.most_cp, std::max<std::int64_t>(1, job_.sequence / 4096));
     for (const std::int64_t tp : divisors(shape_.heads, most_tp_)) {
+      uneven_ = !has_even_pipeline(tp);
       for (std::int64_t pp = 1; pp <= std::min({shape_.layers, job_.gpus / tp, space_.most_stages}); ++pp) {
         for (const std::int64_t cp : powers(contexts)) {
           if (job_.gpus % (tp * pp * cp) != 0) continue;
@@ -38,6 +39,7 @@ class Enumeration {
           layout_.cp = cp;
           layout_.dp = job_.gpus / (tp * pp * cp);
           layout_.sequence_parallel = tp > 1;
+          layout_.uneven = uneven_ && pp > 1;
           if (job_.global_batch % layout_.dp != 0) continue;
           of_grid();
           if (cp == 1) continue;
@@ -50,6 +52,16 @@ class Enumeration {
   }
 
  private:
+  // Whether some pipeline of several stages divides both the GPUs and the layers, embedding and logits
+  // counted as layers or not.
+  [[nodiscard]] bool has_even_pipeline(std::int64_t tp) const {
+    for (std::int64_t pp = 2; pp <= std::min({shape_.layers, job_.gpus / tp, space_.most_stages}); ++pp) {
+      if (job_.gpus % (tp * pp) == 0 && (shape_.layers % pp == 0 || (shape_.layers + 2) % pp == 0))
+        return true;
+    }
+    return false;
+  }
+
   void of_grid() {
     const std::int64_t experts = shape_.mixture() ? shape_.experts : 1;
     const std::int64_t chunks = layout_.pp > 1 ? space_.most_chunks : 1;
@@ -101,6 +113,7 @@ class Enumeration {
   std::int64_t domain_;
   const SearchSpace& space_;
   std::int64_t most_tp_ = 1;
+  bool uneven_ = false;  // chunks of layers may differ
   ParallelLayout layout_;
   std::vector<ParallelLayout> all_;
 };

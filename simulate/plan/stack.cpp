@@ -97,6 +97,7 @@ constexpr std::array<Stack, 7> kStacks = {{
      // Cross entropy and perplexity (same file at v0.4.0, train_metrics; mosaicml/composer@64051888,
      // composer/trainer/trainer.py, _eval_train_metrics).
      .metrics = 2,
+     .stops_early = true,
      .gradient_bytes = 4,
      .reduced_bytes = 4,
      .master_is_parameter = true,
@@ -126,8 +127,8 @@ constexpr std::array<Stack, 7> kStacks = {{
      .keeps_casts = false,
      .update_traffic = 40,
      .launch = Seconds(5e-6),  // estimate: fewer and larger kernels, guarded once
-     // Inductor's buffers are of few sizes and reused. Two `fit` rows of torchtitan say 0.99 and 1.01, five of
-     // eager runs 0.97 to 1.17.
+     // Inductor's buffers are of few sizes and reused. Two `fit` rows of torchtitan say 0.99 and 1.01, five
+     // of eager runs 0.97 to 1.17.
      .reserved = 1},
 }};
 
@@ -186,6 +187,8 @@ constexpr TextKey<Stack> kKeys[] = {{"fused_attention", kFlag<&Stack::fused_atte
                                     {"overlap_tensor", kFlag<&Stack::overlaps_tensor>},
                                     {"overlap_experts", kFlag<&Stack::overlaps_experts>},
                                     {"dispatch_once", kFlag<&Stack::dispatches_once>},
+                                    {"fp8_activations", kFlag<&Stack::narrow_activations>},
+                                    {"early_stop", kFlag<&Stack::stops_early>},
                                     {"overlap_replicas", set_replica_overlap},
                                     {"cuda_graphs", set_graphs},
                                     {"foreach_update", set_foreach},

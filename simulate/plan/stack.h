@@ -60,6 +60,10 @@ struct Stack {
   // All-to-alls of experts run beside passes of other micro-batches (Megatron-Core,
   // overlap_moe_expert_parallel_comm: the forward pass of one beside the backward pass of another).
   bool overlaps_experts = false;
+  // Full recomputation of a block ends with the last tensor that the backward pass needs, before the block's
+  // last product (PyTorch since 2.1, torch/utils/checkpoint.py, set_checkpoint_early_stop: checkpoints that
+  // are not reentrant; torchtitan turns it off, activation_checkpoint.py@b5bcd76c).
+  bool stops_early = false;
   // A token goes once to each rank that has some of its experts, not once to each expert (DeepEP, HybridEP).
   bool dispatches_once = false;
 
@@ -77,6 +81,8 @@ struct Stack {
   // The backward pass keeps the cast of a product's input in fp8 or fp4, not the 16 bits (Transformer
   // Engine, module/linear.py; not torchao, float8_linear.py).
   bool keeps_casts = true;
+  // The input of a gated activation is kept in fp8 (Megatron-Core, activation_func_fp8_input_store).
+  bool narrow_activations = false;
   // Bytes that clipping, update and copies read and write for each local parameter.
   double update_traffic = 30;
   // Bytes that adding one further micro-batch's gradients reads and writes for each parameter; 0: the product
@@ -100,10 +106,11 @@ struct Stack {
   Seconds iteration{10e-3};  // once a step: data, logging, synchronizing; estimate
 
   // Memory.
-  double handles = 2;  // of cuBLAS in PyTorch, with a workspace each: of the forward pass, of autograd's thread
-  Bytes workspace{};   // of each; 0: PyTorch's default
+  double handles =
+      2;  // of cuBLAS in PyTorch, with a workspace each: of the forward pass, of autograd's thread
+  Bytes workspace{};                // of each; 0: PyTorch's default
   bool transformer_engine = false;  // whose products have workspaces of their own
-  double reserved = 1.06;           // reserved by the caching allocator over allocated, for layouts without a peer
+  double reserved = 1.06;  // reserved by the caching allocator over allocated, for layouts without a peer
   Bytes context{1.6e9};    // CUDA context and libraries: BLOOM's chronicles name 1.6 GB on an A100
   Bytes buckets{};         // in which gradients are gathered before they are reduced
 };

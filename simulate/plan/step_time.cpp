@@ -51,12 +51,12 @@ Pass backward_of(const PieceCost& c, Recomputation r) {
 // The work of a stage for one micro-batch.
 struct StageWork {
   Pass forward, backward;
-  Seconds idle;          // that the GPU waits for the host
-  Seconds accumulation;  // of gradients, on the mean of all micro-batches
-  Seconds sends;         // exposed
-  Seconds shards_busy;   // collectives of shards
-  Seconds shards;        // by which they make the passes longer
-  StageTime time;        // all of it, as the pipeline sees it
+  Seconds idle_forward, idle_backward;  // that the GPU waits for the host
+  Seconds accumulation;                 // of gradients, on the mean of all micro-batches
+  Seconds sends;                        // exposed
+  Seconds shards_busy;                  // collectives of shards
+  Seconds shards;                       // by which they make the passes longer
+  StageTime time;                       // all of it, as the pipeline sees it
 };
 
 class Step {
@@ -75,11 +75,12 @@ class Step {
     const PipelineTime pipeline = pipeline_time(l_.order, p.stages, micro_batches(l_, in_.job), l_.vp);
     const StageWork pace = stage(pipeline.busiest);
     const ExchangeTime replicas =
-        exchange_of_step(l_, pipeline.busiest, costs_, in_, pace.forward.gpu(), pace.backward.gpu());
+        exchange_of_step(l_, pipeline.busiest, costs_, in_, pace.forward.gpu() + pace.idle_forward,
+                         pace.backward.gpu() + pace.idle_backward);
     StepParts& parts = p.parts;
     parts.compute = (pace.forward.kernels + pace.backward.kernels + pace.accumulation) * m_;
     parts.again = pace.backward.again * m_;
-    parts.launch = pace.idle * m_;
+    parts.launch = (pace.idle_forward + pace.idle_backward) * m_;
     parts.within = (pace.forward.waits.total() + pace.backward.waits.total()) * m_;
     parts.sends = pace.sends * m_;
     parts.bubble = pipeline.bubble();
@@ -136,10 +137,11 @@ class Step {
     const auto idle = [&](const Pass& pass) {
       return std::max(Seconds(0), in_.stack.launch * launches_of(pass) - pass.gpu());
     };
-    work.idle = idle(work.forward) + idle(work.backward);
+    work.idle_forward = idle(work.forward);
+    work.idle_backward = idle(work.backward);
     work.accumulation = accumulation(i);
-    Seconds forward = work.forward.gpu() + idle(work.forward);
-    Seconds backward = work.backward.gpu() + idle(work.backward) + work.accumulation;
+    Seconds forward = work.forward.gpu() + work.idle_forward;
+    Seconds backward = work.backward.gpu() + work.idle_backward + work.accumulation;
     if (l_.zero == 3) {
       const ShardTime shards = exchange_of_shards(l_, layers, costs_, in_);
       const Seconds again = l_.reshard ? shards.gather : Seconds(0);
@@ -217,8 +219,7 @@ class Step {
   [[nodiscard]] Seconds casts(std::int64_t i) const {
     constexpr double kBytes = 2 + 2 * 1;
     const MathType math = in_.precision.math;
-    return math == MathType::fp8 || math == MathType::fp4 ? passed(trained(i).all() * kBytes)
-                                                          : Seconds(0);
+    return math == MathType::fp8 || math == MathType::fp4 ? passed(trained(i).all() * kBytes) : Seconds(0);
   }
 
   const ParallelLayout& l_;

@@ -61,7 +61,8 @@ void WorkBuilder::residual() {
 void WorkBuilder::activation(std::int64_t rows, std::int64_t inner, bool kept, bool experts) {
   const double up = s_.gated ? 4 : 2;
   const RecomputeModules around = within_;
-  keep(matrix(rows, inner, up));  // the activation's input
+  // The activation's input, of which fp8 is half.
+  keep(matrix(rows, inner, up) * (s_.gated && stack_.narrow_activations ? 0.5 : 1));
   if (experts) within(around.with({RecomputeModule::moe_act}));
   if (s_.gated && !stack_.fused_pointwise) {
     pointwise_forward(KernelKind::elementwise, "silu", rows, inner, {2, 2});

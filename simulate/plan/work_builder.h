@@ -1,7 +1,9 @@
 // Collects what one rank computes, sends and keeps of a piece of a network, operator by operator.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -59,6 +61,13 @@ class WorkBuilder {
   void forward(Kernel kernel, Kept as) {
     work.forward.push_back(std::move(kernel));
     work.again.push_back({as, selected()});
+  }
+  // Marks the last product so far, and what follows it, as the block's tail.
+  void mark_tail() {
+    const auto is_product = [](const Again& again) { return again.kept == Kept::product; };
+    const auto last = std::find_if(work.again.rbegin(), work.again.rend(), is_product);
+    if (last == work.again.rend()) return;
+    for (auto again = std::prev(last.base()); again != work.again.end(); ++again) again->tail = true;
   }
 
   // Operators that follow are of these modules, up to the next call.

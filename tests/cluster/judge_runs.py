@@ -172,6 +172,8 @@ def stack_of(row):
         stack["loss_chunks"] = 8
     if row["set"] == "torchtitan" and row["version"] < "2024-06-12":  # pytorch/torchtitan@e29b6b4d, del logits
         stack["held_scores"] = 4
+    if row["version"].startswith("README of 2023"):  # PyTorch 1.13 and 2.0, before checkpoints ended early
+        stack["early_stop"] = "false"
     if "PURE" in row["zero_stage_or_fsdp"]:
         stack["reduce_bytes"] = 2
     if "bf16 optimizer with fp32 grad accumulation" in row["optimizer"]:
@@ -195,6 +197,10 @@ def stack_of(row):
         stack["fused_loss"] = "true"
     if re.search("attention-backend=unfused|transformer-impl=local", row["note"]) or is_unfused(row):
         stack["fused_attention"] = "false"
+    # mlcommons/training_results_v5.0, NVIDIA/benchmarks/llama2_70b_lora: config_DGXB200_1x8x1xtp1pp1cp1.sh and
+    # config_GB200_2x4x1xtp1pp1cp1.sh, FP8_ACT=1.
+    if row["set"] == "mlperf_lora" and "v5.0" in row["version"] and "B200" in row["gpu"] and number(row["cp"], 1) == 1:
+        stack["fp8_activations"] = "true"
     if "deterministic-mode" in row["note"]:  # of these tests with CUBLAS_WORKSPACE_CONFIG :4096:8, eight of 4 MiB
         stack["cublas_workspace"] = 32
     if row["set"] == "megatron_bridge":
