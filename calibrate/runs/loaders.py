@@ -29,24 +29,26 @@ except ImportError as missing:
     sys.exit(77)
 
 JPEG_BYTES = 163_000  # train2017.zip, 19.3 GB, over its 118,287 images
+VOC_BYTES = 87_000  # VOCtrainval and VOCtest of 2007, 0.87 GB with 9,963 images (from memory)
 OBJECTS = 7  # of an image of COCO (Carion et al., ECCV 2020, section 4)
 MEAN, DEVIATION = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 POSITIVES, RATINGS, ITEMS = 5, 2_000_000, 26_744  # of MovieLens 20M a tenth of the ratings
+BATCH, WORDS = 32, 30  # samples that are collated; words of a sentence
 RATE, SECONDS = 16_000, 12.7  # of LibriSpeech's mean utterance
 
 
-def jpeg() -> bytes:
-    """Returns an image of 640 x 480 pixels, smooth with noise, in the quality that comes nearest to JPEG_BYTES."""
+def jpeg(width: int = 640, height: int = 480, size: int = JPEG_BYTES) -> bytes:
+    """Returns an image of so many pixels, smooth with noise, in the quality that comes nearest to `size` bytes."""
     random = np.random.default_rng(1)
     coarse = random.integers(0, 256, (30, 40, 3), dtype=np.uint8)
-    smooth = np.asarray(Image.fromarray(coarse).resize((640, 480), Image.Resampling.BICUBIC), dtype=np.float32)
+    smooth = np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC), dtype=np.float32)
     image = Image.fromarray(np.clip(smooth + random.normal(0, 12, smooth.shape), 0, 255).astype(np.uint8))
     files = []
     for quality in range(50, 98, 3):
         file = io.BytesIO()
         image.save(file, "JPEG", quality=quality)
         files.append(file.getvalue())
-    return min(files, key=lambda data: abs(len(data) - JPEG_BYTES))
+    return min(files, key=lambda data: abs(len(data) - size))
 
 
 def boxes(count: int) -> np.ndarray:
@@ -85,6 +87,34 @@ def images_of_800(data: bytes) -> Callable[[], object]:
     change = v2.Compose([v2.Resize((800, 1066)), v2.RandomHorizontalFlip(), v2.ToImage(),
                          v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, DEVIATION)])
     return lambda: change(Image.open(io.BytesIO(data)).convert("RGB"))
+
+
+def images_of_600(_: bytes) -> Callable[[], object]:
+    """Faster R-CNN on Pascal VOC (rbgirshick/py-faster-rcnn lib/roi_data_layer/minibatch.py and its descendants: less the
+    mean, shorter side of 600 pixels), images of 500 x 375 pixels; flipped ones cost the same."""
+    data = jpeg(500, 375, VOC_BYTES)
+
+    def prepare() -> object:
+        pixels = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=np.float32) - 120
+        image = torch.from_numpy(pixels.transpose(2, 0, 1).copy())[None]
+        return torch.nn.functional.interpolate(image, size=(600, 800), mode="bilinear")[0]
+
+    return prepare
+
+
+def images_of_32(_: bytes) -> Callable[[], object]:
+    """ResNets on CIFAR-10 (torchvision's data set in memory: crop with four pixels of padding, flip, normalize)."""
+    change = v2.Compose([v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip(), v2.ToImage(),
+                         v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, DEVIATION)])
+    pixels = np.random.default_rng(9).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    return lambda: change(Image.fromarray(pixels))
+
+
+def images_of_64(_: bytes) -> Callable[[], object]:
+    """WGAN (igul222/improved_wgan_training tflib/small_imagenet.py: a PNG of 64 x 64 pixels, transposed)."""
+    file = io.BytesIO()
+    Image.open(io.BytesIO(jpeg())).resize((64, 64)).save(file, "PNG")
+    return lambda: np.asarray(Image.open(io.BytesIO(file.getvalue())).convert("RGB")).transpose(2, 0, 1).copy()
 
 
 def images_of_512(data: bytes) -> Callable[[], object]:
@@ -179,10 +209,80 @@ def positions(_: bytes) -> Callable[[], object]:
     return prepare
 
 
+def batches_of(samples: torch.utils.data.Dataset, batch: int) -> Callable[[], object]:
+    """Returns what draws and collates the next batch in this process, shuffled, epoch after epoch."""
+    loader = torch.utils.data.DataLoader(samples, batch_size=batch, shuffle=True, num_workers=0, drop_last=True)
+    state = {"batches": iter(loader)}
+
+    def prepare() -> object:
+        batch_of = next(state["batches"], None)
+        if batch_of is None:
+            state["batches"] = iter(loader)
+            batch_of = next(state["batches"])
+        return batch_of
+
+    return prepare
+
+
+def questions(_: bytes) -> Callable[[], object]:
+    """Fine-tuned BERT (NVIDIA/DeepLearningExamples PyTorch/LanguageModeling/BERT run_squad.py: a TensorDataset of word,
+    mask and segment numbers and the answer's two ends, made before training)."""
+    rows = 2048
+    words = [torch.randint(0, 30522, (rows, 384)) for _ in range(3)]
+    return batches_of(torch.utils.data.TensorDataset(*words, *torch.randint(0, 384, (2, rows))), BATCH)
+
+
+def masked_words(_: bytes) -> Callable[[], object]:
+    """BERT's pre-training (the same, run_pretraining.py pretraining_dataset: rows of six arrays in memory as tensors, labels
+    of the masked words alone)."""
+    rows, length, masked = 2048, 512, 80
+    random = np.random.default_rng(7)
+    inputs = [random.integers(0, 30522, (rows, length), dtype=np.int32) for _ in range(3)]
+    places = random.integers(1, length, (rows, masked), dtype=np.int32)
+    hidden = random.integers(0, 30522, (rows, masked), dtype=np.int32)
+    follows = random.integers(0, 2, rows)
+
+    class Samples(torch.utils.data.Dataset):
+        def __len__(self) -> int:
+            return rows
+
+        def __getitem__(self, index: int) -> list[torch.Tensor]:
+            words = [torch.from_numpy(array[index].astype(np.int64)) for array in inputs]
+            labels = torch.full((length,), -1, dtype=torch.long)
+            labels[torch.from_numpy(places[index].astype(np.int64))] = torch.from_numpy(hidden[index].astype(np.int64))
+            return [*words, labels, torch.tensor(int(follows[index]))]
+
+    return batches_of(Samples(), BATCH)
+
+
+def sentences(_: bytes) -> Callable[[], object]:
+    """Translation (tensorflow/nmt iterator_utils.py and OpenNMT: lines split at spaces, words looked up, both sides padded to
+    the longest of a batch), pairs of WORDS words."""
+    random = np.random.default_rng(8)
+    vocabulary = {f"word{i}": i for i in range(32_000)}
+    names = list(vocabulary)
+    lengths = random.poisson(WORDS, (2, BATCH))
+    lines = [[" ".join(random.choice(names, length)) for length in side] for side in lengths]
+
+    def prepare() -> list[np.ndarray]:
+        sides = []
+        for side in lines:
+            numbers = [[vocabulary.get(word, 0) for word in line.split()] for line in side]
+            padded = np.zeros((len(numbers), max(map(len, numbers)) + 2), dtype=np.int64)
+            for row, line in zip(padded, numbers, strict=True):
+                row[1:len(line) + 1] = line
+            sides.append(padded)
+        return sides
+
+    return prepare
+
+
 #: name, what prepares samples, samples of a call
-PREPARATIONS = [("ssd_300", images_of_300, 1), ("efficientdet_512", images_of_512, 1), ("rcnn_800", images_of_800, 1),
-                ("matterport_1024", images_of_1024, 1), ("ncf", ratings, 1024), ("deep_speech2", utterances, 1),
-                ("minigo", positions, 1)]
+PREPARATIONS = [("ssd_300", images_of_300, 1), ("efficientdet_512", images_of_512, 1), ("rcnn_600", images_of_600, 1),
+                ("rcnn_800", images_of_800, 1), ("matterport_1024", images_of_1024, 1), ("cifar_32", images_of_32, 1),
+                ("wgan_64", images_of_64, 1), ("ncf", ratings, 1024), ("deep_speech2", utterances, 1),
+                ("minigo", positions, 1), ("bert_squad", questions, BATCH), ("bert_pretraining", masked_words, BATCH),
+                ("translation", sentences, BATCH)]
 
 
 def times_of(prepare: Callable[[], object], samples: int, seconds: float) -> list[float]:

@@ -26,6 +26,9 @@ class Samples(unittest.TestCase):
         self.assertEqual(tuple(loaders.images_of_300(self.data)()[0].shape), (3, 300, 300))
         self.assertEqual(tuple(loaders.images_of_512(self.data)()[0].shape), (3, 512, 512))
         self.assertEqual(tuple(loaders.images_of_800(self.data)().shape), (3, 800, 1066))
+        self.assertEqual(tuple(loaders.images_of_600(self.data)().shape), (3, 600, 800))
+        self.assertEqual(tuple(loaders.images_of_32(self.data)().shape), (3, 32, 32))
+        self.assertEqual(tuple(loaders.images_of_64(self.data)().shape), (3, 64, 64))
 
     def test_anchors_are_matched_by_their_overlap(self):
         one = loaders.torch.tensor([[0.0, 0.0, 2.0, 2.0], [5.0, 5.0, 6.0, 6.0]])
@@ -40,6 +43,21 @@ class Samples(unittest.TestCase):
     def test_a_symmetry_keeps_the_board(self):
         board, moves = loaders.positions(b"")()
         self.assertEqual((board.shape, moves.shape), ((19, 19, 17), (361,)))
+
+    def test_text_comes_in_batches_of_its_lengths(self):
+        words, *_, ends = loaders.questions(b"")()
+        self.assertEqual((tuple(words.shape), tuple(ends.shape)), ((32, 384), (32,)))
+        words, _, _, labels, _ = loaders.masked_words(b"")()
+        self.assertEqual((tuple(words.shape), tuple(labels.shape)), ((32, 512), (32, 512)))
+        self.assertLessEqual(int((labels[0] >= 0).sum()), 80)
+        source, target = loaders.sentences(b"")()
+        self.assertEqual((len(source), len(target)), (32, 32))
+        self.assertGreater(source.shape[1], 30)
+
+    def test_an_epoch_follows_the_other(self):
+        draw = loaders.batches_of(list(range(64)), 32)
+        self.assertEqual(sorted([*draw().tolist(), *draw().tolist()]), list(range(64)))
+        self.assertEqual(len(draw()), 32)
 
     def test_times_are_of_a_sample(self):
         calls = []
