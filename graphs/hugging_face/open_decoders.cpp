@@ -1,4 +1,5 @@
-// Decoders that graphs/models/open_decoder.yaml has the forms of: Pythia, GPT-J, Falcon, Phi, Gemma, OLMo 2, ...
+// Decoders that graphs/models/open_decoder.yaml has the forms of: Pythia, GPT-J, Falcon, Phi, Gemma, OLMo 2,
+// ...
 #include <cmath>
 
 #include <fmt/format.h>
@@ -18,7 +19,8 @@ void set_biases(ConfigValues& v, bool queries, bool out, bool feed_forward) {
   v.set_flag("bias", feed_forward);
 }
 
-// The features of a head that are turned by position, of `features`: the share that `key` or rope_parameters give.
+// The features of a head that are turned by position, of `features`: the share that `key` or rope_parameters
+// give.
 void set_turned(ConfigValues& v, std::string_view key, std::int64_t features, double otherwise) {
   const double share = v.number(key, v.number_in("rope_parameters", "partial_rotary_factor", otherwise));
   v.require(share > 0 && share <= 1, key, "a share of a head's features, above 0 and at most 1");

@@ -1,5 +1,5 @@
-// One function an architecture: writes the parameters of its model from the keys of its config.json. Throws SpecError
-// where the model has no such form.
+// One function an architecture: writes the parameters of its model from the keys of its config.json. Throws
+// SpecError where the model has no such form.
 #pragma once
 
 #include "graphs/hugging_face/config_values.h"

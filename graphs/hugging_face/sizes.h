@@ -27,8 +27,8 @@ void set_layers(ConfigValues& v, std::string_view key);
 void set_length(ConfigValues& v, std::string_view key);
 void set_keep(ConfigValues& v, std::string_view key);
 
-// Keys of Llama, which most decoders share: heads, vocabulary and positions; with the feed-forward part and layers.
-// `tied`: whether embeddings are the scores' weights where the config does not say so.
+// Keys of Llama, which most decoders share: heads, vocabulary and positions; with the feed-forward part and
+// layers. `tied`: whether embeddings are the scores' weights where the config does not say so.
 void llama_heads(ConfigValues& v, bool tied = false);
 void llama_like(ConfigValues& v, bool tied = false);
 

@@ -1,7 +1,7 @@
-// fill_past_length: zero behind the end of each sample, in a tensor padded to the longest. The host makes a mask of a
-// byte for each number and sends it, a kernel fills where it is set, the gradient likewise (SeanNaren/deepspeech.pytorch,
-// model.py MaskConv). `host_time`: of the host's work on the mask of a sample. Samples of one length have nothing to fill,
-// but a mask all the same.
+// fill_past_length: zero behind the end of each sample, in a tensor padded to the longest. The host makes a
+// mask of a byte for each number and sends it, a kernel fills where it is set, the gradient likewise
+// (SeanNaren/deepspeech.pytorch, model.py MaskConv). `host_time`: of the host's work on the mask of a sample.
+// Samples of one length have nothing to fill, but a mask all the same.
 #include "graphs/layers/layer_types.h"
 #include "graphs/layers/transfer.h"
 
@@ -38,8 +38,8 @@ class FillPastLength : public Layer {
   static void fill(const LayerContext& site, const LoweringContext& how, Phase phase,
                    std::vector<Kernel>& kernels) {
     const Size x = stored_bytes(site.output, how.precision);
-    kernels.push_back(memory_kernel(KernelKind::elementwise, phase, "masked_fill", site.output, 1,
-                                    x + mask(site), x));
+    kernels.push_back(
+        memory_kernel(KernelKind::elementwise, phase, "masked_fill", site.output, 1, x + mask(site), x));
   }
 
   Size host_;
@@ -47,8 +47,6 @@ class FillPastLength : public Layer {
 
 }  // namespace
 
-std::unique_ptr<Layer> make_fill_past_length(SpecMap& keys) {
-  return std::make_unique<FillPastLength>(keys);
-}
+std::unique_ptr<Layer> make_fill_past_length(SpecMap& keys) { return std::make_unique<FillPastLength>(keys); }
 
 }  // namespace tbdsim
