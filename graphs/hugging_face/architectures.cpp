@@ -2,7 +2,10 @@
 
 #include <array>
 
-#include "graphs/hugging_face/readers.h"
+#include "graphs/hugging_face/encoders.h"
+#include "graphs/hugging_face/open_decoders.h"
+#include "graphs/hugging_face/plain_decoders.h"
+#include "graphs/hugging_face/rotary_decoders.h"
 
 namespace tbdsim {
 namespace {

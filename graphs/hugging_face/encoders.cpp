@@ -1,9 +1,9 @@
-// Encoders of words and images, and encoders with a decoder.
+#include "graphs/hugging_face/encoders.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "graphs/hugging_face/readers.h"
 #include "graphs/hugging_face/sizes.h"
 
 namespace tbdsim::hugging_face {

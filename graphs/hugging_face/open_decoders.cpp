@@ -1,10 +1,9 @@
-// Decoders that graphs/models/open_decoder.yaml has the forms of: Pythia, GPT-J, Falcon, Phi, Gemma, OLMo 2,
-// ...
+#include "graphs/hugging_face/open_decoders.h"
+
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "graphs/hugging_face/readers.h"
 #include "graphs/hugging_face/sizes.h"
 
 namespace tbdsim::hugging_face {

@@ -1,7 +1,7 @@
-// Decoders with layer norms, a plain feed-forward part and positions that are not rotary.
+#include "graphs/hugging_face/plain_decoders.h"
+
 #include <fmt/format.h>
 
-#include "graphs/hugging_face/readers.h"
 #include "graphs/hugging_face/sizes.h"
 
 namespace tbdsim::hugging_face {

@@ -1,7 +1,7 @@
-// Decoders of the catalogue with rotary positions: Llama, Mistral, Mixtral, Qwen, GPT-OSS, DeepSeek.
+#include "graphs/hugging_face/rotary_decoders.h"
+
 #include <fmt/format.h>
 
-#include "graphs/hugging_face/readers.h"
 #include "graphs/hugging_face/sizes.h"
 
 namespace tbdsim::hugging_face {

@@ -268,7 +268,7 @@ const std::vector<BadCommand> kBadCommands = {
      "unknown GPU 'TITANYP'; did you mean 'titanxp'? ('tbd-sim list gpus'" + kSeeList},
     {{"--gpu", "v100", "--batch", "64"},
      "unknown GPU 'v100'; expected one of v100_dgxs_32gb, v100_pcie_16gb, v100_pcie_32gb, v100_sxm2_16gb, "
-     "v100_sxm2_32gb, v100_sxm3_32gb, v100_sxm3_32gb_450w ('tbd-sim list gpus'" +
+     "v100_sxm2_32gb, v100_sxm3_32gb, v100_sxm3_32gb_450w, v100s_pcie_32gb ('tbd-sim list gpus'" +
          kSeeList},
     {{"--gpu", "t4", "--batch", "8", "--model", "bert_base", "--framework", "tensorflow"},
      "bert_base is trained by pytorch, not by 'tensorflow'; expected a --framework that trains it, or a "
