@@ -44,7 +44,7 @@
 
 namespace tbdsim {
 
-// What the time of a score depends on, as above.
+// Rates and instructions that the time of a score depends on, as above.
 struct ScoreOfPass {
   double efficiency, fed, instructions, beyond_registers;
 };

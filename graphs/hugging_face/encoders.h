@@ -1,6 +1,6 @@
 // Encoders of words and images, and encoders with a decoder.
-// Each function writes the parameters of its model from the keys of a config.json; throws SpecError where the model has
-// no such form.
+// Each function writes the parameters of its model from the keys of a config.json; throws SpecError where the
+// model has no such form.
 #pragma once
 
 #include "graphs/hugging_face/config_values.h"

@@ -1,7 +1,7 @@
 // Decoders that graphs/models/open_decoder.yaml has the forms of: Pythia, GPT-J, Falcon, Phi, Gemma, OLMo 2,
 // ...
-// Each function writes the parameters of its model from the keys of a config.json; throws SpecError where the model has
-// no such form.
+// Each function writes the parameters of its model from the keys of a config.json; throws SpecError where the
+// model has no such form.
 #pragma once
 
 #include "graphs/hugging_face/config_values.h"

@@ -1,6 +1,6 @@
 // Decoders with layer norms, a plain feed-forward part and positions that are not rotary.
-// Each function writes the parameters of its model from the keys of a config.json; throws SpecError where the model has
-// no such form.
+// Each function writes the parameters of its model from the keys of a config.json; throws SpecError where the
+// model has no such form.
 #pragma once
 
 #include "graphs/hugging_face/config_values.h"

@@ -51,7 +51,7 @@ struct JobKey {
 // range.
 void set_job(JobRequest& request, std::string_view key, const std::string& value);
 
-// What was said of keys of this group.
+// The keys of a group that a request gives.
 [[nodiscard]] std::vector<KeyValue> said_of(const JobRequest& request, JobKeyGroup group);
 
 // Sets what a YAML file of such keys says. Throws SpecError.

@@ -164,7 +164,7 @@ class StageMemory {
     return l_.zero == 3 ? pass + gathered() : pass;
   }
 
-  // What the caching allocator holds beside the scores of words and finds no use for while they are largest.
+  // Bytes that the caching allocator holds beside the scores of words, of no use while these are largest.
   [[nodiscard]] Bytes holes() const {
     return last_ && of_block() < costs_.head.largest ? costs_.head.holes : Bytes(0);
   }

@@ -24,7 +24,7 @@ struct StageParameters {
   double experts = 0;  // that the replicas of the same experts hold
 
   [[nodiscard]] double all() const { return shared + experts; }
-  // Those of one rank where ZeRO divides them.
+  // One rank holds its part where ZeRO divides them.
   [[nodiscard]] double of_shard(const ParallelLayout& layout) const {
     const std::int64_t ranks = layout.shard_ranks();
     return shared / static_cast<double>(ranks) + experts / static_cast<double>(layout.expert_replicas(ranks));

@@ -57,7 +57,7 @@ struct SuiteRules {
   std::string title;
   std::string source;
   TimedParts timed;
-  // As a table calls them, or "NAME on GPU", -> name.
+  // Names of a table, or "NAME on GPU", -> names of the catalogue.
   std::map<std::string, std::string> precisions;
   std::map<std::string, std::string> machines;  // GPU -> machine
   // GPUs that NVLink joins though each few of them are a machine, by GPU; their machine's file holds them

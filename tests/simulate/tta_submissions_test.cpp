@@ -212,7 +212,7 @@ TEST(Submissions, PrecisionsMayDependOnTheGpu) {
   EXPECT_EQ(precision_of(of, of.benchmarks.at("resnet50_v15"), "", "h100_sxm"), "amp");
 }
 
-// What was tuned for later rounds was not there in the first ones.
+// The first rounds lack kernels that were tuned for later ones.
 TEST(Submissions, EarlierRoundsHaveTheirOwnCode) {
   const SuiteRules of = rules();
   EXPECT_EQ(benchmark_in(of, "bert_large", "v1.0").framework, "pytorch_mlperf");

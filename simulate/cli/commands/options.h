@@ -102,7 +102,7 @@ void add_output_options(CLI::App& app, OutputOptions& options, const std::string
 
 inline constexpr std::string_view kEpochsHelp =
     "that a run takes to the target at its batch (default: as measured for it)";
-// What --epochs says; 0 where it says nothing.
+// The epochs that --epochs gives; 0 where it is not given.
 [[nodiscard]] double given_epochs(const std::string& text);
 
 // 1 to `most`.
