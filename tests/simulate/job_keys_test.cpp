@@ -239,7 +239,7 @@ TEST_F(JobKeysTest, RanksShareExpertsMatrices) {
   const LayoutPrediction whole = predict(job), half = predict(shared);
   const double experts = 32.0 * 4 * 3 * 4096 * 14336;
   EXPECT_DOUBLE_EQ(whole.first.parameters.si() - half.first.parameters.si(), 2 * experts / 2);
-  // As many products of half the inner features for twice the tokens, which are gathered.
+  // The products are as many, of half the inner features, for twice the tokens, which are gathered.
   EXPECT_NEAR(half.parts.compute / whole.parts.compute, 1, 0.1);
   EXPECT_GT(half.communication[static_cast<std::size_t>(LayoutDimension::expert)].busy,
             whole.communication[static_cast<std::size_t>(LayoutDimension::expert)].busy);
