@@ -22,6 +22,7 @@ using nlohmann::json;
 using testing::UnorderedElementsAreArray;
 
 const Arguments kPrediction = {"--gpu", "titanxp", "--batch", "64"};
+const Arguments kOneModel = {"--gpu", "titanxp", "--batch", "64", "--model", "resnet50"};
 
 Arguments with(Arguments arguments, const Arguments& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -48,10 +49,10 @@ std::vector<std::string> keys(const json& object) {
 std::vector<Arguments> commands() {
   std::vector<Arguments> all{kPrediction,
                              {"show", "resnet50", "--variant", "v1.5"},
-                             with({"kernels"}, kPrediction),
-                             with({"kernels", "--by", "kernel"}, kPrediction),
-                             with({"kernels", "--by", "layer"}, kPrediction),
-                             with({"kernels", "--below-average", "3"}, kPrediction)};
+                             with({"kernels"}, kOneModel),
+                             with({"kernels", "--by", "kernel"}, kOneModel),
+                             with({"kernels", "--by", "layer"}, kOneModel),
+                             with({"kernels", "--below-average", "3"}, kOneModel)};
   for (const Listing& listing : listings()) all.push_back({"list", std::string(listing.name)});
   const Catalog catalog = Catalog::from(TBDSIM_SOURCE_DIR);
   for (const KindInfo& info : kKinds) {  // one of each kind
@@ -297,7 +298,7 @@ TEST(Json, RatiosAreFromZeroToOne) {
       EXPECT_LE(metric["value"].get<double>(), 1) << name;
     }
   }
-  const json groups = json_of(with({"kernels", "--by", "kernel"}, kPrediction));
+  const json groups = json_of(with({"kernels", "--by", "kernel"}, kOneModel));
   ASSERT_FALSE(groups["kernels"].empty());
   for (const json& group : groups["kernels"]) {
     if (group["fp32_utilization"].is_null()) continue;

@@ -49,14 +49,16 @@ Validation validation_of(const ValidateOptions& options, const std::string& by, 
 Table validated(const ValidateOptions& options, const std::string& by, SpecCache& specs,
                 const Progress& progress) {
   const Profile* profile = profile_of(options, specs);
+  constexpr std::int64_t kMost = 1'000'000;
+  const std::int64_t worst =  // rows to show; 0: errors by group
+      options.worst.empty() ? 0 : whole_number("--worst", options.worst, kMost);
   if (!options.unseen.empty()) {
     return holdout_table(
         holdout_errors(files_of(options, specs), unseen_gpu(options, specs), by, specs, progress), by);
   }
   const Validation validation = validation_of(options, by, specs, progress);
-  if (options.worst.empty()) return validation_table(validation, by, profile);
-  constexpr std::int64_t kMost = 1'000'000;
-  return worst_table(validation, static_cast<std::size_t>(whole_number("--worst", options.worst, kMost)));
+  if (worst == 0) return validation_table(validation, by, profile);
+  return worst_table(validation, static_cast<std::size_t>(worst));
 }
 
 void write_html(const ValidateOptions& options, const std::string& by, SpecCache& specs,
