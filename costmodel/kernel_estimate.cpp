@@ -5,6 +5,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "costmodel/cost_by_width.h"
 #include "costmodel/families/fast/grid_work_table.h"
 #include "costmodel/families/memory_efficient_attention.h"
 #include "costmodel/families/physical_limit.h"
@@ -204,9 +205,14 @@ void estimate_in(MathType math, const Kernel& kernel, double batch, const Calibr
   scale_within(cost, factor, model.limit);
 }
 
-// The size of a GEMM or recurrent layer that the batch makes narrow; null: none depends on the batch.
+// The number of sequences of a recurrent layer; null: another kernel, or it does not depend on the batch.
+const Size* sequences_of(const Kernel& kernel) {
+  const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape);
+  return recurrent != nullptr && recurrent->batch.per_sample > 0 ? &recurrent->batch : nullptr;
+}
+
+// The size of a GEMM that the batch makes narrow; null: none depends on the batch.
 const Size* narrow_size(const Kernel& kernel) {
-  if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape)) return &recurrent->batch;
   const auto* gemm = std::get_if<GemmShape>(&kernel.shape);
   if (gemm == nullptr) return nullptr;
   for (const Size* size : {&gemm->n, &gemm->m, &gemm->k, &gemm->batch}) {
@@ -226,15 +232,30 @@ std::optional<Kernel> without_mask(const Kernel& kernel) {
   return full;
 }
 
+// The batch at which a size is `width`.
+double batch_of(const Size& size, double width) {
+  return (width - static_cast<double>(size.fixed)) / static_cast<double>(size.per_sample);
+}
+
 }  // namespace
 
-bool is_narrow(const Kernel& kernel, double batch) {
+bool takes_time_of_wider(const Kernel& kernel, double batch) {
+  if (sequences_of(kernel) != nullptr) return true;
   const Size* size = narrow_size(kernel);
   return size != nullptr && size->at(batch) < kWidestTile;
 }
 
 void estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, double factor,
                      Seconds copies, KernelCost& cost, std::size_t number, EstimateCache* cache) {
+  if (const Size* sequences = sequences_of(kernel)) {
+    cost = cost_by_width(sequences->at(batch), [&](double width) {
+      KernelCost at_width;
+      estimate_in(kernel.math, kernel, batch_of(*sequences, width), calibration, factor, at_width, number,
+                  cache);
+      return at_width;
+    });
+    return;
+  }
   estimate_in(kernel.math, kernel, batch, calibration, factor, cost, number, cache);
   if (may_run_in_fp32(kernel, calibration)) {
     KernelCost fp32;
@@ -246,13 +267,12 @@ void estimate_kernel(const Kernel& kernel, double batch, const Calibration& cali
     estimate_in(kernel.math, *full, batch, calibration, factor, unmasked, number, cache);
     if (unmasked.total < cost.total) cost = unmasked;
   }
-  if (!is_narrow(kernel, batch)) return;
+  if (!takes_time_of_wider(kernel, batch)) return;
   const Size& size = *narrow_size(kernel);
   const double next_power_of_two = std::exp2(std::floor(std::log2(size.at(batch))) + 1);
   for (double width = next_power_of_two; width <= kWidestTile; width *= 2) {
-    const double filled = (width - static_cast<double>(size.fixed)) / static_cast<double>(size.per_sample);
     KernelCost wider;
-    estimate_in(kernel.math, kernel, filled, calibration, factor, wider, number, cache);
+    estimate_in(kernel.math, kernel, batch_of(size, width), calibration, factor, wider, number, cache);
     if (wider.total < cost.total) cost = wider;
   }
 }

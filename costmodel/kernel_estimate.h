@@ -37,10 +37,11 @@ FormulaModel estimate_by_formula(const Kernel& kernel, MathType math, double bat
 // Multiplies all times by the factor, or by a larger one where the total would be below the limit (seconds).
 void scale_within(KernelCost& cost, double factor, double limit);
 
-// True for GEMMs and recurrent layers whose size that grows with the batch is below 128, the widest tile.
-[[nodiscard]] bool is_narrow(const Kernel& kernel, double batch);
+// True for kernels that take no longer than with a larger batch: recurrent layers (cost_by_width.h), and GEMMs
+// whose size that grows with the batch is below 128, the widest tile.
+[[nodiscard]] bool takes_time_of_wider(const Kernel& kernel, double batch);
 
-// Writes the cost with residual and deviation. A narrow call takes no longer than the one whose size is
+// Writes the cost with residual and deviation. A narrow GEMM takes no longer than the one whose size is
 // rounded up to 2, 4, ... 128: the kernel of the wider call can run it. `factor`: the framework's for this
 // kind of kernel; `copies`: time of the layout conversions before a convolution in TF32; `number`: the
 // kernel's in its step.
