@@ -1,23 +1,26 @@
-// The cost of a recurrent layer over its width, the number of its sequences: it never falls.
+// The cost of a recurrent layer or GEMM over its width, the size that grows with the batch: it never falls.
 //
 // Rates, tiles and residuals of measured calls differ between widths, so that formulas and calls may promise
-// less time for more sequences. The kernels of a wider call can run a narrower one with part of their tiles
-// empty. At the widths of kWidths a layer therefore takes the least time of all those from there on, and
-// between two of them the time is a straight line.
+// less time for a wider call. Its kernels can run a narrower one with part of their tiles empty. At chosen
+// widths a call therefore takes the least time of all those from there on, and between two of them the time
+// is a straight line.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "costmodel/kernel_cost.h"
 
 namespace tbdsim {
 
-// The first and last width of each tile and of each rate of families/recurrent.h, and powers of two.
-inline constexpr std::array<double, 14> kWidths{1,  2,  4,  8,   16,  17,  32,
-                                                33, 64, 65, 128, 256, 512, 1024};
+// Sequences: the first and last of each tile and of each rate of families/recurrent.h, and powers of two.
+inline constexpr std::array<double, 14> kSequences{1, 2, 4, 8, 16, 17, 32, 33, 64, 65, 128, 256, 512, 1024};
+// Rows, columns, products or the depth of a GEMM, up to the widest tile.
+inline constexpr std::array<double, 8> kGemmWidths{1, 2, 4, 8, 16, 32, 64, 128};
 
-// The cost that is `share` of the way from a to b; its bound, provenance and algorithm are those of the nearer.
+// The cost that is `share` of the way from a to b; its bound, provenance and algorithm are those of the
+// nearer.
 [[nodiscard]] inline KernelCost between(const KernelCost& a, const KernelCost& b, double share) {
   KernelCost cost = share < 0.5 ? a : b;
   for (Seconds KernelCost::*time :
@@ -28,23 +31,20 @@ inline constexpr std::array<double, 14> kWidths{1,  2,  4,  8,   16,  17,  32,
   return cost;
 }
 
-// The cost at a width of at least 1. `cost_at(width)`: by formula and residual; beyond the last of kWidths it
-// is taken as it is.
+// The cost at a width. `widths` rise; beyond the last the cost is `cost_at(width)`, by formula and residual.
 template <class CostAt>
-[[nodiscard]] KernelCost cost_by_width(double width, CostAt cost_at) {
-  const auto* const above = std::lower_bound(kWidths.begin(), kWidths.end(), width);
-  if (above == kWidths.end()) return cost_at(width);
-  KernelCost least = cost_at(kWidths.back());
-  const auto keep_faster = [&](double other) {
-    const KernelCost cost = cost_at(other);
+[[nodiscard]] KernelCost cost_by_width(double width, std::span<const double> widths, CostAt cost_at) {
+  const auto above = std::lower_bound(widths.begin(), widths.end(), width);
+  if (above == widths.end()) return cost_at(width);
+  KernelCost least = cost_at(*above);
+  for (auto wider = above + 1; wider != widths.end(); ++wider) {
+    const KernelCost cost = cost_at(*wider);
     if (cost.total < least.total) least = cost;
-  };
-  for (const auto* w = kWidths.end() - 1; w != above;) keep_faster(*--w);
-  if (*above == width || above == kWidths.begin()) return least;
-  const KernelCost at_above = least;
+  }
+  if (*above == width || above == widths.begin()) return least;
   const double below = *(above - 1);
-  keep_faster(below);
-  return between(least, at_above, (width - below) / (*above - below));
+  const KernelCost cost = cost_at(below);
+  return between(cost.total < least.total ? cost : least, least, (width - below) / (*above - below));
 }
 
 }  // namespace tbdsim

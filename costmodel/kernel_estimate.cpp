@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <type_traits>
 
 #include "costmodel/cost_by_width.h"
@@ -205,23 +206,26 @@ void estimate_in(MathType math, const Kernel& kernel, double batch, const Calibr
   scale_within(cost, factor, model.limit);
 }
 
-// The number of sequences of a recurrent layer; null: another kernel, or it does not depend on the batch.
-const Size* sequences_of(const Kernel& kernel) {
-  const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape);
-  return recurrent != nullptr && recurrent->batch.per_sample > 0 ? &recurrent->batch : nullptr;
-}
+// The size of a recurrent layer or GEMM that grows with the batch, and the widths that its cost is of.
+struct Width {
+  const Size* size = nullptr;  // null: another kernel, or none depends on the batch
+  std::span<const double> widths{};
 
-// The size of a GEMM that the batch makes narrow; null: none depends on the batch.
-const Size* narrow_size(const Kernel& kernel) {
-  const auto* gemm = std::get_if<GemmShape>(&kernel.shape);
-  if (gemm == nullptr) return nullptr;
-  for (const Size* size : {&gemm->n, &gemm->m, &gemm->k, &gemm->batch}) {
-    if (size->per_sample > 0) return size;
+  [[nodiscard]] double batch_at(double width) const {
+    return (width - static_cast<double>(size->fixed)) / static_cast<double>(size->per_sample);
   }
-  return nullptr;
-}
+};
 
-constexpr double kWidestTile = 128;
+Width width_of(const Kernel& kernel) {
+  if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape))
+    return recurrent->batch.per_sample > 0 ? Width{&recurrent->batch, kSequences} : Width{};
+  if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) {
+    for (const Size* size : {&gemm->n, &gemm->m, &gemm->k, &gemm->batch}) {
+      if (size->per_sample > 0) return {size, kGemmWidths};
+    }
+  }
+  return {};
+}
 
 // The same attention without its mask: it takes no less time, whatever the residuals of calls nearby say.
 std::optional<Kernel> without_mask(const Kernel& kernel) {
@@ -232,26 +236,20 @@ std::optional<Kernel> without_mask(const Kernel& kernel) {
   return full;
 }
 
-// The batch at which a size is `width`.
-double batch_of(const Size& size, double width) {
-  return (width - static_cast<double>(size.fixed)) / static_cast<double>(size.per_sample);
-}
-
 }  // namespace
 
 bool takes_time_of_wider(const Kernel& kernel, double batch) {
-  if (sequences_of(kernel) != nullptr) return true;
-  const Size* size = narrow_size(kernel);
-  return size != nullptr && size->at(batch) < kWidestTile;
+  const Width width = width_of(kernel);
+  return width.size != nullptr && width.size->at(batch) < width.widths.back();
 }
 
 void estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, double factor,
                      Seconds copies, KernelCost& cost, std::size_t number, EstimateCache* cache) {
-  if (const Size* sequences = sequences_of(kernel)) {
-    cost = cost_by_width(sequences->at(batch), [&](double width) {
+  if (takes_time_of_wider(kernel, batch)) {
+    const Width width = width_of(kernel);
+    cost = cost_by_width(width.size->at(batch), width.widths, [&](double other) {
       KernelCost at_width;
-      estimate_in(kernel.math, kernel, batch_of(*sequences, width), calibration, factor, at_width, number,
-                  cache);
+      estimate_in(kernel.math, kernel, width.batch_at(other), calibration, factor, at_width, number, cache);
       return at_width;
     });
     return;
@@ -266,14 +264,6 @@ void estimate_kernel(const Kernel& kernel, double batch, const Calibration& cali
     KernelCost unmasked;
     estimate_in(kernel.math, *full, batch, calibration, factor, unmasked, number, cache);
     if (unmasked.total < cost.total) cost = unmasked;
-  }
-  if (!takes_time_of_wider(kernel, batch)) return;
-  const Size& size = *narrow_size(kernel);
-  const double next_power_of_two = std::exp2(std::floor(std::log2(size.at(batch))) + 1);
-  for (double width = next_power_of_two; width <= kWidestTile; width *= 2) {
-    KernelCost wider;
-    estimate_in(kernel.math, kernel, batch_of(size, width), calibration, factor, wider, number, cache);
-    if (wider.total < cost.total) cost = wider;
   }
 }
 
