@@ -28,6 +28,9 @@ inline constexpr std::array<double, 8> kGemmWidths{1, 2, 4, 8, 16, 32, 64, 128};
     cost.*time = a.*time * (1 - share) + b.*time * share;
   cost.residual = a.residual * (1 - share) + b.residual * share;
   cost.sd = std::max(a.sd, b.sd);
+  cost.bound = cost.overhead > std::max(cost.compute, cost.memory) ? Bound::overhead
+               : cost.compute > cost.memory                        ? Bound::compute
+                                                                   : Bound::memory;
   return cost;
 }
 

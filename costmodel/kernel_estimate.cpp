@@ -245,7 +245,9 @@ bool takes_time_of_wider(const Kernel& kernel, double batch) {
 
 void estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, double factor,
                      Seconds copies, KernelCost& cost, std::size_t number, EstimateCache* cache) {
-  if (takes_time_of_wider(kernel, batch)) {
+  // Rooflines rise with the batch by themselves.
+  if (takes_time_of_wider(kernel, batch) &&
+      model_of_kernel(kernel, batch, kernel.math, calibration) != nullptr) {
     const Width width = width_of(kernel);
     cost = cost_by_width(width.size->at(batch), width.widths, [&](double other) {
       KernelCost at_width;
