@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <type_traits>
 
+#include "costmodel/cost_by_width.h"
 #include "costmodel/families/fast/grid_work_table.h"
 #include "costmodel/families/memory_efficient_attention.h"
 #include "costmodel/families/physical_limit.h"
@@ -204,18 +206,26 @@ void estimate_in(MathType math, const Kernel& kernel, double batch, const Calibr
   scale_within(cost, factor, model.limit);
 }
 
-// The size of a GEMM or recurrent layer that the batch makes narrow; null: none depends on the batch.
-const Size* narrow_size(const Kernel& kernel) {
-  if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape)) return &recurrent->batch;
-  const auto* gemm = std::get_if<GemmShape>(&kernel.shape);
-  if (gemm == nullptr) return nullptr;
-  for (const Size* size : {&gemm->n, &gemm->m, &gemm->k, &gemm->batch}) {
-    if (size->per_sample > 0) return size;
-  }
-  return nullptr;
-}
+// The size of a recurrent layer or GEMM that grows with the batch, and the widths that its cost is of.
+struct Width {
+  const Size* size = nullptr;  // null: another kernel, or none depends on the batch
+  std::span<const double> widths{};
 
-constexpr double kWidestTile = 128;
+  [[nodiscard]] double batch_at(double width) const {
+    return (width - static_cast<double>(size->fixed)) / static_cast<double>(size->per_sample);
+  }
+};
+
+Width width_of(const Kernel& kernel) {
+  if (const auto* recurrent = std::get_if<RecurrentShape>(&kernel.shape))
+    return recurrent->batch.per_sample > 0 ? Width{&recurrent->batch, kSequences} : Width{};
+  if (const auto* gemm = std::get_if<GemmShape>(&kernel.shape)) {
+    for (const Size* size : {&gemm->n, &gemm->m, &gemm->k, &gemm->batch}) {
+      if (size->per_sample > 0) return {size, kGemmWidths};
+    }
+  }
+  return {};
+}
 
 // The same attention without its mask: it takes no less time, whatever the residuals of calls nearby say.
 std::optional<Kernel> without_mask(const Kernel& kernel) {
@@ -228,13 +238,24 @@ std::optional<Kernel> without_mask(const Kernel& kernel) {
 
 }  // namespace
 
-bool is_narrow(const Kernel& kernel, double batch) {
-  const Size* size = narrow_size(kernel);
-  return size != nullptr && size->at(batch) < kWidestTile;
+bool takes_time_of_wider(const Kernel& kernel, double batch) {
+  const Width width = width_of(kernel);
+  return width.size != nullptr && width.size->at(batch) < width.widths.back();
 }
 
 void estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, double factor,
                      Seconds copies, KernelCost& cost, std::size_t number, EstimateCache* cache) {
+  // Rooflines rise with the batch by themselves.
+  if (takes_time_of_wider(kernel, batch) &&
+      model_of_kernel(kernel, batch, kernel.math, calibration) != nullptr) {
+    const Width width = width_of(kernel);
+    cost = cost_by_width(width.size->at(batch), width.widths, [&](double other) {
+      KernelCost at_width;
+      estimate_in(kernel.math, kernel, width.batch_at(other), calibration, factor, at_width, number, cache);
+      return at_width;
+    });
+    return;
+  }
   estimate_in(kernel.math, kernel, batch, calibration, factor, cost, number, cache);
   if (may_run_in_fp32(kernel, calibration)) {
     KernelCost fp32;
@@ -245,15 +266,6 @@ void estimate_kernel(const Kernel& kernel, double batch, const Calibration& cali
     KernelCost unmasked;
     estimate_in(kernel.math, *full, batch, calibration, factor, unmasked, number, cache);
     if (unmasked.total < cost.total) cost = unmasked;
-  }
-  if (!is_narrow(kernel, batch)) return;
-  const Size& size = *narrow_size(kernel);
-  const double next_power_of_two = std::exp2(std::floor(std::log2(size.at(batch))) + 1);
-  for (double width = next_power_of_two; width <= kWidestTile; width *= 2) {
-    const double filled = (width - static_cast<double>(size.fixed)) / static_cast<double>(size.per_sample);
-    KernelCost wider;
-    estimate_in(kernel.math, kernel, filled, calibration, factor, wider, number, cache);
-    if (wider.total < cost.total) cost = wider;
   }
 }
 

@@ -37,11 +37,11 @@ FormulaModel estimate_by_formula(const Kernel& kernel, MathType math, double bat
 // Multiplies all times by the factor, or by a larger one where the total would be below the limit (seconds).
 void scale_within(KernelCost& cost, double factor, double limit);
 
-// True for GEMMs and recurrent layers whose size that grows with the batch is below 128, the widest tile.
-[[nodiscard]] bool is_narrow(const Kernel& kernel, double batch);
+// True for recurrent layers of fewer than 1024 sequences, and GEMMs whose size that grows with the batch is
+// below 128, the widest tile: they take no longer than with a larger batch (cost_by_width.h).
+[[nodiscard]] bool takes_time_of_wider(const Kernel& kernel, double batch);
 
-// Writes the cost with residual and deviation. A narrow call takes no longer than the one whose size is
-// rounded up to 2, 4, ... 128: the kernel of the wider call can run it. `factor`: the framework's for this
+// Writes the cost with residual and deviation. `factor`: the framework's for this
 // kind of kernel; `copies`: time of the layout conversions before a convolution in TF32; `number`: the
 // kernel's in its step.
 void estimate_kernel(const Kernel& kernel, double batch, const Calibration& calibration, double factor,

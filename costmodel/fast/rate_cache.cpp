@@ -80,7 +80,7 @@ std::vector<KernelCost> estimate_again(const TrainingStep& step, double batch, c
     const Kernel& kernel = step.kernels[k];
     const double factor = factors[index_of(kernel.kind)];
     // The arithmetic or the tile may change with the rates, and the residual with it.
-    if (may_need_copies(kernel) || is_narrow(kernel, batch)) {
+    if (may_need_copies(kernel) || takes_time_of_wider(kernel, batch)) {
       cost = {};
       estimate_kernel(kernel, batch, calibration, factor, copies, cost, k, cache);
       return;
