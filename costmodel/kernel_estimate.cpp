@@ -87,11 +87,7 @@ double estimate_by_family(const typename Family::Call& call, const FamilyModel& 
   const auto best = fastest<Family>(call, model);
   set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
   const double executed = Family::executed(call, best.choice);
-  const double limit = physical_limit(executed, Family::operand_bytes(call), model.hardware);
-  // A step's products keep the board at its limit of power; convolutions and attention do less.
-  if constexpr (std::is_same_v<typename Family::Call, GemmCall>)
-    return std::max(limit, executed / model.hardware.continuous_peak);
-  return limit;
+  return physical_limit(executed, Family::operand_bytes(call), model.hardware);
 }
 
 // Writes the cost by the family of the call; returns its model, or null where the profile has none.
