@@ -11,7 +11,12 @@
 namespace tbdsim {
 namespace {
 
-constexpr double kPowerOfOthers = 0.6, kPowerOfConvolutions = 0.9;  // of the board's
+// What a kernel draws of the board's power; `board_power` as in Product.
+double power_of_other(const Kernel& kernel, double board_power) {
+  const bool convolves = kernel.kind == KernelKind::convolution;
+  const double of_board = convolves ? 0.9 : 0.6, of_peak = convolves ? 0.32 : 0.21;
+  return std::min(1.0, std::max(of_board, of_peak / board_power));
+}
 
 // A product on tensor cores, all its runs together.
 struct Product {
@@ -71,19 +76,25 @@ double sustained_rate(const std::vector<Product>& products, double left) {
 void limit_by_power(const TrainingStep& step, double batch, const Calibration& calibration,
                     std::vector<KernelCost>& costs) {
   std::vector<Product> products;
-  double left = 0;
+  double board_power = std::numeric_limits<double>::infinity();
   for (std::size_t k = 0; k < costs.size(); ++k) {
-    const Kernel& kernel = step.kernels[k];
-    Product product = product_of(kernel, batch, calibration, costs[k]);
-    if (product.runs > 0) {
-      product.kernel = k;
-      products.push_back(product);
-    } else if (kernel.kind != KernelKind::transfer) {
-      const double drawn = kernel.kind == KernelKind::convolution ? kPowerOfConvolutions : kPowerOfOthers;
-      left += static_cast<double>(kernel.repeat) * costs[k].total.si() * (1 - drawn);
-    }
+    Product product = product_of(step.kernels[k], batch, calibration, costs[k]);
+    if (product.runs == 0) continue;
+    product.kernel = k;
+    products.push_back(product);
+    board_power = std::min(board_power, product.board_power);
   }
   if (products.empty()) return;
+  double left = 0;
+  auto next = products.begin();
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    const Kernel& kernel = step.kernels[k];
+    const bool is_product = next != products.end() && next->kernel == k;
+    if (is_product) ++next;
+    if (is_product || kernel.kind == KernelKind::transfer) continue;
+    left +=
+        static_cast<double>(kernel.repeat) * costs[k].total.si() * (1 - power_of_other(kernel, board_power));
+  }
   const double rate = sustained_rate(products, left);
   if (rate >= 1) return;
   for (const Product& product : products) lengthen(product, rate, costs[product.kernel]);

@@ -25,10 +25,10 @@
 //   forward   5,300   45                        1.5 of it
 //   backward  1,840   119                       4.6 of it
 //
-// In fp32 the kernel multiplies in TF32 three times, by parts of the numbers that it splits them into (3xTF32:
-// OpMultiplyAddFastF32 of CUTLASS in PyTorch's gemm_kernel_utils.h, from Ampere on, whether TF32 is allowed or
-// not). Splitting takes longer than multiplying: 114 operations of a product a clock and SM forward, 135
-// backward, from the fp32 steps of GPT-2, BERT-large and ViT-B on an H100
+// In fp32 the kernel multiplies in TF32 three times, by parts of the numbers that it splits them into
+// (3xTF32: OpMultiplyAddFastF32 of CUTLASS in PyTorch's gemm_kernel_utils.h, from Ampere on, whether TF32 is
+// allowed or not). Splitting takes longer than multiplying: 114 operations of a product a clock and SM
+// forward, 135 backward, from the fp32 steps of GPT-2, BERT-large and ViT-B on an H100
 // (calibrate/records/h100_sxm/step_kernels.csv.gz: 642, 208 and 818 us forward, 1,316, 436 and 1,814
 // backward, within 30 %).
 //
@@ -86,9 +86,8 @@ struct ScoreOfPass {
   const bool memory_efficient = c.kernel == AttentionKernel::memory_efficient;
   const bool splits_numbers =
       memory_efficient && c.element_bytes == kFp32 && hardware.compute_capability >= kAmpere;
-  const ScoreOfPass pass = splits_numbers
-                               ? score_of_split_numbers(forward)
-                               : score_of_pass(memory_efficient && hardware.tensor_cores, forward);
+  const ScoreOfPass pass = splits_numbers ? score_of_split_numbers(forward)
+                                          : score_of_pass(memory_efficient && hardware.tensor_cores, forward);
   const double products = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
   const double score = (products / (pass.efficiency * rate) + products / (pass.fed * clock) +
                         pass.instructions / (kIssuedPerClock * clock)) *

@@ -71,9 +71,9 @@ TEST(GemmTime, RowsThatAreNoMultiplesOf16BytesAreSlower) {
   EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6, 1e-12);
 }
 
-// Half precision on tensor cores, 50 TFLOP/s, of an A100's sort: 10 SMs at 1 GHz feed 1,120 operations a clock
-// and SM with copies of 4 bytes, 620 with loads and 400 with stores of 2 bytes; half as many of TF32 with any
-// copies below 16 bytes.
+// Half precision on tensor cores, 50 TFLOP/s, of an A100's sort: 10 SMs at 1 GHz feed 1,120 operations a
+// clock and SM with copies of 4 bytes, 620 with loads and 400 with stores of 2 bytes; half as many of TF32
+// with any copies below 16 bytes.
 TEST(GemmTime, NarrowLoadsFeedNoMoreThanTheyCan) {
   Hardware tensor = kCard;
   tensor.peak = 1e14;
