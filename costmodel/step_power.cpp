@@ -14,7 +14,7 @@ namespace {
 // What a kernel draws of the board's power; `board_power` as in Product.
 double power_of_other(const Kernel& kernel, double board_power) {
   const bool convolves = kernel.kind == KernelKind::convolution;
-  const double of_board = convolves ? 0.9 : 0.6, of_peak = convolves ? 0.32 : 0.21;
+  const double of_board = convolves ? 0.9 : 0.7, of_peak = convolves ? 0.32 : 0.25;
   return std::min(1.0, std::max(of_board, of_peak / board_power));
 }
 
