@@ -160,6 +160,8 @@ FormulaModel estimate_by_formula(const Kernel& kernel, MathType math, double bat
     model = with_call(kernel, batch, [&](auto call) {
       if constexpr (std::is_same_v<decltype(call), ConvCall>)
         call.limits = calibration.conv_limits[index_of(math)];
+      if constexpr (std::is_same_v<decltype(call), AttentionCall>)
+        call.kernel = attention_on(*calibration.gpu, call.kernel);
       return estimate_call(call, math, calibration, point, cost);
     });
   }

@@ -58,7 +58,7 @@ AttentionKernel kernel_of(const Attention& attention, MathType math, AttentionKe
   if (asked == AttentionKernels::flash) return AttentionKernel::flash2;
   if (asked == AttentionKernels::flash3) return AttentionKernel::flash3;
   if (asked == AttentionKernels::cudnn) return AttentionKernel::cudnn;
-  return attention.mask != nullptr ? AttentionKernel::memory_efficient : AttentionKernel::flash2;
+  return attention.mask != nullptr ? AttentionKernel::memory_efficient : AttentionKernel::by_gpu;
 }
 
 class Kernels {
