@@ -11,11 +11,12 @@
 namespace tbdsim {
 namespace {
 
-// What a kernel draws of the board's power; `board_power` as in Product.
-double power_of_other(const Kernel& kernel, double board_power) {
+// What a kernel that is no product draws over what the board may. `board`: the board's power for each SM and
+// GHz, in W.
+double power_of_other(const Kernel& kernel, double board) {
   const bool convolves = kernel.kind == KernelKind::convolution;
-  const double of_board = convolves ? 0.9 : 0.7, of_peak = convolves ? 0.32 : 0.25;
-  return std::min(1.0, std::max(of_board, of_peak / board_power));
+  const double of_board = convolves ? 0.9 : 0.7, each = convolves ? 2.6 : 2.0;
+  return std::min(1.0, std::max(of_board, each / board));
 }
 
 // A product on tensor cores, all its runs together.
@@ -76,24 +77,22 @@ double sustained_rate(const std::vector<Product>& products, double left) {
 void limit_by_power(const TrainingStep& step, double batch, const Calibration& calibration,
                     std::vector<KernelCost>& costs) {
   std::vector<Product> products;
-  double board_power = std::numeric_limits<double>::infinity();
+  double left = 0, board = 0;
   for (std::size_t k = 0; k < costs.size(); ++k) {
     Product product = product_of(step.kernels[k], batch, calibration, costs[k]);
     if (product.runs == 0) continue;
     product.kernel = k;
     products.push_back(product);
-    board_power = std::min(board_power, product.board_power);
+    board = std::max(board, watts_of_each(*calibration.gpu, costs[k].math));
   }
   if (products.empty()) return;
-  double left = 0;
   auto next = products.begin();
   for (std::size_t k = 0; k < costs.size(); ++k) {
     const Kernel& kernel = step.kernels[k];
     const bool is_product = next != products.end() && next->kernel == k;
     if (is_product) ++next;
     if (is_product || kernel.kind == KernelKind::transfer) continue;
-    left +=
-        static_cast<double>(kernel.repeat) * costs[k].total.si() * (1 - power_of_other(kernel, board_power));
+    left += static_cast<double>(kernel.repeat) * costs[k].total.si() * (1 - power_of_other(kernel, board));
   }
   const double rate = sustained_rate(products, left);
   if (rate >= 1) return;

@@ -58,20 +58,26 @@ TEST_F(StepPower, OfProductsAlone) {
   EXPECT_NEAR(beside(KernelKind::elementwise, 0), 1 / std::cbrt(0.35 / 0.85), 2e-3);
 }
 
-// At 0.8 of the peak the product draws (0.15 + 0.85 * 0.512) / 0.5 = 1.17 of the board's power for 1.25 ms,
-// 0.213 ms of it too much; another kernel leaves 0.4 of its time, a convolution 0.1.
+// At 0.8 of the peak the product draws (0.15 + 0.85 * 0.512) / 0.5 = 1.1704 of the board's power for 1.25 ms,
+// 0.213 ms of it too much; another kernel leaves 0.3 of its time, a convolution 0.1.
 TEST_F(StepPower, OtherKernelsLeaveTheirs) {
-  EXPECT_EQ(beside(KernelKind::elementwise, 0.54), 1.25);
+  EXPECT_EQ(beside(KernelKind::elementwise, 0.72), 1.25);
   EXPECT_EQ(beside(KernelKind::convolution, 2.14), 1.25);
-  EXPECT_GT(beside(KernelKind::elementwise, 0.52), 1.25);
+  EXPECT_GT(beside(KernelKind::elementwise, 0.7), 1.25);
   EXPECT_GT(beside(KernelKind::convolution, 2.1), 1.25);
   EXPECT_EQ(beside(KernelKind::transfer, 100), beside(KernelKind::transfer, 0)) << "copies by the bus";
 }
 
-// Beside 0.25 ms of others: 1 / x * ((0.15 + 0.85 x^3) / 0.5 - 1) = 0.1.
+// 160 W for 100 SMs of 1 GHz, less than the 2.0 W that others draw for each: they leave nothing.
+TEST_F(StepPower, SmallBoardsHaveNothingLeft) {
+  gpu_.tdp = Watts(160);
+  EXPECT_EQ(beside(KernelKind::elementwise, 10), beside(KernelKind::elementwise, 0));
+}
+
+// Beside 0.25 ms of others: 1 / x * ((0.15 + 0.85 x^3) / 0.5 - 1) = 0.075.
 TEST_F(StepPower, TheMeanIsTheBoards) {
   const double x = 1 / beside(KernelKind::elementwise, 0.25);
-  EXPECT_NEAR(((0.15 + 0.85 * x * x * x) / 0.5 - 1) / x, 0.1, 1e-3);
+  EXPECT_NEAR(((0.15 + 0.85 * x * x * x) / 0.5 - 1) / x, 0.075, 1e-3);
 }
 
 // Faster other kernels slow the products down, by less than they gain.
