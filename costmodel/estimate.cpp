@@ -3,12 +3,14 @@
 #include <cmath>
 
 #include "costmodel/kernel_estimate.h"
+#include "costmodel/step_power.h"
 
 namespace tbdsim {
 
 KernelCost estimate(const Kernel& kernel, double batch, const Calibration& calibration) {
   KernelCost cost;
   estimate_kernel(kernel, batch, calibration, 1, Seconds(0), cost);
+  limit_by_power(kernel, batch, calibration, cost);
   return cost;
 }
 

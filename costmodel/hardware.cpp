@@ -85,7 +85,6 @@ Hardware hardware_of(const GpuSpec& gpu, MathType math) {
   h.bus = achievable(gpu.bus).si();
   h.tensor_cores = has_tensor_cores(gpu, math);
   h.rate_share = rate_share(gpu, math);
-  h.continuous_peak = continuous_rate(gpu, math).si();
   return h;
 }
 

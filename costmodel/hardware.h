@@ -72,10 +72,11 @@ inline constexpr double kCubeRoot =
 // (10.x); TF32 half of it, FP8 twice, FP4 four times.
 [[nodiscard]] double rate_share(const GpuSpec& gpu, MathType math);
 
-// Rate of TF32 GEMMs with an operand whose rows do not run along k, over the rate of the others: 0.62 on
-// Hopper, else 1. wgmma takes operands of 4 bytes only with rows along k; others are multiplied warp by warp.
-// Source: PTX ISA 8.0, wgmma.mma_async: only .f16 and .bf16 can be transposed. BERT in TF32 on an H100 SXM:
-// 28 % too fast without it.
+// Rate of TF32 GEMMs neither of whose operands has rows along k, over the rate of the others: 0.62 on Hopper,
+// else 1. wgmma reads operands of 4 bytes from shared memory only with rows along k; one of the two may come
+// from registers, in any order. Source: PTX ISA 8.0, wgmma.mma_async: only .f16 and .bf16 can be transposed.
+// An H100 SXM with cuBLAS 13 (calibrate/records/h100_sxm): 400 TFLOP/s with the rows of both or one along k,
+// 255 with those of none.
 [[nodiscard]] double tf32_across_k(const GpuSpec& gpu);
 
 }  // namespace tbdsim

@@ -89,11 +89,7 @@ double estimate_by_family(const typename Family::Call& call, const FamilyModel& 
   const auto best = fastest<Family>(call, model);
   set_cost(best.choice, best.parts, Family::workspace_bytes(call, best.choice), cost);
   const double executed = Family::executed(call, best.choice);
-  const double limit = physical_limit(executed, Family::operand_bytes(call), model.hardware);
-  // A step's products keep the board at its limit of power; convolutions and attention do less.
-  if constexpr (std::is_same_v<typename Family::Call, GemmCall>)
-    return std::max(limit, executed / model.hardware.continuous_peak);
-  return limit;
+  return physical_limit(executed, Family::operand_bytes(call), model.hardware);
 }
 
 // Writes the cost by the family of the call; returns its model, or null where the profile has none.
@@ -166,6 +162,8 @@ FormulaModel estimate_by_formula(const Kernel& kernel, MathType math, double bat
     model = with_call(kernel, batch, [&](auto call) {
       if constexpr (std::is_same_v<decltype(call), ConvCall>)
         call.limits = calibration.conv_limits[index_of(math)];
+      if constexpr (std::is_same_v<decltype(call), AttentionCall>)
+        call.kernel = attention_on(*calibration.gpu, call.kernel);
       return estimate_call(call, math, calibration, point, cost);
     });
   }

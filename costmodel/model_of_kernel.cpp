@@ -17,9 +17,10 @@ bool is_of(const CallOfKernel& call) {
   }
 }
 
-std::size_t family_of(const Kernel& kernel, double batch) {
-  return with_call(kernel, batch, [](const auto& call) {
+std::size_t family_of(const Kernel& kernel, double batch, const GpuSpec& gpu) {
+  return with_call(kernel, batch, [&](auto call) {
     std::size_t family = kFamilyCount;
+    if constexpr (std::is_same_v<decltype(call), AttentionCall>) call.kernel = attention_on(gpu, call.kernel);
 #define TBDSIM_FIND(Family) \
   if (is_of<Family>(call)) family = index_of_family<Family>();
     TBDSIM_FOR_EACH_FAMILY(TBDSIM_FIND)
@@ -30,10 +31,16 @@ std::size_t family_of(const Kernel& kernel, double batch) {
 
 }  // namespace
 
+AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked) {
+  if (asked != AttentionKernel::by_gpu) return asked;
+  const double capability = gpu.compute_capability;
+  return capability == 9 || capability == 10 ? AttentionKernel::cudnn : AttentionKernel::flash2;
+}
+
 const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,
                                    const Calibration& calibration) {
   if (kernel.kind == KernelKind::transfer) return nullptr;
-  const std::size_t family = family_of(kernel, batch);
+  const std::size_t family = family_of(kernel, batch, *calibration.gpu);
   if (family == kFamilyCount) return nullptr;  // memory-efficient attention
   const FamilyModel& model = calibration.models[family][index_of(math)];
   const bool is_attention = std::holds_alternative<AttentionShape>(kernel.shape);

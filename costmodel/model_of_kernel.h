@@ -6,6 +6,12 @@
 
 namespace tbdsim {
 
+// The library whose kernel computes attention on the GPU. PyTorch (by_gpu) calls cuDNN on GPUs of compute
+// capability 9.0 and 10.0, FlashAttention 2 on others. Source: aten/native/transformers/cuda/sdp_utils.cpp,
+// check_prefer_cudnn_attention; PyTorch 2.11 on an H100 runs cuDNN's kernels in every captured step of half
+// precision (calibrate/records/h100_sxm/step_kernels.csv.gz).
+[[nodiscard]] AttentionKernel attention_on(const GpuSpec& gpu, AttentionKernel asked);
+
 // The model of the kernel's family in the arithmetic it is computed in (KernelCost::math); null where its
 // time comes from the roofline.
 [[nodiscard]] const FamilyModel* model_of_kernel(const Kernel& kernel, double batch, MathType math,

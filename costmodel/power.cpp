@@ -50,15 +50,20 @@ const PowerOfInstructions& power_of(const GpuSpec& gpu) {
   return row == std::end(kPower) ? *std::prev(row) : *row;
 }
 
-FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math) {
-  const FlopsPerSecond unlimited(std::numeric_limits<double>::infinity());
-  if (!has_tensor_cores(gpu, math)) return unlimited;
+double power_over_products(const GpuSpec& gpu, MathType math) {
+  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  if (!has_tensor_cores(gpu, math)) return kUnlimited;
   const MathType computed = gpu.computes_in[index_of(math)].value_or(math);
   const bool narrow = computed == MathType::fp8 || computed == MathType::fp4;
   const PowerOfInstructions& power = power_of(gpu);
   const double full = (narrow ? power.eight_bits : power.sixteen_bits) * rate_share(gpu, math);
-  if (full == 0) return unlimited;
-  return rate_of(gpu, math).peak * clock_of_power(watts_of_each(gpu, math), full);
+  return full == 0 ? kUnlimited : watts_of_each(gpu, math) / full;
+}
+
+FlopsPerSecond continuous_rate(const GpuSpec& gpu, MathType math) {
+  const double power = power_over_products(gpu, math);
+  if (power >= std::numeric_limits<double>::infinity()) return FlopsPerSecond(power);
+  return rate_of(gpu, math).peak * clock_of_power(power, 1);
 }
 
 }  // namespace tbdsim

@@ -123,11 +123,12 @@ struct RecurrentShape {
   friend auto operator<=>(const RecurrentShape&, const RecurrentShape&) = default;
 };
 
-// The library whose kernel computes attention without keeping scores: FlashAttention 2 or 3, cuDNN, or
-// PyTorch's memory-efficient attention (CUTLASS, as in xFormers), the only one that computes in fp32.
-enum class AttentionKernel { flash2, flash3, cudnn, memory_efficient };
-inline constexpr std::array<std::string_view, 4> kAttentionKernelNames = {"flash2", "flash3", "cudnn",
-                                                                          "memory_efficient"};
+// The library whose kernel computes attention without keeping scores: FlashAttention 2 or 3, cuDNN,
+// PyTorch's memory-efficient attention (CUTLASS, as in xFormers), the only one that computes in fp32, or the
+// one that PyTorch takes on the GPU at hand (costmodel/model_of_kernel.h, attention_on).
+enum class AttentionKernel { flash2, flash3, cudnn, memory_efficient, by_gpu };
+inline constexpr std::array<std::string_view, 5> kAttentionKernelNames = {"flash2", "flash3", "cudnn",
+                                                                          "memory_efficient", "by_gpu"};
 
 // Attention in one kernel, which keeps no scores: softmax(Q K') V of every head, or all gradients of it.
 struct AttentionShape {

@@ -25,7 +25,14 @@
 //   forward   5,300   45                        1.5 of it
 //   backward  1,840   119                       4.6 of it
 //
-// Source of these six: PyTorch's kernel on an H100 in bf16, 36 calls
+// In fp32 the kernel multiplies in TF32 three times, by parts of the numbers that it splits them into
+// (3xTF32: OpMultiplyAddFastF32 of CUTLASS in PyTorch's gemm_kernel_utils.h, from Ampere on, whether TF32 is
+// allowed or not). Splitting takes longer than multiplying: 114 operations of a product a clock and SM
+// forward, 135 backward, from the fp32 steps of GPT-2, BERT-large and ViT-B on an H100
+// (calibrate/records/h100_sxm/step_kernels.csv.gz: 642, 208 and 818 us forward, 1,316, 436 and 1,814
+// backward, within 30 %).
+//
+// Source of the six in half precision: PyTorch's kernel on an H100 in bf16, 36 calls
 // (calibrate/records/h100_sxm/operators.csv), 4 to 5 % off in the median with 64 to 128 features. An A100
 // comes to 33 and 25 % of its peak with 128 features. Dao, "FlashAttention-2", 2023, section 1:
 // FlashAttention 1 reached 30 to 50 % of it forward and 25 to 35 % backward, and xFormers' kernel of CUTLASS,
@@ -49,6 +56,11 @@ struct ScoreOfPass {
   double efficiency, fed, instructions, beyond_registers;
 };
 
+[[nodiscard]] constexpr ScoreOfPass score_of_split_numbers(bool forward) {
+  constexpr double kBeside = std::numeric_limits<double>::infinity();  // products beside the splitting
+  return {kBeside, forward ? 114.0 : 135.0, 0, 1};
+}
+
 [[nodiscard]] constexpr ScoreOfPass score_of_pass(bool cutlass, bool forward) {
   constexpr double kInTime = std::numeric_limits<double>::infinity();
   if (cutlass) return forward ? ScoreOfPass{1, 5'300, 45, 1.5} : ScoreOfPass{1, 1'840, 119, 4.6};
@@ -70,8 +82,12 @@ struct ScoreOfPass {
   const double waves = ceil_nonneg(c.heads * ceil_nonneg(held / kBlock) / hardware.sm_count);
   const double rate = sustained_clock * warp_product_rate(hardware);
   const double clock = sustained_clock * hardware.clock;
-  const bool cutlass = c.kernel == AttentionKernel::memory_efficient && hardware.tensor_cores;
-  const ScoreOfPass pass = score_of_pass(cutlass, forward);
+  constexpr double kAmpere = 80, kFp32 = 4;
+  const bool memory_efficient = c.kernel == AttentionKernel::memory_efficient;
+  const bool splits_numbers =
+      memory_efficient && c.element_bytes == kFp32 && hardware.compute_capability >= kAmpere;
+  const ScoreOfPass pass = splits_numbers ? score_of_split_numbers(forward)
+                                          : score_of_pass(memory_efficient && hardware.tensor_cores, forward);
   const double products = forward ? 2 * (c.features + c.values) : 2 * (3 * c.features + 2 * c.values);
   const double score = (products / (pass.efficiency * rate) + products / (pass.fed * clock) +
                         pass.instructions / (kIssuedPerClock * clock)) *

@@ -1,16 +1,17 @@
 // How the rows of a product's matrices lie in memory, and the rate of products whose rows lie badly.
 //
 // Tensor cores of Hopper and Blackwell take operands that the tensor memory accelerator brings, which needs
-// rows that are multiples of 16 bytes in all three matrices. cuBLAS 13 multiplies other products of half
-// precision with kernels of Ampere, warp by warp, whose threads copy 4 bytes at a time (cp.async: 4, 8 or
-// 16), or with kernels of Turing, which load 2 bytes at a time, where a row has an odd number of elements:
-// `align2` and `align1` in the kernels' names. Such a kernel takes a number of clocks for each element that
-// does not depend on how fast the SM multiplies, so that the limit is one of operations for each clock and
-// SM, on every GPU that has these kernels.
+// rows that are multiples of 16 bytes in all three matrices. cuBLAS 13 multiplies other products with kernels
+// of Ampere, warp by warp, whose threads copy 4 bytes at a time (cp.async: 4, 8 or 16): two numbers of half
+// precision or one of TF32; or, where a row of half precision has an odd number of elements, with kernels of
+// Turing, which load and store 2 bytes at a time: `align2` and `align1` in the kernels' names. Such a kernel
+// takes a number of clocks for each element that does not depend on how fast the SM multiplies, so that the
+// limit is one of operations for each clock and SM, on every GPU that has these kernels.
 //
-// Source: this project's records of an H100 SXM (calibrate/records/h100_sxm): 214 to 263 TFLOP/s where rows
-// are multiples of 4 bytes (33,708 columns; 227 to 272 in a Transformer's step), 75 and 119 where they are
-// odd (7,709 columns; 86 to 137 in a Seq2Seq's step), beside 600 to 750 of others of their size.
+// Source: this project's records of an H100 SXM (calibrate/records/h100_sxm): in half precision 220 to 270
+// TFLOP/s where rows are multiples of 4 bytes (30,522 and 33,708 columns), 138 to 150 where those of an
+// operand are odd (50,257), 85 to 103 where those of the result are, beside 600 to 750 of others of their
+// size; in TF32 115 to 135 where they are multiples of 4 or 8 bytes, beside 300 to 400.
 #pragma once
 
 #include <cstdint>
@@ -45,16 +46,19 @@ inline constexpr double kLoadedAtOnce = 16;  // bytes, by a thread
   return bytes;
 }
 
-// Operations a second that narrow loads feed in a product of half precision on tensor cores; infinity where
-// loads of 16 bytes feed them, and before Ampere.
+// Operations a second that narrow loads feed in a product of half precision or TF32 on tensor cores; infinity
+// where loads of 16 bytes feed them, and before Ampere.
 [[nodiscard]] inline double rate_of_narrow_loads(const GemmCall& call, const Hardware& hardware) {
   constexpr double kHalf = 2, kCopied = 4;  // bytes
   constexpr double kAmpere = 80;
-  constexpr double kOfCopies = 1'200, kOfLoads = 500;  // operations a clock and SM
-  const bool other_kernels = !hardware.tensor_cores || hardware.compute_capability < kAmpere;
-  const double bytes = other_kernels || call.element_bytes != kHalf ? kLoadedAtOnce : alignment_of_all(call);
+  constexpr double kOfCopies = 1'120, kOfLoads = 620, kOfStores = 400;  // operations a clock and SM, of half
+  const bool other_kernels =
+      !hardware.tensor_cores || hardware.compute_capability < kAmpere || call.element_bytes < kHalf;
+  const double bytes = other_kernels ? kLoadedAtOnce : alignment_of_all(call);
   if (bytes >= kLoadedAtOnce) return std::numeric_limits<double>::infinity();
-  return (bytes >= kCopied ? kOfCopies : kOfLoads) * hardware.sm_count * hardware.clock;
+  const bool odd_result = call.m > 1 && !is_multiple(call.m * call.element_bytes, kCopied);
+  const double of_half = bytes >= kCopied ? kOfCopies : odd_result ? kOfStores : kOfLoads;
+  return of_half * (kHalf / call.element_bytes) * hardware.sm_count * hardware.clock;
 }
 
 }  // namespace tbdsim

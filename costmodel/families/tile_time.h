@@ -2,9 +2,9 @@
 // BatchedGemmFamily share. fp32, tf32, fp16, bf16 and fp8 differ in peak and element size only.
 //
 //   compute = seconds of thread_blocks.h for ceil(m / tm) * ceil(n / tn) * batch * splits blocks, k / splits deep;
-//             divided by across_k where an operand's rows do not run along k (hardware.h, tf32_across_k),
-//             by unaligned where rows of an operand are no multiples of 16 bytes, times far_rows below; and what
-//             narrow loads of half precision take beyond it (row_alignment.h)
+//             divided by across_k_factor() where rows of an operand do not run along k, by unaligned where they
+//             are no multiples of 16 bytes, times far_rows below; at no more than the rate that narrow loads
+//             feed (row_alignment.h)
 //   far_rows = 1, or 1 + bytes of a row / far_row where the rows of both operands run along k before Volta
 //   memory  = miss * moved / DRAM rate + (1 - miss) * (A + B + C) / L2 rate
 //   miss    = 1, or z^2 / (1 + z^2) with z = (A + B + C) / (resident * L2) where a call is repeated at once
@@ -86,6 +86,14 @@ template <class T>
   return 1.0 + call.element_bytes * call.k / far_row;
 }
 
+// Rate over that of operands whose rows all run along k: hardware.h, tf32_across_k. One of the two may come
+// from registers, at 0.9 of the rate (75 pairs of products in TF32 on an H100, calibrate/records/h100_sxm).
+[[nodiscard]] inline double across_k_factor(const GemmCall& call, const Hardware& hardware) {
+  constexpr double kFromRegisters = 0.9;
+  if (hardware.across_k == 1 || (call.transpose_a && !call.transpose_b)) return 1;
+  return call.transpose_a == call.transpose_b ? kFromRegisters : hardware.across_k;
+}
+
 template <class T>
 [[nodiscard]] T tile_memory(const GemmCall& call, const Hardware& hardware,
                             const AchievedFraction<T>& sustained, const T& cache_rate, std::span<const T> p) {
@@ -120,21 +128,18 @@ class TileTime {
   TileTime(const GemmCall& call, const Hardware& hardware, const AchievedFraction<T>& sustained,
            std::span<const T> p)
       : launch_(p[TileParameter::kLaunch]), part_bytes_(8 * call.m * call.n * call.batch) {
-    const bool along_k = call.transpose_a && !call.transpose_b;  // both operands
-    const T clock = along_k ? sustained.clock : sustained.clock * hardware.across_k;
+    const T clock = sustained.clock * across_k_factor(call, hardware);
     rate_ = hardware.peak * clock * p[TileParameter::kEfficiency] /
             far_row_factor(call, hardware, p[TileParameter::kFarRow]);
     if (!rows_aligned(call)) rate_ = rate_ * p[TileParameter::kUnaligned];
-    const double flops = 2 * call.m * call.n * call.k * call.batch;
-    const double fed = flops / rate_of_narrow_loads(call, hardware);
-    narrow_ = std::max<T>(T(0), fed - flops / rate_);
+    rate_ = std::min<T>(rate_, T(rate_of_narrow_loads(call, hardware)));
     cache_rate_ = p[TileParameter::kCache] * sustained.clock * (64 * hardware.clock * hardware.sm_count);
     memory_ = tile_memory(call, hardware, sustained, cache_rate_, p);
   }
 
   // `operations`: those of the choice's grid. Choices with the same number of splits differ in them alone.
   [[nodiscard]] TimeParts<T> of(const T& operations, double splits) const {
-    const T compute = operations / rate_ + narrow_;
+    const T compute = operations / rate_;
     const T overhead = splits > 1 ? launch_ + part_bytes_ * splits / cache_rate_ : launch_;
     return {compute, memory_, overhead, overhead + smooth_max(compute, memory_)};
   }
@@ -143,7 +148,6 @@ class TileTime {
   T launch_;
   double part_bytes_;
   T rate_, cache_rate_, memory_;
-  T narrow_;  // seconds that narrow loads take beyond those of the multiplications
 };
 
 inline constexpr double kLeastSplit = 64;  // multiply-adds of each result of a part of a split k

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "costmodel/step_power.h"
 #include "graphs/rewrites/half_precision_activations.h"
 #include "graphs/rewrites/offload.h"
 #include "graphs/rewrites/recompute.h"
@@ -29,6 +30,7 @@ Outcome outcome_of(const TrainingStep& step, double batch, const Calibration& ca
   const Framework& framework = *p.framework;
   Outcome outcome;
   outcome.costs = estimate(step, batch, calibration, p.factors);
+  limit_by_power(step, batch, calibration, outcome.costs);
   outcome.timeline = simulate_timeline(step, outcome.costs, batch, framework.launch_model);
   outcome.time = outcome.timeline.iteration;
   outcome.total =

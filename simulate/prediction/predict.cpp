@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "costmodel/step_power.h"
 #include "simulate/memory/fragments.h"
 #include "simulate/prediction/host_input.h"
 #include "simulate/prediction/sync_memory.h"
@@ -35,6 +36,7 @@ Iteration simulate_step(const ResolvedScenario& r, std::size_t length, EstimateC
   std::span<const FixedCost> fixed;
   if (!r.fixed_costs.empty()) fixed = *r.fixed_costs[length];
   iteration.costs = estimate(step.step, batch, *r.calibration, r.factors, fixed, cache);
+  if (power_limits(*r.precision)) limit_by_power(step.step, batch, *r.calibration, iteration.costs);
   iteration.timeline = simulate_timeline(step.step, iteration.costs, batch, r.framework->launch_model);
   iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *r.calibration);
   iteration.decode = decode_time(r, batch);

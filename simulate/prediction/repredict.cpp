@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "costmodel/fast/rate_cache.h"
+#include "costmodel/step_power.h"
 #include "simulate/prediction/predict.h"
 #include "simulate/timeline/activation_offload.h"
 
@@ -33,6 +34,7 @@ Prediction with_rates(Prediction p, std::shared_ptr<const GpuSpec> gpu, Estimate
     const auto batch = static_cast<double>(iteration.batch);
     iteration.costs = estimate_again(*iteration.step, batch, *p.calibration, std::move(iteration.costs),
                                      iteration.demands, p.factors, cache);
+    if (power_limits(*p.precision)) limit_by_power(*iteration.step, batch, *p.calibration, iteration.costs);
     iteration.timeline = simulate_timeline(*iteration.step, iteration.costs, batch, p.framework->launch_model,
                                            std::move(iteration.timeline));
     iteration.copies = offload_stall(iteration.on_host, iteration.timeline, batch, *p.calibration);

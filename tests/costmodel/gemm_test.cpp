@@ -71,29 +71,46 @@ TEST(GemmTime, RowsThatAreNoMultiplesOf16BytesAreSlower) {
   EXPECT_NEAR(time(call, kWhole).compute, 327.68e-6, 1e-12);
 }
 
-// Half precision on tensor cores, 50 TFLOP/s, of an A100's sort: 10 SMs at 1 GHz feed 1,200 or 500 operations
-// a clock and SM with loads of 4 or 2 bytes, 12 and 5 TFLOP/s. 2 x 4,096 x 4,096 x 400 operations take what
-// they take at these rates; the start of blocks, 100 steps, at the whole one.
+// Half precision on tensor cores, 50 TFLOP/s, of an A100's sort: 10 SMs at 1 GHz feed 1,120 operations a
+// clock and SM with copies of 4 bytes, 620 with loads and 400 with stores of 2 bytes; half as many of TF32
+// with any copies below 16 bytes.
 TEST(GemmTime, NarrowLoadsFeedNoMoreThanTheyCan) {
   Hardware tensor = kCard;
   tensor.peak = 1e14;
   tensor.tensor_cores = true;
-  const auto compute = [&](double m, double n, double k, bool transpose_a, const Hardware& card) {
-    GemmCall call{.m = m, .n = n, .k = k, .transpose_a = transpose_a};
-    call.element_bytes = call.output_bytes = 2;
+  const auto compute = [&](double m, double k, double bytes, const Hardware& card) {
+    GemmCall call{.m = m, .n = 4'096, .k = k, .transpose_a = true};
+    call.element_bytes = call.output_bytes = bytes;
     return time(call, kWhole, card).compute;
   };
-  const double flops = 2.0 * 4'096 * 4'096 * 400;
-  const double aligned = compute(4'096, 4'096, 400, true, tensor);
-  const double even = compute(4'092, 4'096, 400, true, tensor);
-  const double odd = compute(4'095, 4'096, 400, true, tensor);
-  EXPECT_NEAR(even - aligned, flops / 12e12 - flops / 50e12, 2e-3 * even);
-  EXPECT_NEAR(odd - aligned, flops / 5e12 - flops / 50e12, 2e-3 * odd);
-  EXPECT_DOUBLE_EQ(compute(1, 4'096, 400, true, tensor), compute(1, 4'096, 400, true, kCard) / 100)
-      << "a vector";
+  const double aligned = compute(4'096, 400, 2, tensor);
+  EXPECT_DOUBLE_EQ(compute(4'092, 400, 2, tensor) / aligned, 50 / 11.2);
+  EXPECT_DOUBLE_EQ(compute(4'095, 400, 2, tensor) / aligned, 50 / 4.0) << "rows of the result";
+  EXPECT_DOUBLE_EQ(compute(4'096, 401, 2, tensor) / aligned, 50 / 6.2 * 501 / 500) << "of the operands";
+  for (const double m : {4'095.0, 4'094.0})
+    EXPECT_DOUBLE_EQ(compute(m, 400, 4, tensor) / compute(4'096, 400, 4, tensor), 50 / 5.6) << m;
+  EXPECT_DOUBLE_EQ(compute(1, 400, 2, tensor), compute(1, 400, 2, kCard) / 100) << "a vector";
   Hardware volta = tensor;
   volta.compute_capability = 70;
-  EXPECT_LT(compute(4'095, 4'096, 400, true, volta), 1.01 * aligned);
+  EXPECT_DOUBLE_EQ(compute(4'095, 400, 2, volta), aligned);
+}
+
+// 0.62 of the rate where the rows of neither operand run along k; one of them may come from registers at 0.9.
+TEST(GemmTime, OperandsAcrossK) {
+  Hardware hopper = kCard;
+  hopper.across_k = 0.62;
+  const auto compute = [&](bool transpose_a, bool transpose_b) {
+    GemmCall call = square();
+    call.transpose_a = transpose_a;
+    call.transpose_b = transpose_b;
+    return time(call, kWhole, hopper).compute;
+  };
+  EXPECT_NEAR(compute(true, false), 327.68e-6, 1e-12);
+  EXPECT_NEAR(compute(false, false), 327.68e-6 / 0.9, 1e-12);
+  EXPECT_NEAR(compute(true, true), 327.68e-6 / 0.9, 1e-12);
+  EXPECT_NEAR(compute(false, true), 327.68e-6 / 0.62, 1e-12);
+  hopper.across_k = 1;
+  EXPECT_NEAR(compute(false, true), 327.68e-6, 1e-12) << "other GPUs";
 }
 
 // Both operands have rows of 1,600 bytes along k, half of what halves the rate: 1.5 of the time, before

@@ -50,6 +50,17 @@ Attention attention_of(const OperatorSite& site, std::size_t first, std::size_t 
   return a;
 }
 
+// The library whose kernel keeps no scores. FlashAttention and cuDNN have no fp32; PyTorch gives a mask that
+// is a tensor to memory-efficient attention.
+AttentionKernel kernel_of(const Attention& attention, MathType math, AttentionKernels asked) {
+  const bool wide = math == MathType::fp32 || math == MathType::tf32;
+  if (wide || asked == AttentionKernels::memory_efficient) return AttentionKernel::memory_efficient;
+  if (asked == AttentionKernels::flash) return AttentionKernel::flash2;
+  if (asked == AttentionKernels::flash3) return AttentionKernel::flash3;
+  if (asked == AttentionKernels::cudnn) return AttentionKernel::cudnn;
+  return attention.mask != nullptr ? AttentionKernel::memory_efficient : AttentionKernel::by_gpu;
+}
+
 class Kernels {
  public:
   Kernels(OperatorSite& site, const Attention& attention)
@@ -69,7 +80,8 @@ class Kernels {
                                   .keys = a_.keys,
                                   .features = features,
                                   .values = values,
-                                  .causal = a_.causal};
+                                  .causal = a_.causal,
+                                  .kernel = kernel_of(a_, kernel.math, site_.how.lowering.attention)};
     site_.emit(std::move(kernel));
   }
 

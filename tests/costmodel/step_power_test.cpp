@@ -1,0 +1,105 @@
+// What a board's power leaves the products of a step, by hand.
+#include "costmodel/step_power.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+namespace tbdsim {
+namespace {
+
+// 100 SMs of Hopper's sort at 1 GHz, 1e15 flop/s, whose products would draw 815 W at the peak, on a board of
+// half as much.
+class StepPower : public testing::Test {
+ protected:
+  StepPower() {
+    gpu_.architecture = "hopper";
+    gpu_.compute_capability = 9;
+    gpu_.sm_count = 100;
+    gpu_.tdp = Watts(407.5);
+    MathRate rate;
+    rate.peak = FlopsPerSecond(1e15);
+    rate.clock = Hertz(1e9);
+    rate.flops_per_clock_per_sm = 4'096;
+    gpu_.math[index_of(MathType::bf16)] = rate;
+    calibration_.gpu = &gpu_;
+  }
+
+  // Milliseconds of a product of 1e12 operations, 1 ms at the peak and 1.25 alone, in a step with a kernel of
+  // another kind.
+  [[nodiscard]] double beside(KernelKind kind, double milliseconds) const {
+    TrainingStep step;
+    Kernel product;
+    product.kind = KernelKind::gemm;
+    product.math = MathType::bf16;
+    product.shape = GemmShape{.m = fixed_size(1'000), .n = fixed_size(1'000), .k = fixed_size(500'000)};
+    Kernel other;
+    other.kind = kind;
+    step.kernels = {product, other};
+    std::vector<KernelCost> costs(2);
+    costs[0] = {.total = Seconds(1.25e-3), .math = MathType::bf16};
+    costs[1] = {.total = Seconds(1e-3 * milliseconds)};
+    limit_by_power(step, 1, calibration_, costs);
+    EXPECT_EQ(costs[1].total, Seconds(1e-3 * milliseconds)) << "only products are limited";
+    if (milliseconds == 0) {
+      KernelCost alone = {.total = Seconds(1.25e-3), .math = MathType::bf16};
+      limit_by_power(product, 1, calibration_, alone);
+      EXPECT_NEAR(alone.total / costs[0].total, 1, 1e-3);
+    }
+    return 1e3 * costs[0].total.si();
+  }
+
+  GpuSpec gpu_;
+  Calibration calibration_;
+};
+
+// 0.5 = 0.15 + 0.85 x^3 of the power at the peak.
+TEST_F(StepPower, OfProductsAlone) {
+  EXPECT_NEAR(beside(KernelKind::elementwise, 0), 1 / std::cbrt(0.35 / 0.85), 2e-3);
+}
+
+// At 0.8 of the peak the product draws (0.15 + 0.85 * 0.512) / 0.5 = 1.1704 of the board's power for 1.25 ms,
+// 0.213 ms of it too much; another kernel leaves 0.3 of its time, a convolution 0.1.
+TEST_F(StepPower, OtherKernelsLeaveTheirs) {
+  EXPECT_EQ(beside(KernelKind::elementwise, 0.72), 1.25);
+  EXPECT_EQ(beside(KernelKind::convolution, 2.14), 1.25);
+  EXPECT_GT(beside(KernelKind::elementwise, 0.7), 1.25);
+  EXPECT_GT(beside(KernelKind::convolution, 2.1), 1.25);
+  EXPECT_EQ(beside(KernelKind::transfer, 100), beside(KernelKind::transfer, 0)) << "copies by the bus";
+}
+
+// 160 W for 100 SMs of 1 GHz, less than the 2.0 W that others draw for each: they leave nothing.
+TEST_F(StepPower, SmallBoardsHaveNothingLeft) {
+  gpu_.tdp = Watts(160);
+  EXPECT_EQ(beside(KernelKind::elementwise, 10), beside(KernelKind::elementwise, 0));
+}
+
+// Beside 0.25 ms of others: 1 / x * ((0.15 + 0.85 x^3) / 0.5 - 1) = 0.075.
+TEST_F(StepPower, TheMeanIsTheBoards) {
+  const double x = 1 / beside(KernelKind::elementwise, 0.25);
+  EXPECT_NEAR(((0.15 + 0.85 * x * x * x) / 0.5 - 1) / x, 0.075, 1e-3);
+}
+
+// Faster other kernels slow the products down, by less than they gain.
+TEST_F(StepPower, FasterKernelsNeverMakeAStepSlower) {
+  double before = 0;
+  for (double milliseconds = 0; milliseconds < 1; milliseconds += 0.01) {
+    const double step = milliseconds + beside(KernelKind::elementwise, milliseconds);
+    EXPECT_GE(step, before - 1e-4) << milliseconds;
+    before = step;
+  }
+}
+
+TEST_F(StepPower, MoreWattsAreNeverSlower) {
+  double before = 10;
+  for (const double watts : {100.0, 200.0, 300.0, 400.0, 500.0, 800.0}) {
+    gpu_.tdp = Watts(watts);
+    const double now = beside(KernelKind::elementwise, 0.1);
+    EXPECT_LE(now, before) << watts;
+    before = now;
+  }
+  EXPECT_EQ(before, 1.25);
+}
+
+}  // namespace
+}  // namespace tbdsim
