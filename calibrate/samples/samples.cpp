@@ -29,7 +29,7 @@ std::string set_of(const Record& record) { return record.source.substr(0, record
 
 // True for convolutions of NCHW images on tensor cores whose kernels were counted: the time of a call holds
 // the copies to NHWC and back, which are kernels of their own in a step, but for groups
-// (convolution_geometry.h, bytes_of_layout_copies). Tables without a count (DeepBench) are of cuDNN 7, whose
+// (convolution_groups.h, copies_around_groups). Tables without a count (DeepBench) are of cuDNN 7, whose
 // kernels take NCHW.
 bool holds_copies(const Record& record) {
   const bool on_tensor_cores = record.layout == "NCHW" && record.precision != "fp32" && record.kernels > 0;
