@@ -51,6 +51,7 @@ std::vector<Sample<Family>> samples_of(std::span<const Record> records, const Gp
     Sample<Family> s;
     s.call = *mine;
     s.hardware = hardware_of(gpu, math);
+    if (math == MathType::tf32) s.hardware.across_k = tf32_across_k(gpu);
     s.unmeasured = limit_of_unmeasured(gpu, math);
     s.gpu = record.gpu;
     s.block = record.generation + "/" + record.precision;

@@ -155,7 +155,7 @@ struct ConvFamily {
   static double bytes(const Call& call) { return Sizes(call).tensors; }
   static double operand_bytes(const Call& call) { return bytes(call); }
   // Libraries have kernels for one pass, filter size and stride, others for groups of channels, of one channel
-  // and for dilation, and in half precision others for channels that are not padded.
+  // and for dilation, and in half precision others for channels that are not padded; frameworks have their own.
   static std::uint64_t group(const Call& c) {
     const bool unaligned = c.element_bytes == 2 && !pads_channels(c) && conv_padding(c) > 1;
     const auto stride = static_cast<std::uint64_t>(c.stride_height * c.stride_width);
@@ -164,7 +164,8 @@ struct ConvFamily {
     const bool dilated = c.dilation_height * c.dilation_width > 1;
     const bool depthwise = c.groups > 1 && c.groups == c.channels;
     return std::uint64_t{dilated} << 63U | std::uint64_t{c.groups > 1} << 62U |
-           std::uint64_t{c.channels_last} << 61U | std::uint64_t{depthwise} << 60U | stride << 32U | height << 18U | width << 4U |
+           std::uint64_t{c.channels_last} << 61U | std::uint64_t{depthwise} << 60U |
+           std::uint64_t{c.framework_kernel} << 59U | stride << 32U | height << 18U | width << 4U |
            std::uint64_t{unaligned} << 3U | static_cast<std::uint64_t>(c.phase);
   }
   // Batches count half as much as channels: a layer at another batch is the nearest call there is.
